@@ -1,0 +1,116 @@
+/* arena.c - see arena.h. Blocks are linked newest first; a block larger than the ordinary size is
+ * made for one large allocation and goes back to the heap at the next reset. */
+#include "base/arena.h"
+
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct ArenaBlock {
+    ArenaBlock *older;
+    size_t size; /* bytes in 'data' */
+    _Alignas(16) char data[];
+};
+
+void arena_init(Arena *arena, size_t block_size)
+{
+    ASSERT(block_size >= 64);
+    *arena = (Arena){.block_size = block_size};
+}
+
+void arena_reset(Arena *arena)
+{
+    ArenaBlock *keep = NULL;
+    for (ArenaBlock *block = arena->block; block != NULL;) {
+        ArenaBlock *older = block->older;
+        if (keep == NULL && block->size == arena->block_size)
+            keep = block;
+        else
+            free(block);
+        block = older;
+    }
+    arena->block = keep;
+    arena->used = 0;
+    arena->next = keep == NULL ? NULL : keep->data;
+    arena->end = keep == NULL ? NULL : keep->data + keep->size;
+    if (keep != NULL)
+        keep->older = NULL;
+}
+
+void arena_done(Arena *arena)
+{
+    for (ArenaBlock *block = arena->block; block != NULL;) {
+        ArenaBlock *older = block->older;
+        free(block);
+        block = older;
+    }
+    *arena = (Arena){.block_size = arena->block_size};
+}
+
+void *arena_alloc_slow(Arena *arena, size_t size)
+{
+    size_t rounded = (size + 15) & ~(size_t)15;
+    ASSERT(rounded >= size);
+    size_t block_size = rounded > arena->block_size ? rounded : arena->block_size;
+    ArenaBlock *block = malloc(sizeof(ArenaBlock) + block_size);
+    if (block == NULL)
+        block = mem_alloc(sizeof(ArenaBlock) + block_size); /* says so and ends */
+    block->size = block_size;
+    if (arena->block != NULL)
+        arena->used += (size_t)(arena->next - arena->block->data);
+    block->older = arena->block;
+    arena->block = block;
+    arena->next = block->data + rounded;
+    arena->end = block->data + block_size;
+    return block->data;
+}
+
+void *arena_zalloc(Arena *arena, size_t size)
+{
+    void *p = arena_alloc(arena, size);
+    memset(p, 0, size);
+    return p;
+}
+
+size_t arena_used(const Arena *arena)
+{
+    return arena->used + (arena->block == NULL ? 0 : (size_t)(arena->next - arena->block->data));
+}
+
+Slice arena_copy(Arena *arena, Slice s)
+{
+    char *copy = arena_alloc(arena, s.len);
+    if (s.len > 0)
+        memcpy(copy, s.ptr, s.len);
+    return slice_make(copy, s.len);
+}
+
+char *arena_cstr(Arena *arena, Slice s)
+{
+    char *copy = arena_alloc(arena, s.len + 1);
+    if (s.len > 0)
+        memcpy(copy, s.ptr, s.len);
+    copy[s.len] = '\0';
+    return copy;
+}
+
+Slice arena_format(Arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char small[256];
+    int len = vsnprintf(small, sizeof(small), format, args);
+    va_end(args);
+    ASSERT(len >= 0);
+    char *text = arena_alloc(arena, (size_t)len + 1);
+    if ((size_t)len < sizeof(small)) {
+        memcpy(text, small, (size_t)len + 1);
+    } else {
+        va_start(args, format);
+        (void)vsnprintf(text, (size_t)len + 1, format, args);
+        va_end(args);
+    }
+    return slice_make(text, (size_t)len);
+}

@@ -1,0 +1,53 @@
+/* arena.h - memory that is released all at once.
+ *
+ * One arena per request: what lives exactly as long as the request is taken from it and never
+ * freed alone. An arena keeps its first block over resets, so a warm one allocates nothing.
+ *
+ * Ownership  The caller owns the Arena; what it hands out lives until arena_reset or arena_done.
+ * Threads    An Arena belongs to one thread at a time. Nothing here locks.
+ * Bounds     arena_alloc never returns NULL. A loop whose memory grows with client data compares
+ *            arena_used() with its budget and fails politely before the machine does.
+ */
+#pragma once
+
+#include "base/defs.h"
+#include "base/slice.h"
+
+typedef struct ArenaBlock ArenaBlock;
+
+typedef struct Arena {
+    char *next;        /* first free byte of the current block */
+    char *end;         /* after the last byte of the current block */
+    ArenaBlock *block; /* current block; older ones are linked behind it */
+    size_t block_size; /* size of an ordinary block */
+    size_t used;       /* bytes in full blocks, for arena_used() */
+} Arena;
+
+void arena_init(Arena *arena, size_t block_size); /* takes no memory yet */
+void arena_reset(Arena *arena);                   /* keeps one ordinary block */
+void arena_done(Arena *arena);
+DEFINE_AUTO_VALUE(Arena, arena_done)
+
+/* For arena_alloc only: opens a block with room for 'size'. */
+void *arena_alloc_slow(Arena *arena, size_t size);
+
+/* 'size' bytes, aligned to 16, not zeroed. */
+static inline void *arena_alloc(Arena *arena, size_t size)
+{
+    size_t rounded = (size + 15) & ~(size_t)15;
+    if (UNLIKELY(rounded < size || (size_t)(arena->end - arena->next) < rounded))
+        return arena_alloc_slow(arena, size);
+    void *p = arena->next;
+    arena->next += rounded;
+    return p;
+}
+
+void *arena_zalloc(Arena *arena, size_t size);
+size_t arena_used(const Arena *arena);
+
+Slice arena_copy(Arena *arena, Slice s);
+char *arena_cstr(Arena *arena, Slice s); /* a terminated copy */
+Slice arena_format(Arena *arena, const char *format, ...) PRINTF_LIKE(2, 3);
+
+#define ARENA_NEW(arena, type)              ((type *)arena_zalloc((arena), sizeof(type)))
+#define ARENA_NEW_ARRAY(arena, type, count) ((type *)arena_zalloc((arena), sizeof(type) * (count)))

@@ -1,0 +1,47 @@
+/* clock.c - see clock.h. */
+#include "base/clock.h"
+
+#include <time.h>
+
+static uint64_t read_clock(clockid_t id)
+{
+    struct timespec ts;
+    int failed = clock_gettime(id, &ts);
+    ASSERT(failed == 0);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static uint64_t real_wall_us(const Clock *clock)
+{
+    (void)clock;
+    return read_clock(CLOCK_REALTIME);
+}
+
+static uint64_t real_monotonic_us(const Clock *clock)
+{
+    (void)clock;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+const Clock *clock_real(void)
+{
+    static const Clock real = {.wall_us = real_wall_us, .monotonic_us = real_monotonic_us};
+    return &real;
+}
+
+static uint64_t fake_now_us(const Clock *clock)
+{
+    /* The clock is the first member, so its address is the FakeClock's. */
+    return atomic_load(&((const FakeClock *)clock)->now_us);
+}
+
+void fake_clock_init(FakeClock *fake, uint64_t now_us)
+{
+    fake->clock = (Clock){.wall_us = fake_now_us, .monotonic_us = fake_now_us};
+    atomic_store(&fake->now_us, now_us);
+}
+
+void fake_clock_advance(FakeClock *fake, uint64_t us)
+{
+    atomic_fetch_add(&fake->now_us, us);
+}

@@ -1,0 +1,14 @@
+/* date.h - the date format of HTTP headers: "Tue, 01 Oct 2024 12:00:00 GMT". */
+#pragma once
+
+#include "base/defs.h"
+#include "base/slice.h"
+
+#define DATE_LEN 29
+
+/* Writes exactly DATE_LEN characters, not terminated. */
+void date_print(int64_t unix_s, char out[DATE_LEN]);
+
+/* Accepts exactly that form (names in any case); the day of the week is not checked against the
+ * date, as no client depends on it. */
+bool date_parse(Slice text, int64_t *unix_s);

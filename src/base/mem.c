@@ -1,0 +1,50 @@
+/* mem.c - see mem.h. */
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+NORETURN static void out_of_memory(size_t size)
+{
+    (void)fprintf(stderr, "orrery: out of memory (%zu bytes wanted)\n", size);
+    abort();
+}
+
+void *mem_alloc(size_t size)
+{
+    void *p = calloc(1, size > 0 ? size : 1);
+    if (p == NULL)
+        out_of_memory(size);
+    return p;
+}
+
+void *mem_realloc(void *p, size_t size)
+{
+    void *q = realloc(p, size > 0 ? size : 1);
+    if (q == NULL)
+        out_of_memory(size);
+    return q;
+}
+
+void *mem_copy(const void *p, size_t size)
+{
+    void *q = malloc(size > 0 ? size : 1);
+    if (q == NULL)
+        out_of_memory(size);
+    if (size > 0)
+        memcpy(q, p, size);
+    return q;
+}
+
+void mem_free(void *p)
+{
+    free(p);
+}
+
+void assert_failed(const char *condition, const char *file, int line)
+{
+    (void)fprintf(stderr, "orrery: internal error: %s does not hold at %s:%d\n", condition, file,
+                  line);
+    abort();
+}

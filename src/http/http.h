@@ -1,0 +1,107 @@
+/* http.h - an HTTP/1.1 server: sockets, TLS, event loops, requests and responses.
+ *
+ * One loop thread per core, each with its own listening socket on the same port. The first byte
+ * of a connection decides whether it speaks TLS. A request reaches the handler when its body is
+ * complete; the handler answers at once, or later from its own loop after a message.
+ *
+ * Ownership  An HttpRequest belongs to the server. The handler must answer each one exactly once
+ *            with http_respond, even if the client has gone (the answer is then dropped). The
+ *            slices of a request (method, path, headers, body) are valid until the handler returns
+ *            or http_respond is called, whichever is first: what a deferred answer needs is copied
+ *            into 'arena', which lives until http_respond returns.
+ * Threads    The handler and http_respond run on the request's loop thread. Other threads reach a
+ *            loop with http_loop_post. A loop never waits.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/queue.h"
+#include "base/random.h"
+#include "base/slice.h"
+
+typedef struct HttpServer HttpServer;
+typedef struct HttpLoop HttpLoop;
+
+typedef struct HttpHeader {
+    Slice name; /* lower case */
+    Slice value;
+} HttpHeader;
+
+typedef struct HttpRequest {
+    HttpLoop *loop;
+    Slice method;    /* as sent: "GET" */
+    Slice path;      /* as sent, still percent-encoded, with the query string if there is one */
+    Slice authority; /* the Host header; the server's own address if there was none */
+    bool is_tls;
+    const HttpHeader *headers;
+    size_t header_count;
+    Slice body;
+    Arena *arena;      /* for everything that lives as long as this request */
+    void *user;        /* for the handler's own use */
+    uint64_t begun_us; /* monotonic */
+} HttpRequest;
+
+typedef struct HttpResponse {
+    int status;
+    const HttpHeader *headers; /* borrowed until http_respond returns */
+    size_t header_count;
+    Slice
+        body; /* borrowed until 'body_release' is called; without it, until http_respond returns */
+    void (*body_release)(void *ctx); /* optional: called once when the body has been sent */
+    void *body_release_ctx;
+} HttpResponse;
+
+/* What http calls; cli fills it in. */
+typedef struct HttpHandler {
+    void *ctx;
+    void (*handle)(void *ctx, HttpRequest *request);
+    /* Optional: makes and ends what the handler keeps per loop (see http_loop_user). */
+    void *(*loop_open)(void *ctx, HttpLoop *loop);
+    void (*loop_close)(void *ctx, void *loop_user);
+} HttpHandler;
+
+typedef struct HttpOptions {
+    const char *host; /* numeric address or name; every address it resolves to is served */
+    uint16_t port;    /* 0: any free one, see http_server_port */
+    uint32_t threads;
+    const char *cert_file; /* PEM */
+    const char *key_file;  /* PEM */
+    size_t header_bytes_max;
+    size_t body_bytes_max;
+    uint32_t connections_max; /* over all loops */
+    uint32_t idle_ms;         /* a kept connection without a request is closed after this */
+    uint32_t request_ms;      /* a request must arrive whole within this */
+    const Clock *clock;
+    const Log *log;
+    Metrics *metrics; /* one shard per loop, the first 'threads' ones */
+    HttpHandler handler;
+} HttpOptions;
+
+/* Binds the addresses and starts the loops; requests are served when it returns. */
+MUST_USE Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err);
+uint16_t http_server_port(const HttpServer *server);
+
+/* Stops accepting, lets requests under way finish for at most 'drain_ms', closes everything and
+ * joins the loops. Accepts NULL. */
+void http_server_close(HttpServer *server, uint32_t drain_ms);
+
+/* The header 'name' (lower case), or an empty slice with a NULL pointer. */
+Slice http_header(const HttpRequest *request, Slice name);
+
+void http_respond(HttpRequest *request, const HttpResponse *response);
+
+/* Messages to a loop, from any thread: 'run' is called on the loop's thread. */
+typedef struct HttpTask {
+    QueueNode node;
+    void (*run)(struct HttpTask *task);
+} HttpTask;
+void http_loop_post(HttpLoop *loop, HttpTask *task);
+
+void *http_loop_user(HttpLoop *loop);           /* what loop_open returned */
+uint32_t http_loop_index(const HttpLoop *loop); /* 0 .. threads-1 */
+Random *http_loop_random(HttpLoop *loop);
+MetricsShard *http_loop_metrics(HttpLoop *loop);
+const char *http_loop_date(HttpLoop *loop); /* "Tue, 01 Oct 2024 12:00:00 GMT", cached */

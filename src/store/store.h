@@ -1,0 +1,151 @@
+/* store.h - an ordered, transactional key-value store; engines stand behind it.
+ *
+ * Keys live in spaces. A space is a 64-bit number that stands in front of every key (big-endian,
+ * so that a space is one contiguous range), and everything of a physical partition is in one
+ * space. Order is memcmp order of the key bytes.
+ *
+ * A transaction collects writes and reads its own writes over the store's newest state. It is
+ * written by one owner at a time: the store orders transactions but does not detect conflicts
+ * between them, because a partition (and the catalogue) is the only writer of its own space.
+ *
+ * Commits are grouped: store_txn_commit hands the transaction to the commit thread, which writes
+ * all that have gathered as one atomic, durable write (one fsync), makes them visible together,
+ * and then calls each completion. Nothing is visible to readers before it is durable.
+ *
+ * Ownership  Slices handed out say how long they live. Snapshots, cursors and transactions must be
+ *            released before the store is closed.
+ * Threads    A Store may be used from any thread. A snapshot may be shared; a cursor or a
+ *            transaction belongs to one thread at a time. Completions run on the commit thread
+ *            and must not block: they pass a message on.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+#define STORE_KEY_BYTES_MAX   ((size_t)8192)     /* without the space; ids and terms are shorter */
+#define STORE_VALUE_BYTES_MAX ((size_t)64 << 20) /* an item is 2 MB, an index chunk far less */
+
+typedef uint64_t StoreSpace;
+
+typedef struct Store Store;
+typedef struct StoreSnapshot StoreSnapshot;
+typedef struct StoreCursor StoreCursor;
+typedef struct StoreTxn StoreTxn;
+
+typedef enum StoreDurability {
+    STORE_DURABILITY_SYNC,    /* a commit completes after fsync */
+    STORE_DURABILITY_RELAXED, /* a commit completes when the system has it; a crash of the machine
+                                 (not of the process) may lose the newest ones */
+} StoreDurability;
+
+/* A value that the engine keeps in place; release it with store_value_release. */
+typedef struct StoreValue {
+    Slice data;
+    void *owner; /* NULL: nothing to release */
+    void (*release)(void *owner);
+} StoreValue;
+
+/* Called on the commit thread, exactly once. 'err' is NULL when the transaction is durable and
+ * visible; otherwise nothing of it is, nor ever will be. */
+typedef struct StoreCompletion {
+    void (*done)(void *ctx, const Error *err);
+    void *ctx;
+} StoreCompletion;
+
+typedef enum StoreRead {
+    STORE_READ_ANY,    /* may wait for the disk */
+    STORE_READ_MEMORY, /* never touches the disk; see store_get */
+} StoreRead;
+
+typedef enum StoreFound {
+    STORE_ABSENT,
+    STORE_FOUND,
+    STORE_UNKNOWN, /* only with STORE_READ_MEMORY: the answer is on disk */
+} StoreFound;
+
+/* Reads one key as of 'snapshot', or the newest durable state if it is NULL. '*value' is written
+ * only when '*found' is STORE_FOUND, and is then released by the caller. */
+MUST_USE Status store_get(Store *store, const StoreSnapshot *snapshot, StoreSpace space, Slice key,
+                          StoreRead read, StoreValue *value, StoreFound *found, Error *err);
+
+static inline void store_value_release(StoreValue *value)
+{
+    if (value->owner != NULL)
+        value->release(value->owner);
+    *value = (StoreValue){0};
+}
+DEFINE_AUTO_VALUE(StoreValue, store_value_release)
+
+StoreSnapshot *store_snapshot_open(Store *store);
+void store_snapshot_close(StoreSnapshot *snapshot); /* accepts NULL */
+DEFINE_AUTO(StoreSnapshot *, store_snapshot_close)
+
+/* A cursor over the keys of one space in ['from', 'to'); an empty 'to' means the end of the space.
+ * 'snapshot' may be NULL for the state at this moment. 'from' and 'to' are copied. The cursor
+ * stands before the first key: call store_cursor_next (or _prev to walk down from the end). */
+StoreCursor *store_cursor_open(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
+                               Slice from, Slice to);
+
+/* Moves to the next (previous) key and hands out slices that live until the cursor next moves or
+ * is closed; keys come without their space. '*found' is false beyond the last (first) one. */
+MUST_USE Status store_cursor_next(StoreCursor *cursor, Slice *key, Slice *value, bool *found,
+                                  Error *err);
+MUST_USE Status store_cursor_prev(StoreCursor *cursor, Slice *key, Slice *value, bool *found,
+                                  Error *err);
+
+/* The next store_cursor_next gives the first key at or after 'key' (the next _prev the last key
+ * before it), within the cursor's bounds. */
+void store_cursor_seek(StoreCursor *cursor, Slice key);
+void store_cursor_close(StoreCursor *cursor); /* accepts NULL */
+DEFINE_AUTO(StoreCursor *, store_cursor_close)
+
+StoreTxn *store_txn_begin(Store *store);
+void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value);
+void store_txn_delete(StoreTxn *txn, StoreSpace space, Slice key);
+
+/* Reads the transaction's own writes first, then the newest durable state. The value may point
+ * into the transaction: it is valid until it is released or the transaction changes or ends. */
+MUST_USE Status store_txn_get(StoreTxn *txn, StoreSpace space, Slice key, StoreValue *value,
+                              bool *found, Error *err);
+
+/* Like store_cursor_open, over the transaction's own writes and the newest durable state. Do not
+ * write to the transaction while the cursor is open. */
+StoreCursor *store_txn_cursor_open(StoreTxn *txn, StoreSpace space, Slice from, Slice to);
+
+/* Savepoints: rollback undoes all writes since the newest one and removes it; release only removes
+ * it. They nest. A batch that fails inside a group is undone alone. */
+void store_txn_savepoint(StoreTxn *txn);
+void store_txn_rollback(StoreTxn *txn);
+void store_txn_release(StoreTxn *txn);
+
+size_t store_txn_bytes(const StoreTxn *txn); /* roughly what it will write */
+
+/* Hands the transaction over; it is consumed whatever the outcome. Transactions committed by one
+ * thread are applied in that order. */
+void store_txn_commit(StoreTxn *txn, StoreCompletion completion);
+void store_txn_abort(StoreTxn *txn); /* accepts NULL */
+DEFINE_AUTO(StoreTxn *, store_txn_abort)
+
+/* Commits and waits: for start-up, tools and tests, never on a loop thread. */
+MUST_USE Status store_txn_commit_wait(StoreTxn *txn, Error *err);
+
+/* Removes every key of the spaces [first, last] at once, durably; the bytes come back in the
+ * background. Waits for the disk. The caller knows that nobody writes there any more. */
+MUST_USE Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error *err);
+
+/* What the engine occupies and holds in memory, roughly; for metrics. */
+typedef struct StoreUsage {
+    uint64_t disk_bytes;
+    uint64_t memory_bytes;
+} StoreUsage;
+void store_usage(Store *store, StoreUsage *usage);
+
+/* STATUS_OK while the engine takes writes; otherwise the reason why it does not (disk full,
+ * read-only, damaged). Reads may still work. */
+MUST_USE Status store_health(Store *store, Error *err);
+
+/* Waits for commits under way, makes everything durable, releases everything. Accepts NULL. */
+void store_close(Store *store);
+DEFINE_AUTO(Store *, store_close)
