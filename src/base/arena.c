@@ -51,6 +51,8 @@ void arena_done(Arena *arena)
 
 void *arena_alloc_slow(Arena *arena, size_t size)
 {
+    if (size == 0 && arena->block != NULL)
+        return arena->next;
     size_t rounded = (size + 15) & ~(size_t)15;
     ASSERT(rounded >= size);
     size_t block_size = rounded > arena->block_size ? rounded : arena->block_size;

@@ -28,14 +28,15 @@ void arena_reset(Arena *arena);                   /* keeps one ordinary block */
 void arena_done(Arena *arena);
 DEFINE_AUTO_VALUE(Arena, arena_done)
 
-/* For arena_alloc only: opens a block with room for 'size'. */
+/* For arena_alloc only: opens a block with room for 'size', unless that is 0. */
 void *arena_alloc_slow(Arena *arena, size_t size);
 
 /* 'size' bytes, aligned to 16, not zeroed. */
 static inline void *arena_alloc(Arena *arena, size_t size)
 {
     size_t rounded = (size + 15) & ~(size_t)15;
-    if (UNLIKELY(rounded < size || (size_t)(arena->end - arena->next) < rounded))
+    /* Less one, so that nothing at all and what overflows are the slow function's business too. */
+    if (UNLIKELY(rounded - 1 >= (size_t)(arena->end - arena->next)))
         return arena_alloc_slow(arena, size);
     void *p = arena->next;
     arena->next += rounded;

@@ -70,11 +70,12 @@ void buf_format(Buf *buf, const char *format, ...)
         buf_bytes(buf, small, (size_t)len);
         return;
     }
-    /* vsnprintf wants room for its terminator, which is then not counted. */
-    if (!buf_reserve(buf, (size_t)len + 1))
+    if (!buf_reserve(buf, (size_t)len))
         return;
+    /* Not in place: vsnprintf wants room for its terminator, which the buffer need not have. */
+    AUTO(mem_free) void *large = mem_alloc((size_t)len + 1);
     va_start(args, format);
-    (void)vsnprintf(buf->ptr + buf->len, (size_t)len + 1, format, args);
+    (void)vsnprintf(large, (size_t)len + 1, format, args);
     va_end(args);
-    buf->len += (size_t)len;
+    buf_bytes(buf, large, (size_t)len);
 }

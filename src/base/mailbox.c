@@ -1,9 +1,13 @@
 /* mailbox.c - see mailbox.h. */
 #include "base/mailbox.h"
 
+#include <sched.h>
+#include <time.h>
+
 void mailbox_init(Mailbox *mailbox)
 {
     queue_init(&mailbox->queue);
+    atomic_init(&mailbox->posting, 0);
     int failed = pthread_mutex_init(&mailbox->lock, NULL);
     ASSERT(failed == 0);
     failed = pthread_cond_init(&mailbox->arrived, NULL);
@@ -12,18 +16,25 @@ void mailbox_init(Mailbox *mailbox)
 
 void mailbox_done(Mailbox *mailbox)
 {
+    while (atomic_load_explicit(&mailbox->posting, memory_order_acquire) > 0)
+        (void)sched_yield();
     (void)pthread_cond_destroy(&mailbox->arrived);
     (void)pthread_mutex_destroy(&mailbox->lock);
 }
 
 void mailbox_post(Mailbox *mailbox, QueueNode *message)
 {
-    if (!queue_push(&mailbox->queue, message))
-        return; /* whoever made it non-empty wakes the reader */
-    /* Taking the lock orders this signal after a reader's look at the queue and its sleep. */
-    (void)pthread_mutex_lock(&mailbox->lock);
-    (void)pthread_cond_signal(&mailbox->arrived);
-    (void)pthread_mutex_unlock(&mailbox->lock);
+    /* Once it is pushed, the message may be read and be the reason to end the mailbox: the count,
+     * which the push publishes with it, keeps the lock alive until we are done with it. */
+    atomic_fetch_add_explicit(&mailbox->posting, 1, memory_order_relaxed);
+    if (queue_push(&mailbox->queue, message)) {
+        /* Taking the lock orders this signal after a reader's look at the queue and its sleep. */
+        (void)pthread_mutex_lock(&mailbox->lock);
+        (void)pthread_cond_signal(&mailbox->arrived);
+        (void)pthread_mutex_unlock(&mailbox->lock);
+    }
+    /* Otherwise whoever made it non-empty wakes the reader. */
+    atomic_fetch_sub_explicit(&mailbox->posting, 1, memory_order_release);
 }
 
 QueueNode *mailbox_wait(Mailbox *mailbox)
@@ -34,6 +45,27 @@ QueueNode *mailbox_wait(Mailbox *mailbox)
     (void)pthread_mutex_lock(&mailbox->lock);
     while ((messages = queue_take(&mailbox->queue)) == NULL)
         (void)pthread_cond_wait(&mailbox->arrived, &mailbox->lock);
+    (void)pthread_mutex_unlock(&mailbox->lock);
+    return messages;
+}
+
+QueueNode *mailbox_wait_for(Mailbox *mailbox, uint32_t ms_max)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms_max / 1000;
+    until.tv_nsec += (long)(ms_max % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    (void)pthread_mutex_lock(&mailbox->lock);
+    QueueNode *messages = queue_take(&mailbox->queue);
+    int failed = 0;
+    while (messages == NULL && failed == 0) {
+        failed = pthread_cond_clockwait(&mailbox->arrived, &mailbox->lock, CLOCK_MONOTONIC, &until);
+        messages = queue_take(&mailbox->queue);
+    }
     (void)pthread_mutex_unlock(&mailbox->lock);
     return messages;
 }

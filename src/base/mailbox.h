@@ -12,12 +12,19 @@ typedef struct Mailbox {
     Queue queue;
     pthread_mutex_t lock; /* only for sleeping and waking */
     pthread_cond_t arrived;
+    _Atomic uint32_t posting; /* threads inside mailbox_post */
 } Mailbox;
 
 void mailbox_init(Mailbox *mailbox);
+
+/* The reader, or whoever joined it, may end the mailbox as soon as the last message was taken, even
+ * if its poster has not returned yet. */
 void mailbox_done(Mailbox *mailbox);
 
 void mailbox_post(Mailbox *mailbox, QueueNode *message);
 
 /* Everything that has arrived, linked oldest first; waits until there is something. */
 QueueNode *mailbox_wait(Mailbox *mailbox);
+
+/* The same, but NULL when nothing has arrived for 'ms_max'. */
+QueueNode *mailbox_wait_for(Mailbox *mailbox, uint32_t ms_max);

@@ -25,8 +25,8 @@ struct TrieNode {
     uint32_t bitmap; /* inner: which children there are */
     uint64_t key;    /* inner: only the bits above shift + BITS count */
     union {
-        void *value; /* leaf */
-        TrieNode *children[1];
+        void *value;           /* leaf */
+        TrieNode *children[0]; /* inner: child_count() of them, in order */
     };
 };
 

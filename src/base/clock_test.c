@@ -1,0 +1,62 @@
+/* clock_test.c - real time goes on, fake time only when it is told to. */
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static void the_real_clock_agrees_with_the_system(void **state)
+{
+    (void)state;
+    const Clock *clock = clock_real();
+    time_t before = time(NULL);
+    int64_t now_s = clock_wall_s(clock);
+    uint64_t now_us = clock_wall_us(clock);
+    /* time() may lag behind by a tick. */
+    assert_in_range(now_s, before, time(NULL) + 1);
+    assert_in_range(now_us / 1000000, (uint64_t)now_s, (uint64_t)now_s + 1);
+}
+
+static void monotonic_time_passes_in_microseconds(void **state)
+{
+    (void)state;
+    const Clock *clock = clock_real();
+    uint64_t begin = clock_monotonic_us(clock);
+    uint64_t previous = begin;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t now = clock_monotonic_us(clock);
+        assert_true(now >= previous);
+        previous = now;
+    }
+    struct timespec pause = {.tv_nsec = 5000000};
+    assert_int_equal(nanosleep(&pause, NULL), 0);
+    uint64_t passed = clock_monotonic_us(clock) - begin;
+    assert_in_range(passed, 5000, 60000000);
+}
+
+static void a_fake_clock_moves_only_when_told(void **state)
+{
+    (void)state;
+    FakeClock fake;
+    fake_clock_init(&fake, 1999999);
+    const Clock *clock = &fake.clock;
+    assert_true(clock_wall_us(clock) == 1999999);
+    assert_true(clock_monotonic_us(clock) == 1999999);
+    assert_true(clock_wall_s(clock) == 1);
+    fake_clock_advance(&fake, 1);
+    assert_true(clock_wall_us(clock) == 2000000);
+    assert_true(clock_monotonic_us(clock) == 2000000);
+    assert_true(clock_wall_s(clock) == 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_real_clock_agrees_with_the_system),
+        cmocka_unit_test(monotonic_time_passes_in_microseconds),
+        cmocka_unit_test(a_fake_clock_moves_only_when_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

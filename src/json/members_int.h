@@ -1,0 +1,22 @@
+/* members_int.h - the members of an object in the order of their names.
+ *
+ * Writing an object needs that order for its offsets and to find names that occur twice; checking
+ * one needs it to see that the offsets are right.
+ */
+#pragma once
+
+#include "json/format_int.h"
+
+/* A name, and what is enough of it to decide most comparisons without reading it. */
+typedef struct Member {
+    uint32_t offset; /* of its tag, from the 'base' of the object at hand */
+    uint64_t prefix; /* its first eight bytes as a number, zeros behind a shorter one */
+} Member;
+
+/* As many members are sorted where they stand; more want scratch memory. */
+enum { MEMBERS_FEW = 32 };
+
+/* Sorts members, of which only the offsets need be set, by name; those of the same name stay in
+ * their order. 'scratch' has room for 'count' members if there are more than MEMBERS_FEW. Returns
+ * whether all names are distinct. */
+bool members_sort(const uint8_t *base, Member *members, Member *scratch, size_t count);
