@@ -44,13 +44,17 @@ typedef struct HttpRequest {
     uint64_t begun_us; /* monotonic */
 } HttpRequest;
 
+/* The server itself adds date, server, content-length and, where they apply, connection,
+ * content-encoding and vary; the handler gives none of these, except a content-encoding for a body
+ * that is encoded already. Control characters in a value are sent as spaces. */
 typedef struct HttpResponse {
     int status;
     const HttpHeader *headers; /* borrowed until http_respond returns */
     size_t header_count;
-    Slice
-        body; /* borrowed until 'body_release' is called; without it, until http_respond returns */
-    void (*body_release)(void *ctx); /* optional: called once when the body has been sent */
+    /* Borrowed until 'body_release' is called; without it, until http_respond returns. */
+    Slice body;
+    /* Optional: called once on the loop's thread when the body has been sent, or will not be. */
+    void (*body_release)(void *ctx);
     void *body_release_ctx;
 } HttpResponse;
 
@@ -67,13 +71,14 @@ typedef struct HttpOptions {
     const char *host; /* numeric address or name; every address it resolves to is served */
     uint16_t port;    /* 0: any free one, see http_server_port */
     uint32_t threads;
-    const char *cert_file; /* PEM */
+    const char *cert_file; /* PEM, the chain; NULL: only plain HTTP (see cert.h) */
     const char *key_file;  /* PEM */
     size_t header_bytes_max;
     size_t body_bytes_max;
     uint32_t connections_max; /* over all loops */
     uint32_t idle_ms;         /* a kept connection without a request is closed after this */
-    uint32_t request_ms;      /* a request must arrive whole within this */
+    uint32_t request_ms;      /* a request must arrive whole within this, a handshake end, and a
+                                 client that is sent an answer read some of it */
     const Clock *clock;
     const Log *log;
     Metrics *metrics; /* one shard per loop, the first 'threads' ones */
@@ -84,8 +89,9 @@ typedef struct HttpOptions {
 MUST_USE Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err);
 uint16_t http_server_port(const HttpServer *server);
 
-/* Stops accepting, lets requests under way finish for at most 'drain_ms', closes everything and
- * joins the loops. Accepts NULL. */
+/* Stops accepting, closes idle connections, lets requests under way finish for at most 'drain_ms',
+ * then closes everything and joins the loops. It waits for the handler's deferred answers however
+ * long they take, because the handler still has those requests. Accepts NULL. */
 void http_server_close(HttpServer *server, uint32_t drain_ms);
 
 /* The header 'name' (lower case), or an empty slice with a NULL pointer. */
@@ -93,7 +99,8 @@ Slice http_header(const HttpRequest *request, Slice name);
 
 void http_respond(HttpRequest *request, const HttpResponse *response);
 
-/* Messages to a loop, from any thread: 'run' is called on the loop's thread. */
+/* Messages to a loop, from any thread: 'run' is called on the loop's thread, where the task may be
+ * freed. Not after http_server_close has returned, nor during it except to answer a request. */
 typedef struct HttpTask {
     QueueNode node;
     void (*run)(struct HttpTask *task);

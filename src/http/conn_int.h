@@ -1,0 +1,96 @@
+/* conn_int.h - a connection and the request that it carries.
+ *
+ *     OPENING ──> HANDSHAKE ──> HEAD ──> BODY ──> HANDLING ──> WRITING ──> HEAD ...
+ *        └───────── plain ───────^ └─ whole ──────^   └─ sent at once ───────^
+ *
+ * and from everywhere to CLOSED. After an answer that must be the last one although the client may
+ * still be sending, a connection is LINGERING for a moment: closing at once would reset it, and the
+ * client's system would throw the answer away unread.
+ *
+ * Ownership  A connection owns its request until the handler is called; then the request lives
+ * until http_respond, with or without the connection, and until it is sent if there is one. Threads
+ * Loop thread only.
+ */
+#pragma once
+
+#include "http/loop_int.h"
+
+typedef enum ConnState {
+    CONN_OPENING, /* the first byte will decide about TLS */
+    CONN_HANDSHAKE,
+    CONN_HEAD, /* idle, or in the middle of a request's head */
+    CONN_BODY,
+    CONN_HANDLING,  /* the handler has the request */
+    CONN_WRITING,   /* the socket did not take the whole answer at once */
+    CONN_LINGERING, /* everything is sent; what still comes is thrown away */
+    CONN_CLOSED,    /* no socket any more; the memory goes when nobody holds it */
+} ConnState;
+
+/* What was read and not yet used. 'bytes' is the loop's input while a read is being processed, and
+ * the connection's own memory between two of them if something is left over. */
+typedef struct Input {
+    char *bytes;
+    size_t start;
+    size_t len;
+    size_t capacity;
+} Input;
+
+struct Conn {
+    HttpLoop *loop;
+    Transport transport;
+    ConnState state;
+    bool is_held;        /* somebody further up the stack goes on using it after a close */
+    bool is_dispatching; /* the handler is being called */
+    bool keeps_open;     /* another request may follow the answer */
+    bool lingers;        /* the answer comes before the end of the request */
+    bool is_paused;      /* not reading: the client is too far ahead */
+    bool has_ended;      /* the client sends no more, but may wait for answers */
+    Input input;
+    size_t head_seen;       /* bytes of an incomplete head that were parsed before */
+    size_t queued;          /* transport_queued when the answer last moved */
+    Request *request;       /* from BODY to WRITING */
+    h2o_timeout_t *timeout; /* where 'timer' is linked */
+    h2o_timeout_entry_t timer;
+    h2o_linklist_t link; /* in loop->conns */
+};
+
+struct Request {
+    HttpRequest http;
+    Conn *conn; /* NULL if the client has gone */
+    Head head;
+    struct phr_chunked_decoder decoder;
+    size_t decoded_len; /* of a chunked body */
+    Output output;
+    void (*body_release)(void *ctx);
+    void *body_release_ctx;
+    Arena arena;
+    Request *next_free;
+};
+
+/* Takes charge of an accepted socket. */
+void conn_open(HttpLoop *loop, h2o_socket_t *sock);
+void conn_close(Conn *conn);
+
+/* Closes the connection unless a request is under way on it. */
+void conn_drain(Conn *conn);
+
+/* Waits for this timeout from now on, and for no other; NULL for none. */
+void conn_arm(Conn *conn, h2o_timeout_t *timeout);
+
+/* Reads what there is and handles every whole request in it. The caller holds the connection. */
+void conn_receive(Conn *conn);
+void conn_drop_input(Conn *conn);
+
+/* Answers with an error and lets nothing follow it. */
+void conn_refuse(Conn *conn, const Error *why);
+
+/* Sends request->output, then ends the request and goes on with the next one. The body must stay
+ * only until this returns if the request has no 'body_release'. */
+void conn_send(Conn *conn);
+
+Request *request_take(HttpLoop *loop);
+void request_release(Request *request); /* with its body */
+void request_free_all(HttpLoop *loop);  /* those kept for reuse */
+
+/* Fills in request->output with an error in the protocol's form. */
+void request_refuse(Request *request, const Error *why);

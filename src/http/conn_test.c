@@ -1,0 +1,404 @@
+/* conn_test.c - the life of connections: who is cut off, who waits, and how it all ends. */
+#include "http/testing_int.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+
+#define HELLO "GET /hello HTTP/1.1\r\nhost: h\r\n\r\n"
+
+/* CPU time of the whole process. */
+static uint64_t cpu_ms(void)
+{
+    struct timespec time;
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time), 0);
+    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+}
+
+static void an_idle_connection_is_closed_and_a_busy_one_is_not(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site->options.idle_ms = 800;
+    site_start(site);
+    Client *silent = client_open(site);
+    Client *kept = client_open(site);
+    Client *busy = client_open(site);
+    client_send(kept, HELLO);
+    client_expect(kept, 200, "hello");
+    client_send(busy, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    uint64_t begun = now_ms();
+    client_expect_end(silent);
+    client_expect_end(kept);
+    assert_in_range(now_ms() - begun, 400, 5000);
+    sleep_ms(800);
+    assert_int_equal(site_metric(site, METRIC_CONNECTIONS_OPEN), 1);
+    assert_int_equal(site_answer_held(site), 1);
+    client_expect(busy, 200, "hi");
+    client_expect_end(busy);
+    client_close(silent);
+    client_close(kept);
+    client_close(busy);
+    site_end(site, 0);
+}
+
+/* Every byte is progress, and still the request has to be there in time. */
+static void a_request_that_trickles_in_is_cut_off(void **state)
+{
+    (void)state;
+    static const char *const starts[] = {
+        "GET /hello HTTP/1.1\r\na: ",
+        "POST /echo HTTP/1.1\r\ncontent-length: 10000\r\n\r\n",
+        "POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n10000\r\n",
+    };
+    Site *site = site_make();
+    site->options.request_ms = 400;
+    site_start(site);
+    for (size_t i = 0; i < ARRAY_COUNT(starts); i++) {
+        Client *client = client_open(site);
+        client_send(client, HELLO);
+        client_expect(client, 200, "hello");
+        sleep_ms(500); /* being idle does not count */
+        uint64_t begun = now_ms();
+        client_send(client, starts[i]);
+        struct pollfd poller = {.fd = client->fd, .events = POLLIN};
+        while (poll(&poller, 1, 20) == 0) {
+            assert_true(now_ms() - begun < WAIT_MS_MAX);
+            client_send(client, "x");
+        }
+        assert_in_range(now_ms() - begun, 300, 5000);
+        client_expect_refusal(client, 408, "RequestTimeout");
+        client_expect_end(client);
+        client_close(client);
+    }
+    site_end(site, 0);
+}
+
+static void a_request_in_time_is_not_cut_off(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site->options.request_ms = 1500;
+    site_start(site);
+    Client *client = client_open(site);
+    for (int i = 0; i < 20; i++) { /* more than that in all */
+        client_send(client, "POST /echo HTTP/1.1\r\ncontent-length: 4\r\n\r\nab");
+        sleep_ms(100);
+        client_send(client, "cd");
+        client_expect(client, 200, "abcd");
+    }
+    /* What the handler takes is not the client's time. */
+    client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    sleep_ms(1800);
+    assert_int_equal(site_answer_held(site), 1);
+    client_expect(client, 200, "hi");
+    client_close(client);
+    site_end(site, 0);
+}
+
+static void a_client_that_does_not_read_is_cut_off(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site->options.request_ms = 300;
+    site_start(site);
+    Client *client = client_open(site);
+    client_send(client, "GET /big/20000000 HTTP/1.1\r\n\r\n");
+    WAIT_UNTIL(atomic_load(&site->released_count) == 1);
+    WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 0);
+    client_close(client);
+    site_end(site, 0);
+}
+
+static void a_client_that_reads_slowly_gets_everything(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site->options.request_ms = 500;
+    site_start(site);
+    Client *client = client_open(site);
+    int size = 65536;
+    assert_int_equal(setsockopt(client->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+    client_send(client, "GET /big/20000000 HTTP/1.1\r\nconnection: close\r\n\r\n");
+    size_t total = 0, got = 0, pause = 0;
+    while ((got = client_read(client)) > 0) {
+        total += got;
+        client->len = 0;
+        if (total > pause) { /* about two seconds for all of it */
+            sleep_ms(10);
+            pause = total + 100000;
+        }
+    }
+    assert_true(total > 20000000);
+    client_close(client);
+    site_end(site, 0);
+}
+
+static void beyond_the_limit_connections_are_refused(void **state)
+{
+    (void)state;
+    enum { MAX = 10 };
+    Site *site = site_make();
+    site->options.connections_max = MAX;
+    site_start(site);
+    Client *clients[MAX];
+    for (int i = 0; i < MAX; i++) {
+        clients[i] = client_open(site);
+        client_send(clients[i], HELLO);
+        client_expect(clients[i], 200, "hello");
+    }
+    for (int i = 0; i < 5; i++) {
+        Client *client = client_open(site);
+        client_expect_end(client);
+        client_close(client);
+    }
+    assert_int_equal(site_metric(site, METRIC_CONNECTIONS_REFUSED), 5);
+    assert_int_equal(site_metric(site, METRIC_CONNECTIONS_TOTAL), MAX);
+
+    client_close(clients[0]);
+    WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == MAX - 1);
+    clients[0] = client_open(site);
+    client_send(clients[0], HELLO);
+    client_expect(clients[0], 200, "hello");
+    for (int i = 0; i < MAX; i++)
+        client_close(clients[i]);
+    site_end(site, 0);
+}
+
+static rlim_t highest_fd(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    rlim_t highest = 0;
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        rlim_t fd = strtoul(entry->d_name, NULL, 10);
+        highest = fd > highest && fd != (rlim_t)dirfd(folder) ? fd : highest;
+    }
+    (void)closedir(folder);
+    return highest;
+}
+
+static void without_descriptors_the_server_waits_and_does_not_spin(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site->log.level = LOG_LEVEL_ERROR;
+    site_start(site);
+    Client *client = calloc(1, sizeof(Client));
+    client->fd = client_socket();
+    /* Fill the holes, so that there is no number left below the new limit. */
+    struct rlimit before, now;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    now = before;
+    now.rlim_cur = highest_fd() + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+    int fillers[256], count = 0;
+    while (count < 256 && (fillers[count] = dup(client->fd)) >= 0)
+        count++;
+    client_connect(client->fd, site);
+    client_send(client, HELLO);
+    uint64_t used = cpu_ms();
+    sleep_ms(600);
+    assert_true(cpu_ms() - used < 150);
+    assert_int_equal(site_metric(site, METRIC_CONNECTIONS_TOTAL), 0);
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    client_expect(client, 200, "hello");
+    while (count > 0)
+        (void)close(fillers[--count]);
+    client_close(client);
+    site_end(site, 0);
+}
+
+static void a_thousand_connections_at_once_are_served(void **state)
+{
+    enum { COUNT = 1000 };
+    Site *site = *state;
+    Client **clients = calloc(COUNT, sizeof(Client *));
+    for (int i = 0; i < COUNT; i++)
+        clients[i] = client_open(site);
+    for (int i = 0; i < COUNT; i++)
+        client_send(clients[i], HELLO);
+    for (int i = 0; i < COUNT; i++)
+        client_expect(clients[i], 200, "hello");
+    assert_int_equal(site_metric(site, METRIC_CONNECTIONS_OPEN), COUNT);
+
+    /* And they cost nothing while nothing happens. */
+    uint64_t used = cpu_ms();
+    sleep_ms(400);
+    assert_true(cpu_ms() - used < 50);
+    for (int i = 0; i < COUNT; i++)
+        client_close(clients[i]);
+    WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 0);
+    free(clients);
+}
+
+static void connections_come_and_go_quickly(void **state)
+{
+    Site *site = *state;
+    for (int i = 0; i < 500; i++) {
+        Client *client = client_open(site);
+        client_send(client, "GET /hello HTTP/1.1\r\nconnection: close\r\n\r\n");
+        client_expect(client, 200, "hello");
+        client_expect_end(client);
+        client_close(client);
+    }
+    WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 0);
+    assert_int_equal(site_metric(site, METRIC_CONNECTIONS_TOTAL), 500);
+}
+
+static void a_port_in_use_fails_to_open(void **state)
+{
+    Site *site = *state;
+    HttpOptions options = site->options;
+    HttpServer *second = NULL;
+    Error err;
+    options.port = http_server_port(site->server);
+    assert_int_equal(http_server_open(&options, &second, &err), STATUS_CONFLICT);
+    assert_non_null(strstr(err.message, "is in use; choose another with --port"));
+    options.port = 0;
+    options.cert_file = "/no/such/file";
+    assert_int_equal(http_server_open(&options, &second, &err), STATUS_IO);
+    assert_non_null(strstr(err.message, "/no/such/file"));
+}
+
+/* Closing. */
+
+typedef struct Closer {
+    pthread_t thread;
+    Site *site;
+    uint32_t drain_ms;
+    uint64_t took_ms;
+} Closer;
+
+static void *close_server(void *arg)
+{
+    Closer *closer = arg;
+    uint64_t begun = now_ms();
+    http_server_close(closer->site->server, closer->drain_ms);
+    closer->site->server = NULL;
+    closer->took_ms = now_ms() - begun;
+    return NULL;
+}
+
+static void closing_ends_idle_connections_at_once(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site_start(site);
+    Client *silent = client_open(site);
+    Client *kept = client_open(site);
+    client_send(kept, HELLO);
+    client_expect(kept, 200, "hello");
+    WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 2);
+    Closer closer = {.site = site, .drain_ms = 10000};
+    (void)close_server(&closer);
+    assert_true(closer.took_ms < 5000);
+    client_expect_end(silent);
+    client_expect_end(kept);
+    assert_int_equal(atomic_load(&site->loops_closed), 2);
+    client_close(silent);
+    client_close(kept);
+    site_end(site, 0);
+}
+
+static void closing_lets_requests_under_way_finish(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site_start(site);
+    Client *handled = client_open(site);
+    Client *arriving = client_open(site);
+    Client *reading = client_open(site);
+    client_send(handled, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    client_send(arriving, "POST /echo HTTP/1.1\r\ncontent-length: 4\r\n\r\nab");
+    client_send(reading, "GET /big/20000000 HTTP/1.1\r\n\r\n");
+    WAIT_UNTIL(atomic_load(&site->held_count) == 1);
+    WAIT_UNTIL(atomic_load(&site->handled_count) == 2);
+    WAIT_UNTIL(site_metric(site, METRIC_REQUESTS_2XX) == 1);
+    WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 3);
+    sleep_ms(50);
+    Closer closer = {.site = site, .drain_ms = 15000};
+    uint16_t port = http_server_port(site->server);
+    assert_int_equal(pthread_create(&closer.thread, NULL, close_server, &closer), 0);
+    sleep_ms(100);
+
+    /* Nobody new, */
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = client_socket();
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), -1);
+    (void)close(fd);
+
+    /* but everybody who was there. */
+    Answer answer;
+    assert_int_equal(site_answer_held(site), 1);
+    client_answer(handled, &answer);
+    assert_string_equal(answer.body, "hi");
+    assert_string_equal(answer_header(&answer, "connection"), "close");
+    answer_done(&answer);
+    client_expect_end(handled);
+    client_send(arriving, "cd");
+    client_expect(arriving, 200, "abcd");
+    client_expect_end(arriving);
+    client_answer(reading, &answer);
+    assert_int_equal(answer.body_len, 20000000);
+    answer_done(&answer);
+    assert_int_equal(pthread_join(closer.thread, NULL), 0);
+    assert_true(closer.took_ms < 15000);
+    client_close(handled);
+    client_close(arriving);
+    client_close(reading);
+    site_end(site, 0);
+}
+
+static void closing_cuts_off_what_does_not_finish(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site_start(site);
+    Client *handled = client_open(site);
+    Client *arriving = client_open(site);
+    Client *reading = client_open(site);
+    client_send(handled, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    client_send(arriving, "POST /echo HTTP/1.1\r\ncontent-length: 4\r\n\r\nab");
+    client_send(reading, "GET /big/20000000 HTTP/1.1\r\n\r\n");
+    WAIT_UNTIL(atomic_load(&site->handled_count) == 2);
+    WAIT_UNTIL(site_metric(site, METRIC_REQUESTS_2XX) == 1);
+    WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 3);
+    sleep_ms(50);
+    Closer closer = {.site = site, .drain_ms = 200};
+    assert_int_equal(pthread_create(&closer.thread, NULL, close_server, &closer), 0);
+    client_expect_end(handled);
+    client_expect_end(arriving);
+    WAIT_UNTIL(atomic_load(&site->released_count) == 1);
+    /* The handler must still give back what it has, and then it is over. */
+    sleep_ms(100);
+    assert_int_equal(site_answer_held(site), 1);
+    assert_int_equal(pthread_join(closer.thread, NULL), 0);
+    assert_in_range(closer.took_ms, 200, 10000);
+    client_close(handled);
+    client_close(arriving);
+    client_close(reading);
+    site_end(site, 0);
+}
+
+int main(void)
+{
+#define WITH_SITE(test) cmocka_unit_test_setup_teardown(test, site_setup, site_teardown)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_idle_connection_is_closed_and_a_busy_one_is_not),
+        cmocka_unit_test(a_request_that_trickles_in_is_cut_off),
+        cmocka_unit_test(a_request_in_time_is_not_cut_off),
+        cmocka_unit_test(a_client_that_does_not_read_is_cut_off),
+        cmocka_unit_test(a_client_that_reads_slowly_gets_everything),
+        cmocka_unit_test(beyond_the_limit_connections_are_refused),
+        cmocka_unit_test(without_descriptors_the_server_waits_and_does_not_spin),
+        WITH_SITE(a_thousand_connections_at_once_are_served),
+        WITH_SITE(connections_come_and_go_quickly),
+        WITH_SITE(a_port_in_use_fails_to_open),
+        cmocka_unit_test(closing_ends_idle_connections_at_once),
+        cmocka_unit_test(closing_lets_requests_under_way_finish),
+        cmocka_unit_test(closing_cuts_off_what_does_not_finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/* head.c - see head_int.h. */
+#include "http/head_int.h"
+
+#include "http/h2o_int.h"
+
+/* What the special headers said, collected over all of them. */
+typedef struct Seen {
+    Slice content_length;
+    Slice transfer_encoding;
+    Slice host;
+    bool has_content_length;
+    bool has_transfer_encoding;
+    bool has_host;
+    bool says_close;
+    bool says_keep_alive;
+} Seen;
+
+static Status read_headers(HttpHeader *headers, size_t count, Head *head, Seen *seen, Error *err);
+static Status read_special(const HttpHeader *header, Head *head, Seen *seen, Error *err);
+static Status find_body(const Seen *seen, const HeadLimits *limits, Head *head, Error *err);
+static Status read_target(Head *head, Error *err);
+
+static Status bad(Error *err, const char *message)
+{
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s", message);
+}
+
+static Status too_long(Error *err, size_t bytes_max)
+{
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "The headers of the request are longer than %zu bytes.", bytes_max);
+}
+
+Status head_parse(char *bytes, size_t len, size_t seen, const HeadLimits *limits,
+                  HttpHeader headers[HTTP_HEADERS_MAX], Head *out, bool *complete, Error *err)
+{
+    Head head = {0};
+    int minor_version = 0;
+    size_t count = HTTP_HEADERS_MAX;
+    int parsed = phr_parse_request(bytes, len, &head.method.ptr, &head.method.len, &head.path.ptr,
+                                   &head.path.len, &minor_version, headers, &count, seen);
+    if (parsed == -2 && len <= limits->header_bytes_max) {
+        *complete = false;
+        return STATUS_OK;
+    }
+    if (parsed == -2 || (parsed > 0 && (size_t)parsed > limits->header_bytes_max))
+        return too_long(err, limits->header_bytes_max);
+    if (parsed <= 0 && count == HTTP_HEADERS_MAX)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "The request has more than %d headers.",
+                         HTTP_HEADERS_MAX);
+    if (parsed <= 0)
+        return bad(err, "The request is not well-formed HTTP/1.1.");
+
+    head.len = (size_t)parsed;
+    head.header_count = count;
+    head.is_http10 = minor_version == 0;
+    head.is_head = slice_equal(head.method, SLICE("HEAD"));
+
+    Seen said = {0};
+    TRY(read_headers(headers, count, &head, &said, err));
+    TRY(find_body(&said, limits, &head, err));
+    head.authority = said.host;
+    TRY(read_target(&head, err));
+    head.keeps_open = !said.says_close && (!head.is_http10 || said.says_keep_alive);
+
+    *out = head;
+    *complete = true;
+    return STATUS_OK;
+}
+
+/* Pointers to constants (the path of "http://host") stay where they are. */
+static Slice moved(Slice s, const char *from, size_t len, const char *to)
+{
+    bool is_inside = (uintptr_t)s.ptr - (uintptr_t)from < len;
+    return is_inside ? slice_make(to + (s.ptr - from), s.len) : s;
+}
+
+void head_move(Head *head, HttpHeader *headers, const char *from, const char *to)
+{
+    head->method = moved(head->method, from, head->len, to);
+    head->path = moved(head->path, from, head->len, to);
+    head->authority = moved(head->authority, from, head->len, to);
+    for (size_t i = 0; i < head->header_count; i++) {
+        headers[i].name = moved(headers[i].name, from, head->len, to);
+        headers[i].value = moved(headers[i].value, from, head->len, to);
+    }
+}
+
+static void lower(const char *name, size_t len)
+{
+    char *p = (char *)(uintptr_t)name; /* the bytes that the caller lets us change */
+    for (size_t i = 0; i < len; i++)
+        p[i] = (char)(p[i] + ((unsigned char)(p[i] - 'A') < 26 ? 32 : 0));
+}
+
+static Status read_headers(HttpHeader *headers, size_t count, Head *head, Seen *seen, Error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        HttpHeader *header = &headers[i];
+        if (header->name.ptr == NULL)
+            return bad(err, "A header is folded over several lines.");
+        if (header->name.len == 0)
+            return bad(err, "A header has no name.");
+        lower(header->name.ptr, header->name.len);
+        while (header->value.len > 0 && (header->value.ptr[header->value.len - 1] == ' ' ||
+                                         header->value.ptr[header->value.len - 1] == '\t'))
+            header->value.len--;
+        TRY(read_special(header, head, seen, err));
+    }
+    return STATUS_OK;
+}
+
+/* Whether a comma-separated list has this token. */
+static bool has_token(Slice list, Slice token)
+{
+    while (list.len > 0)
+        if (slice_equal_nocase(slice_trim(slice_cut(&list, ',')), token))
+            return true;
+    return false;
+}
+
+/* "gzip", "*" or "x;q=0": the last one is a refusal. */
+static bool allows_gzip(Slice list)
+{
+    while (list.len > 0) {
+        Slice rest = slice_cut(&list, ',');
+        Slice coding = slice_trim(slice_cut(&rest, ';'));
+        if (!slice_equal_nocase(coding, SLICE("gzip")) && !slice_equal(coding, SLICE("*")))
+            continue;
+        Slice weight = slice_trim(rest);
+        return !(slice_starts_with(weight, SLICE("q=0")) &&
+                 (weight.len == 3 || slice_equal(weight, SLICE("q=0.0")) ||
+                  slice_equal(weight, SLICE("q=0.00")) || slice_equal(weight, SLICE("q=0.000"))));
+    }
+    return false;
+}
+
+static Status read_special(const HttpHeader *header, Head *head, Seen *seen, Error *err)
+{
+    Slice name = header->name;
+    switch (name.len) { /* most headers end here without a comparison */
+    case 4:
+        if (slice_equal(name, SLICE("host"))) {
+            if (seen->has_host)
+                return bad(err, "The request has more than one host header.");
+            seen->has_host = true;
+            seen->host = header->value;
+        }
+        break;
+    case 6:
+        if (slice_equal(name, SLICE("expect"))) {
+            if (!slice_equal_nocase(header->value, SLICE("100-continue")))
+                return bad(err, "The only expectation understood is 100-continue.");
+            head->expects_continue = true;
+        }
+        break;
+    case 10:
+        if (slice_equal(name, SLICE("connection"))) {
+            seen->says_close = seen->says_close || has_token(header->value, SLICE("close"));
+            seen->says_keep_alive =
+                seen->says_keep_alive || has_token(header->value, SLICE("keep-alive"));
+        }
+        break;
+    case 14:
+        if (slice_equal(name, SLICE("content-length"))) {
+            if (seen->has_content_length)
+                return bad(err, "The request has more than one content-length header.");
+            seen->has_content_length = true;
+            seen->content_length = header->value;
+        }
+        break;
+    case 15:
+        if (slice_equal(name, SLICE("accept-encoding")))
+            head->accepts_gzip = head->accepts_gzip || allows_gzip(header->value);
+        break;
+    case 17:
+        if (slice_equal(name, SLICE("transfer-encoding"))) {
+            if (seen->has_transfer_encoding)
+                return bad(err, "The request has more than one transfer-encoding header.");
+            seen->has_transfer_encoding = true;
+            seen->transfer_encoding = header->value;
+        }
+        break;
+    }
+    return STATUS_OK;
+}
+
+static Status find_body(const Seen *seen, const HeadLimits *limits, Head *head, Error *err)
+{
+    if (seen->has_transfer_encoding) {
+        if (seen->has_content_length)
+            return bad(err, "The request has both content-length and transfer-encoding.");
+        if (head->is_http10)
+            return bad(err, "An HTTP/1.0 request cannot have a transfer-encoding.");
+        if (!slice_equal_nocase(seen->transfer_encoding, SLICE("chunked")))
+            return bad(err, "The only transfer-encoding understood is chunked.");
+        head->is_chunked = true;
+        return STATUS_OK;
+    }
+    if (!seen->has_content_length)
+        return STATUS_OK;
+    if (!slice_to_u64(seen->content_length, &head->content_length))
+        return bad(err, "The content-length header is not a number.");
+    if (head->content_length > limits->body_bytes_max)
+        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
+                         "The body of the request is larger than %zu bytes.",
+                         limits->body_bytes_max);
+    return STATUS_OK;
+}
+
+/* Every method there is consists of letters; the parser lets other bytes pass. */
+static bool is_method(Slice method)
+{
+    for (size_t i = 0; i < method.len; i++)
+        if ((unsigned char)((method.ptr[i] | 0x20) - 'a') >= 26)
+            return false;
+    return method.len > 0;
+}
+
+/* A client that believes to talk to a proxy sends "http://host/path": the host in it outranks the
+ * header, and what remains is the path. */
+static Status read_target(Head *head, Error *err)
+{
+    if (!is_method(head->method))
+        return bad(err, "The request has no method.");
+    if (slice_starts_with(head->path, SLICE("/")) || slice_equal(head->path, SLICE("*")))
+        return STATUS_OK;
+
+    static const Slice schemes[] = {SLICE_INIT("http://"), SLICE_INIT("https://")};
+    for (size_t i = 0; i < ARRAY_COUNT(schemes); i++) {
+        Slice start = slice_first(head->path, schemes[i].len);
+        if (!slice_equal_nocase(start, schemes[i]))
+            continue;
+        Slice rest = slice_from(head->path, schemes[i].len);
+        size_t host_len = slice_find(rest, '/');
+        if (host_len == 0 || slice_find(slice_first(rest, host_len), '?') < host_len)
+            break;
+        head->authority = slice_first(rest, host_len);
+        head->path = host_len < rest.len ? slice_from(rest, host_len) : SLICE("/");
+        return STATUS_OK;
+    }
+    return bad(err, "The target of the request is not a path.");
+}

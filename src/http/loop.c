@@ -1,0 +1,305 @@
+/* loop.c - see loop_int.h. */
+#include "http/loop_int.h"
+
+#include "http/conn_int.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Connections taken at one go, so that a storm of them does not starve those that are there. */
+#define ACCEPTS_MAX 64
+
+/* How long to wait when the system has no descriptors or no memory for a connection. The clients
+ * stay in the queue of the listening socket meanwhile. */
+#define PAUSE_MS 100
+
+/* For clients that still send after an answer that closes the connection. */
+#define LINGER_MS 2000
+
+static void *run(void *arg);
+static void on_wake(h2o_socket_t *sock, const char *error);
+static void on_accept(h2o_socket_t *sock, const char *error);
+static void on_pause_over(h2o_timeout_entry_t *timer);
+static void on_drain_over(h2o_timeout_entry_t *timer);
+
+Status loop_start(HttpLoop *loop, Error *err)
+{
+    loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (loop->wake_fd < 0)
+        return error_set_errno(err, errno, "cannot make an eventfd");
+    /* Signals are for the main thread; those that report a fault of this very thread stay. */
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    for (size_t i = 0; i < ARRAY_COUNT(faults); i++)
+        (void)sigdelset(&all, faults[i]);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&loop->thread, NULL, run, loop);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (code != 0)
+        return error_set_errno(err, code, "cannot start a thread");
+    loop->has_thread = true;
+    return STATUS_OK;
+}
+
+void loop_join(HttpLoop *loop)
+{
+    if (loop->has_thread)
+        (void)pthread_join(loop->thread, NULL); /* fails only if we wrote a bug */
+    loop->has_thread = false;
+    if (loop->wake_fd >= 0)
+        (void)close(loop->wake_fd);
+    loop->wake_fd = -1;
+}
+
+static void listen_start(HttpLoop *loop)
+{
+    for (size_t i = 0; i < loop->listen_count; i++)
+        if (loop->listeners[i] != NULL)
+            h2o_socket_read_start(loop->listeners[i], on_accept);
+}
+
+static h2o_socket_t *watch_fd(HttpLoop *loop, int fd)
+{
+    h2o_socket_t *sock = h2o_evloop_socket_create(loop->events, fd, H2O_SOCKET_FLAG_DONT_READ);
+    sock->data = loop;
+    return sock;
+}
+
+static void open_timeouts(HttpLoop *loop)
+{
+    const HttpOptions *options = &loop->server->options;
+    h2o_timeout_init(loop->events, &loop->idle_timeout, options->idle_ms);
+    h2o_timeout_init(loop->events, &loop->request_timeout, options->request_ms);
+    h2o_timeout_init(loop->events, &loop->linger_timeout, LINGER_MS);
+    h2o_timeout_init(loop->events, &loop->soon_timeout, 0);
+    h2o_timeout_init(loop->events, &loop->pause_timeout, PAUSE_MS);
+    loop->pause_timer.cb = on_pause_over;
+    loop->drain_timer.cb = on_drain_over;
+}
+
+static void loop_open(HttpLoop *loop)
+{
+    random_init_secret(&loop->random);
+    h2o_linklist_init_anchor(&loop->conns);
+    loop->events = h2o_evloop_create();
+    open_timeouts(loop);
+    /* The eventfd itself stays open as long as anybody may post, which is longer than the loop. */
+    int wake_fd = dup(loop->wake_fd);
+    if (wake_fd < 0) {
+        loop->open_error = errno;
+        return;
+    }
+    loop->wake = watch_fd(loop, wake_fd);
+    h2o_socket_read_start(loop->wake, on_wake);
+    for (size_t i = 0; i < loop->listen_count; i++) {
+        loop->listeners[i] = watch_fd(loop, loop->listen_fds[i]);
+        loop->listen_fds[i] = -1;
+    }
+    listen_start(loop);
+    /* h2o does not say that it could not make its epoll descriptor until it is used. */
+    if (h2o_evloop_run(loop->events, 0) != 0 && errno != EINTR)
+        loop->open_error = errno;
+    const HttpHandler *handler = &loop->server->options.handler;
+    if (loop->open_error == 0 && handler->loop_open != NULL)
+        loop->user = handler->loop_open(handler->ctx, loop);
+}
+
+static void listen_end(HttpLoop *loop)
+{
+    for (size_t i = 0; i < loop->listen_count; i++) {
+        if (loop->listeners[i] != NULL)
+            h2o_socket_close(loop->listeners[i]);
+        loop->listeners[i] = NULL;
+    }
+    h2o_timeout_unlink(&loop->pause_timer);
+}
+
+static void loop_close(HttpLoop *loop)
+{
+    const HttpHandler *handler = &loop->server->options.handler;
+    if (loop->open_error == 0 && handler->loop_close != NULL)
+        handler->loop_close(handler->ctx, loop->user);
+    listen_end(loop);
+    if (loop->wake != NULL)
+        h2o_socket_close(loop->wake);
+    h2o_timeout_t *timeouts[] = {&loop->idle_timeout, &loop->request_timeout, &loop->linger_timeout,
+                                 &loop->soon_timeout, &loop->pause_timeout};
+    for (size_t i = 0; i < ARRAY_COUNT(timeouts); i++)
+        h2o_timeout_dispose(loop->events, timeouts[i]);
+    if (loop->is_draining) {
+        h2o_timeout_unlink(&loop->drain_timer);
+        h2o_timeout_dispose(loop->events, &loop->drain_timeout);
+    }
+    h2o_evloop_destroy(loop->events); /* frees the closed sockets too */
+    request_free_all(loop);
+    gzip_done(&loop->gzip);
+}
+
+static bool is_over(const HttpLoop *loop)
+{
+    return loop->is_draining && loop->conn_count == 0 && loop->request_count == 0;
+}
+
+static void *run(void *arg)
+{
+    HttpLoop *loop = arg;
+    char name[16];
+    (void)snprintf(name, sizeof(name), "http-%u", loop->index);
+    (void)pthread_setname_np(pthread_self(), name); /* only for people who look with top */
+
+    loop_open(loop);
+    bool is_open = loop->open_error == 0;
+    (void)sem_post(&loop->server->opened);
+    while (is_open && !is_over(loop))
+        (void)h2o_evloop_run(loop->events, INT32_MAX); /* fails when a debugger interrupts it */
+    loop_close(loop);
+    OPENSSL_thread_stop();
+    return NULL;
+}
+
+/* Tasks from other threads. */
+
+void http_loop_post(HttpLoop *loop, HttpTask *task)
+{
+    if (!queue_push(&loop->tasks, &task->node))
+        return; /* whoever was first has woken the loop, or is about to */
+    uint64_t one = 1;
+    ssize_t written;
+    do {
+        written = write(loop->wake_fd, &one, sizeof(one));
+    } while (written < 0 && errno == EINTR);
+    ASSERT(written == sizeof(one));
+}
+
+static void on_wake(h2o_socket_t *sock, const char *error)
+{
+    (void)error; /* h2o does not read for us */
+    HttpLoop *loop = sock->data;
+    uint64_t count;
+    /* Before the tasks are taken: one that is posted after that wakes the loop again. */
+    if (read(loop->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN && errno != EINTR)
+        ASSERT(!"an eventfd can be read");
+    QueueNode *node = queue_take(&loop->tasks);
+    while (node != NULL) {
+        HttpTask *task = CONTAINER_OF(node, HttpTask, node);
+        node = node->next; /* the task may be gone once it has run */
+        task->run(task);
+    }
+}
+
+/* New connections. */
+
+static void pause_accepting(HttpLoop *loop, int code)
+{
+    LOG_WARN(loop->server->options.log, "http.accept_paused", "loop=%u pause_ms=%d reason=\"%s\"",
+             loop->index, PAUSE_MS, strerror(code));
+    for (size_t i = 0; i < loop->listen_count; i++)
+        h2o_socket_read_stop(loop->listeners[i]);
+    h2o_timeout_unlink(&loop->pause_timer);
+    h2o_timeout_link(loop->events, &loop->pause_timeout, &loop->pause_timer);
+}
+
+static void on_pause_over(h2o_timeout_entry_t *timer)
+{
+    listen_start(CONTAINER_OF(timer, HttpLoop, pause_timer));
+}
+
+static void on_accept(h2o_socket_t *listener, const char *error)
+{
+    (void)error; /* h2o does not accept for us */
+    HttpLoop *loop = listener->data;
+    HttpServer *server = loop->server;
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        h2o_socket_t *sock = h2o_evloop_socket_accept(listener);
+        if (sock == NULL && (errno == ECONNABORTED || errno == EINTR))
+            continue;
+        if (sock == NULL) {
+            if (errno != EAGAIN)
+                pause_accepting(loop, errno);
+            return;
+        }
+        uint32_t open = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
+        if (open < server->options.connections_max) {
+            conn_open(loop, sock);
+            continue;
+        }
+        atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
+        metrics_add(loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
+        h2o_socket_close(sock);
+    }
+}
+
+/* The end. */
+
+static void close_conns(HttpLoop *loop, void (*end)(Conn *conn))
+{
+    h2o_linklist_t *link = loop->conns.next;
+    while (link != &loop->conns) {
+        Conn *conn = CONTAINER_OF(link, Conn, link);
+        link = link->next;
+        end(conn);
+    }
+}
+
+static void on_drain_over(h2o_timeout_entry_t *timer)
+{
+    close_conns(CONTAINER_OF(timer, HttpLoop, drain_timer), conn_close);
+}
+
+static void drain(HttpTask *task)
+{
+    LoopStop *stop = CONTAINER_OF(task, LoopStop, task);
+    HttpLoop *loop = stop->loop;
+    loop->is_draining = true;
+    listen_end(loop);
+    close_conns(loop, conn_drain);
+    h2o_timeout_init(loop->events, &loop->drain_timeout, stop->drain_ms);
+    h2o_timeout_link(loop->events, &loop->drain_timeout, &loop->drain_timer);
+}
+
+void loop_stop(HttpLoop *loop, LoopStop *stop, uint32_t drain_ms)
+{
+    *stop = (LoopStop){.task.run = drain, .loop = loop, .drain_ms = drain_ms};
+    http_loop_post(loop, &stop->task);
+}
+
+/* What the handler may ask. */
+
+void *http_loop_user(HttpLoop *loop)
+{
+    return loop->user;
+}
+
+uint32_t http_loop_index(const HttpLoop *loop)
+{
+    return loop->index;
+}
+
+Random *http_loop_random(HttpLoop *loop)
+{
+    return &loop->random;
+}
+
+MetricsShard *http_loop_metrics(HttpLoop *loop)
+{
+    return loop->metrics;
+}
+
+const char *http_loop_date(HttpLoop *loop)
+{
+    /* The loop's own time moves at most once a turn, so a busy turn asks the clock once. */
+    uint64_t now_ms = h2o_now(loop->events);
+    if (now_ms == loop->date_checked_at)
+        return loop->date;
+    loop->date_checked_at = now_ms;
+    int64_t now_s = clock_wall_s(loop->server->options.clock);
+    if (now_s != loop->date_s) {
+        loop->date_s = now_s;
+        date_print(now_s, loop->date);
+    }
+    return loop->date;
+}

@@ -1,0 +1,97 @@
+/* loop_int.h - one loop thread and what it owns; the server that holds the loops together.
+ *
+ * Threads    A HttpLoop's fields are grouped by who may touch them.
+ */
+#pragma once
+
+#include "base/date.h"
+#include "http/gzip_int.h"
+#include "http/head_int.h"
+#include "http/listen_int.h"
+#include "http/transport_int.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+/* What one read(2) takes at most. A request that arrives whole is parsed where it was read and
+ * never copied; a connection has a buffer of its own only while a request is incomplete. */
+#define LOOP_INPUT_BYTES ((size_t)64 << 10)
+
+/* Requests kept for reuse by a loop, and the size of their arenas' ordinary block: enough that a
+ * usual request takes nothing from the heap, at most 4 MB a loop. */
+#define LOOP_FREE_REQUESTS_MAX 128
+#define LOOP_ARENA_BYTES       ((size_t)32 << 10)
+
+#define LOOP_AUTHORITY_BYTES 300
+
+typedef struct Conn Conn;
+typedef struct Request Request;
+
+struct HttpLoop {
+    /* Immutable after open. */
+    HttpServer *server;
+    uint32_t index;
+    MetricsShard *metrics;
+    int wake_fd;     /* an eventfd: "there are tasks" */
+    int *listen_fds; /* the loop takes them when it opens, and leaves -1 */
+    size_t listen_count;
+    pthread_t thread;
+    bool has_thread;
+    int open_error; /* an errno, set before server->opened is posted */
+
+    /* Any thread. */
+    Queue tasks;
+
+    /* Loop thread only. */
+    h2o_evloop_t *events;
+    h2o_socket_t *wake;
+    h2o_socket_t *listeners[LISTEN_ADDRESSES_MAX];
+    h2o_timeout_t idle_timeout;    /* a kept connection without a request */
+    h2o_timeout_t request_timeout; /* a request or a handshake that does not come to its end */
+    h2o_timeout_t linger_timeout;  /* a client that still talks after the last answer */
+    h2o_timeout_t soon_timeout;    /* at once, but not on this stack */
+    h2o_timeout_t pause_timeout;   /* accepting again after the system ran out of descriptors */
+    h2o_timeout_t drain_timeout;
+    h2o_timeout_entry_t pause_timer;
+    h2o_timeout_entry_t drain_timer;
+    h2o_linklist_t conns;
+    size_t conn_count;
+    size_t request_count; /* not yet answered, with or without a connection */
+    Request *free_requests;
+    size_t free_request_count;
+    bool is_draining;
+    void *user;
+    Random random;
+    Gzip gzip;
+    uint64_t date_checked_at; /* the loop's own milliseconds */
+    int64_t date_s;
+    char date[DATE_LEN + 1];
+    HttpHeader headers[HTTP_HEADERS_MAX];
+    char record[TLS_RECORD_BYTES];
+    char input[LOOP_INPUT_BYTES];
+};
+
+struct HttpServer {
+    /* Immutable after open. */
+    HttpOptions options;
+    HeadLimits limits;
+    Listeners listeners;
+    SSL_CTX *tls; /* NULL without a certificate */
+    HttpLoop **loops;
+    char authority[LOOP_AUTHORITY_BYTES]; /* for requests that name no host */
+    sem_t opened;                         /* posted by each loop when it serves */
+    /* Atomic. */
+    _Atomic uint32_t connections;
+};
+
+/* Starts the loop's thread, which posts server->opened when it serves or has set 'open_error'. */
+MUST_USE Status loop_start(HttpLoop *loop, Error *err);
+
+/* Asks the loop to end, from any thread; then loop_join waits for it. */
+typedef struct LoopStop {
+    HttpTask task;
+    HttpLoop *loop;
+    uint32_t drain_ms;
+} LoopStop;
+void loop_stop(HttpLoop *loop, LoopStop *stop, uint32_t drain_ms);
+void loop_join(HttpLoop *loop);

@@ -1,0 +1,313 @@
+/* receive.c - from bytes to requests, and those to the handler.
+ *
+ * A read goes into the loop's own buffer, and a request that came whole is parsed and handled
+ * right there. Only what is left over (half a head, half a body, requests sent ahead) moves to
+ * memory of the connection's own, and only until it is used up.
+ */
+#include "base/mem.h"
+#include "http/conn_int.h"
+
+/* A client that sends requests before it has the answers may be this far ahead. */
+#define PIPELINE_BYTES_MAX LOOP_INPUT_BYTES
+
+enum { OWN_INPUT_BYTES_MIN = 4096 };
+
+static void process(Conn *conn);
+
+static bool is_borrowed(const Conn *conn)
+{
+    return conn->input.bytes == conn->loop->input;
+}
+
+void conn_drop_input(Conn *conn)
+{
+    if (!is_borrowed(conn))
+        mem_free(conn->input.bytes);
+    conn->input = (Input){0};
+}
+
+static size_t own_capacity(const Conn *conn)
+{
+    size_t capacity = conn->input.len * 2;
+    if (conn->state == CONN_BODY && !conn->request->head.is_chunked &&
+        capacity > conn->request->head.content_length)
+        capacity = conn->request->head.content_length;
+    if (capacity < conn->input.len + OWN_INPUT_BYTES_MIN)
+        capacity = conn->input.len + OWN_INPUT_BYTES_MIN;
+    return capacity;
+}
+
+/* Moves what is left to the start of memory that the connection owns and that has room. */
+static void input_own(Conn *conn)
+{
+    Input *input = &conn->input;
+    if (is_borrowed(conn)) {
+        size_t capacity = own_capacity(conn);
+        char *own = mem_realloc(NULL, capacity);
+        memcpy(own, input->bytes + input->start, input->len);
+        *input = (Input){.bytes = own, .len = input->len, .capacity = capacity};
+        return;
+    }
+    if (input->start > 0)
+        memmove(input->bytes, input->bytes + input->start, input->len);
+    input->start = 0;
+    if (input->capacity - input->len >= OWN_INPUT_BYTES_MIN)
+        return;
+    input->capacity = own_capacity(conn);
+    input->bytes = mem_realloc(input->bytes, input->capacity);
+}
+
+/* After processing: nothing left means no memory kept, which is what makes an idle connection
+ * cheap; the loop's input must be free for the next connection in any case. */
+static void input_settle(Conn *conn)
+{
+    if (conn->input.len == 0)
+        conn_drop_input(conn);
+    else if (is_borrowed(conn))
+        input_own(conn);
+}
+
+static TransportStep input_read(Conn *conn, bool *has_more)
+{
+    Input *input = &conn->input;
+    if (input->capacity == 0)
+        *input = (Input){.bytes = conn->loop->input, .capacity = LOOP_INPUT_BYTES};
+    else
+        input_own(conn);
+    size_t used = input->start + input->len;
+    size_t len = 0;
+    TransportStep step = transport_read(&conn->transport, input->bytes + used,
+                                        input->capacity - used, &len, has_more);
+    if (step == TRANSPORT_DONE)
+        input->len += len;
+    return step;
+}
+
+static bool is_ahead(const Conn *conn)
+{
+    return (conn->state == CONN_HANDLING || conn->state == CONN_WRITING) &&
+           conn->input.len >= PIPELINE_BYTES_MAX;
+}
+
+/* Starts the clock of a request that has begun and is not complete. It runs until the end of the
+ * request, whatever trickles in. */
+static void watch(Conn *conn)
+{
+    bool has_begun = conn->state == CONN_BODY || (conn->state == CONN_HEAD && conn->input.len > 0);
+    if (has_begun && conn->timeout != &conn->loop->request_timeout &&
+        conn->timeout != &conn->loop->soon_timeout)
+        conn_arm(conn, &conn->loop->request_timeout);
+}
+
+void conn_receive(Conn *conn)
+{
+    bool has_more = false;
+    do {
+        switch (input_read(conn, &has_more)) {
+        case TRANSPORT_DONE:
+        case TRANSPORT_BLOCKED:
+            break;
+        case TRANSPORT_ENDED:
+            conn->has_ended = true;
+            h2o_socket_read_stop(conn->transport.sock);
+            break;
+        case TRANSPORT_BROKEN:
+            conn_close(conn);
+            return;
+        }
+        process(conn);
+        if (conn->state == CONN_CLOSED)
+            return;
+    } while (has_more && !is_ahead(conn) && conn->state != CONN_LINGERING);
+
+    /* Half a request will not be completed any more. */
+    if (conn->has_ended && (conn->state == CONN_HEAD || conn->state == CONN_BODY)) {
+        conn_close(conn);
+        return;
+    }
+    if (is_ahead(conn) && !conn->is_paused) {
+        conn->is_paused = true;
+        h2o_socket_read_stop(conn->transport.sock);
+    }
+    input_settle(conn);
+    watch(conn);
+}
+
+/* Requests out of the input. */
+
+typedef enum Next { NEXT_AGAIN, NEXT_WAIT } Next;
+
+static void input_consume(Conn *conn, size_t len)
+{
+    conn->input.start += len;
+    conn->input.len -= len;
+}
+
+static char *input_at(const Conn *conn)
+{
+    return conn->input.bytes + conn->input.start;
+}
+
+void conn_refuse(Conn *conn, const Error *why)
+{
+    if (conn->request == NULL) {
+        conn->request = request_take(conn->loop);
+        conn->request->conn = conn;
+    }
+    conn->keeps_open = false;
+    conn->lingers = true;
+    request_refuse(conn->request, why);
+    conn_send(conn);
+}
+
+static Next refuse(Conn *conn, const Error *why)
+{
+    conn_refuse(conn, why);
+    return NEXT_WAIT;
+}
+
+/* Calls the handler with a whole request, whose bytes are the first 'len' of the input. */
+static Next dispatch(Conn *conn, const HttpHeader *headers, Slice body, size_t len)
+{
+    HttpLoop *loop = conn->loop;
+    Request *request = conn->request;
+    const Head *head = &request->head;
+    conn->state = CONN_HANDLING;
+    request->http = (HttpRequest){
+        .loop = loop,
+        .method = head->method,
+        .path = head->path,
+        .authority =
+            head->authority.len > 0 ? head->authority : slice_from_cstr(loop->server->authority),
+        .is_tls = conn->transport.ssl != NULL,
+        .headers = headers,
+        .header_count = head->header_count,
+        .body = body,
+        .arena = &request->arena,
+        .begun_us = clock_monotonic_us(loop->server->options.clock),
+    };
+    loop->request_count++;
+    metrics_add(loop->metrics, METRIC_REQUESTS_OPEN, 1);
+    metrics_add(loop->metrics, METRIC_REQUEST_BYTES, (int64_t)body.len);
+    conn->is_dispatching = true;
+    loop->server->options.handler.handle(loop->server->options.handler.ctx, &request->http);
+    conn->is_dispatching = false;
+    if (conn->state == CONN_CLOSED)
+        return NEXT_WAIT;
+    input_consume(conn, len);
+    if (conn->state == CONN_HANDLING)
+        conn_arm(conn, NULL); /* its time is now the handler's */
+    return conn->state == CONN_HEAD ? NEXT_AGAIN : NEXT_WAIT;
+}
+
+/* Decodes what has come of a chunked body, in place, at the start of the input. */
+static Status decode_chunks(Conn *conn, bool *is_complete, Error *err)
+{
+    Request *request = conn->request;
+    size_t bytes_max = conn->loop->server->limits.body_bytes_max;
+    size_t len = conn->input.len - request->decoded_len;
+    ssize_t rest =
+        phr_decode_chunked(&request->decoder, input_at(conn) + request->decoded_len, &len);
+    if (rest == -1)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The chunks of the request's body are not well-formed.");
+    request->decoded_len += len;
+    if (request->decoded_len > bytes_max)
+        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
+                         "The body of the request is larger than %zu bytes.", bytes_max);
+    *is_complete = rest >= 0;
+    conn->input.len = request->decoded_len + (rest > 0 ? (size_t)rest : 0);
+    return STATUS_OK;
+}
+
+static Next take_chunked(Conn *conn)
+{
+    Error err;
+    bool is_complete = false;
+    Request *request = conn->request;
+    if (conn->input.len == request->decoded_len)
+        return NEXT_WAIT;
+    if (decode_chunks(conn, &is_complete, &err) != STATUS_OK)
+        return refuse(conn, &err);
+    if (!is_complete)
+        return NEXT_WAIT;
+    return dispatch(conn, request->http.headers, slice_make(input_at(conn), request->decoded_len),
+                    request->decoded_len);
+}
+
+static Next take_body(Conn *conn)
+{
+    Request *request = conn->request;
+    if (request->head.is_chunked)
+        return take_chunked(conn);
+    if (conn->input.len < request->head.content_length)
+        return NEXT_WAIT;
+    return dispatch(conn, request->http.headers,
+                    slice_make(input_at(conn), request->head.content_length),
+                    request->head.content_length);
+}
+
+/* The body is still to come, and the input may move while it does: the head is put aside. */
+static Next begin_body(Conn *conn)
+{
+    Request *request = conn->request;
+    Head *head = &request->head;
+    size_t headers_size = head->header_count * sizeof(HttpHeader);
+    Slice copy = arena_copy(&request->arena, slice_make(input_at(conn), head->len));
+    HttpHeader *headers = arena_alloc(&request->arena, headers_size);
+    memcpy(headers, conn->loop->headers, headers_size);
+    head_move(head, headers, input_at(conn), copy.ptr);
+    request->http.headers = headers;
+    request->decoder = (struct phr_chunked_decoder){.consume_trailer = 1};
+    request->decoded_len = 0;
+    input_consume(conn, head->len);
+    conn->state = CONN_BODY;
+
+    if (head->expects_continue && conn->input.len == 0) {
+        Output go_on = {.head = SLICE("HTTP/1.1 100 Continue\r\n\r\n")};
+        /* Nothing else is on its way out, so a socket without room for this has a dead peer. */
+        if (transport_write(&conn->transport, &go_on, conn->loop->record) != TRANSPORT_DONE) {
+            conn_close(conn);
+            return NEXT_WAIT;
+        }
+    }
+    return NEXT_AGAIN;
+}
+
+static Next take_head(Conn *conn)
+{
+    Error err;
+    Head head;
+    bool is_complete = false;
+    HttpLoop *loop = conn->loop;
+    if (head_parse(input_at(conn), conn->input.len, conn->head_seen, &loop->server->limits,
+                   loop->headers, &head, &is_complete, &err) != STATUS_OK)
+        return refuse(conn, &err);
+    conn->head_seen = is_complete ? 0 : conn->input.len;
+    if (!is_complete)
+        return NEXT_WAIT;
+
+    conn->request = request_take(loop);
+    conn->request->conn = conn;
+    conn->request->head = head;
+    conn->keeps_open = head.keeps_open;
+    if (head.is_chunked || conn->input.len - head.len < head.content_length)
+        return begin_body(conn);
+    Slice body = {0};
+    if (head.content_length > 0)
+        body = slice_make(input_at(conn) + head.len, head.content_length);
+    return dispatch(conn, loop->headers, body, head.len + head.content_length);
+}
+
+static void process(Conn *conn)
+{
+    Next next = NEXT_AGAIN;
+    while (next == NEXT_AGAIN && conn->input.len > 0) {
+        if (conn->state == CONN_HEAD)
+            next = take_head(conn);
+        else if (conn->state == CONN_BODY)
+            next = take_body(conn);
+        else
+            next = NEXT_WAIT;
+    }
+}

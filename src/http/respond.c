@@ -1,0 +1,297 @@
+/* respond.c - from a HttpResponse to bytes, and the requests that carry them.
+ *
+ * The head is printed into the request's own arena, which is kept until the answer is sent; the
+ * body is sent from where it is. So an answer that the socket takes at once copies its headers once
+ * and its body never.
+ */
+#include "base/mem.h"
+#include "http/conn_int.h"
+
+/* Compressing costs 10 to 20 us per KB, more than the rest of a small request, and the Node SDK
+ * always accepts it: so only answers are compressed that a network would feel. */
+#define GZIP_BYTES_MIN ((size_t)8 << 10)
+
+/* A loop compresses about 60 MB/s; beyond this, other connections would wait for too long. */
+#define GZIP_BYTES_MAX ((size_t)256 << 10)
+
+/* Everything in a head but the handler's headers: status line, date, server, content-length,
+ * connection, content-encoding, vary, empty line. */
+#define FIXED_HEAD_BYTES ((size_t)320)
+
+Request *request_take(HttpLoop *loop)
+{
+    Request *request = loop->free_requests;
+    if (request == NULL) {
+        request = MEM_NEW(Request);
+        arena_init(&request->arena, LOOP_ARENA_BYTES);
+        request->http.loop = loop;
+        return request;
+    }
+    loop->free_requests = request->next_free;
+    loop->free_request_count--;
+    request->next_free = NULL;
+    return request;
+}
+
+void request_release(Request *request)
+{
+    HttpLoop *loop = request->http.loop;
+    if (request->body_release != NULL)
+        request->body_release(request->body_release_ctx);
+    request->body_release = NULL;
+    request->output = (Output){0};
+    request->conn = NULL;
+    request->head.is_head = false; /* a refusal may be sent before there is a head */
+    if (loop->free_request_count == LOOP_FREE_REQUESTS_MAX) {
+        arena_done(&request->arena);
+        mem_free(request);
+        return;
+    }
+    arena_reset(&request->arena);
+    request->next_free = loop->free_requests;
+    loop->free_requests = request;
+    loop->free_request_count++;
+}
+
+void request_free_all(HttpLoop *loop)
+{
+    while (loop->free_requests != NULL) {
+        Request *request = loop->free_requests;
+        loop->free_requests = request->next_free;
+        arena_done(&request->arena);
+        mem_free(request);
+    }
+    loop->free_request_count = 0;
+}
+
+Slice http_header(const HttpRequest *request, Slice name)
+{
+    for (size_t i = 0; i < request->header_count; i++)
+        if (slice_equal(request->headers[i].name, name))
+            return request->headers[i].value;
+    return SLICE_EMPTY;
+}
+
+static Slice status_line(int status)
+{
+    switch (status) {
+#define LINE(number, reason) \
+    case number:             \
+        return SLICE("HTTP/1.1 " #number " " reason "\r\n");
+        LINE(200, "OK")
+        LINE(201, "Created")
+        LINE(202, "Accepted")
+        LINE(204, "No Content")
+        LINE(206, "Partial Content")
+        LINE(207, "Multi-Status")
+        LINE(301, "Moved Permanently")
+        LINE(302, "Found")
+        LINE(304, "Not Modified")
+        LINE(307, "Temporary Redirect")
+        LINE(308, "Permanent Redirect")
+        LINE(400, "Bad Request")
+        LINE(401, "Unauthorized")
+        LINE(403, "Forbidden")
+        LINE(404, "Not Found")
+        LINE(405, "Method Not Allowed")
+        LINE(406, "Not Acceptable")
+        LINE(408, "Request Timeout")
+        LINE(409, "Conflict")
+        LINE(410, "Gone")
+        LINE(412, "Precondition Failed")
+        LINE(413, "Request Entity Too Large")
+        LINE(415, "Unsupported Media Type")
+        LINE(424, "Failed Dependency")
+        LINE(429, "Too Many Requests")
+        LINE(449, "Retry With")
+        LINE(500, "Internal Server Error")
+        LINE(501, "Not Implemented")
+        LINE(503, "Service Unavailable")
+#undef LINE
+    }
+    return SLICE_EMPTY;
+}
+
+static char *put(char *at, Slice text)
+{
+    if (text.len > 0)
+        memcpy(at, text.ptr, text.len);
+    return at + text.len;
+}
+
+static char *put_number(char *at, uint64_t number)
+{
+    char digits[20];
+    size_t len = 0;
+    do {
+        digits[len++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    while (len > 0)
+        *at++ = digits[--len];
+    return at;
+}
+
+static char *put_status(char *at, int status)
+{
+    Slice line = status_line(status);
+    if (line.len > 0)
+        return put(at, line);
+    ASSERT(status >= 100 && status <= 999);
+    at = put_number(put(at, SLICE("HTTP/1.1 ")), (uint64_t)status);
+    return put(at, SLICE(" Unknown\r\n")); /* some clients want a reason */
+}
+
+/* Whether a byte of the word is below 0x20. */
+static bool has_control(uint64_t word)
+{
+    const uint64_t ones = ~(uint64_t)0 / 255;
+    return ((word - ones * 0x20) & ~word & (ones * 0x80)) != 0;
+}
+
+/* A value comes from the handler and may hold what a client chose. A line end in it would let that
+ * client write headers, or a whole answer, of its own: control characters become spaces. */
+static char *put_value(char *at, Slice value)
+{
+    char *end = put(at, value);
+    size_t i = 0;
+    bool is_clean = true;
+    for (; i + sizeof(uint64_t) <= value.len && is_clean; i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, at + i, sizeof(word));
+        is_clean = !has_control(word);
+    }
+    if (!is_clean)
+        i = 0;
+    for (; i < value.len; i++)
+        if ((unsigned char)at[i] < 0x20)
+            at[i] = ' ';
+    return end;
+}
+
+static char *put_headers(char *at, const HttpResponse *response)
+{
+    for (size_t i = 0; i < response->header_count; i++) {
+        const HttpHeader *header = &response->headers[i];
+        at = put(at, header->name);
+        *at++ = ':';
+        *at++ = ' ';
+        at = put_value(at, header->value);
+        *at++ = '\r';
+        *at++ = '\n';
+    }
+    return at;
+}
+
+static Slice print_head(Request *request, const HttpResponse *response, Slice body, bool is_gzip,
+                        bool keeps_open)
+{
+    size_t size = FIXED_HEAD_BYTES;
+    for (size_t i = 0; i < response->header_count; i++)
+        size += response->headers[i].name.len + response->headers[i].value.len + 4;
+    char *head = arena_alloc(&request->arena, size);
+
+    char *at = put_status(head, response->status);
+    at = put(at, SLICE("server: orrery\r\ndate: "));
+    at = put(at, slice_make(http_loop_date(request->http.loop), DATE_LEN));
+    at = put(at, SLICE("\r\n"));
+    if (response->status != 204 && response->status != 304) {
+        at = put_number(put(at, SLICE("content-length: ")), body.len);
+        at = put(at, SLICE("\r\n"));
+    }
+    if (!keeps_open)
+        at = put(at, SLICE("connection: close\r\n"));
+    else if (request->head.is_http10)
+        at = put(at, SLICE("connection: keep-alive\r\n"));
+    if (is_gzip)
+        at = put(at, SLICE("content-encoding: gzip\r\nvary: accept-encoding\r\n"));
+    at = put(put_headers(at, response), SLICE("\r\n"));
+    ASSERT((size_t)(at - head) <= size);
+    return slice_make(head, (size_t)(at - head));
+}
+
+static bool is_encoded(const HttpResponse *response)
+{
+    for (size_t i = 0; i < response->header_count; i++)
+        if (slice_equal(response->headers[i].name, SLICE("content-encoding")))
+            return true;
+    return false;
+}
+
+static bool may_compress(const Request *request, const HttpResponse *response)
+{
+    return request->head.accepts_gzip && !request->head.is_head &&
+           response->body.len >= GZIP_BYTES_MIN && response->body.len <= GZIP_BYTES_MAX &&
+           !is_encoded(response);
+}
+
+/* Prints the answer into request->output. */
+static void print(Request *request, const HttpResponse *response, bool keeps_open)
+{
+    bool has_body = response->status != 204 && response->status != 304;
+    Slice body = has_body ? response->body : SLICE_EMPTY;
+    bool is_gzip = has_body && may_compress(request, response) &&
+                   gzip_compress(&request->http.loop->gzip, body, &request->arena, &body);
+    Slice head = print_head(request, response, body, is_gzip, keeps_open);
+    request->output = (Output){.head = head, .body = request->head.is_head ? SLICE_EMPTY : body};
+}
+
+static void count(HttpLoop *loop, const HttpResponse *response)
+{
+    Metric class = response->status < 300   ? METRIC_REQUESTS_2XX
+                   : response->status < 400 ? METRIC_REQUESTS_3XX
+                   : response->status < 500 ? METRIC_REQUESTS_4XX
+                                            : METRIC_REQUESTS_5XX;
+    metrics_add(loop->metrics, class, 1);
+    metrics_add(loop->metrics, METRIC_RESPONSE_BYTES, (int64_t)response->body.len);
+}
+
+void http_respond(HttpRequest *http, const HttpResponse *response)
+{
+    Request *request = CONTAINER_OF(http, Request, http);
+    HttpLoop *loop = http->loop;
+    uint64_t now_us = clock_monotonic_us(loop->server->options.clock);
+    loop->request_count--;
+    metrics_add(loop->metrics, METRIC_REQUESTS_OPEN, -1);
+    metrics_add(loop->metrics, METRIC_REQUEST_MICROSECONDS, (int64_t)(now_us - http->begun_us));
+    count(loop, response);
+
+    request->body_release = response->body_release;
+    request->body_release_ctx = response->body_release_ctx;
+    Conn *conn = request->conn;
+    if (conn == NULL) {
+        request_release(request);
+        return;
+    }
+    conn->keeps_open = conn->keeps_open && !loop->is_draining;
+    print(request, response, conn->keeps_open);
+    conn_send(conn);
+}
+
+/* Our own messages need no escaping; what might get into one some day must not break the JSON. */
+static Slice print_error(Arena *arena, const Error *why)
+{
+    char message[sizeof(why->message)];
+    size_t len = 0;
+    for (; why->message[len] != '\0'; len++) {
+        char c = why->message[len];
+        message[len] = (unsigned char)c < 0x20 || c == '\\' ? ' ' : c == '"' ? '\'' : c;
+    }
+    message[len] = '\0';
+    return arena_format(arena, "{\"code\":\"%s\",\"message\":\"%s\"}", status_code(why->status),
+                        message);
+}
+
+void request_refuse(Request *request, const Error *why)
+{
+    HttpHeader type = {SLICE("content-type"), SLICE("application/json")};
+    HttpResponse response = {
+        .status = status_http(why->status),
+        .headers = &type,
+        .header_count = 1,
+        .body = print_error(&request->arena, why),
+    };
+    request->head.accepts_gzip = false;
+    count(request->http.loop, &response);
+    print(request, &response, false);
+}

@@ -1,0 +1,114 @@
+/* server.c - opens and closes the loops together. */
+#include "base/mem.h"
+#include "http/loop_int.h"
+#include "http/tls_int.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static Status open_parts(HttpServer *server, Error *err);
+static Status open_loops(HttpServer *server, Error *err);
+static void server_free(HttpServer *server);
+
+Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err)
+{
+    ASSERT(options->threads > 0);
+    ASSERT(options->idle_ms > 0);
+    ASSERT(options->request_ms > 0);
+    ASSERT(options->metrics->count >= options->threads);
+    HttpServer *server = MEM_NEW(HttpServer);
+    server->options = *options;
+    server->limits = (HeadLimits){.header_bytes_max = options->header_bytes_max,
+                                  .body_bytes_max = options->body_bytes_max};
+    (void)sem_init(&server->opened, 0, 0); /* fails only for values that are too large */
+
+    Status status = open_parts(server, err);
+    if (status == STATUS_OK)
+        status = open_loops(server, err);
+    if (status != STATUS_OK) {
+        http_server_close(server, 0);
+        return status;
+    }
+    *out = server;
+    return STATUS_OK;
+}
+
+uint16_t http_server_port(const HttpServer *server)
+{
+    return server->listeners.port;
+}
+
+void http_server_close(HttpServer *server, uint32_t drain_ms)
+{
+    if (server == NULL)
+        return;
+    if (server->loops != NULL) {
+        LoopStop *stops = MEM_NEW_ARRAY(LoopStop, server->options.threads);
+        for (uint32_t i = 0; i < server->options.threads; i++)
+            if (server->loops[i] != NULL && server->loops[i]->has_thread)
+                loop_stop(server->loops[i], &stops[i], drain_ms);
+        for (uint32_t i = 0; i < server->options.threads; i++)
+            if (server->loops[i] != NULL)
+                loop_join(server->loops[i]);
+        mem_free(stops);
+    }
+    server_free(server);
+}
+
+static void server_free(HttpServer *server)
+{
+    for (uint32_t i = 0; server->loops != NULL && i < server->options.threads; i++)
+        mem_free(server->loops[i]);
+    mem_free(server->loops);
+    listen_close(&server->listeners);
+    SSL_CTX_free(server->tls);
+    (void)sem_destroy(&server->opened);
+    mem_free(server);
+}
+
+static Status open_parts(HttpServer *server, Error *err)
+{
+    const HttpOptions *options = &server->options;
+    if (options->cert_file != NULL)
+        TRY(tls_open(options->cert_file, options->key_file, &server->tls, err));
+    TRY(listen_open(options->host, options->port, options->threads, options->log,
+                    &server->listeners, err));
+    bool is_v6 = strchr(options->host, ':') != NULL;
+    (void)snprintf(server->authority, sizeof(server->authority), is_v6 ? "[%s]:%u" : "%s:%u",
+                   options->host, server->listeners.port);
+    return STATUS_OK;
+}
+
+static HttpLoop *make_loop(HttpServer *server, uint32_t index)
+{
+    size_t address_count = server->listeners.address_count;
+    HttpLoop *loop = MEM_NEW(HttpLoop);
+    loop->server = server;
+    loop->index = index;
+    loop->metrics = &server->options.metrics->shards[index];
+    loop->listen_fds = server->listeners.fds + index * address_count;
+    loop->listen_count = address_count;
+    loop->wake_fd = -1;
+    queue_init(&loop->tasks);
+    return loop;
+}
+
+static Status open_loops(HttpServer *server, Error *err)
+{
+    uint32_t started = 0;
+    Status status = STATUS_OK;
+    server->loops = MEM_NEW_ARRAY(HttpLoop *, server->options.threads);
+    for (; started < server->options.threads && status == STATUS_OK; started++) {
+        server->loops[started] = make_loop(server, started);
+        status = loop_start(server->loops[started], err);
+    }
+    for (uint32_t i = 0; i < started; i++)
+        if (server->loops[i]->has_thread)
+            while (sem_wait(&server->opened) != 0 && errno == EINTR)
+                continue;
+    for (uint32_t i = 0; i < started && status == STATUS_OK; i++)
+        if (server->loops[i]->open_error != 0)
+            status = error_set_errno(err, server->loops[i]->open_error, "cannot start a loop");
+    return status;
+}
