@@ -1,0 +1,38 @@
+/* memory_store.h - a store in memory, for tests: nothing survives it, and it fails when told to.
+ *
+ * It keeps every promise of store.h (snapshots are real, commits go through the same queue and
+ * thread) except that durable means "in this process". The functions below make the faults that a
+ * disk makes, at the moment a test chooses.
+ *
+ * Ownership  Closed with store_close, like any store; not while a group is stalled.
+ * Threads    All functions may be called from any thread.
+ */
+#pragma once
+
+#include "store/store.h"
+
+void memory_store_open(Store **out);
+
+/* The next 'count' of these fail with 'status' (not STATUS_OK) and change nothing. A commit here
+ * is a whole group, as the engine writes it, or a store_drop_spaces. */
+void memory_store_fail_commits(Store *store, unsigned count, Status status);
+void memory_store_fail_gets(Store *store, unsigned count, Status status);
+void memory_store_fail_cursor_steps(Store *store, unsigned count, Status status);
+
+/* The next 'count' gets with STORE_READ_MEMORY answer STORE_UNKNOWN. */
+void memory_store_forget_gets(Store *store, unsigned count);
+
+/* From now on the commit thread stops before it applies a group, as it would wait for a slow disk,
+ * until memory_store_release. Meanwhile more transactions gather behind it. */
+void memory_store_stall(Store *store);
+void memory_store_wait_stalled(Store *store); /* returns once a group stands there */
+void memory_store_release(Store *store);
+
+/* What a crash does to everything that has not been applied yet, stalled or queued: it is lost, and
+ * completes with STATUS_UNAVAILABLE. The same happens to all commits until memory_store_restart,
+ * which returns to the state that a restarted process would find. */
+void memory_store_crash(Store *store);
+void memory_store_restart(Store *store);
+
+/* How many groups have been applied so far. */
+uint64_t memory_store_groups(Store *store);

@@ -1,0 +1,102 @@
+/* options.c - how RocksDB is set up, and why.
+ *
+ * The aims, in this order: nothing acknowledged is lost; a point read is one look-up in memory or
+ * one read of the disk; an empty store opens in a few milliseconds and a small one needs a few
+ * megabytes; what grows is bounded. One number, cache_bytes, scales the rest, so that a small
+ * container and a large server need no further settings.
+ */
+#include "store/rocksdb/rocksdb_int.h"
+
+enum {
+    BLOOM_BITS_PER_KEY = 10, /* one look-up in a hundred reads a block in vain */
+    OPEN_FILES_MAX = 512,    /* leaves sockets enough under the usual limit of 1024 */
+    COMPRESSION_LZ4 = rocksdb_lz4_compression,
+    INFO_LOG_WARN = 2,
+    RECOVER_TO_POINT_IN_TIME = rocksdb_point_in_time_recovery,
+};
+
+#define MEMTABLE_BYTES_MIN ((size_t)4 << 20)
+#define MEMTABLE_BYTES_MAX ((size_t)64 << 20)
+#define BLOCK_BYTES        ((size_t)8 << 10)
+
+size_t rocksdb_memtable_bytes(size_t cache_bytes)
+{
+    size_t bytes = cache_bytes / 8;
+    if (bytes < MEMTABLE_BYTES_MIN)
+        return MEMTABLE_BYTES_MIN;
+    return bytes > MEMTABLE_BYTES_MAX ? MEMTABLE_BYTES_MAX : bytes;
+}
+
+static void set_tables(rocksdb_options_t *options, rocksdb_cache_t *cache)
+{
+    rocksdb_block_based_table_options_t *table = rocksdb_block_based_options_create();
+    /* An item of a kilobyte or an index chunk: eight to a block keeps the index of a table small
+     * without reading much that nobody asked for. */
+    rocksdb_block_based_options_set_block_size(table, BLOCK_BYTES);
+    rocksdb_block_based_options_set_block_cache(table, cache);
+    /* Whole keys: creating an item asks for a key that is almost never there. Cursors are kept in
+     * their range by bounds, and need no prefix filter. */
+    rocksdb_block_based_options_set_filter_policy(
+        table, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
+    rocksdb_block_based_options_set_whole_key_filtering(table, 1);
+    /* Inside the cache, so that the cache's size is the bound of everything that is read, and in
+     * its better half, so that a long scan cannot push them out. */
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);
+    rocksdb_block_based_options_set_cache_index_and_filter_blocks_with_high_priority(table, 1);
+    rocksdb_block_based_options_set_pin_l0_filter_and_index_blocks_in_cache(table, 1);
+    rocksdb_options_set_block_based_table_factory(options, table);
+    rocksdb_block_based_options_destroy(table);
+}
+
+static void set_sizes(rocksdb_options_t *options, size_t cache_bytes)
+{
+    size_t memtable = rocksdb_memtable_bytes(cache_bytes);
+    rocksdb_options_set_write_buffer_size(options, memtable);
+    rocksdb_options_set_max_write_buffer_number(options, 3);
+    rocksdb_options_set_db_write_buffer_size(options, 3 * memtable);
+    rocksdb_options_set_max_total_wal_size(options, 4 * memtable);
+    /* A memtable takes its memory in pieces of this size: a small store stays small. */
+    rocksdb_options_set_arena_block_size(options, (size_t)256 << 10);
+    rocksdb_options_set_target_file_size_base(options, 2 * memtable);
+    rocksdb_options_set_max_bytes_for_level_base(options, 8 * memtable);
+    rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
+    rocksdb_options_set_compression(options, COMPRESSION_LZ4);
+    rocksdb_options_set_max_open_files(options, OPEN_FILES_MAX);
+    rocksdb_options_set_max_manifest_file_size(options, (size_t)16 << 20);
+    rocksdb_options_set_manifest_preallocation_size(options, (size_t)64 << 10);
+}
+
+static void set_threads(rocksdb_options_t *options)
+{
+    /* One flush and one compaction at a time; more only fight over one disk. */
+    rocksdb_options_set_max_background_jobs(options, 2);
+    rocksdb_options_set_max_file_opening_threads(options, 2);
+    /* There is one writer, the commit thread: it has nobody to wait for and nothing to share. */
+    rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
+    rocksdb_options_set_enable_write_thread_adaptive_yield(options, 0);
+    /* A file that is no longer needed is deleted in the background, not by the reader who closes
+     * the last cursor on it. */
+    rocksdb_options_set_avoid_unnecessary_blocking_io(options, 1);
+}
+
+rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache)
+{
+    rocksdb_options_t *options = rocksdb_options_create();
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_set_paranoid_checks(options, 1);
+    /* Recovery stops at the first record that does not check, which after a loss of power is the
+     * torn end of the log, never acknowledged. The stricter modes refuse to start then. */
+    rocksdb_options_set_wal_recovery_mode(options, RECOVER_TO_POINT_IN_TIME);
+    /* Written out little by little: one large flush at the end would make commits wait for it. */
+    rocksdb_options_set_bytes_per_sync(options, (uint64_t)1 << 20);
+    /* RocksDB's own log file is for the rare post mortem; statistics are ours to count. */
+    rocksdb_options_set_info_log_level(options, INFO_LOG_WARN);
+    rocksdb_options_set_max_log_file_size(options, (size_t)1 << 20);
+    rocksdb_options_set_keep_log_file_num(options, 2);
+    rocksdb_options_set_stats_dump_period_sec(options, 0);
+    rocksdb_options_set_stats_persist_period_sec(options, 0);
+    set_tables(options, cache);
+    set_sizes(options, cache_bytes);
+    set_threads(options);
+    return options;
+}

@@ -1,0 +1,26 @@
+/* rocksdb_store.h - a store in a folder of the local disk, kept by RocksDB.
+ *
+ * One process at a time owns the folder. Everything that was acknowledged is there when it is next
+ * opened, whatever ended the process before.
+ *
+ * Ownership  Closed with store_close.
+ * Threads    Opening is for one thread; it waits for the disk.
+ */
+#pragma once
+
+#include "base/log.h"
+#include "store/store.h"
+
+typedef struct RocksdbStoreOptions {
+    const char *path; /* the data folder; made, inside an existing one, if it is not there */
+    StoreDurability durability;
+    size_t cache_bytes; /* of blocks read from disk; 0 means ROCKSDB_STORE_CACHE_BYTES. What waits
+                           to be written out takes up to three eighths of it on top, or 12 MB */
+    const Log *log;     /* may be NULL; for what happens in the background */
+} RocksdbStoreOptions;
+
+#define ROCKSDB_STORE_CACHE_BYTES ((size_t)64 << 20)
+
+/* STATUS_UNAVAILABLE: another process has the folder open. STATUS_CORRUPT: what is in the folder is
+ * not what was written. STATUS_IO: the folder cannot be made, read or written. */
+MUST_USE Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error *err);

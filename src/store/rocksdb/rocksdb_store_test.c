@@ -1,0 +1,620 @@
+/* rocksdb_store_test.c - what only an engine with a disk promises: it is all there next time.
+ *
+ * Tests that kill a process run this binary again as the process to be killed (see main): a fork
+ * alone would inherit RocksDB's locks without the threads that hold them.
+ */
+#include "store/testing_int.h"
+
+#include "base/random.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static Status try_open(const char *path, StoreDurability durability, Store **store, Error *err)
+{
+    RocksdbStoreOptions options = {
+        .path = path, .durability = durability, .cache_bytes = (size_t)8 << 20};
+    return rocksdb_store_open(&options, store, err);
+}
+
+static Store *open_at(const char *path)
+{
+    Store *store = NULL;
+    assert_ok(try_open(path, STORE_DURABILITY_SYNC, &store, err));
+    return store;
+}
+
+static void sleep_ms(uint32_t ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+static void opening_again_finds_everything_that_was_committed(void **state)
+{
+    (void)state;
+    static const StoreDurability durabilities[] = {STORE_DURABILITY_SYNC, STORE_DURABILITY_RELAXED};
+    for (size_t i = 0; i < ARRAY_COUNT(durabilities); i++) {
+        AUTO(test_folder_done) TestFolder folder;
+        test_folder_init(&folder);
+        for (uint32_t round = 0; round < 3; round++) {
+            AUTO(store_close) Store *store = NULL;
+            assert_ok(try_open(folder.path, durabilities[i], &store, err));
+            char text[16];
+            for (uint32_t j = 0; j < round; j++) {
+                (void)snprintf(text, sizeof(text), "%u", j);
+                expect_key(store, NULL, 3, text, text);
+            }
+            expect_key(store, NULL, 3, "gone", NULL);
+            expect_key(store, NULL, 4, "dropped", NULL);
+            (void)snprintf(text, sizeof(text), "%u", round);
+            put_now(store, 3, text, text);
+            put_now(store, 3, "gone", "v");
+            delete_now(store, 3, "gone");
+            put_now(store, 4, "dropped", "v");
+            assert_ok(store_drop_spaces(store, 4, 4, err));
+            StoreTxn *aborted = store_txn_begin(store);
+            store_txn_put(aborted, 3, SLICE("gone"), SLICE("never"));
+            store_txn_abort(aborted);
+        }
+    }
+}
+
+static void the_folder_is_made_if_it_is_missing(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/data", folder.path);
+    store_close(open_at(path));
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+}
+
+static void a_folder_that_cannot_be_used_is_refused_by_name(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    char file[128];
+    (void)snprintf(file, sizeof(file), "%s/file", folder.path);
+    int fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    (void)close(fd);
+    static const struct {
+        const char *under, *says;
+    } rows[] = {
+        {"file", "is not a folder"},
+        {"file/data", "Not a directory"},
+        {"no/such", "No such file or directory"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        char path[192];
+        (void)snprintf(path, sizeof(path), "%s/%s", folder.path, rows[i].under);
+        Store *store = NULL;
+        Error err = {0};
+        assert_int_equal(try_open(path, STORE_DURABILITY_SYNC, &store, &err), STATUS_IO);
+        assert_null(store);
+        assert_non_null(strstr(err.message, path));
+        assert_non_null(strstr(err.message, rows[i].says));
+    }
+    Store *store = NULL;
+    Error err = {0};
+    assert_int_equal(try_open("/proc/orrery", STORE_DURABILITY_SYNC, &store, &err), STATUS_IO);
+}
+
+static void a_damaged_folder_is_refused_as_corrupt(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    Store *store = open_at(folder.path);
+    put_now(store, 1, "a", "v");
+    store_close(TAKE(store));
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/CURRENT", folder.path);
+    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "nonsense", 8), 8);
+    (void)close(fd);
+    Error err = {0};
+    assert_int_equal(try_open(folder.path, STORE_DURABILITY_SYNC, &store, &err), STATUS_CORRUPT);
+    assert_non_null(strstr(err.message, folder.path));
+}
+
+/* Runs this binary again with other arguments; '*out' is the end of a pipe from its output. */
+static pid_t run_self(const char *command, const char *path, int *out)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        execl("/proc/self/exe", "rocksdb_store_test", command, path, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    *out = ends[0];
+    return pid;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        assert_int_equal(errno, EINTR);
+    return status;
+}
+
+static void expect_in_use(const char *path)
+{
+    Store *store = NULL;
+    Error err = {0};
+    assert_int_equal(try_open(path, STORE_DURABILITY_SYNC, &store, &err), STATUS_UNAVAILABLE);
+    assert_null(store);
+    char expected[256];
+    (void)snprintf(expected, sizeof(expected), "the data folder '%s' is in use by another process",
+                   path);
+    assert_string_equal(err.message, expected);
+}
+
+static int command_try_open(const char *path)
+{
+    expect_in_use(path); /* outside of a test, a failure ends the process */
+    return 0;
+}
+
+static void a_folder_in_use_is_refused_to_others_and_stays_in_use(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    AUTO(store_close) Store *store = open_at(folder.path);
+    put_now(store, 1, "a", "v");
+    expect_in_use(folder.path);
+    for (uint32_t i = 0; i < 2; i++) {
+        int out = -1;
+        int status = wait_for(run_self("try-open", folder.path, &out));
+        (void)close(out);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    put_now(store, 1, "b", "v");
+    expect_key(store, NULL, 1, "a", "v");
+}
+
+/* The process that is killed. Two writers, each with a space of its own and many transactions under
+ * way; each acknowledged one is a line on standard output, written by its completion. Transaction n
+ * writes some keys, moves "last" on and deletes a key of n - 1. */
+enum { CRASH_WRITERS = 2, CRASH_KEYS = 5, CRASH_WINDOW = 16 };
+
+typedef struct Ack {
+    uint32_t writer;
+    uint32_t number;
+} Ack;
+
+static void acknowledge(void *ctx, const Error *err)
+{
+    const Ack *ack = ctx;
+    if (err == NULL && write(STDOUT_FILENO, ack, sizeof(*ack)) != sizeof(*ack))
+        _exit(3);
+    mem_free(ctx);
+}
+
+static Slice crash_key(uint32_t number, uint32_t key, char text[32])
+{
+    return slice_make(text, (size_t)snprintf(text, 32, "%08u/%u", number, key));
+}
+
+/* Values differ in every byte that could be confused: writer, transaction, key. */
+static Slice crash_value(uint32_t writer, uint32_t number, uint32_t key, char text[256])
+{
+    int len = snprintf(text, 256, "writer %u transaction %u key %u ", writer, number, key);
+    memset(text + len, 'a' + (char)(number % 26), 100 + key);
+    return slice_make(text, (size_t)len + 100 + key);
+}
+
+static void crash_commit(Store *store, uint32_t writer, uint32_t number)
+{
+    StoreTxn *txn = store_txn_begin(store);
+    char key[32], value[256];
+    for (uint32_t i = 0; i < CRASH_KEYS; i++)
+        store_txn_put(txn, writer, crash_key(number, i, key),
+                      crash_value(writer, number, i, value));
+    if (number > 0)
+        store_txn_delete(txn, writer, crash_key(number - 1, 0, key));
+    store_txn_put(txn, writer, SLICE("last"), slice_make(&number, sizeof(number)));
+    Ack *ack = MEM_NEW(Ack);
+    *ack = (Ack){writer, number};
+    store_txn_commit(txn, (StoreCompletion){acknowledge, ack});
+}
+
+/* The number of the next transaction. */
+static uint32_t crash_next(Store *store, uint32_t writer)
+{
+    AUTO(store_value_release) StoreValue value = {0};
+    StoreFound found = STORE_ABSENT;
+    assert_ok(store_get(store, NULL, writer, SLICE("last"), STORE_READ_ANY, &value, &found, err));
+    uint32_t last = 0;
+    if (found != STORE_FOUND)
+        return 0;
+    assert_int_equal(value.data.len, sizeof(last));
+    memcpy(&last, value.data.ptr, sizeof(last));
+    return last + 1;
+}
+
+NORETURN static void command_write(const char *path, StoreDurability durability)
+{
+    Store *store = NULL;
+    assert_ok(try_open(path, durability, &store, err));
+    uint32_t next[CRASH_WRITERS];
+    for (uint32_t writer = 0; writer < CRASH_WRITERS; writer++)
+        next[writer] = crash_next(store, writer);
+    for (;;) { /* until it is killed */
+        for (uint32_t i = 0; i < CRASH_WINDOW; i++)
+            for (uint32_t writer = 0; writer < CRASH_WRITERS; writer++)
+                crash_commit(store, writer, next[writer]++);
+        AUTO(store_txn_abort) StoreTxn *barrier = store_txn_begin(store);
+        assert_ok(store_txn_commit_wait(TAKE(barrier), err));
+    }
+}
+
+/* Everything up to 'last' is there by content, and nothing beyond it. */
+static void expect_whole_history(Store *store, uint32_t writer, uint32_t count)
+{
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(store, NULL, writer, SLICE_EMPTY, SLICE("l"));
+    for (uint32_t number = 0; number < count; number++) {
+        for (uint32_t i = number + 1 < count ? 1 : 0; i < CRASH_KEYS; i++) {
+            Slice key = {0}, value = {0};
+            bool found = false;
+            assert_ok(store_cursor_next(cursor, &key, &value, &found, err));
+            assert_true(found);
+            char text[256];
+            assert_slice(key, crash_key(number, i, text));
+            assert_slice(value, crash_value(writer, number, i, text));
+        }
+    }
+    expect_step(cursor, true, NULL);
+}
+
+static void kill_in_a_loop(const char *command, StoreDurability durability)
+{
+    enum { ROUNDS = 8 };
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    Random random;
+    random_init_secret(&random);
+    uint32_t acknowledged[CRASH_WRITERS] = {0}; /* how many */
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        int out = -1;
+        pid_t pid = run_self(command, folder.path, &out);
+        Ack ack;
+        bool first = true;
+        while (read(out, &ack, sizeof(ack)) == sizeof(ack)) {
+            if (first) {
+                /* The rest of the pipe is read after the end: what it holds was acknowledged. */
+                sleep_ms((uint32_t)random_below(&random, 40));
+                assert_int_equal(kill(pid, SIGKILL), 0);
+                first = false;
+            }
+            assert_true(ack.writer < CRASH_WRITERS);
+            assert_int_equal(ack.number, acknowledged[ack.writer]);
+            acknowledged[ack.writer]++;
+        }
+        (void)close(out);
+        int status = wait_for(pid);
+        assert_true(WIFSIGNALED(status));
+        assert_int_equal(WTERMSIG(status), SIGKILL);
+
+        AUTO(store_close) Store *store = NULL;
+        assert_ok(try_open(folder.path, durability, &store, err));
+        for (uint32_t writer = 0; writer < CRASH_WRITERS; writer++) {
+            uint32_t count = crash_next(store, writer);
+            assert_true(count >= acknowledged[writer]);
+            expect_whole_history(store, writer, count);
+            acknowledged[writer] = count; /* the next round goes on from there */
+        }
+    }
+    assert_true(acknowledged[0] > ROUNDS);
+}
+
+static void kill_9_in_a_loop_loses_nothing_acknowledged(void **state)
+{
+    (void)state;
+    kill_in_a_loop("write", STORE_DURABILITY_SYNC);
+}
+
+/* Relaxed durability survives the end of the process as well; only the machine's is its risk. */
+static void kill_9_loses_nothing_when_relaxed_either(void **state)
+{
+    (void)state;
+    kill_in_a_loop("write-relaxed", STORE_DURABILITY_RELAXED);
+}
+
+static void put_bulk(Store *store, StoreSpace space, uint32_t count)
+{
+    char value[1000];
+    Random random;
+    random_init(&random, space);
+    for (uint32_t i = 0; i < count;) {
+        StoreTxn *txn = store_txn_begin(store);
+        for (uint32_t j = 0; j < 1000 && i < count; j++, i++) {
+            for (size_t k = 0; k + 8 <= sizeof(value); k += 8)
+                memcpy(value + k, &(uint64_t){random_u64(&random)}, 8);
+            char key[16];
+            int len = snprintf(key, sizeof(key), "%08u", i);
+            store_txn_put(txn, space, slice_make(key, (size_t)len),
+                          slice_make(value, sizeof(value)));
+        }
+        commit_now(txn);
+    }
+}
+
+static uint32_t count_keys(Store *store, const StoreSnapshot *snapshot, StoreSpace space)
+{
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(store, snapshot, space, SLICE_EMPTY, SLICE_EMPTY);
+    for (uint32_t count = 0;; count++) {
+        Slice key = {0}, value = {0};
+        bool found = false;
+        assert_ok(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found)
+            return count;
+    }
+}
+
+static uint64_t disk_bytes(Store *store)
+{
+    StoreUsage usage;
+    store_usage(store, &usage);
+    return usage.disk_bytes;
+}
+
+/* Closing and opening moves everything out of memory and into files. */
+static void a_cold_key_is_unknown_to_memory_until_it_is_read(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    Store *store = open_at(folder.path);
+    put_bulk(store, 1, 5000);
+    store_close(store);
+    store = open_at(folder.path);
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store);
+    static const StoreRead reads[] = {STORE_READ_MEMORY, STORE_READ_ANY, STORE_READ_MEMORY};
+    static const StoreFound expected[] = {STORE_UNKNOWN, STORE_FOUND, STORE_FOUND};
+    const StoreSnapshot *from[] = {snapshot, NULL, snapshot};
+    for (size_t i = 0; i < ARRAY_COUNT(reads); i++) {
+        AUTO(store_value_release) StoreValue value = {0};
+        StoreFound found = STORE_ABSENT;
+        assert_ok(store_get(store, from[i], 1, SLICE("00000007"), reads[i], &value, &found, err));
+        assert_int_equal(found, expected[i]);
+    }
+    store_snapshot_close(TAKE(snapshot));
+    store_close(store);
+}
+
+static void dropping_gives_the_bytes_back(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    AUTO(store_close) Store *store = open_at(folder.path);
+    /* Written first, the neighbours are in files together with what is dropped, at their ends. */
+    put_now(store, 1, "a", "neighbour");
+    put_now(store, 3, "", "neighbour");
+    put_bulk(store, 2, 30000);
+    sleep_ms(500); /* for compaction to bring them there */
+    uint64_t before = disk_bytes(store);
+    assert_true(before > (uint64_t)25 << 20);
+    assert_ok(store_drop_spaces(store, 2, 2, err));
+    for (uint32_t i = 0; i < 1000 && disk_bytes(store) > before / 8; i++)
+        sleep_ms(10);
+    assert_true(disk_bytes(store) <= before / 8);
+    assert_int_equal(count_keys(store, NULL, 2), 0);
+    expect_key(store, NULL, 1, "a", "neighbour");
+    expect_key(store, NULL, 3, "", "neighbour");
+}
+
+static void a_snapshot_keeps_what_is_dropped_under_it(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    AUTO(store_close) Store *store = open_at(folder.path);
+    put_bulk(store, 2, 30000);
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store);
+    assert_ok(store_drop_spaces(store, 2, 2, err));
+    for (uint32_t i = 0; i < 10; i++) { /* while the background is busy taking them away */
+        assert_int_equal(count_keys(store, snapshot, 2), 30000);
+        assert_int_equal(count_keys(store, NULL, 2), 0);
+        sleep_ms(20);
+    }
+}
+
+enum { NOT_PERMITTED = 77 };
+
+/* Visible to this process only. Whoever is not root becomes it in a user name space. */
+static bool mount_tiny_disk(const char *path)
+{
+    if (unshare(CLONE_NEWNS) != 0) {
+        char map[32];
+        int len = snprintf(map, sizeof(map), "0 %u 1", (unsigned)geteuid());
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+            return false;
+        int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+        bool mapped = fd >= 0 && write(fd, map, (size_t)len) == len;
+        (void)close(fd);
+        if (!mapped)
+            return false;
+    }
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", path, "tmpfs", 0, "size=96m") == 0;
+}
+
+/* In a process of its own with a tiny disk of its own: fills it, watches, makes room, watches. */
+/* Commits 200 KB at a time until it fails; returns how many were acknowledged. */
+static uint32_t write_until_it_fails(Store *store, Error *err)
+{
+    static char value[200000];
+    Random random;
+    random_init(&random, 1);
+    for (size_t i = 0; i < sizeof(value); i += 8)
+        memcpy(value + i, &(uint64_t){random_u64(&random)}, 8);
+    for (uint32_t i = 0; i < 1000; i++) {
+        StoreTxn *txn = store_txn_begin(store);
+        store_txn_put(txn, 2, slice_make(&i, sizeof(i)), slice_make(value, sizeof(value)));
+        if (store_txn_commit_wait(txn, err) != STATUS_OK)
+            return i;
+    }
+    fail_msg("200 MB were written and nothing has failed");
+    return 0;
+}
+
+static int command_fill_disk(const char *path)
+{
+    if (!mount_tiny_disk(path))
+        return NOT_PERMITTED;
+    char filler[128], data[128];
+    (void)snprintf(filler, sizeof(filler), "%s/filler", path);
+    (void)snprintf(data, sizeof(data), "%s/data", path);
+    int fd = open(filler, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0 || posix_fallocate(fd, 0, 48 << 20) != 0)
+        return NOT_PERMITTED;
+
+    Store *store = open_at(data);
+    put_now(store, 1, "first", "v");
+    Error err = {0};
+    uint32_t kept = write_until_it_fails(store, &err);
+    assert_int_equal(err.status, STATUS_IO);
+    assert_non_null(strstr(err.message, "the disk is full"));
+    assert_int_equal(store_health(store, &err), STATUS_IO);
+    expect_key(store, NULL, 1, "first", "v");
+    assert_int_equal(count_keys(store, NULL, 2), kept);
+
+    assert_int_equal(ftruncate(fd, 0), 0);
+    Status status = STATUS_IO;
+    for (uint32_t i = 0; i < 200 && status != STATUS_OK; i++) {
+        sleep_ms(100);
+        status = store_health(store, &err);
+    }
+    assert_int_equal(status, STATUS_OK);
+    put_now(store, 1, "second", "v");
+    assert_int_equal(count_keys(store, NULL, 2), kept);
+
+    /* Full again: dropping is how room is made. */
+    assert_int_equal(posix_fallocate(fd, 0, 48 << 20), 0);
+    (void)write_until_it_fails(store, &err);
+    assert_int_equal(err.status, STATUS_IO);
+    assert_int_equal(store_drop_spaces(store, 2, 2, &err), STATUS_OK);
+    store_close(store);
+    store = open_at(data);
+    expect_key(store, NULL, 1, "second", "v");
+    assert_int_equal(count_keys(store, NULL, 2), 0);
+    store_close(store);
+    return 0;
+}
+
+/* A limit on the size of files breaks the log in the middle of a record, as a disk would that is
+ * full or failing in spite of the reserve. */
+static int command_break_log(const char *path)
+{
+    (void)signal(SIGXFSZ, SIG_IGN); /* the write is to fail, not the process */
+    Store *store = open_at(path);
+    put_now(store, 1, "first", "v");
+    struct rlimit limit, old;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    limit = (struct rlimit){.rlim_cur = (rlim_t)2 << 20, .rlim_max = old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    Error err = {0};
+    uint32_t kept = write_until_it_fails(store, &err);
+    assert_int_equal(err.status, STATUS_IO);
+    assert_true(kept > 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+
+    sleep_ms(1500); /* longer than it takes to try again */
+    assert_int_equal(store_health(store, &err), STATUS_IO);
+    assert_non_null(strstr(err.message, "after a restart"));
+    StoreTxn *txn = store_txn_begin(store);
+    store_txn_put(txn, 1, SLICE("late"), SLICE("v"));
+    assert_int_equal(store_txn_commit_wait(txn, &err), STATUS_IO);
+    assert_int_equal(store_drop_spaces(store, 1, 1, &err), STATUS_IO);
+    expect_key(store, NULL, 1, "first", "v");
+    assert_int_equal(count_keys(store, NULL, 2), kept);
+    store_close(store);
+
+    store = open_at(path);
+    expect_key(store, NULL, 1, "first", "v");
+    expect_key(store, NULL, 1, "late", NULL);
+    assert_int_equal(count_keys(store, NULL, 2), kept);
+    put_now(store, 1, "late", "v");
+    store_close(store);
+    return 0;
+}
+
+static int run_command(const char *command)
+{
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    int out = -1;
+    int status = wait_for(run_self(command, folder.path, &out));
+    (void)close(out);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_full_disk_fails_writes_until_there_is_room_again(void **state)
+{
+    (void)state;
+    int code = run_command("fill-disk");
+    if (code == NOT_PERMITTED)
+        skip(); /* mounting is not permitted here */
+    assert_int_equal(code, 0);
+}
+
+static void a_broken_log_takes_nothing_more_until_a_restart(void **state)
+{
+    (void)state;
+    assert_int_equal(run_command("break-log"), 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "try-open") == 0)
+        return command_try_open(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "write") == 0)
+        command_write(argv[2], STORE_DURABILITY_SYNC);
+    if (argc == 3 && strcmp(argv[1], "write-relaxed") == 0)
+        command_write(argv[2], STORE_DURABILITY_RELAXED);
+    if (argc == 3 && strcmp(argv[1], "fill-disk") == 0)
+        return command_fill_disk(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "break-log") == 0)
+        return command_break_log(argv[2]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opening_again_finds_everything_that_was_committed),
+        cmocka_unit_test(the_folder_is_made_if_it_is_missing),
+        cmocka_unit_test(a_folder_that_cannot_be_used_is_refused_by_name),
+        cmocka_unit_test(a_damaged_folder_is_refused_as_corrupt),
+        cmocka_unit_test(a_folder_in_use_is_refused_to_others_and_stays_in_use),
+        cmocka_unit_test(kill_9_in_a_loop_loses_nothing_acknowledged),
+        cmocka_unit_test(kill_9_loses_nothing_when_relaxed_either),
+        cmocka_unit_test(a_cold_key_is_unknown_to_memory_until_it_is_read),
+        cmocka_unit_test(dropping_gives_the_bytes_back),
+        cmocka_unit_test(a_snapshot_keeps_what_is_dropped_under_it),
+        cmocka_unit_test(a_full_disk_fails_writes_until_there_is_room_again),
+        cmocka_unit_test(a_broken_log_takes_nothing_more_until_a_restart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,102 @@
+/* store.c - see store.h for what a store is, and engine_int.h for what stands behind it.
+ *
+ *     full key = | space, u64 big-endian | key, at most STORE_KEY_BYTES_MAX |
+ *
+ * Big-endian makes a space one contiguous range that ends where the next one begins. The last
+ * space has no next one; its end is written as more 0xFF bytes than any key can have.
+ */
+#include "store/store.h"
+
+#include "base/encoding.h"
+#include "base/mem.h"
+#include "store/store_int.h"
+
+Slice full_key(FullKey *out, StoreSpace space, Slice key)
+{
+    Slice cut = slice_first(key, STORE_KEY_BYTES_MAX + 1);
+    be64_put(out->bytes, space);
+    if (cut.len > 0)
+        memcpy(out->bytes + SPACE_BYTES, cut.ptr, cut.len);
+    return slice_make(out->bytes, SPACE_BYTES + cut.len);
+}
+
+Slice full_key_end(FullKey *out, StoreSpace space)
+{
+    return space < UINT64_MAX ? full_key(out, space + 1, SLICE_EMPTY) : full_key_last(out, space);
+}
+
+Slice full_key_last(FullKey *out, StoreSpace space)
+{
+    be64_put(out->bytes, space);
+    memset(out->bytes + SPACE_BYTES, 0xFF, STORE_KEY_BYTES_MAX + 1);
+    return slice_make(out->bytes, sizeof(out->bytes));
+}
+
+Status store_open(Engine *engine, const Log *log, Store **out, Error *err)
+{
+    Store *store = MEM_NEW(Store);
+    store->engine = engine;
+    Status status = committer_start(&store->committer, engine, log, err);
+    if (status != STATUS_OK) {
+        engine->ops->close(engine);
+        mem_free(store);
+        return status;
+    }
+    *out = store;
+    return STATUS_OK;
+}
+
+Engine *store_engine(Store *store)
+{
+    return store->engine;
+}
+
+Status store_get(Store *store, const StoreSnapshot *snapshot, StoreSpace space, Slice key,
+                 StoreRead read, StoreValue *value, StoreFound *found, Error *err)
+{
+    FullKey full;
+    return store->engine->ops->get(store->engine, snapshot, full_key(&full, space, key), read,
+                                   value, found, err);
+}
+
+StoreSnapshot *store_snapshot_open(Store *store)
+{
+    return store->engine->ops->snapshot_open(store->engine);
+}
+
+void store_snapshot_close(StoreSnapshot *snapshot)
+{
+    if (snapshot != NULL)
+        snapshot->engine->ops->snapshot_close(snapshot);
+}
+
+StoreCursor *store_cursor_open(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
+                               Slice from, Slice to)
+{
+    return cursor_open(store, snapshot, NULL, space, from, to);
+}
+
+Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error *err)
+{
+    ASSERT(first <= last);
+    return store->engine->ops->drop(store->engine, first, last, err);
+}
+
+void store_usage(Store *store, StoreUsage *usage)
+{
+    store->engine->ops->usage(store->engine, usage);
+}
+
+Status store_health(Store *store, Error *err)
+{
+    return committer_health(&store->committer, err);
+}
+
+void store_close(Store *store)
+{
+    if (store == NULL)
+        return;
+    committer_stop(&store->committer);
+    store->engine->ops->close(store->engine);
+    mem_free(store);
+}

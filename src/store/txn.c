@@ -1,0 +1,148 @@
+/* txn.c - transactions: a tree of writes over the engine's newest state.
+ *
+ * The tree is the engine's business only when it is committed; until then a transaction costs the
+ * engine nothing. A savepoint is a copy of the tree, which is a reference, so that taking one,
+ * releasing it and rolling back to it do not depend on how much the transaction has written.
+ */
+#include "base/mem.h"
+#include "store/store_int.h"
+
+#include <errno.h>
+#include <semaphore.h>
+
+/* What an engine adds to each write: type, lengths, checksum's share. Only for store_txn_bytes. */
+enum { WRITE_OVERHEAD_BYTES = 8 };
+
+static void drop_savepoint(StoreTxn *txn);
+
+StoreTxn *store_txn_begin(Store *store)
+{
+    StoreTxn *txn = MEM_NEW(StoreTxn);
+    txn->store = store;
+    return txn;
+}
+
+void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value)
+{
+    ASSERT(key.len <= STORE_KEY_BYTES_MAX);
+    ASSERT(value.len <= STORE_VALUE_BYTES_MAX);
+    FullKey full;
+    tree_put(&txn->writes, full_key(&full, space, key), value);
+}
+
+void store_txn_delete(StoreTxn *txn, StoreSpace space, Slice key)
+{
+    ASSERT(key.len <= STORE_KEY_BYTES_MAX);
+    FullKey full;
+    tree_mark_deleted(&txn->writes, full_key(&full, space, key));
+}
+
+static void release_entry(void *owner)
+{
+    tree_entry_unref(owner);
+}
+
+Status store_txn_get(StoreTxn *txn, StoreSpace space, Slice key, StoreValue *value, bool *found,
+                     Error *err)
+{
+    FullKey full;
+    Slice whole = full_key(&full, space, key);
+    TreeEntry *own = tree_find(&txn->writes, whole);
+    if (own != NULL) {
+        *found = !own->deleted;
+        if (*found)
+            *value = (StoreValue){tree_entry_value(own), tree_entry_ref(own), release_entry};
+        return STATUS_OK;
+    }
+    Engine *engine = txn->store->engine;
+    StoreFound answer = STORE_ABSENT;
+    TRY(engine->ops->get(engine, NULL, whole, STORE_READ_ANY, value, &answer, err));
+    *found = answer == STORE_FOUND;
+    return STATUS_OK;
+}
+
+StoreCursor *store_txn_cursor_open(StoreTxn *txn, StoreSpace space, Slice from, Slice to)
+{
+    return cursor_open(txn->store, NULL, &txn->writes, space, from, to);
+}
+
+void store_txn_savepoint(StoreTxn *txn)
+{
+    if (txn->savepoint_count == txn->savepoint_capacity) {
+        txn->savepoint_capacity = txn->savepoint_capacity == 0 ? 4 : txn->savepoint_capacity * 2;
+        txn->savepoints = mem_realloc(txn->savepoints, sizeof(Tree) * txn->savepoint_capacity);
+    }
+    txn->savepoints[txn->savepoint_count++] = tree_copy(&txn->writes);
+}
+
+void store_txn_rollback(StoreTxn *txn)
+{
+    ASSERT(txn->savepoint_count > 0);
+    tree_done(&txn->writes);
+    txn->writes = txn->savepoints[--txn->savepoint_count];
+}
+
+void store_txn_release(StoreTxn *txn)
+{
+    ASSERT(txn->savepoint_count > 0);
+    drop_savepoint(txn);
+}
+
+size_t store_txn_bytes(const StoreTxn *txn)
+{
+    return txn->writes.bytes + txn->writes.count * WRITE_OVERHEAD_BYTES;
+}
+
+void store_txn_commit(StoreTxn *txn, StoreCompletion completion)
+{
+    /* A savepoint that is left over holds nothing that the transaction has not written. */
+    while (txn->savepoint_count > 0)
+        drop_savepoint(txn);
+    txn->completion = completion;
+    committer_push(&txn->store->committer, txn);
+}
+
+void store_txn_abort(StoreTxn *txn)
+{
+    if (txn == NULL)
+        return;
+    while (txn->savepoint_count > 0)
+        drop_savepoint(txn);
+    mem_free(txn->savepoints);
+    tree_done(&txn->writes);
+    mem_free(txn);
+}
+
+static void drop_savepoint(StoreTxn *txn)
+{
+    tree_done(&txn->savepoints[--txn->savepoint_count]);
+}
+
+typedef struct CommitWait {
+    sem_t done;
+    Error *err;
+    Status status;
+} CommitWait;
+
+static void commit_waited(void *ctx, const Error *err)
+{
+    CommitWait *wait = ctx;
+    wait->status = STATUS_OK;
+    if (err != NULL) {
+        *wait->err = *err;
+        wait->status = err->status;
+    }
+    (void)sem_post(&wait->done); /* fails only when the count overflows; it is 0 */
+}
+
+Status store_txn_commit_wait(StoreTxn *txn, Error *err)
+{
+    CommitWait wait = {.err = err};
+    int failed = sem_init(&wait.done, 0, 0);
+    ASSERT(failed == 0); /* it has no other reason to fail than wrong arguments */
+    store_txn_commit(txn, (StoreCompletion){commit_waited, &wait});
+    while (sem_wait(&wait.done) != 0)
+        ASSERT(errno == EINTR);
+    (void)sem_destroy(&wait.done); /* fails only for what is not a semaphore */
+    return wait.status;
+}

@@ -1,0 +1,58 @@
+/* provision.h - the rules of reserved throughput: how much may be asked for, and what it gives.
+ *
+ * Throughput is reserved in request units a second, either fixed (manual) or up to a maximum
+ * (autoscale). What may be asked for has an upper bound, a step, and a lower bound that rises
+ * with what was ever reserved and ever stored, because a resource does not shrink for free.
+ *
+ * Threads    Nothing here has state.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/slice.h"
+
+#define PROVISION_MANUAL_RU_MIN    400
+#define PROVISION_MANUAL_RU_STEP   100
+#define PROVISION_AUTO_RU_MIN      1000
+#define PROVISION_AUTO_RU_STEP     1000
+#define PROVISION_RU_MAX           1000000
+#define PROVISION_FIXED_RU_MAX     10000 /* of an old-style container, which has one partition */
+#define PROVISION_PARTITION_RU_MAX 10000 /* what one physical partition serves */
+#define PROVISION_SHARED_FREE      25    /* containers that a shared minimum covers */
+
+typedef enum ProvisionMode { PROVISION_MANUAL, PROVISION_AUTOSCALE } ProvisionMode;
+
+typedef struct Provision {
+    ProvisionMode mode;
+    uint32_t ru; /* manual: request units a second; autoscale: the maximum */
+} Provision;
+
+/* What a minimum depends on. */
+typedef struct ProvisionHistory {
+    uint32_t ru_ever;           /* the most ever provisioned, 0 for a new resource */
+    uint64_t storage_kb;        /* the most ever stored */
+    uint32_t shared_containers; /* containers that share a database's throughput; 0 otherwise */
+    bool is_fixed;              /* an old-style container: 400 to 10,000, one partition */
+} ProvisionHistory;
+
+/* What a request asks for: 'manual' is the text of x-ms-offer-throughput (its pointer is NULL if
+ * the header was not sent) and '*autoscale_max' the maxThroughput of the autoscale settings (NULL
+ * if they were not sent). STATUS_BAD_REQUEST if both were sent, or if the number is outside the
+ * bounds of a new resource or not a whole step. '*found' is false if neither was sent. */
+MUST_USE Status provision_parse(Slice manual, const double *autoscale_max, Provision *out,
+                                bool *found, Error *err);
+
+/* STATUS_BAD_REQUEST naming the bounds if 'provision' is outside them or not in a whole step. */
+MUST_USE Status provision_check(const Provision *provision, const ProvisionHistory *history,
+                                Error *err);
+
+/* The least that provision_check accepts, which x-ms-cosmos-min-throughput tells. */
+uint32_t provision_minimum_ru(ProvisionMode mode, const ProvisionHistory *history);
+
+/* What a resource gets when it moves to the other mode without a number: manual to autoscale, the
+ * next maximum that is not less; autoscale to manual, what was its maximum. */
+Provision provision_migrate(const Provision *from, ProvisionMode to,
+                            const ProvisionHistory *history);
+
+uint32_t provision_current_ru(const Provision *provision); /* autoscale: the floor of a tenth */
+uint32_t provision_partitions(const Provision *provision); /* physical partitions it takes */
