@@ -1,0 +1,72 @@
+/* binder_int.h - what the names of a query stand for, and the rules that need to know it.
+ *
+ * The binder gives every source, group key and aggregate its slot (see ast_int.h), looks up
+ * functions and parameters, infers the names of results, and refuses what the language forbids
+ * although the grammar allows it.
+ */
+#pragma once
+
+#include "query/query_int.h"
+
+MUST_USE Status binder_run(Arena *arena, Query *query, const Parameters *parameters, Error *err);
+
+/* What follows is for the files of the binder. */
+
+enum {
+    GROUP_KEYS_MAX = 64, /* ours: every expression of the projection is compared with each */
+    ORDER_ITEMS_MAX = 8, /* a composite index has no more paths, and more than one item needs it */
+};
+
+/* The aliases that can be seen: those of a query's first sources, then those around it. */
+typedef struct Scope {
+    const struct Scope *outer;
+    const Source *first;
+    const Source *end; /* the first that cannot be seen yet */
+} Scope;
+
+typedef enum Clause {
+    CLAUSE_FROM,
+    CLAUSE_WHERE,
+    CLAUSE_GROUP_BY,
+    CLAUSE_SELECT,
+    CLAUSE_ORDER_BY,
+    CLAUSE_RANK,
+} Clause;
+
+typedef struct Binder {
+    Arena *arena;
+    Query *query;
+    const Parameters *parameters;
+    Error *err;
+
+    const Scope *scope;
+    Select *select; /* the one whose clauses are being bound */
+    Clause clause;
+    const Node *aggregate; /* the one whose argument is being bound, or NULL */
+
+    /* Counted up, so that who binds a part can see what was in it. */
+    uint32_t names;
+    uint32_t subqueries;
+    uint32_t joins;
+    uint32_t udf_calls;
+} Binder;
+
+MUST_USE Status binder_error(Binder *b, Span span, const char *code, const char *format, ...)
+    PRINTF_LIKE(4, 5);
+
+MUST_USE Status bind_node(Binder *b, Node *node);
+
+typedef enum SelectKind {
+    SELECT_WHOLE,  /* the query itself */
+    SELECT_SOURCE, /* the first source of one that may look at the container */
+    SELECT_NESTED, /* any other subquery */
+} SelectKind;
+MUST_USE Status bind_select(Binder *b, Select *select, SelectKind kind);
+
+/* binder_rules.c: what a bound query must still obey. */
+MUST_USE Status check_names(Binder *b, Select *select);
+MUST_USE Status check_property_names(Binder *b, const Node *object);
+MUST_USE Status check_groups(Binder *b, Select *select);
+MUST_USE Status check_order_by(Binder *b, Select *select);
+MUST_USE Status bind_rank(Binder *b, Select *select);
+bool select_may_have_rows(const Select *select);

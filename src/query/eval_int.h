@@ -1,0 +1,21 @@
+/* eval_int.h - expressions and queries, evaluated over the values in a run's slots. */
+#pragma once
+
+#include "query/ast_int.h"
+#include "query/run_int.h"
+
+/* Fails only when the run's budget ends. */
+MUST_USE Status eval(Run *run, const Node *node, Value *out);
+
+/* Gets the rows of a query one by one; sets '*more' to false to get no others. */
+typedef Status (*RowSink)(void *context, Run *run, const Value *row, bool *more);
+
+typedef enum SelectPlace { SELECT_OUTERMOST, SELECT_INSIDE } SelectPlace;
+
+/* Runs a query with what its slots hold from outside. Rows live in the scratch arena, those of
+ * groups and sorts in 'keep'. */
+MUST_USE Status select_run(Run *run, const Select *select, SelectPlace place, Arena *keep,
+                           RowSink sink, void *context);
+
+/* A subquery in an expression. */
+MUST_USE Status select_subquery(Run *run, const Node *node, Value *out);

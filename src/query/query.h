@@ -1,0 +1,71 @@
+/* query.h - the SQL of documents: from text to results.
+ *
+ * query_parse() reads the text, binds its names and checks every rule that can be checked without
+ * data; query_run() then runs it over documents that the caller holds in memory, in the order in
+ * which they are given. Feeds of small resources (databases, containers, offers) are answered
+ * this way, and it is the reference that faster ways of execution are compared with.
+ *
+ * What is wrong with a query is STATUS_BAD_REQUEST, and the message is the JSON that clients of
+ * the service parse:
+ *     {"errors":[{"severity":"Error","location":{"start":7,"end":8},"code":"SC2001",
+ *                 "message":"Identifier 'x' could not be resolved."}]}
+ * Locations count UTF-16 code units, as the clients' strings do.
+ *
+ * Ownership  A Query and everything it points to lives in the arena given to query_parse. It
+ *            keeps slices of the text and views of the parameters, which must live as long.
+ *            Results live in the arena given to query_run, or are views of the documents.
+ * Threads    A Query is immutable and may be run by many threads at once. A run belongs to one.
+ * Bounds     Below. A run that needs more steps or memory than it may use fails with
+ *            STATUS_BAD_REQUEST and says which of the two.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "base/slice.h"
+#include "json/json.h"
+
+#define QUERY_TEXT_BYTES_MAX ((size_t)512 << 10) /* as the service announces it */
+#define QUERY_JOINS_MAX      10                  /* likewise, of the whole query */
+#define QUERY_UDF_CALLS_MAX  10                  /* likewise */
+#define QUERY_COUNT_MAX      UINT32_MAX          /* TOP, OFFSET and LIMIT */
+
+/* Levels of nesting, other than parentheses that open an expression, which are free up to
+ * QUERY_PARENTHESES_MAX: programs print ((((a OR b) OR c) OR d) OR e) without end. The rest costs
+ * a piece of the C stack each (some 600 bytes, with sanitizers 2 KB), hence the lower bound. */
+#define QUERY_DEPTH_MAX       200
+#define QUERY_PARENTHESES_MAX 3400 /* as the service has it */
+
+/* A step is one operator, one row, or a few bytes of text: 20 to 100 ns. An event loop thread runs
+ * queries on small feeds, so the default ends the worst of them within a tenth of a second. */
+#define QUERY_STEPS_DEFAULT ((uint64_t)1000000)
+#define QUERY_BYTES_DEFAULT ((size_t)64 << 20)
+
+typedef struct Query Query;
+
+/* Takes the body of a query request, {"query": text, "parameters": [{"name", "value"}, ...]} or a
+ * JSON string alone, as old clients send it, apart and checks its shape. '*parameters' is
+ * undefined if there are none. */
+MUST_USE Status query_request(Arena *arena, Slice body, Slice *text, Json *parameters, Error *err);
+
+/* 'parameters' is the request's array, or undefined. */
+MUST_USE Status query_parse(Arena *arena, Slice text, Json parameters, Query **out, Error *err);
+
+/* Runs over 'count' documents; '*results' is an array of '*result_count' values in 'arena'. */
+MUST_USE Status query_run(const Query *query, const Json *documents, size_t count, Arena *arena,
+                          Json **results, size_t *result_count, Error *err);
+
+typedef struct QueryOptions {
+    uint64_t steps_max; /* 0: QUERY_STEPS_DEFAULT */
+    size_t bytes_max;   /* 0: QUERY_BYTES_DEFAULT; results and everything held while running */
+    Random *random;     /* for RAND(); NULL: seeded by the system when it is first needed */
+} QueryOptions;
+
+MUST_USE Status query_run_with(const Query *query, QueryOptions options, const Json *documents,
+                               size_t count, Arena *arena, Json **results, size_t *result_count,
+                               Error *err);
+
+/* Fails unless the text may define a computed property: SELECT VALUE and one expression over the
+ * document, without anything that looks elsewhere or answers differently the next time. */
+MUST_USE Status query_check_computed(Slice text, Error *err);

@@ -1,0 +1,1 @@
+SELECT * FROM root r WHERE r.id = @p

@@ -1,0 +1,1 @@
+SELECT * from root where root.resource = "dbs/AAAA==/"

@@ -1,0 +1,1 @@
+SELECT TOP @n c.id, c.n + 1 AS x, c.v[0] FROM c ORDER BY c.n DESC

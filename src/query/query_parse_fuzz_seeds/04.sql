@@ -1,0 +1,1 @@
+SELECT c.s, COUNT(1), SUM(c.n), AVG(c.n), MIN(c.n), MAX(c.n) FROM c GROUP BY c.s

@@ -1,0 +1,1 @@
+SELECT VALUE {a: c.n, "b": [c.s, undefined, null, true]} FROM c

@@ -1,0 +1,1 @@
+SELECT VALUE c.n BETWEEN 1 AND 2 OR c.s LIKE '%e_[a-z]' ESCAPE '!' AND c.id IN ('a', 'b') FROM c

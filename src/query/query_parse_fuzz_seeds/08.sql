@@ -1,0 +1,1 @@
+SELECT VALUE c.n ?? (c.b ? 1 : 2) FROM c

@@ -1,0 +1,1 @@
+SELECT x, y FROM c JOIN x IN c.v JOIN (SELECT VALUE c.o) y

@@ -1,0 +1,1 @@
+SELECT VALUE kv FROM c JOIN kv IN OBJECTTOARRAY(c.o, "k", "v")

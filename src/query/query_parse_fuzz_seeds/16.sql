@@ -1,0 +1,1 @@
+SELECT VALUE CONCAT(UPPER(c.s), REPLACE('aXb', 'X', '-'), REPLICATE('ab', 3), REVERSE('abc'), TRIM(' x ')) FROM c

@@ -1,0 +1,1 @@
+SELECT VALUE [INDEX_OF('abc', 'c'), LASTINDEXOF('abcabc', 'abc', 4), SUBSTRING('abc', 1, 1), LEFT('abc', 2), RIGHT('abc', 2), LENGTH('abc')]

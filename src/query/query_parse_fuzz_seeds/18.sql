@@ -1,0 +1,1 @@
+SELECT VALUE [STRINGSPLIT('a,b', ','), STRINGJOIN(['a', 'b'], '-'), TOSTRING(c), STRINGTOARRAY('[1]')] FROM c

@@ -1,0 +1,1 @@
+SELECT VALUE [ARRAY_SLICE(c.v, -2, 1), ARRAY_CONTAINS(c.v, {w: 3}, true), ARRAY_MEDIAN([1, 2]), CHOOSE(1, 'a')] FROM c

@@ -1,0 +1,1 @@
+SELECT VALUE "\u00e4\uD83D\uDE00\n\'\"" || 'x' -- comment

@@ -1,0 +1,1 @@
+SELECT udf.f(c.n), ST_DISTANCE(c.a, c.b) FROM c

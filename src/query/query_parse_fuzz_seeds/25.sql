@@ -1,0 +1,1 @@
+SELECT c.id FROM c ORDER BY RANK RRF(FullTextScore(c.s, 'x'), VectorDistance(c.v, [1]), [1, 2])

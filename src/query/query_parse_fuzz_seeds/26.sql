@@ -1,0 +1,1 @@
+SELECT VALUE c["v"][@n].w FROM c

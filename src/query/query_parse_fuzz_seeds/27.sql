@@ -1,0 +1,1 @@
+SELECT VALUE (((c.n + 1) * 2) = 3) AND ((c.b)) FROM c

@@ -1,0 +1,1 @@
+SELECT 12ab FROM c WHERE

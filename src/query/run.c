@@ -1,0 +1,97 @@
+/* run.c - see run_int.h. */
+#include "query/run_int.h"
+
+#include "query/sql_error_int.h"
+
+enum { SCRATCH_BLOCK_BYTES = 16 << 10 };
+
+void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
+{
+    *run = (Run){.keep = keep, .options = options, .err = err};
+    if (run->options.steps_max == 0)
+        run->options.steps_max = QUERY_STEPS_DEFAULT;
+    if (run->options.bytes_max == 0)
+        run->options.bytes_max = QUERY_BYTES_DEFAULT;
+    run->steps_left = run->options.steps_max;
+    run->keep_before = arena_used(keep);
+    arena_init(&run->sources, SCRATCH_BLOCK_BYTES);
+    arena_init(&run->rows, SCRATCH_BLOCK_BYTES);
+    run->scratch = &run->sources;
+}
+
+void run_done(Run *run)
+{
+    arena_done(&run->sources);
+    arena_done(&run->rows);
+    if (run->locale != (locale_t)0)
+        freelocale(run->locale);
+}
+
+Status run_out_of_steps(Run *run)
+{
+    run->steps_left = 0;
+    return sql_error_plain(run->err, "The query needs more than %llu steps, which is its limit.",
+                           (unsigned long long)run->options.steps_max);
+}
+
+Status run_reserve(Run *run, size_t bytes)
+{
+    size_t used = arena_used(run->keep) - run->keep_before + arena_used(&run->sources) +
+                  arena_used(&run->rows);
+    if (used <= run->options.bytes_max && bytes <= run->options.bytes_max - used)
+        return STATUS_OK;
+    return sql_error_plain(run->err, "The query needs more than %zu bytes, which is its limit.",
+                           run->options.bytes_max);
+}
+
+Status run_alloc(Run *run, size_t bytes, void **out)
+{
+    TRY(run_charge_bytes(run, bytes));
+    TRY(run_reserve(run, bytes));
+    *out = arena_alloc(run->scratch, bytes == 0 ? 1 : bytes); /* never NULL */
+    return STATUS_OK;
+}
+
+Status run_built(Run *run, JsonBuilder *b, Value *out)
+{
+    TRY(run_reserve(run, 0));
+    Json json = json_built(b);
+    if (json.at == NULL)
+        return sql_error_plain(run->err,
+                               "The query makes a value of more than %d levels or %zu bytes.",
+                               JSON_BUILD_DEPTH_MAX, JSON_BUILD_BYTES_MAX);
+    *out = value_of(json, false);
+    return STATUS_OK;
+}
+
+Status run_array(Run *run, const Value *values, size_t count, Value *out)
+{
+    JsonBuilder b;
+    json_build(&b, run->scratch);
+    json_begin_array(&b);
+    for (size_t i = 0; i < count; i++) {
+        (void)value_add(&b, NULL, &values[i]); /* undefined has no place in an array */
+        TRY(run_reserve(run, 0));
+    }
+    json_end(&b);
+    TRY(run_charge_bytes(run, b.len));
+    return run_built(run, &b, out);
+}
+
+locale_t run_locale(Run *run)
+{
+    /* Without it only ASCII has case, which is better than no answer. */
+    if (run->locale == (locale_t)0)
+        run->locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    return run->locale;
+}
+
+Random *run_random(Run *run)
+{
+    if (run->options.random != NULL)
+        return run->options.random;
+    if (!run->has_own_random)
+        random_init_secret(&run->own_random);
+    run->has_own_random = true;
+    return &run->own_random;
+}

@@ -1,0 +1,85 @@
+/* run_int.h - one run of a query: its memory, its budget and the values of its slots.
+ *
+ * Arenas. Results, groups and sorted rows live in 'keep', the caller's arena. Everything else goes
+ * to 'scratch', which points to one of two arenas: 'sources' while the FROM of the outermost query
+ * is walked, reset per document, and 'rows' while one of its rows is worked on, reset per row. So
+ * memory does not grow with the number of documents or rows that are only looked at.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/random.h"
+#include "query/query.h"
+#include "query/value_int.h"
+#include "json/json.h"
+
+#include <locale.h>
+
+typedef struct Run {
+    const Json *documents;
+    size_t document_count;
+    Value *slots;
+
+    Arena *keep;
+    Arena *scratch;
+    Arena sources;
+    Arena rows;
+    size_t keep_before; /* bytes of 'keep' that are not ours */
+
+    QueryOptions options;
+    uint64_t steps_left;
+    Random own_random; /* used when the caller gave none */
+    bool has_own_random;
+    locale_t locale; /* for case; opened when it is first needed */
+    Error *err;
+} Run;
+
+void run_init(Run *run, QueryOptions options, Arena *keep, Error *err);
+void run_done(Run *run);
+DEFINE_AUTO_VALUE(Run, run_done)
+
+MUST_USE Status run_out_of_steps(Run *run);
+
+static inline MUST_USE Status run_charge(Run *run, uint64_t steps)
+{
+    if (UNLIKELY(run->steps_left < steps))
+        return run_out_of_steps(run);
+    run->steps_left -= steps;
+    return STATUS_OK;
+}
+
+/* The price of moving or comparing so many bytes, which the C library does in blocks. */
+static inline MUST_USE Status run_charge_bytes(Run *run, size_t bytes)
+{
+    return run_charge(run, 1 + bytes / 64);
+}
+
+/* The price of looking at text character by character. */
+static inline MUST_USE Status run_charge_chars(Run *run, size_t bytes)
+{
+    return run_charge(run, 1 + bytes / 8);
+}
+
+/* The price of walking a whole value, as comparing or copying it does. */
+static inline MUST_USE Status run_charge_value(Run *run, const Value *value)
+{
+    if (value->type == JSON_STRING)
+        return run_charge_bytes(run, value->string.len);
+    return run_charge(run, value->type < JSON_ARRAY ? 1 : 1 + json_size(value->json) / 16);
+}
+
+/* Fails if 'bytes' more would be too much. With 0 it asks whether the budget still holds. */
+MUST_USE Status run_reserve(Run *run, size_t bytes);
+
+/* Bytes in the scratch arena, within the budget. */
+MUST_USE Status run_alloc(Run *run, size_t bytes, void **out);
+
+/* What a builder made, or the error if it was too large or too deep. */
+MUST_USE Status run_built(Run *run, JsonBuilder *b, Value *out);
+
+/* An array of those that are defined. */
+MUST_USE Status run_array(Run *run, const Value *values, size_t count, Value *out);
+
+locale_t run_locale(Run *run);
+Random *run_random(Run *run);

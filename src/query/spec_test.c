@@ -1,0 +1,342 @@
+/* spec_test.c - the conformance corpus, when it lies beside the project.
+ *
+ * sql-errors.json holds queries that must be refused, sql-examples.json queries with documents and
+ * results, query-plans.json queries that the service's planner read or refused. They stay outside
+ * of the project: without the folder the tests say so and are skipped, and the other tests of this
+ * layer cover the same ground. The folder is $ORRERY_SPEC, or "shared/spec" in or beside a folder
+ * above this file.
+ *
+ * Left out are cases that need more than this layer has: an indexing policy, a plan over several
+ * partitions, and functions that are not available yet. Cases marked uncertain may differ; those
+ * that do are printed, and differences.md says why.
+ */
+#include "query/query_int.h"
+#include "query/testing_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static Arena arena;
+
+/* The corpus of plans gives no values, which do not matter to a plan. */
+static const char PLAN_PARAMETERS[] = "[{\"name\":\"@TOPCOUNT\",\"value\":42},"
+                                      "{\"name\":\"@vectorEmbedding\",\"value\":[]}]";
+
+/* The text of a file of the corpus, or false if there is none. */
+static bool read_file(const char *path, Slice *out)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return false;
+    char *text = arena_alloc(&arena, JSON_TEXT_BYTES_MAX);
+    size_t len = fread(text, 1, JSON_TEXT_BYTES_MAX, file);
+    fclose(file);
+    *out = slice_make(text, len);
+    return true;
+}
+
+static bool find_file(const char *name, Slice *out)
+{
+    const char *folder = getenv("ORRERY_SPEC");
+    if (folder != NULL)
+        return read_file(arena_format(&arena, "%s/%s%c", folder, name, '\0').ptr, out);
+    Slice above = slice_from_cstr(__FILE__);
+    while (above.len > 0) {
+        while (above.len > 0 && above.ptr[above.len - 1] != '/')
+            above.len--;
+        if (above.len > 0)
+            above.len--;
+        Slice path = arena_format(&arena, "%.*s/shared/spec/%s%c", SLICE_ARG(above), name, '\0');
+        if (read_file(path.ptr, out))
+            return true;
+    }
+    return false;
+}
+
+static Json load(const char *name)
+{
+    Slice text;
+    if (!find_file(name, &text)) {
+        printf("SKIPPED: there is no %s: no $ORRERY_SPEC, and no shared/spec above\n", name);
+        skip();
+    }
+    Error err;
+    Json cases = JSON_NONE;
+    if (json_parse(&arena, text, &cases, &err) != STATUS_OK)
+        fail_msg("%s: %s", name, err.message);
+    return cases;
+}
+
+static bool flag(Json c, const char *name)
+{
+    Json value = json_get(c, slice_from_cstr(name));
+    return json_is(value, JSON_BOOL) && json_bool(value);
+}
+
+static Slice text_of(Json c, const char *name)
+{
+    Json value = json_get(c, slice_from_cstr(name));
+    return json_is(value, JSON_STRING) ? json_string(value) : SLICE_EMPTY;
+}
+
+static bool has(Json c, const char *name)
+{
+    return json_get(c, slice_from_cstr(name)).at != NULL;
+}
+
+/* Whether the message has the code, as a string or as a bare number. */
+static bool has_code(const char *message, Slice code)
+{
+    Slice quoted = arena_format(&arena, "\"code\":\"%.*s\"%c", SLICE_ARG(code), '\0');
+    Slice bare = arena_format(&arena, "\"code\":%.*s,%c", SLICE_ARG(code), '\0');
+    return strstr(message, quoted.ptr) != NULL || strstr(message, bare.ptr) != NULL;
+}
+
+static void invalid_queries_are_refused_with_their_codes(void **state)
+{
+    (void)state;
+    size_t run = 0;
+    size_t skipped = 0;
+    size_t failures = 0;
+    JsonIter iter = json_iter(load("sql-errors.json"));
+    while (json_next(&iter)) {
+        Json c = iter.value;
+        if (has(c, "indexingPolicy") || flag(c, "crossPartitionOnly")) {
+            skipped++;
+            continue;
+        }
+        run++;
+        Slice query_text = text_of(c, "query");
+        Slice code = text_of(c, "code");
+        bool strict = code.len > 0 && !flag(c, "codeInferred") && !flag(c, "uncertain");
+        Error err = {0};
+        Query *query;
+        Status status = query_parse(&arena, query_text, JSON_NONE, &query, &err);
+        bool refused = status == STATUS_BAD_REQUEST;
+        bool right = refused && (!strict || has_code(err.message, code));
+        if (right)
+            continue;
+        printf("%s: %.*s\n  expected %.*s, got %s\n", flag(c, "uncertain") ? "differs" : "WRONG",
+               SLICE_ARG(query_text), SLICE_ARG(code), refused ? err.message : "no error");
+        failures += !flag(c, "uncertain");
+    }
+    printf("sql-errors.json: %zu run, %zu left out, %zu wrong\n", run, skipped, failures);
+    assert_int_equal(failures, 0);
+}
+
+static bool numbers_close(double a, double b, double tolerance)
+{
+    double scale = fmax(fabs(a), fabs(b));
+    return a == b || fabs(a - b) <= tolerance * scale;
+}
+
+typedef struct Comparison {
+    double tolerance;
+    bool unordered; /* arrays are multisets */
+} Comparison;
+
+static bool same(Json a, Json b, Comparison how);
+
+static bool same_elements(Json a, Json b, Comparison how, bool ordered)
+{
+    size_t count = json_count(a);
+    if (count != json_count(b))
+        return false;
+    bool *used = ARENA_NEW_ARRAY(&arena, bool, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        bool found = false;
+        for (size_t j = ordered ? i : 0; j < (ordered ? i + 1 : count) && !found; j++) {
+            found = !used[j] && same(json_at(a, i), json_at(b, j), how);
+            used[j] |= found;
+        }
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static bool same(Json a, Json b, Comparison how)
+{
+    if (json_type(a) != json_type(b))
+        return false;
+    if (json_is(a, JSON_NUMBER))
+        return numbers_close(json_number(a), json_number(b), how.tolerance);
+    if (json_is(a, JSON_ARRAY))
+        return same_elements(a, b, how, !how.unordered);
+    if (!json_is(a, JSON_OBJECT))
+        return json_equal(a, b);
+    if (json_count(a) != json_count(b))
+        return false;
+    JsonIter iter = json_iter(a);
+    while (json_next(&iter)) {
+        if (!same(iter.value, json_get(b, iter.name), how))
+            return false;
+    }
+    return true;
+}
+
+typedef enum Outcome { RIGHT, WRONG, UNAVAILABLE } Outcome;
+
+static Outcome run_example(Json c, const char **got)
+{
+    Error err;
+    Query *query;
+    Json *results;
+    size_t count;
+    *got = "an error";
+    if (query_parse(&arena, text_of(c, "query"), json_get(c, SLICE("parameters")), &query, &err) !=
+        STATUS_OK) {
+        *got = arena_format(&arena, "%s%c", err.message, '\0').ptr;
+        return WRONG;
+    }
+    if (query->unavailable != NULL)
+        return UNAVAILABLE;
+    Json docs = json_get(c, SLICE("docs"));
+    Json *list = ARENA_NEW_ARRAY(&arena, Json, json_count(docs) + 1);
+    size_t docs_count = 0;
+    JsonIter iter = json_iter(docs);
+    while (json_next(&iter))
+        list[docs_count++] = iter.value;
+    if (query_run(query, list, docs_count, &arena, &results, &count, &err) != STATUS_OK) {
+        *got = arena_format(&arena, "%s%c", err.message, '\0').ptr;
+        return WRONG;
+    }
+    JsonBuilder b;
+    json_build(&b, &arena);
+    json_begin_array(&b);
+    for (size_t i = 0; i < count; i++)
+        json_add(&b, results[i]);
+    json_end(&b);
+    Json array = json_built(&b);
+    *got = arena_cstr(&arena, json_print_arena(&arena, array));
+    Json tolerance = json_get(c, SLICE("tolerance"));
+    Comparison how = {.tolerance = json_is(tolerance, JSON_NUMBER) ? json_number(tolerance) : 1e-12,
+                      .unordered = flag(c, "unorderedArrays")};
+    Json expected = json_get(c, SLICE("expected"));
+    return same_elements(array, expected, how, flag(c, "ordered")) ? RIGHT : WRONG;
+}
+
+static void documented_examples_give_documented_results(void **state)
+{
+    (void)state;
+    size_t right = 0;
+    size_t failures = 0;
+    size_t unavailable = 0;
+    JsonIter iter = json_iter(load("sql-examples.json"));
+    while (json_next(&iter)) {
+        const char *got;
+        Json c = iter.value;
+        Outcome outcome = run_example(c, &got);
+        right += outcome == RIGHT;
+        unavailable += outcome == UNAVAILABLE;
+        if (outcome != WRONG)
+            continue;
+        Slice expected = json_print_arena(&arena, json_get(c, SLICE("expected")));
+        printf("%s: %.*s\n  %.*s\n  expected %.*s\n  got      %.600s\n",
+               flag(c, "uncertain") ? "differs" : "WRONG", SLICE_ARG(text_of(c, "name")),
+               SLICE_ARG(text_of(c, "query")), SLICE_CUT(expected, 600), got);
+        failures += !flag(c, "uncertain");
+    }
+    printf("sql-examples.json: %zu right, %zu not available yet, %zu wrong\n", right, unavailable,
+           failures);
+    assert_int_equal(failures, 0);
+}
+
+/* What the service's own planner refuses it refuses in these very words, and what it plans is a
+ * query. Several errors in one message are cut to the first, and what the planner alone refuses
+ * ({"Errors":...}) is not this layer's to say. */
+static void planned_queries_are_read_and_refusals_are_worded_alike(void **state)
+{
+    (void)state;
+    size_t accepted = 0;
+    size_t refused = 0;
+    size_t failures = 0;
+    JsonIter iter = json_iter(load("query-plans.json"));
+    while (json_next(&iter)) {
+        Json c = iter.value;
+        Slice query_text = text_of(c, "query");
+        Slice expected = text_of(c, "error");
+        bool wants_refusal = slice_starts_with(expected, SLICE("{\"errors\":[{"));
+        Error err = {0};
+        Query *query;
+        Json parameters = parse_json(&arena, PLAN_PARAMETERS);
+        Status status = query_parse(&arena, query_text, parameters, &query, &err);
+        Slice got = slice_from_cstr(err.message);
+        bool right = status == STATUS_OK
+                         ? !wants_refusal
+                         : wants_refusal && got.len > 2 &&
+                               slice_starts_with(expected, slice_first(got, got.len - 2));
+        accepted += right && status == STATUS_OK;
+        refused += right && status != STATUS_OK;
+        if (right)
+            continue;
+        printf("WRONG: %.*s\n  expected %.*s\n  got      %s\n", SLICE_ARG(query_text),
+               SLICE_CUT(expected, 400), status == STATUS_OK ? "no error" : err.message);
+        failures++;
+    }
+    printf("query-plans.json: %zu accepted, %zu refused, %zu wrong\n", accepted, refused, failures);
+    assert_int_equal(failures, 0);
+}
+
+/* The text with the placeholder that clients replace replaced by true. */
+static Slice fill_in(Slice text)
+{
+    Slice placeholder = SLICE("{documentdb-formattableorderbyquery-filter}");
+    AUTO(buf_done) Buf out;
+    buf_init(&out, QUERY_TEXT_BYTES_MAX);
+    while (text.len > 0) {
+        bool found = slice_starts_with(text, placeholder);
+        buf_slice(&out, found ? SLICE("true") : slice_first(text, 1));
+        text = slice_from(text, found ? placeholder.len : 1);
+    }
+    return arena_copy(&arena, buf_view(&out));
+}
+
+/* Clients send the rewritten query to every partition. */
+static void rewritten_queries_are_read(void **state)
+{
+    (void)state;
+    size_t read = 0;
+    JsonIter iter = json_iter(load("query-plans.json"));
+    while (json_next(&iter)) {
+        Slice text = fill_in(text_of(iter.value, "rewrittenQuery"));
+        Error err;
+        Query *query;
+        if (text.len == 0)
+            continue;
+        Json parameters = parse_json(&arena, PLAN_PARAMETERS);
+        if (query_parse(&arena, text, parameters, &query, &err) != STATUS_OK)
+            fail_msg("%.*s\n  %s", SLICE_ARG(text), err.message);
+        read++;
+    }
+    printf("query-plans.json: %zu rewritten queries read\n", read);
+    assert_true(read > 0);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    arena_init(&arena, 1 << 20);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    arena_done(&arena);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(invalid_queries_are_refused_with_their_codes, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(planned_queries_are_read_and_refusals_are_worded_alike,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rewritten_queries_are_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(documented_examples_give_documented_results, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
