@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MUST_USE                   __attribute__((warn_unused_result))
-#define PRINTF_LIKE(at, first)     __attribute__((format(printf, at, first)))
-#define NORETURN                   __attribute__((noreturn))
-#define UNUSED                     __attribute__((unused))
+#define MUST_USE               __attribute__((warn_unused_result))
+#define PRINTF_LIKE(at, first) __attribute__((format(printf, at, first)))
+#define NORETURN               __attribute__((noreturn))
+#define UNUSED                 __attribute__((unused))
 
 #define LIKELY(x)       __builtin_expect(!!(x), 1)
 #define UNLIKELY(x)     __builtin_expect(!!(x), 0)

@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#undef error_set
-#undef error_set_errno
-
 Status error_set(Error *err, Status status, SubStatus sub, const char *format, ...)
 {
     ASSERT(status != STATUS_OK);

@@ -48,10 +48,3 @@ int sub_number(SubStatus sub);          /* 1003; 0 for SUB_NONE */
         if (UNLIKELY(status_ != STATUS_OK)) \
             return status_;                 \
     } while (0)
-
-/* A static analyzer sees one file at a time and would have to assume that a failure may be
- * STATUS_OK, and that what TRY() lets pass was never written. */
-#ifdef __clang_analyzer__
-#define error_set(err, status, ...) ((void)error_set(err, status, __VA_ARGS__), (status))
-#define error_set_errno(err, ...)   ((void)error_set_errno(err, __VA_ARGS__), STATUS_IO)
-#endif

@@ -1,6 +1,8 @@
 /* queue_test.c - messages from many threads arrive once each, in their senders' order, and a
  * sleeping reader is always woken. Run under the thread sanitizer too (make tsan). */
+#include "base/clock.h"
 #include "base/mailbox.h"
+#include "base/mem.h"
 #include "base/queue.h"
 
 #include <pthread.h>
@@ -16,6 +18,7 @@ typedef struct Message {
     QueueNode node;
     int sender;
     int number;
+    Mailbox *to;
 } Message;
 
 typedef struct Sender {
@@ -164,6 +167,49 @@ static void two_threads_that_wait_for_each_other_never_sleep_too_long(void **sta
     mailbox_done(&pair.back);
 }
 
+static void a_wait_with_a_limit_ends_with_a_message_or_without(void **state)
+{
+    (void)state;
+    Mailbox mailbox;
+    mailbox_init(&mailbox);
+    uint64_t begin_us = clock_monotonic_us(clock_real());
+    assert_null(mailbox_wait_for(&mailbox, 20));
+    assert_true(clock_monotonic_us(clock_real()) - begin_us >= 20000);
+    assert_null(mailbox_wait_for(&mailbox, 0));
+    Message messages[2] = {{.number = 0}, {.number = 1}};
+    mailbox_post(&mailbox, &messages[0].node);
+    mailbox_post(&mailbox, &messages[1].node);
+    int next[SENDERS] = {0};
+    assert_int_equal(receive(mailbox_wait_for(&mailbox, 60000), next), 2);
+    assert_null(mailbox_wait_for(&mailbox, 1));
+    mailbox_done(&mailbox);
+}
+
+static void *post_one(void *arg)
+{
+    Message *message = arg;
+    mailbox_post(message->to, &message->node);
+    return NULL;
+}
+
+static void a_mailbox_may_end_when_its_last_message_was_taken(void **state)
+{
+    (void)state;
+    /* The poster may still be inside mailbox_post; the sanitizers see if it touches what is gone.
+     */
+    for (int i = 0; i < 200; i++) {
+        Mailbox *mailbox = MEM_NEW(Mailbox);
+        mailbox_init(mailbox);
+        Message message = {.to = mailbox};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, post_one, &message), 0);
+        assert_ptr_equal(mailbox_wait(mailbox), &message.node);
+        mailbox_done(mailbox);
+        mem_free(mailbox);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +217,8 @@ int main(void)
         cmocka_unit_test(every_message_arrives_once_and_in_its_senders_order),
         cmocka_unit_test(a_sleeping_reader_is_woken_for_every_batch),
         cmocka_unit_test(two_threads_that_wait_for_each_other_never_sleep_too_long),
+        cmocka_unit_test(a_wait_with_a_limit_ends_with_a_message_or_without),
+        cmocka_unit_test(a_mailbox_may_end_when_its_last_message_was_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,231 @@
+/* key.c - see key.h.
+ *
+ * What is hashed, component by component:
+ *
+ *     undefined 00, null 01, false 02, true 03
+ *     number    05 | the double, 8 bytes little-endian |
+ *     string    08 | UTF-8 | FF (version 1: 00)
+ *
+ * Version 2 is MurmurHash3 of 128 bits over that, written big-endian with its two highest bits
+ * cleared. MultiHash puts the version 2 hash of each component alone one behind the other. Version
+ * 1 is MurmurHash3 of 32 bits, written as a number, followed by the components themselves, all in
+ * an encoding that sorts like the values.
+ */
+#include "partition/key.h"
+
+#include "base/encoding.h"
+#include "base/murmur.h"
+
+enum {
+    MARK_UNDEFINED = 0x00,
+    MARK_NULL = 0x01,
+    MARK_FALSE = 0x02,
+    MARK_TRUE = 0x03,
+    MARK_NUMBER = 0x05,
+    MARK_STRING = 0x08,
+    V1_UNITS_MAX = 100,   /* UTF-16 code units of a string that version 1 looks at */
+    V1_ENCODED_MAX = 101, /* bytes of a string that version 1 writes */
+    HASH_BYTES = 16,
+};
+
+/* Room for what is hashed: version 1 truncates, so only version 2 meets long strings. */
+#define HASHED_BYTES_MAX (PARTITION_KEY_PARTS_MAX * (PARTITION_KEY_BYTES_MAX + 16))
+
+typedef struct Hashed {
+    uint8_t bytes[HASHED_BYTES_MAX];
+    size_t len;
+} Hashed;
+
+static uint8_t mark_of(Json value)
+{
+    switch (json_type(value)) {
+    case JSON_NULL:
+        return MARK_NULL;
+    case JSON_BOOL:
+        return json_bool(value) ? MARK_TRUE : MARK_FALSE;
+    case JSON_NUMBER:
+        return MARK_NUMBER;
+    case JSON_STRING:
+        return MARK_STRING;
+    case JSON_UNDEFINED:
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        break;
+    }
+    return MARK_UNDEFINED;
+}
+
+static void hashed_byte(Hashed *hashed, uint8_t byte)
+{
+    ASSERT(hashed->len < sizeof(hashed->bytes));
+    hashed->bytes[hashed->len++] = byte;
+}
+
+static void hashed_bytes(Hashed *hashed, const void *bytes, size_t len)
+{
+    ASSERT(len <= sizeof(hashed->bytes) - hashed->len);
+    if (len > 0)
+        memcpy(hashed->bytes + hashed->len, bytes, len);
+    hashed->len += len;
+}
+
+static void hashed_component(Hashed *hashed, Json value, Slice text, uint8_t terminator)
+{
+    uint8_t mark = mark_of(value);
+    hashed_byte(hashed, mark);
+    if (mark == MARK_NUMBER) {
+        double number = json_number(value);
+        hashed_bytes(hashed, &number, sizeof(number));
+    } else if (mark == MARK_STRING) {
+        hashed_bytes(hashed, text.ptr, text.len);
+        hashed_byte(hashed, terminator);
+    }
+}
+
+static Slice text_of(Json value)
+{
+    return json_is(value, JSON_STRING) ? json_string(value) : SLICE_EMPTY;
+}
+
+static void make_v2(const Json *parts, size_t count, uint8_t out[HASH_BYTES])
+{
+    Hashed hashed;
+    hashed.len = 0;
+    for (size_t i = 0; i < count; i++)
+        hashed_component(&hashed, parts[i], text_of(parts[i]), 0xFF);
+    uint64_t hash[2];
+    murmur3_128(slice_make(hashed.bytes, hashed.len), hash);
+    be64_put(out, hash[1]);
+    be64_put(out + 8, hash[0]);
+    out[0] &= 0x3F;
+}
+
+/* The first V1_UNITS_MAX UTF-16 code units of a string. A character outside the basic plane is two
+ * units; when only its first half fits, U+FFFD stands for it, as a lone surrogate is written. */
+static Slice truncate_v1(Slice text, char buffer[4 * V1_UNITS_MAX + 4])
+{
+    size_t units = 0;
+    size_t i = 0;
+    while (i < text.len && units < V1_UNITS_MAX) {
+        uint8_t lead = (uint8_t)text.ptr[i];
+        size_t len = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+        if (len == 4 && units + 2 > V1_UNITS_MAX) {
+            memcpy(buffer, text.ptr, i);
+            memcpy(buffer + i, "\xEF\xBF\xBD", 3);
+            return slice_make(buffer, i + 3);
+        }
+        units += len == 4 ? 2 : 1;
+        i += len;
+    }
+    return slice_first(text, i);
+}
+
+size_t epk_encode_number(double number, uint8_t out[EPK_NUMBER_BYTES_MAX])
+{
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof(bits));
+    const uint64_t sign = UINT64_C(1) << 63;
+    /* -0 has only the sign set and so becomes the same as 0. */
+    uint64_t payload = bits < sign ? bits ^ sign : 0 - bits;
+    size_t len = 0;
+    out[len++] = MARK_NUMBER;
+    out[len++] = (uint8_t)(payload >> 56);
+    payload <<= 8;
+    /* Seven bits a byte; the lowest bit says whether another byte follows. */
+    do {
+        uint8_t high = (uint8_t)(payload >> 56) & 0xFE;
+        payload <<= 7;
+        out[len++] = high | (payload != 0 ? 1 : 0);
+    } while (payload != 0);
+    return len;
+}
+
+static size_t encode_string_v1(Slice text, uint8_t *out)
+{
+    size_t len = 0;
+    bool whole = text.len <= V1_ENCODED_MAX - 1;
+    out[len++] = MARK_STRING;
+    for (size_t i = 0; i < text.len && i < V1_ENCODED_MAX; i++) {
+        uint8_t byte = (uint8_t)text.ptr[i];
+        out[len++] = byte < 0xFF ? byte + 1 : byte;
+    }
+    if (whole)
+        out[len++] = 0x00;
+    return len;
+}
+
+static void make_v1(const PartitionKey *key, Epk *out)
+{
+    char buffers[PARTITION_KEY_PARTS_MAX][4 * V1_UNITS_MAX + 4];
+    Slice texts[PARTITION_KEY_PARTS_MAX];
+    Hashed hashed;
+    hashed.len = 0;
+    for (size_t i = 0; i < key->count; i++) {
+        texts[i] = truncate_v1(text_of(key->parts[i]), buffers[i]);
+        hashed_component(&hashed, key->parts[i], texts[i], 0x00);
+    }
+    size_t len = epk_encode_number(murmur3_32(slice_make(hashed.bytes, hashed.len)), out->bytes);
+    for (size_t i = 0; i < key->count; i++) {
+        uint8_t mark = mark_of(key->parts[i]);
+        if (mark == MARK_NUMBER)
+            len += epk_encode_number(json_number(key->parts[i]), out->bytes + len);
+        else if (mark == MARK_STRING)
+            len += encode_string_v1(texts[i], out->bytes + len);
+        else
+            out->bytes[len++] = mark;
+    }
+    out->len = (uint16_t)len;
+}
+
+void epk_make(PartitionKind kind, const PartitionKey *key, Epk *out)
+{
+    out->len = 0;
+    if (key->count == 0)
+        return;
+    switch (kind) {
+    case PARTITION_HASH_V1:
+        make_v1(key, out);
+        break;
+    case PARTITION_HASH_V2:
+        make_v2(key->parts, key->count, out->bytes);
+        out->len = HASH_BYTES;
+        break;
+    case PARTITION_MULTI_HASH:
+        for (size_t i = 0; i < key->count; i++)
+            make_v2(&key->parts[i], 1, out->bytes + HASH_BYTES * i);
+        out->len = (uint16_t)(HASH_BYTES * key->count);
+        break;
+    case PARTITION_NONE:
+        break;
+    }
+}
+
+Status partition_key_check(PartitionKind kind, const PartitionKey *key, Error *err)
+{
+    size_t max = kind == PARTITION_HASH_V1 ? PARTITION_KEY_V1_BYTES_MAX : PARTITION_KEY_BYTES_MAX;
+    for (size_t i = 0; i < key->count; i++) {
+        Slice text = text_of(key->parts[i]);
+        if (text.len > max)
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "Partition key value is too large: it has %zu bytes; a container with "
+                             "this version of partition key takes at most %zu.",
+                             text.len, max);
+    }
+    return STATUS_OK;
+}
+
+bool partition_key_equal(const PartitionKey *a, const PartitionKey *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        uint8_t mark = mark_of(a->parts[i]);
+        if (mark != mark_of(b->parts[i]))
+            return false;
+        if (mark == MARK_NUMBER && json_number(a->parts[i]) != json_number(b->parts[i]))
+            return false;
+        if (mark == MARK_STRING && !slice_equal(json_string(a->parts[i]), json_string(b->parts[i])))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,64 @@
+/* key.h - partition key values and their hashes.
+ *
+ * A partition key is one value per path of the container's definition (up to three). Its hash, the
+ * effective partition key (EPK), places it: upper-case hex text on the wire, its bytes in our keys.
+ * It is computed exactly as the SDKs do it; epk_vectors.json has the proof.
+ *
+ * Values are undefined (the path is missing, or holds an array or an object), null, booleans,
+ * numbers and strings.
+ *
+ * Ownership  A PartitionKey borrows its strings. An Epk is a value.
+ * Threads    Nothing here has state.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "json/json.h"
+
+/* The hash takes more components than the three that a definition may have. */
+#define PARTITION_KEY_PARTS_MAX 6
+
+/* Bytes of one string; version 1 keeps only so many of it whole. */
+#define PARTITION_KEY_BYTES_MAX    2048
+#define PARTITION_KEY_V1_BYTES_MAX 100
+
+typedef enum PartitionKind {
+    PARTITION_HASH_V1,
+    PARTITION_HASH_V2,
+    PARTITION_MULTI_HASH,
+    PARTITION_NONE, /* an old-style container without a partition key */
+} PartitionKind;
+
+typedef struct PartitionKey {
+    size_t count; /* fewer than the definition has paths: a prefix */
+    Json parts[PARTITION_KEY_PARTS_MAX];
+} PartitionKey;
+
+/* Version 1 is the longest: the hash as a number, then each component whole. */
+#define EPK_NUMBER_BYTES_MAX    10
+#define EPK_COMPONENT_BYTES_MAX 102
+#define EPK_BYTES_MAX           (EPK_NUMBER_BYTES_MAX + PARTITION_KEY_PARTS_MAX * EPK_COMPONENT_BYTES_MAX)
+
+typedef struct Epk {
+    uint8_t bytes[EPK_BYTES_MAX];
+    uint16_t len;
+} Epk;
+
+/* The hash of a whole key or, for PARTITION_MULTI_HASH, of a prefix. An empty key, and any key of
+ * PARTITION_NONE, has an empty EPK. */
+void epk_make(PartitionKind kind, const PartitionKey *key, Epk *out);
+
+static inline Slice epk_slice(const Epk *epk)
+{
+    return slice_make(epk->bytes, epk->len);
+}
+
+/* A number as version 1 encodes it, in memcmp order; returns how many bytes were written. */
+size_t epk_encode_number(double number, uint8_t out[EPK_NUMBER_BYTES_MAX]);
+
+/* STATUS_BAD_REQUEST if a string of the key is longer than its kind allows. */
+MUST_USE Status partition_key_check(PartitionKind kind, const PartitionKey *key, Error *err);
+
+/* Equality of values as the protocol has it: numbers as doubles, strings byte by byte. */
+bool partition_key_equal(const PartitionKey *a, const PartitionKey *b);
