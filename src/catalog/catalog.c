@@ -1,0 +1,276 @@
+/* catalog.c - see catalog.h: opening, reading, and the thread that groups changes.
+ *
+ * The thread does one of two things: it waits for messages, or it applies what has gathered. One
+ * group is on its way to the disk at a time; what arrives meanwhile forms the next one. The store
+ * tells of the commit by a message like any other, so nothing here is shared but the published
+ * snapshot.
+ *
+ *     changes --> [ mailbox ] --> apply to a copy --> store commit --> [ mailbox ] --> publish,
+ * answer
+ */
+#include "catalog/catalog.h"
+
+#include "base/mem.h"
+#include "catalog/catalog_int.h"
+
+enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
+
+/* Messages other than changes are told apart by their address: there is one of each. */
+struct Catalog {
+    Store *store; /* immutable after open */
+    const Clock *clock;
+    const Log *log;
+    MetricsShard *metrics;
+
+    pthread_mutex_t lock; /* guards 'published' */
+    Snapshot *published;
+    _Atomic uint64_t version; /* of 'published'; atomic, so that readers need no lock */
+
+    Mailbox mailbox;
+    pthread_t thread;
+    bool is_running; /* opening thread only */
+    Cleaner cleaner;
+
+    QueueNode stop;      /* messages to the thread from the ... opening thread */
+    QueueNode committed; /* ... commit thread */
+    Error commit_error;  /* written before 'committed' is posted */
+    bool commit_failed;
+
+    CatalogCounters counters; /* catalogue's thread only, from here on */
+    QueueNode *pending_first; /* changes that wait for the next group */
+    QueueNode *pending_last;
+    QueueNode *group; /* changes on their way to the disk */
+    Snapshot *group_snapshot;
+    GarbageList garbage;
+};
+
+/* ---- opening ---- */
+
+/* A new data folder starts counting at a random place: clients cache resource ids, and a folder
+ * that was wiped must not look like the one before. */
+static Status begin_empty(Catalog *catalog, Error *err)
+{
+    Random random;
+    random_init_secret(&random);
+    catalog->counters = (CatalogCounters){
+        .lsn = 1,
+        .database_next = 1 + (uint32_t)random_below(&random, RID_DATABASE_MAX / 2),
+        .container_next = 1 + (uint32_t)random_below(&random, RID_CONTAINER_MAX / 2),
+        .offer_next = 1 + (uint32_t)random_below(&random, RID_OFFER_MAX / 4),
+        .space_next = SPACE_PARTITION_FIRST,
+    };
+    StoreTxn *txn = store_txn_begin(catalog->store);
+    record_put_counters(txn, &catalog->counters);
+    return store_txn_commit_wait(txn, err);
+}
+
+static Status load(Catalog *catalog, Error *err)
+{
+    bool found = false;
+    TRY(catalog_load(catalog->store, &catalog->published, &catalog->counters, &found,
+                     &catalog->garbage, err));
+    return found ? STATUS_OK : begin_empty(catalog, err);
+}
+
+/* ---- the thread ---- */
+
+static void publish(Catalog *catalog, Snapshot *snapshot)
+{
+    (void)pthread_mutex_lock(&catalog->lock);
+    Snapshot *old = catalog->published;
+    catalog->published = snapshot;
+    atomic_fetch_add_explicit(&catalog->version, 1, memory_order_release);
+    (void)pthread_mutex_unlock(&catalog->lock);
+    snapshot_unref(old);
+}
+
+static void post_garbage(Catalog *catalog)
+{
+    for (size_t i = 0; i < catalog->garbage.count; i++)
+        cleaner_post(&catalog->cleaner, catalog->garbage.items[i]);
+    catalog->garbage.count = 0;
+}
+
+static void on_commit(void *ctx, const Error *err)
+{
+    Catalog *catalog = ctx;
+    catalog->commit_failed = err != NULL;
+    if (err != NULL)
+        catalog->commit_error = *err;
+    mailbox_post(&catalog->mailbox, &catalog->committed);
+}
+
+static void answer_all(QueueNode *group)
+{
+    while (group != NULL) {
+        CatalogChange *change = CONTAINER_OF(group, CatalogChange, node);
+        group = group->next;
+        change->done(change);
+    }
+}
+
+/* Takes at most GROUP_CHANGES_MAX of the changes that wait. */
+static QueueNode *take_group(Catalog *catalog)
+{
+    QueueNode *first = catalog->pending_first;
+    QueueNode *last = first;
+    for (size_t count = 1; count < GROUP_CHANGES_MAX && last->next != NULL; count++)
+        last = last->next;
+    catalog->pending_first = last->next;
+    if (catalog->pending_first == NULL)
+        catalog->pending_last = NULL;
+    last->next = NULL;
+    return first;
+}
+
+static void begin_group(Catalog *catalog)
+{
+    QueueNode *group = take_group(catalog);
+    Work work = {
+        .snapshot = snapshot_copy(catalog->published), /* only this thread replaces it */
+        .txn = store_txn_begin(catalog->store),
+        .counters = &catalog->counters,
+        .garbage = &catalog->garbage,
+        .now_s = clock_wall_s(catalog->clock),
+    };
+    size_t applied = 0;
+    for (QueueNode *node = group; node != NULL; node = node->next) {
+        CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
+        change_apply(&work, change);
+        applied += change->status == STATUS_OK ? 1 : 0;
+    }
+    if (applied == 0) {
+        /* All were refused because of what is durable already. */
+        store_txn_abort(work.txn);
+        snapshot_unref(work.snapshot);
+        answer_all(group);
+        return;
+    }
+    metrics_add(catalog->metrics, METRIC_CATALOG_CHANGES, (int64_t)applied);
+    metrics_add(catalog->metrics, METRIC_CATALOG_COMMITS, 1);
+    record_put_counters(work.txn, &catalog->counters);
+    catalog->group = group;
+    catalog->group_snapshot = work.snapshot;
+    store_txn_commit(work.txn, (StoreCompletion){.done = on_commit, .ctx = catalog});
+}
+
+/* The group is durable, or lost as a whole: refusals in it may rest on changes that are lost too,
+ * so then everybody is told. */
+static void end_group(Catalog *catalog)
+{
+    QueueNode *group = TAKE(catalog->group);
+    if (catalog->commit_failed) {
+        snapshot_unref(TAKE(catalog->group_snapshot));
+        LOG_ERROR(catalog->log, "catalog.commit_failed", "reason=%s",
+                  catalog->commit_error.message);
+        for (QueueNode *node = group; node != NULL; node = node->next) {
+            CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
+            catalog_change_release(change);
+            change->error = catalog->commit_error;
+            change->status = catalog->commit_error.status;
+        }
+    } else {
+        publish(catalog, TAKE(catalog->group_snapshot));
+        post_garbage(catalog);
+    }
+    catalog->garbage.count = 0;
+    answer_all(group);
+}
+
+static void *run(void *arg)
+{
+    Catalog *catalog = arg;
+    bool stop = false;
+    while (!stop || catalog->group != NULL || catalog->pending_first != NULL) {
+        QueueNode *node = mailbox_wait(&catalog->mailbox);
+        while (node != NULL) {
+            QueueNode *next = node->next;
+            if (node == &catalog->stop) {
+                stop = true;
+            } else if (node == &catalog->committed) {
+                end_group(catalog);
+            } else {
+                node->next = NULL;
+                if (catalog->pending_last == NULL)
+                    catalog->pending_first = node;
+                else
+                    catalog->pending_last->next = node;
+                catalog->pending_last = node;
+            }
+            node = next;
+        }
+        while (catalog->group == NULL && catalog->pending_first != NULL)
+            begin_group(catalog);
+    }
+    return NULL;
+}
+
+/* ---- the public functions ---- */
+
+Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
+{
+    AUTO(catalog_close) Catalog *catalog = MEM_NEW(Catalog);
+    catalog->store = options->store;
+    catalog->clock = options->clock;
+    catalog->log = options->log;
+    catalog->metrics = options->metrics;
+    atomic_init(&catalog->version, 1);
+    int failed = pthread_mutex_init(&catalog->lock, NULL);
+    ASSERT(failed == 0);
+    mailbox_init(&catalog->mailbox);
+    cleaner_open(&catalog->cleaner, options->store, options->log);
+    TRY(load(catalog, err));
+    post_garbage(catalog);
+    failed = pthread_create(&catalog->thread, NULL, run, catalog);
+    ASSERT(failed == 0);
+    catalog->is_running = true;
+    *out = TAKE(catalog);
+    return STATUS_OK;
+}
+
+void catalog_close(Catalog *catalog)
+{
+    if (catalog == NULL)
+        return;
+    if (catalog->is_running) {
+        mailbox_post(&catalog->mailbox, &catalog->stop);
+        (void)pthread_join(catalog->thread, NULL);
+    }
+    cleaner_close(&catalog->cleaner);
+    mailbox_done(&catalog->mailbox);
+    snapshot_unref(catalog->published);
+    (void)pthread_mutex_destroy(&catalog->lock);
+    mem_free(catalog->garbage.items);
+    mem_free(catalog);
+}
+
+void catalog_submit(Catalog *catalog, CatalogChange *change)
+{
+    change->status = STATUS_OK;
+    mailbox_post(&catalog->mailbox, &change->node);
+}
+
+void catalog_reader_init(CatalogReader *reader, Catalog *catalog)
+{
+    *reader = (CatalogReader){.catalog = catalog};
+}
+
+void catalog_reader_done(CatalogReader *reader)
+{
+    snapshot_unref(TAKE(reader->snapshot));
+}
+
+Snapshot *catalog_read(CatalogReader *reader)
+{
+    Catalog *catalog = reader->catalog;
+    uint64_t version = atomic_load_explicit(&catalog->version, memory_order_acquire);
+    if (LIKELY(version == reader->version))
+        return reader->snapshot;
+    (void)pthread_mutex_lock(&catalog->lock);
+    Snapshot *newest = snapshot_ref(catalog->published);
+    reader->version = atomic_load_explicit(&catalog->version, memory_order_relaxed);
+    (void)pthread_mutex_unlock(&catalog->lock);
+    snapshot_unref(reader->snapshot);
+    reader->snapshot = newest;
+    return newest;
+}

@@ -1,0 +1,90 @@
+/* catalog.h - which databases, containers and offers there are, and where their partitions lie.
+ *
+ * Everybody reads a Snapshot; nobody waits for a change. Changes are messages to the catalogue's
+ * own thread, which applies all that have gathered, one after the other, to a private copy, makes
+ * the group durable with one commit, publishes the copy and only then answers each. So what a
+ * client was told is on disk, and what it reads next, on any connection, shows it.
+ *
+ * Ownership  The caller closes the Catalog after its last reader and the answer to its last change.
+ * Threads    catalog_submit from any thread. A CatalogReader belongs to one thread.
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/queue.h"
+#include "catalog/definition.h"
+#include "catalog/snapshot.h"
+#include "store/store.h"
+
+/* As the service has it; a container with throughput of its own does not count. */
+#define SHARED_CONTAINERS_MAX 25
+
+typedef struct Catalog Catalog;
+
+typedef struct CatalogOptions {
+    Store *store; /* outlives the catalogue */
+    const Clock *clock;
+    const Log *log;
+    MetricsShard *metrics; /* of the catalogue's own thread */
+} CatalogOptions;
+
+/* Loads what is in the store, or begins an empty catalogue. */
+MUST_USE Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err);
+void catalog_close(Catalog *catalog); /* accepts NULL */
+DEFINE_AUTO(Catalog *, catalog_close)
+
+/* A thread's own view. catalog_read returns the newest published snapshot, which stays valid until
+ * this reader's next catalog_read; it costs one atomic load when nothing has changed. */
+typedef struct CatalogReader {
+    Catalog *catalog;
+    Snapshot *snapshot;
+    uint64_t version;
+} CatalogReader;
+
+void catalog_reader_init(CatalogReader *reader, Catalog *catalog);
+void catalog_reader_done(CatalogReader *reader);
+Snapshot *catalog_read(CatalogReader *reader);
+
+typedef enum CatalogOp {
+    CATALOG_CREATE_DATABASE,
+    CATALOG_DELETE_DATABASE,
+    CATALOG_CREATE_CONTAINER,
+    CATALOG_REPLACE_CONTAINER,
+    CATALOG_DELETE_CONTAINER,
+    CATALOG_REPLACE_OFFER,
+} CatalogOp;
+
+/* One change and its answer. The sender fills the inputs, which must stay valid until 'done' is
+ * called, on the catalogue's thread, exactly once; 'done' passes a message on and does not wait. */
+typedef struct CatalogChange CatalogChange;
+struct CatalogChange {
+    QueueNode node;
+    CatalogOp op;
+    uint32_t database;   /* number of the one to delete or of a container's parent */
+    uint32_t container;  /* number of the one to replace or delete */
+    uint32_t offer;      /* number of the one to replace */
+    Slice id;            /* create database */
+    Json definition;     /* create container: normal form; replace: the body that was sent */
+    bool has_provision;  /* create: throughput was asked for */
+    Provision provision; /* create, replace offer */
+    Slice if_match;      /* empty, "*", or the ETag that the resource must still have */
+    void (*done)(CatalogChange *change);
+
+    Status status;               /* the answer */
+    Error error;                 /* if 'status' is not STATUS_OK */
+    ProvisionHistory history;    /* replace offer: what its minimum follows from */
+    Database *result_database;   /* what was created; the sender releases it */
+    Container *result_container; /* what was created or replaced */
+    Offer *result_offer;
+};
+
+void catalog_submit(Catalog *catalog, CatalogChange *change);
+void catalog_change_release(CatalogChange *change); /* gives the results back */
+
+/* What the minimum throughput of 'offer' depends on. */
+ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer *offer);
+
+/* STATUS_PRECONDITION_FAILED unless 'if_match' is empty, "*" or 'etag'. */
+MUST_USE Status catalog_check_etag(Slice if_match, Slice etag, Error *err);

@@ -1,0 +1,361 @@
+/* catalog_model_test.c - random changes against a model of plain arrays, with restarts; and many
+ * threads at once.
+ */
+#include "catalog/testing_int.h"
+
+#include "base/random.h"
+
+enum { DATABASES = 6, CONTAINERS = 30, STEPS = 600 };
+
+typedef struct ModelContainer {
+    bool exists;
+    uint32_t number;
+    uint32_t ru;   /* of its own; 0: shares */
+    int64_t ttl;   /* what was last written; 0: none */
+    char etag[64]; /* of the newest version */
+} ModelContainer;
+
+typedef struct ModelDatabase {
+    bool exists;
+    uint32_t number;
+    uint32_t ru; /* 0: no throughput to share */
+    ModelContainer containers[CONTAINERS];
+} ModelDatabase;
+
+typedef struct Model {
+    TestCatalog *t;
+    Random random;
+    ModelDatabase databases[DATABASES];
+} Model;
+
+static size_t shared_count(const ModelDatabase *database)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < CONTAINERS; i++)
+        count += database->containers[i].exists && database->containers[i].ru == 0 ? 1 : 0;
+    return count;
+}
+
+/* Some that are allowed, some that are not. */
+static Provision random_provision(Model *m)
+{
+    static const uint32_t ru[] = {0, 0, 0, 400, 500, 10100, 300, 450};
+    return MANUAL(ru[random_below(&m->random, ARRAY_COUNT(ru))]);
+}
+
+static bool is_allowed(Provision provision)
+{
+    return provision.ru == 0 || (provision.ru >= 400 && provision.ru % 100 == 0);
+}
+
+static Slice name_of(Model *m, const char *kind, size_t index)
+{
+    return arena_format(&m->t->arena, "%s %zu", kind, index);
+}
+
+static void create_database(Model *m, size_t i)
+{
+    ModelDatabase *database = &m->databases[i];
+    Provision provision = random_provision(m);
+    Status expected = database->exists         ? STATUS_CONFLICT
+                      : !is_allowed(provision) ? STATUS_BAD_REQUEST
+                                               : STATUS_OK;
+    AUTO(test_change_done) TestChange c;
+    fill_database(&c, name_of(m, "db", i), provision);
+    assert_int_equal(test_run(m->t->catalog, &c), expected);
+    if (expected == STATUS_OK)
+        *database = (ModelDatabase){
+            .exists = true, .number = c.change.result_database->info.number, .ru = provision.ru};
+}
+
+static void delete_database(Model *m, size_t i)
+{
+    ModelDatabase *database = &m->databases[i];
+    assert_int_equal(delete_one(m->t, CATALOG_DELETE_DATABASE, database->number, 0),
+                     database->exists ? STATUS_OK : STATUS_NOT_FOUND);
+    database->exists = false;
+}
+
+static void note_etag(ModelContainer *container, Slice etag)
+{
+    (void)snprintf(container->etag, sizeof(container->etag), "%.*s", SLICE_ARG(etag));
+}
+
+static void create_container(Model *m, size_t i, size_t j)
+{
+    ModelDatabase *database = &m->databases[i];
+    ModelContainer *container = &database->containers[j];
+    Provision provision = random_provision(m);
+    bool shares = provision.ru == 0 && database->ru != 0;
+    Status expected = !database->exists        ? STATUS_NOT_FOUND
+                      : container->exists      ? STATUS_CONFLICT
+                      : !is_allowed(provision) ? STATUS_BAD_REQUEST
+                      : shares && shared_count(database) == SHARED_CONTAINERS_MAX
+                          ? STATUS_BAD_REQUEST
+                          : STATUS_OK;
+    AUTO(test_change_done) TestChange c;
+    Slice id = name_of(m, "c", j);
+    fill_container(&c, database->number, row_definition(&m->t->arena, id.ptr, ""), provision);
+    assert_int_equal(test_run(m->t->catalog, &c), expected);
+    if (expected != STATUS_OK)
+        return;
+    *container = (ModelContainer){
+        .exists = true,
+        .number = c.change.result_container->info.number,
+        .ru = shares              ? 0
+              : provision.ru == 0 ? 400
+                                  : provision.ru,
+    };
+    note_etag(container, c.change.result_container->info.etag);
+}
+
+static void replace_container(Model *m, size_t i, size_t j)
+{
+    ModelDatabase *database = &m->databases[i];
+    ModelContainer *container = &database->containers[j];
+    static const Status outcomes[] = {STATUS_OK, STATUS_OK, STATUS_PRECONDITION_FAILED};
+    size_t kind = random_below(&m->random, ARRAY_COUNT(outcomes));
+    bool exists = database->exists && container->exists;
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, CATALOG_REPLACE_CONTAINER);
+    c.change.database = database->number;
+    c.change.container = container->number;
+    int64_t ttl = 1 + (int64_t)random_below(&m->random, 1000);
+    Slice rest = arena_format(&m->t->arena, ",'defaultTtl':%lld", (long long)ttl);
+    c.change.definition = row_definition(&m->t->arena, name_of(m, "c", j).ptr, rest.ptr);
+    c.change.if_match = kind == 0   ? SLICE_EMPTY
+                        : kind == 1 ? slice_from_cstr(container->etag)
+                                    : SLICE("\"another\"");
+    assert_int_equal(test_run(m->t->catalog, &c), exists ? outcomes[kind] : STATUS_NOT_FOUND);
+    if (c.change.status != STATUS_OK)
+        return;
+    container->ttl = ttl;
+    note_etag(container, c.change.result_container->info.etag);
+}
+
+static void delete_container(Model *m, size_t i, size_t j)
+{
+    ModelDatabase *database = &m->databases[i];
+    ModelContainer *container = &database->containers[j];
+    bool exists = database->exists && container->exists;
+    assert_int_equal(
+        delete_one(m->t, CATALOG_DELETE_CONTAINER, database->number, container->number),
+        exists ? STATUS_OK : STATUS_NOT_FOUND);
+    container->exists = false;
+}
+
+/* The offer of a database or of one of its containers. */
+static void replace_offer(Model *m, size_t i, size_t j)
+{
+    ModelDatabase *database = &m->databases[i];
+    ModelContainer *container = &database->containers[j];
+    bool of_database = random_below(&m->random, 2) == 0;
+    const Snapshot *snapshot = test_read(m->t);
+    const Database *d = snapshot_database(snapshot, database->number);
+    const Container *c = snapshot_container(snapshot, database->number, container->number);
+    uint32_t offer = of_database ? (d == NULL ? 0 : d->offer) : (c == NULL ? 0 : c->offer);
+    uint32_t *ru = of_database ? &database->ru : &container->ru;
+    bool exists = database->exists && (of_database || container->exists) && *ru != 0;
+    assert_int_equal(offer != 0, exists);
+    AUTO(test_change_done) TestChange change;
+    test_change_init(&change, CATALOG_REPLACE_OFFER);
+    change.change.offer = offer;
+    change.change.provision = MANUAL(500 + 50 * (uint32_t)random_below(&m->random, 10));
+    uint32_t wanted = change.change.provision.ru;
+    assert_int_equal(test_run(m->t->catalog, &change), !exists             ? STATUS_NOT_FOUND
+                                                       : wanted % 100 != 0 ? STATUS_BAD_REQUEST
+                                                                           : STATUS_OK);
+    if (change.change.status == STATUS_OK)
+        *ru = wanted;
+}
+
+static void step(Model *m)
+{
+    size_t i = random_below(&m->random, DATABASES);
+    size_t j = random_below(&m->random, CONTAINERS);
+    uint64_t what = random_below(&m->random, 100);
+    if (what < 10)
+        create_database(m, i);
+    else if (what < 13)
+        delete_database(m, i);
+    else if (what < 60)
+        create_container(m, i, j);
+    else if (what < 75)
+        replace_container(m, i, j);
+    else if (what < 87)
+        delete_container(m, i, j);
+    else if (what < 98)
+        replace_offer(m, i, j);
+    else
+        test_reopen(m->t);
+}
+
+static void compare_container(Model *m, size_t i, size_t j)
+{
+    const ModelDatabase *database = &m->databases[i];
+    const ModelContainer *expected = &database->containers[j];
+    const Snapshot *snapshot = test_read(m->t);
+    const Container *found =
+        snapshot_container_by_id(snapshot, database->number, name_of(m, "c", j));
+    assert_int_equal(found != NULL, expected->exists);
+    if (found == NULL)
+        return;
+    assert_int_equal(found->info.number, expected->number);
+    assert_slice(found->info.etag, slice_from_cstr(expected->etag));
+    int64_t ttl = 0;
+    (void)json_to_i64(json_get(found->definition, SLICE("defaultTtl")), &ttl);
+    assert_int_equal(ttl, expected->ttl);
+    const Offer *offer = snapshot_offer(snapshot, found->offer);
+    assert_int_equal(offer == NULL ? 0 : offer->provision.ru, expected->ru);
+}
+
+static void compare(Model *m)
+{
+    (void)test_dump(m->t); /* checks that the snapshot agrees with itself */
+    for (size_t i = 0; i < DATABASES; i++) {
+        const ModelDatabase *expected = &m->databases[i];
+        const Snapshot *snapshot = test_read(m->t);
+        const Database *found = snapshot_database_by_id(snapshot, name_of(m, "db", i));
+        assert_int_equal(found != NULL, expected->exists);
+        if (found == NULL)
+            continue;
+        assert_int_equal(found->info.number, expected->number);
+        const Offer *offer = snapshot_offer(snapshot, found->offer);
+        assert_int_equal(offer == NULL ? 0 : offer->provision.ru, expected->ru);
+        assert_int_equal(snapshot_shared_count(snapshot, found->info.number),
+                         shared_count(expected));
+        for (size_t j = 0; j < CONTAINERS; j++)
+            compare_container(m, i, j);
+    }
+}
+
+static void random_changes_do_what_a_model_says(TestCatalog *t)
+{
+    uint64_t seed = 0;
+    random_secret(&seed, sizeof(seed));
+    print_message("seed %llu\n", (unsigned long long)seed);
+    Model m = {.t = t};
+    random_init(&m.random, seed);
+    for (int i = 0; i < STEPS; i++) {
+        step(&m);
+        if (i % 50 == 0) {
+            compare(&m);
+            arena_reset(&t->arena);
+        }
+    }
+    compare(&m);
+    Slice before = test_dump(t);
+    test_reopen(t);
+    assert_slice(test_dump(t), before);
+}
+
+/* ---- many threads ---- */
+
+enum { SENDERS = 8, READERS = 2, ROUNDS = 60 };
+
+typedef struct Sender {
+    pthread_t thread;
+    TestCatalog *t;
+    unsigned index;
+    _Atomic bool *stop;
+    uint64_t looks; /* readers */
+} Sender;
+
+/* Creates, checks that it sees what it was told, races for one name, deletes. */
+static void *send(void *arg)
+{
+    Sender *self = arg;
+    Catalog *catalog = self->t->catalog;
+    CatalogReader reader;
+    catalog_reader_init(&reader, catalog);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    Json definition = row_definition(&arena, "c", "");
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        AUTO(test_change_done) TestChange own;
+        fill_database(&own, arena_format(&arena, "db %u", self->index), MANUAL(400));
+        ASSERT(test_run(catalog, &own) == STATUS_OK);
+        uint32_t number = own.change.result_database->info.number;
+        ASSERT(snapshot_database(catalog_read(&reader), number) != NULL);
+        AUTO(test_change_done) TestChange container;
+        fill_container(&container, number, definition, MANUAL(0));
+        ASSERT(test_run(catalog, &container) == STATUS_OK);
+        ASSERT(snapshot_container_count(catalog_read(&reader), number) == 1);
+        AUTO(test_change_done) TestChange race;
+        fill_database(&race, SLICE("everybody wants this"), MANUAL(0));
+        Status status = test_run(catalog, &race);
+        ASSERT(status == STATUS_OK || status == STATUS_CONFLICT);
+        if (status == STATUS_OK)
+            ASSERT(delete_one(self->t, CATALOG_DELETE_DATABASE,
+                              race.change.result_database->info.number, 0) == STATUS_OK);
+        ASSERT(delete_one(self->t, CATALOG_DELETE_DATABASE, number, 0) == STATUS_OK);
+        ASSERT(snapshot_database(catalog_read(&reader), number) == NULL);
+    }
+    catalog_reader_done(&reader);
+    return NULL;
+}
+
+/* Walks everything, over and over; a snapshot agrees with itself whatever happens. */
+static void *look(void *arg)
+{
+    Sender *self = arg;
+    CatalogReader reader;
+    catalog_reader_init(&reader, self->t->catalog);
+    while (!atomic_load(self->stop)) {
+        const Snapshot *snapshot = catalog_read(&reader);
+        AUTO(buf_done) Buf text;
+        buf_init(&text, (size_t)16 << 20);
+        dump_snapshot(snapshot, &text);
+        self->looks++;
+    }
+    catalog_reader_done(&reader);
+    return NULL;
+}
+
+static void many_threads_change_and_read_at_once(TestCatalog *t)
+{
+    static Sender threads[SENDERS + READERS];
+    _Atomic bool stop = false;
+    make_container(t, make_database(t, "always there", MANUAL(0)), "c", MANUAL(100000));
+    Slice before = test_dump(t);
+    for (unsigned i = 0; i < SENDERS + READERS; i++) {
+        threads[i] = (Sender){.t = t, .index = i, .stop = &stop};
+        assert_int_equal(
+            pthread_create(&threads[i].thread, NULL, i < SENDERS ? send : look, &threads[i]), 0);
+    }
+    for (unsigned i = 0; i < SENDERS; i++)
+        assert_int_equal(pthread_join(threads[i].thread, NULL), 0);
+    atomic_store(&stop, true);
+    for (unsigned i = SENDERS; i < SENDERS + READERS; i++) {
+        assert_int_equal(pthread_join(threads[i].thread, NULL), 0);
+        assert_true(threads[i].looks > 0);
+    }
+    assert_slice(test_dump(t), before);
+    test_reopen(t);
+    assert_slice(test_dump(t), before);
+}
+
+/* A group's last answer may be followed by the end of everything. */
+static void a_catalogue_may_be_closed_after_the_last_answer(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        AUTO(test_close) TestCatalog t;
+        test_open(&t, TEST_MEMORY);
+        uint32_t database = make_database(&t, "db", MANUAL(0));
+        assert_int_equal(delete_one(&t, CATALOG_DELETE_DATABASE, database, 0), STATUS_OK);
+    }
+}
+
+int main(void)
+{
+    static const EngineTest tests[] = {
+        ENGINE_TEST(random_changes_do_what_a_model_says),
+        ENGINE_TEST(many_threads_change_and_read_at_once),
+    };
+    const struct CMUnitTest plain[] = {
+        cmocka_unit_test(a_catalogue_may_be_closed_after_the_last_answer),
+    };
+    int failed = cmocka_run_group_tests(plain, NULL, NULL);
+    return failed + run_on_every_engine("model", tests, ARRAY_COUNT(tests));
+}

@@ -1,0 +1,346 @@
+/* change.c - what each kind of change does, and when it is refused.
+ *
+ * Each function checks everything first and then changes the snapshot and the transaction, so a
+ * refused change leaves no trace in its group. Runs on the catalogue's thread.
+ */
+#include "catalog/catalog_int.h"
+#include "catalog/epk_range.h"
+
+#define DEFAULT_PROVISION ((Provision){.mode = PROVISION_MANUAL, .ru = 400})
+
+Status catalog_check_etag(Slice if_match, Slice etag, Error *err)
+{
+    if (if_match.len == 0 || slice_equal(if_match, SLICE("*")) || slice_equal(if_match, etag))
+        return STATUS_OK;
+    return error_set(err, STATUS_PRECONDITION_FAILED, SUB_NONE,
+                     "One of the specified pre-condition is not met: If-Match is %.*s, the "
+                     "resource's ETag is %.*s.",
+                     SLICE_CUT(if_match, 80), SLICE_ARG(etag));
+}
+
+static Status not_found(Error *err, const char *what)
+{
+    return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                     "Resource Not Found: the %s does not exist (any more).", what);
+}
+
+static Status owner_not_found(Error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, SUB_OWNER_NOT_FOUND,
+                     "Owner resource does not exist: the database was deleted.");
+}
+
+static Status exists(Error *err, const char *what, Slice id)
+{
+    return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                     "Resource with specified id or name already exists: %s '%.*s'.", what,
+                     SLICE_CUT(id, 260));
+}
+
+static Status name_collision(Error *err)
+{
+    return error_set(err, STATUS_INTERNAL, SUB_NONE,
+                     "The name cannot be told from another one by this process; restart the "
+                     "server and try again.");
+}
+
+static Status number_take(uint32_t *next, uint32_t max, uint32_t *out, Error *err)
+{
+    if (*next >= max)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "This data folder has used up all resource numbers of this kind.");
+    *out = (*next)++;
+    return STATUS_OK;
+}
+
+/* Makes the offer that a new database or container asked for. */
+static Status create_offer(Work *work, Provision provision, uint32_t database, uint32_t container,
+                           Offer **out, Error *err)
+{
+    uint32_t number = 0;
+    TRY(number_take(&work->counters->offer_next, RID_OFFER_MAX, &number, err));
+    OfferRecord record = {
+        .number = number,
+        .database = database,
+        .container = container,
+        .lsn = work->counters->lsn,
+        .ts_s = work->now_s,
+        .provision = provision,
+        .ru_ever = provision.ru,
+        .replaced_at_s = work->now_s,
+    };
+    *out = offer_new(&record);
+    return STATUS_OK;
+}
+
+static void put_offer(Work *work, Offer *offer)
+{
+    OfferRecord record = offer_record(offer);
+    record_put_offer(work->txn, &record);
+    snapshot_put_offer(work->snapshot, offer_ref(offer));
+}
+
+static void drop_offer(Work *work, uint32_t number)
+{
+    if (number == 0)
+        return;
+    record_delete_offer(work->txn, number);
+    snapshot_remove_offer(work->snapshot, number);
+}
+
+static Status create_database(Work *work, CatalogChange *change, Error *err)
+{
+    if (snapshot_database_by_id(work->snapshot, change->id) != NULL)
+        return exists(err, "database", change->id);
+    if (change->has_provision)
+        TRY(provision_check(&change->provision, &(ProvisionHistory){0}, err));
+    DatabaseRecord record = {.id = change->id, .lsn = ++work->counters->lsn, .ts_s = work->now_s};
+    TRY(number_take(&work->counters->database_next, RID_DATABASE_MAX, &record.number, err));
+    AUTO(offer_unref) Offer *offer = NULL;
+    if (change->has_provision) {
+        TRY(create_offer(work, change->provision, record.number, 0, &offer, err));
+        record.offer = offer->info.number;
+    }
+    AUTO(database_unref) Database *database = database_new(&record);
+    if (!snapshot_put_database(work->snapshot, database_ref(database)))
+        return name_collision(err);
+    record_put_database(work->txn, &record);
+    if (offer != NULL)
+        put_offer(work, offer);
+    change->result_offer = TAKE(offer);
+    change->result_database = TAKE(database);
+    return STATUS_OK;
+}
+
+/* Notes the container's spaces as garbage, to be emptied after the commit. */
+static void drop_data(Work *work, const Container *container)
+{
+    for (size_t i = 0; i < container->range_count; i++) {
+        Garbage garbage = {container->ranges[i].space, container->ranges[i].space};
+        /* Neighbouring spaces, which is the usual case, become one piece. */
+        while (i + 1 < container->range_count &&
+               container->ranges[i + 1].space == garbage.last + 1) {
+            garbage.last++;
+            i++;
+        }
+        record_put_garbage(work->txn, garbage);
+        garbage_list_add(work->garbage, garbage);
+    }
+}
+
+static void drop_container(Work *work, const Container *container)
+{
+    record_delete_container(work->txn, container->database, container->info.number);
+    drop_offer(work, container->offer);
+    drop_data(work, container);
+}
+
+static Status delete_database(Work *work, CatalogChange *change, Error *err)
+{
+    const Database *database = snapshot_database(work->snapshot, change->database);
+    if (database == NULL)
+        return not_found(err, "database");
+    TRY(catalog_check_etag(change->if_match, database->info.etag, err));
+    work->counters->lsn++;
+    const Container *container;
+    for (uint32_t from = 0;
+         (container = snapshot_next_container(work->snapshot, change->database, from)) != NULL;
+         from = container->info.number + 1)
+        drop_container(work, container);
+    record_delete_database(work->txn, change->database);
+    drop_offer(work, database->offer);
+    snapshot_remove_database(work->snapshot, change->database);
+    return STATUS_OK;
+}
+
+/* Divides the whole range of hashes evenly and gives each part a space of its own. */
+static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t count,
+                          ContainerRecord *record, Error *err)
+{
+    ASSERT(count > 0 && count <= RANGES_MAX);
+    if (work->counters->space_next > (UINT64_C(1) << 52))
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "This data folder has used up all space numbers.");
+    const Slice *bounds = epk_initial_bounds(arena, kind, count);
+    PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, count);
+    for (uint32_t i = 0; i < count; i++) {
+        ranges[i] = (PartitionRange){
+            .id = i,
+            .min = bounds[i],
+            .max = bounds[i + 1],
+            .space = work->counters->space_next++,
+            .lsn = record->lsn,
+        };
+    }
+    record->ranges = ranges;
+    record->range_count = count;
+    record->range_next = count;
+    record->ranges_lsn = record->lsn;
+    return STATUS_OK;
+}
+
+/* Which throughput a new container gets: its own if it asked or if there is none to share. */
+static Status choose_provision(Work *work, const CatalogChange *change, const Database *database,
+                               bool is_fixed, bool *own, Provision *out, Error *err)
+{
+    const Offer *shared = snapshot_offer(work->snapshot, database->offer);
+    *own = change->has_provision || shared == NULL || is_fixed;
+    if (*own) {
+        *out = change->has_provision ? change->provision : DEFAULT_PROVISION;
+        return provision_check(out, &(ProvisionHistory){.is_fixed = is_fixed}, err);
+    }
+    if (snapshot_shared_count(work->snapshot, database->info.number) >= SHARED_CONTAINERS_MAX)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The database's throughput is shared by %d containers, which is the most "
+                         "there can be; give this container throughput of its own "
+                         "(x-ms-offer-throughput).",
+                         SHARED_CONTAINERS_MAX);
+    *out = shared->provision;
+    return STATUS_OK;
+}
+
+static Status create_container(Work *work, CatalogChange *change, Error *err)
+{
+    const Database *database = snapshot_database(work->snapshot, change->database);
+    if (database == NULL)
+        return owner_not_found(err);
+    Slice id = json_string(json_get(change->definition, SLICE("id")));
+    if (snapshot_container_by_id(work->snapshot, change->database, id) != NULL)
+        return exists(err, "container", id);
+
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    PartitionKeyDefinition key;
+    TRY(container_partition_key(&arena, change->definition, &key, err));
+    bool is_fixed = key.kind == PARTITION_NONE;
+    bool own = false;
+    Provision provision;
+    TRY(choose_provision(work, change, database, is_fixed, &own, &provision, err));
+    uint32_t partitions = is_fixed ? 1 : provision_partitions(&provision);
+
+    ContainerRecord record = {
+        .database = change->database,
+        .lsn = ++work->counters->lsn,
+        .ts_s = work->now_s,
+        .definition = change->definition,
+    };
+    TRY(number_take(&work->counters->container_next, RID_CONTAINER_MAX, &record.number, err));
+    TRY(make_ranges(work, &arena, key.kind, partitions, &record, err));
+    AUTO(offer_unref) Offer *offer = NULL;
+    if (own) {
+        TRY(create_offer(work, provision, change->database, record.number, &offer, err));
+        record.offer = offer->info.number;
+    }
+    AUTO(container_unref) Container *container = NULL;
+    TRY(container_new(&record, &container, err));
+    if (!snapshot_put_container(work->snapshot, container_ref(container)))
+        return name_collision(err);
+    record_put_container(work->txn, &record);
+    if (offer != NULL)
+        put_offer(work, offer);
+    change->result_offer = TAKE(offer);
+    change->result_container = TAKE(container);
+    return STATUS_OK;
+}
+
+static Status replace_container(Work *work, CatalogChange *change, Error *err)
+{
+    const Container *old = snapshot_container(work->snapshot, change->database, change->container);
+    if (old == NULL)
+        return not_found(err, "container");
+    TRY(catalog_check_etag(change->if_match, old->info.etag, err));
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    ContainerRecord record = container_record(old);
+    TRY(container_definition_replace(&arena, old->definition, change->definition,
+                                     &record.definition, err));
+    record.lsn = ++work->counters->lsn;
+    record.ts_s = work->now_s;
+    AUTO(container_unref) Container *container = NULL;
+    TRY(container_new(&record, &container, err));
+    record_put_container(work->txn, &record);
+    bool put = snapshot_put_container(work->snapshot, container_ref(container));
+    ASSERT(put); /* the name is the old one's */
+    change->result_container = TAKE(container);
+    return STATUS_OK;
+}
+
+static Status delete_container(Work *work, CatalogChange *change, Error *err)
+{
+    const Container *container =
+        snapshot_container(work->snapshot, change->database, change->container);
+    if (container == NULL)
+        return not_found(err, "container");
+    TRY(catalog_check_etag(change->if_match, container->info.etag, err));
+    work->counters->lsn++;
+    drop_container(work, container);
+    snapshot_remove_container(work->snapshot, change->database, change->container);
+    return STATUS_OK;
+}
+
+ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer *offer)
+{
+    const Container *container =
+        offer->container == 0 ? NULL
+                              : snapshot_container(snapshot, offer->database, offer->container);
+    return (ProvisionHistory){
+        .ru_ever = offer->ru_ever,
+        .shared_containers =
+            offer->container == 0 ? (uint32_t)snapshot_shared_count(snapshot, offer->database) : 0,
+        .is_fixed = container != NULL && container->partition_key.kind == PARTITION_NONE,
+    };
+}
+
+static Status replace_offer(Work *work, CatalogChange *change, Error *err)
+{
+    const Offer *old = snapshot_offer(work->snapshot, change->offer);
+    if (old == NULL)
+        return not_found(err, "offer");
+    TRY(catalog_check_etag(change->if_match, old->info.etag, err));
+    ProvisionHistory history = catalog_provision_history(work->snapshot, old);
+    TRY(provision_check(&change->provision, &history, err));
+    OfferRecord record = offer_record(old);
+    record.lsn = ++work->counters->lsn;
+    record.ts_s = work->now_s;
+    record.provision = change->provision;
+    record.replaced_at_s = work->now_s;
+    if (record.ru_ever < change->provision.ru)
+        record.ru_ever = change->provision.ru;
+    Offer *offer = offer_new(&record);
+    put_offer(work, offer);
+    change->history = catalog_provision_history(work->snapshot, offer);
+    change->result_offer = offer;
+    return STATUS_OK;
+}
+
+void change_apply(Work *work, CatalogChange *change)
+{
+    Error *err = &change->error;
+    switch (change->op) {
+    case CATALOG_CREATE_DATABASE:
+        change->status = create_database(work, change, err);
+        break;
+    case CATALOG_DELETE_DATABASE:
+        change->status = delete_database(work, change, err);
+        break;
+    case CATALOG_CREATE_CONTAINER:
+        change->status = create_container(work, change, err);
+        break;
+    case CATALOG_REPLACE_CONTAINER:
+        change->status = replace_container(work, change, err);
+        break;
+    case CATALOG_DELETE_CONTAINER:
+        change->status = delete_container(work, change, err);
+        break;
+    case CATALOG_REPLACE_OFFER:
+        change->status = replace_offer(work, change, err);
+        break;
+    }
+}
+
+void catalog_change_release(CatalogChange *change)
+{
+    database_unref(TAKE(change->result_database));
+    container_unref(TAKE(change->result_container));
+    offer_unref(TAKE(change->result_offer));
+}

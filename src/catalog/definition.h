@@ -1,0 +1,129 @@
+/* definition.h - the bodies of databases and containers: checked once, kept in one normal form.
+ *
+ * A client sends a container's body; what is stored and returned is its normal form: exactly the
+ * known properties, in a fixed order, defaults filled in, words in the protocol's spelling. The
+ * normal form of a normal form is itself, so a client may read a container and send it back.
+ *
+ *     id                        required; see resource_id_check
+ *     indexingPolicy            always present
+ *     partitionKey              required, but for old-style containers (ContainerRules)
+ *     defaultTtl                only if given
+ *     uniqueKeyPolicy           only if given; fixed at creation
+ *     conflictResolutionPolicy  always present; fixed at creation
+ *     geospatialConfig          always present
+ *     analyticalStorageTtl, computedProperties, vectorEmbeddingPolicy, fullTextPolicy,
+ *     changeFeedPolicy          only if given
+ *     clientEncryptionPolicy    only if given; fixed at creation
+ *
+ * docs/containers.md is the reference that users read; its examples are run by definition_test.c.
+ *
+ * Decisions where the protocol leaves room
+ *   - null counts as absent, at every optional place.
+ *   - Properties that are not in the list are ignored and not kept: system properties (_rid, _self,
+ *     _etag, _ts, _docs...) are the server's, and the service drops names it does not know.
+ *   - Words (modes, kinds, types, orders) are accepted in any case and returned in one.
+ *   - A replacement is checked like a new body first and compared with the old one second, so a
+ *     body that is wrong by itself always says so.
+ *   - What is fixed at creation may be left out of a replacement, because SDKs without a
+ *     parameter for it do so; a different value is refused. Everything else that is left out
+ *     returns to its default.
+ *
+ * Whether the query of a computed property is allowed is for the query layer to decide, which
+ * takes the pairs from container_computed_properties() before the definition is stored.
+ *
+ * Ownership  Results live in the arena given. Bodies are borrowed for the call.
+ * Threads    Nothing here has state; normal forms are immutable and may be shared.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "catalog/path.h"
+#include "json/json.h"
+
+#define RESOURCE_ID_CHARS_MAX         255  /* databases, containers, users, scripts... */
+#define ITEM_ID_BYTES_MAX             1023 /* items are counted in bytes */
+#define TTL_S_MAX                     2147483647
+#define PARTITION_KEY_PATHS_MAX       3
+#define UNIQUE_KEYS_MAX               10
+#define UNIQUE_KEY_PATHS_MAX          16
+#define INDEX_PATHS_MAX               1500 /* included; the same again excluded; also spatial */
+#define COMPOSITE_INDEXES_MAX         100
+#define COMPOSITE_PATHS_MAX           8
+#define COMPUTED_PROPERTIES_MAX       20
+#define COMPUTED_QUERY_BYTES_MAX      ((size_t)512 << 10) /* as any query text */
+#define VECTOR_DIMENSIONS_MAX         4096
+#define VECTOR_FLAT_DIMENSIONS_MAX    505
+#define VECTOR_QUANTIZED_BYTES_MAX    512
+#define VECTOR_SEARCH_LIST_MIN        25
+#define VECTOR_SEARCH_LIST_MAX        500
+#define VECTOR_SHARD_KEYS_MAX         1
+#define POLICY_PATHS_MAX              100 /* of a vector, full-text or encryption policy each */
+#define CHANGE_FEED_RETENTION_MIN_MAX INT32_MAX /* minutes; in effect no bound */
+
+typedef enum PartitionKind {
+    PARTITION_HASH_V1,
+    PARTITION_HASH_V2,
+    PARTITION_MULTI_HASH,
+    PARTITION_NONE, /* an old-style container without a partition key */
+} PartitionKind;
+
+typedef struct PartitionKeyDefinition {
+    PartitionKind kind;
+    size_t path_count; /* 0 for PARTITION_NONE */
+    PropertyPath paths[PARTITION_KEY_PATHS_MAX];
+    bool system_key; /* "systemKey": the key that a migrated old-style container was given */
+} PartitionKeyDefinition;
+
+typedef struct UniqueKey {
+    const PropertyPath *paths;
+    size_t path_count;
+} UniqueKey;
+
+typedef struct ComputedProperty {
+    Slice name;
+    Slice query;
+} ComputedProperty;
+
+typedef enum ResourceIdKind { RESOURCE_ID_NAMED, RESOURCE_ID_ITEM } ResourceIdKind;
+
+/* What the request's API version allows. */
+typedef struct ContainerRules {
+    bool allow_no_partition_key; /* versions before 2015-12-16 */
+} ContainerRules;
+
+/* STATUS_BAD_REQUEST if 'id' cannot be a resource's id. A named resource's is not empty, has at
+ * most RESOURCE_ID_CHARS_MAX characters, none of / \ ? # and no control character, and does not
+ * end with a space. An item's has at most ITEM_ID_BYTES_MAX bytes and no / or \. */
+MUST_USE Status resource_id_check(Slice id, ResourceIdKind kind, Error *err);
+
+/* The id of a database's body, copied into 'arena'. */
+MUST_USE Status database_definition_create(Arena *arena, Json body, Slice *id, Error *err);
+
+/* Checks a container's body and makes its normal form. STATUS_BAD_REQUEST says what was expected
+ * and what was found. */
+MUST_USE Status container_definition_create(Arena *arena, Json body, ContainerRules rules,
+                                            Json *normal, Error *err);
+
+/* The same for a replacement of 'old', a normal form. The parts fixed at creation must not differ;
+ * a vector embedding or a vector index that exists may not be altered. An old-style container
+ * accepts the system key that newer clients see on it, and stays without a key. */
+MUST_USE Status container_definition_replace(Arena *arena, Json old, Json body, Json *normal,
+                                             Error *err);
+
+/* Readers of what the engine itself acts on, for normal forms. They fail, with STATUS_CORRUPT,
+ * only if what was stored is not one. */
+MUST_USE Status container_partition_key(Arena *arena, Json normal, PartitionKeyDefinition *out,
+                                        Error *err);
+MUST_USE Status container_unique_keys(Arena *arena, Json normal, UniqueKey keys[UNIQUE_KEYS_MAX],
+                                      size_t *count, Error *err);
+
+/* The pairs, in order, and how many there are. */
+size_t container_computed_properties(Json normal, ComputedProperty out[COMPUTED_PROPERTIES_MAX]);
+
+/* Seconds; -1: items live for ever unless they say otherwise; 0: items never expire. */
+int64_t container_default_ttl_s(Json normal);
+
+/* How long the feed of all versions and deletes goes back; 0 if there is none. */
+int64_t container_change_feed_retention_min(Json normal);

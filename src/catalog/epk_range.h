@@ -1,0 +1,20 @@
+/* epk_range.h - how the space of effective partition keys is divided when a container is made.
+ *
+ * An effective partition key is upper-case hex text, ordered byte by byte, from "" to below "FF".
+ * A new container of n physical partitions gets n ranges of equal width; the SDKs never compute
+ * them, but the service chooses them the same way, and tests of routing depend on them.
+ *
+ * Ownership  The bounds live in the arena.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/slice.h"
+#include "catalog/definition.h"
+
+#define EPK_MIN SLICE("")
+#define EPK_MAX SLICE("FF")
+
+/* The first bound is EPK_MIN, the last EPK_MAX, and range i of 'count' goes from bound i to bound
+ * i + 1: so there are count + 1 of them. A container without a partition key has one range. */
+const Slice *epk_initial_bounds(Arena *arena, PartitionKind kind, uint32_t count);

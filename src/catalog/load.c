@@ -1,0 +1,155 @@
+/* load.c - from the records in the store to the first snapshot.
+ *
+ * The records were written by this program, but what is on a disk can be damaged, and the code that
+ * works on a snapshot trusts it: that a number is given out once, that an offer and its owner know
+ * each other, that a dropped container's spaces are nobody else's. So every such promise is checked
+ * here, once; a catalogue that breaks one is not served.
+ */
+#include "base/mem.h"
+#include "catalog/catalog_int.h"
+
+typedef struct Load {
+    Snapshot *snapshot;
+    CatalogCounters counters;
+    bool has_counters;
+    GarbageList *garbage;
+    size_t owners;  /* of offers: databases and containers with throughput of their own */
+    bool collision; /* of two names' hashes: try again with another key */
+} Load;
+
+void garbage_list_add(GarbageList *list, Garbage garbage)
+{
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
+        list->items = mem_realloc(list->items, sizeof(Garbage) * list->capacity);
+    }
+    list->items[list->count++] = garbage;
+}
+
+static Status broken(Error *err, const char *what, uint64_t number, const char *why)
+{
+    return error_set(err, STATUS_CORRUPT, SUB_NONE, "the catalogue is damaged: %s %llu %s", what,
+                     (unsigned long long)number, why);
+}
+
+/* What every numbered record must agree with. Counters come first in the order of keys. */
+static Status check_info(const Load *load, const char *what, uint32_t number, uint32_t next,
+                         uint64_t lsn, Error *err)
+{
+    if (!load->has_counters)
+        return broken(err, what, number, "was found, but no counters");
+    if (number == 0 || number >= next)
+        return broken(err, what, number, "has a number that was never given out");
+    if (lsn == 0 || lsn > load->counters.lsn)
+        return broken(err, what, number, "was changed by a change that never was");
+    return STATUS_OK;
+}
+
+static Status load_counters(void *ctx, const CatalogCounters *counters, Error *err)
+{
+    (void)err;
+    Load *load = ctx;
+    load->counters = *counters;
+    load->has_counters = true;
+    return STATUS_OK;
+}
+
+static Status load_database(void *ctx, const DatabaseRecord *record, Error *err)
+{
+    Load *load = ctx;
+    TRY(check_info(load, "database", record->number, load->counters.database_next, record->lsn,
+                   err));
+    if (snapshot_database_by_id(load->snapshot, record->id) != NULL)
+        return broken(err, "database", record->number, "has the name of another one");
+    load->owners += record->offer != 0 ? 1 : 0;
+    load->collision |= !snapshot_put_database(load->snapshot, database_new(record));
+    return STATUS_OK;
+}
+
+static Status load_container(void *ctx, const ContainerRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (load->collision)
+        return STATUS_OK; /* its database may be the one that was left out */
+    TRY(check_info(load, "container", record->number, load->counters.container_next, record->lsn,
+                   err));
+    if (snapshot_database(load->snapshot, record->database) == NULL)
+        return broken(err, "container", record->number, "has no database");
+    if (record->ranges_lsn > load->counters.lsn)
+        return broken(err, "container", record->number, "has ranges of a change that never was");
+    for (size_t i = 0; i < record->range_count; i++) {
+        if (record->ranges[i].space >= load->counters.space_next)
+            return broken(err, "container", record->number, "lies in a space never given out");
+    }
+    AUTO(container_unref) Container *container = NULL;
+    TRY(container_new(record, &container, err));
+    if (snapshot_container_by_id(load->snapshot, record->database, container->info.id) != NULL)
+        return broken(err, "container", record->number, "has the name of another one");
+    load->owners += record->offer != 0 ? 1 : 0;
+    load->collision |= !snapshot_put_container(load->snapshot, TAKE(container));
+    return STATUS_OK;
+}
+
+static Status load_offer(void *ctx, const OfferRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (load->collision)
+        return STATUS_OK;
+    TRY(check_info(load, "offer", record->number, load->counters.offer_next, record->lsn, err));
+    const Database *database = snapshot_database(load->snapshot, record->database);
+    const Container *container =
+        snapshot_container(load->snapshot, record->database, record->container);
+    bool owned = record->container == 0 ? database != NULL && database->offer == record->number
+                                        : container != NULL && container->offer == record->number;
+    if (!owned)
+        return broken(err, "offer", record->number, "belongs to nobody");
+    snapshot_put_offer(load->snapshot, offer_new(record));
+    return STATUS_OK;
+}
+
+static Status load_garbage(void *ctx, Garbage garbage, Error *err)
+{
+    Load *load = ctx;
+    if (!load->has_counters || garbage.last >= load->counters.space_next ||
+        garbage.last - garbage.first >= RANGES_MAX)
+        return broken(err, "garbage", garbage.first, "covers spaces never given out");
+    garbage_list_add(load->garbage, garbage);
+    return STATUS_OK;
+}
+
+static Status load_once(Store *store, Load *load, Error *err)
+{
+    RecordVisitor visitor = {
+        .ctx = load,
+        .counters = load_counters,
+        .database = load_database,
+        .container = load_container,
+        .offer = load_offer,
+        .garbage = load_garbage,
+    };
+    TRY(record_load(store, &visitor, err));
+    /* Each offer has an owner that names it, so equal counts leave no owner without its offer. */
+    if (!load->collision && load->owners != load->snapshot->offers.count)
+        return broken(err, "the number of offers,", load->snapshot->offers.count,
+                      "is less than that of their owners");
+    return STATUS_OK;
+}
+
+Status catalog_load(Store *store, Snapshot **snapshot, CatalogCounters *counters, bool *found,
+                    GarbageList *garbage, Error *err)
+{
+    for (;;) {
+        HashKey key;
+        random_secret(&key, sizeof(key));
+        AUTO(snapshot_unref) Snapshot *fresh = snapshot_new(key);
+        garbage->count = 0;
+        Load load = {.snapshot = fresh, .garbage = garbage};
+        TRY(load_once(store, &load, err));
+        if (load.collision)
+            continue;
+        *snapshot = TAKE(fresh);
+        *counters = load.counters;
+        *found = load.has_counters;
+        return STATUS_OK;
+    }
+}

@@ -1,0 +1,410 @@
+/* record.c - see record_int.h.
+ *
+ * Keys, in the catalogue's space; numbers are big-endian so that records of one parent are
+ * together:
+ *
+ *     | 0x01 |                              counters
+ *     | 0x02 | database u32 |               a database
+ *     | 0x03 | database u32 | number u32 |  a container
+ *     | 0x04 | offer u32 |                  an offer
+ *     | 0x05 | first space u64 |            spaces to be emptied
+ *
+ * A value is a binary JSON document (which carries a version byte of its own) with short names; "v"
+ * is the version of the record. A reader ignores members that it does not know.
+ */
+#include "catalog/record_int.h"
+
+#include "base/encoding.h"
+
+enum { RECORD_VERSION = 1, KEY_BYTES_MAX = 16, ARENA_BLOCK = 4096 };
+
+typedef enum RecordKind {
+    KIND_COUNTERS = 1,
+    KIND_DATABASE = 2,
+    KIND_CONTAINER = 3,
+    KIND_OFFER = 4,
+    KIND_GARBAGE = 5,
+} RecordKind;
+
+typedef struct Key {
+    uint8_t bytes[KEY_BYTES_MAX];
+    size_t len;
+} Key;
+
+static Key key_begin(RecordKind kind)
+{
+    Key key = {.len = 1};
+    key.bytes[0] = (uint8_t)kind;
+    return key;
+}
+
+static Key key_u32(Key key, uint32_t number)
+{
+    be32_put(key.bytes + key.len, number);
+    key.len += sizeof(number);
+    return key;
+}
+
+static Key key_u64(Key key, uint64_t number)
+{
+    be64_put(key.bytes + key.len, number);
+    key.len += sizeof(number);
+    return key;
+}
+
+static Slice key_slice(const Key *key)
+{
+    return slice_make(key->bytes, key->len);
+}
+
+static void add_u64(JsonBuilder *b, Slice name, uint64_t value)
+{
+    /* Numbers in documents are doubles; all of ours stay far below 2^53, and this says so. */
+    ASSERT(value < (UINT64_C(1) << 53));
+    json_key(b, name);
+    json_add_i64(b, (int64_t)value);
+}
+
+static void begin(JsonBuilder *b, Arena *arena)
+{
+    json_build(b, arena);
+    json_begin_object(b);
+    add_u64(b, SLICE("v"), RECORD_VERSION);
+}
+
+static void finish(JsonBuilder *b, Arena *arena, StoreTxn *txn, Key key)
+{
+    json_end(b);
+    store_txn_put(txn, SPACE_CATALOG, key_slice(&key), json_bytes(arena, json_built(b)));
+}
+
+void record_put_counters(StoreTxn *txn, const CatalogCounters *counters)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_BLOCK);
+    JsonBuilder b;
+    begin(&b, &arena);
+    add_u64(&b, SLICE("lsn"), counters->lsn);
+    add_u64(&b, SLICE("database"), counters->database_next);
+    add_u64(&b, SLICE("container"), counters->container_next);
+    add_u64(&b, SLICE("offer"), counters->offer_next);
+    add_u64(&b, SLICE("space"), counters->space_next);
+    finish(&b, &arena, txn, key_begin(KIND_COUNTERS));
+}
+
+void record_put_database(StoreTxn *txn, const DatabaseRecord *record)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_BLOCK);
+    JsonBuilder b;
+    begin(&b, &arena);
+    json_key(&b, SLICE("id"));
+    json_add_string(&b, record->id);
+    add_u64(&b, SLICE("lsn"), record->lsn);
+    add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
+    add_u64(&b, SLICE("offer"), record->offer);
+    finish(&b, &arena, txn, key_u32(key_begin(KIND_DATABASE), record->number));
+}
+
+void record_put_container(StoreTxn *txn, const ContainerRecord *record)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_BLOCK);
+    JsonBuilder b;
+    begin(&b, &arena);
+    add_u64(&b, SLICE("lsn"), record->lsn);
+    add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
+    add_u64(&b, SLICE("offer"), record->offer);
+    json_key(&b, SLICE("definition"));
+    json_add(&b, record->definition);
+    add_u64(&b, SLICE("rangeNext"), record->range_next);
+    add_u64(&b, SLICE("rangesLsn"), record->ranges_lsn);
+    json_key(&b, SLICE("ranges"));
+    json_begin_array(&b);
+    for (size_t i = 0; i < record->range_count; i++) {
+        const PartitionRange *range = &record->ranges[i];
+        json_begin_object(&b);
+        add_u64(&b, SLICE("id"), range->id);
+        json_key(&b, SLICE("min"));
+        json_add_string(&b, range->min);
+        json_key(&b, SLICE("max"));
+        json_add_string(&b, range->max);
+        add_u64(&b, SLICE("space"), range->space);
+        add_u64(&b, SLICE("lsn"), range->lsn);
+        json_end(&b);
+    }
+    json_end(&b);
+    finish(&b, &arena, txn,
+           key_u32(key_u32(key_begin(KIND_CONTAINER), record->database), record->number));
+}
+
+void record_put_offer(StoreTxn *txn, const OfferRecord *record)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_BLOCK);
+    JsonBuilder b;
+    begin(&b, &arena);
+    add_u64(&b, SLICE("database"), record->database);
+    add_u64(&b, SLICE("container"), record->container);
+    add_u64(&b, SLICE("lsn"), record->lsn);
+    add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
+    json_key(&b, SLICE("autoscale"));
+    json_add_bool(&b, record->provision.mode == PROVISION_AUTOSCALE);
+    add_u64(&b, SLICE("ru"), record->provision.ru);
+    add_u64(&b, SLICE("ruEver"), record->ru_ever);
+    add_u64(&b, SLICE("replacedAt"), (uint64_t)record->replaced_at_s);
+    finish(&b, &arena, txn, key_u32(key_begin(KIND_OFFER), record->number));
+}
+
+void record_put_garbage(StoreTxn *txn, Garbage garbage)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_BLOCK);
+    JsonBuilder b;
+    begin(&b, &arena);
+    add_u64(&b, SLICE("last"), garbage.last);
+    finish(&b, &arena, txn, key_u64(key_begin(KIND_GARBAGE), garbage.first));
+}
+
+static void delete_key(StoreTxn *txn, Key key)
+{
+    store_txn_delete(txn, SPACE_CATALOG, key_slice(&key));
+}
+
+void record_delete_database(StoreTxn *txn, uint32_t database)
+{
+    delete_key(txn, key_u32(key_begin(KIND_DATABASE), database));
+}
+
+void record_delete_container(StoreTxn *txn, uint32_t database, uint32_t container)
+{
+    delete_key(txn, key_u32(key_u32(key_begin(KIND_CONTAINER), database), container));
+}
+
+void record_delete_offer(StoreTxn *txn, uint32_t offer)
+{
+    delete_key(txn, key_u32(key_begin(KIND_OFFER), offer));
+}
+
+void record_delete_garbage(StoreTxn *txn, Garbage garbage)
+{
+    delete_key(txn, key_u64(key_begin(KIND_GARBAGE), garbage.first));
+}
+
+/* Reading. A Reader remembers the first thing that is missing or out of bounds, so that a decoder
+ * reads like the record and checks once at its end. */
+typedef struct Reader {
+    Json record;
+    const char *wrong; /* NULL: all well */
+} Reader;
+
+static uint64_t read_u64(Reader *reader, Json from, const char *name, uint64_t max)
+{
+    int64_t value = 0;
+    if (!json_to_i64(json_get(from, slice_from_cstr(name)), &value) || value < 0 ||
+        (uint64_t)value > max) {
+        reader->wrong = name;
+        return 0;
+    }
+    return (uint64_t)value;
+}
+
+static Slice read_text(Reader *reader, Json from, const char *name)
+{
+    Json value = json_get(from, slice_from_cstr(name));
+    if (!json_is(value, JSON_STRING)) {
+        reader->wrong = name;
+        return SLICE_EMPTY;
+    }
+    return json_string(value);
+}
+
+static Status read_check(const Reader *reader, const char *what, Error *err)
+{
+    if (reader->wrong == NULL)
+        return STATUS_OK;
+    return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                     "a record of the catalogue (%s) is damaged at '%s'", what, reader->wrong);
+}
+
+#define LSN_MAX   ((UINT64_C(1) << 53) - 1)
+#define TIME_MAX  ((UINT64_C(1) << 40) - 1)
+#define SPACE_MAX LSN_MAX
+
+#define ID_BYTES_MAX ((size_t)RESOURCE_ID_CHARS_MAX * 4) /* of UTF-8 */
+
+static Status load_counters(Reader *r, const RecordVisitor *visitor, Error *err)
+{
+    CatalogCounters counters = {
+        .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
+        .database_next = (uint32_t)read_u64(r, r->record, "database", RID_DATABASE_MAX),
+        .container_next = (uint32_t)read_u64(r, r->record, "container", RID_CONTAINER_MAX),
+        .offer_next = (uint32_t)read_u64(r, r->record, "offer", RID_OFFER_MAX),
+        .space_next = read_u64(r, r->record, "space", SPACE_MAX),
+    };
+    TRY(read_check(r, "counters", err));
+    return visitor->counters(visitor->ctx, &counters, err);
+}
+
+static Status load_database(Reader *r, uint32_t number, const RecordVisitor *visitor, Error *err)
+{
+    DatabaseRecord record = {
+        .number = number,
+        .id = read_text(r, r->record, "id"),
+        .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", TIME_MAX),
+        .offer = (uint32_t)read_u64(r, r->record, "offer", RID_OFFER_MAX),
+    };
+    if (record.id.len == 0 || record.id.len > ID_BYTES_MAX)
+        r->wrong = "id";
+    TRY(read_check(r, "database", err));
+    return visitor->database(visitor->ctx, &record, err);
+}
+
+static bool is_hex(Slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if ((c < '0' || c > '9') && (c < 'A' || c > 'F'))
+            return false;
+    }
+    return true;
+}
+
+/* Ranges must cover everything from "" to "FF" in order: what routes requests is never guessed. */
+static void load_ranges(Reader *r, Arena *arena, ContainerRecord *record)
+{
+    Json list = json_get(r->record, SLICE("ranges"));
+    size_t count = json_is(list, JSON_ARRAY) ? json_count(list) : 0;
+    if (count == 0 || count > RANGES_MAX) {
+        r->wrong = "ranges";
+        return;
+    }
+    PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, count);
+    Slice expected = SLICE("");
+    JsonIter it = json_iter(list);
+    for (size_t i = 0; json_next(&it); i++) {
+        ranges[i] = (PartitionRange){
+            .id = (uint32_t)read_u64(r, it.value, "id", UINT32_MAX),
+            .min = read_text(r, it.value, "min"),
+            .max = read_text(r, it.value, "max"),
+            .space = read_u64(r, it.value, "space", SPACE_MAX),
+            .lsn = read_u64(r, it.value, "lsn", LSN_MAX),
+        };
+        if (!slice_equal(ranges[i].min, expected) ||
+            slice_compare(ranges[i].min, ranges[i].max) >= 0 || !is_hex(ranges[i].max) ||
+            ranges[i].id >= record->range_next || ranges[i].lsn > record->ranges_lsn ||
+            ranges[i].space < SPACE_PARTITION_FIRST)
+            r->wrong = "ranges";
+        expected = ranges[i].max;
+    }
+    if (!slice_equal(expected, SLICE("FF")))
+        r->wrong = "ranges";
+    record->ranges = ranges;
+    record->range_count = count;
+}
+
+static Status load_container(Reader *r, uint32_t database, uint32_t number, Arena *arena,
+                             const RecordVisitor *visitor, Error *err)
+{
+    ContainerRecord record = {
+        .number = number,
+        .database = database,
+        .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", TIME_MAX),
+        .definition = json_get(r->record, SLICE("definition")),
+        .range_next = (uint32_t)read_u64(r, r->record, "rangeNext", UINT32_MAX),
+        .ranges_lsn = read_u64(r, r->record, "rangesLsn", LSN_MAX),
+        .offer = (uint32_t)read_u64(r, r->record, "offer", RID_OFFER_MAX),
+    };
+    if (!json_is(record.definition, JSON_OBJECT))
+        r->wrong = "definition";
+    if (record.ranges_lsn == 0)
+        r->wrong = "rangesLsn";
+    load_ranges(r, arena, &record);
+    TRY(read_check(r, "container", err));
+    return visitor->container(visitor->ctx, &record, err);
+}
+
+static Status load_offer(Reader *r, uint32_t number, const RecordVisitor *visitor, Error *err)
+{
+    Json autoscale = json_get(r->record, SLICE("autoscale"));
+    if (!json_is(autoscale, JSON_BOOL)) {
+        r->wrong = "autoscale";
+        return read_check(r, "offer", err);
+    }
+    OfferRecord record = {
+        .number = number,
+        .database = (uint32_t)read_u64(r, r->record, "database", RID_DATABASE_MAX),
+        .container = (uint32_t)read_u64(r, r->record, "container", RID_CONTAINER_MAX),
+        .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", TIME_MAX),
+        .provision = {.mode = json_bool(autoscale) ? PROVISION_AUTOSCALE : PROVISION_MANUAL,
+                      .ru = (uint32_t)read_u64(r, r->record, "ru", PROVISION_RU_MAX)},
+        .ru_ever = (uint32_t)read_u64(r, r->record, "ruEver", PROVISION_RU_MAX),
+        .replaced_at_s = (int64_t)read_u64(r, r->record, "replacedAt", TIME_MAX),
+    };
+    TRY(read_check(r, "offer", err));
+    return visitor->offer(visitor->ctx, &record, err);
+}
+
+static Status load_garbage(Reader *r, StoreSpace first, const RecordVisitor *visitor, Error *err)
+{
+    Garbage garbage = {.first = first, .last = read_u64(r, r->record, "last", SPACE_MAX)};
+    if (garbage.last < garbage.first || garbage.first < SPACE_PARTITION_FIRST)
+        r->wrong = "last";
+    TRY(read_check(r, "garbage", err));
+    return visitor->garbage(visitor->ctx, garbage, err);
+}
+
+static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisitor *visitor,
+                          Error *err)
+{
+    static const size_t lengths[] = {[KIND_COUNTERS] = 1,
+                                     [KIND_DATABASE] = 5,
+                                     [KIND_CONTAINER] = 9,
+                                     [KIND_OFFER] = 5,
+                                     [KIND_GARBAGE] = 9};
+    size_t kind = key.len == 0 ? 0 : (uint8_t)key.ptr[0];
+    if (kind == 0 || kind >= ARRAY_COUNT(lengths) || key.len != lengths[kind])
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "the catalogue has a key of an unknown kind (%zu)", kind);
+    Reader reader = {0};
+    TRY(json_open(value, &reader.record, err));
+    if (read_u64(&reader, reader.record, "v", UINT32_MAX) > RECORD_VERSION)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "the catalogue was written by a newer version of orrery");
+    const char *rest = key.ptr + 1;
+    switch ((RecordKind)kind) {
+    case KIND_COUNTERS:
+        return load_counters(&reader, visitor, err);
+    case KIND_DATABASE:
+        return load_database(&reader, be32_get(rest), visitor, err);
+    case KIND_CONTAINER:
+        return load_container(&reader, be32_get(rest), be32_get(rest + 4), arena, visitor, err);
+    case KIND_OFFER:
+        return load_offer(&reader, be32_get(rest), visitor, err);
+    case KIND_GARBAGE:
+        return load_garbage(&reader, be64_get(rest), visitor, err);
+    }
+    ASSERT(!"every kind is handled above");
+    return STATUS_OK;
+}
+
+Status record_load(Store *store, const RecordVisitor *visitor, Error *err)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_BLOCK);
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(store, NULL, SPACE_CATALOG, SLICE_EMPTY, SLICE_EMPTY);
+    for (;;) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found)
+            return STATUS_OK;
+        arena_reset(&arena);
+        TRY(load_record(key, value, &arena, visitor, err));
+    }
+}

@@ -1,0 +1,51 @@
+/* record_int.h - how the catalogue is kept in the store. The formats are drawn in record.c. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "catalog/resource.h"
+#include "store/store.h"
+
+/* The catalogue's own space, and where the spaces of physical partitions begin. */
+#define SPACE_CATALOG         ((StoreSpace)1)
+#define SPACE_PARTITION_FIRST ((StoreSpace)1 << 16)
+
+/* Numbers that are given out once. */
+typedef struct CatalogCounters {
+    uint64_t lsn; /* of the newest change */
+    uint32_t database_next;
+    uint32_t container_next;
+    uint32_t offer_next;
+    StoreSpace space_next;
+} CatalogCounters;
+
+/* Spaces whose container is gone and whose data is still to be removed. */
+typedef struct Garbage {
+    StoreSpace first;
+    StoreSpace last;
+} Garbage;
+
+void record_put_counters(StoreTxn *txn, const CatalogCounters *counters);
+void record_put_database(StoreTxn *txn, const DatabaseRecord *record);
+void record_put_container(StoreTxn *txn, const ContainerRecord *record);
+void record_put_offer(StoreTxn *txn, const OfferRecord *record);
+void record_put_garbage(StoreTxn *txn, Garbage garbage);
+
+void record_delete_database(StoreTxn *txn, uint32_t database);
+void record_delete_container(StoreTxn *txn, uint32_t database, uint32_t container);
+void record_delete_offer(StoreTxn *txn, uint32_t offer);
+void record_delete_garbage(StoreTxn *txn, Garbage garbage);
+
+/* What record_load calls for each record, databases before containers before offers. Slices live
+ * for the call. */
+typedef struct RecordVisitor {
+    void *ctx;
+    Status (*counters)(void *ctx, const CatalogCounters *counters, Error *err);
+    Status (*database)(void *ctx, const DatabaseRecord *record, Error *err);
+    Status (*container)(void *ctx, const ContainerRecord *record, Error *err);
+    Status (*offer)(void *ctx, const OfferRecord *record, Error *err);
+    Status (*garbage)(void *ctx, Garbage garbage, Error *err);
+} RecordVisitor;
+
+/* STATUS_CORRUPT if a record is not what this version or an older one writes. */
+MUST_USE Status record_load(Store *store, const RecordVisitor *visitor, Error *err);

@@ -1,0 +1,313 @@
+/* record_test.c - what is written is read back, and what is damaged is refused. */
+#include "catalog/testing_int.h"
+
+/* What a load visits, as text. */
+typedef struct Seen {
+    Buf text;
+    bool refuse; /* the visitor itself fails at the first database */
+} Seen;
+
+static Status see_counters(void *ctx, const CatalogCounters *c, Error *err)
+{
+    (void)err;
+    buf_format(&((Seen *)ctx)->text, "counters %llu %u %u %u %llu\n", (unsigned long long)c->lsn,
+               c->database_next, c->container_next, c->offer_next,
+               (unsigned long long)c->space_next);
+    return STATUS_OK;
+}
+
+static Status see_database(void *ctx, const DatabaseRecord *r, Error *err)
+{
+    Seen *seen = ctx;
+    if (seen->refuse)
+        return error_set(err, STATUS_INTERNAL, SUB_NONE, "enough");
+    buf_format(&seen->text, "database %u '%.*s' %llu %lld %u\n", r->number, SLICE_ARG(r->id),
+               (unsigned long long)r->lsn, (long long)r->ts_s, r->offer);
+    return STATUS_OK;
+}
+
+static Status see_container(void *ctx, const ContainerRecord *r, Error *err)
+{
+    (void)err;
+    Buf *text = &((Seen *)ctx)->text;
+    buf_format(text, "container %u/%u %llu %lld %u next=%u lsn=%llu ", r->database, r->number,
+               (unsigned long long)r->lsn, (long long)r->ts_s, r->offer, r->range_next,
+               (unsigned long long)r->ranges_lsn);
+    json_print(r->definition, text);
+    for (size_t i = 0; i < r->range_count; i++)
+        buf_format(text, " %u:%.*s-%.*s@%llu,%llu", r->ranges[i].id, SLICE_ARG(r->ranges[i].min),
+                   SLICE_ARG(r->ranges[i].max), (unsigned long long)r->ranges[i].space,
+                   (unsigned long long)r->ranges[i].lsn);
+    buf_byte(text, '\n');
+    return STATUS_OK;
+}
+
+static Status see_offer(void *ctx, const OfferRecord *r, Error *err)
+{
+    (void)err;
+    buf_format(&((Seen *)ctx)->text, "offer %u of %u/%u %llu %lld mode=%d %u ever=%u at=%lld\n",
+               r->number, r->database, r->container, (unsigned long long)r->lsn, (long long)r->ts_s,
+               (int)r->provision.mode, r->provision.ru, r->ru_ever, (long long)r->replaced_at_s);
+    return STATUS_OK;
+}
+
+static Status see_garbage(void *ctx, Garbage g, Error *err)
+{
+    (void)err;
+    buf_format(&((Seen *)ctx)->text, "garbage %llu-%llu\n", (unsigned long long)g.first,
+               (unsigned long long)g.last);
+    return STATUS_OK;
+}
+
+static Status load(Store *store, Seen *seen, Error *err)
+{
+    RecordVisitor visitor = {.ctx = seen,
+                             .counters = see_counters,
+                             .database = see_database,
+                             .container = see_container,
+                             .offer = see_offer,
+                             .garbage = see_garbage};
+    return record_load(store, &visitor, err);
+}
+
+static void expect_load(Store *store, const char *expected)
+{
+    Seen seen = {0};
+    buf_init(&seen.text, 1 << 20);
+    assert_ok(load(store, &seen, err));
+    assert_slice(buf_view(&seen.text), slice_from_cstr(expected));
+    buf_done(&seen.text);
+}
+
+#define RANGES                                                                              \
+    {.id = 0, .min = SLICE_INIT(""), .max = SLICE_INIT("7F"), .space = 65536, .lsn = 3},    \
+    {                                                                                       \
+        .id = 1, .min = SLICE_INIT("7F"), .max = SLICE_INIT("FF"), .space = 65540, .lsn = 3 \
+    }
+
+static void records_are_read_as_they_were_written(void **state)
+{
+    (void)state;
+    AUTO(store_close) Store *store = NULL;
+    memory_store_open(&store);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    expect_load(store, "");
+    static const PartitionRange ranges[] = {RANGES};
+    StoreTxn *txn = store_txn_begin(store);
+    /* In any order; they are read in that of their keys. */
+    record_put_garbage(txn, (Garbage){.first = 70000, .last = 70002});
+    record_put_offer(txn, &(OfferRecord){.number = 9,
+                                         .database = 7,
+                                         .container = 8,
+                                         .lsn = 6,
+                                         .ts_s = TEST_BEGIN_S,
+                                         .provision = {PROVISION_AUTOSCALE, 4000},
+                                         .ru_ever = 5000,
+                                         .replaced_at_s = TEST_BEGIN_S + 1});
+    record_put_container(txn, &(ContainerRecord){.number = 8,
+                                                 .database = 7,
+                                                 .lsn = 5,
+                                                 .ts_s = TEST_BEGIN_S,
+                                                 .definition = row_json(&arena, "{'id':'c'}"),
+                                                 .ranges = ranges,
+                                                 .range_count = 2,
+                                                 .range_next = 2,
+                                                 .ranges_lsn = 4,
+                                                 .offer = 9});
+    record_put_database(
+        txn, &(DatabaseRecord){.number = 7, .id = SLICE("d b"), .lsn = 2, .ts_s = 1, .offer = 0});
+    record_put_database(txn, &(DatabaseRecord){.number = 0x01000000,
+                                               .id = SLICE("\xc3\xa9"),
+                                               .lsn = (UINT64_C(1) << 53) - 1,
+                                               .ts_s = (INT64_C(1) << 40) - 1,
+                                               .offer = RID_OFFER_MAX});
+    record_put_counters(txn, &(CatalogCounters){.lsn = 7,
+                                                .database_next = 10,
+                                                .container_next = 11,
+                                                .offer_next = 12,
+                                                .space_next = 13});
+    assert_ok(store_txn_commit_wait(txn, err));
+    expect_load(store, "counters 7 10 11 12 13\n"
+                       "database 7 'd b' 2 1 0\n"
+                       "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215\n"
+                       "container 7/8 5 1700000000 9 next=2 lsn=4 {\"id\":\"c\"} 0:-7F@65536,3 "
+                       "1:7F-FF@65540,3\n"
+                       "offer 9 of 7/8 6 1700000000 mode=1 4000 ever=5000 at=1700000001\n"
+                       "garbage 70000-70002\n");
+
+    txn = store_txn_begin(store);
+    record_delete_database(txn, 7);
+    record_delete_container(txn, 7, 8);
+    record_delete_offer(txn, 9);
+    record_delete_garbage(txn, (Garbage){.first = 70000, .last = 70002});
+    assert_ok(store_txn_commit_wait(txn, err));
+    expect_load(store, "counters 7 10 11 12 13\n"
+                       "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215\n");
+}
+
+static void put_raw(Store *store, Slice key, Slice value)
+{
+    StoreTxn *txn = store_txn_begin(store);
+    store_txn_put(txn, SPACE_CATALOG, key, value);
+    assert_ok(store_txn_commit_wait(txn, err));
+}
+
+#define DATABASE_KEY  SLICE_INIT("\x02\0\0\0\x07")
+#define CONTAINER_KEY SLICE_INIT("\x03\0\0\0\x07\0\0\0\x08")
+#define OFFER_KEY     SLICE_INIT("\x04\0\0\0\x09")
+#define GARBAGE_KEY   SLICE_INIT("\x05\0\0\0\0\0\x01\x11\x70")
+#define CONTAINER_ROW(ranges)                                                               \
+    "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':{'id':'c'},'rangeNext':2,'rangesLsn':3,'" \
+    "ranges':" ranges "}"
+#define RANGE(id, min, max, space, lsn) \
+    "{'id':" id ",'min':'" min "','max':'" max "','space':" space ",'lsn':" lsn "}"
+
+static void what_a_record_may_be_has_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        Slice key;
+        const char *value;
+        bool good;
+    } rows[] = {
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0}", true},
+        /* a later version may add members, but says so when it changes their meaning */
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0,'new':[1]}", true},
+        {DATABASE_KEY, "{'v':2,'id':'d','lsn':1,'ts':1,'offer':0}", false},
+        {DATABASE_KEY, "{'id':'d','lsn':1,'ts':1,'offer':0}", false},
+        {DATABASE_KEY, "{'v':1,'lsn':1,'ts':1,'offer':0}", false},
+        {DATABASE_KEY, "{'v':1,'id':'','lsn':1,'ts':1,'offer':0}", false},
+        {DATABASE_KEY, "{'v':1,'id':7,'lsn':1,'ts':1,'offer':0}", false},
+        {DATABASE_KEY, "{'v':1,'id':'d','ts':1,'offer':0}", false},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':-1,'ts':1,'offer':0}", false},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1.5,'ts':1,'offer':0}", false},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1e300,'ts':1,'offer':0}", false},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':2e12,'offer':0}", false},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':16777216}", false},
+        {DATABASE_KEY, "[1]", false},
+        {DATABASE_KEY, "null", false},
+        {SLICE_INIT("\x01"), "{'v':1,'lsn':1,'database':1,'container':1,'offer':1,'space':65536}",
+         true},
+        {SLICE_INIT("\x01"), "{'v':1,'lsn':1,'database':1,'container':1,'offer':1}", false},
+        {SLICE_INIT("\x01"),
+         "{'v':1,'lsn':1,'database':1,'container':2147483648,'offer':1,'space':1}", false},
+        {CONTAINER_KEY,
+         CONTAINER_ROW(
+             "[" RANGE("0", "", "7F", "65536", "3") "," RANGE("1", "7F", "FF", "65537", "3") "]"),
+         true},
+        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "", "FF", "65536", "3") "]"), true},
+        {CONTAINER_KEY, CONTAINER_ROW("[]"), false},
+        {CONTAINER_KEY, CONTAINER_ROW("7"), false},
+        {CONTAINER_KEY, CONTAINER_ROW("[7]"), false},
+        /* a gap, an overlap, a missing end and begin, an empty range, not hexadecimal */
+        {CONTAINER_KEY,
+         CONTAINER_ROW(
+             "[" RANGE("0", "", "7F", "65536", "3") "," RANGE("1", "80", "FF", "65537", "3") "]"),
+         false},
+        {CONTAINER_KEY,
+         CONTAINER_ROW(
+             "[" RANGE("0", "", "7F", "65536", "3") "," RANGE("1", "7E", "FF", "65537", "3") "]"),
+         false},
+        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "", "7F", "65536", "3") "]"), false},
+        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "00", "FF", "65536", "3") "]"), false},
+        {CONTAINER_KEY,
+         CONTAINER_ROW(
+             "[" RANGE("0", "", "", "65536", "3") "," RANGE("1", "", "FF", "65537", "3") "]"),
+         false},
+        {CONTAINER_KEY,
+         CONTAINER_ROW(
+             "[" RANGE("0", "", "7f", "65536", "3") "," RANGE("1", "7f", "FF", "65537", "3") "]"),
+         false},
+        /* a range of nobody's, of the catalogue's own space, of a later change */
+        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("2", "", "FF", "65536", "3") "]"), false},
+        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "", "FF", "1", "3") "]"), false},
+        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "", "FF", "65536", "4") "]"), false},
+        {CONTAINER_KEY,
+         "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':'c','rangeNext':1,'rangesLsn':3,"
+         "'ranges':[" RANGE("0", "", "FF", "65536", "3") "]}",
+         false},
+        {CONTAINER_KEY,
+         "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':{'id':'c'},'rangeNext':1,'rangesLsn':0,"
+         "'ranges':[" RANGE("0", "", "FF", "65536", "0") "]}",
+         false},
+        {OFFER_KEY,
+         "{'v':1,'database':7,'container':8,'lsn':1,'ts':1,'autoscale':false,'ru':400,'ruEver':"
+         "400,'replacedAt':1}",
+         true},
+        {OFFER_KEY,
+         "{'v':1,'database':7,'container':8,'lsn':1,'ts':1,'autoscale':0,'ru':400,'ruEver':400,"
+         "'replacedAt':1}",
+         false},
+        /* more than can be bought, and so more partitions than can be made */
+        {OFFER_KEY,
+         "{'v':1,'database':7,'container':8,'lsn':1,'ts':1,'autoscale':false,'ru':1000001,"
+         "'ruEver':400,'replacedAt':1}",
+         false},
+        {GARBAGE_KEY, "{'v':1,'last':70000}", true},
+        {GARBAGE_KEY, "{'v':1,'last':70005}", true},
+        {GARBAGE_KEY, "{'v':1,'last':69999}", false},
+        {SLICE_INIT("\x05\0\0\0\0\0\0\0\x01"), "{'v':1,'last':70000}", false},
+        /* keys */
+        {SLICE_INIT(""), "{'v':1}", false},
+        {SLICE_INIT("\x06"), "{'v':1}", false},
+        {SLICE_INIT("\x02"), "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0}", false},
+        {SLICE_INIT("\x02\0\0\0\x07\0"), "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0}", false},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(store_close) Store *store = NULL;
+        memory_store_open(&store);
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 1024);
+        put_raw(store, rows[i].key, json_bytes(&arena, row_json(&arena, rows[i].value)));
+        Seen seen = {0};
+        buf_init(&seen.text, 1 << 20);
+        Error refusal = {0};
+        Status status = load(store, &seen, &refusal);
+        if (status != (rows[i].good ? STATUS_OK : STATUS_CORRUPT))
+            fail_msg("row %zu: %s: %s", i, rows[i].value, refusal.message);
+        assert_true(rows[i].good || seen.text.len == 0); /* nobody was told of it */
+        buf_done(&seen.text);
+    }
+}
+
+static void bytes_that_are_no_document_are_refused(void **state)
+{
+    (void)state;
+    AUTO(store_close) Store *store = NULL;
+    memory_store_open(&store);
+    put_raw(store, (Slice)DATABASE_KEY, SLICE("no document"));
+    Seen seen = {0};
+    buf_init(&seen.text, 1024);
+    Error refusal = {0};
+    assert_int_equal(load(store, &seen, &refusal), STATUS_CORRUPT);
+    assert_true(refusal.message[0] != '\0');
+}
+
+static void what_the_visitor_says_and_what_the_store_says_is_passed_on(void **state)
+{
+    (void)state;
+    AUTO(store_close) Store *store = NULL;
+    memory_store_open(&store);
+    StoreTxn *txn = store_txn_begin(store);
+    record_put_database(txn, &(DatabaseRecord){.number = 7, .id = SLICE("d"), .lsn = 1});
+    assert_ok(store_txn_commit_wait(txn, err));
+    Seen seen = {.refuse = true};
+    buf_init(&seen.text, 1024);
+    Error refusal = {0};
+    assert_int_equal(load(store, &seen, &refusal), STATUS_INTERNAL);
+    assert_string_equal(refusal.message, "enough");
+    memory_store_fail_cursor_steps(store, 1, STATUS_IO);
+    assert_int_equal(load(store, &seen, &refusal), STATUS_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_are_read_as_they_were_written),
+        cmocka_unit_test(what_a_record_may_be_has_bounds),
+        cmocka_unit_test(bytes_that_are_no_document_are_refused),
+        cmocka_unit_test(what_the_visitor_says_and_what_the_store_says_is_passed_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

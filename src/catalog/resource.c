@@ -1,0 +1,324 @@
+/* resource.c - see resource.h.
+ *
+ * Bodies are built as documents and printed once, when the object is made: reading a container is
+ * by far the most frequent request on the catalogue, and then costs no printing at all.
+ */
+#include "catalog/resource.h"
+
+#include "base/mem.h"
+
+enum {
+    ARENA_BLOCK = 1024,
+    ETAG_LEN = 38,
+    BODY_BYTES_MAX = 8 << 20, /* no definition that fits a request comes near it */
+};
+
+/* SDKs treat an ETag as opaque but log it as a GUID, so it looks like one: the change's number,
+ * then its time. */
+static Slice etag_make(Arena *arena, uint64_t lsn, int64_t ts_s)
+{
+    Slice etag = arena_format(arena, "\"%08x-%04x-%04x-0000-%08x0000\"", (uint32_t)lsn,
+                              (uint32_t)(lsn >> 32) & 0xffff, (uint32_t)(lsn >> 48) & 0xffff,
+                              (uint32_t)ts_s);
+    DEBUG_ASSERT(etag.len == ETAG_LEN);
+    return etag;
+}
+
+static Slice rid_make_database(Arena *arena, uint32_t database)
+{
+    char rid[RID_DATABASE_LEN];
+    rid_print_database(database, rid);
+    return arena_copy(arena, slice_make(rid, sizeof(rid)));
+}
+
+static Slice rid_make_container(Arena *arena, uint32_t database, uint32_t container)
+{
+    char rid[RID_CONTAINER_LEN];
+    rid_print_container(database, container, rid);
+    return arena_copy(arena, slice_make(rid, sizeof(rid)));
+}
+
+static Slice self_make_container(Arena *arena, uint32_t database, Slice container_rid)
+{
+    Slice database_rid = rid_make_database(arena, database);
+    return arena_format(arena, "dbs/%.*s/colls/%.*s/", SLICE_ARG(database_rid),
+                        SLICE_ARG(container_rid));
+}
+
+static void add_text(JsonBuilder *b, Slice name, Slice value)
+{
+    json_key(b, name);
+    json_add_string(b, value);
+}
+
+static void add_integer(JsonBuilder *b, Slice name, int64_t value)
+{
+    json_key(b, name);
+    json_add_i64(b, value);
+}
+
+static void add_system_properties(JsonBuilder *b, const ResourceInfo *info)
+{
+    add_text(b, SLICE("_rid"), info->rid);
+    add_integer(b, SLICE("_ts"), info->ts_s);
+    add_text(b, SLICE("_self"), info->self);
+    add_text(b, SLICE("_etag"), info->etag);
+}
+
+/* False if the body is too large. */
+static bool finish_body(JsonBuilder *b, Arena *arena, ResourceInfo *info)
+{
+    info->document = json_built(b);
+    AUTO(buf_done) Buf text;
+    buf_init(&text, BODY_BYTES_MAX);
+    json_print(info->document, &text);
+    info->body = arena_copy(arena, buf_view(&text));
+    return !buf_full(&text) && !json_is(info->document, JSON_UNDEFINED);
+}
+
+Database *database_new(const DatabaseRecord *record)
+{
+    Database *database = MEM_NEW(Database);
+    atomic_init(&database->refs, 1);
+    arena_init(&database->arena, ARENA_BLOCK);
+    Arena *arena = &database->arena;
+    ResourceInfo *info = &database->info;
+    info->number = record->number;
+    info->id = arena_copy(arena, record->id);
+    info->rid = rid_make_database(arena, record->number);
+    info->self = arena_format(arena, "dbs/%.*s/", SLICE_ARG(info->rid));
+    info->etag = etag_make(arena, record->lsn, record->ts_s);
+    info->lsn = record->lsn;
+    info->ts_s = record->ts_s;
+    database->offer = record->offer;
+
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    add_text(&b, SLICE("id"), info->id);
+    add_system_properties(&b, info);
+    add_text(&b, SLICE("_colls"), SLICE("colls/"));
+    add_text(&b, SLICE("_users"), SLICE("users/"));
+    json_end(&b);
+    bool fits = finish_body(&b, arena, info);
+    ASSERT(fits); /* an id has been checked to be short */
+    return database;
+}
+
+DatabaseRecord database_record(const Database *database)
+{
+    return (DatabaseRecord){
+        .number = database->info.number,
+        .id = database->info.id,
+        .lsn = database->info.lsn,
+        .ts_s = database->info.ts_s,
+        .offer = database->offer,
+    };
+}
+
+static bool build_container_body(Container *container)
+{
+    JsonBuilder b;
+    json_build(&b, &container->arena);
+    json_begin_object(&b);
+    JsonIter it = json_iter(container->definition);
+    while (json_next(&it)) {
+        json_key(&b, it.name);
+        json_add(&b, it.value);
+    }
+    add_system_properties(&b, &container->info);
+    add_text(&b, SLICE("_docs"), SLICE("docs/"));
+    add_text(&b, SLICE("_sprocs"), SLICE("sprocs/"));
+    add_text(&b, SLICE("_triggers"), SLICE("triggers/"));
+    add_text(&b, SLICE("_udfs"), SLICE("udfs/"));
+    add_text(&b, SLICE("_conflicts"), SLICE("conflicts/"));
+    json_end(&b);
+    return finish_body(&b, &container->arena, &container->info);
+}
+
+static const PartitionRange *copy_ranges(Arena *arena, const PartitionRange *ranges, size_t count)
+{
+    PartitionRange *copy = ARENA_NEW_ARRAY(arena, PartitionRange, count);
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = ranges[i];
+        copy[i].min = arena_copy(arena, ranges[i].min);
+        copy[i].max = arena_copy(arena, ranges[i].max);
+    }
+    return copy;
+}
+
+Status container_new(const ContainerRecord *record, Container **out, Error *err)
+{
+    AUTO(container_unref) Container *container = MEM_NEW(Container);
+    atomic_init(&container->refs, 1);
+    arena_init(&container->arena, ARENA_BLOCK);
+    Arena *arena = &container->arena;
+    ResourceInfo *info = &container->info;
+    container->definition = json_trust(json_bytes(arena, record->definition));
+    Json id = json_get(container->definition, SLICE("id"));
+    if (!json_is(id, JSON_STRING))
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "a stored container has no id");
+    TRY(container_partition_key(arena, container->definition, &container->partition_key, err));
+    info->number = record->number;
+    info->id = json_string(id);
+    info->rid = rid_make_container(arena, record->database, record->number);
+    info->self = self_make_container(arena, record->database, info->rid);
+    info->etag = etag_make(arena, record->lsn, record->ts_s);
+    info->lsn = record->lsn;
+    info->ts_s = record->ts_s;
+    container->database = record->database;
+    container->ranges = copy_ranges(arena, record->ranges, record->range_count);
+    container->range_count = record->range_count;
+    container->range_next = record->range_next;
+    container->ranges_lsn = record->ranges_lsn;
+    container->offer = record->offer;
+    if (!build_container_body(container))
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "a stored container's definition is too large");
+    *out = TAKE(container);
+    return STATUS_OK;
+}
+
+ContainerRecord container_record(const Container *container)
+{
+    return (ContainerRecord){
+        .number = container->info.number,
+        .database = container->database,
+        .lsn = container->info.lsn,
+        .ts_s = container->info.ts_s,
+        .definition = container->definition,
+        .ranges = container->ranges,
+        .range_count = container->range_count,
+        .range_next = container->range_next,
+        .ranges_lsn = container->ranges_lsn,
+        .offer = container->offer,
+    };
+}
+
+static void build_offer_content(JsonBuilder *b, const Offer *offer)
+{
+    json_begin_object(b);
+    add_integer(b, SLICE("offerThroughput"), provision_current_ru(&offer->provision));
+    json_key(b, SLICE("offerIsRUPerMinuteThroughputEnabled"));
+    json_add_bool(b, false);
+    json_key(b, SLICE("offerMinimumThroughputParameters"));
+    json_begin_object(b);
+    add_integer(b, SLICE("maxThroughputEverProvisioned"), offer->ru_ever);
+    add_integer(b, SLICE("maxConsumedStorageEverInKB"), 0);
+    json_end(b);
+    if (offer->provision.mode == PROVISION_AUTOSCALE) {
+        json_key(b, SLICE("offerAutopilotSettings"));
+        json_begin_object(b);
+        add_integer(b, SLICE("tier"), 0);
+        add_integer(b, SLICE("maximumTierThroughput"), offer->provision.ru);
+        json_key(b, SLICE("autoUpgrade"));
+        json_add_bool(b, false);
+        add_integer(b, SLICE("maxThroughput"), offer->provision.ru);
+        add_integer(b, SLICE("targetMaxThroughput"), 0);
+        json_end(b);
+    }
+    add_integer(b, SLICE("offerLastReplaceTimestamp"), offer->replaced_at_s);
+    json_end(b);
+}
+
+Offer *offer_new(const OfferRecord *record)
+{
+    Offer *offer = MEM_NEW(Offer);
+    atomic_init(&offer->refs, 1);
+    arena_init(&offer->arena, ARENA_BLOCK);
+    Arena *arena = &offer->arena;
+    ResourceInfo *info = &offer->info;
+    char rid[RID_OFFER_LEN];
+    rid_print_offer(record->number, rid);
+    info->number = record->number;
+    info->rid = arena_copy(arena, slice_make(rid, sizeof(rid)));
+    info->id = info->rid;
+    info->self = arena_format(arena, "offers/%.*s/", SLICE_ARG(info->rid));
+    info->etag = etag_make(arena, record->lsn, record->ts_s);
+    info->lsn = record->lsn;
+    info->ts_s = record->ts_s;
+    offer->database = record->database;
+    offer->container = record->container;
+    offer->provision = record->provision;
+    offer->ru_ever = record->ru_ever;
+    offer->replaced_at_s = record->replaced_at_s;
+    offer->owner_rid = record->container == 0
+                           ? rid_make_database(arena, record->database)
+                           : rid_make_container(arena, record->database, record->container);
+    Slice owner_self = record->container == 0
+                           ? arena_format(arena, "dbs/%.*s/", SLICE_ARG(offer->owner_rid))
+                           : self_make_container(arena, record->database, offer->owner_rid);
+
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    add_text(&b, SLICE("resource"), owner_self);
+    add_text(&b, SLICE("offerType"), SLICE("Invalid"));
+    add_text(&b, SLICE("offerResourceId"), offer->owner_rid);
+    add_text(&b, SLICE("offerVersion"), SLICE("V2"));
+    json_key(&b, SLICE("content"));
+    build_offer_content(&b, offer);
+    add_text(&b, SLICE("id"), info->id);
+    add_system_properties(&b, info);
+    json_end(&b);
+    bool fits = finish_body(&b, arena, info);
+    ASSERT(fits);
+    return offer;
+}
+
+OfferRecord offer_record(const Offer *offer)
+{
+    return (OfferRecord){
+        .number = offer->info.number,
+        .database = offer->database,
+        .container = offer->container,
+        .lsn = offer->info.lsn,
+        .ts_s = offer->info.ts_s,
+        .provision = offer->provision,
+        .ru_ever = offer->ru_ever,
+        .replaced_at_s = offer->replaced_at_s,
+    };
+}
+
+/* A reference count is the one thing about a shared object that changes. */
+#define DEFINE_REFERENCES(type, noun)                                              \
+    type *noun##_ref(const type *object)                                           \
+    {                                                                              \
+        type *shared = (type *)(uintptr_t)object;                                  \
+        atomic_fetch_add_explicit(&shared->refs, 1, memory_order_relaxed);         \
+        return shared;                                                             \
+    }                                                                              \
+    void noun##_unref(type *object)                                                \
+    {                                                                              \
+        if (object == NULL ||                                                      \
+            atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) > 1) \
+            return;                                                                \
+        arena_done(&object->arena);                                                \
+        mem_free(object);                                                          \
+    }
+
+DEFINE_REFERENCES(Database, database)
+DEFINE_REFERENCES(Container, container)
+DEFINE_REFERENCES(Offer, offer)
+
+void partition_range_print(const Container *container, const PartitionRange *range, Buf *out)
+{
+    char rid[RID_CHILD_LEN];
+    rid_print_child(RID_PARTITION_KEY_RANGE, container->database, container->info.number,
+                    (uint64_t)range->id + PARTITION_RANGE_RID_BASE, rid);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_BLOCK);
+    Slice etag = etag_make(&arena, range->lsn, container->info.ts_s);
+    buf_format(out, "{\"_rid\":\"%.*s\",\"id\":\"%u\",\"_etag\":", RID_CHILD_LEN, rid, range->id);
+    json_print_string(etag, out);
+    buf_format(out,
+               ",\"minInclusive\":\"%.*s\",\"maxExclusive\":\"%.*s\",\"ridPrefix\":%u,"
+               "\"_self\":\"%.*spkranges/%.*s/\",\"throughputFraction\":",
+               SLICE_ARG(range->min), SLICE_ARG(range->max), range->id,
+               SLICE_ARG(container->info.self), RID_CHILD_LEN, rid);
+    json_print_number(1.0 / (double)container->range_count, out);
+    buf_format(out,
+               ",\"status\":\"online\",\"parents\":[],\"ownedArchivalPKRangeIds\":[],\"_ts\":%lld,"
+               "\"lsn\":%llu}",
+               (long long)container->info.ts_s, (unsigned long long)range->lsn);
+}

@@ -1,0 +1,139 @@
+/* resource.h - databases, containers and offers as they stand at one moment.
+ *
+ * Each is an immutable, shared object with everything prepared that a request needs: its ids, its
+ * ETag, its body both as a document (for queries) and as text (to be sent as it is), and for a
+ * container its partition key and its partition map. A change makes a new object.
+ *
+ * Ownership  Reference counted; a Snapshot holds one reference on all it shows.
+ * Threads    Immutable after they are made; any thread may read and release them.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/trie.h"
+#include "catalog/definition.h"
+#include "catalog/rid.h"
+#include "store/store.h"
+#include "throughput/provision.h"
+#include "json/json.h"
+
+#include <stdatomic.h>
+
+/* A range's resource number is its id plus this. */
+#define PARTITION_RANGE_RID_BASE 2
+
+#define RANGES_MAX 4096 /* physical partitions of one container */
+
+/* What every resource has. 'lsn' numbers the catalogue's changes; the ETag is made from it. */
+typedef struct ResourceInfo {
+    uint32_t number; /* unique among its kind in this data folder, never used again */
+    Slice id;
+    Slice rid;
+    Slice self; /* "dbs/8wGqAA==/colls/8wGqAJI0Vgc=/" */
+    Slice etag; /* with its quotes */
+    uint64_t lsn;
+    int64_t ts_s;
+    Json document; /* what queries see: the body with system properties */
+    Slice body;    /* the same as JSON text */
+} ResourceInfo;
+
+typedef struct Offer {
+    _Atomic uint32_t refs;
+    Arena arena;
+    ResourceInfo info;
+    uint32_t database;  /* whose throughput it is ... */
+    uint32_t container; /* ... 0 if it is the database's own, shared by its containers */
+    Slice owner_rid;
+    Provision provision;
+    uint32_t ru_ever; /* the most that was ever provisioned */
+    int64_t replaced_at_s;
+} Offer;
+
+/* A range of effective partition keys and the physical partition that serves it. */
+typedef struct PartitionRange {
+    uint32_t id;      /* decimal text on the wire; never used again in its container */
+    Slice min;        /* inclusive, upper-case hex; empty for the lowest */
+    Slice max;        /* exclusive; "FF" for the highest */
+    StoreSpace space; /* where its data is */
+    uint64_t lsn;     /* of the change that made it: the range feed shows what is newer */
+} PartitionRange;
+
+typedef struct Container {
+    _Atomic uint32_t refs;
+    Arena arena;
+    ResourceInfo info;
+    uint32_t database;
+    Json definition; /* normal form, see definition.h */
+    PartitionKeyDefinition partition_key;
+    const PartitionRange *ranges; /* in order of 'min', without gaps */
+    size_t range_count;
+    uint32_t range_next; /* the next range's id */
+    uint64_t ranges_lsn; /* of the newest change to the map */
+    uint32_t offer;      /* 0: shares its database's throughput */
+} Container;
+
+typedef struct Database {
+    _Atomic uint32_t refs;
+    Arena arena;
+    ResourceInfo info;
+    uint32_t offer; /* 0: its containers have their own throughput */
+} Database;
+
+/* Plain descriptions, from which the objects above are made and which are what is stored. */
+typedef struct DatabaseRecord {
+    uint32_t number;
+    Slice id;
+    uint64_t lsn;
+    int64_t ts_s;
+    uint32_t offer;
+} DatabaseRecord;
+
+typedef struct ContainerRecord {
+    uint32_t number;
+    uint32_t database;
+    uint64_t lsn;
+    int64_t ts_s;
+    Json definition;
+    const PartitionRange *ranges;
+    size_t range_count;
+    uint32_t range_next;
+    uint64_t ranges_lsn;
+    uint32_t offer;
+} ContainerRecord;
+
+typedef struct OfferRecord {
+    uint32_t number;
+    uint32_t database;
+    uint32_t container;
+    uint64_t lsn;
+    int64_t ts_s;
+    Provision provision;
+    uint32_t ru_ever;
+    int64_t replaced_at_s;
+} OfferRecord;
+
+/* Everything is copied. container_new fails, with STATUS_CORRUPT, only on a definition that is not
+ * a normal form. */
+Database *database_new(const DatabaseRecord *record);
+MUST_USE Status container_new(const ContainerRecord *record, Container **out, Error *err);
+Offer *offer_new(const OfferRecord *record);
+
+/* What an object was made from; slices and documents are borrowed from it. */
+DatabaseRecord database_record(const Database *database);
+ContainerRecord container_record(const Container *container);
+OfferRecord offer_record(const Offer *offer);
+
+Database *database_ref(const Database *database);
+Container *container_ref(const Container *container);
+Offer *offer_ref(const Offer *offer);
+void database_unref(Database *database); /* each accepts NULL */
+void container_unref(Container *container);
+void offer_unref(Offer *offer);
+DEFINE_AUTO(Database *, database_unref)
+DEFINE_AUTO(Container *, container_unref)
+DEFINE_AUTO(Offer *, offer_unref)
+
+/* The body of one partition key range as the protocol shows it. */
+void partition_range_print(const Container *container, const PartitionRange *range, Buf *out);

@@ -1,0 +1,247 @@
+/* snapshot.c - see snapshot.h.
+ *
+ * A database and the maps of its containers form one entry. An entry is shared like everything
+ * else: changing a container copies its database's entry, which copies two pointers, and the path
+ * to it in the map of databases.
+ */
+#include "catalog/snapshot.h"
+
+#include "base/mem.h"
+
+typedef struct DatabaseEntry {
+    _Atomic uint32_t refs;
+    Database *database;
+    Trie containers; /* by number -> Container */
+    Trie names;      /* by hash of the id -> Container */
+    size_t shared_count;
+} DatabaseEntry;
+
+static void unref_container(void *container)
+{
+    container_unref(container);
+}
+
+static void unref_offer(void *offer)
+{
+    offer_unref(offer);
+}
+
+static void entry_unref(void *p)
+{
+    DatabaseEntry *entry = p;
+    if (atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    database_unref(entry->database);
+    trie_done(&entry->containers);
+    trie_done(&entry->names);
+    mem_free(entry);
+}
+
+static DatabaseEntry *entry_new(Database *database, const DatabaseEntry *old)
+{
+    DatabaseEntry *entry = MEM_NEW(DatabaseEntry);
+    atomic_init(&entry->refs, 1);
+    entry->database = database;
+    if (old == NULL) {
+        trie_init(&entry->containers, unref_container);
+        trie_init(&entry->names, unref_container);
+        return entry;
+    }
+    entry->containers = trie_copy(&old->containers);
+    entry->names = trie_copy(&old->names);
+    entry->shared_count = old->shared_count;
+    return entry;
+}
+
+static DatabaseEntry *entry_ref(DatabaseEntry *entry)
+{
+    atomic_fetch_add_explicit(&entry->refs, 1, memory_order_relaxed);
+    return entry;
+}
+
+static uint64_t name_hash(const Snapshot *snapshot, Slice id)
+{
+    return hash_keyed(snapshot->hash_key, id);
+}
+
+Snapshot *snapshot_new(HashKey hash_key)
+{
+    Snapshot *snapshot = MEM_NEW(Snapshot);
+    atomic_init(&snapshot->refs, 1);
+    snapshot->hash_key = hash_key;
+    trie_init(&snapshot->databases, entry_unref);
+    trie_init(&snapshot->database_names, entry_unref);
+    trie_init(&snapshot->offers, unref_offer);
+    return snapshot;
+}
+
+Snapshot *snapshot_copy(const Snapshot *snapshot)
+{
+    Snapshot *copy = MEM_NEW(Snapshot);
+    atomic_init(&copy->refs, 1);
+    copy->hash_key = snapshot->hash_key;
+    copy->databases = trie_copy(&snapshot->databases);
+    copy->database_names = trie_copy(&snapshot->database_names);
+    copy->offers = trie_copy(&snapshot->offers);
+    copy->container_count = snapshot->container_count;
+    return copy;
+}
+
+Snapshot *snapshot_ref(Snapshot *snapshot)
+{
+    atomic_fetch_add_explicit(&snapshot->refs, 1, memory_order_relaxed);
+    return snapshot;
+}
+
+void snapshot_unref(Snapshot *snapshot)
+{
+    if (snapshot == NULL || atomic_fetch_sub_explicit(&snapshot->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    trie_done(&snapshot->databases);
+    trie_done(&snapshot->database_names);
+    trie_done(&snapshot->offers);
+    mem_free(snapshot);
+}
+
+static const DatabaseEntry *find_entry(const Snapshot *snapshot, uint32_t number)
+{
+    return trie_get(&snapshot->databases, number);
+}
+
+const Database *snapshot_database(const Snapshot *snapshot, uint32_t number)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, number);
+    return entry == NULL ? NULL : entry->database;
+}
+
+const Database *snapshot_database_by_id(const Snapshot *snapshot, Slice id)
+{
+    const DatabaseEntry *entry = trie_get(&snapshot->database_names, name_hash(snapshot, id));
+    return entry != NULL && slice_equal(entry->database->info.id, id) ? entry->database : NULL;
+}
+
+const Container *snapshot_container(const Snapshot *snapshot, uint32_t database, uint32_t number)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    return entry == NULL ? NULL : trie_get(&entry->containers, number);
+}
+
+const Container *snapshot_container_by_id(const Snapshot *snapshot, uint32_t database, Slice id)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    const Container *container =
+        entry == NULL ? NULL : trie_get(&entry->names, name_hash(snapshot, id));
+    return container != NULL && slice_equal(container->info.id, id) ? container : NULL;
+}
+
+const Offer *snapshot_offer(const Snapshot *snapshot, uint32_t number)
+{
+    return trie_get(&snapshot->offers, number);
+}
+
+const Database *snapshot_next_database(const Snapshot *snapshot, uint32_t from)
+{
+    uint64_t key = from;
+    const DatabaseEntry *entry = trie_next(&snapshot->databases, &key);
+    return entry == NULL ? NULL : entry->database;
+}
+
+const Container *snapshot_next_container(const Snapshot *snapshot, uint32_t database, uint32_t from)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    uint64_t key = from;
+    return entry == NULL ? NULL : trie_next(&entry->containers, &key);
+}
+
+const Offer *snapshot_next_offer(const Snapshot *snapshot, uint32_t from)
+{
+    uint64_t key = from;
+    return trie_next(&snapshot->offers, &key);
+}
+
+size_t snapshot_container_count(const Snapshot *snapshot, uint32_t database)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    return entry == NULL ? 0 : entry->containers.count;
+}
+
+size_t snapshot_shared_count(const Snapshot *snapshot, uint32_t database)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    return entry == NULL ? 0 : entry->shared_count;
+}
+
+/* Puts 'entry', of which the caller gives one reference, under its number and its name. */
+static void put_entry(Snapshot *snapshot, DatabaseEntry *entry)
+{
+    uint64_t hash = name_hash(snapshot, entry->database->info.id);
+    trie_put(&snapshot->database_names, hash, entry_ref(entry));
+    trie_put(&snapshot->databases, entry->database->info.number, entry);
+}
+
+bool snapshot_put_database(Snapshot *snapshot, Database *database)
+{
+    const DatabaseEntry *same_hash =
+        trie_get(&snapshot->database_names, name_hash(snapshot, database->info.id));
+    if (same_hash != NULL && same_hash->database->info.number != database->info.number) {
+        database_unref(database);
+        return false;
+    }
+    put_entry(snapshot, entry_new(database, find_entry(snapshot, database->info.number)));
+    return true;
+}
+
+bool snapshot_put_container(Snapshot *snapshot, Container *container)
+{
+    const DatabaseEntry *old = find_entry(snapshot, container->database);
+    ASSERT(old != NULL);
+    uint64_t hash = name_hash(snapshot, container->info.id);
+    const Container *same_hash = trie_get(&old->names, hash);
+    if (same_hash != NULL && same_hash->info.number != container->info.number) {
+        container_unref(container);
+        return false;
+    }
+    DatabaseEntry *entry = entry_new(database_ref(old->database), old);
+    const Container *before = trie_get(&entry->containers, container->info.number);
+    entry->shared_count -= before != NULL && before->offer == 0 ? 1 : 0;
+    entry->shared_count += container->offer == 0 ? 1 : 0;
+    snapshot->container_count += before == NULL ? 1 : 0;
+    trie_put(&entry->names, hash, container_ref(container));
+    trie_put(&entry->containers, container->info.number, container);
+    put_entry(snapshot, entry);
+    return true;
+}
+
+void snapshot_put_offer(Snapshot *snapshot, Offer *offer)
+{
+    trie_put(&snapshot->offers, offer->info.number, offer);
+}
+
+void snapshot_remove_database(Snapshot *snapshot, uint32_t number)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, number);
+    ASSERT(entry != NULL);
+    snapshot->container_count -= entry->containers.count;
+    (void)trie_remove(&snapshot->database_names, name_hash(snapshot, entry->database->info.id));
+    (void)trie_remove(&snapshot->databases, number);
+}
+
+void snapshot_remove_container(Snapshot *snapshot, uint32_t database, uint32_t number)
+{
+    const DatabaseEntry *old = find_entry(snapshot, database);
+    ASSERT(old != NULL);
+    DatabaseEntry *entry = entry_new(database_ref(old->database), old);
+    const Container *container = trie_get(&entry->containers, number);
+    ASSERT(container != NULL);
+    entry->shared_count -= container->offer == 0 ? 1 : 0;
+    snapshot->container_count--;
+    (void)trie_remove(&entry->names, name_hash(snapshot, container->info.id));
+    (void)trie_remove(&entry->containers, number);
+    put_entry(snapshot, entry);
+}
+
+void snapshot_remove_offer(Snapshot *snapshot, uint32_t number)
+{
+    bool removed = trie_remove(&snapshot->offers, number);
+    ASSERT(removed);
+}

@@ -1,0 +1,378 @@
+/* testing_int.h - what the tests of the catalogue share: a catalogue on either engine that can be
+ * closed and opened again, and changes that are waited for.
+ *
+ * JSON in rows is written with ' for ", so that it stays readable.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "catalog/catalog_int.h"
+#include "store/memory/memory_store.h"
+#include "store/rocksdb/rocksdb_store.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TEST_BEGIN_S 1700000000
+
+#define assert_ok(call)                                                    \
+    do {                                                                   \
+        Error assert_err_ = {0};                                           \
+        Error *err = &assert_err_;                                         \
+        Status assert_status_ = (call);                                    \
+        if (assert_status_ != STATUS_OK)                                   \
+            fail_msg("%s: %s", status_code(assert_status_), err->message); \
+    } while (0)
+
+static inline void assert_slice(Slice actual, Slice expected)
+{
+    if (!slice_equal(actual, expected))
+        fail_msg("expected '%.*s', found '%.*s'", SLICE_ARG(expected), SLICE_ARG(actual));
+}
+
+static inline Json row_json(Arena *arena, const char *row)
+{
+    char *text = arena_cstr(arena, slice_from_cstr(row));
+    for (char *c = text; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    Json value = JSON_NONE;
+    assert_ok(json_parse(arena, slice_from_cstr(text), &value, err));
+    return value;
+}
+
+/* The normal form of a container called 'id', with more members in 'rest' (",'a':1"). */
+static inline Json row_definition(Arena *arena, const char *id, const char *rest)
+{
+    Slice row =
+        arena_format(arena, "{'id':'%s','partitionKey':{'paths':['/pk'],'version':2}%s}", id, rest);
+    Json normal = JSON_NONE;
+    assert_ok(container_definition_create(arena, row_json(arena, arena_cstr(arena, row)),
+                                          (ContainerRules){0}, &normal, err));
+    return normal;
+}
+
+typedef enum TestEngine { TEST_MEMORY, TEST_ROCKSDB, TEST_ENGINE_COUNT } TestEngine;
+
+typedef struct TestCatalog {
+    TestEngine engine;
+    char path[64]; /* of the RocksDB folder */
+    Store *store;
+    Catalog *catalog;
+    CatalogReader reader;
+    FakeClock clock;
+    Log log;
+    Metrics metrics;
+    Arena arena; /* what changes point to */
+} TestCatalog;
+
+/* What catalog_open says about the store as it is. */
+static inline Status test_try_open(TestCatalog *t, Error *err)
+{
+    CatalogOptions options = {.store = t->store,
+                              .clock = &t->clock.clock,
+                              .log = &t->log,
+                              .metrics = &t->metrics.shards[0]};
+    TRY(catalog_open(&options, &t->catalog, err));
+    catalog_reader_init(&t->reader, t->catalog);
+    return STATUS_OK;
+}
+
+static inline void test_close_catalog(TestCatalog *t)
+{
+    catalog_reader_done(&t->reader);
+    catalog_close(TAKE(t->catalog));
+}
+
+static inline void test_open_store(TestCatalog *t)
+{
+    if (t->engine == TEST_MEMORY) {
+        memory_store_open(&t->store);
+        return;
+    }
+    RocksdbStoreOptions options = {.path = t->path, .cache_bytes = (size_t)8 << 20};
+    assert_ok(rocksdb_store_open(&options, &t->store, err));
+}
+
+/* As a restart of the process: what is not in the store is forgotten. */
+static inline void test_reopen(TestCatalog *t)
+{
+    test_close_catalog(t);
+    if (t->engine == TEST_ROCKSDB) {
+        store_close(TAKE(t->store));
+        test_open_store(t);
+    }
+    assert_ok(test_try_open(t, err));
+}
+
+static inline void test_open(TestCatalog *t, TestEngine engine)
+{
+    *t = (TestCatalog){.engine = engine, .path = "/tmp/orrery_catalog_XXXXXX"};
+    if (engine == TEST_ROCKSDB)
+        assert_non_null(mkdtemp(t->path));
+    fake_clock_init(&t->clock, UINT64_C(1000000) * TEST_BEGIN_S);
+    t->log = (Log){.fd = open("/dev/null", O_WRONLY | O_CLOEXEC),
+                   .level = LOG_LEVEL_DEBUG,
+                   .clock = &t->clock.clock};
+    metrics_init(&t->metrics, 1);
+    arena_init(&t->arena, 4096);
+    test_open_store(t);
+    assert_ok(test_try_open(t, err));
+}
+
+static inline int test_remove(const char *path, const struct stat *info, int kind, struct FTW *ftw)
+{
+    (void)info;
+    (void)kind;
+    (void)ftw;
+    return remove(path);
+}
+
+static inline void test_close(TestCatalog *t)
+{
+    test_close_catalog(t);
+    store_close(TAKE(t->store));
+    if (t->engine == TEST_ROCKSDB)
+        (void)nftw(t->path, test_remove, 16, FTW_DEPTH | FTW_PHYS);
+    (void)close(t->log.fd);
+    metrics_done(&t->metrics);
+    arena_done(&t->arena);
+}
+DEFINE_AUTO_VALUE(TestCatalog, test_close)
+
+static inline Snapshot *test_read(TestCatalog *t)
+{
+    return catalog_read(&t->reader);
+}
+
+/* A change that a test waits for; test_change_done gives its results back. */
+typedef struct TestChange {
+    CatalogChange change;
+    sem_t answered;
+} TestChange;
+
+static inline void test_change_answer(CatalogChange *change)
+{
+    (void)sem_post(&CONTAINER_OF(change, TestChange, change)->answered);
+}
+
+static inline void test_change_init(TestChange *c, CatalogOp op)
+{
+    *c = (TestChange){.change = {.op = op, .done = test_change_answer}};
+    assert_int_equal(sem_init(&c->answered, 0, 0), 0);
+}
+
+static inline void test_change_done(TestChange *c)
+{
+    catalog_change_release(&c->change);
+    (void)sem_destroy(&c->answered);
+}
+DEFINE_AUTO_VALUE(TestChange, test_change_done)
+
+static inline bool test_is_answered(TestChange *c)
+{
+    int value = 0;
+    (void)sem_getvalue(&c->answered, &value);
+    return value > 0;
+}
+
+static inline Status test_wait(TestChange *c)
+{
+    while (sem_wait(&c->answered) != 0)
+        continue;
+    return c->change.status;
+}
+
+static inline Status test_run(Catalog *catalog, TestChange *c)
+{
+    catalog_submit(catalog, &c->change);
+    return test_wait(c);
+}
+
+#define MANUAL(n)    ((Provision){.mode = PROVISION_MANUAL, .ru = (n)})
+#define AUTOSCALE(n) ((Provision){.mode = PROVISION_AUTOSCALE, .ru = (n)})
+
+/* These fill in a change; a provision of 0 RU means that none was asked for. */
+static inline void fill_database(TestChange *c, Slice id, Provision provision)
+{
+    test_change_init(c, CATALOG_CREATE_DATABASE);
+    c->change.id = id;
+    c->change.provision = provision;
+    c->change.has_provision = provision.ru != 0;
+}
+
+static inline void fill_container(TestChange *c, uint32_t database, Json definition,
+                                  Provision provision)
+{
+    test_change_init(c, CATALOG_CREATE_CONTAINER);
+    c->change.database = database;
+    c->change.definition = definition;
+    c->change.provision = provision;
+    c->change.has_provision = provision.ru != 0;
+}
+
+/* And these run one that must succeed, and return the number of what was made. */
+static inline uint32_t make_database(TestCatalog *t, const char *id, Provision provision)
+{
+    AUTO(test_change_done) TestChange c;
+    fill_database(&c, slice_from_cstr(id), provision);
+    if (test_run(t->catalog, &c) != STATUS_OK)
+        fail_msg("%s", c.change.error.message);
+    return c.change.result_database->info.number;
+}
+
+static inline uint32_t make_container(TestCatalog *t, uint32_t database, const char *id,
+                                      Provision provision)
+{
+    AUTO(test_change_done) TestChange c;
+    fill_container(&c, database, row_definition(&t->arena, id, ""), provision);
+    if (test_run(t->catalog, &c) != STATUS_OK)
+        fail_msg("%s", c.change.error.message);
+    return c.change.result_container->info.number;
+}
+
+static inline Status delete_one(TestCatalog *t, CatalogOp op, uint32_t database, uint32_t container)
+{
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, op);
+    c.change.database = database;
+    c.change.container = container;
+    return test_run(t->catalog, &c);
+}
+
+/* Everything that a snapshot shows, as text: two that print the same are the same. */
+static inline void dump_info(const ResourceInfo *info, Buf *out)
+{
+    buf_format(out, "%u lsn=%llu ts=%lld rid=%.*s self=%.*s etag=%.*s ", info->number,
+               (unsigned long long)info->lsn, (long long)info->ts_s, SLICE_ARG(info->rid),
+               SLICE_ARG(info->self), SLICE_ARG(info->etag));
+    buf_slice(out, info->body);
+}
+
+static inline void dump_container(const Snapshot *snapshot, const Container *container, Buf *out)
+{
+    buf_format(out, "\n  container (offer %u) ", container->offer);
+    dump_info(&container->info, out);
+    assert_ptr_equal(snapshot_container_by_id(snapshot, container->database, container->info.id),
+                     container);
+    assert_ptr_equal(snapshot_container(snapshot, container->database, container->info.number),
+                     container);
+    buf_format(out, "\n    ranges next=%u lsn=%llu", container->range_next,
+               (unsigned long long)container->ranges_lsn);
+    for (size_t i = 0; i < container->range_count; i++) {
+        buf_format(out, "\n    space %llu ", (unsigned long long)container->ranges[i].space);
+        partition_range_print(container, &container->ranges[i], out);
+    }
+}
+
+static inline void dump_snapshot(const Snapshot *snapshot, Buf *out)
+{
+    size_t containers = 0;
+    const Database *database;
+    for (uint32_t i = 0; (database = snapshot_next_database(snapshot, i)) != NULL;
+         i = database->info.number + 1) {
+        buf_format(out, "\ndatabase (offer %u) ", database->offer);
+        dump_info(&database->info, out);
+        assert_ptr_equal(snapshot_database_by_id(snapshot, database->info.id), database);
+        const Container *container;
+        size_t count = 0;
+        size_t shared = 0;
+        for (uint32_t j = 0;
+             (container = snapshot_next_container(snapshot, database->info.number, j)) != NULL;
+             j = container->info.number + 1) {
+            dump_container(snapshot, container, out);
+            count++;
+            shared += container->offer == 0 ? 1 : 0;
+        }
+        assert_int_equal(snapshot_container_count(snapshot, database->info.number), count);
+        assert_int_equal(snapshot_shared_count(snapshot, database->info.number), shared);
+        containers += count;
+    }
+    assert_int_equal(snapshot->container_count, containers);
+    const Offer *offer;
+    for (uint32_t i = 0; (offer = snapshot_next_offer(snapshot, i)) != NULL;
+         i = offer->info.number + 1) {
+        buf_format(out, "\noffer of %u/%u ever=%u ", offer->database, offer->container,
+                   offer->ru_ever);
+        dump_info(&offer->info, out);
+    }
+    assert_false(buf_full(out));
+}
+
+/* The same, of what the catalogue shows now; lives as long as the test. */
+static inline Slice test_dump(TestCatalog *t)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, (size_t)64 << 20);
+    dump_snapshot(test_read(t), &text);
+    return arena_copy(&t->arena, buf_view(&text));
+}
+
+/* How many keys a space holds. */
+static inline size_t count_keys(Store *store, StoreSpace space)
+{
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(store, NULL, space, SLICE_EMPTY, SLICE_EMPTY);
+    size_t count = 0;
+    for (;; count++) {
+        Slice key, value;
+        bool found = false;
+        assert_ok(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found)
+            return count;
+    }
+}
+
+/* Runs every test once for every engine, on a catalogue that is fresh for each. */
+typedef struct EngineTest {
+    const char *name;
+    void (*run)(TestCatalog *t);
+} EngineTest;
+#define ENGINE_TEST(function)              \
+    {                                      \
+        .name = #function, .run = function \
+    }
+
+typedef struct EngineCase {
+    const EngineTest *test;
+    TestEngine engine;
+    char name[128];
+} EngineCase;
+
+static inline void run_engine_case(void **state)
+{
+    const EngineCase *one = *state;
+    AUTO(test_close) TestCatalog t;
+    test_open(&t, one->engine);
+    one->test->run(&t);
+}
+
+static inline int run_on_every_engine(const char *group, const EngineTest *tests, size_t count)
+{
+    static const char *const names[] = {[TEST_MEMORY] = "memory", [TEST_ROCKSDB] = "rocksdb"};
+    size_t total = count * TEST_ENGINE_COUNT;
+    EngineCase *cases = MEM_NEW_ARRAY(EngineCase, total);
+    struct CMUnitTest *units = MEM_NEW_ARRAY(struct CMUnitTest, total);
+    for (size_t i = 0; i < total; i++) {
+        cases[i].test = &tests[i % count];
+        cases[i].engine = (TestEngine)(i / count);
+        (void)snprintf(cases[i].name, sizeof(cases[i].name), "%s: %s", names[cases[i].engine],
+                       cases[i].test->name);
+        units[i] = (struct CMUnitTest){
+            .name = cases[i].name, .test_func = run_engine_case, .initial_state = &cases[i]};
+    }
+    int failed = _cmocka_run_group_tests(group, units, total, NULL, NULL);
+    mem_free(cases);
+    mem_free(units);
+    return failed;
+}
