@@ -284,11 +284,16 @@ static Slice print_error(Arena *arena, const Error *why)
 
 void request_refuse(Request *request, const Error *why)
 {
-    HttpHeader type = {SLICE("content-type"), SLICE("application/json")};
+    char *guid = arena_alloc(&request->arena, GUID_LEN);
+    random_guid(&request->http.loop->random, guid);
+    const HttpHeader headers[] = {
+        {SLICE("content-type"), SLICE("application/json")},
+        {SLICE("x-ms-activity-id"), slice_make(guid, GUID_LEN)},
+    };
     HttpResponse response = {
         .status = status_http(why->status),
-        .headers = &type,
-        .header_count = 1,
+        .headers = headers,
+        .header_count = ARRAY_COUNT(headers),
         .body = print_error(&request->arena, why),
     };
     request->head.accepts_gzip = false;

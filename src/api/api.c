@@ -1,0 +1,245 @@
+/* api.c - see api.h: the way of a request from http to its handler and back.
+ *
+ *     on_request --> service_handle (health, CORS, ...)
+ *                --> address_parse --> auth_check --> route_request --> handler
+ *
+ * Nothing about any resource is looked up before the request is authorised.
+ */
+#include "api/api.h"
+
+#include "api/request_int.h"
+#include "api/respond_int.h"
+#include "base/encoding.h"
+#include "base/mem.h"
+
+Slice request_header(const ApiRequest *r, const char *name)
+{
+    return http_header(r->http, slice_from_cstr(name));
+}
+
+bool request_flag(const ApiRequest *r, const char *name)
+{
+    bool value = false;
+    return slice_to_bool(slice_trim(request_header(r, name)), &value) && value;
+}
+
+Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err)
+{
+    Slice text = slice_trim(request_header(r, "x-ms-max-item-count"));
+    int64_t value = PAGE_ITEMS_DEFAULT;
+    if (text.len > 0 &&
+        (!slice_to_i64(text, &value) || value < -1 || value == 0 || value >= UINT32_MAX))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "x-ms-max-item-count must be a positive number or -1, not '%.*s'.",
+                         SLICE_CUT(text, 40));
+    *out = value == -1 ? UINT32_MAX : (uint32_t)value;
+    return STATUS_OK;
+}
+
+Status request_json(const ApiRequest *r, Json *out, Error *err)
+{
+    if (r->http->body.len > BODY_BYTES_MAX)
+        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
+                         "Request size is too large: the body has %zu bytes, at most %zu are "
+                         "accepted.",
+                         r->http->body.len, BODY_BYTES_MAX);
+    Json body;
+    TRY(json_parse(r->arena, r->http->body, &body, err));
+    if (!json_is(body, JSON_OBJECT))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The request body must be a JSON object.");
+    *out = body;
+    return STATUS_OK;
+}
+
+/* {"maxThroughput":4000, ...}; the SDKs add an upgrade policy, which changes nothing here. */
+static Status parse_autopilot(const ApiRequest *r, Slice text, double *ru, Error *err)
+{
+    Json settings;
+    TRY(json_parse(r->arena, text, &settings, err));
+    Json max = json_get(settings, SLICE("maxThroughput"));
+    if (!json_is(max, JSON_NUMBER))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "x-ms-cosmos-offer-autopilot-settings must be a JSON object whose "
+                         "'maxThroughput' is a number, for example {\"maxThroughput\":4000}.");
+    *ru = json_number(max);
+    return STATUS_OK;
+}
+
+Status request_provision(const ApiRequest *r, bool *has, Provision *out, Error *err)
+{
+    Slice manual = request_header(r, "x-ms-offer-throughput");
+    Slice autopilot = request_header(r, "x-ms-cosmos-offer-autopilot-settings");
+    double autoscale_max = 0;
+    if (autopilot.len > 0)
+        TRY(parse_autopilot(r, autopilot, &autoscale_max, err));
+    return provision_parse(manual, autopilot.len > 0 ? &autoscale_max : NULL, out, has, err);
+}
+
+/* "2020-07-15" to 20200715. Without the header the newest version is meant. */
+static Status parse_version(ApiRequest *r, Error *err)
+{
+    Slice text = slice_trim(request_header(r, "x-ms-version"));
+    r->version = UINT32_MAX;
+    if (text.len == 0)
+        return STATUS_OK;
+    uint64_t year = 0;
+    uint64_t month = 0;
+    uint64_t day = 0;
+    bool good = text.len >= 10 && text.ptr[4] == '-' && text.ptr[7] == '-' &&
+                slice_to_u64(slice_make(text.ptr, 4), &year) &&
+                slice_to_u64(slice_make(text.ptr + 5, 2), &month) &&
+                slice_to_u64(slice_make(text.ptr + 8, 2), &day) && year >= 2014 && month >= 1 &&
+                month <= 12 && day >= 1 && day <= 31;
+    /* Previews are called 2020-06-01-preview. */
+    if (!good || (text.len > 10 && text.ptr[10] != '-'))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "x-ms-version '%.*s' is not the date of an API version, such as "
+                         "2020-07-15.",
+                         SLICE_CUT(text, 40));
+    r->version = (uint32_t)(year * 10000 + month * 100 + day);
+    return STATUS_OK;
+}
+
+/* The client's own id is kept if it looks like one; it goes into headers and logs. */
+static Slice activity_id(const ApiRequest *r)
+{
+    Slice given = request_header(r, "x-ms-activity-id");
+    bool usable = given.len >= 1 && given.len <= 64;
+    for (size_t i = 0; usable && i < given.len; i++) {
+        char c = given.ptr[i];
+        usable = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                 c == '-' || c == '_';
+    }
+    if (usable)
+        return arena_copy(r->arena, given);
+    char *guid = arena_alloc(r->arena, GUID_LEN);
+    random_guid(http_loop_random(r->http->loop), guid);
+    return slice_make(guid, GUID_LEN);
+}
+
+/* What the method does to the resource that the path names. */
+static Status choose_operation(ApiRequest *r, Error *err)
+{
+    Slice method = r->http->method;
+    bool feed = r->address.is_feed;
+    if (slice_equal(method, SLICE("GET")) || r->is_head) {
+        r->operation = feed ? OPERATION_LIST : OPERATION_READ;
+    } else if (slice_equal(method, SLICE("POST"))) {
+        Slice type = request_header(r, "content-type");
+        bool is_query = request_flag(r, "x-ms-documentdb-isquery") ||
+                        slice_starts_with(type, SLICE("application/query+json"));
+        r->operation = !feed ? OPERATION_EXECUTE : is_query ? OPERATION_QUERY : OPERATION_CREATE;
+    } else if (slice_equal(method, SLICE("PUT")) && !feed) {
+        r->operation = OPERATION_REPLACE;
+    } else if (slice_equal(method, SLICE("PATCH")) && !feed) {
+        r->operation = OPERATION_PATCH;
+    } else if (slice_equal(method, SLICE("DELETE")) && !feed) {
+        r->operation = OPERATION_DELETE;
+    } else {
+        return error_set(err, STATUS_METHOD_NOT_ALLOWED, SUB_NONE,
+                         "%.*s is not possible on this path.", SLICE_CUT(method, 20));
+    }
+    return STATUS_OK;
+}
+
+static bool is_read(Operation operation)
+{
+    return operation == OPERATION_LIST || operation == OPERATION_READ ||
+           operation == OPERATION_QUERY;
+}
+
+static Status authorise(ApiRequest *r, Error *err)
+{
+    AuthRequest auth = {
+        .method = r->http->method,
+        .address = &r->address,
+        .authorization = request_header(r, "authorization"),
+        .x_ms_date = request_header(r, "x-ms-date"),
+        .date = request_header(r, "date"),
+    };
+    Access access = ACCESS_READ;
+    Status status = auth_check(r->api->options.keys, &auth, clock_wall_s(r->api->options.clock),
+                               r->arena, &access, err);
+    if (status == STATUS_OK && access == ACCESS_READ && !is_read(r->operation))
+        status = error_set(err, STATUS_FORBIDDEN, SUB_NONE,
+                           "The read-only key gives insufficient permissions for %.*s on this "
+                           "resource.",
+                           SLICE_CUT(r->http->method, 20));
+    if (status != STATUS_OK)
+        metrics_add(http_loop_metrics(r->http->loop), METRIC_REQUESTS_UNAUTHORIZED, 1);
+    return status;
+}
+
+static Status process(ApiRequest *r, Error *err)
+{
+    TRY(address_parse(r->arena, r->http->path, &r->address, err));
+    TRY(choose_operation(r, err));
+    TRY(authorise(r, err));
+    TRY(parse_version(r, err));
+    r->snapshot = catalog_read(&r->loop->reader);
+    return route_request(r, err);
+}
+
+static void on_request(void *ctx, HttpRequest *http)
+{
+    Api *api = ctx;
+    ApiRequest *r = ARENA_NEW(http->arena, ApiRequest);
+    r->http = http;
+    r->api = api;
+    r->loop = http_loop_user(http->loop);
+    r->arena = http->arena;
+    r->activity_id = activity_id(r);
+    r->has_origin = request_header(r, "origin").len > 0;
+    r->is_head = slice_equal(http->method, SLICE("HEAD"));
+    if (service_handle(r))
+        return;
+    Error err;
+    if (process(r, &err) != STATUS_OK)
+        respond_error(r, &err);
+}
+
+static void *on_loop_open(void *ctx, HttpLoop *http_loop)
+{
+    (void)http_loop;
+    ApiLoop *loop = MEM_NEW(ApiLoop);
+    loop->api = ctx;
+    catalog_reader_init(&loop->reader, loop->api->options.catalog);
+    return loop;
+}
+
+static void on_loop_close(void *ctx, void *loop_user)
+{
+    (void)ctx;
+    ApiLoop *loop = loop_user;
+    catalog_reader_done(&loop->reader);
+    mem_free(loop);
+}
+
+Api *api_open(const ApiOptions *options)
+{
+    Api *api = MEM_NEW(Api);
+    arena_init(&api->arena, 4096);
+    api->options = *options;
+    api->options.certificate = arena_copy(&api->arena, options->certificate);
+    api->options.public_endpoint = arena_copy(&api->arena, options->public_endpoint);
+    return api;
+}
+
+void api_close(Api *api)
+{
+    if (api == NULL)
+        return;
+    arena_done(&api->arena);
+    mem_free(api);
+}
+
+HttpHandler api_handler(Api *api)
+{
+    return (HttpHandler){
+        .ctx = api,
+        .handle = on_request,
+        .loop_open = on_loop_open,
+        .loop_close = on_loop_close,
+    };
+}

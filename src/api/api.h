@@ -1,0 +1,39 @@
+/* api.h - the REST protocol: what answers the requests that http hands over.
+ *
+ * Ownership  The caller closes the Api after the HTTP server.
+ * Threads    Requests run on their loop's thread; changes go to the catalogue's thread and queries
+ *            to workers, and come back to the loop as messages.
+ */
+#pragma once
+
+#include "api/auth.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/workers.h"
+#include "catalog/catalog.h"
+#include "http/http.h"
+#include "store/store.h"
+
+typedef struct Api Api;
+
+typedef struct ApiOptions {
+    Catalog *catalog; /* these outlive the Api */
+    Store *store;
+    const AuthKeys *keys;
+    Workers *workers;
+    const Clock *clock;
+    const Log *log;
+    Metrics *metrics;
+    Slice certificate;     /* PEM text of what TLS clients see */
+    Slice public_endpoint; /* overrides the address in the account document; may be empty */
+    bool trust_forwarded;  /* believe X-Forwarded-Proto and -Host */
+} ApiOptions;
+
+Api *api_open(const ApiOptions *options); /* slices are copied */
+void api_close(Api *api);                 /* accepts NULL */
+DEFINE_AUTO(Api *, api_close)
+
+/* What to give to http_server_open. */
+HttpHandler api_handler(Api *api);

@@ -1,0 +1,149 @@
+/* containers.c - /dbs/{db}/colls and /dbs/{db}/colls/{coll}. */
+#include "api/feed_int.h"
+#include "api/mutation_int.h"
+#include "api/respond_int.h"
+#include "base/encoding.h"
+#include "query/query.h"
+
+/* What encodeURI leaves alone: the JS SDK compares x-ms-alt-content-path with a path made by it. */
+#define URI_KEPT SLICE(";,/?:@&=+$-_.!~*'()#")
+
+static const ResourceInfo *next_container(const Snapshot *snapshot, uint32_t parent, uint32_t from)
+{
+    const Container *container = snapshot_next_container(snapshot, parent, from);
+    return container == NULL ? NULL : &container->info;
+}
+
+static Feed containers_of(const Database *database)
+{
+    return (Feed){
+        .parent_rid = database->info.rid,
+        .parent = database->info.number,
+        .next = next_container,
+    };
+}
+
+Status containers_list(ApiRequest *r, Error *err)
+{
+    return feed_list(r, containers_of(r->database), err);
+}
+
+Status containers_query(ApiRequest *r, Error *err)
+{
+    return feed_query(r, containers_of(r->database), err);
+}
+
+/* Whether the text of a computed property is allowed is the query layer's to say. */
+static Status check_computed(Json definition, Error *err)
+{
+    ComputedProperty properties[COMPUTED_PROPERTIES_MAX];
+    size_t count = container_computed_properties(definition, properties);
+    for (size_t i = 0; i < count; i++) {
+        if (query_check_computed(properties[i].query, err) != STATUS_OK)
+            return error_context(err, "Computed property '%.*s' has an invalid query",
+                                 SLICE_CUT(properties[i].name, 60));
+    }
+    return STATUS_OK;
+}
+
+static void answer_created(ApiRequest *r, const CatalogChange *change)
+{
+    respond_resource(r, 201, &change->result_container->info, CHARGE_CHANGE);
+}
+
+static void answer_replaced(ApiRequest *r, const CatalogChange *change)
+{
+    respond_resource(r, 200, &change->result_container->info, CHARGE_CHANGE);
+}
+
+static void answer_deleted(ApiRequest *r, const CatalogChange *change)
+{
+    (void)change;
+    respond_empty(r, 204, CHARGE_CHANGE);
+}
+
+Status containers_create(ApiRequest *r, Error *err)
+{
+    Json body;
+    TRY(request_json(r, &body, err));
+    Mutation *mutation = mutation_new(r, CATALOG_CREATE_CONTAINER);
+    CatalogChange *change = &mutation->change;
+    ContainerRules rules = {
+        .allow_no_partition_key = r->version < VERSION_PARTITION_KEY_REQUIRED,
+    };
+    TRY(container_definition_create(r->arena, body, rules, &change->definition, err));
+    TRY(check_computed(change->definition, err));
+    TRY(request_provision(r, &change->has_provision, &change->provision, err));
+    change->database = r->database->info.number;
+    mutation->answer = answer_created;
+    mutation_submit(mutation);
+    return STATUS_OK;
+}
+
+/* Quota and usage in the service's units; nothing is stored in a container yet. */
+static void add_quota(const ApiRequest *r, Response *response)
+{
+    if (!request_flag(r, "x-ms-documentdb-populatequotainfo"))
+        return;
+    response_header(response, SLICE("x-ms-resource-quota"),
+                    SLICE("documentSize=10240;documentsSize=10485760;documentsCount=-1;"
+                          "collectionSize=10485760;"));
+    response_header(response, SLICE("x-ms-resource-usage"),
+                    SLICE("functions=0;storedProcedures=0;triggers=0;documentSize=0;"
+                          "documentsSize=0;documentsCount=0;collectionSize=0;"));
+    response_header(response, SLICE("x-ms-documentdb-collection-index-transformation-progress"),
+                    SLICE("100"));
+    response_header(response, SLICE("x-ms-documentdb-collection-lazy-indexing-progress"),
+                    SLICE("-1"));
+}
+
+Status containers_read(ApiRequest *r, Error *err)
+{
+    (void)err;
+    const ResourceInfo *info = &r->container->info;
+    Response response;
+    bool unchanged = request_has_version(r, info->etag);
+    response_begin(r, &response, unchanged ? 304 : 200, CHARGE_READ);
+    response_header(&response, SLICE("etag"), info->etag);
+    Slice database_id = percent_encode(r->arena, r->database->info.id, URI_KEPT);
+    response_header(&response, SLICE("x-ms-content-path"), r->database->info.rid);
+    response_header(&response, SLICE("x-ms-alt-content-path"),
+                    arena_format(r->arena, "dbs/%.*s", SLICE_ARG(database_id)));
+    add_quota(r, &response);
+    if (!unchanged) {
+        response_header(&response, SLICE("content-type"), SLICE("application/json"));
+        response.body = info->body;
+    }
+    response_send(r, &response);
+    return STATUS_OK;
+}
+
+Status containers_replace(ApiRequest *r, Error *err)
+{
+    Json body;
+    TRY(request_json(r, &body, err));
+    Mutation *mutation = mutation_new(r, CATALOG_REPLACE_CONTAINER);
+    CatalogChange *change = &mutation->change;
+    /* Checked here against the newest version that is known, so that a bad body costs the
+     * catalogue's thread nothing, and there again against the one that it replaces. */
+    Json normal;
+    TRY(container_definition_replace(r->arena, r->container->definition, body, &normal, err));
+    TRY(check_computed(normal, err));
+    change->definition = body;
+    change->database = r->container->database;
+    change->container = r->container->info.number;
+    mutation->answer = answer_replaced;
+    mutation_submit(mutation);
+    return STATUS_OK;
+}
+
+Status containers_delete(ApiRequest *r, Error *err)
+{
+    (void)err;
+    Mutation *mutation = mutation_new(r, CATALOG_DELETE_CONTAINER);
+    mutation->change.database = r->container->database;
+    mutation->change.container = r->container->info.number;
+    mutation->answer = answer_deleted;
+    mutation_submit(mutation);
+    return STATUS_OK;
+}

@@ -1,0 +1,215 @@
+/* feed.c - see feed_int.h.
+ *
+ *     token = | 'L' or 'Q' | version '1' | type, 2 hex | parent, 8 hex | position, 8 hex |
+ *
+ * A token that was made for another feed is refused; one that was tampered with begins the page
+ * elsewhere in the same feed, which its sender may read anyway.
+ */
+#include "api/feed_int.h"
+
+#include "api/respond_int.h"
+#include "base/mem.h"
+#include "query/query.h"
+
+#include <stdio.h>
+
+enum { TOKEN_LEN = 2 + 2 + 8 + 8, ENVELOPE_BYTES = 256 };
+
+static Slice token_print(const ApiRequest *r, char kind, uint32_t parent, uint32_t position)
+{
+    return arena_format(r->arena, "%c1%02x%08x%08x", kind, (unsigned)r->address.type, parent,
+                        position);
+}
+
+static bool hex_field(Slice token, size_t at, size_t len, uint32_t *out)
+{
+    uint32_t value = 0;
+    for (size_t i = at; i < at + len; i++) {
+        char c = token.ptr[i];
+        bool digit = c >= '0' && c <= '9';
+        if (!digit && (c < 'a' || c > 'f'))
+            return false;
+        value = value << 4 | (uint32_t)(digit ? c - '0' : c - 'a' + 10);
+    }
+    *out = value;
+    return true;
+}
+
+static Status token_parse(const ApiRequest *r, char kind, uint32_t parent, uint32_t *position,
+                          Error *err)
+{
+    Slice token = request_header(r, "x-ms-continuation");
+    *position = 0;
+    if (token.len == 0)
+        return STATUS_OK;
+    uint32_t type = 0;
+    uint32_t token_parent = 0;
+    bool good = token.len == TOKEN_LEN && token.ptr[0] == kind && token.ptr[1] == '1' &&
+                hex_field(token, 2, 2, &type) && type == (uint32_t)r->address.type &&
+                hex_field(token, 4, 8, &token_parent) && token_parent == parent &&
+                hex_field(token, 12, 8, position);
+    if (!good)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "Invalid continuation token: '%.*s' was not given by this server for this "
+                         "feed.",
+                         SLICE_CUT(token, 80));
+    return STATUS_OK;
+}
+
+static void release_body(void *ctx)
+{
+    mem_free(ctx);
+}
+
+void feed_send(ApiRequest *r, Slice parent_rid, Buf *documents, size_t count, Slice continuation,
+               Slice etag, Slice charge)
+{
+    Slice name = resource_feed_name(r->address.type);
+    Buf body;
+    buf_init(&body, documents->len + ENVELOPE_BYTES);
+    buf_format(&body, "{\"_rid\":\"%.*s\",\"%.*s\":[", SLICE_ARG(parent_rid), SLICE_ARG(name));
+    buf_slice(&body, buf_view(documents));
+    buf_format(&body, "],\"_count\":%zu}", count);
+    ASSERT(!buf_full(&body));
+    buf_done(documents);
+
+    Response response;
+    response_begin(r, &response, 200, charge);
+    response_header(&response, SLICE("content-type"), SLICE("application/json"));
+    response_header(&response, SLICE("x-ms-item-count"), arena_format(r->arena, "%zu", count));
+    if (continuation.len > 0)
+        response_header(&response, SLICE("x-ms-continuation"), continuation);
+    if (etag.len > 0)
+        response_header(&response, SLICE("etag"), etag);
+    if (r->container != NULL && r->address.is_feed)
+        response_header(&response, SLICE("x-ms-content-path"), r->container->info.rid);
+    response.body = buf_view(&body);
+    response.body_release = release_body;
+    response.body_release_ctx = body.ptr;
+    response_send(r, &response);
+}
+
+Status feed_list(ApiRequest *r, Feed feed, Error *err)
+{
+    uint32_t items_max = 0;
+    TRY(request_max_items(r, &items_max, err));
+    uint32_t from = 0;
+    TRY(token_parse(r, 'L', feed.parent, &from, err));
+    Buf documents;
+    buf_init(&documents, 2 * PAGE_BYTES_MAX);
+    size_t count = 0;
+    const ResourceInfo *info;
+    while ((info = feed.next(r->snapshot, feed.parent, from)) != NULL && count < items_max &&
+           (count == 0 || documents.len + info->body.len < PAGE_BYTES_MAX)) {
+        if (count++ > 0)
+            buf_byte(&documents, ',');
+        buf_slice(&documents, info->body);
+        from = info->number + 1;
+    }
+    Slice continuation =
+        info == NULL ? SLICE_EMPTY : token_print(r, 'L', feed.parent, info->number);
+    feed_send(r, feed.parent_rid, &documents, count, continuation, SLICE_EMPTY, CHARGE_LIST);
+    return STATUS_OK;
+}
+
+/* A query on its way: made on the loop, run on a worker, answered on the loop. */
+typedef struct FeedQuery {
+    WorkerJob job;
+    HttpTask task;
+    ApiRequest *request;
+    Feed feed;
+    Snapshot *snapshot; /* a reference of its own */
+    Query *query;
+    uint32_t items_max;
+    uint32_t skip;
+    Status status;
+    Error error;
+    Buf documents;
+    size_t count;
+    bool more;
+} FeedQuery;
+
+static Status run_query(FeedQuery *q)
+{
+    ApiRequest *r = q->request;
+    size_t capacity = 64;
+    size_t count = 0;
+    Json *documents = ARENA_NEW_ARRAY(r->arena, Json, capacity);
+    const ResourceInfo *info;
+    for (uint32_t from = 0; (info = q->feed.next(q->snapshot, q->feed.parent, from)) != NULL;
+         from = info->number + 1) {
+        if (count == capacity) {
+            Json *larger = ARENA_NEW_ARRAY(r->arena, Json, 2 * capacity);
+            memcpy(larger, documents, sizeof(Json) * count);
+            documents = larger;
+            capacity *= 2;
+        }
+        documents[count++] = info->document;
+    }
+    Json *results = NULL;
+    size_t result_count = 0;
+    TRY(query_run(q->query, documents, count, r->arena, &results, &result_count, &q->error));
+    for (size_t i = q->skip; i < result_count; i++) {
+        if (q->count >= q->items_max || (q->count > 0 && q->documents.len >= PAGE_BYTES_MAX)) {
+            q->more = true;
+            break;
+        }
+        if (q->count++ > 0)
+            buf_byte(&q->documents, ',');
+        json_print(results[i], &q->documents);
+    }
+    if (buf_full(&q->documents))
+        return error_set(&q->error, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
+                         "One result of the query is larger than a page of %zu bytes.",
+                         PAGE_BYTES_MAX);
+    return STATUS_OK;
+}
+
+static void on_answer(HttpTask *task)
+{
+    FeedQuery *q = CONTAINER_OF(task, FeedQuery, task);
+    ApiRequest *r = q->request;
+    snapshot_unref(q->snapshot);
+    if (q->status != STATUS_OK) {
+        buf_done(&q->documents);
+        respond_error(r, &q->error);
+        return;
+    }
+    Slice continuation =
+        q->more ? token_print(r, 'Q', q->feed.parent, q->skip + (uint32_t)q->count) : SLICE_EMPTY;
+    feed_send(r, q->feed.parent_rid, &q->documents, q->count, continuation, SLICE_EMPTY,
+              CHARGE_QUERY);
+}
+
+static void on_worker(WorkerJob *job)
+{
+    FeedQuery *q = CONTAINER_OF(job, FeedQuery, job);
+    q->status = run_query(q);
+    http_loop_post(q->request->http->loop, &q->task);
+}
+
+Status feed_query(ApiRequest *r, Feed feed, Error *err)
+{
+    FeedQuery *q = ARENA_NEW(r->arena, FeedQuery);
+    Slice text;
+    Json parameters;
+    TRY(request_max_items(r, &q->items_max, err));
+    TRY(token_parse(r, 'Q', feed.parent, &q->skip, err));
+    TRY(query_request(r->arena, r->http->body, &text, &parameters, err));
+    /* The body goes away with this call, and a Query borrows from its text. */
+    TRY(query_parse(r->arena, arena_copy(r->arena, text), parameters, &q->query, err));
+    q->job.run = on_worker;
+    q->task.run = on_answer;
+    q->request = r;
+    q->feed = feed;
+    q->feed.parent_rid = arena_copy(r->arena, feed.parent_rid);
+    q->snapshot = snapshot_ref(r->snapshot);
+    buf_init(&q->documents, 2 * PAGE_BYTES_MAX);
+    r->container = NULL; /* these belong to the loop's snapshot, which may go before the answer */
+    r->database = NULL;
+    if (workers_post(r->api->options.workers, &q->job))
+        return STATUS_OK;
+    snapshot_unref(q->snapshot);
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "Too many queries are waiting for a worker; try again later.");
+}

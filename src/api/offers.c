@@ -1,0 +1,135 @@
+/* offers.c - /offers and /offers/{rid}: the reserved throughput of databases and containers. */
+#include "api/feed_int.h"
+#include "api/mutation_int.h"
+#include "api/respond_int.h"
+
+static const ResourceInfo *next_offer(const Snapshot *snapshot, uint32_t parent, uint32_t from)
+{
+    (void)parent;
+    const Offer *offer = snapshot_next_offer(snapshot, from);
+    return offer == NULL ? NULL : &offer->info;
+}
+
+static const Feed OFFERS = {.next = next_offer};
+
+Status offers_list(ApiRequest *r, Error *err)
+{
+    return feed_list(r, OFFERS, err);
+}
+
+Status offers_query(ApiRequest *r, Error *err)
+{
+    return feed_query(r, OFFERS, err);
+}
+
+static void respond_offer(ApiRequest *r, const Offer *offer, const ProvisionHistory *history,
+                          Slice charge)
+{
+    Response response;
+    response_begin(r, &response, 200, charge);
+    response_header(&response, SLICE("etag"), offer->info.etag);
+    response_header(&response, SLICE("content-type"), SLICE("application/json"));
+    response_header(&response, SLICE("x-ms-offer-replace-pending"), SLICE("false"));
+    response_header(
+        &response, SLICE("x-ms-cosmos-min-throughput"),
+        arena_format(r->arena, "%u", provision_minimum_ru(offer->provision.mode, history)));
+    response.body = offer->info.body;
+    response_send(r, &response);
+}
+
+Status offers_read(ApiRequest *r, Error *err)
+{
+    (void)err;
+    if (request_has_version(r, r->offer->info.etag)) {
+        respond_resource(r, 304, &r->offer->info, CHARGE_READ);
+        return STATUS_OK;
+    }
+    ProvisionHistory history = catalog_provision_history(r->snapshot, r->offer);
+    respond_offer(r, r->offer, &history, CHARGE_READ);
+    return STATUS_OK;
+}
+
+static Status number_of(Json content, const char *name, Provision *provision, Error *err)
+{
+    int64_t ru = 0;
+    if (!json_to_i64(json_get(content, slice_from_cstr(name)), &ru) || ru < 0 || ru > UINT32_MAX)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The offer's content must have '%s', a whole number of request units.",
+                         name);
+    provision->ru = (uint32_t)ru;
+    return STATUS_OK;
+}
+
+/* What the new body asks for. A move between manual and autoscale must be said in a header; the
+ * number may then come with the body or follow from the old one. */
+static Status parse_replacement(const ApiRequest *r, Json body, Provision *out, Error *err)
+{
+    Json content = json_get(body, SLICE("content"));
+    if (!json_is(content, JSON_OBJECT))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The offer must have 'content', an object with 'offerThroughput'.");
+    Json settings = json_get(content, SLICE("offerAutopilotSettings"));
+    bool has_settings = json_is(settings, JSON_OBJECT);
+    ProvisionMode old = r->offer->provision.mode;
+    ProvisionHistory history = catalog_provision_history(r->snapshot, r->offer);
+    if (request_flag(r, "x-ms-cosmos-migrate-offer-to-autopilot")) {
+        *out = provision_migrate(&r->offer->provision, PROVISION_AUTOSCALE, &history);
+        return has_settings ? number_of(settings, "maxThroughput", out, err) : STATUS_OK;
+    }
+    if (request_flag(r, "x-ms-cosmos-migrate-offer-to-manual-throughput")) {
+        *out = provision_migrate(&r->offer->provision, PROVISION_MANUAL, &history);
+        return STATUS_OK;
+    }
+    out->mode = old;
+    if (old == PROVISION_AUTOSCALE && has_settings)
+        return number_of(settings, "maxThroughput", out, err);
+    if (old == PROVISION_AUTOSCALE || has_settings)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "This offer is %s; to change that, send "
+                         "x-ms-cosmos-migrate-offer-to-%s: true.",
+                         old == PROVISION_AUTOSCALE ? "autoscale" : "manual",
+                         old == PROVISION_AUTOSCALE ? "manual-throughput" : "autopilot");
+    return number_of(content, "offerThroughput", out, err);
+}
+
+/* What names the offer and its owner cannot be changed by replacing it. */
+static Status check_identity(const ApiRequest *r, Json body, Error *err)
+{
+    const struct {
+        Slice name;
+        Slice value;
+    } rows[] = {
+        {SLICE("id"), r->offer->info.id},
+        {SLICE("_rid"), r->offer->info.rid},
+        {SLICE("offerResourceId"), r->offer->owner_rid},
+        {SLICE("resource"), json_string(json_get(r->offer->info.document, SLICE("resource")))},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        Json value = json_get(body, rows[i].name);
+        if (json_is(value, JSON_UNDEFINED))
+            continue;
+        if (!json_is(value, JSON_STRING) || !slice_equal(json_string(value), rows[i].value))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "The offer's '%.*s' is '%.*s' and cannot be changed.",
+                             SLICE_ARG(rows[i].name), SLICE_ARG(rows[i].value));
+    }
+    return STATUS_OK;
+}
+
+static void answer_replaced(ApiRequest *r, const CatalogChange *change)
+{
+    respond_offer(r, change->result_offer, &change->history, CHARGE_CHANGE);
+}
+
+Status offers_replace(ApiRequest *r, Error *err)
+{
+    Json body;
+    TRY(request_json(r, &body, err));
+    TRY(check_identity(r, body, err));
+    Mutation *mutation = mutation_new(r, CATALOG_REPLACE_OFFER);
+    TRY(parse_replacement(r, body, &mutation->change.provision, err));
+    mutation->change.offer = r->offer->info.number;
+    mutation->answer = answer_replaced;
+    mutation_submit(mutation);
+    return STATUS_OK;
+}

@@ -1,0 +1,90 @@
+/* pkranges.c - /dbs/{db}/colls/{coll}/pkranges: the partition map as SDKs read it.
+ *
+ * The feed's ETag is the number of the newest change to the map. A client that sends it back gets
+ * the ranges made since, or 304: .NET asks again until it gets that, so it must come.
+ */
+#include "api/feed_int.h"
+#include "api/respond_int.h"
+
+/* "123" with or without its quotes; false if the client sent something else. */
+static bool parse_etag(Slice text, uint64_t *out)
+{
+    if (text.len >= 2 && text.ptr[0] == '"' && text.ptr[text.len - 1] == '"')
+        text = slice_make(text.ptr + 1, text.len - 2);
+    return slice_to_u64(text, out);
+}
+
+Status pkranges_list(ApiRequest *r, Error *err)
+{
+    const Container *container = r->container;
+    uint32_t items_max = 0;
+    TRY(request_max_items(r, &items_max, err));
+    Slice given = slice_trim(request_header(r, "if-none-match"));
+    uint64_t since = 0;
+    if (given.len > 0 && !parse_etag(given, &since))
+        since = 0; /* a token of another kind: start over, as with none */
+    Slice etag = arena_format(r->arena, "\"%llu\"", (unsigned long long)container->ranges_lsn);
+    if (since >= container->ranges_lsn) {
+        Response response;
+        response_begin(r, &response, 304, CHARGE_READ);
+        response_header(&response, SLICE("etag"), etag);
+        response_header(&response, SLICE("x-ms-content-path"), container->info.rid);
+        response_send(r, &response);
+        return STATUS_OK;
+    }
+    /* The continuation of a page is the next range's place in the map. */
+    Slice token = slice_trim(request_header(r, "x-ms-continuation"));
+    uint64_t from = 0;
+    if (token.len > 0 && !slice_to_u64(token, &from))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "Invalid continuation token: '%.*s' was not given by this server for this "
+                         "feed.",
+                         SLICE_CUT(token, 80));
+    Buf documents;
+    buf_init(&documents, PAGE_BYTES_MAX);
+    size_t count = 0;
+    Slice continuation = SLICE_EMPTY;
+    for (size_t i = from; i < container->range_count; i++) {
+        const PartitionRange *range = &container->ranges[i];
+        if (range->lsn <= since)
+            continue;
+        if (count == items_max) {
+            continuation = arena_format(r->arena, "%zu", i);
+            break;
+        }
+        if (count++ > 0)
+            buf_byte(&documents, ',');
+        partition_range_print(container, range, &documents);
+    }
+    ASSERT(!buf_full(&documents)); /* RANGES_MAX times a few hundred bytes */
+    feed_send(r, container->info.rid, &documents, count, continuation, etag, CHARGE_LIST);
+    return STATUS_OK;
+}
+
+Status pkranges_read(ApiRequest *r, Error *err)
+{
+    const Container *container = r->container;
+    Slice id = r->address.parts[r->address.part_count - 1].id;
+    uint64_t number = 0;
+    Rid rid;
+    if (!slice_to_u64(id, &number)) {
+        bool mine = rid_parse(id, &rid) && rid.kind == RID_PARTITION_KEY_RANGE &&
+                    rid.container == container->info.number;
+        number = mine ? rid.child - PARTITION_RANGE_RID_BASE : UINT64_MAX;
+    }
+    for (size_t i = 0; i < container->range_count; i++) {
+        if (container->ranges[i].id != number)
+            continue;
+        AUTO(buf_done) Buf text;
+        buf_init(&text, PAGE_BYTES_MAX);
+        partition_range_print(container, &container->ranges[i], &text);
+        Response response;
+        response_begin(r, &response, 200, CHARGE_READ);
+        response_header(&response, SLICE("content-type"), SLICE("application/json"));
+        response.body = arena_copy(r->arena, buf_view(&text));
+        response_send(r, &response);
+        return STATUS_OK;
+    }
+    return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                     "Resource Not Found. There is no pkranges/%.*s.", SLICE_CUT(id, 80));
+}

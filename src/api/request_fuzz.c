@@ -1,0 +1,221 @@
+/* request_fuzz.c - whole requests, from the HTTP library's hands to the answer.
+ *
+ * An input is lines: method, path, then headers "name: value", an empty line, and the body. Its
+ * first byte says who sends it: nobody with a key, the reader, or the owner of the account, whose
+ * requests reach the handlers. Names that nobody can guess stand in paths and headers as $D and $C
+ * (resource ids of a database and its container), $O (its offer), $E (its ETag) and $N (the
+ * database's number in hexadecimal).
+ *
+ * Every request is answered once (the fake sees to that), in the protocol's form, and none that is
+ * not authorised learns anything about a resource.
+ */
+#include "api/fake_http_int.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+enum { HEADERS_MAX = 32, DATABASES_MAX = 20, INPUTS_PER_SERVER = 2000 };
+
+/* A name that no input holds by chance, so that an answer that shows it has leaked it. */
+#define SECRET "Kx9secretQ7"
+
+typedef struct Fuzz {
+    FakeServer server;
+    bool is_open;
+    unsigned inputs;
+} Fuzz;
+
+static Fuzz fuzz; /* lives as long as the process, as libFuzzer has no other place for it */
+
+static void expect(FakeServer *server, Slice method, Slice path, Slice body, int status)
+{
+    FakeRequest request = {.method = method, .path = path, .body = body, .key = SLICE(FAKE_KEY)};
+    FakeAnswer answer;
+    fake_request(server, &request, &answer);
+    ASSERT(answer.status == status);
+}
+
+/* A server with a little of everything. A fresh one now and then keeps what inputs create small. */
+static void refresh(void)
+{
+    if (fuzz.is_open && fuzz.inputs++ < INPUTS_PER_SERVER)
+        return;
+    if (fuzz.is_open)
+        fake_server_close(&fuzz.server);
+    fuzz.inputs = 0;
+    fuzz.is_open = true;
+    FakeServer *server = &fuzz.server;
+    fake_server_open(server, &(ApiOptions){.certificate = SLICE("PEM"), .trust_forwarded = true});
+    Slice dbs = SLICE("/dbs");
+    Slice colls = SLICE("/dbs/db/colls");
+    expect(server, SLICE("POST"), dbs, SLICE("{\"id\":\"db\"}"), 201);
+    expect(server, SLICE("POST"), dbs, SLICE("{\"id\":\"" SECRET "\"}"), 201);
+    expect(server, SLICE("POST"), colls,
+           SLICE("{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"],\"version\":2}}"), 201);
+    expect(server, SLICE("POST"), colls,
+           SLICE("{\"id\":\"" SECRET "\",\"partitionKey\":{\"paths\":[\"/pk\"]}}"), 201);
+    fake_server_reset(server);
+}
+
+static void check_error(FakeServer *server, const FakeAnswer *answer)
+{
+    ASSERT(slice_equal(fake_header(answer, "content-type"), SLICE("application/json")));
+    Json body = JSON_NONE;
+    Error err;
+    Status status = json_parse(&server->arena, answer->body, &body, &err);
+    ASSERT(status == STATUS_OK);
+    ASSERT(json_is(json_get(body, SLICE("code")), JSON_STRING));
+    ASSERT(json_is(json_get(body, SLICE("message")), JSON_STRING));
+}
+
+static void check_success(FakeServer *server, const FakeAnswer *answer)
+{
+    bool empty = answer->status == 204 || answer->status == 304;
+    ASSERT(!empty || answer->body.len == 0);
+    if (!slice_equal(fake_header(answer, "content-type"), SLICE("application/json")))
+        return;
+    Json body = JSON_NONE;
+    Error err;
+    Status status = json_parse(&server->arena, answer->body, &body, &err);
+    ASSERT(status == STATUS_OK);
+    ASSERT(json_is(body, JSON_OBJECT));
+}
+
+static void check_answer(FakeServer *server, const FakeAnswer *answer)
+{
+    ASSERT(fake_header(answer, "x-ms-activity-id").len > 0);
+    ASSERT(fake_header(answer, "x-ms-request-charge").len > 0);
+    for (size_t i = 0; i < answer->header_count; i++) {
+        ASSERT(answer->headers[i].name.len > 0);
+        for (size_t j = 0; j < answer->headers[i].name.len; j++)
+            ASSERT(answer->headers[i].name.ptr[j] < 'A' || answer->headers[i].name.ptr[j] > 'Z');
+    }
+    if (answer->status >= 400)
+        check_error(server, answer);
+    else
+        check_success(server, answer);
+}
+
+static bool holds(Slice text, Slice word)
+{
+    return text.len > 0 && memmem(text.ptr, text.len, word.ptr, word.len) != NULL;
+}
+
+/* Whoever has no key sees a refusal or a path that is open to all, and no resource in either. Its
+ * own words may come back to it, decoded. */
+static void check_stranger(Slice input, const FakeAnswer *answer)
+{
+    ASSERT(answer->status != 201);
+    ASSERT(answer->status != 304);
+    if (holds(input, SLICE(SECRET)) || holds(input, SLICE("_rid")) || holds(input, SLICE("%")))
+        return;
+    ASSERT(!holds(answer->body, SLICE(SECRET)));
+    ASSERT(!holds(answer->body, SLICE("_rid")));
+    for (size_t i = 0; i < answer->header_count; i++)
+        ASSERT(!holds(answer->headers[i].value, SLICE(SECRET)));
+}
+
+/* Puts what the catalogue holds now in the place of $ and a letter. */
+static Slice expand(FakeServer *server, Slice text)
+{
+    ApiLoop *loop = server->loop.user;
+    const Snapshot *snapshot = catalog_read(&loop->reader);
+    const Database *database = snapshot_database_by_id(snapshot, SLICE("db"));
+    const Container *container =
+        database == NULL ? NULL
+                         : snapshot_container_by_id(snapshot, database->info.number, SLICE("c"));
+    const Offer *offer = container == NULL ? NULL : snapshot_offer(snapshot, container->offer);
+    if (offer == NULL)
+        return text;
+    AUTO(buf_done) Buf out;
+    buf_init(&out, 1 << 20);
+    for (size_t i = 0; i < text.len; i++) {
+        char letter = text.ptr[i] == '$' && i + 1 < text.len ? text.ptr[++i] : '\0';
+        if (letter == 'D')
+            buf_slice(&out, database->info.rid);
+        else if (letter == 'C')
+            buf_slice(&out, container->info.rid);
+        else if (letter == 'O')
+            buf_slice(&out, offer->info.rid);
+        else if (letter == 'E')
+            buf_slice(&out, container->info.etag);
+        else if (letter == 'N')
+            buf_format(&out, "%08x", database->info.number);
+        else
+            buf_byte(&out, (uint8_t)text.ptr[i]);
+    }
+    return arena_copy(&server->arena, buf_view(&out));
+}
+
+/* Header values as HTTP can carry them; names in lower case, as the library hands them over. */
+static size_t parse_headers(FakeServer *server, Slice *rest, HttpHeader headers[HEADERS_MAX])
+{
+    Arena *arena = &server->arena;
+    size_t count = 0;
+    while (rest->ptr != NULL && count < HEADERS_MAX) {
+        Slice line = slice_cut(rest, '\n');
+        if (line.len == 0)
+            break;
+        Slice value = line;
+        Slice name = slice_trim(slice_cut(&value, ':'));
+        char *lower = arena_cstr(arena, name);
+        for (size_t i = 0; i < name.len; i++)
+            lower[i] = lower[i] >= 'A' && lower[i] <= 'Z' ? (char)(lower[i] + 32) : lower[i];
+        value = expand(server, slice_trim(value));
+        char *clean = arena_cstr(arena, value);
+        size_t len = value.len;
+        for (size_t i = 0; i < len; i++)
+            clean[i] = (unsigned char)clean[i] < ' ' || clean[i] == 0x7f ? ' ' : clean[i];
+        /* The signature is the fake's business. */
+        if (name.len > 0 && !slice_equal(slice_make(lower, name.len), SLICE("authorization")))
+            headers[count++] = (HttpHeader){slice_make(lower, name.len), slice_make(clean, len)};
+    }
+    return count;
+}
+
+/* So that the next input finds the same as this one did, but for what is called otherwise. */
+static void tidy(FakeServer *server)
+{
+    ApiLoop *loop = server->loop.user;
+    const Snapshot *snapshot = catalog_read(&loop->reader);
+    if (snapshot_database_by_id(snapshot, SLICE("db")) == NULL ||
+        snapshot->databases.count > DATABASES_MAX || snapshot->container_count > DATABASES_MAX)
+        fuzz.inputs = INPUTS_PER_SERVER;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    refresh();
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    refresh();
+    FakeServer *server = &fuzz.server;
+    Slice rest = slice_make(data + 1, size - 1);
+    HttpHeader headers[HEADERS_MAX];
+    FakeRequest request = {.method = slice_cut(&rest, '\n')};
+    request.path = expand(server, slice_cut(&rest, '\n'));
+    request.header_count = parse_headers(server, &rest, headers);
+    request.headers = headers;
+    request.body = rest;
+    unsigned who = data[0] % 4;
+    request.key = who == 0 ? SLICE_EMPTY : who == 1 ? SLICE(FAKE_READ_KEY) : SLICE(FAKE_KEY);
+    FakeAnswer answer;
+    fake_request(server, &request, &answer);
+    check_answer(server, &answer);
+    if (who == 0)
+        check_stranger(slice_make(data, size), &answer);
+    if (who == 1)
+        ASSERT(answer.status != 201);
+    tidy(server);
+    fake_server_reset(server);
+    return 0;
+}

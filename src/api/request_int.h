@@ -1,0 +1,100 @@
+/* request_int.h - one request on its way through the api: what the handlers see.
+ *
+ * Everything is in the request's arena. After a handler has deferred its answer, the slices of the
+ * HTTP request are gone; what is in this struct stays, because it was copied or decoded.
+ */
+#pragma once
+
+#include "api/address.h"
+#include "api/api.h"
+
+#define BODY_BYTES_MAX     ((size_t)2 << 20) /* of a request, as the service has it */
+#define PAGE_BYTES_MAX     ((size_t)4 << 20) /* of a feed's page */
+#define PAGE_ITEMS_DEFAULT 100
+
+/* API versions from which something is different, as the dates that name them. */
+#define VERSION_PARTITION_KEY_REQUIRED 20181231
+
+struct Api {
+    ApiOptions options; /* immutable after open */
+    Arena arena;
+};
+
+/* What the api keeps per loop: the loop's thread only. */
+typedef struct ApiLoop {
+    Api *api;
+    CatalogReader reader;
+} ApiLoop;
+
+/* What a request does to a resource type; routes are (type, operation) pairs. */
+typedef enum Operation {
+    OPERATION_LIST,
+    OPERATION_CREATE,
+    OPERATION_QUERY,
+    OPERATION_READ,
+    OPERATION_REPLACE,
+    OPERATION_PATCH,
+    OPERATION_DELETE,
+    OPERATION_EXECUTE,
+    OPERATION_COUNT
+} Operation;
+
+typedef struct ApiRequest {
+    HttpRequest *http;
+    Api *api;
+    ApiLoop *loop;
+    Arena *arena;
+    Slice activity_id; /* in the arena */
+    bool has_origin;   /* a browser asks: answer with CORS headers */
+    bool is_head;
+    uint32_t version; /* 20200715 for 2020-07-15 */
+    Address address;
+    Operation operation;
+    Snapshot *snapshot;       /* the loop's; valid until the handler returns */
+    const Database *database; /* what the path names, as far as it exists */
+    const Container *container;
+    const Offer *offer;
+} ApiRequest;
+
+/* A handler answers (respond_int.h), or defers its answer, or fails before it has done either. */
+typedef Status (*Handler)(ApiRequest *r, Error *err);
+
+/* Headers of the request; valid until the handler returns. */
+Slice request_header(const ApiRequest *r, const char *name);
+bool request_flag(const ApiRequest *r, const char *name); /* present and true, in any case */
+
+/* x-ms-max-item-count: UINT32_MAX for -1, PAGE_ITEMS_DEFAULT if it is absent. */
+MUST_USE Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err);
+
+/* The body as a document in the request's arena; it must be an object. */
+MUST_USE Status request_json(const ApiRequest *r, Json *out, Error *err);
+
+/* x-ms-offer-throughput or x-ms-cosmos-offer-autopilot-settings. */
+MUST_USE Status request_provision(const ApiRequest *r, bool *has, Provision *out, Error *err);
+
+/* The handlers, one file per resource type. */
+Status account_read(ApiRequest *r, Error *err);
+Status databases_list(ApiRequest *r, Error *err);
+Status databases_query(ApiRequest *r, Error *err);
+Status databases_create(ApiRequest *r, Error *err);
+Status databases_read(ApiRequest *r, Error *err);
+Status databases_delete(ApiRequest *r, Error *err);
+Status containers_list(ApiRequest *r, Error *err);
+Status containers_query(ApiRequest *r, Error *err);
+Status containers_create(ApiRequest *r, Error *err);
+Status containers_read(ApiRequest *r, Error *err);
+Status containers_replace(ApiRequest *r, Error *err);
+Status containers_delete(ApiRequest *r, Error *err);
+Status pkranges_list(ApiRequest *r, Error *err);
+Status pkranges_read(ApiRequest *r, Error *err);
+Status offers_list(ApiRequest *r, Error *err);
+Status offers_query(ApiRequest *r, Error *err);
+Status offers_read(ApiRequest *r, Error *err);
+Status offers_replace(ApiRequest *r, Error *err);
+
+/* Paths outside the resource model (service.c): health, metrics, certificate, CORS, addresses.
+ * True if the request was one of them and has been answered. */
+bool service_handle(ApiRequest *r);
+
+/* Finds the handler for what the request asks and runs it (route.c). */
+Status route_request(ApiRequest *r, Error *err);

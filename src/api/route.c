@@ -1,0 +1,169 @@
+/* route.c - which handler answers which request, and what must exist before it runs. */
+#include "api/request_int.h"
+
+typedef struct Route {
+    ResourceType type;
+    Operation operation;
+    Handler handler;
+} Route;
+
+static const Route ROUTES[] = {
+    {RESOURCE_ACCOUNT, OPERATION_READ, account_read},
+    {RESOURCE_DATABASE, OPERATION_LIST, databases_list},
+    {RESOURCE_DATABASE, OPERATION_QUERY, databases_query},
+    {RESOURCE_DATABASE, OPERATION_CREATE, databases_create},
+    {RESOURCE_DATABASE, OPERATION_READ, databases_read},
+    {RESOURCE_DATABASE, OPERATION_DELETE, databases_delete},
+    {RESOURCE_CONTAINER, OPERATION_LIST, containers_list},
+    {RESOURCE_CONTAINER, OPERATION_QUERY, containers_query},
+    {RESOURCE_CONTAINER, OPERATION_CREATE, containers_create},
+    {RESOURCE_CONTAINER, OPERATION_READ, containers_read},
+    {RESOURCE_CONTAINER, OPERATION_REPLACE, containers_replace},
+    {RESOURCE_CONTAINER, OPERATION_DELETE, containers_delete},
+    {RESOURCE_PARTITION_KEY_RANGE, OPERATION_LIST, pkranges_list},
+    {RESOURCE_PARTITION_KEY_RANGE, OPERATION_READ, pkranges_read},
+    {RESOURCE_OFFER, OPERATION_LIST, offers_list},
+    {RESOURCE_OFFER, OPERATION_QUERY, offers_query},
+    {RESOURCE_OFFER, OPERATION_READ, offers_read},
+    {RESOURCE_OFFER, OPERATION_REPLACE, offers_replace},
+};
+
+/* An id in a path is a user id or a resource id; a user id wins. */
+static const Database *find_database(const Snapshot *snapshot, Slice id)
+{
+    const Database *database = snapshot_database_by_id(snapshot, id);
+    Rid rid;
+    if (database == NULL && rid_parse(id, &rid) && rid.kind == RID_DATABASE)
+        database = snapshot_database(snapshot, rid.database);
+    return database;
+}
+
+static const Container *find_container(const Snapshot *snapshot, const Database *database, Slice id)
+{
+    uint32_t number = database->info.number;
+    const Container *container = snapshot_container_by_id(snapshot, number, id);
+    Rid rid;
+    if (container == NULL && rid_parse(id, &rid) && rid.kind == RID_CONTAINER &&
+        rid.database == number)
+        container = snapshot_container(snapshot, number, rid.container);
+    return container;
+}
+
+static const Offer *find_offer(const Snapshot *snapshot, Slice id)
+{
+    Rid rid;
+    return rid_parse(id, &rid) && rid.kind == RID_OFFER ? snapshot_offer(snapshot, rid.offer)
+                                                        : NULL;
+}
+
+/* A missing parent and a missing target are both 404; SDKs tell them apart by the sub-status. */
+static Status missing(const ApiRequest *r, size_t part, Error *err)
+{
+    bool is_target = part + 1 == r->address.part_count && !r->address.is_feed;
+    Slice segment = resource_segment(r->address.parts[part].type);
+    Slice id = r->address.parts[part].id;
+    if (is_target)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                         "Resource Not Found. There is no %.*s/%.*s.", SLICE_ARG(segment),
+                         SLICE_CUT(id, 260));
+    return error_set(err, STATUS_NOT_FOUND, SUB_OWNER_NOT_FOUND,
+                     "Owner resource does not exist. Resource Not Found: %.*s/%.*s.",
+                     SLICE_ARG(segment), SLICE_CUT(id, 260));
+}
+
+/* Fills in what the path names, as far as the catalogue knows it. */
+static Status resolve(ApiRequest *r, Error *err)
+{
+    for (size_t i = 0; i < r->address.part_count; i++) {
+        Slice id = r->address.parts[i].id;
+        bool found = true;
+        switch (r->address.parts[i].type) {
+        case RESOURCE_DATABASE:
+            r->database = find_database(r->snapshot, id);
+            found = r->database != NULL;
+            break;
+        case RESOURCE_CONTAINER:
+            r->container = find_container(r->snapshot, r->database, id);
+            found = r->container != NULL;
+            break;
+        case RESOURCE_OFFER:
+            r->offer = find_offer(r->snapshot, id);
+            found = r->offer != NULL;
+            break;
+        default: /* resources below a container are their handlers' business */
+            break;
+        }
+        if (!found)
+            return missing(r, i, err);
+    }
+    return STATUS_OK;
+}
+
+/* A client may ask for a weaker guarantee than the account's, never for a stronger one. */
+static Status check_consistency(const ApiRequest *r, Error *err)
+{
+    static const Slice levels[] = {
+        SLICE_INIT("Eventual"),         SLICE_INIT("ConsistentPrefix"), SLICE_INIT("Session"),
+        SLICE_INIT("BoundedStaleness"), SLICE_INIT("Strong"),
+    };
+    enum { ACCOUNT_LEVEL = 2 };
+    Slice asked = slice_trim(request_header(r, "x-ms-consistency-level"));
+    if (asked.len == 0)
+        return STATUS_OK;
+    for (size_t i = 0; i <= ACCOUNT_LEVEL; i++) {
+        if (slice_equal_nocase(asked, levels[i]))
+            return STATUS_OK;
+    }
+    for (size_t i = ACCOUNT_LEVEL + 1; i < ARRAY_COUNT(levels); i++) {
+        if (slice_equal_nocase(asked, levels[i]))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "ConsistencyLevel %.*s specified in the request is invalid when "
+                             "service is configured with consistency level %.*s. Ensure the "
+                             "request consistency level is not stronger than the service "
+                             "consistency level.",
+                             SLICE_ARG(levels[i]), SLICE_ARG(levels[ACCOUNT_LEVEL]));
+    }
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "x-ms-consistency-level '%.*s' is not a consistency level; expected Session, "
+                     "ConsistentPrefix or Eventual.",
+                     SLICE_CUT(asked, 40));
+}
+
+/* A client that caches a container's id says which one it means; after the container was deleted
+ * and made again under the same name it must not be served from the new one. */
+static Status check_intended(const ApiRequest *r, Error *err)
+{
+    Slice rid = slice_trim(request_header(r, "x-ms-cosmos-intended-collection-rid"));
+    if (rid.len == 0 || r->container == NULL || slice_equal(rid, r->container->info.rid))
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_COLLECTION_RID_MISMATCH,
+                     "The container's resource id is '%.*s', not '%.*s' as the request intends.",
+                     SLICE_ARG(r->container->info.rid), SLICE_CUT(rid, 40));
+}
+
+Status route_request(ApiRequest *r, Error *err)
+{
+    TRY(check_consistency(r, err));
+    TRY(resolve(r, err));
+    TRY(check_intended(r, err));
+    Slice segment = resource_segment(r->address.type);
+    if (r->address.operation.len > 0)
+        return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
+                         "The operation '%.*s' is not available in this version of orrery.",
+                         SLICE_CUT(r->address.operation, 60));
+    bool type_known = false;
+    for (size_t i = 0; i < ARRAY_COUNT(ROUTES); i++) {
+        if (ROUTES[i].type != r->address.type)
+            continue;
+        if (ROUTES[i].operation == r->operation)
+            return ROUTES[i].handler(r, err);
+        type_known = true;
+    }
+    if (type_known)
+        return error_set(err, STATUS_METHOD_NOT_ALLOWED, SUB_NONE,
+                         "%.*s is not possible on a resource of type '%.*s'.",
+                         SLICE_CUT(r->http->method, 20), SLICE_ARG(segment));
+    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
+                     "Resources of type '%.*s' are not available in this version of orrery.",
+                     SLICE_ARG(segment));
+}

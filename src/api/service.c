@@ -1,0 +1,118 @@
+/* service.c - paths outside the resource model: health, metrics, the certificate, browsers'
+ * preflight requests, and the address list that direct-mode clients ask for.
+ *
+ * None of them shows anything about a resource, so none needs a key.
+ */
+#include "api/request_int.h"
+#include "api/respond_int.h"
+
+#define JSON_TYPE SLICE("application/json")
+
+static Slice path_only(const ApiRequest *r)
+{
+    return slice_first(r->http->path, slice_find(r->http->path, '?'));
+}
+
+static void answer_health(ApiRequest *r)
+{
+    Error err;
+    if (store_health(r->api->options.store, &err) == STATUS_OK) {
+        respond_text(r, 200, JSON_TYPE,
+                     SLICE("{\"status\":\"ok\",\"version\":\"" ORRERY_VERSION "\"}"));
+        return;
+    }
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 4096);
+    buf_slice(&text, SLICE("{\"status\":\"degraded\",\"reason\":"));
+    json_print_string(slice_from_cstr(err.message), &text);
+    buf_byte(&text, '}');
+    respond_text(r, 503, JSON_TYPE, arena_copy(r->arena, buf_view(&text)));
+}
+
+static void print_gauge(Buf *text, const char *name, const char *help, uint64_t value)
+{
+    buf_format(text, "# HELP %s %s\n# TYPE %s gauge\n%s %llu\n", name, help, name, name,
+               (unsigned long long)value);
+}
+
+static void answer_metrics(ApiRequest *r)
+{
+    const ApiOptions *options = &r->api->options;
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 1 << 20);
+    metrics_print(options->metrics, &text);
+    const Snapshot *snapshot = catalog_read(&r->loop->reader);
+    print_gauge(&text, "orrery_databases", "Databases.", snapshot->databases.count);
+    print_gauge(&text, "orrery_containers", "Containers.", snapshot->container_count);
+    StoreUsage usage = {0};
+    store_usage(options->store, &usage);
+    print_gauge(&text, "orrery_store_disk_bytes", "Bytes that the data takes on disk.",
+                usage.disk_bytes);
+    print_gauge(&text, "orrery_store_memory_bytes",
+                "Bytes that the storage engine holds in memory.", usage.memory_bytes);
+    respond_text(r, 200, SLICE("text/plain; version=0.0.4"), arena_copy(r->arena, buf_view(&text)));
+}
+
+static void answer_certificate(ApiRequest *r)
+{
+    respond_text(r, 200, SLICE("application/x-pem-file"), r->api->options.certificate);
+}
+
+/* Direct mode is a binary protocol between SDK and replica that only the service speaks. */
+static void answer_addresses(ApiRequest *r)
+{
+    Error err;
+    if (error_set(&err, STATUS_BAD_REQUEST, SUB_NONE,
+                  "This server is reached in gateway mode; direct (TCP) mode is not available. Set "
+                  "the connection mode to Gateway: .NET ConnectionMode = ConnectionMode.Gateway, "
+                  "Java gatewayMode(). JavaScript, Python and Go need no setting.") != STATUS_OK)
+        respond_error(r, &err);
+}
+
+/* A browser asks before it sends a request with headers of its own. Answers carry no cookies and a
+ * request needs a signature, so any origin may ask. */
+static void answer_preflight(ApiRequest *r)
+{
+    Response response;
+    response_begin(r, &response, 204, SLICE("0"));
+    Slice wanted = request_header(r, "access-control-request-headers");
+    response_header(&response, SLICE("access-control-allow-methods"),
+                    SLICE("GET, HEAD, POST, PUT, PATCH, DELETE"));
+    response_header(&response, SLICE("access-control-allow-headers"),
+                    wanted.len > 0 ? arena_copy(r->arena, wanted) : SLICE("*"));
+    response_header(&response, SLICE("access-control-max-age"), SLICE("86400"));
+    response_header(&response, SLICE("vary"), SLICE("access-control-request-headers"));
+    response_send(r, &response);
+}
+
+bool service_handle(ApiRequest *r)
+{
+    static const struct {
+        Slice path;
+        void (*answer)(ApiRequest *r);
+    } rows[] = {
+        {SLICE_INIT("/healthz"), answer_health},
+        {SLICE_INIT("/metrics"), answer_metrics},
+        {SLICE_INIT("/_explorer/emulator.pem"), answer_certificate},
+        {SLICE_INIT("/addresses"), answer_addresses},
+        {SLICE_INIT("/addresses/"), answer_addresses},
+        {SLICE_INIT("//addresses/"), answer_addresses},
+    };
+    if (slice_equal(r->http->method, SLICE("OPTIONS"))) {
+        answer_preflight(r);
+        return true;
+    }
+    /* One comparison is enough for nearly every request. */
+    if (slice_starts_with(r->http->path, SLICE("/dbs/")))
+        return false;
+    if (!r->is_head && !slice_equal(r->http->method, SLICE("GET")))
+        return false;
+    Slice path = path_only(r);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        if (slice_equal(path, rows[i].path)) {
+            rows[i].answer(r);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,265 @@
+/* service_test.c - what every answer has, and what needs no key. */
+#include "api/testing_int.h"
+
+static void every_answer_has_the_headers_that_clients_read(void **state)
+{
+    (void)state;
+    static const Ask rows[] = {
+        {"GET", "/"},
+        {"GET", "/dbs"},
+        {"GET", "/dbs/db"},
+        {"GET", "/dbs/none"},
+        {"POST", "/dbs", "{'id':'x'}"},
+        {"DELETE", "/dbs/x"},
+        {"GET", "/dbs/db/colls/c/pkranges"},
+        {"GET", "/healthz", .key = ""},
+        {"GET", "/dbs", .key = ""},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        static const char *const names[] = {"x-ms-activity-id", "x-ms-request-charge",
+                                            "x-ms-schemaversion", "x-ms-serviceversion",
+                                            "x-ms-gatewayversion"};
+        FakeAnswer answer = ask(&server, &rows[i]);
+        for (size_t j = 0; j < ARRAY_COUNT(names); j++)
+            assert_true(fake_header(&answer, names[j]).len > 0);
+        double charge = -1;
+        assert_true(json_number_from_text(fake_header(&answer, "x-ms-request-charge"), &charge));
+        assert_true(charge >= 0);
+    }
+}
+
+static void an_activity_id_that_looks_like_one_is_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *given;
+        bool kept;
+    } rows[] = {
+        {"6f1c1a1e-9d0a-4e5b-8a1c-0123456789ab", true},
+        {"a", true},
+        {"a b", false},
+        {"<script>", false},
+        {"0123456789012345678901234567890123456789012345678901234567890123", true},
+        {"01234567890123456789012345678901234567890123456789012345678901234", false},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    fake_server_open(&server, NULL);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        Ask a = {"GET", "/dbs", .headers = {{"x-ms-activity-id", rows[i].given}}};
+        FakeAnswer answer = expect_status(&server, &a, 200);
+        Slice id = fake_header(&answer, "x-ms-activity-id");
+        assert_int_equal(slice_equal(id, slice_from_cstr(rows[i].given)), rows[i].kept);
+        assert_true(rows[i].kept || id.len == GUID_LEN);
+    }
+}
+
+/* A message may quote what the client sent, which need not be text. */
+static void a_refusal_is_json_whatever_it_quotes(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {
+        "/dbs/%ff%fe",       "/dbs/%00",    "/dbs/%22%5c", "/dbs/%c3",
+        "/dbs/%f0%9f%aa%90", "/dbs/%0d%0a", "/%e2%82",     "/dbs/db/colls/%ed%a0%80",
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(paths); i++) {
+        static const char *const keys[] = {NULL, ""};
+        for (size_t j = 0; j < ARRAY_COUNT(keys); j++) {
+            FakeAnswer answer = ask(&server, &(Ask){"GET", paths[i], .key = keys[j]});
+            assert_true(answer.status == 404 || answer.status == 401);
+            (void)text_of(body_of(&server, &answer), "message");
+        }
+    }
+}
+
+static void browsers_are_told_what_they_may_read(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    Ask a = {"GET", "/dbs/db", .headers = {{"origin", "http://example.com"}}};
+    FakeAnswer answer = expect_status(&server, &a, 200);
+    expect_header(&answer, "access-control-allow-origin", "*");
+    expect_holds(fake_header(&answer, "access-control-expose-headers"), "x-ms-continuation");
+    a.headers[0] = (Header){0};
+    answer = expect_status(&server, &a, 200);
+    expect_header(&answer, "access-control-allow-origin", "");
+    answer = expect_status(&server,
+                           &(Ask){"OPTIONS", "/dbs/db", .key = "",
+                                  .headers = {{"origin", "http://example.com"},
+                                              {"access-control-request-headers", "x-ms-date"}}},
+                           204);
+    expect_header(&answer, "access-control-allow-headers", "x-ms-date");
+    expect_holds(fake_header(&answer, "access-control-allow-methods"), "PATCH");
+}
+
+/* Where the account document sends clients: the address that they used themselves. */
+static void the_account_names_the_address_that_was_used(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *authority;
+        bool is_tls;
+        bool trusts;
+        Header headers[2];
+        const char *endpoint; /* NULL: refused */
+    } rows[] = {
+        {"localhost:8081", false, false, {{0}}, "http://localhost:8081/"},
+        {"localhost:8081", true, false, {{0}}, "https://localhost:8081/"},
+        {"localhost", false, false, {{0}}, "http://localhost:80/"},
+        {"localhost", true, false, {{0}}, "https://localhost:443/"},
+        {"127.0.0.1:1", false, false, {{0}}, "http://127.0.0.1:1/"},
+        {"[::1]:8081", false, false, {{0}}, "http://[::1]:8081/"},
+        {"[::1]", true, false, {{0}}, "https://[::1]:443/"},
+        {"my_host-1.example.com:99", false, false, {{0}}, "http://my_host-1.example.com:99/"},
+        {"evil\"host", false, false, {{0}}, NULL},
+        {"a/b", false, false, {{0}}, NULL},
+        {"a b", false, false, {{0}}, NULL},
+        {"user@host", false, false, {{0}}, NULL},
+        /* a proxy is believed only if that was asked for */
+        {"inner:1",
+         false,
+         false,
+         {{"x-forwarded-proto", "https"}, {"x-forwarded-host", "outer"}},
+         "http://inner:1/"},
+        {"inner:1",
+         false,
+         true,
+         {{"x-forwarded-proto", "https"}, {"x-forwarded-host", "outer"}},
+         "https://outer:443/"},
+        {"inner:1",
+         true,
+         true,
+         {{"x-forwarded-proto", "HTTP, https"}, {"x-forwarded-host", " outer:7 , inner"}},
+         "http://outer:7/"},
+        {"inner:1", false, true, {{"x-forwarded-proto", "gopher"}}, "http://inner:1/"},
+        {"inner:1", false, true, {{"x-forwarded-host", "evil\\"}}, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(fake_server_close) FakeServer server;
+        fake_server_open(&server, &(ApiOptions){.trust_forwarded = rows[i].trusts});
+        HttpHeader headers[2];
+        size_t count = 0;
+        for (; count < 2 && rows[i].headers[count].name != NULL; count++)
+            headers[count] = (HttpHeader){slice_from_cstr(rows[i].headers[count].name),
+                                          slice_from_cstr(rows[i].headers[count].value)};
+        FakeRequest request = {.method = SLICE("GET"),
+                               .path = SLICE("/"),
+                               .headers = headers,
+                               .header_count = count,
+                               .authority = slice_from_cstr(rows[i].authority),
+                               .is_tls = rows[i].is_tls,
+                               .key = SLICE(FAKE_KEY)};
+        FakeAnswer answer;
+        fake_request(&server, &request, &answer);
+        assert_int_equal(answer.status, rows[i].endpoint == NULL ? 400 : 200);
+        Json body = body_of(&server, &answer);
+        if (rows[i].endpoint == NULL)
+            continue;
+        static const char *const lists[] = {"writableLocations", "readableLocations"};
+        for (size_t j = 0; j < ARRAY_COUNT(lists); j++) {
+            Json location = json_at(json_get(body, slice_from_cstr(lists[j])), 0);
+            expect_slice(text_of(location, "databaseAccountEndpoint"),
+                         slice_from_cstr(rows[i].endpoint));
+            assert_true(text_of(location, "name").len > 0);
+        }
+    }
+}
+
+static void the_account_document_has_what_clients_look_for(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    fake_server_open(&server,
+                     &(ApiOptions){.public_endpoint = SLICE("https://db.example.com:443/")});
+    FakeAnswer answer = expect_status(&server, &(Ask){"GET", "/"}, 200);
+    Json body = body_of(&server, &answer);
+    expect_holds(answer.body, "\"databaseAccountEndpoint\":\"https://db.example.com:443/\"");
+    /* An account called localhost makes the JS SDK read it before every request. */
+    assert_false(slice_equal(text_of(body, "id"), SLICE("localhost")));
+    Json policy = json_get(body, SLICE("userConsistencyPolicy"));
+    expect_slice(text_of(policy, "defaultConsistencyLevel"), SLICE("Session"));
+    static const char *const off[] = {"enableMultipleWriteLocations",
+                                      "enablePerPartitionFailoverBehavior"};
+    for (size_t i = 0; i < ARRAY_COUNT(off); i++) {
+        Json value = json_get(body, slice_from_cstr(off[i]));
+        assert_true(json_is(value, JSON_BOOL));
+        assert_false(json_bool(value));
+    }
+    assert_true(json_is(json_get(body, SLICE("thinClientReadableLocations")), JSON_UNDEFINED));
+    /* A string that holds JSON. */
+    Json engine = JSON_NONE;
+    Error err;
+    assert_int_equal(
+        json_parse(&server.arena, text_of(body, "queryEngineConfiguration"), &engine, &err),
+        STATUS_OK);
+    int64_t joins = 0;
+    assert_true(json_to_i64(json_get(engine, SLICE("maxJoinsPerSqlQuery")), &joins));
+    assert_int_equal(joins, 10);
+}
+
+static void some_paths_are_open_to_all(void **state)
+{
+    (void)state;
+    static const struct {
+        Ask ask;
+        int status;
+        const char *type, *says;
+    } rows[] = {
+        {{"GET", "/healthz", .key = ""}, 200, "application/json", "\"status\":\"ok\""},
+        {{"HEAD", "/healthz", .key = ""}, 200, "application/json", ""},
+        {{"GET", "/healthz?x=y", .key = ""}, 200, "application/json", "\"ok\""},
+        {{"GET", "/metrics", .key = ""}, 200, "text/plain; version=0.0.4", "orrery_databases 1\n"},
+        {{"GET", "/metrics", .key = ""}, 200, "text/plain; version=0.0.4", "orrery_containers 1\n"},
+        {{"GET", "/_explorer/emulator.pem", .key = ""}, 200, "application/x-pem-file", "PEM"},
+        {{"GET", "//addresses/?$resolveFor=x", .key = ""}, 400, "application/json", "Gateway"},
+        {{"GET", "/addresses", .key = ""}, 400, "application/json", "Gateway"},
+        /* only to readers, and only these */
+        {{"POST", "/healthz", .key = ""}, 404, "application/json", ""},
+        {{"GET", "/healthz/", .key = ""}, 404, "application/json", ""},
+        {{"GET", "/Metrics", .key = ""}, 404, "application/json", ""},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    fake_server_open(&server, &(ApiOptions){.certificate = SLICE("PEM")});
+    (void)expect_status(&server, &(Ask){"POST", "/dbs", "{'id':'db'}"}, 201);
+    (void)expect_status(&server, &(Ask){"POST", "/dbs/db/colls", CONTAINER}, 201);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        FakeAnswer answer = expect_status(&server, &rows[i].ask, rows[i].status);
+        expect_header(&answer, "content-type", rows[i].type);
+        expect_holds(answer.body, rows[i].says);
+        assert_false(holds(answer.body, "\"db\""));
+    }
+}
+
+static void a_store_that_takes_no_writes_is_not_healthy(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    memory_store_crash(server.store);
+    (void)expect_status(&server, &(Ask){"POST", "/dbs", "{'id':'x'}"}, 503);
+    FakeAnswer answer = expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 503);
+    expect_slice(text_of(body_of(&server, &answer), "status"), SLICE("degraded"));
+    (void)expect_status(&server, &(Ask){"GET", "/dbs/db"}, 200); /* reading goes on */
+    memory_store_restart(server.store);
+    (void)expect_status(&server, &(Ask){"POST", "/dbs", "{'id':'x'}"}, 201);
+    (void)expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_answer_has_the_headers_that_clients_read),
+        cmocka_unit_test(an_activity_id_that_looks_like_one_is_kept),
+        cmocka_unit_test(a_refusal_is_json_whatever_it_quotes),
+        cmocka_unit_test(browsers_are_told_what_they_may_read),
+        cmocka_unit_test(the_account_names_the_address_that_was_used),
+        cmocka_unit_test(the_account_document_has_what_clients_look_for),
+        cmocka_unit_test(some_paths_are_open_to_all),
+        cmocka_unit_test(a_store_that_takes_no_writes_is_not_healthy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+/* main.c - the command line: finds the command and runs it. */
+#include "base/slice.h"
+#include "cli/options.h"
+#include "cli/serve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2 };
+
+static void print_help(FILE *to)
+{
+    (void)fprintf(to,
+                  "Orrery %s: a partitioned JSON document database that speaks the REST protocol\n"
+                  "of Azure Cosmos DB for NoSQL.\n\n"
+                  "Usage: orrery COMMAND [options]\n\n"
+                  "Commands:\n"
+                  "  serve      run the server ('orrery serve --help' lists its options)\n"
+                  "  version    print the version\n"
+                  "  help       print this text\n\n"
+                  "Example:\n"
+                  "  orrery serve --data ./data --port 8081\n",
+                  ORRERY_VERSION);
+}
+
+int main(int argc, char **argv)
+{
+    Slice command = argc < 2 ? SLICE("help") : slice_from_cstr(argv[1]);
+    if (slice_equal(command, SLICE("serve")))
+        return serve_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
+        (void)printf("orrery %s\n", ORRERY_VERSION);
+        return EXIT_SUCCESS;
+    }
+    if (slice_equal(command, SLICE("help")) || slice_equal(command, SLICE("--help")) ||
+        slice_equal(command, SLICE("-h"))) {
+        print_help(argc < 2 ? stderr : stdout);
+        return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
+    }
+    static const char *const commands[] = {"serve", "version", "help", NULL};
+    const char *nearest = options_nearest(argv[1], commands);
+    (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
+                  nearest == NULL ? "'orrery help' lists them" : "did you mean '",
+                  nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    return EXIT_USAGE;
+}

@@ -1,0 +1,395 @@
+/* options.c - see options.h. */
+#include "cli/options.h"
+
+#include "api/auth.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    CONFIG_BYTES_MAX = 64 << 10,
+    KEY_FILE_BYTES_MAX = 4 << 10,
+    ENDPOINT_BYTES_MAX = 1024, /* it stands in every account document */
+    WORD_MAX = 64,
+};
+
+typedef enum Kind { KIND_TEXT, KIND_NUMBER, KIND_SIZE, KIND_FLAG } Kind;
+
+typedef struct Row {
+    const char *name;
+    Kind kind;
+    const char *placeholder;
+    const char *fallback;
+    const char *help;
+    size_t offset; /* of its text in Settings */
+} Row;
+
+static const Row ROWS[] = {
+#define OPTION_ROW(field, name, kind, placeholder, fallback, help) \
+    {name, KIND_##kind, placeholder, fallback, help, offsetof(Settings, field)},
+#include "cli/options.def"
+#undef OPTION_ROW
+};
+
+static const char **setting(Settings *settings, const Row *row)
+{
+    return (const char **)(void *)((char *)settings + row->offset);
+}
+
+/* Number of single-character changes between two words, cut off at WORD_MAX. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[WORD_MAX + 1];
+    size_t b_len = strnlen(b, WORD_MAX);
+    for (size_t j = 0; j <= b_len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= strnlen(a, WORD_MAX); i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_len; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1] ? 1 : 0);
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[b_len];
+}
+
+const char *options_nearest(const char *word, const char *const *candidates)
+{
+    const char *nearest = NULL;
+    size_t best = 4; /* three changes still look like a slip */
+    for (; *candidates != NULL; candidates++) {
+        size_t d = distance(word, *candidates);
+        if (d < best && d < strlen(*candidates)) {
+            best = d;
+            nearest = *candidates;
+        }
+    }
+    return nearest;
+}
+
+static const Row *find_row(Slice name)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        if (slice_equal(name, slice_from_cstr(ROWS[i].name)))
+            return &ROWS[i];
+    }
+    return NULL;
+}
+
+static Status unknown_option(Arena *arena, const char *where, Slice name, Error *err)
+{
+    const char *names[ARRAY_COUNT(ROWS) + 1] = {NULL};
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++)
+        names[i] = ROWS[i].name;
+    const char *nearest = options_nearest(arena_cstr(arena, name), names);
+    if (nearest != NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "%s: there is no option '%.*s'; did you mean '%s'?", where,
+                         SLICE_CUT(name, 80), nearest);
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "%s: there is no option '%.*s'; 'orrery serve --help' lists them", where,
+                     SLICE_CUT(name, 80));
+}
+
+/* --name value, --name=value, and --name alone for flags. */
+static Status parse_arguments(Arena *arena, int argc, char *const *argv, Settings *settings,
+                              bool *help, Error *err)
+{
+    for (int i = 0; i < argc; i++) {
+        Slice argument = slice_from_cstr(argv[i]);
+        if (slice_equal(argument, SLICE("--help")) || slice_equal(argument, SLICE("-h"))) {
+            *help = true;
+            return STATUS_OK;
+        }
+        if (!slice_starts_with(argument, SLICE("--")))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "'%s' is not an option; options begin with --, 'orrery serve --help' "
+                             "lists them",
+                             argv[i]);
+        Slice rest = slice_from(argument, 2);
+        bool has_value = slice_find(rest, '=') < rest.len;
+        Slice name = slice_cut(&rest, '=');
+        const Row *row = find_row(name);
+        if (row == NULL)
+            return unknown_option(arena, "command line", name, err);
+        const char **text = setting(settings, row);
+        if (has_value) {
+            *text = arena_cstr(arena, rest);
+        } else if (row->kind == KIND_FLAG) {
+            *text = "true";
+        } else if (i + 1 < argc) {
+            *text = argv[++i];
+        } else {
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--%s needs a value: --%s %s",
+                             row->name, row->name, row->placeholder);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ORRERY_KEY_FILE and so on. A name that begins like ours and is none is probably a slip. */
+static Status parse_environment(Arena *arena, char *const *environment, Settings *settings,
+                                Error *err)
+{
+    static const Slice prefix = SLICE_INIT("ORRERY_");
+    for (; *environment != NULL; environment++) {
+        Slice entry = slice_from_cstr(*environment);
+        if (!slice_starts_with(entry, prefix))
+            continue;
+        Slice rest = slice_from(entry, prefix.len);
+        Slice upper = slice_cut(&rest, '=');
+        char *name = arena_cstr(arena, upper);
+        for (char *c = name; *c != '\0'; c++)
+            *c = *c == '_' ? '-' : *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+        const Row *row = find_row(slice_from_cstr(name));
+        if (row == NULL)
+            return unknown_option(arena, "environment (ORRERY_...)", slice_from_cstr(name), err);
+        const char **text = setting(settings, row);
+        if (*text == NULL)
+            *text = arena_cstr(arena, rest);
+    }
+    return STATUS_OK;
+}
+
+static Status read_file(Arena *arena, const char *path, size_t bytes_max, Slice *out, Error *err)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return error_set_errno(err, errno, "cannot read '%s'", path);
+    char *text = arena_alloc(arena, bytes_max + 1);
+    size_t len = fread(text, 1, bytes_max + 1, file);
+    bool failed = ferror(file) != 0;
+    (void)fclose(file);
+    if (failed || len > bytes_max)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "'%s' cannot be read or has more than %zu bytes", path, bytes_max);
+    /* What follows a zero byte would be lost without a word. */
+    if (memchr(text, '\0', len) != NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "'%s' is not a text file", path);
+    *out = slice_make(text, len);
+    return STATUS_OK;
+}
+
+/* Lines of name = value; # begins a comment; a flag may stand alone. */
+static Status parse_config(Arena *arena, const char *path, Settings *settings, Error *err)
+{
+    Slice rest;
+    TRY(read_file(arena, path, CONFIG_BYTES_MAX, &rest, err));
+    for (unsigned number = 1; rest.ptr != NULL; number++) {
+        Slice line = slice_cut(&rest, '\n');
+        if (line.len > 0 && line.ptr[line.len - 1] == '\r')
+            line.len--;
+        line = slice_trim(line);
+        if (line.len == 0 || line.ptr[0] == '#')
+            continue;
+        Slice value = line;
+        Slice name = slice_trim(slice_cut(&value, '='));
+        const Row *row = find_row(name);
+        Slice where = arena_format(arena, "%s:%u", path, number);
+        if (row == NULL)
+            return unknown_option(arena, where.ptr, name, err);
+        if (row->offset == offsetof(Settings, config))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "%s: a configuration file cannot name another one", where.ptr);
+        if (value.ptr == NULL && row->kind != KIND_FLAG)
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s: expected '%s = %s'", where.ptr,
+                             row->name, row->placeholder);
+        const char **text = setting(settings, row);
+        if (*text == NULL)
+            *text = value.ptr == NULL ? "true" : arena_cstr(arena, slice_trim(value));
+    }
+    return STATUS_OK;
+}
+
+static Status to_number(const char *name, const char *text, uint64_t max, uint64_t *out, Error *err)
+{
+    if (!slice_to_u64(slice_from_cstr(text), out) || *out > max)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--%s must be a whole number from 0 to %llu, not '%s'", name,
+                         (unsigned long long)max, text);
+    return STATUS_OK;
+}
+
+static Status to_u32(const char *name, const char *text, uint32_t max, uint32_t *out, Error *err)
+{
+    uint64_t value = 0;
+    TRY(to_number(name, text, max, &value, err));
+    *out = (uint32_t)value;
+    return STATUS_OK;
+}
+
+static Status to_flag(const char *name, const char *text, bool *out, Error *err)
+{
+    if (!slice_to_bool(slice_from_cstr(text), out))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--%s takes no value, or true or false; not '%s'", name, text);
+    return STATUS_OK;
+}
+
+/* A number of bytes with an optional K, M or G. */
+static Status to_size(const char *name, const char *text, uint64_t *out, Error *err)
+{
+    Slice digits = slice_from_cstr(text);
+    unsigned shift = 0;
+    static const char units[] = "KMG";
+    if (digits.len > 0) {
+        char last = digits.ptr[digits.len - 1];
+        const char *unit = strchr(units, last >= 'a' ? last - 'a' + 'A' : last);
+        if (unit != NULL && *unit != '\0') {
+            shift = 10 * (unsigned)(unit - units + 1);
+            digits.len--;
+        }
+    }
+    if (!slice_to_u64(digits, out) || *out > (UINT64_C(1) << 50) >> shift)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--%s must be a size such as 64M or 4G, not '%s'", name, text);
+    *out <<= shift;
+    return STATUS_OK;
+}
+
+static Status to_durability(const char *text, StoreDurability *out, Error *err)
+{
+    bool relaxed = strcmp(text, "relaxed") == 0;
+    if (!relaxed && strcmp(text, "sync") != 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--durability must be sync or relaxed, not '%s'", text);
+    *out = relaxed ? STORE_DURABILITY_RELAXED : STORE_DURABILITY_SYNC;
+    return STATUS_OK;
+}
+
+static const char *or_null(const char *text)
+{
+    return text[0] == '\0' ? NULL : text;
+}
+
+static Status resolve_key(Arena *arena, const Settings *s, ServeOptions *out, Error *err)
+{
+    out->key = AUTH_DEVELOPMENT_KEY;
+    out->key_is_given = true;
+    if (s->key[0] != '\0' && s->key_file[0] != '\0')
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--key and --key-file exclude each other; give one of them");
+    if (s->key[0] != '\0') {
+        out->key = s->key;
+    } else if (s->key_file[0] != '\0') {
+        Slice text;
+        TRY(read_file(arena, s->key_file, KEY_FILE_BYTES_MAX, &text, err));
+        text = slice_first(text, slice_find(text, '\n'));
+        text = slice_first(text, slice_find(text, '\r'));
+        out->key = arena_cstr(arena, slice_trim(text));
+    } else {
+        out->key_is_given = false;
+    }
+    return STATUS_OK;
+}
+
+static Status check_endpoint(const char *text, Error *err)
+{
+    Slice url = slice_from_cstr(text);
+    bool scheme =
+        slice_starts_with(url, SLICE("http://")) || slice_starts_with(url, SLICE("https://"));
+    bool plain = url.len <= ENDPOINT_BYTES_MAX;
+    for (size_t i = 0; i < url.len; i++)
+        plain = plain && url.ptr[i] > ' ' && url.ptr[i] < 0x7f && url.ptr[i] != '"' &&
+                url.ptr[i] != '\\';
+    if (scheme && plain && slice_ends_with(url, SLICE("/")))
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "--public-endpoint must be a URL that ends with '/', such as "
+                     "https://db.example.com:443/, not '%s'",
+                     text);
+}
+
+static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error *err)
+{
+    ServeOptions o = {
+        .data = s->data,
+        .host = s->host,
+        .secondary_key = s->secondary_key,
+        .read_only_key = s->read_only_key,
+        .secondary_read_only_key = s->secondary_read_only_key,
+        .cert = or_null(s->cert),
+        .cert_key = or_null(s->cert_key),
+        .public_endpoint = s->public_endpoint,
+    };
+    if (s->data[0] == '\0' || s->host[0] == '\0')
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data and --host must not be empty");
+    if ((o.cert == NULL) != (o.cert_key == NULL))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--cert and --cert-key go together; give both or neither");
+    uint32_t port = 0;
+    TRY(to_u32("port", s->port, UINT16_MAX, &port, err));
+    o.port = (uint16_t)port;
+    TRY(to_u32("threads", s->threads, 256, &o.threads, err));
+    TRY(to_u32("connections-max", s->connections_max, 1000000, &o.connections_max, err));
+    TRY(to_u32("idle-timeout", s->idle_timeout, 86400, &o.idle_timeout_s, err));
+    TRY(to_u32("request-timeout", s->request_timeout, 3600, &o.request_timeout_s, err));
+    if (o.connections_max == 0 || o.idle_timeout_s == 0 || o.request_timeout_s == 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--connections-max, --idle-timeout and --request-timeout must be at "
+                         "least 1");
+    TRY(to_flag("allow-development-key", s->allow_development_key, &o.allow_development_key, err));
+    TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
+    TRY(to_flag("no-rate-limit", s->no_rate_limit, &o.no_rate_limit, err));
+    TRY(to_size("cache", s->cache, &o.cache_bytes, err));
+    TRY(to_durability(s->durability, &o.durability, err));
+    if (!log_level_parse(slice_from_cstr(s->log_level), &o.log_level))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--log-level must be error, warn, info or debug, not '%s'", s->log_level);
+    if (s->public_endpoint[0] != '\0')
+        TRY(check_endpoint(s->public_endpoint, err));
+    TRY(resolve_key(arena, s, &o, err));
+    if (o.threads == 0) {
+        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        o.threads = cores < 1 ? 1 : cores > 64 ? 64 : (uint32_t)cores;
+    }
+    *out = o;
+    return STATUS_OK;
+}
+
+Status options_parse(Arena *arena, int argc, char *const *argv, char *const *environment,
+                     ServeOptions *out, bool *help, Error *err)
+{
+    Settings settings = {0};
+    *help = false;
+    TRY(parse_arguments(arena, argc, argv, &settings, help, err));
+    if (*help)
+        return STATUS_OK;
+    TRY(parse_environment(arena, environment, &settings, err));
+    if (settings.config != NULL && settings.config[0] != '\0')
+        TRY(parse_config(arena, settings.config, &settings, err));
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        const char **text = setting(&settings, &ROWS[i]);
+        if (*text == NULL)
+            *text = ROWS[i].fallback;
+    }
+    return convert(arena, &settings, out, err);
+}
+
+void options_print_help(FILE *to)
+{
+    (void)fprintf(to, "Usage: orrery serve [options]\n\n"
+                      "Serves the REST protocol of Azure Cosmos DB for NoSQL on one port, HTTP and "
+                      "HTTPS.\n\nOptions (default):\n");
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        char left[64];
+        (void)snprintf(left, sizeof(left), "--%s%s%s", ROWS[i].name,
+                       ROWS[i].placeholder[0] == '\0' ? "" : " ", ROWS[i].placeholder);
+        bool shows_default = ROWS[i].kind != KIND_FLAG && ROWS[i].fallback[0] != '\0';
+        (void)fprintf(to, "  %-34s %s%s%s%s\n", left, ROWS[i].help, shows_default ? " (" : "",
+                      shows_default ? ROWS[i].fallback : "", shows_default ? ")" : "");
+    }
+    (void)fprintf(to, "\nEach option can also be set in the environment (ORRERY_KEY_FILE for "
+                      "--key-file) or in a\nconfiguration file (key-file = secret.txt); the "
+                      "command line wins, then the environment.\n\n"
+                      "Examples:\n"
+                      "  orrery serve\n"
+                      "  orrery serve --data /var/lib/orrery --port 9000 --cache 2G\n"
+                      "  orrery serve --host 0.0.0.0 --key-file /etc/orrery/key\n");
+}

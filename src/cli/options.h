@@ -1,0 +1,57 @@
+/* options.h - the settings of `orrery serve`: command line, environment, configuration file.
+ *
+ * Options are rows of options.def. A name or value that is not understood is refused with a hint,
+ * wherever it comes from.
+ *
+ * Ownership  Texts live in the arena given to options_parse.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "store/store.h"
+
+#include <stdio.h>
+
+/* The raw settings: one text per row, already merged. */
+typedef struct Settings {
+#define OPTION_ROW(field, name, kind, placeholder, fallback, help) const char *field;
+#include "cli/options.def"
+#undef OPTION_ROW
+} Settings;
+
+/* The same as values that are known to be good. */
+typedef struct ServeOptions {
+    const char *data;
+    const char *host;
+    uint16_t port;
+    const char *key; /* of --key or --key-file, or the development key */
+    bool key_is_given;
+    const char *secondary_key;
+    const char *read_only_key;
+    const char *secondary_read_only_key;
+    bool allow_development_key;
+    const char *cert; /* NULL: make one in the data folder */
+    const char *cert_key;
+    StoreDurability durability;
+    uint64_t cache_bytes;
+    uint32_t threads;
+    uint32_t connections_max;
+    uint32_t idle_timeout_s;
+    uint32_t request_timeout_s;
+    const char *public_endpoint;
+    bool trust_forwarded;
+    bool no_rate_limit;
+    LogLevel log_level;
+} ServeOptions;
+
+/* 'environment' is a list like environ. '*help' is true if --help was asked for; '*out' is then not
+ * written. Reads --config and --key-file. */
+MUST_USE Status options_parse(Arena *arena, int argc, char *const *argv, char *const *environment,
+                              ServeOptions *out, bool *help, Error *err);
+
+void options_print_help(FILE *to);
+
+/* The words of 'candidates' (NULL at the end) that is most like 'word', or NULL if none is near. */
+const char *options_nearest(const char *word, const char *const *candidates);

@@ -1,0 +1,352 @@
+/* serve.c - see serve.h.
+ *
+ * The parts, bottom up, each knowing only what is above it in this list:
+ *
+ *     store, catalog, workers, api, http server
+ *
+ * They are closed in the opposite order. Signals are blocked in every thread and taken by this
+ * one, so that stopping is ordinary code: the server stops accepting, finishes what is under way,
+ * and everything acknowledged is on disk long before.
+ */
+#include "cli/serve.h"
+
+#include "api/api.h"
+#include "cli/options.h"
+#include "http/cert.h"
+#include "http/http.h"
+#include "store/rocksdb/rocksdb_store.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <malloc.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    DRAIN_MS = 4000, /* of the five seconds that stopping may take */
+    EXIT_USAGE = 2,
+    HEADER_BYTES_MAX = 64 << 10,
+    HTTP_BODY_BYTES_MAX = 4 << 20, /* larger than any resource: the api says what is too large */
+    WORKER_JOBS_MAX = 4096,
+    RESERVED_FILES = 512, /* of the process's files, for the store and the rest */
+    PEM_BYTES_MAX = 64 << 10,
+};
+
+typedef struct Server {
+    ServeOptions options;
+    Arena arena;
+    Log log;
+    Metrics metrics;
+    AuthKeys *keys;
+    const char *cert;
+    const char *cert_key;
+    Store *store;
+    Catalog *catalog;
+    Workers *workers;
+    Api *api;
+    HttpServer *http;
+    uint64_t begun_us;
+} Server;
+
+static bool is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)address;
+        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+    }
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)address;
+    return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+static Status host_is_loopback(const char *host, bool *out, Error *err)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    struct addrinfo *list = NULL;
+    int failed = getaddrinfo(host, NULL, &hints, &list);
+    if (failed != 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--host '%s' is not an address: %s",
+                         host, gai_strerror(failed));
+    *out = true;
+    for (const struct addrinfo *at = list; at != NULL; at = at->ai_next)
+        *out = *out && is_loopback(at->ai_addr);
+    freeaddrinfo(list);
+    return STATUS_OK;
+}
+
+/* The well-known key is no secret: whoever can reach the port could do everything. */
+static Status check_exposure(const ServeOptions *options, Error *err)
+{
+    bool loopback = true;
+    TRY(host_is_loopback(options->host, &loopback, err));
+    if (loopback || options->allow_development_key)
+        return STATUS_OK;
+    const char *keys[] = {options->key, options->secondary_key, options->read_only_key,
+                          options->secondary_read_only_key};
+    for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
+        if (strcmp(keys[i], AUTH_DEVELOPMENT_KEY) == 0)
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "--host %s can be reached by others, and the key in use is the "
+                             "well-known development key; give a key of your own (--key-file), or "
+                             "say --allow-development-key if that is what you want",
+                             options->host);
+    }
+    return STATUS_OK;
+}
+
+static Status open_keys(Server *server, Error *err)
+{
+    const ServeOptions *o = &server->options;
+    AuthKeyTexts texts = {
+        .primary = slice_from_cstr(o->key),
+        .secondary = slice_from_cstr(o->secondary_key),
+        .primary_read_only = slice_from_cstr(o->read_only_key),
+        .secondary_read_only = slice_from_cstr(o->secondary_read_only_key),
+    };
+    return auth_keys_open(texts, &server->keys, err);
+}
+
+static Status make_folder(const char *path, Error *err)
+{
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return STATUS_OK;
+    return error_set_errno(err, errno, "cannot make the data folder '%s'", path);
+}
+
+static Status read_text(Arena *arena, const char *path, Slice *out, Error *err)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return error_set_errno(err, errno, "cannot read '%s'", path);
+    char *text = arena_alloc(arena, PEM_BYTES_MAX);
+    size_t len = fread(text, 1, PEM_BYTES_MAX, file);
+    (void)fclose(file);
+    *out = slice_make(text, len);
+    return STATUS_OK;
+}
+
+static Status open_certificate(Server *server, Error *err)
+{
+    const ServeOptions *o = &server->options;
+    server->cert =
+        o->cert != NULL ? o->cert : arena_format(&server->arena, "%s/tls-cert.pem", o->data).ptr;
+    server->cert_key = o->cert_key != NULL
+                           ? o->cert_key
+                           : arena_format(&server->arena, "%s/tls-key.pem", o->data).ptr;
+    if (o->cert != NULL)
+        return STATUS_OK; /* the HTTP server says what is wrong with files that were given */
+    return cert_ensure(server->cert, server->cert_key, err);
+}
+
+/* Every connection is a file: take as many as the system lets us have. */
+static void raise_file_limit(Server *server)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* what we have is then the limit */
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return;
+    uint64_t room =
+        limit.rlim_cur > 2 * RESERVED_FILES ? limit.rlim_cur - RESERVED_FILES : limit.rlim_cur / 2;
+    if (server->options.connections_max > room) {
+        LOG_WARN(&server->log, "server.few_files",
+                 "connections_max=%llu wanted=%u (raise the limit with ulimit -n)",
+                 (unsigned long long)room, server->options.connections_max);
+        server->options.connections_max = (uint32_t)room;
+    }
+}
+
+static Status open_store(Server *server, Error *err)
+{
+    const ServeOptions *o = &server->options;
+    RocksdbStoreOptions options = {
+        .path = arena_format(&server->arena, "%s/store", o->data).ptr,
+        .durability = o->durability,
+        .cache_bytes = o->cache_bytes,
+        .log = &server->log,
+    };
+    return rocksdb_store_open(&options, &server->store, err);
+}
+
+static Status open_catalog(Server *server, Error *err)
+{
+    CatalogOptions options = {
+        .store = server->store,
+        .clock = server->log.clock,
+        .log = &server->log,
+        .metrics = &server->metrics.shards[server->options.threads],
+    };
+    return catalog_open(&options, &server->catalog, err);
+}
+
+static Status open_api(Server *server, Error *err)
+{
+    Slice certificate;
+    TRY(read_text(&server->arena, server->cert, &certificate, err));
+    server->workers = workers_open(server->options.threads, WORKER_JOBS_MAX);
+    ApiOptions options = {
+        .catalog = server->catalog,
+        .store = server->store,
+        .keys = server->keys,
+        .workers = server->workers,
+        .clock = server->log.clock,
+        .log = &server->log,
+        .metrics = &server->metrics,
+        .certificate = certificate,
+        .public_endpoint = slice_from_cstr(server->options.public_endpoint),
+        .trust_forwarded = server->options.trust_forwarded,
+    };
+    server->api = api_open(&options);
+    return STATUS_OK;
+}
+
+static Status open_http(Server *server, Error *err)
+{
+    const ServeOptions *o = &server->options;
+    HttpOptions options = {
+        .host = o->host,
+        .port = o->port,
+        .threads = o->threads,
+        .cert_file = server->cert,
+        .key_file = server->cert_key,
+        .header_bytes_max = HEADER_BYTES_MAX,
+        .body_bytes_max = HTTP_BODY_BYTES_MAX,
+        .connections_max = o->connections_max,
+        .idle_ms = o->idle_timeout_s * 1000,
+        .request_ms = o->request_timeout_s * 1000,
+        .clock = server->log.clock,
+        .log = &server->log,
+        .metrics = &server->metrics,
+        .handler = api_handler(server->api),
+    };
+    return http_server_open(&options, &server->http, err);
+}
+
+/* Opens everything, or as much as succeeds; server_close closes what is open. */
+static Status server_open(Server *server, Error *err)
+{
+    /* Loops and background threads would each get an arena of the heap; two are enough. */
+    (void)mallopt(M_ARENA_MAX, 2);
+    /* One shard per loop and one for the catalogue's thread. */
+    metrics_init(&server->metrics, server->options.threads + 1);
+    TRY(check_exposure(&server->options, err));
+    TRY(open_keys(server, err));
+    raise_file_limit(server);
+    TRY(make_folder(server->options.data, err));
+    TRY(open_store(server, err)); /* also makes sure that the folder is ours alone */
+    TRY(open_certificate(server, err));
+    TRY(open_catalog(server, err));
+    TRY(open_api(server, err));
+    return open_http(server, err);
+}
+
+static void server_close(Server *server)
+{
+    http_server_close(server->http, DRAIN_MS);
+    workers_close(server->workers);
+    api_close(server->api);
+    catalog_close(server->catalog);
+    store_close(server->store);
+    auth_keys_close(server->keys);
+    metrics_done(&server->metrics);
+    arena_done(&server->arena);
+}
+
+/* A host as it stands in a URL. */
+static const char *url_host(Arena *arena, const char *host)
+{
+    if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0)
+        return "localhost";
+    return strchr(host, ':') == NULL ? host : arena_format(arena, "[%s]", host).ptr;
+}
+
+static void print_banner(Server *server)
+{
+    const ServeOptions *o = &server->options;
+    const char *host = url_host(&server->arena, o->host);
+    unsigned port = http_server_port(server->http);
+    char folder[PATH_MAX];
+    const char *data = realpath(o->data, folder) == NULL ? o->data : folder;
+    const char *key = o->key_is_given ? "the one you gave" : o->key;
+    (void)printf("\nOrrery %s\n\n"
+                 "  Endpoint     http://%s:%u/   and   https://%s:%u/\n"
+                 "  Key          %s%s\n"
+                 "  Data         %s (%s)\n"
+                 "  Certificate  https://%s:%u/_explorer/emulator.pem\n\n"
+                 "  const { CosmosClient } = require(\"@azure/cosmos\");\n"
+                 "  const client = new CosmosClient({ endpoint: \"http://%s:%u\",\n"
+                 "    key: \"%s\" });\n\n"
+                 "Press Ctrl-C to stop.\n\n",
+                 ORRERY_VERSION, host, port, host, port, key,
+                 o->key_is_given ? "" : "\n               (the well-known development key)", data,
+                 o->durability == STORE_DURABILITY_SYNC ? "every answer is durable"
+                                                        : "durability relaxed",
+                 host, port, host, port, o->key_is_given ? "..." : o->key);
+    (void)fflush(stdout);
+}
+
+/* Waits for the signal to stop. */
+static int wait_for_signal(const sigset_t *signals)
+{
+    int number = 0;
+    while (sigwait(signals, &number) != 0)
+        continue;
+    return number;
+}
+
+static Status run(Server *server, const sigset_t *signals, Error *err)
+{
+    TRY(server_open(server, err));
+    print_banner(server);
+    LOG_INFO(&server->log, "server.ready", "port=%u threads=%u took_ms=%.1f",
+             http_server_port(server->http), server->options.threads,
+             (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
+    int number = wait_for_signal(signals);
+    LOG_INFO(&server->log, "server.stopping", "signal=%d", number);
+    return STATUS_OK;
+}
+
+int serve_main(int argc, char *const *argv, char *const *environment)
+{
+    Server server = {.log = {.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO, .clock = clock_real()}};
+    server.begun_us = clock_monotonic_us(server.log.clock);
+    arena_init(&server.arena, 4096);
+    Error err;
+    bool help = false;
+    if (options_parse(&server.arena, argc, argv, environment, &server.options, &help, &err) !=
+        STATUS_OK) {
+        (void)fprintf(stderr, "orrery: %s\n", err.message);
+        arena_done(&server.arena);
+        return EXIT_USAGE;
+    }
+    if (help) {
+        options_print_help(stdout);
+        arena_done(&server.arena);
+        return EXIT_SUCCESS;
+    }
+    server.log.level = server.options.log_level;
+
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+
+    Status status = run(&server, &signals, &err);
+    if (status != STATUS_OK)
+        (void)fprintf(stderr, "orrery: %s\n", err.message);
+    Log log = server.log;
+    server_close(&server);
+    if (status == STATUS_OK)
+        LOG_INFO(&log, "server.stopped", "clean=true");
+    return status == STATUS_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
