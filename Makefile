@@ -1,0 +1,117 @@
+# The commands people use; `make help` lists them. The build itself is in CMakeLists.txt, this file
+# only knows what happens in which order. Everything lands in build/.
+
+ARGS         ?=
+PREFIX       ?= /usr/local
+FUZZ_SECONDS ?= 60
+# "no" leaves the end-to-end tests out of asan and tsan.
+E2E          ?= yes
+# "no" never calls the package manager, for those who bring the libraries themselves.
+INSTALL_DEPS ?= yes
+
+JOBS    := $(shell nproc)
+PRESETS := release dev tsan fuzz
+FUZZERS := $(basename $(notdir $(shell find src -name '*_fuzz.c')))
+SDK     := test/node_modules/.package-lock.json
+
+.DEFAULT_GOAL := build/orrery
+.DELETE_ON_ERROR:
+.NOTPARALLEL: # Ninja, CTest and Node are parallel themselves, and mixed output is hard to read.
+
+.PHONY: build/orrery
+build/orrery: build/release/build.ninja ## build the server, build/orrery
+	@echo "== Building build/orrery"
+	@cmake --build build/release -j $(JOBS) --target orrery
+
+.PHONY: run
+run: build/orrery ## build and serve, data in ./data; ARGS="--port 8082" adds options
+	@echo "== Serving with data in ./data"
+	@exec build/orrery serve --data data $(ARGS)
+
+.PHONY: test
+test: layers unit-release e2e-release ## all tests: unit, end to end, 5 s of each fuzz target
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5
+	@echo "== All tests pass"
+
+.PHONY: check
+check: layers deps-check build/release/build.ninja ## look of the code, static analysis, forbidden things
+	@cmake build/release >build/release.log # it may have been planned before the newest file came
+	@tools/check.sh build/release
+
+.PHONY: asan tsan
+asan: unit-dev $(if $(filter yes,$(E2E)),e2e-dev) ## tests with the address and undefined-behaviour sanitizers
+tsan: unit-tsan $(if $(filter yes,$(E2E)),e2e-tsan) ## tests with the thread sanitizer
+asan tsan: export ASAN_OPTIONS = detect_stack_use_after_return=1
+asan tsan: export UBSAN_OPTIONS = print_stacktrace=1
+asan tsan: export TSAN_OPTIONS = suppressions=$(CURDIR)/tools/tsan.txt
+
+.PHONY: fuzz
+fuzz: build/fuzz/build.ninja ## every fuzz target for FUZZ_SECONDS (60)
+	@echo "== Building the fuzz targets"
+	@cmake --build build/fuzz -j $(JOBS) --target $(FUZZERS)
+	@echo "== Fuzzing each target for $(FUZZ_SECONDS) s"
+	@tools/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
+
+.PHONY: bench
+bench: deps-bench build/release/build.ninja ## measure the server beside nginx; results in bench/results
+	@echo "== Building the server and the load generator"
+	@cmake --build build/release -j $(JOBS) --target orrery orrery_load
+	@bench/run.sh
+
+.PHONY: install
+install: build/orrery ## install to PREFIX (/usr/local), below DESTDIR if that is given
+	@echo "== Installing to $(DESTDIR)$(PREFIX)"
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
+
+.PHONY: clean
+clean: ## remove build/
+	@echo "== Removing build/"
+	@rm -rf build
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+# The pieces that the commands above are made of. A preset is a row of CMakePresets.json.
+
+.PHONY: layers
+layers:
+	@echo "== Checking which folder includes which"
+	@tools/check-layers-test.sh
+	@tools/check-layers.sh
+
+DEPS := $(addprefix deps-,build test fuzz check bench)
+.PHONY: $(DEPS)
+$(DEPS): deps-%:
+	@[ "$(INSTALL_DEPS)" = no ] || tools/deps.sh $*
+
+# CMake plans again by itself when a file comes or goes; only the presets are not watched by it.
+$(PRESETS:%=build/%/build.ninja): build/%/build.ninja: CMakePresets.json | deps-build
+	@echo "== Configuring build/$*"
+	@cmake --preset $* >build/$*.log 2>&1 || { cat build/$*.log; exit 1; }
+	@touch $@
+$(PRESETS:%=build/%/build.ninja): | build
+build/fuzz/build.ninja: | deps-fuzz
+
+build:
+	@mkdir -p $@
+
+.PHONY: $(PRESETS:%=build-%) $(PRESETS:%=unit-%) $(PRESETS:%=e2e-%)
+$(PRESETS:%=build-%): build-%: build/%/build.ninja
+	@echo "== Building everything in build/$*"
+	@cmake --build build/$* -j $(JOBS)
+
+$(PRESETS:%=unit-%): unit-%: build-%
+	@echo "== Running the unit tests of build/$*"
+	@ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(JOBS)
+
+# The tests start the server that the variable names.
+$(PRESETS:%=e2e-%): e2e-%: build-% $(SDK)
+	@echo "== Running the end-to-end tests against the server of build/$*"
+	@cd test && ORRERY=$(CURDIR)/build$(if $(filter release,$*),,/$*)/orrery node --test --test-reporter=spec *.test.mjs
+
+# npm writes this file at the end, so it is older than the lock exactly when something is missing.
+$(SDK): test/package.json test/package-lock.json test/.npmrc | deps-test
+	@echo "== Installing the official SDK for the end-to-end tests"
+	@cd test && npm ci --loglevel=error
+	@touch $@

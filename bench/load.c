@@ -1,0 +1,305 @@
+/* load.c - orrery-load: the options, one run, and the report. */
+#include "bench/run.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define READY_TIMEOUT_US UINT64_C(30000000)
+enum { READY_PAUSE_NS = 200000 };
+
+static const char USAGE[] =
+    "usage: orrery-load --url http://127.0.0.1:8081/dbs/b/colls/c [option...]\n"
+    "\n"
+    "  --method GET        HTTP method\n"
+    "  --body TEXT         what to send with it\n"
+    "  --header 'N: V'     one more header; may be repeated\n"
+    "  --key BASE64        master key; the well-known key of emulators if not given\n"
+    "  --unsigned          send no authorization\n"
+    "  --sign-cached       sign once a second instead of every request (less work here; the\n"
+    "                      server verifies each request in either case)\n"
+    "  --connections 32    connections, each with one request at a time\n"
+    "  --seconds 5         how long to measure, after --warmup-ms 500\n"
+    "  --rate N            requests a second; otherwise as many as the connections carry\n"
+    "  --pid PID           the server's process, to measure its CPU and memory\n"
+    "  --json              print the result as one JSON object\n"
+    "  --once              send a single request, print its status and body; fails unless 2xx\n"
+    "  --ready             send a request until one is answered with 2xx, for 30 seconds at most\n";
+
+typedef struct Options {
+    RunOptions run;
+    Signer signer;
+    bool is_json;
+    bool is_once;
+    bool is_ready;
+} Options;
+
+enum Option {
+    OPTION_URL = 1,
+    OPTION_METHOD,
+    OPTION_BODY,
+    OPTION_HEADER,
+    OPTION_KEY,
+    OPTION_UNSIGNED,
+    OPTION_SIGN_CACHED,
+    OPTION_CONNECTIONS,
+    OPTION_SECONDS,
+    OPTION_WARMUP_MS,
+    OPTION_RATE,
+    OPTION_PID,
+    OPTION_JSON,
+    OPTION_ONCE,
+    OPTION_READY,
+    OPTION_HELP,
+};
+
+static const struct option OPTIONS[] = {
+    {"url", required_argument, NULL, OPTION_URL},
+    {"method", required_argument, NULL, OPTION_METHOD},
+    {"body", required_argument, NULL, OPTION_BODY},
+    {"header", required_argument, NULL, OPTION_HEADER},
+    {"key", required_argument, NULL, OPTION_KEY},
+    {"unsigned", no_argument, NULL, OPTION_UNSIGNED},
+    {"sign-cached", no_argument, NULL, OPTION_SIGN_CACHED},
+    {"connections", required_argument, NULL, OPTION_CONNECTIONS},
+    {"seconds", required_argument, NULL, OPTION_SECONDS},
+    {"warmup-ms", required_argument, NULL, OPTION_WARMUP_MS},
+    {"rate", required_argument, NULL, OPTION_RATE},
+    {"pid", required_argument, NULL, OPTION_PID},
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"once", no_argument, NULL, OPTION_ONCE},
+    {"ready", no_argument, NULL, OPTION_READY},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {0},
+};
+
+static Status number(const char *name, Slice text, uint64_t min, uint64_t max, uint64_t *out,
+                     Error *err)
+{
+    if (!slice_to_u64(text, out) || *out < min || *out > max)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "expected --%s from %" PRIu64 " to %" PRIu64 ", found '%.*s'", name, min,
+                         max, SLICE_CUT(text, 100));
+    return STATUS_OK;
+}
+
+static Status add_header(RequestOptions *request, Slice line, Error *err)
+{
+    if (request->header_count == REQUEST_HEADERS_MAX)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "expected at most %d headers",
+                         REQUEST_HEADERS_MAX);
+    request->headers[request->header_count++] = line;
+    return STATUS_OK;
+}
+
+static Status read_number(Options *o, enum Option option, Slice text, Error *err)
+{
+    uint64_t value = 0;
+    switch (option) {
+    case OPTION_CONNECTIONS:
+        TRY(number("connections", text, 1, RUN_CONNECTIONS_MAX, &value, err));
+        o->run.connections = (uint32_t)value;
+        break;
+    case OPTION_SECONDS:
+        TRY(number("seconds", text, 1, 3600, &value, err));
+        o->run.seconds = (uint32_t)value;
+        break;
+    case OPTION_WARMUP_MS:
+        TRY(number("warmup-ms", text, 0, 60000, &value, err));
+        o->run.warmup_ms = (uint32_t)value;
+        break;
+    case OPTION_RATE:
+        TRY(number("rate", text, 1, 10000000, &o->run.rate, err));
+        break;
+    default:
+        TRY(number("pid", text, 1, INT32_MAX, &value, err));
+        o->run.pid = (int64_t)value;
+        break;
+    }
+    return STATUS_OK;
+}
+
+static Status read_option(Options *o, enum Option option, Slice text, Error *err)
+{
+    RequestOptions *request = &o->run.request;
+    switch (option) {
+    case OPTION_URL:
+        return url_parse(text, &request->url, err);
+    case OPTION_METHOD:
+        request->method = text;
+        return STATUS_OK;
+    case OPTION_BODY:
+        request->body = text;
+        return STATUS_OK;
+    case OPTION_HEADER:
+        return add_header(request, text, err);
+    case OPTION_KEY:
+        return signer_init(&o->signer, text, err);
+    case OPTION_UNSIGNED:
+        request->signer = NULL;
+        return STATUS_OK;
+    case OPTION_SIGN_CACHED:
+        request->sign_each = false;
+        return STATUS_OK;
+    case OPTION_JSON:
+        o->is_json = true;
+        return STATUS_OK;
+    case OPTION_ONCE:
+        o->is_once = true;
+        return STATUS_OK;
+    case OPTION_READY:
+        o->is_ready = true;
+        return STATUS_OK;
+    case OPTION_CONNECTIONS:
+    case OPTION_SECONDS:
+    case OPTION_WARMUP_MS:
+    case OPTION_RATE:
+    case OPTION_PID:
+        return read_number(o, option, text, err);
+    case OPTION_HELP:
+        (void)fputs(USAGE, stdout);
+        exit(EXIT_SUCCESS);
+    }
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "see orrery-load --help");
+}
+
+static Status read_options(int argc, char **argv, Options *o, Error *err)
+{
+    *o = (Options){.run = {.connections = 32, .seconds = 5, .warmup_ms = 500}};
+    o->run.request.method = SLICE("GET");
+    o->run.request.signer = &o->signer;
+    o->run.request.sign_each = true;
+    TRY(signer_init(&o->signer, SLICE(SIGN_KEY_WELL_KNOWN), err));
+    for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;) {
+        Slice text = optarg == NULL ? SLICE_EMPTY : slice_from_cstr(optarg);
+        TRY(read_option(o, (enum Option)option, text, err));
+    }
+    if (optind < argc)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "expected an option, found '%.100s'",
+                         argv[optind]);
+    if (o->run.request.url.host.len == 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "expected --url; see --help");
+    return STATUS_OK;
+}
+
+/* What a reader of the numbers wants, worked out once for both forms of the report. */
+typedef struct Report {
+    double requests_per_s;
+    double server_us_per_request;
+    double client_busy; /* near 1, the client was the bottleneck and the numbers are its own */
+} Report;
+
+static Report report_make(const RunResult *r)
+{
+    double seconds = (double)r->elapsed_us / 1e6;
+    double count = r->latency_us.count > 0 ? (double)r->latency_us.count : 1;
+    return (Report){
+        .requests_per_s = (double)r->latency_us.count / seconds,
+        .server_us_per_request = (double)r->server.cpu_us / count,
+        .client_busy = (double)r->client_cpu_us / (double)r->elapsed_us,
+    };
+}
+
+static void print_json(const RunResult *r)
+{
+    Report report = report_make(r);
+    printf("{\"requests\":%" PRIu64 ",\"seconds\":%.3f,\"requests_per_s\":%.1f,"
+           "\"latency_us\":{\"p50\":%" PRIu64 ",\"p99\":%" PRIu64 ",\"p999\":%" PRIu64
+           ",\"max\":%" PRIu64 "},",
+           r->latency_us.count, (double)r->elapsed_us / 1e6, report.requests_per_s,
+           histogram_percentile(&r->latency_us, 500), histogram_percentile(&r->latency_us, 990),
+           histogram_percentile(&r->latency_us, 999), r->latency_us.value_max);
+    printf("\"failures\":%" PRIu64 ",\"statuses\":{", r->failures);
+    const char *separator = "";
+    for (int status = 0; status < RUN_STATUS_MAX; status++) {
+        if (r->by_status[status] == 0)
+            continue;
+        printf("%s\"%d\":%" PRIu64, separator, status, r->by_status[status]);
+        separator = ",";
+    }
+    printf("},\"server_cpu_us_per_request\":%.3f,\"server_rss_bytes\":%" PRIu64
+           ",\"client_busy\":%.2f}\n",
+           report.server_us_per_request, r->server.rss_bytes, report.client_busy);
+}
+
+static void print_text(const RunResult *r, bool has_server)
+{
+    Report report = report_make(r);
+    printf("requests/s      %.0f (%" PRIu64 " in %.2f s)\n", report.requests_per_s,
+           r->latency_us.count, (double)r->elapsed_us / 1e6);
+    printf("latency         P50 %" PRIu64 " us, P99 %" PRIu64 " us, P99.9 %" PRIu64
+           " us, max %" PRIu64 " us\n",
+           histogram_percentile(&r->latency_us, 500), histogram_percentile(&r->latency_us, 990),
+           histogram_percentile(&r->latency_us, 999), r->latency_us.value_max);
+    for (int status = 0; status < RUN_STATUS_MAX; status++) {
+        if (r->by_status[status] > 0)
+            printf("status %d      %" PRIu64 "\n", status, r->by_status[status]);
+    }
+    if (r->failures > 0)
+        printf("failures        %" PRIu64 ", the first: %s\n", r->failures,
+               r->first_failure.message);
+    if (has_server)
+        printf("server          %.2f us of CPU a request, %.1f MB of memory\n",
+               report.server_us_per_request, (double)r->server.rss_bytes / 1e6);
+    printf("client          %.0f%% busy%s\n", report.client_busy * 100,
+           report.client_busy > 0.9 ? ": it was the bottleneck" : "");
+}
+
+static Status send_once(const Options *o, Error *err)
+{
+    AUTO(buf_done) Buf body;
+    buf_init(&body, (size_t)64 << 20);
+    int status = 0;
+    TRY(run_once(&o->run.request, clock_real(), &status, &body, err));
+    printf("%d\n%.*s\n", status, SLICE_ARG(buf_view(&body)));
+    if (status < 200 || status > 299)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "the server answered %d", status);
+    return STATUS_OK;
+}
+
+/* Asks again so soon that the time until the answer is the server's start and not our patience. */
+static Status wait_ready(const Options *o, Error *err)
+{
+    const Clock *clock = clock_real();
+    uint64_t end_us = clock_monotonic_us(clock) + READY_TIMEOUT_US;
+    for (;;) {
+        AUTO(buf_done) Buf body;
+        buf_init(&body, (size_t)64 << 20);
+        int status = 0;
+        Status outcome = run_once(&o->run.request, clock, &status, &body, err);
+        if (outcome == STATUS_OK && status >= 200 && status <= 299)
+            return STATUS_OK;
+        if (clock_monotonic_us(clock) > end_us)
+            return error_set(err, STATUS_TIMEOUT, SUB_NONE, "the server is not ready after 30 s");
+        struct timespec pause = {.tv_nsec = READY_PAUSE_NS};
+        (void)nanosleep(&pause, NULL); /* a shorter pause does no harm */
+    }
+}
+
+static Status run(int argc, char **argv, Error *err)
+{
+    Options o;
+    TRY(read_options(argc, argv, &o, err));
+    if (o.is_once)
+        return send_once(&o, err);
+    if (o.is_ready)
+        return wait_ready(&o, err);
+    RunResult result;
+    TRY(run_load(&o.run, clock_real(), &result, err));
+    if (o.is_json)
+        print_json(&result);
+    else
+        print_text(&result, o.run.pid != 0);
+    return STATUS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    Error err;
+    if (run(argc, argv, &err) == STATUS_OK)
+        return EXIT_SUCCESS;
+    (void)fprintf(stderr, "orrery-load: %s\n", err.message);
+    return EXIT_FAILURE;
+}

@@ -1,0 +1,49 @@
+/* request.h - the bytes of a request, with the headers that the official SDK for Node.js sends.
+ *
+ * Ownership  A RequestMaker borrows its options; it owns its memory until request_maker_done.
+ * Threads    Belongs to one thread.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "bench/sign.h"
+
+#define REQUEST_HEADERS_MAX 16
+
+/* A parsed "http://host:port/path". */
+typedef struct Url {
+    Slice authority; /* "host:port", as it stands in the Host header */
+    Slice host;
+    Slice port; /* "80" if there is none */
+    Slice path; /* begins with a slash */
+} Url;
+
+MUST_USE Status url_parse(Slice text, Url *out, Error *err);
+
+typedef struct RequestOptions {
+    Url url;
+    Slice method;
+    Slice body;
+    Slice headers[REQUEST_HEADERS_MAX]; /* more of them, as whole lines: "name: value" */
+    size_t header_count;
+    const Signer *signer; /* NULL: not signed, for servers that are not ours */
+    bool sign_each;       /* false: a signature serves all requests of its second */
+} RequestOptions;
+
+typedef struct RequestMaker {
+    const RequestOptions *options;
+    SignTarget target; /* in 'memory' */
+    int64_t signed_at_s;
+    char date[DATE_LEN];
+    Slice authorization; /* in 'scratch' */
+    Arena memory;
+    Arena scratch;
+} RequestMaker;
+
+MUST_USE Status request_maker_init(RequestMaker *maker, const RequestOptions *options, Error *err);
+void request_maker_done(RequestMaker *maker);
+DEFINE_AUTO_VALUE(RequestMaker, request_maker_done)
+
+/* Appends one whole request. */
+void request_print(RequestMaker *maker, int64_t now_s, Buf *out);

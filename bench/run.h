@@ -1,0 +1,45 @@
+/* run.h - sends requests for a while and counts what comes back.
+ *
+ * With a number of connections and no rate, each connection sends its next request when it has the
+ * answer to the last one: that measures how much the server can do. With a rate, requests are due
+ * at fixed times whether or not the server keeps up, and latency counts from the time when a
+ * request was due: a server that stalls cannot hide it by making the client wait.
+ *
+ * Threads    One thread, which must not be the bottleneck: compare 'client_cpu_us' with the time.
+ */
+#pragma once
+
+#include "base/clock.h"
+#include "bench/histogram.h"
+#include "bench/process.h"
+#include "bench/request.h"
+
+#define RUN_CONNECTIONS_MAX 10000
+#define RUN_STATUS_MAX      600
+
+typedef struct RunOptions {
+    RequestOptions request;
+    uint32_t connections;
+    uint32_t seconds;
+    uint32_t warmup_ms; /* before that, not counted */
+    uint64_t rate;      /* requests a second; 0: as many as the connections carry */
+    int64_t pid;        /* the server's process, to be measured; 0: not */
+} RunOptions;
+
+typedef struct RunResult {
+    Histogram latency_us;
+    uint64_t by_status[RUN_STATUS_MAX];
+    uint64_t elapsed_us;
+    uint64_t failures;   /* connections that broke */
+    Error first_failure; /* only if there were any */
+    ProcessUsage server; /* CPU during the run, memory at its end; only with a pid */
+    uint64_t client_cpu_us;
+} RunResult;
+
+/* Fails if the server cannot be reached; broken connections after that are counted. */
+MUST_USE Status run_load(const RunOptions *options, const Clock *clock, RunResult *result,
+                         Error *err);
+
+/* Sends one request and appends the body of the answer to 'body'. */
+MUST_USE Status run_once(const RequestOptions *options, const Clock *clock, int *status, Buf *body,
+                         Error *err);

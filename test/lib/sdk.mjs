@@ -1,0 +1,21 @@
+// sdk.mjs - the official client, as its users have it.
+import { CosmosClient } from "@azure/cosmos";
+import { Agent } from "node:https";
+import { setLogLevel } from "@azure/logger";
+
+setLogLevel(undefined);
+
+/** A client of the server. It re-reads the account only when it must, so that tests end. */
+export function clientOf(server, { endpoint = server.endpoint, key = server.key, ca, ...rest } = {}) {
+    // A client over HTTP must not be given an agent; one over HTTPS trusts `ca`, or anybody.
+    const agent = endpoint.startsWith("https:")
+        ? new Agent({ keepAlive: true, ca, rejectUnauthorized: ca !== undefined })
+        : undefined;
+    return new CosmosClient({
+        endpoint,
+        key,
+        agent,
+        connectionPolicy: { enableBackgroundEndpointRefreshing: false },
+        ...rest,
+    });
+}

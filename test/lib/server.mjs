@@ -1,0 +1,177 @@
+// server.mjs - starts the real binary, and ends it for sure.
+//
+// Every server has its own temporary folder and takes any free port, so tests may run beside each
+// other. Whatever a test forgets is killed when its process exits, and the folders go with it.
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after } from "node:test";
+import { fileURLToPath } from "node:url";
+
+export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const BINARY = process.env.ORRERY ?? process.env.ORRERY_BIN ?? join(ROOT, "build/orrery");
+
+/** The key of every sample, accepted on loopback addresses when no other is given. */
+export const DEVELOPMENT_KEY =
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+
+const START_MS = 30_000;
+const running = new Set();
+const folders = new Set();
+
+process.on("exit", () => {
+    for (const child of running) child.kill("SIGKILL");
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+export function temporaryFolder() {
+    const folder = mkdtempSync(join(tmpdir(), "orrery-test-"));
+    folders.add(folder);
+    return folder;
+}
+
+// The server takes names that begin with ORRERY_ for its own; those of the tests are none.
+function environment(extra) {
+    const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("ORRERY"));
+    return { ...Object.fromEntries(kept), ...extra };
+}
+
+/** Runs a command of the binary to its end. */
+export function run(args, { env = {}, cwd } = {}) {
+    const result = spawnSync(BINARY, args, {
+        env: environment(env),
+        cwd,
+        encoding: "utf8",
+        timeout: START_MS,
+        killSignal: "SIGKILL",
+    });
+    if (result.error) throw result.error;
+    return { status: result.status, stdout: result.stdout, stderr: result.stderr };
+}
+
+class Server {
+    #child;
+    #exited;
+    #watchers = []; // called with each new line until they return true
+    lines = []; // of standard error: the log
+    stdout = "";
+
+    constructor(options) {
+        this.options = options;
+        this.data = options.data ?? join(temporaryFolder(), "data");
+        this.key = options.key ?? DEVELOPMENT_KEY;
+    }
+
+    async start() {
+        const { args = [], env = {}, host = "127.0.0.1", cwd } = this.options;
+        const keys = this.options.key ? ["--key", this.options.key] : [];
+        const child = spawn(
+            BINARY,
+            ["serve", "--data", this.data, "--host", host, "--port", "0", ...keys, ...args],
+            { env: environment(env), cwd, stdio: ["ignore", "pipe", "pipe"] },
+        );
+        this.#child = child;
+        running.add(child);
+        this.#exited = new Promise((resolve) => {
+            child.once("close", (code, signal) => {
+                running.delete(child);
+                resolve({ code, signal });
+            });
+        });
+        child.stdout.setEncoding("utf8").on("data", (text) => (this.stdout += text));
+        this.port = await this.#ready(child);
+        return this;
+    }
+
+    #ready(child) {
+        return new Promise((resolve, reject) => {
+            const fail = (why) => reject(new Error(`${why}:\n${this.lines.join("\n")}`));
+            const timer = setTimeout(() => fail("the server did not get ready"), START_MS);
+            child.once("error", reject);
+            child.once("close", (code, signal) => {
+                clearTimeout(timer);
+                fail(`the server ended with ${code ?? signal} before it was ready`);
+            });
+            createInterface({ input: child.stderr }).on("line", (line) => {
+                this.lines.push(line);
+                this.#watchers = this.#watchers.filter((watcher) => !watcher(line));
+                const port = / server\.ready port=(\d+)/.exec(line);
+                if (!port) return;
+                clearTimeout(timer);
+                resolve(Number(port[1]));
+            });
+        });
+    }
+
+    /** Waits until the log has such a line. */
+    logged(pattern) {
+        if (this.lines.some((line) => pattern.test(line))) return Promise.resolve();
+        return new Promise((resolve) => {
+            this.#watchers.push((line) => pattern.test(line) && (resolve(), true));
+        });
+    }
+
+    get isRunning() {
+        return running.has(this.#child);
+    }
+
+    get pid() {
+        return this.#child.pid;
+    }
+
+    get exited() {
+        return this.#exited;
+    }
+
+    get endpoint() {
+        return `http://127.0.0.1:${this.port}`;
+    }
+
+    get tlsEndpoint() {
+        return `https://127.0.0.1:${this.port}`;
+    }
+
+    /** Asks it to stop, as a service manager does; what it answered with, and how long it took. */
+    async stop(signal = "SIGTERM") {
+        const begun = performance.now();
+        this.#child.kill(signal);
+        const ended = await this.#exited;
+        return { ...ended, took_ms: performance.now() - begun };
+    }
+
+    /** The power fails. Does nothing if it has ended already. */
+    async kill() {
+        if (!this.isRunning) return;
+        this.#child.kill("SIGKILL");
+        await this.#exited;
+    }
+
+    /** Stops it, and expects that it ends well: without a leak or a race that a sanitizer found. */
+    async stopWell() {
+        const { code, signal } = await this.stop();
+        if (code === 0) return;
+        throw new Error(`the server ended with ${code ?? signal}:\n${this.lines.slice(-80).join("\n")}`);
+    }
+
+    async restart() {
+        await this.stopWell();
+        return this.start();
+    }
+}
+
+/** A server that lives until the test that asked for it is done, and must then end well. */
+export async function startServer(t, options = {}) {
+    const server = new Server(options);
+    t.after(() => (server.isRunning ? server.stopWell() : undefined));
+    return server.start();
+}
+
+/** One server for all tests of a file; it must end well, or the file fails. */
+export async function sharedServer(options = {}) {
+    const server = new Server(options);
+    await server.start();
+    after(() => server.stopWell());
+    return server;
+}

@@ -1,0 +1,64 @@
+// What README.md promises is true.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+
+import { optionRows } from "./lib/options.mjs";
+import { ROOT, startServer } from "./lib/server.mjs";
+
+const FILE = join(ROOT, "README.md");
+const skip = existsSync(FILE) ? false : "there is no README.md";
+const text = skip ? "" : readFileSync(FILE, "utf8");
+
+function runScript(path, env) {
+    return new Promise((resolve) => {
+        const child = spawn(process.execPath, [path], { env: { ...process.env, ...env } });
+        let output = "";
+        child.stdout.on("data", (piece) => (output += piece));
+        child.stderr.on("data", (piece) => (output += piece));
+        child.on("close", (code) => resolve({ code, output }));
+    });
+}
+
+test("the example of README.md runs as it stands", { skip }, async (t) => {
+    const blocks = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code);
+    assert.ok(blocks.length > 0, "README.md has no ```js block");
+    const server = await startServer(t);
+    for (const [i, code] of blocks.entries()) {
+        // Beside this file, where the SDK is found.
+        const path = join(ROOT, `test/.readme-${process.pid}-${i}.mjs`);
+        t.after(() => rmSync(path, { force: true }));
+        writeFileSync(path, code.replaceAll("http://localhost:8081", server.endpoint));
+        const { code: status, output } = await runScript(path, { COSMOS_ENDPOINT: server.endpoint });
+        assert.equal(status, 0, output);
+        assert.match(output, /orders has 2 physical partitions/);
+        const again = await runScript(path, { COSMOS_ENDPOINT: server.endpoint });
+        assert.equal(again.code, 0, again.output);
+    }
+});
+
+test("the table of options in README.md is that of the program", { skip }, () => {
+    const rows = [...text.matchAll(/^\| `--([a-z-]+)( [A-Z0-9]+)?` \| (?:`([^`]*)`)? *\| (.*) \|$/gm)];
+    const found = rows.map(([, name, placeholder = "", fallback = "", help]) => ({
+        name,
+        placeholder: placeholder.trim(),
+        fallback,
+        help,
+    }));
+    const expected = optionRows().map(({ name, kind, placeholder, fallback, help }) => ({
+        name,
+        placeholder,
+        fallback: kind === "FLAG" ? "" : fallback,
+        help,
+    }));
+    assert.deepEqual(found, expected);
+});
+
+test("every file that README.md links to exists", { skip }, () => {
+    const links = [...text.matchAll(/\]\(([^)#:]+)\)/g)].map(([, path]) => path);
+    assert.ok(links.length > 0);
+    const missing = links.filter((path) => !existsSync(join(ROOT, path)));
+    assert.deepEqual(missing, []);
+});

@@ -1,0 +1,51 @@
+#!/bin/sh
+# check-forbidden.sh - what must not stand in a file, with the reason why.
+set -eu
+
+cd "$(dirname "$0")/.."
+failures=0
+
+# Without git (a release archive) everything is looked at that a build does not make. Seeds of fuzz
+# targets are arbitrary bytes, and this file holds the patterns themselves.
+if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    everything=$(git ls-files --cached --others --exclude-standard)
+else
+    everything=$(find . \( -name .git -o -path ./build -o -path ./data -o -name node_modules \) -prune -o \
+        -type f -print | sed 's|^\./||')
+fi
+everything=$(echo "$everything" | grep -v -e '_seeds/' -e '^tools/check-forbidden' | sort)
+code=$(echo "$everything" | grep -E '^(src|bench)/.*\.(c|h|cc|def)$')
+# Tests may take short cuts: nobody hostile feeds them.
+product=$(echo "$code" | grep -v -E '(_test\.c|_fuzz\.c|/testing_int\.h)$')
+
+# forbid REASON FILES PATTERN
+forbid() {
+    # -s: a file that git knows may have been removed.
+    found=$(echo "$2" | xargs grep -HInsE "$3") || true
+    [ -n "$found" ] || return 0
+    printf '%s\n' "$found" | sed "s|\$|    <- $1|"
+    failures=$((failures + 1))
+}
+
+# A pattern for calls of these functions, not of others that end like them.
+calls() {
+    echo "(^|[^A-Za-z0-9_>.])($1)[(]"
+}
+
+forbid 'has no bound' "$product" "$(calls 'strcpy|strcat|stpcpy|sprintf|vsprintf|gets|alloca')"
+forbid 'hides errors; use slice_to_i64' "$product" "$(calls 'atoi|atol|atoll|atof')"
+forbid 'has hidden state' "$product" "$(calls 'strtok|rand|srand|random|localtime|gmtime|ctime|asctime')"
+forbid 'gives its text to a shell' "$product" "$(calls 'system|popen')"
+forbid 'can be replaced by others; use mkdtemp' "$code" "$(calls 'tmpnam|tempnam|mktemp')"
+forbid 'is off in release; use ASSERT' "$product" "$(calls 'assert')"
+forbid 'whoever starts a thread joins it' "$product" "$(calls 'pthread_detach')"
+forbid 'may return NULL; use base/mem.h or an arena' "$(echo "$product" | grep -v '^src/base/')" \
+    "$(calls 'malloc|calloc|realloc|strdup|strndup')"
+forbid 'clean-up is by AUTO' "$code" '^[[:space:]]*goto '
+forbid 'names that end in _t belong to the C library' "$code" '^(typedef .*|\}) [A-Za-z_0-9]+_t;'
+forbid 'is finished or left out' "$everything" '\b(TODO|FIXME|XXX|HACK)\b'
+forbid 'ends with a space' "$(echo "$everything" | grep -v '^LICENSE$')" '[[:blank:]]$'
+forbid 'belongs to one machine' "$everything" '(^|[^A-Za-z0-9_.])/(home|root|work|Users)/[A-Za-z]'
+forbid 'names a registry' test/package-lock.json '"resolved"|https?://'
+
+exit $((failures > 0))

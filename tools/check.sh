@@ -1,0 +1,57 @@
+#!/bin/sh
+# check.sh BUILD - what `make check` does: the look of the code, forbidden things, static analysis.
+# BUILD is a configured build folder, whose compile_commands.json says how each file is compiled.
+# All checks run even if one fails, so that one run shows everything.
+set -u
+
+cd "$(dirname "$0")/.." || exit 2
+build=${1:?usage: check.sh BUILD}
+jobs=$(nproc)
+failed=
+
+# stage WORDS COMMAND...
+stage() {
+    echo "== Checking $1"
+    begin=$(date +%s)
+    name=$1
+    shift
+    "$@" || failed="$failed
+  $name"
+    seconds=$(($(date +%s) - begin))
+    [ $seconds -lt 5 ] || echo "   took $seconds s"
+}
+
+sources() {
+    find src bench -type f \( "$@" \) | sort
+}
+
+look() {
+    sources -name '*.[ch]' -o -name '*.cc' | xargs -P "$jobs" -n 20 clang-format --dry-run -Werror
+}
+
+# Reads names of files. What clang-tidy says about warnings in system headers tells nothing.
+tidy_each() {
+    xargs -P "$jobs" -n 1 clang-tidy --quiet -p "$build" "$@" 2>&1 |
+        grep -v 'warnings\{0,1\} generated\.$' | awk '{ print; found = 1 } END { exit found }'
+}
+
+# The analyzer takes most of the time, and learns nothing from the assertions of a test.
+tidy() {
+    files=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u)
+    tests='(_test|_fuzz)\.c$'
+    status=0
+    echo "$files" | grep -vE "$tests" | tidy_each || status=1
+    echo "$files" | grep -E "$tests" |
+        tidy_each --checks='-clang-analyzer-*,-cert-*,-misc-redundant-expression' || status=1
+    return $status
+}
+
+stage "the look of the code (clang-format)" look
+stage "for forbidden things" tools/check-forbidden.sh
+stage "with static analysis (clang-tidy)" tidy
+
+[ -z "$failed" ] || {
+    echo "Not clean:$failed" >&2
+    exit 1
+}
+echo "== All checks pass"
