@@ -39,6 +39,13 @@ static bool is_authority(Slice text)
     return true;
 }
 
+/* "localhost:" is allowed by the grammar and means the default port. */
+static Slice without_empty_port(Slice authority)
+{
+    return slice_ends_with(authority, SLICE(":")) ? slice_first(authority, authority.len - 1)
+                                                  : authority;
+}
+
 static bool has_port(Slice authority)
 {
     size_t i = authority.len;
@@ -71,6 +78,7 @@ static Status endpoint_of(const ApiRequest *r, Slice *out, Error *err)
         Slice host = forwarded(r, "x-forwarded-host");
         authority = host.len > 0 ? host : authority;
     }
+    authority = without_empty_port(authority);
     if (!is_authority(authority))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The Host header '%.*s' is not a host name and port.",

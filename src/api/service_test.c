@@ -111,6 +111,7 @@ static void the_account_names_the_address_that_was_used(void **state)
         {"localhost:8081", true, false, {{0}}, "https://localhost:8081/"},
         {"localhost", false, false, {{0}}, "http://localhost:80/"},
         {"localhost", true, false, {{0}}, "https://localhost:443/"},
+        {"localhost:", false, false, {{0}}, "http://localhost:80/"},
         {"127.0.0.1:1", false, false, {{0}}, "http://127.0.0.1:1/"},
         {"[::1]:8081", false, false, {{0}}, "http://[::1]:8081/"},
         {"[::1]", true, false, {{0}}, "https://[::1]:443/"},

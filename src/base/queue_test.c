@@ -2,7 +2,6 @@
  * sleeping reader is always woken. Run under the thread sanitizer too (make tsan). */
 #include "base/clock.h"
 #include "base/mailbox.h"
-#include "base/mem.h"
 #include "base/queue.h"
 
 #include <pthread.h>
@@ -18,7 +17,6 @@ typedef struct Message {
     QueueNode node;
     int sender;
     int number;
-    Mailbox *to;
 } Message;
 
 typedef struct Sender {
@@ -185,31 +183,6 @@ static void a_wait_with_a_limit_ends_with_a_message_or_without(void **state)
     mailbox_done(&mailbox);
 }
 
-static void *post_one(void *arg)
-{
-    Message *message = arg;
-    mailbox_post(message->to, &message->node);
-    return NULL;
-}
-
-static void a_mailbox_may_end_when_its_last_message_was_taken(void **state)
-{
-    (void)state;
-    /* The poster may still be inside mailbox_post; the sanitizers see if it touches what is gone.
-     */
-    for (int i = 0; i < 200; i++) {
-        Mailbox *mailbox = MEM_NEW(Mailbox);
-        mailbox_init(mailbox);
-        Message message = {.to = mailbox};
-        pthread_t thread;
-        assert_int_equal(pthread_create(&thread, NULL, post_one, &message), 0);
-        assert_ptr_equal(mailbox_wait(mailbox), &message.node);
-        mailbox_done(mailbox);
-        mem_free(mailbox);
-        assert_int_equal(pthread_join(thread, NULL), 0);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,7 +191,6 @@ int main(void)
         cmocka_unit_test(a_sleeping_reader_is_woken_for_every_batch),
         cmocka_unit_test(two_threads_that_wait_for_each_other_never_sleep_too_long),
         cmocka_unit_test(a_wait_with_a_limit_ends_with_a_message_or_without),
-        cmocka_unit_test(a_mailbox_may_end_when_its_last_message_was_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ typedef enum ResourceIdKind { RESOURCE_ID_NAMED, RESOURCE_ID_ITEM } ResourceIdKi
 
 /* What the request's API version allows. */
 typedef struct ContainerRules {
-    bool allow_no_partition_key; /* versions before 2015-12-16 */
+    bool allow_no_partition_key; /* versions before 2018-12-31 */
 } ContainerRules;
 
 /* STATUS_BAD_REQUEST if 'id' cannot be a resource's id. A named resource's is not empty, has at

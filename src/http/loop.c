@@ -4,6 +4,7 @@
 #include "http/conn_int.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -50,6 +51,8 @@ void loop_join(HttpLoop *loop)
     if (loop->has_thread)
         (void)pthread_join(loop->thread, NULL); /* fails only if we wrote a bug */
     loop->has_thread = false;
+    while (atomic_load_explicit(&loop->posting, memory_order_acquire) > 0)
+        (void)sched_yield(); /* a few instructions on another thread */
     if (loop->wake_fd >= 0)
         (void)close(loop->wake_fd);
     loop->wake_fd = -1;
@@ -163,16 +166,23 @@ static void *run(void *arg)
 
 /* Tasks from other threads. */
 
-void http_loop_post(HttpLoop *loop, HttpTask *task)
+static void wake(HttpLoop *loop)
 {
-    if (!queue_push(&loop->tasks, &task->node))
-        return; /* whoever was first has woken the loop, or is about to */
     uint64_t one = 1;
     ssize_t written;
     do {
         written = write(loop->wake_fd, &one, sizeof(one));
     } while (written < 0 && errno == EINTR);
     ASSERT(written == sizeof(one));
+}
+
+void http_loop_post(HttpLoop *loop, HttpTask *task)
+{
+    /* Once the task is in the queue the loop may run it and end, before we have woken it. */
+    atomic_fetch_add_explicit(&loop->posting, 1, memory_order_relaxed);
+    if (queue_push(&loop->tasks, &task->node))
+        wake(loop); /* otherwise whoever was first has done so, or is about to */
+    atomic_fetch_sub_explicit(&loop->posting, 1, memory_order_release);
 }
 
 static void on_wake(h2o_socket_t *sock, const char *error)

@@ -41,6 +41,7 @@ struct HttpLoop {
 
     /* Any thread. */
     Queue tasks;
+    _Atomic uint32_t posting; /* threads inside http_loop_post; wake_fd stays open for them */
 
     /* Loop thread only. */
     h2o_evloop_t *events;
