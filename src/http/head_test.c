@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-static const HeadLimits limits = {.header_bytes_max = 1024, .body_bytes_max = 1000};
+static const HeadLimits LIMITS = {.header_bytes_max = 1024, .body_bytes_max = 1000};
 
 typedef struct Parsed {
     Status status;
@@ -25,7 +25,7 @@ static char *parse(Slice text, Parsed *out)
     assert_non_null(copy);
     memcpy(copy, text.ptr, text.len);
     *out = (Parsed){0};
-    out->status = head_parse(copy, text.len, 0, &limits, out->headers, &out->head,
+    out->status = head_parse(copy, text.len, 0, &LIMITS, out->headers, &out->head,
                              &out->is_complete, &out->err);
     return copy;
 }
@@ -210,8 +210,8 @@ static void too_many_headers_and_too_long_heads_are_refused(void **state)
         assert_int_equal(parsed.status, count > HTTP_HEADERS_MAX ? STATUS_BAD_REQUEST : STATUS_OK);
     }
     /* Complete or not, 1,024 bytes are the limit. */
-    for (size_t len = limits.header_bytes_max - 1; len <= limits.header_bytes_max + 1; len++) {
-        Status expected = len > limits.header_bytes_max ? STATUS_BAD_REQUEST : STATUS_OK;
+    for (size_t len = LIMITS.header_bytes_max - 1; len <= LIMITS.header_bytes_max + 1; len++) {
+        Status expected = len > LIMITS.header_bytes_max ? STATUS_BAD_REQUEST : STATUS_OK;
         memset(text, 'x', sizeof(text));
         memcpy(text, LINE "a: ", sizeof(LINE "a: ") - 1);
         free(parse(slice_make(text, len), &parsed));

@@ -17,12 +17,12 @@
 
 #include <cmocka.h>
 
-static const Log quiet = {.fd = -1, .level = LOG_LEVEL_ERROR};
+static const Log QUIET = {.fd = -1, .level = LOG_LEVEL_ERROR};
 
 static void open_ok(const char *host, uint16_t port, uint32_t loops, Listeners *out)
 {
     Error err;
-    if (listen_open(host, port, loops, &quiet, out, &err) != STATUS_OK)
+    if (listen_open(host, port, loops, &QUIET, out, &err) != STATUS_OK)
         fail_msg("%s", err.message);
 }
 
@@ -61,7 +61,7 @@ static void a_port_in_use_is_named(void **state)
     Listeners first, second;
     Error err;
     open_ok("127.0.0.1", 0, 2, &first);
-    assert_int_equal(listen_open("127.0.0.1", first.port, 2, &quiet, &second, &err),
+    assert_int_equal(listen_open("127.0.0.1", first.port, 2, &QUIET, &second, &err),
                      STATUS_CONFLICT);
     char expected[128];
     (void)snprintf(expected, sizeof(expected),
@@ -93,7 +93,7 @@ static void the_v6_wildcard_alone_serves_v4_too(void **state)
     (void)state;
     Listeners listeners;
     Error err;
-    if (listen_open("::", 0, 1, &quiet, &listeners, &err) == STATUS_NOT_FOUND)
+    if (listen_open("::", 0, 1, &QUIET, &listeners, &err) == STATUS_NOT_FOUND)
         skip(); /* no IPv6 here */
     assert_true(can_connect(AF_INET, listeners.port));
     assert_true(can_connect(AF_INET6, listeners.port));
@@ -120,9 +120,9 @@ static int serve_without_v6(void)
     Error err;
     if (!enter_network_without_v6())
         return NOT_POSSIBLE;
-    if (listen_open("::1", 0, 1, &quiet, &listeners, &err) != STATUS_NOT_FOUND)
+    if (listen_open("::1", 0, 1, &QUIET, &listeners, &err) != STATUS_NOT_FOUND)
         return WENT_WRONG;
-    if (listen_open("localhost", 0, 2, &quiet, &listeners, &err) != STATUS_OK)
+    if (listen_open("localhost", 0, 2, &QUIET, &listeners, &err) != STATUS_OK)
         return WENT_WRONG;
     bool is_right = listeners.address_count == 1 && can_connect(AF_INET, listeners.port);
     listen_close(&listeners);
@@ -158,7 +158,7 @@ static void hosts_that_cannot_be_served_are_refused(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         Listeners listeners;
         Error err;
-        assert_int_equal(listen_open(rows[i].host, 0, 1, &quiet, &listeners, &err), rows[i].status);
+        assert_int_equal(listen_open(rows[i].host, 0, 1, &QUIET, &listeners, &err), rows[i].status);
         if (strstr(err.message, rows[i].words) == NULL)
             fail_msg("'%s' is not in '%s'", rows[i].words, err.message);
     }

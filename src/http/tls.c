@@ -8,7 +8,7 @@
 
 DEFINE_AUTO(SSL_CTX *, SSL_CTX_free)
 
-static const unsigned char protocols[] = "\x08http/1.1";
+static const unsigned char PROTOCOLS[] = "\x08http/1.1";
 
 /* A client that offers only HTTP/2 gets no answer about the protocol and may still try HTTP/1.1. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
@@ -17,7 +17,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     (void)ssl;
     (void)arg;
     unsigned char *chosen = NULL;
-    int result = SSL_select_next_proto(&chosen, out_len, protocols, sizeof(protocols) - 1, offered,
+    int result = SSL_select_next_proto(&chosen, out_len, PROTOCOLS, sizeof(PROTOCOLS) - 1, offered,
                                        offered_len);
     *out = chosen;
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;

@@ -74,11 +74,11 @@ static bool double_is_canonical(uint64_t bits, double value)
     return true;
 }
 
-/* A scalar that is not a string; its size is in json_tag_sizes. */
+/* A scalar that is not a string; its size is in JSON_TAG_SIZES. */
 static Status check_scalar(const Check *check, const uint8_t *at, const uint8_t *end,
                            const uint8_t **next)
 {
-    size_t size = json_tag_sizes[at[0]];
+    size_t size = JSON_TAG_SIZES[at[0]];
     if ((size_t)(end - at) < size)
         return wrong(check, at, "number is cut off");
     if (at[0] == TAG_DOUBLE && !double_is_canonical(load_u64(at + 1), load_double(at)))
@@ -143,7 +143,7 @@ static Status check_body(const Check *check, const Container *c, Member *members
     uint32_t depth = 0;
     for (uint32_t i = 0; i < c->count; i++) {
         if (c->is_object) {
-            if (at == end || json_tag_types[at[0]] != JSON_STRING)
+            if (at == end || JSON_TAG_TYPES[at[0]] != JSON_STRING)
                 return wrong(check, at, "name of a member expected");
             const uint8_t *name = at;
             TRY(check_string(check, at, end, &at));
@@ -182,7 +182,7 @@ static Status check_value(const Check *check, const uint8_t *at, const uint8_t *
 {
     if (at == end)
         return wrong(check, at, "value expected");
-    switch ((JsonType)json_tag_types[at[0]]) {
+    switch ((JsonType)JSON_TAG_TYPES[at[0]]) {
     case JSON_NULL:
     case JSON_BOOL:
     case JSON_NUMBER:

@@ -69,10 +69,10 @@ static_assert(TAG_OBJECT_LARGE == 0x4e, "tags are stored: they never change with
 
 #define NAN_BITS UINT64_C(0x7ff8000000000000)
 
-extern const uint8_t json_tag_types[256]; /* JsonType; JSON_UNDEFINED if never written */
+extern const uint8_t JSON_TAG_TYPES[256]; /* JsonType; JSON_UNDEFINED if never written */
 
 /* The bytes of a fixed-size value, its tag included; 0 where they must be asked for. */
-extern const uint8_t json_tag_sizes[128];
+extern const uint8_t JSON_TAG_SIZES[128];
 
 static inline uint16_t load_u16(const uint8_t *at)
 {
@@ -196,7 +196,7 @@ static inline const uint8_t *name_at(const Container *object, uint32_t index)
     return name_at_width(object, index, object->offset_width);
 }
 
-/* The bytes of a value whose size is not in json_tag_sizes. */
+/* The bytes of a value whose size is not in JSON_TAG_SIZES. */
 size_t json_size_asked(const uint8_t *at);
 
 /* Where the value at 'at' ends. */
@@ -204,7 +204,7 @@ static inline const uint8_t *value_end(const uint8_t *at)
 {
     if (at[0] >= TAG_STRING_SHORT)
         return at + 1 + (at[0] & STRING_SHORT_MAX);
-    size_t size = json_tag_sizes[at[0]];
+    size_t size = JSON_TAG_SIZES[at[0]];
     return at + (LIKELY(size != 0) ? size : json_size_asked(at));
 }
 

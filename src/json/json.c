@@ -7,7 +7,7 @@
  * and the last byte of each is foreseen well by the CPU, halving is not; the README has figures. */
 enum { SCAN_COUNT_MAX = 64 };
 
-const uint8_t json_tag_types[256] = {
+const uint8_t JSON_TAG_TYPES[256] = {
     [0 ... TAG_INT_SMALL_MAX] = JSON_NUMBER,
     [TAG_NULL] = JSON_NULL,
     [TAG_FALSE] = JSON_BOOL,
@@ -21,7 +21,7 @@ const uint8_t json_tag_types[256] = {
     [TAG_STRING_SHORT... 255] = JSON_STRING,
 };
 
-const uint8_t json_tag_sizes[128] = {
+const uint8_t JSON_TAG_SIZES[128] = {
     [0 ... TAG_INT_SMALL_MAX] = 1,
     [TAG_NULL] = 1,
     [TAG_FALSE] = 1,
@@ -60,7 +60,7 @@ Json json_trust(Slice bytes)
 
 JsonType json_type(Json value)
 {
-    return value.at == NULL ? JSON_UNDEFINED : (JsonType)json_tag_types[value.at[0]];
+    return value.at == NULL ? JSON_UNDEFINED : (JsonType)JSON_TAG_TYPES[value.at[0]];
 }
 
 bool json_bool(Json value)

@@ -7,7 +7,7 @@
 typedef uint8_t Bytes16 __attribute__((vector_size(16)));
 
 /* What must be escaped: the letter behind the backslash, or 'u' for the long form. */
-static const char escapes[256] = {
+static const char ESCAPES[256] = {
     [0 ... 7] = 'u', [8] = 'b',  [9] = 't',         [10] = 'n',  [11] = 'u',
     [12] = 'f',      [13] = 'r', [14 ... 31] = 'u', ['"'] = '"', ['\\'] = '\\',
 };
@@ -51,7 +51,7 @@ static bool is_plain(Slice text)
         return !any_escape(both, both);
     }
     for (size_t i = 0; i < len; i++) {
-        if (escapes[(uint8_t)p[i]] != 0)
+        if (ESCAPES[(uint8_t)p[i]] != 0)
             return false;
     }
     return true;
@@ -60,7 +60,7 @@ static bool is_plain(Slice text)
 static void print_escape(uint8_t byte, Buf *out)
 {
     static const char hex[] = "0123456789abcdef";
-    char text[6] = {'\\', escapes[byte], '0', '0', hex[byte >> 4], hex[byte & 15]};
+    char text[6] = {'\\', ESCAPES[byte], '0', '0', hex[byte >> 4], hex[byte & 15]};
     buf_bytes(out, text, text[1] == 'u' ? 6 : 2);
 }
 
@@ -70,7 +70,7 @@ static void print_escaped(Slice text, Buf *out)
     size_t done = 0;
     for (size_t at = 0; at < text.len; at++) {
         uint8_t byte = (uint8_t)text.ptr[at];
-        if (LIKELY(escapes[byte] == 0))
+        if (LIKELY(ESCAPES[byte] == 0))
             continue;
         buf_bytes(out, text.ptr + done, at - done);
         print_escape(byte, out);

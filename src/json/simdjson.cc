@@ -18,8 +18,8 @@
 namespace
 {
 
-constexpr size_t kept_bytes_max = 128 << 10;
-constexpr size_t depth_max = 256; // beyond ours, so that it is we who say what is too deep
+constexpr size_t KEPT_BYTES_MAX = 128 << 10;
+constexpr size_t DEPTH_MAX = 256; // beyond ours, so that it is we who say what is too deep
 
 class TextParser
 {
@@ -42,7 +42,7 @@ class TextParser
 
     void release()
     {
-        if (capacity_ <= kept_bytes_max)
+        if (capacity_ <= KEPT_BYTES_MAX)
             return;
         capacity_ = 0;
         padded_.reset();
@@ -57,7 +57,7 @@ class TextParser
             capacity *= 2;
         capacity_ = 0;
         padded_.reset(new char[capacity + simdjson::SIMDJSON_PADDING]);
-        if (parser_.allocate(capacity, depth_max) != simdjson::SUCCESS ||
+        if (parser_.allocate(capacity, DEPTH_MAX) != simdjson::SUCCESS ||
             parser_.doc.allocate(capacity) != simdjson::SUCCESS)
             return false;
         capacity_ = capacity;

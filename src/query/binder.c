@@ -30,7 +30,7 @@ Status binder_error(Binder *b, Span span, const char *code, const char *format, 
     char message[256];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof(message), format, args);
+    (void)vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     return sql_error(b->err, b->query->text, span, code, "%s", message);
 }

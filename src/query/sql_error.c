@@ -25,7 +25,7 @@ Status sql_error(Error *err, Slice text, Span span, const char *code, const char
     char message[TEXT_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof(message), format, args);
+    (void)vsnprintf(message, sizeof(message), format, args);
     va_end(args);
 
     JsonText quoted;
@@ -49,7 +49,7 @@ Status sql_error_plain(Error *err, const char *format, ...)
     char message[TEXT_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof(message), format, args);
+    (void)vsnprintf(message, sizeof(message), format, args);
     va_end(args);
 
     JsonText quoted;
