@@ -231,6 +231,13 @@ static Status rocks_get(Engine *engine, const StoreSnapshot *snapshot, Slice key
     if (pinned != NULL) {
         size_t len = 0;
         const char *ptr = rocksdb_pinnableslice_value(pinned, &len);
+        /* When the table that may hold the key is not open yet, RocksDB does not say that the
+         * answer is incomplete: it calls the key found, with an empty value. */
+        if (read == STORE_READ_MEMORY && len == 0) {
+            rocksdb_pinnableslice_destroy(pinned);
+            *found = STORE_UNKNOWN;
+            return STATUS_OK;
+        }
         *value = (StoreValue){slice_make(ptr, len), pinned, release_pinned};
     }
     return STATUS_OK;
