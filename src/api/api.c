@@ -205,6 +205,7 @@ static void *on_loop_open(void *ctx, HttpLoop *http_loop)
     ApiLoop *loop = MEM_NEW(ApiLoop);
     loop->api = ctx;
     catalog_reader_init(&loop->reader, loop->api->options.catalog);
+    buf_init(&loop->text, ITEM_TEXT_BYTES_MAX);
     return loop;
 }
 
@@ -213,6 +214,7 @@ static void on_loop_close(void *ctx, void *loop_user)
     (void)ctx;
     ApiLoop *loop = loop_user;
     catalog_reader_done(&loop->reader);
+    buf_done(&loop->text);
     mem_free(loop);
 }
 

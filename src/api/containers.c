@@ -3,6 +3,7 @@
 #include "api/mutation_int.h"
 #include "api/respond_int.h"
 #include "base/encoding.h"
+#include "partition/partition.h"
 #include "query/query.h"
 
 /* What encodeURI leaves alone: the JS SDK compares x-ms-alt-content-path with a path made by it. */
@@ -80,17 +81,28 @@ Status containers_create(ApiRequest *r, Error *err)
     return STATUS_OK;
 }
 
-/* Quota and usage in the service's units; nothing is stored in a container yet. */
+/* Quota and usage in the service's units, which are kilobytes. What has expired counts until it is
+ * removed. */
 static void add_quota(const ApiRequest *r, Response *response)
 {
     if (!request_flag(r, "x-ms-documentdb-populatequotainfo"))
         return;
+    PartitionUsage total = {0};
+    for (size_t i = 0; i < r->container->range_count; i++) {
+        PartitionUsage usage = partition_usage(r->container->ranges[i].partition);
+        total.items += usage.items;
+        total.bytes += usage.bytes;
+    }
+    unsigned long long items = total.items;
+    unsigned long long kilobytes = (total.bytes + 1023) / 1024;
     response_header(response, SLICE("x-ms-resource-quota"),
                     SLICE("documentSize=10240;documentsSize=10485760;documentsCount=-1;"
                           "collectionSize=10485760;"));
     response_header(response, SLICE("x-ms-resource-usage"),
-                    SLICE("functions=0;storedProcedures=0;triggers=0;documentSize=0;"
-                          "documentsSize=0;documentsCount=0;collectionSize=0;"));
+                    arena_format(r->arena,
+                                 "functions=0;storedProcedures=0;triggers=0;documentSize=0;"
+                                 "documentsSize=%llu;documentsCount=%llu;collectionSize=%llu;",
+                                 kilobytes, items, kilobytes));
     response_header(response, SLICE("x-ms-documentdb-collection-index-transformation-progress"),
                     SLICE("100"));
     response_header(response, SLICE("x-ms-documentdb-collection-lazy-indexing-progress"),

@@ -38,6 +38,7 @@ typedef struct FakeServer {
     Log log;
     Metrics metrics;
     Store *store;
+    PartitionHost host;
     Catalog *catalog;
     Workers *workers;
     AuthKeys *keys;
@@ -125,7 +126,11 @@ MetricsShard *http_loop_metrics(HttpLoop *loop)
 
 static inline void fake_open_catalog(FakeServer *server)
 {
-    CatalogOptions options = {.store = server->store,
+    server->host = (PartitionHost){.store = server->store,
+                                   .writers = workers_open(1, UINT32_MAX),
+                                   .clock = &server->clock.clock,
+                                   .log = &server->log};
+    CatalogOptions options = {.host = &server->host,
                               .clock = &server->clock.clock,
                               .log = &server->log,
                               .metrics = &server->metrics.shards[1]};
@@ -173,7 +178,10 @@ static inline void fake_server_close(FakeServer *server)
     mailbox_done(&server->loop.tasks);
     workers_close(server->workers);
     api_close(server->api);
+    atomic_store(&server->host.is_closing, true);
     catalog_close(server->catalog);
+    partition_host_stop(&server->host);
+    workers_close(server->host.writers);
     store_close(server->store);
     auth_keys_close(server->keys);
     metrics_done(&server->metrics);

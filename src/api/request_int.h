@@ -8,8 +8,13 @@
 #include "api/address.h"
 #include "api/api.h"
 
-#define BODY_BYTES_MAX     ((size_t)2 << 20) /* of a request, as the service has it */
-#define PAGE_BYTES_MAX     ((size_t)4 << 20) /* of a feed's page */
+#define BODY_BYTES_MAX ((size_t)2 << 20) /* of a request, as the service has it */
+#define PAGE_BYTES_MAX ((size_t)4 << 20) /* of a feed's page */
+
+/* Of one item as it is sent, which may be several times as long as it came in: 1e20 is printed with
+ * all its digits. */
+#define ITEM_TEXT_BYTES_MAX ((size_t)16 << 20)
+
 #define PAGE_ITEMS_DEFAULT 100
 
 /* API versions from which something is different, as the dates that name them. */
@@ -24,6 +29,7 @@ struct Api {
 typedef struct ApiLoop {
     Api *api;
     CatalogReader reader;
+    Buf text; /* an item's body while it is sent */
 } ApiLoop;
 
 /* What a request does to a resource type; routes are (type, operation) pairs. */
@@ -85,6 +91,15 @@ Status containers_create(ApiRequest *r, Error *err);
 Status containers_read(ApiRequest *r, Error *err);
 Status containers_replace(ApiRequest *r, Error *err);
 Status containers_delete(ApiRequest *r, Error *err);
+Status documents_create(ApiRequest *r, Error *err); /* create, upsert, batch */
+Status documents_list(ApiRequest *r, Error *err);
+Status documents_query(ApiRequest *r, Error *err);
+Status documents_read(ApiRequest *r, Error *err);
+Status documents_replace(ApiRequest *r, Error *err);
+Status documents_patch(ApiRequest *r, Error *err);
+Status documents_delete(ApiRequest *r, Error *err);
+Status documents_batch(ApiRequest *r, Error *err);
+Status documents_purge(ApiRequest *r, Error *err); /* operations/partitionkeydelete */
 Status pkranges_list(ApiRequest *r, Error *err);
 Status pkranges_read(ApiRequest *r, Error *err);
 Status offers_list(ApiRequest *r, Error *err);

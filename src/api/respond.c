@@ -96,7 +96,7 @@ void respond_resource(ApiRequest *r, int status, const ResourceInfo *info, Slice
 
 /* The JS SDK reads 'message' of every failure without looking whether there is one, so there
  * always is a body, and it always has both members. */
-void respond_error(ApiRequest *r, const Error *err)
+void response_error(const ApiRequest *r, Response *response, const Error *err, Slice charge)
 {
     int http_status = status_http(err->status);
     if (http_status >= 500 && err->status != STATUS_NOT_IMPLEMENTED)
@@ -117,15 +117,20 @@ void respond_error(ApiRequest *r, const Error *err)
     json_print_string(message, &text);
     buf_byte(&text, '}');
 
-    Response response;
-    response_begin(r, &response, http_status, SLICE("0"));
-    response_header(&response, SLICE("content-type"), SLICE("application/json"));
+    response_begin(r, response, http_status, charge);
+    response_header(response, SLICE("content-type"), SLICE("application/json"));
     int sub = sub_number(err->sub);
     if (sub != 0)
-        response_header(&response, SLICE("x-ms-substatus"), arena_format(r->arena, "%d", sub));
+        response_header(response, SLICE("x-ms-substatus"), arena_format(r->arena, "%d", sub));
     if (err->status == STATUS_THROTTLED)
-        response_header(&response, SLICE("x-ms-retry-after-ms"),
+        response_header(response, SLICE("x-ms-retry-after-ms"),
                         arena_format(r->arena, "%u", err->retry_after_ms));
-    response.body = arena_copy(r->arena, buf_view(&text));
+    response->body = arena_copy(r->arena, buf_view(&text));
+}
+
+void respond_error(ApiRequest *r, const Error *err)
+{
+    Response response;
+    response_error(r, &response, err, SLICE("0"));
     response_send(r, &response);
 }

@@ -37,3 +37,6 @@ void respond_resource(ApiRequest *r, int status, const ResourceInfo *info, Slice
 void respond_empty(ApiRequest *r, int status, Slice charge);
 void respond_text(ApiRequest *r, int status, Slice content_type, Slice body);
 void respond_error(ApiRequest *r, const Error *err);
+
+/* The same in two steps, for those who add headers before they send it. */
+void response_error(const ApiRequest *r, Response *response, const Error *err, Slice charge);

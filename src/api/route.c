@@ -20,6 +20,13 @@ static const Route ROUTES[] = {
     {RESOURCE_CONTAINER, OPERATION_READ, containers_read},
     {RESOURCE_CONTAINER, OPERATION_REPLACE, containers_replace},
     {RESOURCE_CONTAINER, OPERATION_DELETE, containers_delete},
+    {RESOURCE_DOCUMENT, OPERATION_LIST, documents_list},
+    {RESOURCE_DOCUMENT, OPERATION_QUERY, documents_query},
+    {RESOURCE_DOCUMENT, OPERATION_CREATE, documents_create},
+    {RESOURCE_DOCUMENT, OPERATION_READ, documents_read},
+    {RESOURCE_DOCUMENT, OPERATION_REPLACE, documents_replace},
+    {RESOURCE_DOCUMENT, OPERATION_PATCH, documents_patch},
+    {RESOURCE_DOCUMENT, OPERATION_DELETE, documents_delete},
     {RESOURCE_PARTITION_KEY_RANGE, OPERATION_LIST, pkranges_list},
     {RESOURCE_PARTITION_KEY_RANGE, OPERATION_READ, pkranges_read},
     {RESOURCE_OFFER, OPERATION_LIST, offers_list},
@@ -59,7 +66,8 @@ static const Offer *find_offer(const Snapshot *snapshot, Slice id)
 /* A missing parent and a missing target are both 404; SDKs tell them apart by the sub-status. */
 static Status missing(const ApiRequest *r, size_t part, Error *err)
 {
-    bool is_target = part + 1 == r->address.part_count && !r->address.is_feed;
+    bool is_target =
+        part + 1 == r->address.part_count && !r->address.is_feed && r->address.operation.len == 0;
     Slice segment = resource_segment(r->address.parts[part].type);
     Slice id = r->address.parts[part].id;
     if (is_target)
@@ -147,6 +155,9 @@ Status route_request(ApiRequest *r, Error *err)
     TRY(resolve(r, err));
     TRY(check_intended(r, err));
     Slice segment = resource_segment(r->address.type);
+    if (slice_equal_nocase(r->address.operation, SLICE("partitionkeydelete")) &&
+        r->operation == OPERATION_EXECUTE)
+        return documents_purge(r, err);
     if (r->address.operation.len > 0)
         return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
                          "The operation '%.*s' is not available in this version of orrery.",

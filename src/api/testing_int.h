@@ -9,6 +9,7 @@
 
 #include "api/fake_http_int.h"
 
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -104,10 +105,118 @@ static inline Slice text_of(Json body, const char *name)
 
 #define CONTAINER "{'id':'c','partitionKey':{'paths':['/pk'],'version':2}}"
 
-/* A server with the database 'db' and its container 'c'. */
-static inline void open_with_container(FakeServer *server)
+/* A server with the database 'db' and a container in it. */
+static inline void open_with(FakeServer *server, Ask container)
 {
     fake_server_open(server, NULL);
     (void)expect_status(server, &(Ask){"POST", "/dbs", "{'id':'db'}"}, 201);
-    (void)expect_status(server, &(Ask){"POST", "/dbs/db/colls", CONTAINER}, 201);
+    container.method = "POST";
+    container.path = "/dbs/db/colls";
+    (void)expect_status(server, &container, 201);
+}
+
+static inline void open_with_container(FakeServer *server)
+{
+    open_with(server, (Ask){.body = CONTAINER});
+}
+
+/* Items of the container 'c'. */
+#define DOCS "/dbs/db/colls/c/docs"
+#define PK(k)                               \
+    {                                       \
+        "x-ms-documentdb-partitionkey", (k) \
+    }
+
+static inline void make_item(FakeServer *server, const char *body)
+{
+    (void)expect_status(server, &(Ask){"POST", DOCS, body}, 201);
+}
+
+static inline int sub_status_of(const FakeAnswer *answer)
+{
+    uint64_t sub = 0;
+    (void)slice_to_u64(fake_header(answer, "x-ms-substatus"), &sub);
+    return (int)sub;
+}
+
+/* The container 'c' as the catalogue shows it now; valid until the next request. */
+static inline const Container *container_now(FakeServer *server)
+{
+    ApiLoop *loop = server->loop.user;
+    const Snapshot *snapshot = catalog_read(&loop->reader);
+    const Database *database = snapshot_database_by_id(snapshot, SLICE("db"));
+    assert_non_null(database);
+    const Container *found = snapshot_container_by_id(snapshot, database->info.number, SLICE("c"));
+    assert_non_null(found);
+    return found;
+}
+
+/* Keeps the server's workers busy, so that what is posted to them waits, or is refused. */
+enum { JAM_WAITING_MAX = 2 }; /* as many as fake_server_open lets wait */
+typedef struct Jam {
+    struct JamJob {
+        WorkerJob job;
+        struct Jam *jam;
+    } jobs[1 + JAM_WAITING_MAX];
+    size_t waiting;
+    sem_t begun; /* once for each job */
+    sem_t over;
+} Jam;
+
+static inline void jam_wait(sem_t *semaphore)
+{
+    while (sem_wait(semaphore) != 0)
+        continue;
+}
+
+static inline void jam_run(WorkerJob *job)
+{
+    struct JamJob *own = CONTAINER_OF(job, struct JamJob, job);
+    bool is_first = own == &own->jam->jobs[0];
+    (void)sem_post(&own->jam->begun);
+    if (is_first)
+        jam_wait(&own->jam->over);
+}
+
+/* 'waiting': how many more jobs stand in the queue. The jam must outlive the server. */
+static inline void jam_begin(Jam *jam, FakeServer *server, size_t waiting)
+{
+    *jam = (Jam){.waiting = waiting};
+    assert_int_equal(sem_init(&jam->begun, 0, 0), 0);
+    assert_int_equal(sem_init(&jam->over, 0, 0), 0);
+    for (size_t i = 0; i <= waiting; i++) {
+        jam->jobs[i] = (struct JamJob){.job.run = jam_run, .jam = jam};
+        assert_true(workers_post(server->workers, &jam->jobs[i].job));
+        if (i == 0)
+            jam_wait(&jam->begun);
+    }
+}
+
+static inline void jam_end(Jam *jam)
+{
+    (void)sem_post(&jam->over);
+    for (size_t i = 0; i < jam->waiting; i++)
+        jam_wait(&jam->begun);
+}
+
+/* Ends the writing to a partition of 'c' behind the catalogue's back: what is submitted from now on
+ * is refused, as it is in the moment when the container is being deleted. */
+typedef struct Dropped {
+    PartitionDrop drop;
+    sem_t over;
+} Dropped;
+
+static inline void on_dropped(PartitionDrop *drop)
+{
+    (void)sem_post(&CONTAINER_OF(drop, Dropped, drop)->over);
+}
+
+static inline void drop_partition(FakeServer *server, size_t range)
+{
+    Dropped dropped = {.drop.done = on_dropped};
+    assert_int_equal(sem_init(&dropped.over, 0, 0), 0);
+    partition_drop(container_now(server)->ranges[range].partition, &dropped.drop);
+    while (sem_wait(&dropped.over) != 0)
+        continue;
+    (void)sem_destroy(&dropped.over);
 }

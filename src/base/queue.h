@@ -35,7 +35,7 @@ static inline bool queue_push(Queue *queue, QueueNode *node)
     do {
         node->next = head;
     } while (!atomic_compare_exchange_weak_explicit(&queue->newest, &head, node,
-                                                    memory_order_release, memory_order_relaxed));
+                                                    memory_order_seq_cst, memory_order_relaxed));
     return head == NULL;
 }
 

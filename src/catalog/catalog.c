@@ -17,7 +17,8 @@ enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
 
 /* Messages other than changes are told apart by their address: there is one of each. */
 struct Catalog {
-    Store *store; /* immutable after open */
+    PartitionHost *host; /* immutable after open */
+    Store *store;
     const Clock *clock;
     const Log *log;
     MetricsShard *metrics;
@@ -30,6 +31,7 @@ struct Catalog {
     pthread_t thread;
     bool is_running; /* opening thread only */
     Cleaner cleaner;
+    Keeper keeper;
 
     QueueNode stop;      /* messages to the thread from the ... opening thread */
     QueueNode committed; /* ... commit thread */
@@ -41,7 +43,8 @@ struct Catalog {
     QueueNode *pending_last;
     QueueNode *group; /* changes on their way to the disk */
     Snapshot *group_snapshot;
-    GarbageList garbage;
+    ContainerList dropped; /* by that group */
+    GarbageList garbage;   /* found at the start */
 };
 
 /* ---- opening ---- */
@@ -67,7 +70,7 @@ static Status begin_empty(Catalog *catalog, Error *err)
 static Status load(Catalog *catalog, Error *err)
 {
     bool found = false;
-    TRY(catalog_load(catalog->store, &catalog->published, &catalog->counters, &found,
+    TRY(catalog_load(catalog->host, &catalog->published, &catalog->counters, &found,
                      &catalog->garbage, err));
     return found ? STATUS_OK : begin_empty(catalog, err);
 }
@@ -127,10 +130,11 @@ static void begin_group(Catalog *catalog)
 {
     QueueNode *group = take_group(catalog);
     Work work = {
+        .host = catalog->host,
         .snapshot = snapshot_copy(catalog->published), /* only this thread replaces it */
         .txn = store_txn_begin(catalog->store),
         .counters = &catalog->counters,
-        .garbage = &catalog->garbage,
+        .dropped = &catalog->dropped,
         .now_s = clock_wall_s(catalog->clock),
     };
     size_t applied = 0;
@@ -154,6 +158,21 @@ static void begin_group(Catalog *catalog)
     store_txn_commit(work.txn, (StoreCompletion){.done = on_commit, .ctx = catalog});
 }
 
+/* What the rest of the server must know of a durable group: partitions follow a replaced
+ * definition, and those of dropped containers fall silent and are emptied. */
+static void take_effect(Catalog *catalog, QueueNode *group)
+{
+    for (QueueNode *node = group; node != NULL; node = node->next) {
+        const CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
+        const Container *container = change->result_container;
+        for (size_t i = 0; container != NULL && i < container->range_count; i++)
+            partition_set_schema(container->ranges[i].partition, container->schema);
+    }
+    for (size_t i = 0; i < catalog->dropped.count; i++)
+        cleaner_drop(&catalog->cleaner, catalog->dropped.items[i]);
+    keeper_notice(&catalog->keeper);
+}
+
 /* The group is durable, or lost as a whole: refusals in it may rest on changes that are lost too,
  * so then everybody is told. */
 static void end_group(Catalog *catalog)
@@ -171,9 +190,11 @@ static void end_group(Catalog *catalog)
         }
     } else {
         publish(catalog, TAKE(catalog->group_snapshot));
-        post_garbage(catalog);
+        take_effect(catalog, group);
     }
-    catalog->garbage.count = 0;
+    for (size_t i = 0; i < catalog->dropped.count; i++)
+        container_unref(catalog->dropped.items[i]);
+    catalog->dropped.count = 0;
     answer_all(group);
 }
 
@@ -210,7 +231,8 @@ static void *run(void *arg)
 Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
 {
     AUTO(catalog_close) Catalog *catalog = MEM_NEW(Catalog);
-    catalog->store = options->store;
+    catalog->host = options->host;
+    catalog->store = options->host->store;
     catalog->clock = options->clock;
     catalog->log = options->log;
     catalog->metrics = options->metrics;
@@ -218,9 +240,10 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     int failed = pthread_mutex_init(&catalog->lock, NULL);
     ASSERT(failed == 0);
     mailbox_init(&catalog->mailbox);
-    cleaner_open(&catalog->cleaner, options->store, options->log);
+    cleaner_open(&catalog->cleaner, catalog->store, options->log);
     TRY(load(catalog, err));
     post_garbage(catalog);
+    keeper_open(&catalog->keeper, catalog);
     failed = pthread_create(&catalog->thread, NULL, run, catalog);
     ASSERT(failed == 0);
     catalog->is_running = true;
@@ -236,11 +259,13 @@ void catalog_close(Catalog *catalog)
         mailbox_post(&catalog->mailbox, &catalog->stop);
         (void)pthread_join(catalog->thread, NULL);
     }
+    keeper_close(&catalog->keeper);
     cleaner_close(&catalog->cleaner);
     mailbox_done(&catalog->mailbox);
     snapshot_unref(catalog->published);
     (void)pthread_mutex_destroy(&catalog->lock);
     mem_free(catalog->garbage.items);
+    mem_free(catalog->dropped.items);
     mem_free(catalog);
 }
 

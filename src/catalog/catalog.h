@@ -24,7 +24,7 @@
 typedef struct Catalog Catalog;
 
 typedef struct CatalogOptions {
-    Store *store; /* outlives the catalogue */
+    PartitionHost *host; /* outlives the catalogue; its store is the catalogue's too */
     const Clock *clock;
     const Log *log;
     MetricsShard *metrics; /* of the catalogue's own thread */

@@ -11,9 +11,12 @@
 /* Removes the data of dropped containers in the background (cleaner.c). Its own thread sleeps
  * until there is something to remove. */
 typedef struct Cleaner {
-    Store *store;    /* immutable after open */
-    const Log *log;  /* immutable after open */
-    Mailbox mailbox; /* GarbageMessages */
+    Store *store;         /* immutable after open */
+    const Log *log;       /* immutable after open */
+    Mailbox mailbox;      /* GarbageMessages */
+    pthread_mutex_t lock; /* guards 'falling' */
+    pthread_cond_t fallen;
+    uint32_t falling; /* containers whose partitions are not silent yet */
     _Atomic bool stop;
     pthread_t thread;
     bool is_running; /* opening thread only */
@@ -21,9 +24,31 @@ typedef struct Cleaner {
 
 void cleaner_open(Cleaner *cleaner, Store *store, const Log *log);
 void cleaner_post(Cleaner *cleaner, Garbage garbage); /* after its record is durable */
-void cleaner_close(Cleaner *cleaner); /* finishes the piece under way; the rest keeps its record */
 
-/* What is dropped in one group, to be cleaned when the group is durable. */
+/* The same for all spaces of a container that was dropped, when its partitions are silent. */
+void cleaner_drop(Cleaner *cleaner, const Container *container);
+
+/* Waits for partitions that are falling silent, finishes the piece under way; the rest keeps its
+ * record. */
+void cleaner_close(Cleaner *cleaner);
+
+/* Reminds partitions, once a second, to remove what has expired (keeper.c). Sleeps as long as no
+ * container's items can expire. */
+typedef struct Keeper {
+    Catalog *catalog;     /* immutable after open */
+    pthread_mutex_t lock; /* guards the two flags */
+    pthread_cond_t changed;
+    bool stop;
+    bool is_needed;
+    pthread_t thread;
+    bool is_running; /* opening thread only */
+} Keeper;
+
+void keeper_open(Keeper *keeper, Catalog *catalog);
+void keeper_notice(Keeper *keeper); /* a container was created or replaced */
+void keeper_close(Keeper *keeper);
+
+/* Pieces of garbage that were found at the start. */
 typedef struct GarbageList {
     Garbage *items;
     size_t count;
@@ -32,17 +57,29 @@ typedef struct GarbageList {
 
 void garbage_list_add(GarbageList *list, Garbage garbage);
 
+/* The spaces of a container, neighbouring ones as one piece: the piece that begins at range
+ * '*from', which is moved behind it. False at the end. */
+bool garbage_next(const Container *container, size_t *from, Garbage *out);
+
 /* Loads what is in the store (load.c). '*found' is false, and the snapshot empty, if it holds no
  * catalogue yet. STATUS_CORRUPT if what it holds cannot have been written by this program. */
-MUST_USE Status catalog_load(Store *store, Snapshot **snapshot, CatalogCounters *counters,
+MUST_USE Status catalog_load(PartitionHost *host, Snapshot **snapshot, CatalogCounters *counters,
                              bool *found, GarbageList *garbage, Error *err);
+
+/* Containers that a group drops; one reference on each. */
+typedef struct ContainerList {
+    Container **items;
+    size_t count;
+    size_t capacity;
+} ContainerList;
 
 /* A group of changes being applied: the catalogue's thread only. */
 typedef struct Work {
+    PartitionHost *host;
     Snapshot *snapshot; /* private copy */
     StoreTxn *txn;
     CatalogCounters *counters;
-    GarbageList *garbage;
+    ContainerList *dropped;
     int64_t now_s;
 } Work;
 

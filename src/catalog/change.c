@@ -3,6 +3,7 @@
  * Each function checks everything first and then changes the snapshot and the transaction, so a
  * refused change leaves no trace in its group. Runs on the catalogue's thread.
  */
+#include "base/mem.h"
 #include "catalog/catalog_int.h"
 #include "catalog/epk_range.h"
 
@@ -112,27 +113,32 @@ static Status create_database(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
-/* Notes the container's spaces as garbage, to be emptied after the commit. */
-static void drop_data(Work *work, const Container *container)
+bool garbage_next(const Container *container, size_t *from, Garbage *out)
 {
-    for (size_t i = 0; i < container->range_count; i++) {
-        Garbage garbage = {container->ranges[i].space, container->ranges[i].space};
-        /* Neighbouring spaces, which is the usual case, become one piece. */
-        while (i + 1 < container->range_count &&
-               container->ranges[i + 1].space == garbage.last + 1) {
-            garbage.last++;
-            i++;
-        }
-        record_put_garbage(work->txn, garbage);
-        garbage_list_add(work->garbage, garbage);
+    if (*from >= container->range_count)
+        return false;
+    *out = (Garbage){container->ranges[*from].space, container->ranges[*from].space};
+    (*from)++;
+    while (*from < container->range_count && container->ranges[*from].space == out->last + 1) {
+        out->last++;
+        (*from)++;
     }
+    return true;
 }
 
 static void drop_container(Work *work, const Container *container)
 {
     record_delete_container(work->txn, container->database, container->info.number);
     drop_offer(work, container->offer);
-    drop_data(work, container);
+    Garbage garbage;
+    for (size_t from = 0; garbage_next(container, &from, &garbage);)
+        record_put_garbage(work->txn, garbage);
+    ContainerList *list = work->dropped;
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
+        list->items = mem_realloc(list->items, sizeof(list->items[0]) * list->capacity);
+    }
+    list->items[list->count++] = container_ref(container);
 }
 
 static Status delete_database(Work *work, CatalogChange *change, Error *err)
@@ -232,7 +238,7 @@ static Status create_container(Work *work, CatalogChange *change, Error *err)
         record.offer = offer->info.number;
     }
     AUTO(container_unref) Container *container = NULL;
-    TRY(container_new(&record, &container, err));
+    TRY(container_new(&record, work->host, NULL, &container, err));
     if (!snapshot_put_container(work->snapshot, container_ref(container)))
         return name_collision(err);
     record_put_container(work->txn, &record);
@@ -257,7 +263,7 @@ static Status replace_container(Work *work, CatalogChange *change, Error *err)
     record.lsn = ++work->counters->lsn;
     record.ts_s = work->now_s;
     AUTO(container_unref) Container *container = NULL;
-    TRY(container_new(&record, &container, err));
+    TRY(container_new(&record, work->host, old, &container, err));
     record_put_container(work->txn, &record);
     bool put = snapshot_put_container(work->snapshot, container_ref(container));
     ASSERT(put); /* the name is the old one's */

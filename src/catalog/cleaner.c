@@ -87,7 +87,11 @@ void cleaner_open(Cleaner *cleaner, Store *store, const Log *log)
     cleaner->log = log;
     atomic_init(&cleaner->stop, false);
     mailbox_init(&cleaner->mailbox);
-    int failed = pthread_create(&cleaner->thread, NULL, run, cleaner);
+    int failed = pthread_mutex_init(&cleaner->lock, NULL);
+    ASSERT(failed == 0);
+    failed = pthread_cond_init(&cleaner->fallen, NULL);
+    ASSERT(failed == 0);
+    failed = pthread_create(&cleaner->thread, NULL, run, cleaner);
     ASSERT(failed == 0);
     cleaner->is_running = true;
 }
@@ -99,15 +103,69 @@ void cleaner_post(Cleaner *cleaner, Garbage garbage)
     mailbox_post(&cleaner->mailbox, &message->node);
 }
 
+/* A dropped container on its way: every partition answers once. */
+typedef struct Fall {
+    Cleaner *cleaner;
+    Container *container; /* a reference of its own */
+    _Atomic size_t left;  /* partitions that have not answered */
+    struct FallDrop {
+        PartitionDrop drop;
+        struct Fall *fall;
+    } drops[];
+} Fall;
+
+/* On a writer's thread or the commit thread. */
+static void on_silent(PartitionDrop *drop)
+{
+    Fall *fall = CONTAINER_OF(drop, struct FallDrop, drop)->fall;
+    if (atomic_fetch_sub(&fall->left, 1) > 1)
+        return;
+    Cleaner *cleaner = fall->cleaner;
+    Garbage garbage;
+    for (size_t from = 0; garbage_next(fall->container, &from, &garbage);)
+        cleaner_post(cleaner, garbage);
+    container_unref(fall->container);
+    mem_free(fall);
+    (void)pthread_mutex_lock(&cleaner->lock);
+    cleaner->falling--;
+    (void)pthread_cond_signal(&cleaner->fallen);
+    (void)pthread_mutex_unlock(&cleaner->lock);
+}
+
+void cleaner_drop(Cleaner *cleaner, const Container *container)
+{
+    size_t count = container->range_count;
+    Fall *fall = mem_alloc(sizeof(Fall) + sizeof(struct FallDrop) * count);
+    fall->cleaner = cleaner;
+    fall->container = container_ref(container);
+    atomic_init(&fall->left, count);
+    (void)pthread_mutex_lock(&cleaner->lock);
+    cleaner->falling++;
+    (void)pthread_mutex_unlock(&cleaner->lock);
+    /* The last answer frees 'fall', so nothing of it is read after the last drop is posted. */
+    for (size_t i = 0; i < count; i++) {
+        fall->drops[i].drop.done = on_silent;
+        fall->drops[i].fall = fall;
+    }
+    for (size_t i = 0; i < count; i++)
+        partition_drop(container->ranges[i].partition, &fall->drops[i].drop);
+}
+
 void cleaner_close(Cleaner *cleaner)
 {
     if (!cleaner->is_running)
         return;
+    (void)pthread_mutex_lock(&cleaner->lock);
+    while (cleaner->falling > 0)
+        (void)pthread_cond_wait(&cleaner->fallen, &cleaner->lock);
+    (void)pthread_mutex_unlock(&cleaner->lock);
     atomic_store_explicit(&cleaner->stop, true, memory_order_release);
     cleaner_post(cleaner, (Garbage){0});
     (void)pthread_join(cleaner->thread, NULL);
     /* What came after the thread's last look; being stopped, this cleans nothing. */
     clean_all(cleaner, queue_take(&cleaner->mailbox.queue));
     mailbox_done(&cleaner->mailbox);
+    (void)pthread_cond_destroy(&cleaner->fallen);
+    (void)pthread_mutex_destroy(&cleaner->lock);
     cleaner->is_running = false;
 }

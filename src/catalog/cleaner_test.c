@@ -167,6 +167,150 @@ static void closing_does_not_wait_for_all_that_is_to_be_cleaned(void **state)
     expect_cleaned(t.store, SPACE_PARTITION_FIRST, COUNT);
 }
 
+/* ---- while it is written to ---- */
+
+enum { WRITERS = 4, WRITES = 400 };
+
+typedef struct Writer {
+    pthread_t thread;
+    Partition *partition;
+    _Atomic bool *is_deleted;
+    TestWrite writes[WRITES];
+    size_t submitted;
+    bool broken; /* something was accepted that must not be, or answered as nothing is */
+} Writer;
+
+/* Submits as fast as it can, until it is refused. */
+static void *write_until_refused(void *arg)
+{
+    Writer *writer = arg;
+    for (size_t i = 0; i < WRITES; i++) {
+        bool was_deleted = atomic_load(writer->is_deleted);
+        Error err;
+        Status status = partition_submit(writer->partition, &writer->writes[i].write, &err);
+        if (status != STATUS_OK) {
+            writer->broken = status != STATUS_NOT_FOUND || err.sub != SUB_OWNER_NOT_FOUND;
+            break;
+        }
+        writer->submitted++;
+        writer->broken = writer->broken || was_deleted;
+    }
+    return NULL;
+}
+
+/* Every write that was taken is answered, once: done, or the container is gone. */
+static size_t expect_answers(Writer *writer)
+{
+    size_t done = 0;
+    for (size_t i = 0; i < WRITES; i++) {
+        TestWrite *w = &writer->writes[i];
+        if (i < writer->submitted) {
+            test_write_wait(w);
+            assert_true(w->write.status == STATUS_OK || w->write.status == STATUS_NOT_FOUND);
+            done += w->write.status == STATUS_OK && w->item.status == STATUS_OK ? 1 : 0;
+        }
+        int more = 0;
+        (void)sem_getvalue(&w->answered, &more);
+        assert_int_equal(more, 0);
+        test_write_done(w);
+    }
+    return done;
+}
+
+static void nothing_is_written_behind_the_cleaners_back(TestCatalog *t)
+{
+    uint32_t database = make_database(t, "db", NONE);
+    uint32_t number = make_container(t, database, "c", MANUAL(20000));
+    AUTO(container_unref)
+    Container *container = container_ref(snapshot_container(test_read(t), database, number));
+    StoreSpace first = container->ranges[0].space;
+    _Atomic bool is_deleted = false;
+    Writer *writers = MEM_NEW_ARRAY(Writer, WRITERS);
+    for (size_t i = 0; i < WRITERS; i++) {
+        writers[i].partition = container->ranges[i % 2].partition;
+        writers[i].is_deleted = &is_deleted;
+        for (size_t j = 0; j < WRITES; j++) {
+            char row[64];
+            (void)snprintf(row, sizeof(row), "{'id':'%zu-%zu'}", i, j);
+            test_write_init(&writers[i].writes[j], row);
+        }
+        assert_int_equal(pthread_create(&writers[i].thread, NULL, write_until_refused, &writers[i]),
+                         0);
+    }
+    assert_int_equal(delete_one(t, CATALOG_DELETE_CONTAINER, database, number), STATUS_OK);
+    atomic_store(&is_deleted, true);
+    for (size_t i = 0; i < WRITERS; i++) {
+        assert_int_equal(pthread_join(writers[i].thread, NULL), 0);
+        assert_false(writers[i].broken);
+        (void)expect_answers(&writers[i]);
+    }
+    mem_free(writers);
+    expect_cleaned(t->store, first, 2);
+    (void)usleep(20000); /* nobody comes later */
+    assert_int_equal(count_all(t->store, first, 2), 0);
+}
+
+/* What stands before the disk when the container is dropped becomes durable, and goes then. */
+static void what_was_on_its_way_is_cleaned_too(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open(&t, TEST_MEMORY);
+    uint32_t database = make_database(&t, "db", NONE);
+    uint32_t number = make_container(&t, database, "c", NONE);
+    AUTO(container_unref)
+    Container *container = container_ref(snapshot_container(test_read(&t), database, number));
+    Partition *partition = container->ranges[0].partition;
+    AUTO(test_write_done) TestWrite early;
+    AUTO(test_write_done) TestWrite late;
+    test_write_init(&early, "{'id':'early'}");
+    test_write_init(&late, "{'id':'late'}");
+    memory_store_stall(t.store);
+    assert_ok(partition_submit(partition, &early.write, err));
+    memory_store_wait_stalled(t.store);
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, CATALOG_DELETE_CONTAINER);
+    c.change.database = database;
+    c.change.container = number;
+    catalog_submit(t.catalog, &c.change);
+    assert_ok(partition_submit(partition, &late.write, err));
+    memory_store_release(t.store);
+    assert_int_equal(test_wait(&c), STATUS_OK);
+    test_write_wait(&early);
+    test_write_wait(&late);
+    assert_int_equal(early.write.status, STATUS_OK);
+    Error refusal;
+    assert_int_equal(partition_submit(partition, &late.write, &refusal), STATUS_NOT_FOUND);
+    expect_cleaned(t.store, container->ranges[0].space, 1);
+}
+
+static void closing_waits_for_partitions_that_fall_silent(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    AUTO(test_close) TestCatalog t;
+    test_open(&t, TEST_MEMORY);
+    uint32_t database = make_database(&t, "db", NONE);
+    TestWrite writes[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof(id), "c%d", i);
+        uint32_t number = make_container(&t, database, id, NONE);
+        test_write_init(&writes[i], "{'id':'1'}");
+        Partition *partition =
+            snapshot_container(test_read(&t), database, number)->ranges[0].partition;
+        assert_ok(partition_submit(partition, &writes[i].write, err));
+    }
+    assert_int_equal(delete_one(&t, CATALOG_DELETE_DATABASE, database, 0), STATUS_OK);
+    test_close_catalog(&t);
+    for (int i = 0; i < COUNT; i++) {
+        test_write_wait(&writes[i]);
+        test_write_done(&writes[i]);
+    }
+    assert_ok(test_try_open(&t, err));
+    expect_cleaned(t.store, SPACE_PARTITION_FIRST, COUNT);
+}
+
 int main(void)
 {
     static const EngineTest tests[] = {
@@ -174,10 +318,13 @@ int main(void)
         ENGINE_TEST(a_dropped_database_leaves_nothing),
         ENGINE_TEST(a_container_that_was_never_written_to_leaves_nothing_either),
         ENGINE_TEST(a_restart_goes_on_cleaning),
+        ENGINE_TEST(nothing_is_written_behind_the_cleaners_back),
     };
     const struct CMUnitTest plain[] = {
         cmocka_unit_test(cleaning_that_failed_is_done_after_the_next_start),
         cmocka_unit_test(closing_does_not_wait_for_all_that_is_to_be_cleaned),
+        cmocka_unit_test(what_was_on_its_way_is_cleaned_too),
+        cmocka_unit_test(closing_waits_for_partitions_that_fall_silent),
     };
     int failed = cmocka_run_group_tests(plain, NULL, NULL);
     return failed + run_on_every_engine("cleaner", tests, ARRAY_COUNT(tests));

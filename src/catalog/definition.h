@@ -39,13 +39,14 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "catalog/path.h"
+#include "partition/key.h"
+#include "partition/path.h"
+#include "partition/schema.h"
 #include "json/json.h"
 
 #define RESOURCE_ID_CHARS_MAX         255  /* databases, containers, users, scripts... */
 #define ITEM_ID_BYTES_MAX             1023 /* items are counted in bytes */
 #define TTL_S_MAX                     2147483647
-#define PARTITION_KEY_PATHS_MAX       3
 #define UNIQUE_KEYS_MAX               10
 #define UNIQUE_KEY_PATHS_MAX          16
 #define INDEX_PATHS_MAX               1500 /* included; the same again excluded; also spatial */
@@ -61,25 +62,6 @@
 #define VECTOR_SHARD_KEYS_MAX         1
 #define POLICY_PATHS_MAX              100 /* of a vector, full-text or encryption policy each */
 #define CHANGE_FEED_RETENTION_MIN_MAX INT32_MAX /* minutes; in effect no bound */
-
-typedef enum PartitionKind {
-    PARTITION_HASH_V1,
-    PARTITION_HASH_V2,
-    PARTITION_MULTI_HASH,
-    PARTITION_NONE, /* an old-style container without a partition key */
-} PartitionKind;
-
-typedef struct PartitionKeyDefinition {
-    PartitionKind kind;
-    size_t path_count; /* 0 for PARTITION_NONE */
-    PropertyPath paths[PARTITION_KEY_PATHS_MAX];
-    bool system_key; /* "systemKey": the key that a migrated old-style container was given */
-} PartitionKeyDefinition;
-
-typedef struct UniqueKey {
-    const PropertyPath *paths;
-    size_t path_count;
-} UniqueKey;
 
 typedef struct ComputedProperty {
     Slice name;

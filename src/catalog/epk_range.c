@@ -5,17 +5,13 @@
  * a bound that cuts the first of them needs no more digits.
  *
  * A version 1 key begins with a 32-bit hash in the order-preserving encoding of numbers, so bound
- * i of n is that encoding of floor((2^32 - 1) / n) * i:
- *
- *     05 | top 8 bits | 7 bits, 1 | 7 bits, 1 | ... | 7 bits, 0 |
- *
- * of the double's bits with the sign turned round, without the zero bits at the end.
+ * i of n is that encoding of floor((2^32 - 1) / n) * i.
  */
 #include "catalog/epk_range.h"
 
 #include "base/encoding.h"
 
-enum { NUMBER_MARKER = 5, HASH_V2_BYTES = 16, NUMBER_BYTES_MAX = 10 };
+enum { HASH_V2_BYTES = 16 };
 
 static Slice hash_v2_bound(Arena *arena, uint32_t index, uint32_t count);
 static Slice hash_v1_bound(Arena *arena, uint32_t index, uint32_t count);
@@ -47,20 +43,8 @@ static Slice hash_v2_bound(Arena *arena, uint32_t index, uint32_t count)
 static Slice hash_v1_bound(Arena *arena, uint32_t index, uint32_t count)
 {
     double number = UINT32_MAX / count * index;
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof(bits));
-    bits ^= UINT64_C(1) << 63; /* positive numbers sort after negative ones */
-
-    uint8_t bytes[1 + NUMBER_BYTES_MAX];
-    size_t len = 0;
-    bytes[len++] = NUMBER_MARKER;
-    bytes[len++] = (uint8_t)(bits >> 56);
-    bits <<= 8;
-    do {
-        bytes[len++] = (uint8_t)(bits >> 57 << 1 | 1);
-        bits <<= 7;
-    } while (bits != 0);
-    bytes[len - 1] &= 0xFE;
+    uint8_t bytes[EPK_NUMBER_BYTES_MAX];
+    size_t len = epk_encode_number(number, bytes);
     return hex(arena, bytes, len);
 }
 

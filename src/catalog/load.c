@@ -9,6 +9,7 @@
 #include "catalog/catalog_int.h"
 
 typedef struct Load {
+    PartitionHost *host;
     Snapshot *snapshot;
     CatalogCounters counters;
     bool has_counters;
@@ -82,7 +83,7 @@ static Status load_container(void *ctx, const ContainerRecord *record, Error *er
             return broken(err, "container", record->number, "lies in a space never given out");
     }
     AUTO(container_unref) Container *container = NULL;
-    TRY(container_new(record, &container, err));
+    TRY(container_new(record, load->host, NULL, &container, err));
     if (snapshot_container_by_id(load->snapshot, record->database, container->info.id) != NULL)
         return broken(err, "container", record->number, "has the name of another one");
     load->owners += record->offer != 0 ? 1 : 0;
@@ -135,16 +136,16 @@ static Status load_once(Store *store, Load *load, Error *err)
     return STATUS_OK;
 }
 
-Status catalog_load(Store *store, Snapshot **snapshot, CatalogCounters *counters, bool *found,
-                    GarbageList *garbage, Error *err)
+Status catalog_load(PartitionHost *host, Snapshot **snapshot, CatalogCounters *counters,
+                    bool *found, GarbageList *garbage, Error *err)
 {
     for (;;) {
         HashKey key;
         random_secret(&key, sizeof(key));
         AUTO(snapshot_unref) Snapshot *fresh = snapshot_new(key);
         garbage->count = 0;
-        Load load = {.snapshot = fresh, .garbage = garbage};
-        TRY(load_once(store, &load, err));
+        Load load = {.host = host, .snapshot = fresh, .garbage = garbage};
+        TRY(load_once(host->store, &load, err));
         if (load.collision)
             continue;
         *snapshot = TAKE(fresh);

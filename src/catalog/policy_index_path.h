@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "catalog/path.h"
+#include "partition/path.h"
 
 typedef enum IndexPathEnd {
     INDEX_PATH_BARE = 1,    /* "/a" : composite, vector and full-text indexes */

@@ -5,6 +5,7 @@
  */
 #include "catalog/resource.h"
 
+#include "base/encoding.h"
 #include "base/mem.h"
 
 enum {
@@ -136,18 +137,68 @@ static bool build_container_body(Container *container)
     return finish_body(&b, &container->arena, &container->info);
 }
 
-static const PartitionRange *copy_ranges(Arena *arena, const PartitionRange *ranges, size_t count)
+static Slice bound_bytes(Arena *arena, Slice hex)
 {
-    PartitionRange *copy = ARENA_NEW_ARRAY(arena, PartitionRange, count);
-    for (size_t i = 0; i < count; i++) {
-        copy[i] = ranges[i];
-        copy[i].min = arena_copy(arena, ranges[i].min);
-        copy[i].max = arena_copy(arena, ranges[i].max);
-    }
-    return copy;
+    uint8_t *bytes = arena_alloc(arena, hex.len / 2);
+    size_t len = 0;
+    bool good = hex_decode(hex, bytes, hex.len / 2, &len);
+    ASSERT(good); /* checked when the record was read */
+    return slice_make(bytes, len);
 }
 
-Status container_new(const ContainerRecord *record, Container **out, Error *err)
+static Partition *find_partition(const Container *container, StoreSpace space)
+{
+    for (size_t i = 0; container != NULL && i < container->range_count; i++) {
+        if (container->ranges[i].space == space)
+            return container->ranges[i].partition;
+    }
+    return NULL;
+}
+
+static Status open_ranges(Container *container, const ContainerRecord *record, PartitionHost *host,
+                          const Container *old, Error *err)
+{
+    Arena *arena = &container->arena;
+    PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, record->range_count);
+    container->ranges = ranges;
+    for (size_t i = 0; i < record->range_count; i++) {
+        PartitionRange *range = &ranges[i];
+        *range = record->ranges[i];
+        range->min = arena_copy(arena, range->min);
+        range->max = arena_copy(arena, range->max);
+        range->min_bytes = bound_bytes(arena, range->min);
+        range->max_bytes = bound_bytes(arena, range->max);
+        Partition *partition = find_partition(old, range->space);
+        range->partition = NULL;
+        container->range_count = i + 1; /* so that what is open is released if the next fails */
+        if (partition != NULL)
+            range->partition = partition_ref(partition);
+        else
+            TRY(partition_open(host, range->space, range->id, container->schema, &range->partition,
+                               err));
+    }
+    return STATUS_OK;
+}
+
+static Status make_schema(Container *container, Error *err)
+{
+    PartitionSchema *schema = schema_new();
+    container->schema = schema;
+    schema->database = container->database;
+    schema->container = container->info.number;
+    schema->self = arena_copy(&schema->arena, container->info.self);
+    schema->default_ttl_s = container_default_ttl_s(container->definition);
+    /* Paths may point into the definition, which the schema outlives. */
+    Json definition = json_trust(json_bytes(&schema->arena, container->definition));
+    UniqueKey *keys = ARENA_NEW_ARRAY(&schema->arena, UniqueKey, UNIQUE_KEYS_MAX);
+    TRY(container_partition_key(&schema->arena, definition, &schema->key, err));
+    TRY(container_unique_keys(&schema->arena, definition, keys, &schema->unique_key_count, err));
+    schema->unique_keys = keys;
+    return STATUS_OK;
+}
+
+Status container_new(const ContainerRecord *record, PartitionHost *host, const Container *old,
+                     Container **out, Error *err)
 {
     AUTO(container_unref) Container *container = MEM_NEW(Container);
     atomic_init(&container->refs, 1);
@@ -158,7 +209,6 @@ Status container_new(const ContainerRecord *record, Container **out, Error *err)
     Json id = json_get(container->definition, SLICE("id"));
     if (!json_is(id, JSON_STRING))
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "a stored container has no id");
-    TRY(container_partition_key(arena, container->definition, &container->partition_key, err));
     info->number = record->number;
     info->id = json_string(id);
     info->rid = rid_make_container(arena, record->database, record->number);
@@ -167,11 +217,12 @@ Status container_new(const ContainerRecord *record, Container **out, Error *err)
     info->lsn = record->lsn;
     info->ts_s = record->ts_s;
     container->database = record->database;
-    container->ranges = copy_ranges(arena, record->ranges, record->range_count);
-    container->range_count = record->range_count;
     container->range_next = record->range_next;
     container->ranges_lsn = record->ranges_lsn;
     container->offer = record->offer;
+    TRY(make_schema(container, err));
+    container->partition_key = container->schema->key;
+    TRY(open_ranges(container, record, host, old, err));
     if (!build_container_body(container))
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
                          "a stored container's definition is too large");
@@ -281,7 +332,7 @@ OfferRecord offer_record(const Offer *offer)
 }
 
 /* A reference count is the one thing about a shared object that changes. */
-#define DEFINE_REFERENCES(type, noun)                                              \
+#define DEFINE_REFERENCES(type, noun, release_parts)                               \
     type *noun##_ref(const type *object)                                           \
     {                                                                              \
         type *shared = (type *)(uintptr_t)object;                                  \
@@ -293,13 +344,21 @@ OfferRecord offer_record(const Offer *offer)
         if (object == NULL ||                                                      \
             atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) > 1) \
             return;                                                                \
+        release_parts;                                                             \
         arena_done(&object->arena);                                                \
         mem_free(object);                                                          \
     }
 
-DEFINE_REFERENCES(Database, database)
-DEFINE_REFERENCES(Container, container)
-DEFINE_REFERENCES(Offer, offer)
+static void release_partitions(Container *container)
+{
+    for (size_t i = 0; i < container->range_count; i++)
+        partition_unref(container->ranges[i].partition);
+    schema_unref(container->schema);
+}
+
+DEFINE_REFERENCES(Database, database, (void)0)
+DEFINE_REFERENCES(Container, container, release_partitions(object))
+DEFINE_REFERENCES(Offer, offer, (void)0)
 
 void partition_range_print(const Container *container, const PartitionRange *range, Buf *out)
 {

@@ -15,6 +15,7 @@
 #include "base/trie.h"
 #include "catalog/definition.h"
 #include "catalog/rid.h"
+#include "partition/partition.h"
 #include "store/store.h"
 #include "throughput/provision.h"
 #include "json/json.h"
@@ -53,11 +54,14 @@ typedef struct Offer {
 
 /* A range of effective partition keys and the physical partition that serves it. */
 typedef struct PartitionRange {
-    uint32_t id;      /* decimal text on the wire; never used again in its container */
-    Slice min;        /* inclusive, upper-case hex; empty for the lowest */
-    Slice max;        /* exclusive; "FF" for the highest */
-    StoreSpace space; /* where its data is */
-    uint64_t lsn;     /* of the change that made it: the range feed shows what is newer */
+    uint32_t id;     /* decimal text on the wire; never used again in its container */
+    Slice min;       /* inclusive, upper-case hex; empty for the lowest */
+    Slice max;       /* exclusive; "FF" for the highest */
+    Slice min_bytes; /* the same as bytes, which is what requests are routed by */
+    Slice max_bytes;
+    Partition *partition; /* kept by the Container that holds the range; NULL in a record */
+    StoreSpace space;     /* where its data is */
+    uint64_t lsn;         /* of the change that made it: the range feed shows what is newer */
 } PartitionRange;
 
 typedef struct Container {
@@ -67,6 +71,7 @@ typedef struct Container {
     uint32_t database;
     Json definition; /* normal form, see definition.h */
     PartitionKeyDefinition partition_key;
+    PartitionSchema *schema;      /* what the partitions act on */
     const PartitionRange *ranges; /* in order of 'min', without gaps */
     size_t range_count;
     uint32_t range_next; /* the next range's id */
@@ -114,10 +119,12 @@ typedef struct OfferRecord {
     int64_t replaced_at_s;
 } OfferRecord;
 
-/* Everything is copied. container_new fails, with STATUS_CORRUPT, only on a definition that is not
- * a normal form. */
+/* Everything is copied. container_new opens the partitions, or takes those of 'old', the container
+ * that this one replaces; it fails, with STATUS_CORRUPT, on a definition that is not a normal form,
+ * and when a partition cannot be opened. */
 Database *database_new(const DatabaseRecord *record);
-MUST_USE Status container_new(const ContainerRecord *record, Container **out, Error *err);
+MUST_USE Status container_new(const ContainerRecord *record, PartitionHost *host,
+                              const Container *old, Container **out, Error *err);
 Offer *offer_new(const OfferRecord *record);
 
 /* What an object was made from; slices and documents are borrowed from it. */

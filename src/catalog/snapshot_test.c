@@ -25,7 +25,7 @@ static Container *new_container(uint32_t database, uint32_t number, const char *
                               .ranges_lsn = 1,
                               .offer = offer};
     Container *container = NULL;
-    assert_ok(container_new(&record, &container, err));
+    assert_ok(container_new(&record, test_host, NULL, &container, err));
     return container;
 }
 
@@ -182,5 +182,5 @@ int main(void)
         cmocka_unit_test(a_copy_and_its_original_do_not_see_each_others_changes),
         cmocka_unit_test(what_is_held_outlives_its_snapshot),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, test_host_setup, test_host_teardown);
 }

@@ -62,12 +62,37 @@ static inline Json row_definition(Arena *arena, const char *id, const char *rest
     return normal;
 }
 
+/* Where containers that are made without a catalogue have their partitions. A group of tests opens
+ * it with test_host_setup and closes it with test_host_teardown. */
+static PartitionHost *test_host UNUSED;
+
+static inline int test_host_setup(void **state)
+{
+    (void)state;
+    PartitionHost *host = MEM_NEW(PartitionHost);
+    memory_store_open(&host->store);
+    host->writers = workers_open(1, UINT32_MAX);
+    host->clock = clock_real();
+    test_host = host;
+    return 0;
+}
+
+static inline int test_host_teardown(void **state)
+{
+    (void)state;
+    workers_close(test_host->writers);
+    store_close(test_host->store);
+    mem_free(TAKE(test_host));
+    return 0;
+}
+
 typedef enum TestEngine { TEST_MEMORY, TEST_ROCKSDB, TEST_ENGINE_COUNT } TestEngine;
 
 typedef struct TestCatalog {
     TestEngine engine;
     char path[64]; /* of the RocksDB folder */
     Store *store;
+    PartitionHost host;
     Catalog *catalog;
     CatalogReader reader;
     FakeClock clock;
@@ -79,11 +104,19 @@ typedef struct TestCatalog {
 /* What catalog_open says about the store as it is. */
 static inline Status test_try_open(TestCatalog *t, Error *err)
 {
-    CatalogOptions options = {.store = t->store,
+    t->host = (PartitionHost){.store = t->store,
+                              .writers = workers_open(2, UINT32_MAX),
+                              .clock = &t->clock.clock,
+                              .log = &t->log};
+    CatalogOptions options = {.host = &t->host,
                               .clock = &t->clock.clock,
                               .log = &t->log,
                               .metrics = &t->metrics.shards[0]};
-    TRY(catalog_open(&options, &t->catalog, err));
+    Status status = catalog_open(&options, &t->catalog, err);
+    if (status != STATUS_OK) {
+        workers_close(TAKE(t->host.writers));
+        return status;
+    }
     catalog_reader_init(&t->reader, t->catalog);
     return STATUS_OK;
 }
@@ -91,7 +124,10 @@ static inline Status test_try_open(TestCatalog *t, Error *err)
 static inline void test_close_catalog(TestCatalog *t)
 {
     catalog_reader_done(&t->reader);
+    atomic_store(&t->host.is_closing, true);
     catalog_close(TAKE(t->catalog));
+    partition_host_stop(&t->host);
+    workers_close(TAKE(t->host.writers));
 }
 
 static inline void test_open_store(TestCatalog *t)
@@ -331,6 +367,58 @@ static inline size_t count_keys(Store *store, StoreSpace space)
         if (!found)
             return count;
     }
+}
+
+/* An item on its way to the first partition of a container. */
+typedef struct TestWrite {
+    PartitionWrite write;
+    ItemWrite item;
+    Arena arena;
+    sem_t answered;
+} TestWrite;
+
+static inline void test_write_answer(PartitionWrite *write)
+{
+    (void)sem_post(&CONTAINER_OF(write, TestWrite, write)->answered);
+}
+
+/* An upsert of the item in 'row', a document with an id. All have the same EPK, and go to whatever
+ * partition a test likes: none asks whether a key is its own. */
+static inline void test_write_init(TestWrite *w, const char *row)
+{
+    *w = (TestWrite){.write = {.mode = WRITE_CONTINUE, .count = 1, .done = test_write_answer}};
+    arena_init(&w->arena, 1024);
+    assert_int_equal(sem_init(&w->answered, 0, 0), 0);
+    w->write.items = &w->item;
+    w->write.arena = &w->arena;
+    w->item.op = ITEM_UPSERT;
+    w->item.epk.len = 1;
+    assert_ok(item_prepare(&w->arena, row_json(&w->arena, row), &w->item.document,
+                           &w->item.document_id, &w->item.ttl_s, err));
+    w->item.id = w->item.document_id;
+}
+
+static inline void test_write_done(TestWrite *w)
+{
+    (void)sem_destroy(&w->answered);
+    arena_done(&w->arena);
+}
+DEFINE_AUTO_VALUE(TestWrite, test_write_done)
+
+static inline void test_write_wait(TestWrite *w)
+{
+    while (sem_wait(&w->answered) != 0)
+        continue;
+}
+
+static inline void make_item(Partition *partition, const char *row)
+{
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, row);
+    assert_ok(partition_submit(partition, &w.write, err));
+    test_write_wait(&w);
+    if (w.write.status != STATUS_OK || w.item.status != STATUS_OK)
+        fail_msg("%s%s", w.write.error.message, w.item.error.message);
 }
 
 /* Runs every test once for every engine, on a catalogue that is fresh for each. */

@@ -48,8 +48,10 @@ typedef struct Server {
     const char *cert;
     const char *cert_key;
     Store *store;
+    Workers *writers; /* apply writes to partitions */
+    PartitionHost host;
     Catalog *catalog;
-    Workers *workers;
+    Workers *workers; /* queries and cold reads */
     Api *api;
     HttpServer *http;
     uint64_t begun_us;
@@ -178,8 +180,15 @@ static Status open_store(Server *server, Error *err)
 
 static Status open_catalog(Server *server, Error *err)
 {
-    CatalogOptions options = {
+    server->writers = workers_open(server->options.threads, UINT32_MAX);
+    server->host = (PartitionHost){
         .store = server->store,
+        .writers = server->writers,
+        .clock = server->log.clock,
+        .log = &server->log,
+    };
+    CatalogOptions options = {
+        .host = &server->host,
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics.shards[server->options.threads],
@@ -253,7 +262,12 @@ static void server_close(Server *server)
     http_server_close(server->http, DRAIN_MS);
     workers_close(server->workers);
     api_close(server->api);
+    /* Partitions may still be tidying up: that ends first, then the catalogue lets go of them, and
+     * the store's last completions find nobody who would begin anything new. */
+    atomic_store(&server->host.is_closing, true);
     catalog_close(server->catalog);
+    partition_host_stop(&server->host);
+    workers_close(server->writers);
     store_close(server->store);
     auth_keys_close(server->keys);
     metrics_done(&server->metrics);

@@ -16,6 +16,8 @@
 #include "base/encoding.h"
 #include "base/murmur.h"
 
+#include <math.h>
+
 enum {
     MARK_UNDEFINED = 0x00,
     MARK_NULL = 0x01,
@@ -25,7 +27,6 @@ enum {
     MARK_STRING = 0x08,
     V1_UNITS_MAX = 100,   /* UTF-16 code units of a string that version 1 looks at */
     V1_ENCODED_MAX = 101, /* bytes of a string that version 1 writes */
-    HASH_BYTES = 16,
 };
 
 /* Room for what is hashed: version 1 truncates, so only version 2 meets long strings. */
@@ -87,7 +88,7 @@ static Slice text_of(Json value)
     return json_is(value, JSON_STRING) ? json_string(value) : SLICE_EMPTY;
 }
 
-static void make_v2(const Json *parts, size_t count, uint8_t out[HASH_BYTES])
+static void make_v2(const Json *parts, size_t count, uint8_t out[EPK_HASH_BYTES])
 {
     Hashed hashed;
     hashed.len = 0;
@@ -188,12 +189,12 @@ void epk_make(PartitionKind kind, const PartitionKey *key, Epk *out)
         break;
     case PARTITION_HASH_V2:
         make_v2(key->parts, key->count, out->bytes);
-        out->len = HASH_BYTES;
+        out->len = EPK_HASH_BYTES;
         break;
     case PARTITION_MULTI_HASH:
         for (size_t i = 0; i < key->count; i++)
-            make_v2(&key->parts[i], 1, out->bytes + HASH_BYTES * i);
-        out->len = (uint16_t)(HASH_BYTES * key->count);
+            make_v2(&key->parts[i], 1, out->bytes + EPK_HASH_BYTES * i);
+        out->len = (uint16_t)(EPK_HASH_BYTES * key->count);
         break;
     case PARTITION_NONE:
         break;
@@ -214,6 +215,12 @@ Status partition_key_check(PartitionKind kind, const PartitionKey *key, Error *e
     return STATUS_OK;
 }
 
+/* 0 and -0 have two hashes, so they are two keys. */
+static bool same_number(double a, double b)
+{
+    return a == b && signbit(a) == signbit(b);
+}
+
 bool partition_key_equal(const PartitionKey *a, const PartitionKey *b)
 {
     if (a->count != b->count)
@@ -222,7 +229,7 @@ bool partition_key_equal(const PartitionKey *a, const PartitionKey *b)
         uint8_t mark = mark_of(a->parts[i]);
         if (mark != mark_of(b->parts[i]))
             return false;
-        if (mark == MARK_NUMBER && json_number(a->parts[i]) != json_number(b->parts[i]))
+        if (mark == MARK_NUMBER && !same_number(json_number(a->parts[i]), json_number(b->parts[i])))
             return false;
         if (mark == MARK_STRING && !slice_equal(json_string(a->parts[i]), json_string(b->parts[i])))
             return false;

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/slice.h"
+#include "partition/path.h"
 #include "json/json.h"
 
 /* The hash takes more components than the three that a definition may have. */
@@ -30,6 +31,15 @@ typedef enum PartitionKind {
     PARTITION_NONE, /* an old-style container without a partition key */
 } PartitionKind;
 
+#define PARTITION_KEY_PATHS_MAX 3
+
+typedef struct PartitionKeyDefinition {
+    PartitionKind kind;
+    size_t path_count; /* 0 for PARTITION_NONE */
+    PropertyPath paths[PARTITION_KEY_PATHS_MAX];
+    bool system_key; /* "systemKey": the key that a migrated old-style container was given */
+} PartitionKeyDefinition;
+
 typedef struct PartitionKey {
     size_t count; /* fewer than the definition has paths: a prefix */
     Json parts[PARTITION_KEY_PARTS_MAX];
@@ -45,8 +55,12 @@ typedef struct Epk {
     uint16_t len;
 } Epk;
 
+/* Version 2 has one hash, MultiHash one per component. */
+#define EPK_HASH_BYTES 16
+
 /* The hash of a whole key or, for PARTITION_MULTI_HASH, of a prefix. An empty key, and any key of
- * PARTITION_NONE, has an empty EPK. */
+ * PARTITION_NONE, has an empty EPK. Strings are at most PARTITION_KEY_BYTES_MAX long: whoever has a
+ * key from outside calls partition_key_check first. */
 void epk_make(PartitionKind kind, const PartitionKey *key, Epk *out);
 
 static inline Slice epk_slice(const Epk *epk)
@@ -60,5 +74,6 @@ size_t epk_encode_number(double number, uint8_t out[EPK_NUMBER_BYTES_MAX]);
 /* STATUS_BAD_REQUEST if a string of the key is longer than its kind allows. */
 MUST_USE Status partition_key_check(PartitionKind kind, const PartitionKey *key, Error *err);
 
-/* Equality of values as the protocol has it: numbers as doubles, strings byte by byte. */
+/* Equality of values as the protocol has it: numbers as doubles (but 0 and -0 differ, as their
+ * hashes do), strings byte by byte. */
 bool partition_key_equal(const PartitionKey *a, const PartitionKey *b);

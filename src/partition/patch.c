@@ -124,7 +124,7 @@ static Status parse_pointer(Arena *arena, Slice text, PatchPointer *out, Error *
 }
 
 /* True if one of them is the other or leads to it. */
-static bool overlap(PatchPath a, PatchPath b)
+static bool overlap(PropertyPath a, PropertyPath b)
 {
     size_t count = a.count < b.count ? a.count : b.count;
     for (size_t i = 0; i < count; i++) {

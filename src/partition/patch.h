@@ -23,6 +23,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "partition/path.h"
 #include "json/json.h"
 
 /* As the service has it. The cost of a patch grows with their number times the document. */
@@ -30,16 +31,10 @@
 
 typedef struct Patch Patch;
 
-/* The names that lead to a property, one inside the other. */
-typedef struct PatchPath {
-    const Slice *segments;
-    size_t count;
-} PatchPath;
-
 typedef struct PatchRules {
     /* The partition key's paths. Neither they nor anything above or inside them can be changed, and
      * so a patched item keeps its place. The same holds for "id" and the system properties. */
-    const PatchPath *keys;
+    const PropertyPath *keys;
     size_t key_count;
     size_t bytes_max; /* json_size() of the patched document */
 } PatchRules;

@@ -16,7 +16,7 @@ static const Slice DOCUMENTS[] = {
 };
 static const Slice PK[] = {SLICE_INIT("pk")};
 static const Slice KL[] = {SLICE_INIT("k"), SLICE_INIT("l")};
-static const PatchPath KEYS[] = {{PK, 1}, {KL, 2}};
+static const PropertyPath KEYS[] = {{PK, 1}, {KL, 2}};
 
 static void check_document(Arena *arena, const Patch *patch, Slice text)
 {

@@ -15,7 +15,7 @@ typedef enum PatchKind {
 /* A JSON pointer: at least one segment and at most JSON_DEPTH_MAX, unescaped. */
 typedef struct PatchPointer {
     Slice text; /* as it was sent, for messages */
-    PatchPath path;
+    PropertyPath path;
 } PatchPointer;
 
 typedef struct PatchOperation {

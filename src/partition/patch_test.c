@@ -43,7 +43,7 @@ static Json parse(const char *quoted)
 /* The partition key is /pk and /place/city. */
 static const Slice PK[] = {SLICE_INIT("pk")};
 static const Slice CITY[] = {SLICE_INIT("place"), SLICE_INIT("city")};
-static const PatchPath KEYS[] = {{PK, 1}, {CITY, 2}};
+static const PropertyPath KEYS[] = {{PK, 1}, {CITY, 2}};
 static const PatchRules RULES = {.keys = KEYS, .key_count = 2, .bytes_max = 1 << 20};
 
 static Status run(Json document, Json body, Json *out, Error *err)

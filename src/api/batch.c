@@ -1,0 +1,332 @@
+/* batch.c - many operations in one request: transactional batch and bulk.
+ *
+ * A transactional batch belongs to one logical partition, named by the key header, and is all or
+ * nothing. Bulk goes to one physical partition, each operation has a key of its own and stands
+ * alone. Both become one write of the partition. An operation that cannot even be tried gets its
+ * refusal here, and is not sent along.
+ */
+#include "api/batch_codec_int.h"
+#include "api/item_int.h"
+#include "base/mem.h"
+
+typedef struct Batch {
+    HttpTask task;
+    PartitionWrite write;
+    ItemContext context;
+    BatchForm form;
+    bool is_minimal;
+    size_t count;
+    const BatchOperation *operations;
+    ItemWrite *writes;   /* one per operation that can be tried, in order */
+    ItemWrite **results; /* one per operation */
+} Batch;
+
+static void release_body(void *ctx)
+{
+    mem_free(ctx);
+}
+
+static Slice print_item(const Batch *batch, const ItemWrite *w)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, ITEM_TEXT_BYTES_MAX);
+    item_print(batch->context.container->schema, &w->item, &text);
+    return arena_copy(batch->context.request->arena, buf_view(&text));
+}
+
+static void fill_result(const Batch *batch, size_t i, BatchResult *result, Charge *total)
+{
+    const ItemWrite *w = batch->results[i];
+    Arena *arena = batch->context.request->arena;
+    Charge charge = item_write_charge(w);
+    *total += charge;
+    *result = (BatchResult){
+        .status = item_write_status(w),
+        .request_charge = (double)charge / 100,
+    };
+    if (w->status != STATUS_OK) {
+        result->sub_status = sub_number(w->error.sub);
+        result->retry_after_ms = w->error.retry_after_ms;
+        if (w->status != STATUS_NOT_MODIFIED)
+            result->message = slice_from_cstr(w->error.message);
+        return;
+    }
+    if (w->op == ITEM_DELETE)
+        return;
+    char *etag = arena_alloc(arena, ITEM_ETAG_LEN);
+    item_etag(&w->item, etag);
+    result->etag = slice_make(etag, ITEM_ETAG_LEN);
+}
+
+/* Which operations' items come back. */
+typedef enum Bodies { BODIES_WANTED, BODIES_READ } Bodies;
+
+static bool has_body(const Batch *batch, size_t i, Bodies bodies)
+{
+    const ItemWrite *w = batch->results[i];
+    if (w->status != STATUS_OK || w->op == ITEM_DELETE)
+        return false;
+    if (w->op == ITEM_READ)
+        return true;
+    return bodies == BODIES_WANTED && !batch->is_minimal && !batch->operations[i].minimal;
+}
+
+/* Prints the whole answer into 'out', which is empty; false if it does not fit. */
+static bool encode(const Batch *batch, Bodies bodies, BatchResult *results, Buf *out)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        results[i].resource_body = SLICE_EMPTY;
+        if (has_body(batch, i, bodies))
+            results[i].resource_body = print_item(batch, batch->results[i]);
+        bytes += results[i].resource_body.len;
+        if (bytes > PAGE_BYTES_MAX)
+            return false;
+    }
+    batch_encode(batch->form, results, batch->count, out);
+    return !buf_full(out);
+}
+
+static void answer(Batch *batch)
+{
+    ApiRequest *r = batch->context.request;
+    BatchResult *results = ARENA_NEW_ARRAY(r->arena, BatchResult, batch->count);
+    Charge total = 0;
+    bool good = true;
+    for (size_t i = 0; i < batch->count; i++) {
+        fill_result(batch, i, &results[i], &total);
+        good = good && results[i].status < 400;
+    }
+    Buf body;
+    buf_init(&body, PAGE_BYTES_MAX);
+    uint64_t lsn = batch->write.lsn;
+    /* What was written is durable: to say that it failed, because of its size, would make clients
+     * do it again. So the written items stay out of an answer that is too large with them. */
+    bool fits = encode(batch, BODIES_WANTED, results, &body);
+    if (!fits) {
+        buf_reset(&body);
+        fits = encode(batch, BODIES_READ, results, &body);
+    }
+    if (!fits) {
+        buf_done(&body);
+        Error err;
+        if (error_set(&err, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
+                      "The batch's answer is larger than %zu bytes; read less in one batch.",
+                      PAGE_BYTES_MAX) != STATUS_OK)
+            item_respond_error(&batch->context, &err, lsn, total);
+        return;
+    }
+    Response response;
+    response_begin(r, &response, good ? 200 : 207, charge_text(r, total));
+    response_header(&response, SLICE("content-type"), SLICE("application/json"));
+    response_header(&response, SLICE("x-ms-item-count"),
+                    arena_format(r->arena, "%zu", batch->count));
+    item_headers(&batch->context, &response, lsn);
+    response.body = buf_view(&body);
+    response.body_release = release_body;
+    response.body_release_ctx = body.ptr;
+    item_send(&batch->context, &response);
+}
+
+/* Where one operation's failure stops others, only the first failure has its own status: all else
+ * of a transaction, and everything behind it otherwise, was not done because of it. */
+static void fail_others(Batch *batch)
+{
+    if (batch->write.mode == WRITE_CONTINUE)
+        return;
+    size_t failed = 0;
+    while (failed < batch->count && (batch->results[failed]->status == STATUS_OK ||
+                                     batch->results[failed]->status == STATUS_NOT_MODIFIED))
+        failed++;
+    if (failed == batch->count)
+        return;
+    for (size_t i = batch->write.mode == WRITE_ATOMIC ? 0 : failed; i < batch->count; i++) {
+        ItemWrite *w = batch->results[i];
+        if (i != failed)
+            w->status =
+                error_set(&w->error, STATUS_FAILED_DEPENDENCY, SUB_NONE,
+                          "Not done because operation %zu of the batch failed.", failed + 1);
+    }
+}
+
+static void on_loop(HttpTask *task)
+{
+    Batch *batch = CONTAINER_OF(task, Batch, task);
+    if (batch->write.mode == WRITE_ORDERED)
+        fail_others(batch); /* also those that were not sent along */
+    if (batch->write.status != STATUS_OK)
+        item_respond_error(&batch->context, &batch->write.error, batch->write.lsn, charge_miss());
+    else
+        answer(batch);
+}
+
+static void on_done(PartitionWrite *write)
+{
+    Batch *batch = CONTAINER_OF(write, Batch, write);
+    http_loop_post(batch->context.request->http->loop, &batch->task);
+}
+
+/* The key of one operation: its own in bulk, the request's in a transaction. */
+static Status operation_key(ApiRequest *r, const Container *container, const BatchOperation *op,
+                            const PartitionKey *shared, PartitionKey *out, Error *err)
+{
+    const PartitionKeyDefinition *definition = &container->partition_key;
+    bool found = false;
+    TRY(partition_key_parse(r->arena, op->partition_key, definition, KEY_WHOLE, out, &found, err));
+    if (definition->kind == PARTITION_NONE)
+        return STATUS_OK;
+    if (!found && shared == NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The operation has no partition key, and neither has the request.");
+    if (!found) {
+        *out = *shared;
+        return STATUS_OK;
+    }
+    if (shared != NULL)
+        TRY(partition_key_match(shared, out, err));
+    return STATUS_OK;
+}
+
+static Status check_place(const ApiRequest *r, const PartitionRange *range, const Epk *epk,
+                          Error *err)
+{
+    if (range_of(r->container, epk_slice(epk)) == range)
+        return STATUS_OK;
+    return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
+                     "The operation's partition key is not served by range %u.", range->id);
+}
+
+static Status prepare_document(ApiRequest *r, const BatchOperation *op, const PartitionKey *key,
+                               ItemWrite *w, Error *err)
+{
+    if (op->body_bytes > ITEM_BYTES_MAX)
+        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
+                         "Request size is too large: the item has %zu bytes, at most %zu are "
+                         "accepted.",
+                         op->body_bytes, ITEM_BYTES_MAX);
+    TRY(item_prepare(r->arena, op->body, &w->document, &w->document_id, &w->ttl_s, err));
+    PartitionKey own;
+    partition_key_extract(&r->container->partition_key, w->document, &own);
+    TRY(partition_key_match(key, &own, err));
+    w->id = op->op == BATCH_REPLACE ? op->id : w->document_id;
+    return STATUS_OK;
+}
+
+static Status prepare(ApiRequest *r, const BatchOperation *op, const PartitionKey *shared,
+                      const PartitionRange *range, ItemWrite *w, Error *err)
+{
+    static const ItemOp ops[] = {
+        [BATCH_CREATE] = ITEM_CREATE,   [BATCH_UPSERT] = ITEM_UPSERT, [BATCH_READ] = ITEM_READ,
+        [BATCH_REPLACE] = ITEM_REPLACE, [BATCH_DELETE] = ITEM_DELETE, [BATCH_PATCH] = ITEM_PATCH,
+    };
+    w->op = ops[op->op];
+    w->id = op->id;
+    w->if_match = op->if_match;
+    w->if_none_match = op->if_none_match;
+    PartitionKey key;
+    TRY(operation_key(r, r->container, op, shared, &key, err));
+    epk_make(r->container->partition_key.kind, &key, &w->epk);
+    TRY(check_place(r, range, &w->epk, err));
+    if (w->op == ITEM_CREATE || w->op == ITEM_UPSERT || w->op == ITEM_REPLACE)
+        return prepare_document(r, op, &key, w, err);
+    if (w->op == ITEM_PATCH)
+        return patch_prepare(r->arena, r->container, op->body, w, err);
+    return STATUS_OK;
+}
+
+/* Prepares every operation. Returns how many can be tried. */
+static size_t prepare_all(ApiRequest *r, Batch *batch, const PartitionKey *shared,
+                          const PartitionRange *range)
+{
+    size_t tried = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        ItemWrite *w = &batch->writes[tried];
+        *w = (ItemWrite){0};
+        w->status = prepare(r, &batch->operations[i], shared, range, w, &w->error);
+        if (w->status != STATUS_OK) {
+            ItemWrite *refused = ARENA_NEW(r->arena, ItemWrite);
+            *refused = *w;
+            batch->results[i] = refused;
+            continue;
+        }
+        batch->results[i] = w;
+        tried++;
+    }
+    return tried;
+}
+
+static Status choose_range(ApiRequest *r, bool is_atomic, Target *target, bool *has_key, Error *err)
+{
+    bool has_range = false;
+    TRY(request_range(r, &target->range, &has_range, err));
+    *has_key = request_header(r, "x-ms-documentdb-partitionkey").len > 0;
+    if (*has_key || is_atomic || !has_range) {
+        const PartitionRange *named = target->range;
+        TRY(request_target(r, target, err));
+        *has_key = true;
+        if (has_range && named != target->range)
+            return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
+                             "The request's partition key is not served by range %u.", named->id);
+    }
+    return STATUS_OK;
+}
+
+/* How many of the operations that can be tried are sent. Nothing of a transaction is done if one
+ * operation cannot even be tried; bulk that stops at the first failure is sent as far as that. */
+static size_t count_to_send(const Batch *batch, size_t tried)
+{
+    if (tried == batch->count || batch->write.mode == WRITE_CONTINUE)
+        return tried;
+    size_t first = 0;
+    while (batch->results[first]->status == STATUS_OK)
+        first++;
+    return batch->write.mode == WRITE_ATOMIC ? 0 : first;
+}
+
+static Status batch_submit(Batch *batch, Error *err)
+{
+    const Container *container = batch->context.container;
+    item_hold(&batch->context);
+    Status status = partition_submit(batch->context.partition, &batch->write, err);
+    if (status != STATUS_OK)
+        container_unref((Container *)(uintptr_t)container);
+    return status;
+}
+
+Status documents_batch(ApiRequest *r, Error *err)
+{
+    if (r->http->body.len > BODY_BYTES_MAX)
+        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
+                         "Request size is too large: the batch has %zu bytes, at most %zu are "
+                         "accepted.",
+                         r->http->body.len, BODY_BYTES_MAX);
+    bool is_atomic = request_flag(r, "x-ms-cosmos-batch-atomic");
+    Slice go_on = slice_trim(request_header(r, "x-ms-cosmos-batch-continue-on-error"));
+    bool stops = slice_equal_nocase(go_on, SLICE("false"));
+    Target target;
+    bool has_key = false;
+    TRY(choose_range(r, is_atomic, &target, &has_key, err));
+
+    Batch *batch = ARENA_NEW(r->arena, Batch);
+    BatchOperation *operations = NULL;
+    TRY(batch_decode(r->arena, r->http->body, &batch->form, &operations, &batch->count, err));
+    batch->operations = operations;
+    batch->writes = ARENA_NEW_ARRAY(r->arena, ItemWrite, batch->count);
+    batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);
+    batch->is_minimal = request_is_minimal(r);
+    item_context_init(&batch->context, r, target.range);
+    size_t tried = prepare_all(r, batch, has_key ? &target.key : NULL, target.range);
+    batch->write.lsn = partition_lsn(target.range->partition);
+    batch->write.mode = is_atomic ? WRITE_ATOMIC : stops ? WRITE_ORDERED : WRITE_CONTINUE;
+    batch->write.count = count_to_send(batch, tried);
+    if (batch->write.count == 0) {
+        fail_others(batch);
+        answer(batch);
+        return STATUS_OK;
+    }
+    batch->task.run = on_loop;
+    batch->write.items = batch->writes;
+    batch->write.arena = r->arena;
+    batch->write.done = on_done;
+    return batch_submit(batch, err);
+}

@@ -1,0 +1,379 @@
+/* documents.c - one item: /dbs/{db}/colls/{coll}/docs and .../docs/{id}.
+ *
+ * A read runs where it arrives: one look-up in memory, and on a worker only if the answer is on
+ * disk. A write goes to its partition and is answered from there, when it is durable. An item may
+ * be named by its resource id instead of its own; who does that is rare, and goes by way of a
+ * worker, because the number in the resource id leads to the item only by way of the disk.
+ */
+#include "api/item_int.h"
+#include "base/mem.h"
+
+static Slice item_id(const ApiRequest *r)
+{
+    return r->address.parts[r->address.part_count - 1].id;
+}
+
+/* ---- resource ids ---- */
+
+/* Only in a path of resource ids: elsewhere it is some item's own id, whatever it looks like. */
+static bool is_rid(const ItemContext *context, Slice id, uint64_t *number)
+{
+    Rid rid;
+    if (!context->is_rid_path || !rid_parse(id, &rid) || rid.kind != RID_DOCUMENT ||
+        rid.container != context->container->info.number)
+        return false;
+    *number = rid.child;
+    return true;
+}
+
+/* The own id of the item of this logical partition that the resource id '*id' names; '*id' stays
+ * as it is if there is none. On a worker. */
+static Status find_by_rid(const ItemContext *context, const Epk *epk, Slice *id, Error *err)
+{
+    uint64_t number = 0;
+    if (!is_rid(context, *id, &number))
+        return STATUS_OK;
+    Slice place;
+    Slice own;
+    bool found = false;
+    TRY(partition_locate(context->partition, number, context->request->arena, &place, &own, &found,
+                         err));
+    if (found && slice_equal(place, epk_slice(epk)))
+        *id = own;
+    return STATUS_OK;
+}
+
+/* ---- reading ---- */
+
+/* A read whose block is not in memory, on its way to a worker and back. */
+typedef struct ColdRead {
+    WorkerJob job;
+    HttpTask task;
+    ItemContext context;
+    Epk epk;
+    Slice id;
+    Slice if_none_match;
+    Item item;
+    StoreValue value;
+    StoreFound found;
+    uint64_t lsn;
+    Status status;
+    Error error;
+} ColdRead;
+
+static void answer_read(ItemContext *context, StoreFound found, const Item *item, Slice etag_known,
+                        uint64_t lsn)
+{
+    if (found != STORE_FOUND) {
+        Error err;
+        Slice id = item_id(context->request);
+        if (error_set(&err, STATUS_NOT_FOUND, SUB_NONE,
+                      "Resource Not Found. There is no item '%.*s' with this partition key.",
+                      SLICE_CUT(id, 260)) != STATUS_OK)
+            item_respond_error(context, &err, lsn, charge_miss());
+        return;
+    }
+    char etag[ITEM_ETAG_LEN];
+    item_etag(item, etag);
+    bool unchanged =
+        etag_known.len > 0 && (slice_equal(etag_known, SLICE("*")) ||
+                               slice_equal(etag_known, slice_make(etag, sizeof(etag))));
+    item_respond(context, unchanged ? 304 : 200, item, lsn, charge_read(item->bytes), false);
+}
+
+static void on_cold_answer(HttpTask *task)
+{
+    ColdRead *read = CONTAINER_OF(task, ColdRead, task);
+    StoreValue value = read->value; /* the arena goes with the answer */
+    if (read->status != STATUS_OK)
+        item_respond_error(&read->context, &read->error, read->lsn, charge_miss());
+    else
+        answer_read(&read->context, read->found, &read->item, read->if_none_match, read->lsn);
+    store_value_release(&value);
+}
+
+static Status get_cold(ColdRead *read, Slice id)
+{
+    return partition_get(read->context.partition, read->context.container->schema, &read->epk, id,
+                         STORE_READ_ANY, &read->item, &read->value, &read->found, &read->error);
+}
+
+/* By its own id first: an item that is called like the resource id of another one wins. */
+static Status find_cold(ColdRead *read)
+{
+    TRY(get_cold(read, read->id));
+    if (read->found == STORE_FOUND)
+        return STATUS_OK;
+    Slice id = read->id;
+    TRY(find_by_rid(&read->context, &read->epk, &id, &read->error));
+    return slice_equal(id, read->id) ? STATUS_OK : get_cold(read, id);
+}
+
+static void on_cold_read(WorkerJob *job)
+{
+    ColdRead *read = CONTAINER_OF(job, ColdRead, job);
+    read->lsn = partition_lsn(read->context.partition);
+    read->status = find_cold(read);
+    http_loop_post(read->context.request->http->loop, &read->task);
+}
+
+static Status read_cold(ItemContext *context, const Target *target, Error *err)
+{
+    ApiRequest *r = context->request;
+    ColdRead *read = ARENA_NEW(r->arena, ColdRead);
+    read->job.run = on_cold_read;
+    read->task.run = on_cold_answer;
+    read->epk = target->epk;
+    read->id = arena_copy(r->arena, item_id(r));
+    r->address.parts[r->address.part_count - 1].id = read->id;
+    read->if_none_match = arena_copy(r->arena, slice_trim(request_header(r, "if-none-match")));
+    item_hold(context);
+    read->context = *context;
+    if (workers_post(r->api->options.workers, &read->job))
+        return STATUS_OK;
+    container_unref((Container *)(uintptr_t)context->container);
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "Too many reads are waiting for the disk; try again later.");
+}
+
+Status documents_read(ApiRequest *r, Error *err)
+{
+    Target target;
+    TRY(request_target(r, &target, err));
+    ItemContext context;
+    item_context_init(&context, r, target.range);
+    /* The LSN first: what is read then is at least as new. */
+    uint64_t lsn = partition_lsn(context.partition);
+    if (item_check_session(&context, err) != STATUS_OK) {
+        item_respond_error(&context, err, lsn, charge_miss());
+        return STATUS_OK;
+    }
+    Slice id = item_id(r);
+    AUTO(store_value_release) StoreValue value = {0};
+    StoreFound found = STORE_ABSENT;
+    Item item;
+    TRY(partition_get(context.partition, r->container->schema, &target.epk, id, STORE_READ_MEMORY,
+                      &item, &value, &found, err));
+    uint64_t number = 0;
+    if (found == STORE_UNKNOWN || (found == STORE_ABSENT && is_rid(&context, id, &number)))
+        return read_cold(&context, &target, err);
+    answer_read(&context, found, &item, slice_trim(request_header(r, "if-none-match")), lsn);
+    return STATUS_OK;
+}
+
+/* ---- writing ---- */
+
+typedef struct WriteTask {
+    HttpTask task;
+    WorkerJob job; /* of a write that names its item by a resource id */
+    PartitionWrite write;
+    ItemWrite item;
+    ItemContext context;
+    bool is_minimal;
+} WriteTask;
+
+static Charge charge_of(const ItemWrite *w)
+{
+    switch (w->op) {
+    case ITEM_CREATE:
+    case ITEM_UPSERT:
+        if (w->created)
+            return charge_create(w->bytes_after, 0);
+        return charge_replace(w->bytes_before, w->bytes_after, 0);
+    case ITEM_REPLACE:
+        return charge_replace(w->bytes_before, w->bytes_after, 0);
+    case ITEM_PATCH:
+        return charge_patch(w->bytes_before, w->bytes_after, 0, patch_operation_count(w->patch));
+    case ITEM_DELETE:
+        return charge_delete(w->bytes_before, 0);
+    case ITEM_READ:
+        return charge_read(w->bytes_before);
+    }
+    return charge_miss();
+}
+
+Charge item_write_charge(const ItemWrite *w)
+{
+    return w->status == STATUS_OK ? charge_of(w) : charge_miss();
+}
+
+int item_write_status(const ItemWrite *w)
+{
+    if (w->status != STATUS_OK)
+        return status_http(w->status);
+    if (w->op == ITEM_DELETE)
+        return 204;
+    bool made = w->op == ITEM_CREATE || (w->op == ITEM_UPSERT && w->created);
+    return made ? 201 : 200;
+}
+
+static void on_written(HttpTask *task)
+{
+    WriteTask *t = CONTAINER_OF(task, WriteTask, task);
+    const ItemWrite *w = &t->item;
+    uint64_t lsn = t->write.lsn;
+    if (t->write.status != STATUS_OK)
+        item_respond_error(&t->context, &t->write.error, lsn, charge_miss());
+    else if (w->status != STATUS_OK)
+        item_respond_error(&t->context, &w->error, lsn, item_write_charge(w));
+    else
+        item_respond(&t->context, item_write_status(w), w->op == ITEM_DELETE ? NULL : &w->item, lsn,
+                     item_write_charge(w), t->is_minimal);
+}
+
+static void on_done(PartitionWrite *write)
+{
+    WriteTask *t = CONTAINER_OF(write, WriteTask, write);
+    http_loop_post(t->context.request->http->loop, &t->task);
+}
+
+static WriteTask *write_new(ApiRequest *r, ItemOp op, const Target *target)
+{
+    WriteTask *t = ARENA_NEW(r->arena, WriteTask);
+    t->task.run = on_written;
+    t->write.mode = WRITE_CONTINUE;
+    t->write.items = &t->item;
+    t->write.count = 1;
+    t->write.arena = r->arena;
+    t->write.done = on_done;
+    t->item.op = op;
+    t->item.epk = target->epk;
+    t->item.if_match = arena_copy(r->arena, slice_trim(request_header(r, "if-match")));
+    t->is_minimal = request_is_minimal(r);
+    item_context_init(&t->context, r, target->range);
+    return t;
+}
+
+/* Replaces the resource id by the item's own, unless there is an item that is called like it. On a
+ * worker. */
+static Status name_by_rid(WriteTask *t, Error *err)
+{
+    AUTO(store_value_release) StoreValue value = {0};
+    StoreFound found = STORE_ABSENT;
+    Item item;
+    TRY(partition_get(t->context.partition, t->context.container->schema, &t->item.epk, t->item.id,
+                      STORE_READ_ANY, &item, &value, &found, err));
+    return found == STORE_FOUND ? STATUS_OK
+                                : find_by_rid(&t->context, &t->item.epk, &t->item.id, err);
+}
+
+static void on_rid(WorkerJob *job)
+{
+    WriteTask *t = CONTAINER_OF(job, WriteTask, job);
+    Error err;
+    Status status = name_by_rid(t, &err);
+    if (status == STATUS_OK)
+        status = partition_submit(t->context.partition, &t->write, &err);
+    if (status == STATUS_OK)
+        return; /* the partition has it now, and may have answered already */
+    t->write.status = status;
+    t->write.error = err;
+    t->write.lsn = partition_lsn(t->context.partition);
+    http_loop_post(t->context.request->http->loop, &t->task);
+}
+
+static Status post_by_rid(WriteTask *t, Error *err)
+{
+    t->job.run = on_rid;
+    if (workers_post(t->context.request->api->options.workers, &t->job))
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "Too many requests are waiting for the disk; try again later.");
+}
+
+static Status write_submit(WriteTask *t, Error *err)
+{
+    const Container *container = t->context.container;
+    uint64_t number = 0;
+    bool is_new = t->item.op == ITEM_CREATE || t->item.op == ITEM_UPSERT;
+    item_hold(&t->context);
+    Status status = !is_new && is_rid(&t->context, t->item.id, &number)
+                        ? post_by_rid(t, err)
+                        : partition_submit(t->context.partition, &t->write, err);
+    if (status != STATUS_OK)
+        container_unref((Container *)(uintptr_t)container);
+    return status;
+}
+
+/* The key of a request with a document: the document's own, which the header must repeat. */
+static Status target_of_document(const ApiRequest *r, Json document, Target *out, Error *err)
+{
+    const PartitionKeyDefinition *definition = &r->container->partition_key;
+    partition_key_extract(definition, document, &out->key);
+    TRY(partition_key_check(definition->kind, &out->key, err));
+    PartitionKey header;
+    bool found = false;
+    TRY(partition_key_parse(r->arena, request_header(r, "x-ms-documentdb-partitionkey"), definition,
+                            KEY_WHOLE, &header, &found, err));
+    if (found)
+        TRY(partition_key_match(&header, &out->key, err));
+    epk_make(definition->kind, &out->key, &out->epk);
+    out->range = range_of(r->container, epk_slice(&out->epk));
+    return STATUS_OK;
+}
+
+static Status write_document(ApiRequest *r, ItemOp op, Error *err)
+{
+    Json body;
+    TRY(request_json(r, &body, err));
+    Json document;
+    Slice id;
+    int32_t ttl_s = 0;
+    TRY(item_prepare(r->arena, body, &document, &id, &ttl_s, err));
+    Target target;
+    TRY(target_of_document(r, document, &target, err));
+    WriteTask *t = write_new(r, op, &target);
+    t->item.document = document;
+    t->item.document_id = id;
+    t->item.id = op == ITEM_REPLACE ? arena_copy(r->arena, item_id(r)) : id;
+    t->item.ttl_s = ttl_s;
+    return write_submit(t, err);
+}
+
+Status documents_create(ApiRequest *r, Error *err)
+{
+    if (request_flag(r, "x-ms-cosmos-is-batch-request"))
+        return documents_batch(r, err);
+    if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
+        return refuse_plan(err);
+    bool is_upsert = request_flag(r, "x-ms-documentdb-is-upsert");
+    return write_document(r, is_upsert ? ITEM_UPSERT : ITEM_CREATE, err);
+}
+
+Status documents_replace(ApiRequest *r, Error *err)
+{
+    return write_document(r, ITEM_REPLACE, err);
+}
+
+/* A write on an item that the path and the key header name. */
+static Status write_named(ApiRequest *r, ItemOp op, WriteTask **out, Error *err)
+{
+    Target target;
+    TRY(request_target(r, &target, err));
+    WriteTask *t = write_new(r, op, &target);
+    t->item.id = arena_copy(r->arena, item_id(r));
+    *out = t;
+    return STATUS_OK;
+}
+
+Status documents_delete(ApiRequest *r, Error *err)
+{
+    WriteTask *t = NULL;
+    TRY(write_named(r, ITEM_DELETE, &t, err));
+    return write_submit(t, err);
+}
+
+Status documents_patch(ApiRequest *r, Error *err)
+{
+    if (r->http->body.len > BODY_BYTES_MAX)
+        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
+                         "Request size is too large: the body has %zu bytes, at most %zu are "
+                         "accepted.",
+                         r->http->body.len, BODY_BYTES_MAX);
+    Json body; /* an object, or an array: not request_json() */
+    TRY(json_parse(r->arena, r->http->body, &body, err));
+    WriteTask *t = NULL;
+    TRY(write_named(r, ITEM_PATCH, &t, err));
+    TRY(patch_prepare(r->arena, r->container, body, &t->item, err));
+    return write_submit(t, err);
+}

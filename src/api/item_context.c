@@ -1,0 +1,180 @@
+/* item_context.c - see item_int.h. */
+#include "api/item_int.h"
+
+#include "api/session_int.h"
+#include "base/encoding.h"
+
+/* What encodeURI leaves alone: the JS SDK finds its session tokens by a path made with it. */
+#define URI_KEPT SLICE(";,/?:@&=+$-_.!~*'()#")
+
+const PartitionRange *range_of(const Container *container, Slice epk)
+{
+    size_t low = 0;
+    size_t high = container->range_count;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (slice_compare(container->ranges[middle].min_bytes, epk) <= 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &container->ranges[low];
+}
+
+Status request_range(const ApiRequest *r, const PartitionRange **out, bool *found, Error *err)
+{
+    Slice text = slice_trim(request_header(r, "x-ms-documentdb-partitionkeyrangeid"));
+    *found = text.len > 0;
+    if (!*found)
+        return STATUS_OK;
+    size_t comma = slice_find(text, ',');
+    uint64_t id = 0;
+    if (comma < text.len) {
+        if (!slice_equal(slice_first(text, comma), r->container->info.rid))
+            return error_set(err, STATUS_GONE, SUB_NAME_CACHE_STALE,
+                             "The range is of another container than '%.*s'.",
+                             SLICE_ARG(r->container->info.rid));
+        text = slice_from(text, comma + 1);
+    }
+    if (!slice_to_u64(text, &id))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "x-ms-documentdb-partitionkeyrangeid '%.*s' is not the id of a range.",
+                         SLICE_CUT(text, 60));
+    for (size_t i = 0; i < r->container->range_count; i++) {
+        if (r->container->ranges[i].id == id) {
+            *out = &r->container->ranges[i];
+            return STATUS_OK;
+        }
+    }
+    return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
+                     "The container has no partition key range '%.*s' (any more).",
+                     SLICE_CUT(text, 60));
+}
+
+Status request_target(const ApiRequest *r, Target *out, Error *err)
+{
+    const PartitionKeyDefinition *definition = &r->container->partition_key;
+    bool found = false;
+    Slice header = request_header(r, "x-ms-documentdb-partitionkey");
+    TRY(partition_key_parse(r->arena, header, definition, KEY_WHOLE, &out->key, &found, err));
+    if (!found && definition->kind != PARTITION_NONE && !definition->system_key)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "PartitionKey value must be supplied for this operation: send "
+                         "x-ms-documentdb-partitionkey.");
+    if (!found && definition->kind != PARTITION_NONE)
+        out->key = (PartitionKey){.count = definition->path_count};
+    epk_make(definition->kind, &out->key, &out->epk);
+    out->range = range_of(r->container, epk_slice(&out->epk));
+    return STATUS_OK;
+}
+
+void item_context_init(ItemContext *context, ApiRequest *r, const PartitionRange *range)
+{
+    Slice database = percent_encode(r->arena, r->database->info.id, URI_KEPT);
+    Slice container = percent_encode(r->arena, r->container->info.id, URI_KEPT);
+    *context = (ItemContext){
+        .request = r,
+        .container = r->container,
+        .partition = range->partition,
+        .range_id = range->id,
+        .is_rid_path = slice_equal(r->address.parts[1].id, r->container->info.rid),
+        .alt_path = arena_format(r->arena, "dbs/%.*s/colls/%.*s", SLICE_ARG(database),
+                                 SLICE_ARG(container)),
+    };
+}
+
+void item_hold(ItemContext *context)
+{
+    ApiRequest *r = context->request;
+    (void)container_ref(context->container);
+    context->is_held = true;
+    r->database = NULL; /* these go with the loop's snapshot */
+    r->container = NULL;
+    r->snapshot = NULL;
+}
+
+/* Sends, and only then gives back what the answer may point to; the context is in the arena, which
+ * goes with the answer. */
+void item_send(ItemContext *context, const Response *response)
+{
+    Container *held = context->is_held ? (Container *)(uintptr_t)context->container : NULL;
+    response_send(context->request, response);
+    container_unref(held);
+}
+
+void item_headers(const ItemContext *context, Response *response, uint64_t lsn)
+{
+    ApiRequest *r = context->request;
+    Slice token = session_print(r->arena, context->range_id, lsn);
+    response_header(response, SLICE("x-ms-session-token"), token);
+    response_header(response, SLICE("lsn"), slice_from(token, slice_find(token, '#') + 1));
+    response_header(response, SLICE("x-ms-documentdb-partitionkeyrangeid"),
+                    slice_first(token, slice_find(token, ':')));
+    response_header(response, SLICE("x-ms-content-path"), context->container->info.rid);
+    response_header(response, SLICE("x-ms-alt-content-path"), context->alt_path);
+}
+
+Status item_check_session(const ItemContext *context, Error *err)
+{
+    Slice token = request_header(context->request, "x-ms-session-token");
+    if (token.len == 0)
+        return STATUS_OK;
+    uint64_t wanted = 0;
+    TRY(session_wanted(token, context->range_id, &wanted, err));
+    uint64_t lsn = partition_lsn(context->partition);
+    if (wanted <= lsn)
+        return STATUS_OK;
+    return error_set(err, STATUS_NOT_FOUND, SUB_READ_SESSION_NOT_AVAILABLE,
+                     "The read session is not available for the input session token: partition %u "
+                     "is at %llu, the token asks for %llu.",
+                     context->range_id, (unsigned long long)lsn, (unsigned long long)wanted);
+}
+
+Slice charge_text(const ApiRequest *r, Charge charge)
+{
+    char *text = arena_alloc(r->arena, CHARGE_TEXT_MAX);
+    return slice_make(text, charge_print(charge, text));
+}
+
+bool request_is_minimal(const ApiRequest *r)
+{
+    return slice_equal_nocase(slice_trim(request_header(r, "prefer")), SLICE("return=minimal"));
+}
+
+Status refuse_plan(Error *err)
+{
+    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
+                     "Query plans are not available in this version of orrery.");
+}
+
+void item_respond(ItemContext *context, int status, const Item *item, uint64_t lsn, Charge charge,
+                  bool is_minimal)
+{
+    ApiRequest *r = context->request;
+    Response response;
+    response_begin(r, &response, status, charge_text(r, charge));
+    item_headers(context, &response, lsn);
+    if (item != NULL) {
+        char *etag = arena_alloc(r->arena, ITEM_ETAG_LEN);
+        item_etag(item, etag);
+        response_header(&response, SLICE("etag"), slice_make(etag, ITEM_ETAG_LEN));
+    }
+    if (item != NULL && status != 304 && !is_minimal) {
+        Buf *text = &r->loop->text;
+        buf_reset(text);
+        item_print(context->container->schema, item, text);
+        response_header(&response, SLICE("content-type"), SLICE("application/json"));
+        response.body = buf_view(text);
+    }
+    item_send(context, &response);
+}
+
+void item_respond_error(ItemContext *context, const Error *err, uint64_t lsn, Charge charge)
+{
+    ApiRequest *r = context->request;
+    Response response;
+    response_error(r, &response, err, charge_text(r, charge));
+    if (err->sub != SUB_READ_SESSION_NOT_AVAILABLE)
+        item_headers(context, &response, lsn);
+    item_send(context, &response);
+}

@@ -1,0 +1,71 @@
+/* item_int.h - what the handlers of items share: where an item lives, and answers about it. */
+#pragma once
+
+#include "api/partition_key_int.h"
+#include "api/request_int.h"
+#include "api/respond_int.h"
+#include "partition/partition.h"
+#include "throughput/charge.h"
+
+/* What a request on items addresses. */
+typedef struct Target {
+    PartitionKey key;
+    Epk epk;
+    const PartitionRange *range; /* the physical partition that serves it */
+} Target;
+
+/* The range that serves an EPK. */
+const PartitionRange *range_of(const Container *container, Slice epk);
+
+/* The range named by x-ms-documentdb-partitionkeyrangeid ("3" or "{container rid},3"); '*found' is
+ * false if the header is absent, STATUS_GONE if there is no such range. */
+MUST_USE Status request_range(const ApiRequest *r, const PartitionRange **out, bool *found,
+                              Error *err);
+
+/* The target of a request that names one item by its key header. */
+MUST_USE Status request_target(const ApiRequest *r, Target *out, Error *err);
+
+/* The partition that a request goes to, and what its answers need. Inline it borrows from the
+ * loop's snapshot; item_hold makes it good for a deferred answer. */
+typedef struct ItemContext {
+    ApiRequest *request;
+    const Container *container;
+    Partition *partition; /* the container's */
+    uint32_t range_id;
+    Slice alt_path;   /* in the arena */
+    bool is_rid_path; /* the path names its resources by resource ids */
+    bool is_held;     /* the container is a reference of our own */
+} ItemContext;
+
+void item_context_init(ItemContext *context, ApiRequest *r, const PartitionRange *range);
+void item_hold(ItemContext *context);
+
+/* The headers of everything that a container's partition answers, good or bad. */
+void item_headers(const ItemContext *context, Response *response, uint64_t lsn);
+
+/* 404 with its sub-status if the client has seen more of the partition than there is. */
+MUST_USE Status item_check_session(const ItemContext *context, Error *err);
+
+/* Sends a prepared answer and gives the container back if it was held. */
+void item_send(ItemContext *context, const Response *response);
+
+/* Answers for good, and gives the container back if it was held. 'item' may be NULL after a delete;
+ * 'is_minimal' leaves the body out. */
+void item_respond(ItemContext *context, int status, const Item *item, uint64_t lsn, Charge charge,
+                  bool is_minimal);
+void item_respond_error(ItemContext *context, const Error *err, uint64_t lsn, Charge charge);
+
+Slice charge_text(const ApiRequest *r, Charge charge);
+bool request_is_minimal(const ApiRequest *r); /* Prefer: return=minimal */
+
+/* What a request for a query's plan is answered: it may look like a query or like a document. */
+MUST_USE Status refuse_plan(Error *err);
+
+/* Of an operation that has been answered. */
+Charge item_write_charge(const ItemWrite *w);
+int item_write_status(const ItemWrite *w);
+
+/* Checks the body of a patch against the container's rules and fills in the operation's patch and
+ * condition. */
+MUST_USE Status patch_prepare(Arena *arena, const Container *container, Json body, ItemWrite *w,
+                              Error *err);

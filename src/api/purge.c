@@ -1,0 +1,91 @@
+/* purge.c - POST {container}/operations/partitionkeydelete: all items of a partition key.
+ *
+ * They are invisible when this is answered; their room comes back in the background. A prefix of a
+ * hierarchical key may reach into several physical partitions, and is answered when all have taken
+ * it.
+ */
+#include "api/item_int.h"
+
+typedef struct PurgeTask {
+    HttpTask task;
+    ItemContext context;
+    _Atomic size_t left;
+    size_t count;
+    struct PurgePart {
+        PartitionPurge purge;
+        struct PurgeTask *task;
+    } parts[];
+} PurgeTask;
+
+static void on_loop(HttpTask *task)
+{
+    PurgeTask *t = CONTAINER_OF(task, PurgeTask, task);
+    uint64_t lsn = t->parts[0].purge.lsn;
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->parts[i].purge.status != STATUS_OK) {
+            item_respond_error(&t->context, &t->parts[i].purge.error, lsn, charge_miss());
+            return;
+        }
+    }
+    item_respond(&t->context, 200, NULL, lsn, charge_metadata_write(), true);
+}
+
+static void part_over(PurgeTask *t)
+{
+    if (atomic_fetch_sub(&t->left, 1) == 1)
+        http_loop_post(t->context.request->http->loop, &t->task);
+}
+
+static void on_done(PartitionPurge *purge)
+{
+    part_over(CONTAINER_OF(purge, struct PurgePart, purge)->task);
+}
+
+Status documents_purge(ApiRequest *r, Error *err)
+{
+    const Container *container = r->container;
+    const PartitionKeyDefinition *definition = &container->partition_key;
+    PartitionKey key;
+    bool found = false;
+    if (definition->kind == PARTITION_NONE) /* any header would name everything there is */
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The container has no partition key, so nothing can be deleted by it.");
+    TRY(partition_key_parse(r->arena, request_header(r, "x-ms-documentdb-partitionkey"), definition,
+                            KEY_PREFIX, &key, &found, err));
+    if (!found)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "PartitionKey value must be supplied for this operation: send "
+                         "x-ms-documentdb-partitionkey.");
+    Epk epk;
+    epk_make(definition->kind, &key, &epk);
+    size_t first = (size_t)(range_of(container, epk_slice(&epk)) - container->ranges);
+    size_t count = 1;
+    while (first + count < container->range_count &&
+           slice_starts_with(container->ranges[first + count].min_bytes, epk_slice(&epk)) &&
+           epk.len > 0)
+        count++;
+
+    PurgeTask *t = arena_zalloc(r->arena, sizeof(PurgeTask) + sizeof(struct PurgePart) * count);
+    t->task.run = on_loop;
+    t->count = count;
+    atomic_init(&t->left, count);
+    item_context_init(&t->context, r, &container->ranges[first]);
+    item_hold(&t->context);
+    for (size_t i = 0; i < count; i++) {
+        t->parts[i].purge.epk = epk;
+        t->parts[i].purge.done = on_done;
+        t->parts[i].task = t;
+    }
+    /* After the last part is posted the task may be gone; one that is refused counts as answered.
+     */
+    for (size_t i = 0; i < count; i++) {
+        PartitionPurge *purge = &t->parts[i].purge;
+        Status status =
+            partition_purge(container->ranges[first + i].partition, purge, &purge->error);
+        if (status != STATUS_OK) {
+            purge->status = status;
+            part_over(t);
+        }
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,38 @@
+/* session.c - see session_int.h. */
+#include "api/session_int.h"
+
+static Status malformed(Slice token, Error *err)
+{
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "InvalidSessionToken: the session token '%.*s' is malformed; expected "
+                     "'range:version#lsn'.",
+                     SLICE_CUT(token, 120));
+}
+
+Status session_wanted(Slice token, uint32_t id, uint64_t *lsn, Error *err)
+{
+    *lsn = 0;
+    Slice rest = token;
+    while (rest.ptr != NULL) {
+        Slice value = slice_trim(slice_cut(&rest, ','));
+        if (value.len == 0)
+            continue;
+        Slice name = slice_cut(&value, ':');
+        uint64_t range = 0;
+        if (value.ptr == NULL)
+            return malformed(token, err);
+        if (!slice_to_u64(name, &range) || range != id)
+            continue;
+        Slice first = slice_cut(&value, '#');
+        Slice global = value.ptr == NULL ? first : slice_cut(&value, '#');
+        uint64_t wanted = 0;
+        if (slice_to_u64(global, &wanted) && wanted > *lsn)
+            *lsn = wanted;
+    }
+    return STATUS_OK;
+}
+
+Slice session_print(Arena *arena, uint32_t id, uint64_t lsn)
+{
+    return arena_format(arena, "%u:-1#%llu", id, (unsigned long long)lsn);
+}

@@ -1,0 +1,97 @@
+/* keeper.c - reminds partitions to take away what has expired or was purged.
+ *
+ * Expired items are invisible at once, so this is about room, not about answers: a reminder a
+ * second is enough, and none at all while no container has a time to live. More than one would be
+ * too much, however often the catalogue changes, because a round looks at every container. The
+ * first round, after the start, also wakes purges that a stop interrupted.
+ */
+#include "catalog/catalog_int.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* True if another round will be needed. */
+static bool remind(CatalogReader *reader)
+{
+    const Snapshot *snapshot = catalog_read(reader);
+    bool mortal = false;
+    const Database *database;
+    for (uint32_t d = 0; (database = snapshot_next_database(snapshot, d)) != NULL;
+         d = database->info.number + 1) {
+        const Container *container;
+        for (uint32_t c = 0;
+             (container = snapshot_next_container(snapshot, database->info.number, c)) != NULL;
+             c = container->info.number + 1) {
+            mortal = mortal || container->schema->default_ttl_s != 0;
+            for (size_t i = 0; i < container->range_count; i++)
+                partition_maintain(container->ranges[i].partition);
+        }
+    }
+    return mortal;
+}
+
+/* Whatever is noticed meanwhile: only the stop ends it earlier. */
+static void wait_a_second(Keeper *keeper)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    while (!keeper->stop &&
+           pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until) != ETIMEDOUT)
+        continue;
+}
+
+static void *run(void *arg)
+{
+    Keeper *keeper = arg;
+    (void)pthread_mutex_lock(&keeper->lock);
+    while (!keeper->stop) {
+        keeper->is_needed = false;
+        (void)pthread_mutex_unlock(&keeper->lock);
+        /* A reader of this round: what was dropped lives as long as a snapshot that shows it. */
+        CatalogReader reader;
+        catalog_reader_init(&reader, keeper->catalog);
+        bool mortal = remind(&reader);
+        catalog_reader_done(&reader);
+        (void)pthread_mutex_lock(&keeper->lock);
+        wait_a_second(keeper);
+        while (!mortal && !keeper->stop && !keeper->is_needed)
+            (void)pthread_cond_wait(&keeper->changed, &keeper->lock);
+    }
+    (void)pthread_mutex_unlock(&keeper->lock);
+    return NULL;
+}
+
+void keeper_open(Keeper *keeper, Catalog *catalog)
+{
+    keeper->catalog = catalog;
+    int failed = pthread_mutex_init(&keeper->lock, NULL);
+    ASSERT(failed == 0);
+    failed = pthread_cond_init(&keeper->changed, NULL);
+    ASSERT(failed == 0);
+    failed = pthread_create(&keeper->thread, NULL, run, keeper);
+    ASSERT(failed == 0);
+    keeper->is_running = true;
+}
+
+void keeper_notice(Keeper *keeper)
+{
+    (void)pthread_mutex_lock(&keeper->lock);
+    keeper->is_needed = true;
+    (void)pthread_cond_signal(&keeper->changed);
+    (void)pthread_mutex_unlock(&keeper->lock);
+}
+
+void keeper_close(Keeper *keeper)
+{
+    if (!keeper->is_running)
+        return;
+    (void)pthread_mutex_lock(&keeper->lock);
+    keeper->stop = true;
+    (void)pthread_cond_signal(&keeper->changed);
+    (void)pthread_mutex_unlock(&keeper->lock);
+    (void)pthread_join(keeper->thread, NULL);
+    (void)pthread_cond_destroy(&keeper->changed);
+    (void)pthread_mutex_destroy(&keeper->lock);
+    keeper->is_running = false;
+}

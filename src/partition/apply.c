@@ -1,0 +1,354 @@
+/* apply.c - what each operation on an item does to a group's transaction.
+ *
+ * An operation that fails leaves its savepoint's writes undone and the counters as they were. What
+ * has expired is as good as gone: whoever meets it removes it first. Runs on a writer thread.
+ */
+#include "partition/partition_int.h"
+
+Mark group_mark(Group *group)
+{
+    store_txn_savepoint(group->txn);
+    return (Mark){.counters = group->counters, .is_changed = group->is_changed};
+}
+
+void group_undo(Group *group, const Mark *mark)
+{
+    store_txn_rollback(group->txn);
+    group->counters = mark->counters;
+    group->is_changed = mark->is_changed;
+}
+
+void group_keep(Group *group)
+{
+    store_txn_release(group->txn);
+}
+
+Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err)
+{
+    *found = false;
+    if (id.len > ITEM_ID_BYTES_MAX)
+        return STATUS_OK;
+    Key key;
+    key_item(&key, epk, id);
+    AUTO(store_value_release) StoreValue value = {0};
+    TRY(store_txn_get(group->txn, group->partition->space, key_slice(&key), &value, found, err));
+    if (!*found)
+        return STATUS_OK;
+    /* The transaction is about to change under the value. */
+    TRY(item_decode(arena_copy(&group->arena, value.data), item, err));
+    return STATUS_OK;
+}
+
+static void put_expiry(Group *group, const Item *item)
+{
+    uint64_t at = item_expires_at_s(group->schema, item);
+    if (at == UINT64_MAX)
+        return;
+    Key key;
+    key_expiry(&key, at, item->number);
+    store_txn_put(group->txn, group->partition->space, key_slice(&key), SLICE_EMPTY);
+}
+
+static void delete_expiry(Group *group, const Item *item)
+{
+    uint64_t at = item_expires_at_s(group->schema, item);
+    if (at == UINT64_MAX)
+        return;
+    Key key;
+    key_expiry(&key, at, item->number);
+    store_txn_delete(group->txn, group->partition->space, key_slice(&key));
+}
+
+Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item, Error *err)
+{
+    TRY(unique_update(group, epk, old, item, err));
+    Key key;
+    StoreSpace space = group->partition->space;
+    Slice bytes = item_encode(&group->arena, item);
+    item->bytes = bytes.len;
+    key_item(&key, epk, id);
+    store_txn_put(group->txn, space, key_slice(&key), bytes);
+    group->counters.bytes += key.len + bytes.len;
+    if (old == NULL) {
+        key_number(&key, item->number);
+        store_txn_put(group->txn, space, key_slice(&key), location_encode(&group->arena, epk, id));
+        group->counters.items++;
+    } else {
+        delete_expiry(group, old);
+        group->counters.bytes -= key.len + old->bytes;
+    }
+    put_expiry(group, item);
+    if (group->counters.ttl_swept_s != group->schema->default_ttl_s)
+        group->counters.ttl_swept_s = TTL_UNSWEPT;
+    group->is_changed = true;
+    return STATUS_OK;
+}
+
+void group_delete(Group *group, Slice epk, Slice id, const Item *old)
+{
+    Error err;
+    Status status = unique_update(group, epk, old, NULL, &err);
+    ASSERT(status == STATUS_OK); /* giving values up cannot conflict */
+    Key key;
+    StoreSpace space = group->partition->space;
+    key_item(&key, epk, id);
+    store_txn_delete(group->txn, space, key_slice(&key));
+    group->counters.bytes -= key.len + old->bytes;
+    group->counters.items--;
+    key_number(&key, old->number);
+    store_txn_delete(group->txn, space, key_slice(&key));
+    delete_expiry(group, old);
+    group->is_changed = true;
+}
+
+static bool is_gone(const Group *group, Slice epk, const Item *item)
+{
+    /* A purge earlier in this very group is not in the partition's list yet. */
+    return item_expires_at_s(group->schema, item) <= group->now_s ||
+           item->lsn <= partition_purged_lsn(group->partition, epk) ||
+           item->lsn <= purges_find(group->purges, group->purge_count, epk);
+}
+
+/* The living item, or none; what is stored but gone is removed on the way. */
+Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err)
+{
+    TRY(group_get(group, epk, id, item, found, err));
+    if (*found && is_gone(group, epk, item)) {
+        group_delete(group, epk, id, item);
+        *found = false;
+    }
+    return STATUS_OK;
+}
+
+static Status not_found(const ItemWrite *w, Error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                     "Resource Not Found. There is no item '%.*s' with this partition key.",
+                     SLICE_CUT(w->id, 260));
+}
+
+static Status exists(Slice id, Error *err)
+{
+    return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                     "Resource with specified id or name already exists: item '%.*s'.",
+                     SLICE_CUT(id, 260));
+}
+
+static Status check_etag(Slice if_match, const Item *item, Error *err)
+{
+    char etag[ITEM_ETAG_LEN];
+    item_etag(item, etag);
+    if (if_match.len == 0 || slice_equal(if_match, SLICE("*")) ||
+        slice_equal(if_match, slice_make(etag, sizeof(etag))))
+        return STATUS_OK;
+    return error_set(err, STATUS_PRECONDITION_FAILED, SUB_NONE,
+                     "One of the specified pre-condition is not met: If-Match is %.*s, the item's "
+                     "ETag is %.*s.",
+                     SLICE_CUT(if_match, 80), ITEM_ETAG_LEN, etag);
+}
+
+/* Stores the write's document as a new version of 'old', or as a new item. */
+static Status store_version(Group *group, ItemWrite *w, uint64_t lsn, const Item *old, Error *err)
+{
+    if (old == NULL && group->counters.item_next > ITEM_COUNT_MAX)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "This partition has used up all item numbers.");
+    w->item = (Item){
+        .number = old != NULL ? old->number
+                              : item_number(group->partition->id, group->counters.item_next++),
+        .lsn = lsn,
+        .ts_s = group->now_s,
+        .ttl_s = w->ttl_s,
+        .document = w->document,
+    };
+    w->bytes_before = old == NULL ? 0 : old->bytes;
+    TRY(group_put(group, epk_slice(&w->epk), w->document_id, old, &w->item, err));
+    w->bytes_after = w->item.bytes;
+    return STATUS_OK;
+}
+
+static Status apply_create(Group *group, ItemWrite *w, uint64_t lsn, Error *err)
+{
+    Item old;
+    bool found = false;
+    TRY(group_get_living(group, epk_slice(&w->epk), w->document_id, &old, &found, err));
+    if (found)
+        return exists(w->document_id, err);
+    w->created = true;
+    return store_version(group, w, lsn, NULL, err);
+}
+
+static Status apply_upsert(Group *group, ItemWrite *w, uint64_t lsn, Error *err)
+{
+    Item old;
+    bool found = false;
+    TRY(group_get_living(group, epk_slice(&w->epk), w->document_id, &old, &found, err));
+    if (found)
+        TRY(check_etag(w->if_match, &old, err));
+    w->created = !found;
+    return store_version(group, w, lsn, found ? &old : NULL, err);
+}
+
+/* The document may carry another id: then the item moves, with its number, if that id is free. */
+static Status rename_item(Group *group, ItemWrite *w, const Item *old, Error *err)
+{
+    Slice epk = epk_slice(&w->epk);
+    Item other;
+    bool found = false;
+    TRY(group_get_living(group, epk, w->document_id, &other, &found, err));
+    if (found)
+        return exists(w->document_id, err);
+    Key key;
+    key_item(&key, epk, w->id);
+    store_txn_delete(group->txn, group->partition->space, key_slice(&key));
+    /* group_put takes the old item's bytes off under the new key's length. */
+    group->counters.bytes = group->counters.bytes - w->id.len + w->document_id.len;
+    key_number(&key, old->number);
+    store_txn_put(group->txn, group->partition->space, key_slice(&key),
+                  location_encode(&group->arena, epk, w->document_id));
+    return STATUS_OK;
+}
+
+static Status apply_replace(Group *group, ItemWrite *w, uint64_t lsn, Error *err)
+{
+    Item old;
+    bool found = false;
+    TRY(group_get_living(group, epk_slice(&w->epk), w->id, &old, &found, err));
+    if (!found)
+        return not_found(w, err);
+    TRY(check_etag(w->if_match, &old, err));
+    if (!slice_equal(w->id, w->document_id))
+        TRY(rename_item(group, w, &old, err));
+    return store_version(group, w, lsn, &old, err);
+}
+
+static Status apply_patch(Group *group, Arena *arena, ItemWrite *w, uint64_t lsn, Error *err)
+{
+    Item old;
+    bool found = false;
+    TRY(group_get_living(group, epk_slice(&w->epk), w->id, &old, &found, err));
+    if (!found)
+        return not_found(w, err);
+    TRY(check_etag(w->if_match, &old, err));
+    if (w->condition != NULL) {
+        bool holds = false;
+        Json whole = item_document(arena, group->schema, &old);
+        TRY(w->condition->holds(w->condition->ctx, whole, &holds, err));
+        if (!holds)
+            return error_set(err, STATUS_PRECONDITION_FAILED, SUB_NONE,
+                             "One of the specified pre-condition is not met: the patch's condition "
+                             "does not hold for the item.");
+    }
+    Json patched;
+    TRY(patch_apply(w->patch, arena, old.document, &patched, err));
+    TRY(item_prepare(arena, patched, &w->document, &w->document_id, &w->ttl_s, err));
+    return store_version(group, w, lsn, &old, err);
+}
+
+static Status apply_delete(Group *group, ItemWrite *w, Error *err)
+{
+    Item old;
+    bool found = false;
+    TRY(group_get_living(group, epk_slice(&w->epk), w->id, &old, &found, err));
+    if (!found)
+        return not_found(w, err);
+    TRY(check_etag(w->if_match, &old, err));
+    w->bytes_before = old.bytes;
+    group_delete(group, epk_slice(&w->epk), w->id, &old);
+    return STATUS_OK;
+}
+
+static Status apply_read(Group *group, Arena *arena, ItemWrite *w, Error *err)
+{
+    bool found = false;
+    TRY(group_get_living(group, epk_slice(&w->epk), w->id, &w->item, &found, err));
+    if (!found)
+        return not_found(w, err);
+    w->item.document = json_trust(json_bytes(arena, w->item.document));
+    w->bytes_before = w->item.bytes;
+    char etag[ITEM_ETAG_LEN];
+    item_etag(&w->item, etag);
+    if (w->if_none_match.len > 0 && slice_equal(w->if_none_match, slice_make(etag, sizeof(etag))))
+        return error_set(err, STATUS_NOT_MODIFIED, SUB_NONE, "The item has not changed.");
+    return STATUS_OK;
+}
+
+static Status apply_operation(Group *group, Arena *arena, ItemWrite *w, uint64_t lsn, Error *err)
+{
+    switch (w->op) {
+    case ITEM_CREATE:
+        return apply_create(group, w, lsn, err);
+    case ITEM_UPSERT:
+        return apply_upsert(group, w, lsn, err);
+    case ITEM_REPLACE:
+        return apply_replace(group, w, lsn, err);
+    case ITEM_PATCH:
+        return apply_patch(group, arena, w, lsn, err);
+    case ITEM_DELETE:
+        return apply_delete(group, w, err);
+    case ITEM_READ:
+        return apply_read(group, arena, w, err);
+    }
+    ASSERT(!"every operation is handled above");
+    return STATUS_OK;
+}
+
+static void fail_others(PartitionWrite *write, size_t failed, size_t from)
+{
+    for (size_t i = from; i < write->count; i++) {
+        ItemWrite *w = &write->items[i];
+        if (i == failed)
+            continue;
+        w->status = error_set(&w->error, STATUS_FAILED_DEPENDENCY, SUB_NONE,
+                              "Not done because operation %zu of the batch failed.", failed + 1);
+    }
+}
+
+static void apply_atomic(Group *group, PartitionWrite *write)
+{
+    Mark mark = group_mark(group);
+    uint64_t lsn = group->counters.lsn + 1;
+    bool is_write = false;
+    for (size_t i = 0; i < write->count; i++) {
+        ItemWrite *w = &write->items[i];
+        w->status = apply_operation(group, write->arena, w, lsn, &w->error);
+        if (w->status != STATUS_OK && w->status != STATUS_NOT_MODIFIED) {
+            group_undo(group, &mark);
+            fail_others(write, i, 0);
+            return;
+        }
+        is_write = is_write || w->op != ITEM_READ;
+    }
+    group_keep(group);
+    if (is_write)
+        group->counters.lsn = lsn;
+}
+
+static void apply_each(Group *group, PartitionWrite *write)
+{
+    for (size_t i = 0; i < write->count; i++) {
+        ItemWrite *w = &write->items[i];
+        Mark mark = group_mark(group);
+        uint64_t lsn = group->counters.lsn + 1;
+        w->status = apply_operation(group, write->arena, w, lsn, &w->error);
+        if (w->status == STATUS_OK) {
+            group_keep(group);
+            group->counters.lsn = w->op == ITEM_READ ? group->counters.lsn : lsn;
+            continue;
+        }
+        group_undo(group, &mark);
+        if (write->mode == WRITE_ORDERED && w->status != STATUS_NOT_MODIFIED) {
+            fail_others(write, i, i + 1);
+            return;
+        }
+    }
+}
+
+void group_apply_write(Group *group, PartitionWrite *write)
+{
+    /* One operation alone is the same both ways. */
+    if (write->mode == WRITE_ATOMIC)
+        apply_atomic(group, write);
+    else
+        apply_each(group, write);
+}

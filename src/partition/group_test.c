@@ -1,0 +1,592 @@
+/* group_test.c - writes that share a commit: what is visible when, what a failing disk leaves, what
+ * happens when too much waits, and the end of a partition. Stalls and faults are the memory
+ * engine's. */
+#include "partition/check_space_int.h"
+
+#define ROW_MAX 64
+
+static void fill_create(TestPartition *t, TestWrite *w, int id)
+{
+    char row[ROW_MAX];
+    (void)snprintf(row, sizeof(row), "{'id':'%d','pk':'p','u':%d}", id, id);
+    test_write_init(w, t, WRITE_ATOMIC);
+    (void)add_document(w, ITEM_CREATE, row);
+}
+
+/* Brings one write to the point where it waits for the disk, so that others gather behind it. */
+static void stall_with(TestPartition *t, TestWrite *w)
+{
+    memory_store_stall(t->store);
+    test_submit(t, w);
+    memory_store_wait_stalled(t->store);
+}
+
+static void writes_that_gather_share_a_commit(TestPartition *t)
+{
+    enum { COUNT = 20 };
+    TestWrite writes[COUNT];
+    uint64_t groups = memory_store_groups(t->store);
+    fill_create(t, &writes[0], 0);
+    stall_with(t, &writes[0]);
+    for (int i = 1; i < COUNT; i++) {
+        fill_create(t, &writes[i], i % 19); /* the last one is there already */
+        test_submit(t, &writes[i]);
+    }
+    /* Nothing is answered and nothing is visible before it is durable. */
+    for (int i = 0; i < COUNT; i++)
+        assert_false(is_answered(&writes[i]));
+    expect_scan(t, "");
+    expect_item(t, "p", "0", NULL);
+    assert_int_equal(partition_lsn(t->partition), 1);
+    assert_int_equal(partition_usage(t->partition).items, 0);
+
+    memory_store_release(t->store);
+    for (int i = 0; i < COUNT; i++) {
+        assert_status(test_wait(&writes[i]), STATUS_OK);
+        assert_status(writes[i].items[0].status, i == 19 ? STATUS_CONFLICT : STATUS_OK);
+        assert_int_equal(writes[i].write.lsn, i == 0 ? 2 : 20);
+        if (i < 19)
+            assert_int_equal(writes[i].items[0].item.lsn, 2 + i);
+        test_write_done(&writes[i]);
+    }
+    assert_int_equal(memory_store_groups(t->store), groups + 2);
+    assert_int_equal(partition_usage(t->partition).items, 19);
+    check_space(t);
+}
+
+static void an_answer_finds_its_write_visible(TestPartition *t)
+{
+    for (int i = 0; i < 50; i++) {
+        AUTO(test_write_done) TestWrite w;
+        fill_create(t, &w, i);
+        test_run(t, &w);
+        char id[16];
+        (void)snprintf(id, sizeof(id), "%d", i);
+        Item item;
+        assert_true(test_get(t, "p", id, &item));
+        assert_true(partition_lsn(t->partition) >= item.lsn);
+    }
+}
+
+static void a_failed_commit_changes_nothing(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','u':'a','ttl':5}"), STATUS_OK);
+    test_advance_s(t, 10); /* a is to be removed, too */
+    PartitionUsage usage = partition_usage(t->partition);
+    TestWrite first, create, fail, read;
+    TestPurge purge;
+    fill_create(t, &first, 0);
+    stall_with(t, &first);
+    fill_create(t, &create, 1);
+    test_submit(t, &create);
+    test_write_init(&fail, t, WRITE_ATOMIC);
+    (void)add_id(&fail, ITEM_DELETE, "p", "none");
+    test_submit(t, &fail);
+    test_write_init(&read, t, WRITE_ATOMIC);
+    (void)add_id(&read, ITEM_READ, "p", "1"); /* sees what will not be */
+    test_submit(t, &read);
+    test_purge_submit(t, &purge, "q");
+    partition_maintain(t->partition);
+
+    memory_store_fail_commits(t->store, 2, STATUS_IO);
+    memory_store_release(t->store);
+    TestWrite *all[] = {&first, &create, &fail, &read};
+    for (size_t i = 0; i < ARRAY_COUNT(all); i++) {
+        assert_status(test_wait(all[i]), STATUS_IO);
+        assert_int_equal(all[i]->write.error.status, STATUS_IO);
+        assert_int_equal(all[i]->write.lsn, 2);
+        test_write_done(all[i]);
+    }
+    assert_status(test_purge_wait(&purge), STATUS_IO);
+    test_settle(t);
+    assert_int_equal(partition_lsn(t->partition), 2);
+    assert_int_equal(partition_usage(t->partition).bytes, usage.bytes);
+    assert_int_equal(atomic_load(&t->partition->purge_count), 0);
+    assert_int_equal(count_keys(t, KEY_ITEM), 1);
+    assert_int_equal(count_keys(t, KEY_PURGE), 0);
+    check_space(t);
+
+    /* The next one begins where the last durable one ended. */
+    AUTO(test_write_done) TestWrite w;
+    fill_create(t, &w, 7);
+    test_run(t, &w);
+    assert_int_equal(w.items[0].item.lsn, 3);
+    assert_int_equal(w.items[0].item.number, item_number(TEST_PARTITION, 2));
+    test_maintain(t);
+    assert_int_equal(count_keys(t, KEY_ITEM), 1);
+    check_space(t);
+}
+
+static void a_crash_loses_only_what_was_not_answered(TestPartition *t)
+{
+    AUTO(test_write_done) TestWrite kept, lost, behind;
+    fill_create(t, &kept, 1);
+    test_run(t, &kept);
+    fill_create(t, &lost, 2);
+    stall_with(t, &lost);
+    fill_create(t, &behind, 3);
+    test_submit(t, &behind);
+    memory_store_crash(t->store);
+    assert_status(test_wait(&lost), STATUS_UNAVAILABLE);
+    assert_status(test_wait(&behind), STATUS_UNAVAILABLE);
+    test_settle(t);
+    memory_store_restart(t->store);
+    test_reopen(t);
+    expect_scan(t, "1");
+    assert_int_equal(partition_lsn(t->partition), 2);
+    check_space(t);
+}
+
+static void a_failed_read_fails_its_operation_only(TestPartition *t)
+{
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, WRITE_CONTINUE);
+    (void)add_document(&w, ITEM_CREATE, "{'id':'a','pk':'p','u':1}");
+    (void)add_document(&w, ITEM_CREATE, "{'id':'b','pk':'p','u':2}");
+    memory_store_fail_gets(t->store, 1, STATUS_IO);
+    test_run(t, &w);
+    assert_status(w.items[0].status, STATUS_IO);
+    assert_status(w.items[1].status, STATUS_OK);
+    assert_int_equal(w.write.lsn, 2);
+    expect_scan(t, "b");
+    check_space(t);
+}
+
+static void reads_say_what_they_cannot_know(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p'}"), STATUS_OK);
+    Epk epk;
+    make_epk(&t->arena, t->schema, "p", &epk);
+    AUTO(store_value_release) StoreValue value = {0};
+    Item item;
+    StoreFound found = STORE_ABSENT;
+    memory_store_forget_gets(t->store, 1);
+    assert_ok(partition_get(t->partition, t->schema, &epk, SLICE("a"), STORE_READ_MEMORY, &item,
+                            &value, &found, err));
+    assert_int_equal(found, STORE_UNKNOWN);
+    assert_ok(partition_get(t->partition, t->schema, &epk, SLICE("a"), STORE_READ_MEMORY, &item,
+                            &value, &found, err));
+    assert_int_equal(found, STORE_FOUND);
+    store_value_release(&value);
+    memory_store_fail_gets(t->store, 1, STATUS_IO);
+    Error failure = {0};
+    assert_status(partition_get(t->partition, t->schema, &epk, SLICE("a"), STORE_READ_ANY, &item,
+                                &value, &found, &failure),
+                  STATUS_IO);
+}
+
+static void damage_is_said_and_not_served(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p'}"), STATUS_OK);
+    Epk epk;
+    make_epk(&t->arena, t->schema, "p", &epk);
+    Key key;
+    key_item(&key, epk_slice(&epk), SLICE("a"));
+    StoreTxn *txn = store_txn_begin(t->store);
+    store_txn_put(txn, TEST_SPACE, key_slice(&key), SLICE("\x01short"));
+    assert_ok(store_txn_commit_wait(txn, err));
+    AUTO(store_value_release) StoreValue value = {0};
+    Item item;
+    StoreFound found = STORE_FOUND;
+    Error failure = {0};
+    assert_status(partition_get(t->partition, t->schema, &epk, SLICE("a"), STORE_READ_ANY, &item,
+                                &value, &found, &failure),
+                  STATUS_CORRUPT);
+    assert_status(run_id(t, ITEM_READ, "p", "a"), STATUS_CORRUPT);
+    assert_status(run_document(t, ITEM_UPSERT, "{'id':'a','pk':'p'}"), STATUS_CORRUPT);
+    AUTO(partition_scan_close) PartitionScan *scan = NULL;
+    ScanOptions options = {.order = SCAN_BY_EPK};
+    assert_ok(partition_scan_open(t->partition, t->schema, &options, &scan, err));
+    bool more = true;
+    assert_status(partition_scan_next(scan, &item, &more, &failure), STATUS_CORRUPT);
+
+    static const uint8_t counters[] = {KEY_COUNTERS};
+    static const uint8_t purge[] = {KEY_PURGE, 1};
+    Slice bad[] = {slice_make(counters, 1), slice_make(purge, 2)};
+    for (size_t i = 0; i < ARRAY_COUNT(bad); i++) {
+        txn = store_txn_begin(t->store);
+        store_txn_put(txn, TEST_SPACE + 1, bad[i], SLICE("bad"));
+        assert_ok(store_txn_commit_wait(txn, err));
+        Partition *partition = NULL;
+        assert_status(partition_open(&t->host, TEST_SPACE + 1, 1, t->schema, &partition, &failure),
+                      STATUS_CORRUPT);
+        txn = store_txn_begin(t->store);
+        store_txn_delete(txn, TEST_SPACE + 1, bad[i]);
+        assert_ok(store_txn_commit_wait(txn, err));
+    }
+}
+
+/* The message for maintenance is one and the same each time: while it is in a group it must not be
+ * queued again. */
+static void maintenance_asked_for_twice_is_done_once(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'x','pk':'p','ttl':5}"), STATUS_OK);
+    test_advance_s(t, 10);
+    memory_store_stall(t->store);
+    partition_maintain(t->partition);
+    memory_store_wait_stalled(t->store); /* x is on its way out */
+    TestWrite writes[2];
+    for (int i = 0; i < 2; i++) {
+        partition_maintain(t->partition);
+        fill_create(t, &writes[i], i);
+        test_submit(t, &writes[i]);
+    }
+    memory_store_release(t->store);
+    for (int i = 0; i < 2; i++) {
+        assert_status(test_wait(&writes[i]), STATUS_OK);
+        assert_status(writes[i].items[0].status, STATUS_OK);
+    }
+    test_settle(t);
+    for (int i = 0; i < 2; i++) {
+        assert_false(is_answered(&writes[i])); /* not a second time */
+        test_write_done(&writes[i]);
+    }
+    expect_scan(t, "0 1");
+    check_space(t);
+    test_advance_s(t, 1);
+    test_maintain(t); /* and it can be asked for again */
+    assert_false(atomic_load(&t->partition->maintain_posted));
+}
+
+static void put_raw(TestPartition *t, Slice key, Slice value)
+{
+    StoreTxn *txn = store_txn_begin(t->store);
+    store_txn_put(txn, TEST_SPACE, key, value);
+    assert_ok(store_txn_commit_wait(txn, err));
+}
+
+static void failing_maintenance_does_nothing_by_halves(TestPartition *t)
+{
+    for (int i = 0; i < 10; i++) {
+        char row[ROW_MAX];
+        (void)snprintf(row, sizeof(row), "{'id':'%d','pk':'p','u':%d,'ttl':%d}", i, i, i + 1);
+        assert_status(run_document(t, ITEM_CREATE, row), STATUS_OK);
+    }
+    test_advance_s(t, 5);
+    memory_store_fail_gets(t->store, 1, STATUS_IO);
+    test_maintain(t);
+    check_space(t);
+    memory_store_fail_cursor_steps(t->store, 1, STATUS_IO);
+    test_maintain(t);
+    check_space(t);
+    assert_int_equal(count_keys(t, KEY_ITEM), 10);
+
+    /* One in the middle is damaged: those before it are not removed either. */
+    Epk epk;
+    make_epk(&t->arena, t->schema, "p", &epk);
+    Key key;
+    key_item(&key, epk_slice(&epk), SLICE("3"));
+    AUTO(store_value_release) StoreValue value = {0};
+    StoreFound found = STORE_ABSENT;
+    assert_ok(store_get(t->store, NULL, TEST_SPACE, key_slice(&key), STORE_READ_ANY, &value, &found,
+                        err));
+    put_raw(t, key_slice(&key), SLICE("bad"));
+    uint64_t lsn = partition_lsn(t->partition);
+    test_maintain(t);
+    assert_int_equal(partition_lsn(t->partition), lsn);
+    assert_int_equal(count_keys(t, KEY_ITEM), 10);
+    assert_int_equal(count_keys(t, KEY_EXPIRY), 10);
+    put_raw(t, key_slice(&key), value.data);
+    check_space(t);
+    test_maintain(t);
+    assert_int_equal(count_keys(t, KEY_ITEM), 5);
+    check_space(t);
+}
+
+/* Behind a purge, in the same group, its items are gone already. */
+static void a_purge_counts_for_what_follows_it_in_its_group(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','u':1}"), STATUS_OK);
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'b','pk':'p','u':2}"), STATUS_OK);
+    AUTO(test_write_done) TestWrite first, w;
+    TestPurge purge;
+    fill_create(t, &first, 7);
+    stall_with(t, &first);
+    test_purge_submit(t, &purge, "p");
+    test_write_init(&w, t, WRITE_CONTINUE);
+    (void)add_id(&w, ITEM_READ, "p", "a");
+    (void)add_document(&w, ITEM_CREATE, "{'id':'a','pk':'p','u':2}");
+    (void)add_id(&w, ITEM_DELETE, "p", "b");
+    test_submit(t, &w);
+    memory_store_release(t->store);
+    assert_status(test_purge_wait(&purge), STATUS_OK);
+    assert_status(test_wait(&w), STATUS_OK);
+    assert_status(w.items[0].status, STATUS_NOT_FOUND);
+    assert_status(w.items[1].status, STATUS_OK);
+    assert_status(w.items[2].status, STATUS_NOT_FOUND);
+    assert_status(test_wait(&first), STATUS_OK);
+    test_settle(t);
+    expect_scan(t, "a");
+    check_space(t);
+}
+
+/* A purge that waits for its items to be removed: no background work for now. */
+static void leave_purge(TestPartition *t, const char *pk)
+{
+    atomic_store(&t->host.is_closing, true);
+    assert_status(run_purge(t, pk), STATUS_OK);
+    test_settle(t);
+    atomic_store(&t->host.is_closing, false);
+}
+
+/* One piece of maintenance and no more. */
+static void maintain_one_piece(TestPartition *t)
+{
+    memory_store_stall(t->store);
+    partition_maintain(t->partition);
+    memory_store_wait_stalled(t->store);
+    atomic_store(&t->host.is_closing, true);
+    memory_store_release(t->store);
+    test_settle(t);
+    atomic_store(&t->host.is_closing, false);
+}
+
+/* The maintenance in the group ends the old purge, whose record the new one has taken. */
+static void a_purge_is_not_forgotten_by_maintenance_in_its_group(TestPartition *t)
+{
+    leave_purge(t, "p");
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','u':1}"), STATUS_OK);
+    AUTO(test_write_done) TestWrite first;
+    TestPurge purge;
+    fill_create(t, &first, 7);
+    stall_with(t, &first);
+    test_purge_submit(t, &purge, "p");
+    partition_maintain(t->partition);
+    atomic_store(&t->host.is_closing, true);
+    memory_store_release(t->store);
+    assert_status(test_purge_wait(&purge), STATUS_OK);
+    assert_status(test_wait(&first), STATUS_OK);
+    check_space(t);
+    test_reopen(t); /* the process ended before the items were removed */
+    expect_scan(t, "");
+    test_maintain(t);
+    assert_int_equal(count_keys(t, KEY_ITEM), 0);
+    check_space(t);
+}
+
+/* The first purge has passed the place where the second has work to do. */
+static void a_repeated_purge_begins_again(TestPartition *t)
+{
+    for (int i = 0; i < 600; i++) {
+        char row[ROW_MAX];
+        (void)snprintf(row, sizeof(row), "{'id':'%d','pk':'p','u':%d}", i, i);
+        assert_status(run_document(t, ITEM_CREATE, row), STATUS_OK);
+    }
+    leave_purge(t, "p");
+    maintain_one_piece(t);
+    assert_int_equal(count_keys(t, KEY_ITEM), 100);
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'0','pk':'p','u':0}"), STATUS_OK);
+    expect_scan(t, "0");
+    leave_purge(t, "p");
+    expect_scan(t, "");
+    test_maintain(t);
+    expect_scan(t, "");
+    assert_int_equal(count_keys(t, KEY_ITEM), 0);
+    assert_int_equal(count_keys(t, KEY_PURGE), 0);
+    check_space(t);
+}
+
+typedef struct Many {
+    PartitionWrite *writes;
+    _Atomic uint32_t answered;
+} Many;
+
+static Many many; /* for count_answer, which gets nothing but the write */
+
+static void count_answer(PartitionWrite *write)
+{
+    (void)write;
+    atomic_fetch_add(&many.answered, 1);
+}
+
+static void too_much_that_waits_is_refused(TestPartition *t)
+{
+    AUTO(test_write_done) TestWrite first, refused;
+    fill_create(t, &first, 0);
+    stall_with(t, &first);
+    many.writes = MEM_NEW_ARRAY(PartitionWrite, PARTITION_WAITING_MAX);
+    atomic_store(&many.answered, 0);
+    for (size_t i = 0; i < PARTITION_WAITING_MAX - 1; i++) {
+        many.writes[i].done = count_answer;
+        assert_ok(partition_submit(t->partition, &many.writes[i], err));
+    }
+    fill_create(t, &refused, 1);
+    Error failure = {0};
+    assert_status(partition_submit(t->partition, &refused.write, &failure), STATUS_THROTTLED);
+    assert_int_equal(failure.sub, SUB_SYSTEM_BUSY);
+    assert_true(failure.retry_after_ms > 0);
+    PartitionPurge purge = {.done = NULL};
+    assert_status(partition_purge(t->partition, &purge, &failure), STATUS_THROTTLED);
+    partition_maintain(t->partition);
+    assert_false(atomic_load(&t->partition->maintain_posted));
+
+    memory_store_release(t->store);
+    assert_status(test_wait(&first), STATUS_OK);
+    test_settle(t);
+    assert_int_equal(atomic_load(&many.answered), PARTITION_WAITING_MAX - 1);
+    assert_int_equal(atomic_load(&t->partition->waiting), 0);
+    mem_free(many.writes);
+    test_run(t, &refused); /* it was not taken, and now it is */
+    expect_scan(t, "0 1");
+}
+
+typedef struct TestDrop {
+    PartitionDrop drop;
+    sem_t silent;
+} TestDrop;
+
+static void on_silent(PartitionDrop *drop)
+{
+    (void)sem_post(&CONTAINER_OF(drop, TestDrop, drop)->silent);
+}
+
+static void start_drop(TestPartition *t, TestDrop *d)
+{
+    *d = (TestDrop){.drop = {.done = on_silent}};
+    assert_int_equal(sem_init(&d->silent, 0, 0), 0);
+    partition_drop(t->partition, &d->drop);
+}
+
+static bool is_silent(TestDrop *d)
+{
+    int value = 0;
+    (void)sem_getvalue(&d->silent, &value);
+    return value > 0;
+}
+
+static void a_dropped_partition_ends_what_was_begun(TestPartition *t)
+{
+    TestDrop drop;
+    AUTO(test_write_done) TestWrite before, queued, after;
+    fill_create(t, &before, 1);
+    stall_with(t, &before);
+    fill_create(t, &queued, 2);
+    test_submit(t, &queued);
+    start_drop(t, &drop);
+    fill_create(t, &after, 3);
+    Error failure = {0};
+    assert_status(partition_submit(t->partition, &after.write, &failure), STATUS_NOT_FOUND);
+    assert_int_equal(failure.sub, SUB_OWNER_NOT_FOUND);
+    PartitionPurge purge = {.done = NULL};
+    assert_status(partition_purge(t->partition, &purge, &failure), STATUS_NOT_FOUND);
+    partition_maintain(t->partition);
+    assert_false(is_silent(&drop));
+    memory_store_release(t->store);
+    assert_status(test_wait(&before), STATUS_OK);
+    assert_status(test_wait(&queued), STATUS_OK);
+    assert_status(queued.items[0].status, STATUS_OK);
+    while (sem_wait(&drop.silent) != 0)
+        continue;
+    expect_scan(t, "1 2");
+    check_space(t);
+    (void)sem_destroy(&drop.silent);
+}
+
+/* Whoever saw that the partition was not dropped, and then was slow to post. */
+static void nothing_is_written_behind_a_drop(TestPartition *t)
+{
+    TestDrop drop;
+    AUTO(test_write_done) TestWrite first, late, later;
+    TestPurge purge;
+    fill_create(t, &first, 1);
+    stall_with(t, &first);
+    start_drop(t, &drop);
+    atomic_store(&t->partition->is_dropped, false);
+    fill_create(t, &late, 2);
+    test_submit(t, &late);
+    test_purge_submit(t, &purge, "p");
+    partition_maintain(t->partition);
+    memory_store_release(t->store);
+    assert_status(test_wait(&first), STATUS_OK);
+    assert_status(test_wait(&late), STATUS_NOT_FOUND);
+    assert_int_equal(late.write.error.sub, SUB_OWNER_NOT_FOUND);
+    assert_status(test_purge_wait(&purge), STATUS_NOT_FOUND);
+    test_settle(t);
+    assert_true(is_silent(&drop));
+    uint64_t groups = memory_store_groups(t->store);
+    fill_create(t, &later, 3);
+    test_submit(t, &later);
+    assert_status(test_wait(&later), STATUS_NOT_FOUND);
+    expect_scan(t, "1");
+    assert_int_equal(memory_store_groups(t->store), groups);
+    (void)sem_destroy(&drop.silent);
+}
+
+static void an_idle_partition_is_dropped_at_once(TestPartition *t)
+{
+    TestDrop one, two;
+    start_drop(t, &one);
+    start_drop(t, &two);
+    while (sem_wait(&one.silent) != 0 || sem_wait(&two.silent) != 0)
+        continue;
+    assert_int_equal(count_keys(t, 0), 0);
+    (void)sem_destroy(&one.silent);
+    (void)sem_destroy(&two.silent);
+}
+
+static void a_partition_outlives_its_owner_while_it_works(TestPartition *t)
+{
+    AUTO(test_write_done) TestWrite w;
+    fill_create(t, &w, 1);
+    stall_with(t, &w);
+    partition_unref(TAKE(t->partition));
+    memory_store_release(t->store);
+    assert_status(test_wait(&w), STATUS_OK);
+    test_reopen(t);
+    expect_scan(t, "1");
+}
+
+static void *stop_host(void *arg)
+{
+    partition_host_stop(arg);
+    return NULL;
+}
+
+static void stopping_waits_for_what_is_under_way(TestPartition *t)
+{
+    AUTO(test_write_done) TestWrite w, behind;
+    fill_create(t, &w, 1);
+    stall_with(t, &w);
+    fill_create(t, &behind, 2);
+    test_submit(t, &behind);
+    partition_maintain(t->partition);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, stop_host, &t->host), 0);
+    while (!atomic_load(&t->host.is_closing))
+        (void)sched_yield();
+    assert_false(is_answered(&w));
+    memory_store_release(t->store);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(is_answered(&w));
+    assert_true(is_answered(&behind));
+    partition_maintain(t->partition); /* is nothing any more */
+    assert_false(atomic_load(&t->partition->maintain_posted));
+    assert_status(test_wait(&behind), STATUS_OK);
+}
+
+#define MORTAL .ttl_s = -1, .unique = {"/u"}
+
+int main(void)
+{
+    static const EngineTest tests[] = {
+        ENGINE_TEST(writes_that_gather_share_a_commit, MORTAL),
+        ENGINE_TEST(an_answer_finds_its_write_visible, MORTAL),
+        ENGINE_TEST(a_failed_commit_changes_nothing, MORTAL),
+        ENGINE_TEST(a_crash_loses_only_what_was_not_answered, MORTAL),
+        ENGINE_TEST(a_failed_read_fails_its_operation_only, MORTAL),
+        ENGINE_TEST(reads_say_what_they_cannot_know, MORTAL),
+        ENGINE_TEST(damage_is_said_and_not_served),
+        ENGINE_TEST(maintenance_asked_for_twice_is_done_once, MORTAL),
+        ENGINE_TEST(failing_maintenance_does_nothing_by_halves, MORTAL),
+        ENGINE_TEST(a_purge_counts_for_what_follows_it_in_its_group, MORTAL),
+        ENGINE_TEST(a_purge_is_not_forgotten_by_maintenance_in_its_group, MORTAL),
+        ENGINE_TEST(a_repeated_purge_begins_again, MORTAL),
+        ENGINE_TEST(too_much_that_waits_is_refused, MORTAL),
+        ENGINE_TEST(a_dropped_partition_ends_what_was_begun, MORTAL),
+        ENGINE_TEST(nothing_is_written_behind_a_drop, MORTAL),
+        ENGINE_TEST(an_idle_partition_is_dropped_at_once, MORTAL),
+        ENGINE_TEST(a_partition_outlives_its_owner_while_it_works, MORTAL),
+        ENGINE_TEST(stopping_waits_for_what_is_under_way, MORTAL),
+    };
+    return run_on_memory("group", tests, ARRAY_COUNT(tests));
+}

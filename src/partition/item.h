@@ -1,0 +1,62 @@
+/* item.h - an item as it is stored, and as clients see it.
+ *
+ * What is stored is a small header and the document without its system properties, which follow
+ * from the header; item_print adds them.
+ *
+ * Ownership  An Item borrows its document. Format: at the top of item.c.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "partition/schema.h"
+#include "json/json.h"
+
+#define ITEM_BYTES_MAX ((size_t)2 << 20) /* of the JSON text, as the service has it */
+#define ITEM_ETAG_LEN  38
+
+/* As the service has it. There is no item with a longer id, whoever asks for one. */
+#define ITEM_ID_BYTES_MAX 1023
+
+typedef struct Item {
+    uint64_t number; /* low half of its _rid: names it in the container, survives replacing */
+    uint64_t lsn;    /* of the write that made this version */
+    uint32_t ts_s;
+    int32_t ttl_s; /* the document's own "ttl"; 0: it has none */
+    Json document;
+    size_t bytes; /* of the stored form; 0 while it is not stored */
+} Item;
+
+/* The item's number: the partition that made it in the high bits, a count in the low ones. The four
+ * highest bits stay clear, which is what marks a document's _rid. */
+#define ITEM_COUNT_BITS 40
+#define ITEM_COUNT_MAX  ((UINT64_C(1) << ITEM_COUNT_BITS) - 1)
+static inline uint64_t item_number(uint32_t partition, uint64_t count)
+{
+    return (uint64_t)partition << ITEM_COUNT_BITS | count;
+}
+
+/* The stored form, in 'arena'. */
+Slice item_encode(Arena *arena, const Item *item);
+
+/* STATUS_CORRUPT if the bytes are not an item's. The document is not checked again: it was when it
+ * was written, and blocks carry checksums. */
+MUST_USE Status item_decode(Slice bytes, Item *out, Error *err);
+
+void item_etag(const Item *item, char out[ITEM_ETAG_LEN]); /* with its quotes */
+
+/* Appends the item as JSON text with its system properties. */
+void item_print(const PartitionSchema *schema, const Item *item, Buf *out);
+
+/* The same as a document in 'arena': what queries and conditions see. */
+Json item_document(Arena *arena, const PartitionSchema *schema, const Item *item);
+
+/* Seconds since 1970 from which on the item is gone; UINT64_MAX if it stays. */
+uint64_t item_expires_at_s(const PartitionSchema *schema, const Item *item);
+
+/* Takes the document of a request apart: checks that it is an object with a usable "id" and "ttl"
+ * and leaves out the system properties that the client sent. */
+MUST_USE Status item_prepare(Arena *arena, Json body, Json *document, Slice *id, int32_t *ttl_s,
+                             Error *err);

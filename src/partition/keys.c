@@ -1,0 +1,68 @@
+/* keys.c - builds the keys that partition_int.h draws. */
+#include "partition/partition_int.h"
+
+static void key_begin(Key *key, uint8_t kind)
+{
+    key->bytes[0] = kind;
+    key->len = 1;
+}
+
+static void key_add(Key *key, Slice bytes)
+{
+    ASSERT(bytes.len <= sizeof(key->bytes) - key->len);
+    if (bytes.len > 0)
+        memcpy(key->bytes + key->len, bytes.ptr, bytes.len);
+    key->len += bytes.len;
+}
+
+void key_item(Key *key, Slice epk, Slice id)
+{
+    key_begin(key, KEY_ITEM);
+    key_add(key, epk);
+    key_add(key, id);
+}
+
+void key_number(Key *key, uint64_t number)
+{
+    key_begin(key, KEY_NUMBER);
+    be64_put(key->bytes + 1, number);
+    key->len += sizeof(number);
+}
+
+void key_expiry(Key *key, uint64_t expires_at_s, uint64_t number)
+{
+    uint32_t at = expires_at_s > UINT32_MAX ? UINT32_MAX : (uint32_t)expires_at_s;
+    key_begin(key, KEY_EXPIRY);
+    be32_put(key->bytes + 1, at);
+    be64_put(key->bytes + 5, number);
+    key->len += sizeof(at) + sizeof(number);
+}
+
+void key_purge(Key *key, Slice epk)
+{
+    key_begin(key, KEY_PURGE);
+    key_add(key, epk);
+}
+
+Slice location_encode(Arena *arena, Slice epk, Slice id)
+{
+    uint16_t len = (uint16_t)epk.len;
+    char *bytes = arena_alloc(arena, sizeof(len) + epk.len + id.len);
+    memcpy(bytes, &len, sizeof(len));
+    if (epk.len > 0)
+        memcpy(bytes + sizeof(len), epk.ptr, epk.len);
+    memcpy(bytes + sizeof(len) + epk.len, id.ptr, id.len);
+    return slice_make(bytes, sizeof(len) + epk.len + id.len);
+}
+
+Status location_decode(Slice bytes, Slice *epk, Slice *id, Error *err)
+{
+    uint16_t len = 0;
+    if (bytes.len >= sizeof(len))
+        memcpy(&len, bytes.ptr, sizeof(len));
+    if (bytes.len <= sizeof(len) + len || len > EPK_BYTES_MAX)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "the place of an item is damaged");
+    *epk = slice_make(bytes.ptr + sizeof(len), len);
+    *id = slice_from(bytes, sizeof(len) + len);
+    return STATUS_OK;
+}

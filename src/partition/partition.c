@@ -1,0 +1,514 @@
+/* partition.c - see partition.h: life, reading, and the way of a group.
+ *
+ *     submit --> queue --> writer thread: apply --> store: commit --> commit thread: answer
+ *
+ * 'is_active' is the right to touch the counters and to apply. Whoever sets it passes it on with
+ * the group: from the poster to the writer thread to the commit thread, which gives it back and
+ * looks once more whether messages have come in between.
+ */
+#include "partition/partition.h"
+
+#include "base/mem.h"
+#include "partition/partition_int.h"
+
+#include <time.h>
+
+enum { COUNTERS_VERSION = 1 };
+
+typedef struct CountersRecord {
+    uint8_t version;
+    uint8_t zero[7];
+    PartitionCounters counters;
+} CountersRecord;
+static_assert(sizeof(CountersRecord) == 48, "the record is written as it lies in memory");
+
+static const uint8_t COUNTERS_KEY[] = {KEY_COUNTERS};
+
+static void schedule(Partition *partition);
+static void on_writer(WorkerJob *job);
+
+static Status load_counters(Partition *partition, Error *err)
+{
+    AUTO(store_value_release) StoreValue value = {0};
+    StoreFound found = STORE_ABSENT;
+    TRY(store_get(partition->host->store, NULL, partition->space,
+                  slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)), STORE_READ_ANY, &value, &found,
+                  err));
+    if (found == STORE_ABSENT) {
+        partition->counters = (PartitionCounters){
+            .lsn = 1,
+            .item_next = 1,
+            .ttl_swept_s = partition->schema->default_ttl_s,
+        };
+        return STATUS_OK;
+    }
+    CountersRecord record;
+    if (value.data.len != sizeof(record) || (uint8_t)value.data.ptr[0] != COUNTERS_VERSION)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "the counters of partition %u are damaged",
+                         partition->id);
+    memcpy(&record, value.data.ptr, sizeof(record));
+    partition->counters = record.counters;
+    return STATUS_OK;
+}
+
+void partition_host_stop(PartitionHost *host)
+{
+    atomic_store(&host->is_closing, true);
+    /* At the end of the process, once: not worth a lock in every write. */
+    while (atomic_load(&host->active) > 0)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void publish_counters(Partition *partition)
+{
+    atomic_store_explicit(&partition->items, partition->counters.items, memory_order_relaxed);
+    atomic_store_explicit(&partition->bytes, partition->counters.bytes, memory_order_relaxed);
+    atomic_store_explicit(&partition->lsn, partition->counters.lsn, memory_order_release);
+}
+
+static Status load_purges(Partition *partition, Error *err)
+{
+    uint8_t from[] = {KEY_PURGE};
+    uint8_t to[] = {KEY_PURGE + 1};
+    AUTO(store_cursor_close)
+    StoreCursor *cursor =
+        store_cursor_open(partition->host->store, NULL, partition->space,
+                          slice_make(from, sizeof(from)), slice_make(to, sizeof(to)));
+    uint32_t count = 0;
+    for (;;) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found)
+            break;
+        if (value.len != sizeof(uint64_t) || key.len - 1 > EPK_BYTES_MAX || count == PURGES_MAX)
+            return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                             "a purge record of partition %u is damaged", partition->id);
+        if (partition->purges == NULL)
+            partition->purges = MEM_NEW_ARRAY(Purge, PURGES_MAX);
+        Purge *purge = &partition->purges[count++];
+        purge->epk.len = (uint16_t)(key.len - 1);
+        memcpy(purge->epk.bytes, key.ptr + 1, key.len - 1);
+        memcpy(&purge->lsn, value.ptr, sizeof(purge->lsn));
+    }
+    atomic_store(&partition->purge_count, count);
+    return STATUS_OK;
+}
+
+Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id, PartitionSchema *schema,
+                      Partition **out, Error *err)
+{
+    AUTO(partition_unref) Partition *partition = MEM_NEW(Partition);
+    atomic_init(&partition->refs, 1);
+    partition->host = host;
+    partition->space = space;
+    partition->id = id;
+    partition->schema = schema_ref(schema);
+    int failed = pthread_mutex_init(&partition->lock, NULL);
+    ASSERT(failed == 0);
+    queue_init(&partition->queue);
+    partition->maintain.kind = MESSAGE_MAINTAIN;
+    partition->job.run = on_writer;
+    TRY(load_counters(partition, err));
+    TRY(load_purges(partition, err));
+    publish_counters(partition);
+    *out = TAKE(partition);
+    return STATUS_OK;
+}
+
+Partition *partition_ref(Partition *partition)
+{
+    atomic_fetch_add_explicit(&partition->refs, 1, memory_order_relaxed);
+    return partition;
+}
+
+void partition_unref(Partition *partition)
+{
+    if (partition == NULL ||
+        atomic_fetch_sub_explicit(&partition->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    schema_unref(partition->schema);
+    (void)pthread_mutex_destroy(&partition->lock);
+    mem_free(partition->purges);
+    mem_free(partition);
+}
+
+static PartitionSchema *schema_of(Partition *partition)
+{
+    (void)pthread_mutex_lock(&partition->lock);
+    PartitionSchema *schema = schema_ref(partition->schema);
+    (void)pthread_mutex_unlock(&partition->lock);
+    return schema;
+}
+
+void partition_set_schema(Partition *partition, PartitionSchema *schema)
+{
+    (void)pthread_mutex_lock(&partition->lock);
+    PartitionSchema *old = partition->schema;
+    partition->schema = schema_ref(schema);
+    (void)pthread_mutex_unlock(&partition->lock);
+    schema_unref(old);
+}
+
+uint64_t partition_lsn(const Partition *partition)
+{
+    return atomic_load_explicit(&partition->lsn, memory_order_acquire);
+}
+
+PartitionUsage partition_usage(const Partition *partition)
+{
+    return (PartitionUsage){
+        .items = atomic_load_explicit(&partition->items, memory_order_relaxed),
+        .bytes = atomic_load_explicit(&partition->bytes, memory_order_relaxed),
+    };
+}
+
+uint64_t purges_find(const Purge *purges, size_t count, Slice epk)
+{
+    uint64_t lsn = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (purges[i].lsn > lsn && slice_starts_with(epk, epk_slice(&purges[i].epk)))
+            lsn = purges[i].lsn;
+    }
+    return lsn;
+}
+
+uint64_t partition_purged_lsn(Partition *partition, Slice epk)
+{
+    if (LIKELY(atomic_load_explicit(&partition->purge_count, memory_order_acquire) == 0))
+        return 0;
+    (void)pthread_mutex_lock(&partition->lock);
+    uint32_t count = atomic_load_explicit(&partition->purge_count, memory_order_relaxed);
+    uint64_t lsn = purges_find(partition->purges, count, epk);
+    (void)pthread_mutex_unlock(&partition->lock);
+    return lsn;
+}
+
+const Purge *partition_copy_purges(Partition *partition, Arena *arena, size_t *count)
+{
+    *count = 0;
+    if (LIKELY(atomic_load_explicit(&partition->purge_count, memory_order_acquire) == 0))
+        return NULL;
+    (void)pthread_mutex_lock(&partition->lock);
+    *count = atomic_load_explicit(&partition->purge_count, memory_order_relaxed);
+    Slice bytes = slice_make(partition->purges, *count * sizeof(Purge));
+    const void *copy = arena_copy(arena, bytes).ptr;
+    (void)pthread_mutex_unlock(&partition->lock);
+    return copy;
+}
+
+Status partition_get(Partition *partition, const PartitionSchema *schema, const Epk *epk, Slice id,
+                     StoreRead read, Item *item, StoreValue *value, StoreFound *found, Error *err)
+{
+    *found = STORE_ABSENT;
+    if (id.len > ITEM_ID_BYTES_MAX)
+        return STATUS_OK;
+    Key key;
+    key_item(&key, epk_slice(epk), id);
+    uint64_t purged_lsn = partition_purged_lsn(partition, epk_slice(epk));
+    TRY(store_get(partition->host->store, NULL, partition->space, key_slice(&key), read, value,
+                  found, err));
+    if (*found != STORE_FOUND)
+        return STATUS_OK;
+    Status status = item_decode(value->data, item, err);
+    bool gone = status != STATUS_OK ||
+                item_expires_at_s(schema, item) <= (uint64_t)clock_wall_s(partition->host->clock) ||
+                item->lsn <= purged_lsn;
+    if (gone) {
+        store_value_release(value);
+        *found = STORE_ABSENT;
+    }
+    return status;
+}
+
+Status partition_locate(Partition *partition, uint64_t number, Arena *arena, Slice *epk, Slice *id,
+                        bool *found, Error *err)
+{
+    Key key;
+    key_number(&key, number);
+    AUTO(store_value_release) StoreValue value = {0};
+    StoreFound where = STORE_ABSENT;
+    TRY(store_get(partition->host->store, NULL, partition->space, key_slice(&key), STORE_READ_ANY,
+                  &value, &where, err));
+    *found = where == STORE_FOUND;
+    if (!*found)
+        return STATUS_OK;
+    return location_decode(arena_copy(arena, value.data), epk, id, err);
+}
+
+/* Messages. */
+
+static Status dropped(Error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, SUB_OWNER_NOT_FOUND,
+                     "Owner resource does not exist: the container was deleted.");
+}
+
+static Status post(Partition *partition, PartitionMessage *message, Error *err)
+{
+    if (atomic_load_explicit(&partition->is_dropped, memory_order_acquire))
+        return dropped(err);
+    uint32_t waiting = atomic_fetch_add_explicit(&partition->waiting, 1, memory_order_relaxed);
+    if (waiting >= PARTITION_WAITING_MAX) {
+        atomic_fetch_sub_explicit(&partition->waiting, 1, memory_order_relaxed);
+        Status status = error_set(err, STATUS_THROTTLED, SUB_SYSTEM_BUSY,
+                                  "Partition %u has %u writes waiting for the disk; try again "
+                                  "later.",
+                                  partition->id, waiting);
+        err->retry_after_ms = 100;
+        return status;
+    }
+    if (queue_push(&partition->queue, &message->node))
+        schedule(partition);
+    return STATUS_OK;
+}
+
+Status partition_submit(Partition *partition, PartitionWrite *write, Error *err)
+{
+    write->message.kind = MESSAGE_WRITE;
+    write->status = STATUS_OK;
+    return post(partition, &write->message, err);
+}
+
+Status partition_purge(Partition *partition, PartitionPurge *purge, Error *err)
+{
+    purge->message.kind = MESSAGE_PURGE;
+    purge->status = STATUS_OK;
+    return post(partition, &purge->message, err);
+}
+
+/* Not through post(): a drop is never refused. */
+void partition_drop(Partition *partition, PartitionDrop *drop)
+{
+    drop->message.kind = MESSAGE_DROP;
+    atomic_store_explicit(&partition->is_dropped, true, memory_order_release);
+    atomic_fetch_add_explicit(&partition->waiting, 1, memory_order_relaxed);
+    if (queue_push(&partition->queue, &drop->message.node))
+        schedule(partition);
+}
+
+void partition_maintain(Partition *partition)
+{
+    if (atomic_load(&partition->host->is_closing))
+        return;
+    PartitionSchema *schema = schema_of(partition);
+    bool mortal = schema->default_ttl_s != 0;
+    schema_unref(schema);
+    if (!mortal && atomic_load(&partition->purge_count) == 0)
+        return;
+    if (atomic_exchange(&partition->maintain_posted, true))
+        return;
+    Error err;
+    if (post(partition, &partition->maintain, &err) != STATUS_OK)
+        atomic_store(&partition->maintain_posted, false); /* there will be another time */
+}
+
+/* A reference is held while the partition is with a writer or on its way to the disk. */
+static void schedule(Partition *partition)
+{
+    if (atomic_exchange(&partition->is_active, true))
+        return;
+    (void)partition_ref(partition);
+    atomic_fetch_add(&partition->host->active, 1);
+    bool taken = workers_post(partition->host->writers, &partition->job);
+    ASSERT(taken); /* the writers' queue is as long as there can be partitions */
+}
+
+/* Gives the right to apply back. A message that came in while it was held found the partition
+ * active and woke nobody, so it is looked for afterwards. */
+static void release(Partition *partition)
+{
+    PartitionHost *host = partition->host;
+    atomic_store(&partition->is_active, false);
+    if (atomic_load(&partition->queue.newest) != NULL)
+        schedule(partition);
+    partition_unref(partition);
+    atomic_fetch_sub(&host->active, 1);
+}
+
+static void answer(Group *group, const Error *err)
+{
+    uint64_t lsn = partition_lsn(group->partition);
+    uint32_t count = 0;
+    for (QueueNode *node = group->messages; node != NULL; count++) {
+        PartitionMessage *message = CONTAINER_OF(node, PartitionMessage, node);
+        node = node->next;
+        if (message->kind == MESSAGE_WRITE) {
+            PartitionWrite *write = CONTAINER_OF(message, PartitionWrite, message);
+            write->lsn = lsn;
+            if (err != NULL) {
+                write->status = err->status;
+                write->error = *err;
+            }
+            write->done(write);
+        } else if (message->kind == MESSAGE_PURGE) {
+            PartitionPurge *purge = CONTAINER_OF(message, PartitionPurge, message);
+            purge->lsn = lsn;
+            if (err != NULL) {
+                purge->status = err->status;
+                purge->error = *err;
+            }
+            purge->done(purge);
+        } else if (message->kind == MESSAGE_DROP) {
+            PartitionDrop *drop = CONTAINER_OF(message, PartitionDrop, message);
+            drop->done(drop);
+        } else if (message->kind == MESSAGE_MAINTAIN) {
+            /* Not before: posted again, the message would leave this list for the queue. */
+            atomic_store(&group->partition->maintain_posted, false);
+        }
+    }
+    atomic_fetch_sub_explicit(&group->partition->waiting, count, memory_order_relaxed);
+}
+
+static void group_free(Group *group)
+{
+    schema_unref(group->schema);
+    arena_done(&group->arena);
+    mem_free(group);
+}
+
+/* There is one purge per EPK, as there is one key: another one for the same EPK makes it cover
+ * more, and so begin again. */
+static void add_purge(Partition *partition, const Purge *purge, uint32_t *count)
+{
+    uint32_t at = 0;
+    while (at < *count &&
+           !slice_equal(epk_slice(&partition->purges[at].epk), epk_slice(&purge->epk)))
+        at++;
+    ASSERT(at < PURGES_MAX);
+    partition->purges[at] = *purge;
+    if (at == *count)
+        ++*count;
+    else if (at == 0)
+        partition->purge_position.len = 0;
+}
+
+static void update_purges(Partition *partition, const Group *group)
+{
+    if (group->purge_count == 0 && !group->purge_done)
+        return;
+    (void)pthread_mutex_lock(&partition->lock);
+    uint32_t count = atomic_load(&partition->purge_count);
+    if (partition->purges == NULL)
+        partition->purges = MEM_NEW_ARRAY(Purge, PURGES_MAX);
+    if (group->purge_done)
+        partition->purges[0] = partition->purges[--count];
+    for (size_t i = 0; i < group->purge_count; i++)
+        add_purge(partition, &group->purges[i], &count);
+    atomic_store_explicit(&partition->purge_count, count, memory_order_release);
+    (void)pthread_mutex_unlock(&partition->lock);
+}
+
+/* On the commit thread. */
+static void on_commit(void *ctx, const Error *err)
+{
+    Group *group = ctx;
+    Partition *partition = group->partition;
+    if (err == NULL) {
+        partition->counters = group->counters;
+        partition->purge_position = group->purge_position;
+        partition->sweep_position = group->sweep_position;
+        partition->sweep_ttl_s = group->sweep_ttl_s;
+        update_purges(partition, group);
+        publish_counters(partition);
+    }
+    bool has_more = group->has_more && err == NULL;
+    answer(group, err);
+    group_free(group);
+    if (has_more)
+        partition_maintain(partition);
+    release(partition);
+}
+
+static Group *group_new(Partition *partition)
+{
+    Group *group = MEM_NEW(Group);
+    group->partition = partition;
+    group->schema = schema_of(partition);
+    group->txn = store_txn_begin(partition->host->store);
+    arena_init(&group->arena, 16 << 10);
+    group->now_s = (uint32_t)clock_wall_s(partition->host->clock);
+    group->counters = partition->counters;
+    group->purge_position = partition->purge_position;
+    group->sweep_position = partition->sweep_position;
+    group->sweep_ttl_s = partition->sweep_ttl_s;
+    return group;
+}
+
+static void put_counters(Group *group)
+{
+    CountersRecord record = {.version = COUNTERS_VERSION, .counters = group->counters};
+    store_txn_put(group->txn, group->partition->space,
+                  slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)),
+                  slice_make(&record, sizeof(record)));
+}
+
+/* Whoever looked at 'is_dropped' just before it was set may post behind the drop. Its space may be
+ * gone by then, so nothing must be written to it. */
+static void refuse_message(PartitionMessage *message)
+{
+    if (message->kind == MESSAGE_WRITE) {
+        PartitionWrite *write = CONTAINER_OF(message, PartitionWrite, message);
+        write->status = dropped(&write->error);
+    } else if (message->kind == MESSAGE_PURGE) {
+        PartitionPurge *purge = CONTAINER_OF(message, PartitionPurge, message);
+        purge->status = dropped(&purge->error);
+    }
+}
+
+static void apply_message(Group *group, PartitionMessage *message)
+{
+    if (group->partition->is_over) {
+        refuse_message(message);
+        return;
+    }
+    Error err;
+    switch (message->kind) {
+    case MESSAGE_WRITE:
+        group_apply_write(group, CONTAINER_OF(message, PartitionWrite, message));
+        break;
+    case MESSAGE_PURGE:
+        group_apply_purge(group, CONTAINER_OF(message, PartitionPurge, message));
+        break;
+    case MESSAGE_DROP:
+        group->partition->is_over = true;
+        break;
+    case MESSAGE_MAINTAIN:
+        if (group_maintain(group, &err) != STATUS_OK)
+            LOG_WARN(group->partition->host->log, "partition.maintain_failed",
+                     "partition=%u reason=%s", group->partition->id, err.message);
+        break;
+    default:
+        ASSERT(!"a message of an unknown kind");
+    }
+}
+
+/* On a writer thread. */
+static void on_writer(WorkerJob *job)
+{
+    Partition *partition = CONTAINER_OF(job, Partition, job);
+    QueueNode *messages = queue_take(&partition->queue);
+    if (messages == NULL) {
+        release(partition);
+        return;
+    }
+    Group *group = group_new(partition);
+    group->messages = messages;
+    for (QueueNode *node = messages; node != NULL;) {
+        /* The next one is read first: nothing here answers, but a message is its sender's. */
+        PartitionMessage *message = CONTAINER_OF(node, PartitionMessage, node);
+        node = node->next;
+        apply_message(group, message);
+    }
+    if (group->is_changed) {
+        put_counters(group);
+        store_txn_commit(group->txn, (StoreCompletion){.done = on_commit, .ctx = group});
+        return;
+    }
+    /* Nothing to write: the answers follow from what is durable already. */
+    store_txn_abort(group->txn);
+    answer(group, NULL);
+    group_free(group);
+    release(partition);
+}

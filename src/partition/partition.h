@@ -1,0 +1,189 @@
+/* partition.h - one physical partition: its items, and the order of the writes to them.
+ *
+ * A partition is the only writer of its own space. Writes are messages: whoever posts to an idle
+ * partition puts it before the writer threads, one of which applies everything that has gathered,
+ * one write after the other, in one transaction, and hands that to the store; while the group is on
+ * its way to the disk the next one gathers. An answer is given when the group is durable. Reads go
+ * straight to the store and never wait for writes; what they see is durable.
+ *
+ * Every write has an LSN, counted by the partition; a batch has one.
+ *
+ * Ownership  Reference counted: the containers' objects hold their partitions. A PartitionWrite
+ *            belongs to its sender again when 'done' is called.
+ * Threads    Any thread reads and submits. 'done' is called on a writer thread or on the store's
+ *            commit thread; it passes a message on and does not wait.
+ * Format     The keys of a partition's space are drawn in partition_int.h.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/queue.h"
+#include "base/slice.h"
+#include "base/workers.h"
+#include "partition/item.h"
+#include "partition/key.h"
+#include "partition/patch.h"
+#include "partition/schema.h"
+#include "store/store.h"
+#include "json/json.h"
+
+/* What may wait for one partition; beyond it a write is refused instead of queued. */
+#define PARTITION_WAITING_MAX 65536
+
+typedef struct Partition Partition;
+
+/* What all partitions of a process share; outlives them. */
+typedef struct PartitionHost {
+    Store *store;
+    Workers *writers; /* its queue must be as long as there can be partitions */
+    const Clock *clock;
+    const Log *log;
+    _Atomic bool is_closing; /* no more background work; see partition_host_stop */
+    _Atomic uint32_t active; /* partitions with a writer or on the way to the disk */
+} PartitionHost;
+
+/* Ends the background work of all partitions and waits until everything posted before is answered.
+ * For the time after the last post and before the writers are closed, and the store after them: a
+ * partition goes back to the writers from the store's commit thread. */
+void partition_host_stop(PartitionHost *host);
+
+/* Reads the partition's counters, or begins an empty one. 'id' is the range's, 'schema' is shared.
+ */
+MUST_USE Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id,
+                               PartitionSchema *schema, Partition **out, Error *err);
+Partition *partition_ref(Partition *partition);
+void partition_unref(Partition *partition); /* accepts NULL */
+DEFINE_AUTO(Partition *, partition_unref)
+
+/* The container's definition was replaced; what is applied from now on follows the new one. */
+void partition_set_schema(Partition *partition, PartitionSchema *schema);
+
+uint64_t partition_lsn(const Partition *partition); /* of the newest durable write */
+
+typedef struct PartitionUsage {
+    uint64_t items;
+    uint64_t bytes; /* of stored items, with their keys */
+} PartitionUsage;
+PartitionUsage partition_usage(const Partition *partition);
+
+/* Reads one item; expired and purged ones are absent. Its document points into '*value', which the
+ * caller releases. With STORE_READ_MEMORY '*found' may be STORE_UNKNOWN: ask again on a worker. */
+MUST_USE Status partition_get(Partition *partition, const PartitionSchema *schema, const Epk *epk,
+                              Slice id, StoreRead read, Item *item, StoreValue *value,
+                              StoreFound *found, Error *err);
+
+/* Where the item with this number is; the slices live in 'arena'. */
+MUST_USE Status partition_locate(Partition *partition, uint64_t number, Arena *arena, Slice *epk,
+                                 Slice *id, bool *found, Error *err);
+
+typedef enum ItemOp {
+    ITEM_CREATE,
+    ITEM_UPSERT,
+    ITEM_REPLACE,
+    ITEM_PATCH,
+    ITEM_DELETE,
+    ITEM_READ, /* inside a batch: sees the writes before it */
+} ItemOp;
+
+/* Decides whether a patch applies to a document; filled in by the layer that knows SQL. */
+typedef struct PatchCondition {
+    Status (*holds)(void *ctx, Json document, bool *out, Error *err);
+    void *ctx;
+} PatchCondition;
+
+typedef struct ItemWrite {
+    ItemOp op;
+    Epk epk;
+    Slice id;          /* of the item that is meant */
+    Json document;     /* create, upsert, replace: see item_prepare */
+    Slice document_id; /* the document's own id: a replace may change it */
+    int32_t ttl_s;
+    const Patch *patch;
+    const PatchCondition *condition; /* of a patch; NULL: none */
+    Slice if_match;                  /* empty, "*" or an ETag */
+    Slice if_none_match;             /* of a read */
+
+    Status status; /* the answer; STATUS_FAILED_DEPENDENCY: another one of its batch failed */
+    Error error;
+    bool created;        /* an upsert found nothing there */
+    Item item;           /* what is there now (not after a delete); lives in the write's arena */
+    size_t bytes_before; /* of the item that was there, for the charge */
+    size_t bytes_after;
+} ItemWrite;
+
+/* What every message to a partition begins with; filled in by the functions that post it. */
+typedef struct PartitionMessage {
+    QueueNode node;
+    int kind;
+} PartitionMessage;
+
+typedef enum WriteMode {
+    WRITE_ATOMIC,   /* all or nothing */
+    WRITE_ORDERED,  /* each alone until one fails; the rest is STATUS_FAILED_DEPENDENCY */
+    WRITE_CONTINUE, /* each alone */
+} WriteMode;
+
+typedef struct PartitionWrite PartitionWrite;
+struct PartitionWrite {
+    PartitionMessage message;
+    WriteMode mode;
+    ItemWrite *items;
+    size_t count;
+    Arena *arena; /* the partition's until 'done' */
+    void (*done)(PartitionWrite *write);
+
+    Status status; /* not STATUS_OK: nothing of it was done, because of the disk or a drop */
+    Error error;
+    uint64_t lsn; /* the partition's when this was answered: for the session token */
+};
+
+/* Fails, without taking the write, if too much waits already. */
+MUST_USE Status partition_submit(Partition *partition, PartitionWrite *write, Error *err);
+
+/* Hides every item whose EPK begins with 'epk' at once and removes them in the background. */
+typedef struct PartitionPurge PartitionPurge;
+struct PartitionPurge {
+    PartitionMessage message;
+    Epk epk;
+    void (*done)(PartitionPurge *purge);
+    Status status; /* STATUS_THROTTLED: too many purges are under way */
+    Error error;
+    uint64_t lsn;
+};
+MUST_USE Status partition_purge(Partition *partition, PartitionPurge *purge, Error *err);
+
+/* The container was dropped: what is posted from now on is refused. 'done' is called when what came
+ * before is over and nothing will be written to the partition's space any more. */
+typedef struct PartitionDrop PartitionDrop;
+struct PartitionDrop {
+    PartitionMessage message;
+    void (*done)(PartitionDrop *drop);
+};
+void partition_drop(Partition *partition, PartitionDrop *drop);
+
+/* Asks the partition to remove what has expired or was purged, a bounded piece at a time. Does
+ * nothing if there is nothing to do. */
+void partition_maintain(Partition *partition);
+
+/* Items in order: of their numbers, which is the order in which they were made, or of (EPK, id). */
+typedef enum ScanOrder { SCAN_BY_NUMBER, SCAN_BY_EPK } ScanOrder;
+
+typedef struct ScanOptions {
+    ScanOrder order;
+    Slice epk_from; /* bytes, inclusive */
+    Slice epk_to;   /* exclusive; empty: no end */
+    Slice after;    /* resume behind this position; empty: from the start */
+} ScanOptions;
+
+typedef struct PartitionScan PartitionScan;
+MUST_USE Status partition_scan_open(Partition *partition, PartitionSchema *schema,
+                                    const ScanOptions *options, PartitionScan **out, Error *err);
+
+/* The item lives until the next call. */
+MUST_USE Status partition_scan_next(PartitionScan *scan, Item *item, bool *found, Error *err);
+Slice partition_scan_position(const PartitionScan *scan); /* of the item handed out last */
+void partition_scan_close(PartitionScan *scan);           /* accepts NULL */
+DEFINE_AUTO(PartitionScan *, partition_scan_close)

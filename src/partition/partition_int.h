@@ -1,0 +1,163 @@
+/* partition_int.h - what the files of a partition share: keys, state, the group being applied.
+ *
+ *     key                              value
+ *     | 01 |                           the counters, see partition.c
+ *     | 02 | EPK | id |                an item, see item.c
+ *     | 03 | number u64 BE |           where that item is: | EPK length u16 LE | EPK | id |
+ *     | 04 | s u32 BE | number |       nothing: look at this item at that second
+ *     | 05 | which u8 | EPK | values | the number, u64 LE, that has these values of a unique key
+ *     | 06 | EPK |                     an LSN, u64 LE: items up to it are purged
+ *
+ * An EPK is of a fixed length in its container or ends itself, so no (EPK, id) looks like another.
+ */
+#pragma once
+
+#include "base/encoding.h"
+#include "partition/partition.h"
+
+#include <pthread.h>
+
+enum {
+    KEY_COUNTERS = 0x01,
+    KEY_ITEM = 0x02,
+    KEY_NUMBER = 0x03,
+    KEY_EXPIRY = 0x04,
+    KEY_UNIQUE = 0x05,
+    KEY_PURGE = 0x06,
+};
+
+#define KEY_BYTES_MAX 4096
+
+typedef struct Key {
+    uint8_t bytes[KEY_BYTES_MAX];
+    size_t len;
+} Key;
+
+static inline Slice key_slice(const Key *key)
+{
+    return slice_make(key->bytes, key->len);
+}
+
+void key_item(Key *key, Slice epk, Slice id);
+void key_number(Key *key, uint64_t number);
+void key_expiry(Key *key, uint64_t expires_at_s, uint64_t number);
+void key_purge(Key *key, Slice epk);
+
+typedef struct PartitionCounters {
+    uint64_t lsn;
+    uint64_t item_next; /* count part of the next item's number */
+    uint64_t items;
+    uint64_t bytes;
+    int64_t ttl_swept_s; /* the default TTL for which every item has its expiry noted, or: */
+} PartitionCounters;
+
+/* Items were written under a default for which the others have no notes yet. */
+#define TTL_UNSWEPT INT64_MIN
+
+/* An EPK prefix whose items up to 'lsn' are gone though still stored. */
+typedef struct Purge {
+    Epk epk;
+    uint64_t lsn;
+} Purge;
+
+#define PURGES_MAX 256
+
+struct Partition {
+    _Atomic uint32_t refs;
+    PartitionHost *host; /* immutable after open */
+    StoreSpace space;
+    uint32_t id;
+
+    pthread_mutex_t lock; /* guards 'schema' and 'purges'; held for a few instructions */
+    PartitionSchema *schema;
+    Purge *purges;
+    _Atomic uint32_t purge_count; /* atomic: readers look at it without the lock first */
+
+    Queue queue;                  /* PartitionMessages */
+    PartitionMessage maintain;    /* the one message of its kind ... */
+    _Atomic bool maintain_posted; /* ... and whether it is under way: queued or in a group */
+    _Atomic uint32_t waiting;
+    _Atomic bool is_dropped;
+    _Atomic bool is_active; /* a writer has it, or its group is on the way to the disk */
+    WorkerJob job;
+
+    _Atomic uint64_t lsn; /* durable; what follows are copies of the counters for other threads */
+    _Atomic uint64_t items;
+    _Atomic uint64_t bytes;
+
+    PartitionCounters counters; /* whoever made 'is_active' true, from here on */
+    bool is_over;               /* a drop has had its turn: nothing is applied any more */
+    Key purge_position;         /* where the first purge goes on; empty: at its beginning */
+    Key sweep_position;         /* likewise of the sweep for expiry notes ... */
+    int64_t sweep_ttl_s;        /* ... and the default TTL that it is made for */
+};
+
+/* PartitionMessage.kind. */
+enum { MESSAGE_WRITE, MESSAGE_PURGE, MESSAGE_MAINTAIN, MESSAGE_DROP };
+
+/* The messages that are applied together and the transaction that they make. */
+typedef struct Group {
+    Partition *partition;
+    PartitionSchema *schema; /* a reference of its own */
+    StoreTxn *txn;
+    Arena arena; /* for what is needed until the group is durable */
+    uint32_t now_s;
+    PartitionCounters counters; /* as they will be */
+    bool is_changed;
+    bool has_more; /* maintenance has not finished: look again afterwards */
+    Purge *purges; /* to be added when the group is durable */
+    size_t purge_count;
+    bool purge_done;    /* the partition's first purge is to be taken away then */
+    Key purge_position; /* what the partition's become then */
+    Key sweep_position;
+    int64_t sweep_ttl_s;
+    QueueNode *messages;
+} Group;
+
+/* The state that an operation, an atomic batch or a piece of maintenance goes back to when it
+ * fails. Marks nest. */
+typedef struct Mark {
+    PartitionCounters counters;
+    bool is_changed;
+} Mark;
+Mark group_mark(Group *group);
+void group_undo(Group *group, const Mark *mark);
+void group_keep(Group *group);
+
+/* apply.c: one write with its operations. */
+void group_apply_write(Group *group, PartitionWrite *write);
+
+/* Reads an item in the group's transaction. The item lives in the group's arena. The first gives
+ * what is stored; the second removes what is stored but expired or purged, and says 'not found'. */
+MUST_USE Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err);
+MUST_USE Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *found,
+                                 Error *err);
+
+/* Stores 'item' in place of 'old' (NULL: there was none), with all its other keys, and fills in how
+ * many bytes that takes. */
+MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
+                          Error *err);
+void group_delete(Group *group, Slice epk, Slice id, const Item *old);
+
+/* unique.c: STATUS_CONFLICT if another living item of the logical partition holds the values that
+ * 'item' has. Then the values of 'old' are given up and those of 'item' taken. */
+MUST_USE Status unique_update(Group *group, Slice epk, const Item *old, const Item *item,
+                              Error *err);
+
+/* maintain.c */
+MUST_USE Status group_maintain(Group *group, Error *err);
+void group_apply_purge(Group *group, PartitionPurge *purge);
+
+/* The LSN up to which items with this EPK are purged; 0: none is. A reader asks before it reads the
+ * item: afterwards the purge may be over, and what it was to hide already in the reader's hands. */
+uint64_t partition_purged_lsn(Partition *partition, Slice epk);
+
+/* The same in a list of purges. */
+uint64_t purges_find(const Purge *purges, size_t count, Slice epk);
+
+/* A copy of all purges, for whoever reads for a while; '*count' may be 0. */
+const Purge *partition_copy_purges(Partition *partition, Arena *arena, size_t *count);
+
+/* | EPK length u16 | EPK | id |, the value of a KEY_NUMBER. */
+Slice location_encode(Arena *arena, Slice epk, Slice id);
+MUST_USE Status location_decode(Slice bytes, Slice *epk, Slice *id, Error *err);

@@ -1,0 +1,36 @@
+/* schema.h - what a container's definition says that its partitions act on.
+ *
+ * Ownership  Reference counted. Threads: immutable after it is made, any thread may read it.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/slice.h"
+#include "partition/key.h"
+#include "partition/path.h"
+
+#include <stdatomic.h>
+
+/* Within a logical partition no two items have the same values at these paths. */
+typedef struct UniqueKey {
+    const PropertyPath *paths;
+    size_t path_count;
+} UniqueKey;
+
+typedef struct PartitionSchema {
+    _Atomic uint32_t refs;
+    Arena arena;
+    uint32_t database; /* numbers, for resource ids and links */
+    uint32_t container;
+    Slice self; /* the container's link, with its slash at the end */
+    PartitionKeyDefinition key;
+    int64_t default_ttl_s; /* 0: items never expire; -1: only those that say so */
+    const UniqueKey *unique_keys;
+    size_t unique_key_count;
+} PartitionSchema;
+
+/* An empty one to be filled; its arena holds what its fields point to. */
+PartitionSchema *schema_new(void);
+PartitionSchema *schema_ref(PartitionSchema *schema);
+void schema_unref(PartitionSchema *schema); /* accepts NULL */
+DEFINE_AUTO(PartitionSchema *, schema_unref)

@@ -1,0 +1,183 @@
+/* threads_test.c - eight writers, readers, maintenance, purges and changes of the definition at the
+ * same time. What each writer knows to be its own is checked at every step, what all share at the
+ * end. Made for the thread sanitizer.
+ */
+#include "partition/check_space_int.h"
+
+enum { WRITERS = 8, READERS = 2, ROUNDS = 120, OWN = 5 };
+
+typedef struct Worker {
+    TestPartition *t;
+    PartitionSchema *schema; /* the one of the beginning: the key does not change */
+    int which;
+    pthread_t thread;
+} Worker;
+
+/* Assertions of cmocka are for the main thread only. */
+static Status run_quietly(Worker *worker, TestWrite *w)
+{
+    Error failure = {0};
+    Status status = partition_submit(worker->t->partition, &w->write, &failure);
+    ASSERT(status == STATUS_OK);
+    ASSERT(test_wait(w) == STATUS_OK);
+    return w->items[0].status;
+}
+
+static void check_own(Worker *worker, const char *key, const char *id, int n)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 512);
+    AUTO(store_value_release) StoreValue value = {0};
+    Epk epk;
+    make_epk(&arena, worker->schema, key, &epk);
+    Item item;
+    StoreFound found = STORE_ABSENT;
+    Error failure = {0};
+    Status status = partition_get(worker->t->partition, worker->schema, &epk, slice_from_cstr(id),
+                                  STORE_READ_ANY, &item, &value, &found, &failure);
+    ASSERT(status == STATUS_OK);
+    ASSERT((found == STORE_FOUND) == (n >= 0));
+    if (n >= 0)
+        ASSERT(json_number(json_get(item.document, SLICE("n"))) == n);
+}
+
+/* One round on an item of its own, and the shared counter in the same atomic batch. */
+static void write_round(Worker *worker, int round)
+{
+    char key[16];
+    char id[32];
+    char row[160];
+    TestPartition own = {.schema = worker->schema};
+    (void)snprintf(key, sizeof(key), "p%d", round % 3);
+    (void)snprintf(id, sizeof(id), "w%d-%d", worker->which, round % OWN);
+    (void)snprintf(row, sizeof(row), "{'id':'%s','pk':'%s','n':%d,'u':'%s'}", id, key, round, id);
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, &own, WRITE_ATOMIC);
+    (void)add_document(&w, ITEM_UPSERT, row);
+    (void)add_patch(&w, "shared", "counter", "[{'op':'incr','path':'/n','value':1}]");
+    ASSERT(run_quietly(worker, &w) == STATUS_OK);
+    ASSERT(w.items[1].status == STATUS_OK);
+    ASSERT(w.items[0].item.lsn == w.items[1].item.lsn);
+    ASSERT(w.write.lsn >= w.items[0].item.lsn);
+    ASSERT(partition_lsn(worker->t->partition) >= w.write.lsn);
+    check_own(worker, key, id, round);
+    if (round % 4 != 0)
+        return;
+    AUTO(test_write_done) TestWrite gone;
+    test_write_init(&gone, &own, WRITE_ATOMIC);
+    (void)add_id(&gone, ITEM_DELETE, key, id);
+    ASSERT(run_quietly(worker, &gone) == STATUS_OK);
+    check_own(worker, key, id, -1);
+}
+
+static void *write_always(void *arg)
+{
+    for (int round = 0; round < ROUNDS; round++)
+        write_round(arg, round);
+    return NULL;
+}
+
+static _Atomic bool is_over;
+
+static void read_round(Worker *worker, ScanOrder order, double *counter)
+{
+    PartitionScan *scan = NULL;
+    ScanOptions options = {.order = order};
+    Error failure = {0};
+    Status status =
+        partition_scan_open(worker->t->partition, worker->schema, &options, &scan, &failure);
+    ASSERT(status == STATUS_OK);
+    uint64_t number = 0;
+    for (;;) {
+        Item item;
+        bool found = false;
+        status = partition_scan_next(scan, &item, &found, &failure);
+        ASSERT(status == STATUS_OK);
+        if (!found)
+            break;
+        ASSERT(order == SCAN_BY_EPK || item.number > number);
+        number = item.number;
+        if (!slice_equal(json_string(json_get(item.document, SLICE("id"))), SLICE("counter")))
+            continue;
+        double n = json_number(json_get(item.document, SLICE("n")));
+        ASSERT(n >= *counter); /* nobody reads backwards */
+        *counter = n;
+    }
+    partition_scan_close(scan);
+}
+
+static void *read_always(void *arg)
+{
+    double counter = 0;
+    for (unsigned i = 0; !atomic_load(&is_over); i++)
+        read_round(arg, (ScanOrder)(i % 2), &counter);
+    return NULL;
+}
+
+static void *disturb_always(void *arg)
+{
+    Worker *worker = arg;
+    TestPartition *t = worker->t;
+    TestPartition own = {.schema = worker->schema, .partition = t->partition};
+    arena_init(&own.arena, 512);
+    for (int i = 0; !atomic_load(&is_over); i++) {
+        partition_maintain(t->partition);
+        TestPurge purge;
+        test_purge_submit(&own, &purge, "nobody");
+        ASSERT(test_purge_wait(&purge) == STATUS_OK);
+        PartitionUsage usage = partition_usage(t->partition);
+        ASSERT(usage.items <= 1 + WRITERS * OWN * 3);
+        AUTO(schema_unref)
+        PartitionSchema *schema = test_schema((TestSchema){.kind = PARTITION_HASH_V2,
+                                                           .paths = "/pk",
+                                                           .ttl_s = i % 2 == 0 ? 1000 : -1,
+                                                           .unique = {"/u"}});
+        partition_set_schema(t->partition, schema);
+        fake_clock_advance(&t->clock, 1000);
+        arena_reset(&own.arena);
+    }
+    arena_done(&own.arena);
+    return NULL;
+}
+
+static void everyone_at_once(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'counter','pk':'shared','n':0,'ttl':-1}"),
+                  STATUS_OK);
+    atomic_store(&is_over, false);
+    Worker workers[WRITERS + READERS + 1];
+    size_t count = ARRAY_COUNT(workers);
+    for (size_t i = 0; i < count; i++) {
+        workers[i] = (Worker){.t = t, .schema = schema_ref(t->schema), .which = (int)i};
+        void *(*run)(void *) = i < WRITERS             ? write_always
+                               : i < WRITERS + READERS ? read_always
+                                                       : disturb_always;
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, run, &workers[i]), 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (i == WRITERS)
+            atomic_store(&is_over, true);
+        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+        schema_unref(workers[i].schema);
+    }
+    Item item;
+    assert_true(test_get(t, "shared", "counter", &item));
+    assert_int_equal(json_number(json_get(item.document, SLICE("n"))), WRITERS * ROUNDS);
+    t->is_ttl_changed = true;
+    test_settle(t);
+    test_set_schema(
+        t,
+        (TestSchema){.kind = PARTITION_HASH_V2, .paths = "/pk", .ttl_s = 1000, .unique = {"/u"}});
+    test_maintain(t);
+    check_space(t);
+    test_reopen(t);
+    check_space(t);
+}
+
+int main(void)
+{
+    static const EngineTest tests[] = {
+        ENGINE_TEST(everyone_at_once, .ttl_s = 1000, .unique = {"/u"}),
+    };
+    return run_on_every_engine("threads", tests, ARRAY_COUNT(tests));
+}

@@ -1,0 +1,101 @@
+/* charge.c - see charge.h. */
+#include "throughput/charge.h"
+
+#include <stdio.h>
+
+typedef struct Row {
+    uint32_t kb;
+    uint32_t read;  /* hundredths */
+    uint32_t write; /* with few indexed terms */
+} Row;
+
+/* The published figures; a page of documentation calls them illustrative. */
+static const Row ROWS[] = {
+    {1, 100, 495},     {2, 104, 629},      {4, 114, 667},        {8, 133, 704},
+    {16, 167, 952},    {32, 219, 1123},    {64, 476, 2267},      {128, 995, 4819},
+    {256, 2028, 9829}, {512, 4095, 18457}, {1024, 14590, 62500}, {2048, 29180, 125000},
+};
+
+enum { TERM = 20, PATCH_OPERATION = 40, FEED_BASE = 100 };
+
+/* The line through the two rows around 'bytes'; flat below the first. */
+static Charge interpolate(size_t bytes, bool is_write)
+{
+    const Row *high = &ROWS[0];
+    size_t i = 0;
+    while (i + 1 < ARRAY_COUNT(ROWS) && bytes > (size_t)high->kb * 1024)
+        high = &ROWS[++i];
+    Charge high_cost = is_write ? high->write : high->read;
+    if (i == 0)
+        return high_cost;
+    const Row *low = &ROWS[i - 1];
+    Charge low_cost = is_write ? low->write : low->read;
+    uint64_t low_bytes = (uint64_t)low->kb * 1024;
+    uint64_t width = (uint64_t)high->kb * 1024 - low_bytes;
+    return low_cost + (high_cost - low_cost) * (bytes - low_bytes) / width;
+}
+
+Charge charge_read(size_t bytes)
+{
+    return interpolate(bytes, false);
+}
+
+Charge charge_miss(void)
+{
+    return ROWS[0].read;
+}
+
+Charge charge_create(size_t bytes, uint32_t terms)
+{
+    return interpolate(bytes, true) + (Charge)terms * TERM;
+}
+
+Charge charge_delete(size_t bytes, uint32_t terms)
+{
+    return charge_create(bytes, terms);
+}
+
+Charge charge_replace(size_t bytes_before, size_t bytes_after, uint32_t terms)
+{
+    return interpolate(bytes_before, true) + interpolate(bytes_after, true) + (Charge)terms * TERM;
+}
+
+Charge charge_patch(size_t bytes_before, size_t bytes_after, uint32_t terms, size_t operations)
+{
+    return charge_replace(bytes_before, bytes_after, terms) + operations * PATCH_OPERATION;
+}
+
+/* About what reading the items one by one would cost, without a unit for each small one. */
+Charge charge_feed(size_t bytes, size_t items)
+{
+    Charge by_size = bytes / 1024 * ROWS[0].read / 2;
+    Charge by_count = items * 5;
+    return FEED_BASE + (by_size > by_count ? by_size : by_count);
+}
+
+Charge charge_metadata_read(void)
+{
+    return 100;
+}
+
+Charge charge_metadata_write(void)
+{
+    return 495;
+}
+
+Charge charge_metadata_query(void)
+{
+    return 233;
+}
+
+size_t charge_print(Charge charge, char out[CHARGE_TEXT_MAX])
+{
+    char text[CHARGE_TEXT_MAX + 8];
+    unsigned long long whole = charge / 100;
+    unsigned part = (unsigned)(charge % 100);
+    int len = part == 0 ? snprintf(text, sizeof(text), "%llu", whole)
+                        : snprintf(text, sizeof(text), "%llu.%02u", whole, part);
+    ASSERT(len > 0 && len <= CHARGE_TEXT_MAX);
+    memcpy(out, text, (size_t)len);
+    return (size_t)len;
+}
