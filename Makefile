@@ -53,10 +53,10 @@ fuzz: build/fuzz/build.ninja ## every fuzz target for FUZZ_SECONDS (60)
 	@tools/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
 
 .PHONY: bench
-bench: deps-bench build/release/build.ninja ## measure the server beside nginx; results in bench/results
+bench: deps-bench build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items
 	@echo "== Building the server and the load generator"
 	@cmake --build build/release -j $(JOBS) --target orrery orrery_load
-	@bench/run.sh
+	@bench/run.sh $(ARGS)
 
 .PHONY: install
 install: build/orrery ## install to PREFIX (/usr/local), below DESTDIR if that is given

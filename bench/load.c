@@ -20,13 +20,28 @@ static const char USAGE[] =
     "  --unsigned          send no authorization\n"
     "  --sign-cached       sign once a second instead of every request (less work here; the\n"
     "                      server verifies each request in either case)\n"
-    "  --connections 32    connections, each with one request at a time\n"
-    "  --seconds 5         how long to measure, after --warmup-ms 500\n"
-    "  --rate N            requests a second; otherwise as many as the connections carry\n"
-    "  --pid PID           the server's process, to measure its CPU and memory\n"
-    "  --json              print the result as one JSON object\n"
-    "  --once              send a single request, print its status and body; fails unless 2xx\n"
-    "  --ready             send a request until one is answered with 2xx, for 30 seconds at most\n";
+    "  --items OPERATION   requests for items instead; --url is that of all items of a container,\n"
+    "                      '.../colls/c/docs', with /pk as its partition key:\n"
+#define X(name, text, what) "                        " text ": " what "\n"
+    ITEM_OPERATIONS(X)
+#undef X
+        "  --items-count 10000 items that exist: those that 'batch' makes with --items-first 0\n"
+        "  --items-first N     number of the first new item; otherwise one that is never used "
+        "again\n"
+        "  --writes-percent 5  upserts of 'mix'\n"
+        "  --print-item        print the text of such an item, for the benchmarks of others, and "
+        "end\n"
+        "  --seed N            for the choice of items; otherwise random\n"
+        "  --connections 32    connections, each with one request at a time\n"
+        "  --seconds 5         how long to measure, after --warmup-ms 500\n"
+        "  --requests N        end after so many, without a warm-up; fails if --seconds are too "
+        "few\n"
+        "  --rate N            requests a second; otherwise as many as the connections carry\n"
+        "  --pid PID           the server's process, to measure its CPU and memory\n"
+        "  --json              print the result as one JSON object\n"
+        "  --once              send a single request, print its status and body; fails unless 2xx\n"
+        "  --ready             send a request until one is answered with 2xx, for 30 seconds at "
+        "most\n";
 
 typedef struct Options {
     RunOptions run;
@@ -44,7 +59,14 @@ enum Option {
     OPTION_KEY,
     OPTION_UNSIGNED,
     OPTION_SIGN_CACHED,
+    OPTION_ITEMS,
+    OPTION_ITEMS_COUNT,
+    OPTION_ITEMS_FIRST,
+    OPTION_WRITES_PERCENT,
+    OPTION_PRINT_ITEM,
+    OPTION_SEED,
     OPTION_CONNECTIONS,
+    OPTION_REQUESTS,
     OPTION_SECONDS,
     OPTION_WARMUP_MS,
     OPTION_RATE,
@@ -63,6 +85,13 @@ static const struct option OPTIONS[] = {
     {"key", required_argument, NULL, OPTION_KEY},
     {"unsigned", no_argument, NULL, OPTION_UNSIGNED},
     {"sign-cached", no_argument, NULL, OPTION_SIGN_CACHED},
+    {"items", required_argument, NULL, OPTION_ITEMS},
+    {"items-count", required_argument, NULL, OPTION_ITEMS_COUNT},
+    {"items-first", required_argument, NULL, OPTION_ITEMS_FIRST},
+    {"writes-percent", required_argument, NULL, OPTION_WRITES_PERCENT},
+    {"print-item", no_argument, NULL, OPTION_PRINT_ITEM},
+    {"seed", required_argument, NULL, OPTION_SEED},
+    {"requests", required_argument, NULL, OPTION_REQUESTS},
     {"connections", required_argument, NULL, OPTION_CONNECTIONS},
     {"seconds", required_argument, NULL, OPTION_SECONDS},
     {"warmup-ms", required_argument, NULL, OPTION_WARMUP_MS},
@@ -94,10 +123,37 @@ static Status add_header(RequestOptions *request, Slice line, Error *err)
     return STATUS_OK;
 }
 
+static Status read_items(RequestOptions *request, Slice name, Error *err)
+{
+    if (!item_operation_parse(name, &request->items.operation))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "expected an operation on items, found '%.*s'; see --help",
+                         SLICE_CUT(name, 100));
+    request->is_items = true;
+    return STATUS_OK;
+}
+
 static Status read_number(Options *o, enum Option option, Slice text, Error *err)
 {
     uint64_t value = 0;
+    ItemOptions *items = &o->run.request.items;
     switch (option) {
+    case OPTION_ITEMS_COUNT:
+        TRY(number("items-count", text, 1, ITEM_COUNT_MAX, &items->count, err));
+        break;
+    case OPTION_ITEMS_FIRST:
+        TRY(number("items-first", text, 0, ITEM_COUNT_MAX, &items->first, err));
+        break;
+    case OPTION_WRITES_PERCENT:
+        TRY(number("writes-percent", text, 0, 100, &value, err));
+        items->writes_percent = (uint32_t)value;
+        break;
+    case OPTION_SEED:
+        TRY(number("seed", text, 0, UINT64_MAX, &items->seed, err));
+        break;
+    case OPTION_REQUESTS:
+        TRY(number("requests", text, 1, ITEM_COUNT_MAX, &o->run.requests, err));
+        break;
     case OPTION_CONNECTIONS:
         TRY(number("connections", text, 1, RUN_CONNECTIONS_MAX, &value, err));
         o->run.connections = (uint32_t)value;
@@ -119,6 +175,14 @@ static Status read_number(Options *o, enum Option option, Slice text, Error *err
         break;
     }
     return STATUS_OK;
+}
+
+static void print_item(void)
+{
+    AUTO(item_maker_done) ItemMaker maker;
+    ItemOptions options = {.operation = ITEM_CREATE, .count = 1};
+    item_maker_init(&maker, &options);
+    printf("%.*s\n", SLICE_ARG(item_next(&maker).body));
 }
 
 static Status read_option(Options *o, enum Option option, Slice text, Error *err)
@@ -152,12 +216,22 @@ static Status read_option(Options *o, enum Option option, Slice text, Error *err
     case OPTION_READY:
         o->is_ready = true;
         return STATUS_OK;
+    case OPTION_ITEMS:
+        return read_items(request, text, err);
+    case OPTION_ITEMS_COUNT:
+    case OPTION_ITEMS_FIRST:
+    case OPTION_WRITES_PERCENT:
+    case OPTION_SEED:
+    case OPTION_REQUESTS:
     case OPTION_CONNECTIONS:
     case OPTION_SECONDS:
     case OPTION_WARMUP_MS:
     case OPTION_RATE:
     case OPTION_PID:
         return read_number(o, option, text, err);
+    case OPTION_PRINT_ITEM:
+        print_item();
+        exit(EXIT_SUCCESS);
     case OPTION_HELP:
         (void)fputs(USAGE, stdout);
         exit(EXIT_SUCCESS);
@@ -171,6 +245,10 @@ static Status read_options(int argc, char **argv, Options *o, Error *err)
     o->run.request.method = SLICE("GET");
     o->run.request.signer = &o->signer;
     o->run.request.sign_each = true;
+    /* The clock never shows a time twice and runs faster than anyone creates items. */
+    o->run.request.items =
+        (ItemOptions){.count = 10000, .first = clock_wall_us(clock_real()), .writes_percent = 5};
+    random_secret(&o->run.request.items.seed, sizeof(o->run.request.items.seed));
     TRY(signer_init(&o->signer, SLICE(SIGN_KEY_WELL_KNOWN), err));
     for (int option; (option = getopt_long(argc, argv, "", OPTIONS, NULL)) != -1;) {
         Slice text = optarg == NULL ? SLICE_EMPTY : slice_from_cstr(optarg);
@@ -181,6 +259,15 @@ static Status read_options(int argc, char **argv, Options *o, Error *err)
                          argv[optind]);
     if (o->run.request.url.host.len == 0)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "expected --url; see --help");
+    if (o->run.request.is_items && !o->run.request.sign_each)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--sign-cached does not go with --items: their signatures differ");
+    Slice path = o->run.request.url.path;
+    if (o->run.request.is_items &&
+        !(slice_starts_with(path, SLICE("/dbs/")) && slice_ends_with(path, SLICE("/docs"))))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "with --items, expected a --url with '/dbs/.../docs', found '%.*s'",
+                         SLICE_CUT(path, 100));
     return STATUS_OK;
 }
 
@@ -188,7 +275,9 @@ static Status read_options(int argc, char **argv, Options *o, Error *err)
 typedef struct Report {
     double requests_per_s;
     double server_us_per_request;
-    double client_busy; /* near 1, the client was the bottleneck and the numbers are its own */
+    double client_us_per_request;
+    double bytes_per_answer; /* bodies only */
+    double client_busy;      /* near 1, the client was the bottleneck and the numbers are its own */
 } Report;
 
 static Report report_make(const RunResult *r)
@@ -198,6 +287,8 @@ static Report report_make(const RunResult *r)
     return (Report){
         .requests_per_s = (double)r->latency_us.count / seconds,
         .server_us_per_request = (double)r->server.cpu_us / count,
+        .client_us_per_request = (double)r->client_cpu_us / count,
+        .bytes_per_answer = (double)r->body_bytes / count,
         .client_busy = (double)r->client_cpu_us / (double)r->elapsed_us,
     };
 }
@@ -220,8 +311,9 @@ static void print_json(const RunResult *r)
         separator = ",";
     }
     printf("},\"server_cpu_us_per_request\":%.3f,\"server_rss_bytes\":%" PRIu64
-           ",\"client_busy\":%.2f}\n",
-           report.server_us_per_request, r->server.rss_bytes, report.client_busy);
+           ",\"client_cpu_us_per_request\":%.3f,\"client_busy\":%.2f,\"bytes_per_answer\":%.0f}\n",
+           report.server_us_per_request, r->server.rss_bytes, report.client_us_per_request,
+           report.client_busy, report.bytes_per_answer);
 }
 
 static void print_text(const RunResult *r, bool has_server)
@@ -243,7 +335,9 @@ static void print_text(const RunResult *r, bool has_server)
     if (has_server)
         printf("server          %.2f us of CPU a request, %.1f MB of memory\n",
                report.server_us_per_request, (double)r->server.rss_bytes / 1e6);
-    printf("client          %.0f%% busy%s\n", report.client_busy * 100,
+    printf("answers         %.0f bytes each, without headers\n", report.bytes_per_answer);
+    printf("client          %.2f us of CPU a request, %.0f%% busy%s\n",
+           report.client_us_per_request, report.client_busy * 100,
            report.client_busy > 0.9 ? ": it was the bottleneck" : "");
 }
 

@@ -29,6 +29,9 @@ Status request_maker_init(RequestMaker *maker, const RequestOptions *options, Er
     *maker = (RequestMaker){.options = options, .signed_at_s = INT64_MIN};
     arena_init(&maker->memory, 4096);
     arena_init(&maker->scratch, 4096);
+    ASSERT(!options->is_items || options->sign_each);
+    if (options->is_items)
+        item_maker_init(&maker->items, &options->items);
     if (options->signer == NULL)
         return STATUS_OK;
     return sign_target_parse(&maker->memory, options->url.path, &maker->target, err);
@@ -36,12 +39,30 @@ Status request_maker_init(RequestMaker *maker, const RequestOptions *options, Er
 
 void request_maker_done(RequestMaker *maker)
 {
+    item_maker_done(&maker->items);
     arena_done(&maker->memory);
     arena_done(&maker->scratch);
 }
 
+/* What an item's own path and link have behind those of all items. */
+#define ITEMS_PATH "docs"
+
+static SignTarget target_of(RequestMaker *maker, Slice id)
+{
+    if (id.len == 0)
+        return maker->target;
+    static const char between[] = "/" ITEMS_PATH "/";
+    Slice feed = maker->target.link;
+    size_t len = feed.len + sizeof(between) - 1 + id.len;
+    char *link = arena_alloc(&maker->scratch, len);
+    memcpy(link, feed.ptr, feed.len);
+    memcpy(link + feed.len, between, sizeof(between) - 1);
+    memcpy(link + len - id.len, id.ptr, id.len);
+    return (SignTarget){.type = maker->target.type, .link = slice_make(link, len)};
+}
+
 /* Without sign_each the client does less work; the server cannot tell, and verifies each one. */
-static void sign(RequestMaker *maker, int64_t now_s)
+static void sign(RequestMaker *maker, const ItemRequest *request, int64_t now_s)
 {
     const RequestOptions *options = maker->options;
     if (maker->signed_at_s == now_s && !options->sign_each)
@@ -52,17 +73,24 @@ static void sign(RequestMaker *maker, int64_t now_s)
     if (options->signer == NULL)
         return;
     arena_reset(&maker->scratch);
-    maker->authorization = sign_authorization(options->signer, &maker->scratch, options->method,
-                                              maker->target, maker->date);
+    maker->authorization = sign_authorization(options->signer, &maker->scratch, request->method,
+                                              target_of(maker, request->id), maker->date);
 }
 
 void request_print(RequestMaker *maker, int64_t now_s, Buf *out)
 {
     const RequestOptions *options = maker->options;
-    sign(maker, now_s);
-    buf_slice(out, options->method);
+    ItemRequest request = {.method = options->method, .body = options->body};
+    if (options->is_items)
+        request = item_next(&maker->items);
+    sign(maker, &request, now_s);
+    buf_slice(out, request.method);
     buf_byte(out, ' ');
     buf_slice(out, options->url.path);
+    if (request.id.len > 0) {
+        buf_byte(out, '/');
+        buf_slice(out, request.id);
+    }
     buf_slice(out, SLICE(" HTTP/1.1\r\n"
                          "x-ms-documentdb-responsecontinuationtokenlimitinkb: 1\r\n"
                          "x-ms-documentdb-query-enablecrosspartition: true\r\n"
@@ -84,13 +112,14 @@ void request_print(RequestMaker *maker, int64_t now_s, Buf *out)
         buf_slice(out, options->headers[i]);
         buf_slice(out, SLICE("\r\n"));
     }
-    if (options->body.len > 0) {
+    buf_slice(out, request.headers);
+    if (request.body.len > 0) {
         buf_slice(out, SLICE("Content-Type: application/json\r\nContent-Length: "));
-        buf_u64(out, options->body.len);
+        buf_u64(out, request.body.len);
         buf_slice(out, SLICE("\r\n"));
     }
     buf_slice(out, SLICE("Host: "));
     buf_slice(out, options->url.authority);
     buf_slice(out, SLICE("\r\nConnection: keep-alive\r\n\r\n"));
-    buf_slice(out, options->body);
+    buf_slice(out, request.body);
 }

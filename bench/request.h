@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "bench/items.h"
 #include "bench/sign.h"
 
 #define REQUEST_HEADERS_MAX 16
@@ -29,11 +30,15 @@ typedef struct RequestOptions {
     size_t header_count;
     const Signer *signer; /* NULL: not signed, for servers that are not ours */
     bool sign_each;       /* false: a signature serves all requests of its second */
+    bool is_items;        /* method, path, headers and body vary as 'items' says; 'url' is that of
+                             all items of a container, and 'sign_each' has to be true */
+    ItemOptions items;
 } RequestOptions;
 
 typedef struct RequestMaker {
     const RequestOptions *options;
     SignTarget target; /* in 'memory' */
+    ItemMaker items;   /* only if 'is_items' */
     int64_t signed_at_s;
     char date[DATE_LEN];
     Slice authorization; /* in 'scratch' */

@@ -151,6 +151,35 @@ static void unsigned_requests_carry_no_authorization(void **state)
     assert_non_null(strstr(out.ptr, "Thu, 01 Jan 1970 00:00:00 GMT"));
 }
 
+/* The signature is over the path of the item, whichever way that was put together. */
+static void requests_for_items_are_signed_for_their_own_path(void **state)
+{
+    (void)state;
+    static const ItemOperation rows[] = {ITEM_READ, ITEM_CREATE, ITEM_PATCH, ITEM_BATCH};
+    Error err;
+    Signer signer;
+    assert_int_equal(signer_init(&signer, SLICE(SIGN_KEY_WELL_KNOWN), &err), STATUS_OK);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        RequestOptions options = {.signer = &signer, .sign_each = true, .is_items = true};
+        options.items = (ItemOptions){.operation = rows[i], .count = 100};
+        assert_int_equal(url_parse(SLICE("http://h/dbs/Db1/colls/C1/docs"), &options.url, &err),
+                         STATUS_OK);
+        AUTO(request_maker_done) RequestMaker maker;
+        assert_int_equal(request_maker_init(&maker, &options, &err), STATUS_OK);
+        AUTO(buf_done) Buf out;
+        buf_init(&out, (size_t)1 << 20);
+        request_print(&maker, 1727784000, &out);
+        Slice rest = buf_view(&out);
+        Slice method = slice_cut(&rest, ' ');
+        Slice path = slice_cut(&rest, ' ');
+        SignTarget target;
+        assert_int_equal(sign_target_parse(&maker.memory, path, &target, &err), STATUS_OK);
+        Slice expected = sign_authorization(&signer, &maker.memory, method, target,
+                                            "Tue, 01 Oct 2024 12:00:00 GMT");
+        assert_non_null(memmem(out.ptr, out.len, expected.ptr, expected.len));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +188,7 @@ int main(void)
         cmocka_unit_test(signatures_equal_those_of_the_sdk),
         cmocka_unit_test(requests_are_whole_and_carry_the_current_date),
         cmocka_unit_test(unsigned_requests_carry_no_authorization),
+        cmocka_unit_test(requests_for_items_are_signed_for_their_own_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

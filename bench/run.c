@@ -5,6 +5,7 @@
 #include "bench/connection.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/epoll.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ typedef struct Run {
     uint32_t idle_count;
     uint64_t begun_us;
     uint64_t issued; /* requests since then */
+    uint64_t ended;  /* of those: answered, or lost with their connection */
 } Run;
 
 static void run_done(Run *run)
@@ -82,7 +84,13 @@ static Status recover(Run *run, uint32_t index, const Error *failure, Error *err
     if (++run->result->failures > FAILURES_MAX)
         return error_set(err, STATUS_IO, SUB_NONE, "more than %d connections broke; the first: %s",
                          FAILURES_MAX, run->result->first_failure.message);
+    run->ended++;
     return open_one(run, index, err);
+}
+
+static bool is_all_issued(const Run *run)
+{
+    return run->options->requests > 0 && run->issued >= run->options->requests;
 }
 
 /* Sends the next request on an idle connection; it was due at 'due_us'. */
@@ -114,7 +122,7 @@ static uint64_t next_due_us(const Run *run, uint64_t now_us)
 static Status issue_due(Run *run, Error *err)
 {
     uint64_t now_us = clock_monotonic_us(run->clock);
-    while (run->idle_count > 0) {
+    while (run->idle_count > 0 && !is_all_issued(run)) {
         uint64_t due_us = next_due_us(run, now_us);
         if (due_us > now_us)
             break;
@@ -151,6 +159,8 @@ static Status handle_event(Run *run, const struct epoll_event *event, Error *err
         return STATUS_OK;
     histogram_add(&run->result->latency_us, clock_monotonic_us(run->clock) - c->begun_us);
     run->result->by_status[c->reply.status]++;
+    run->result->body_bytes += c->reply.body_len;
+    run->ended++;
     c->is_busy = false;
     if (c->reply.is_close)
         return open_one(run, index, err);
@@ -179,10 +189,12 @@ static Status run_until(Run *run, uint64_t end_us, Error *err)
     for (;;) {
         TRY(issue_due(run, err));
         uint64_t now_us = clock_monotonic_us(run->clock);
-        if (now_us >= end_us)
+        if (now_us >= end_us || (is_all_issued(run) && run->ended == run->issued))
             return STATUS_OK;
-        /* With no connection idle it is an answer that lets us go on, not the time. */
-        uint64_t due_us = run->idle_count > 0 ? next_due_us(run, now_us) : end_us;
+        /* With nothing left to send, or no connection idle, it is an answer that lets us go on, not
+         * the time. */
+        bool is_waiting = run->idle_count == 0 || is_all_issued(run);
+        uint64_t due_us = is_waiting ? end_us : next_due_us(run, now_us);
         TRY(wait_events(run, due_us < end_us ? due_us : end_us, err));
     }
 }
@@ -206,7 +218,8 @@ Status run_load(const RunOptions *options, const Clock *clock, RunResult *result
     AUTO(run_done) Run run = {.options = options, .clock = clock, .result = result, .epoll_fd = -1};
     TRY(open_all(&run, err));
     run.begun_us = clock_monotonic_us(clock);
-    TRY(run_until(&run, run.begun_us + (uint64_t)options->warmup_ms * 1000, err));
+    if (options->requests == 0)
+        TRY(run_until(&run, run.begun_us + (uint64_t)options->warmup_ms * 1000, err));
 
     *result = (RunResult){0};
     ProcessUsage before;
@@ -215,6 +228,10 @@ Status run_load(const RunOptions *options, const Clock *clock, RunResult *result
     uint64_t begin_us = clock_monotonic_us(clock);
     TRY(run_until(&run, begin_us + (uint64_t)options->seconds * 1000000, err));
     result->elapsed_us = clock_monotonic_us(clock) - begin_us;
+    if (options->requests > 0 && run.ended < options->requests)
+        return error_set(err, STATUS_TIMEOUT, SUB_NONE,
+                         "%" PRIu64 " of %" PRIu64 " requests were answered within %" PRIu32 " s",
+                         run.ended, options->requests, options->seconds);
     TRY(measure(&run, &result->server, &result->client_cpu_us, err));
     result->server.cpu_us -= before.cpu_us;
     result->client_cpu_us -= client_before_us;

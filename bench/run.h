@@ -22,6 +22,7 @@ typedef struct RunOptions {
     uint32_t connections;
     uint32_t seconds;
     uint32_t warmup_ms; /* before that, not counted */
+    uint64_t requests;  /* then it ends before 'seconds' are over, and has no warm-up; 0: any */
     uint64_t rate;      /* requests a second; 0: as many as the connections carry */
     int64_t pid;        /* the server's process, to be measured; 0: not */
 } RunOptions;
@@ -29,6 +30,7 @@ typedef struct RunOptions {
 typedef struct RunResult {
     Histogram latency_us;
     uint64_t by_status[RUN_STATUS_MAX];
+    uint64_t body_bytes; /* of all answers */
     uint64_t elapsed_us;
     uint64_t failures;   /* connections that broke */
     Error first_failure; /* only if there were any */

@@ -5,21 +5,39 @@
  *     dbs/a/colls/b
  *     tue, 01 oct 2024 12:00:00 gmt
  *
+ * The hash states that follow the key are kept, and OpenSSL's low-level interface is used, as the
+ * server does and for the same reason: HMAC() takes longer than all the rest of a request here.
  */
+#define OPENSSL_API_COMPAT 10101
 #include "bench/sign.h"
 
 #include "base/encoding.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
+enum { BLOCK_BYTES = 64 };
 
-enum { SIGNATURE_BYTES = 32 };
+static void hash_key(SHA256_CTX *ctx, const uint8_t key[BLOCK_BYTES], uint8_t mask)
+{
+    uint8_t block[BLOCK_BYTES];
+    for (size_t i = 0; i < BLOCK_BYTES; i++)
+        block[i] = key[i] ^ mask;
+    (void)SHA256_Init(ctx); /* these only fail on NULL */
+    (void)SHA256_Update(ctx, block, BLOCK_BYTES);
+}
 
 Status signer_init(Signer *signer, Slice key, Error *err)
 {
-    if (!base64_decode(BASE64_STANDARD, key, signer->key, sizeof(signer->key), &signer->key_len))
+    uint8_t bytes[SIGN_KEY_BYTES_MAX];
+    size_t len = 0;
+    if (!base64_decode(BASE64_STANDARD, key, bytes, sizeof(bytes), &len))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "expected a key of at most %d bytes in base64", SIGN_KEY_BYTES_MAX);
+    uint8_t block[BLOCK_BYTES] = {0};
+    if (len > BLOCK_BYTES)
+        (void)SHA256(bytes, len, block);
+    else
+        memcpy(block, bytes, len);
+    hash_key(&signer->inner, block, 0x36);
+    hash_key(&signer->outer, block, 0x5c);
     return STATUS_OK;
 }
 
@@ -50,31 +68,47 @@ Status sign_target_parse(Arena *arena, Slice path, SignTarget *out, Error *err)
     return STATUS_OK;
 }
 
-static Slice lower(Arena *arena, Slice text)
+static char *put(char *out, Slice text)
 {
-    char *copy = arena_cstr(arena, text);
+    if (text.len > 0)
+        memcpy(out, text.ptr, text.len);
+    out[text.len] = '\n';
+    return out + text.len + 1;
+}
+
+static char *put_lower(char *out, Slice text)
+{
     for (size_t i = 0; i < text.len; i++) {
-        if (copy[i] >= 'A' && copy[i] <= 'Z')
-            copy[i] = (char)(copy[i] + ('a' - 'A'));
+        bool is_upper = text.ptr[i] >= 'A' && text.ptr[i] <= 'Z';
+        out[i] = is_upper ? (char)(text.ptr[i] + ('a' - 'A')) : text.ptr[i];
     }
-    return slice_make(copy, text.len);
+    out[text.len] = '\n';
+    return out + text.len + 1;
 }
 
 Slice sign_authorization(const Signer *signer, Arena *arena, Slice method, SignTarget target,
                          const char date[DATE_LEN])
 {
-    Slice text = arena_format(arena, "%.*s\n%.*s\n%.*s\n%.*s\n\n", SLICE_ARG(lower(arena, method)),
-                              SLICE_ARG(lower(arena, target.type)), SLICE_ARG(target.link),
-                              SLICE_ARG(lower(arena, slice_make(date, DATE_LEN))));
-    uint8_t signature[EVP_MAX_MD_SIZE];
-    unsigned len = 0;
-    const uint8_t *done = HMAC(EVP_sha256(), signer->key, (int)signer->key_len,
-                               (const uint8_t *)text.ptr, text.len, signature, &len);
-    ASSERT(done != NULL);
-    ASSERT(len == SIGNATURE_BYTES);
-    char base64[BASE64_LEN(SIGNATURE_BYTES)];
-    base64_encode(BASE64_STANDARD, signature, len, base64);
-    return percent_encode(
-        arena, arena_format(arena, "type=master&ver=1.0&sig=%.*s", (int)sizeof(base64), base64),
-        SLICE("-_.!~*'()"));
+    size_t size = method.len + target.type.len + target.link.len + DATE_LEN + 5;
+    char *text = arena_alloc(arena, size);
+    char *end = put_lower(text, method);
+    end = put_lower(end, target.type);
+    end = put(end, target.link);
+    end = put_lower(end, slice_make(date, DATE_LEN));
+    *end++ = '\n';
+    ASSERT((size_t)(end - text) == size);
+
+    uint8_t hash[SHA256_DIGEST_LENGTH];
+    SHA256_CTX ctx = signer->inner;
+    (void)SHA256_Update(&ctx, text, size);
+    (void)SHA256_Final(hash, &ctx);
+    ctx = signer->outer;
+    (void)SHA256_Update(&ctx, hash, sizeof(hash));
+    (void)SHA256_Final(hash, &ctx);
+    Slice prefix = SLICE("type=master&ver=1.0&sig=");
+    char value[24 + BASE64_LEN(SHA256_DIGEST_LENGTH)];
+    ASSERT(prefix.len == 24);
+    memcpy(value, prefix.ptr, prefix.len);
+    base64_encode(BASE64_STANDARD, hash, sizeof(hash), value + prefix.len);
+    return percent_encode(arena, slice_make(value, sizeof(value)), SLICE("-_.!~*'()"));
 }

@@ -1,6 +1,6 @@
 /* sign.h - master-key signatures, as an SDK makes them.
  *
- * Ownership  The Signer is the caller's; it holds a copy of the decoded key.
+ * Ownership  The Signer is the caller's; it holds what the key was turned into.
  * Threads    Belongs to one thread.
  */
 #pragma once
@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+#include <openssl/sha.h>
+
 #define SIGN_KEY_BYTES_MAX 256
 
 /* The key that every emulator of the service knows. */
@@ -17,8 +19,8 @@
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 
 typedef struct Signer {
-    uint8_t key[SIGN_KEY_BYTES_MAX];
-    size_t key_len;
+    SHA256_CTX inner; /* after the key, xor 0x36 */
+    SHA256_CTX outer; /* after the key, xor 0x5c */
 } Signer;
 
 /* 'key' in base64. */

@@ -457,7 +457,13 @@ const ERRORS = [
         400,
         "BadRequest",
     ],
-    ["items, which are not there yet", { path: "/dbs/errors/colls/c/docs" }, 501, "NotImplemented"],
+    [
+        "the change feed, which is not there yet",
+        { path: "/dbs/errors/colls/c/docs", headers: { "a-im": "Incremental Feed" } },
+        501,
+        "NotImplemented",
+    ],
+    ["procedures, which are not there yet", { path: "/dbs/errors/colls/c/sprocs" }, 501, "NotImplemented"],
     ["users, which are not there yet", { path: "/dbs/errors/users" }, 501, "NotImplemented"],
 ];
 test("every failure has a JSON body with code and message, and an activity id", async (t) => {
