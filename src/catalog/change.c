@@ -136,7 +136,7 @@ static void drop_container(Work *work, const Container *container)
     ContainerList *list = work->dropped;
     if (list->count == list->capacity) {
         list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
-        list->items = mem_realloc(list->items, sizeof(list->items[0]) * list->capacity);
+        list->items = mem_realloc(list->items, sizeof(void *) * list->capacity);
     }
     list->items[list->count++] = container_ref(container);
 }
