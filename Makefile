@@ -43,7 +43,8 @@ asan: unit-dev $(if $(filter yes,$(E2E)),e2e-dev) ## tests with the address and 
 tsan: unit-tsan $(if $(filter yes,$(E2E)),e2e-tsan) ## tests with the thread sanitizer
 asan tsan: export ASAN_OPTIONS = detect_stack_use_after_return=1
 asan tsan: export UBSAN_OPTIONS = print_stacktrace=1
-asan tsan: export TSAN_OPTIONS = suppressions=$(CURDIR)/tools/tsan.txt
+# A long history, or the stack of an old write inside RocksDB is lost and its suppression with it.
+asan tsan: export TSAN_OPTIONS = suppressions=$(CURDIR)/tools/tsan.txt:history_size=7
 
 .PHONY: fuzz
 fuzz: build/fuzz/build.ninja ## every fuzz target for FUZZ_SECONDS (60)
