@@ -2,10 +2,6 @@
 #include "api/item_int.h"
 
 #include "api/session_int.h"
-#include "base/encoding.h"
-
-/* What encodeURI leaves alone: the JS SDK finds its session tokens by a path made with it. */
-#define URI_KEPT SLICE(";,/?:@&=+$-_.!~*'()#")
 
 const PartitionRange *range_of(const Container *container, Slice epk)
 {
@@ -68,18 +64,30 @@ Status request_target(const ApiRequest *r, Target *out, Error *err)
     return STATUS_OK;
 }
 
+/* dbs/{database}/colls/{container} */
+static Slice print_alt_path(const ApiRequest *r)
+{
+    const Slice parts[] = {SLICE("dbs/"), r->database->info.uri_id, SLICE("/colls/"),
+                           r->container->info.uri_id};
+    size_t size = 0;
+    for (size_t i = 0; i < ARRAY_COUNT(parts); i++)
+        size += parts[i].len;
+    char *text = arena_alloc(r->arena, size);
+    size_t len = 0;
+    for (size_t i = 0; i < ARRAY_COUNT(parts); len += parts[i++].len)
+        memcpy(text + len, parts[i].ptr, parts[i].len);
+    return slice_make(text, size);
+}
+
 void item_context_init(ItemContext *context, ApiRequest *r, const PartitionRange *range)
 {
-    Slice database = percent_encode(r->arena, r->database->info.id, URI_KEPT);
-    Slice container = percent_encode(r->arena, r->container->info.id, URI_KEPT);
     *context = (ItemContext){
         .request = r,
         .container = r->container,
         .partition = range->partition,
         .range_id = range->id,
         .is_rid_path = slice_equal(r->address.parts[1].id, r->container->info.rid),
-        .alt_path = arena_format(r->arena, "dbs/%.*s/colls/%.*s", SLICE_ARG(database),
-                                 SLICE_ARG(container)),
+        .alt_path = print_alt_path(r),
     };
 }
 

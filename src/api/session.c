@@ -1,6 +1,8 @@
 /* session.c - see session_int.h. */
 #include "api/session_int.h"
 
+#include "base/encoding.h"
+
 static Status malformed(Slice token, Error *err)
 {
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -34,5 +36,10 @@ Status session_wanted(Slice token, uint32_t id, uint64_t *lsn, Error *err)
 
 Slice session_print(Arena *arena, uint32_t id, uint64_t lsn)
 {
-    return arena_format(arena, "%u:-1#%llu", id, (unsigned long long)lsn);
+    Slice middle = SLICE(":-1#");
+    char *text = arena_alloc(arena, 2 * U64_TEXT_MAX + middle.len);
+    size_t len = u64_print(id, text);
+    memcpy(text + len, middle.ptr, middle.len);
+    len += middle.len;
+    return slice_make(text, len + u64_print(lsn, text + len));
 }

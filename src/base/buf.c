@@ -1,6 +1,7 @@
 /* buf.c - see buf.h. */
 #include "base/buf.h"
 
+#include "base/encoding.h"
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -42,13 +43,8 @@ bool buf_grow(Buf *buf, size_t extra)
 
 void buf_u64(Buf *buf, uint64_t value)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value > 0);
-    buf_bytes(buf, digits + at, sizeof(digits) - at);
+    char digits[U64_TEXT_MAX];
+    buf_bytes(buf, digits, u64_print(value, digits));
 }
 
 void buf_i64(Buf *buf, int64_t value)

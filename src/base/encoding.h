@@ -23,6 +23,11 @@ bool base64_decode(Base64 variant, Slice text, void *out, size_t size, size_t *l
 
 /* Upper-case hexadecimal, two characters a byte. */
 void hex_encode(const void *bytes, size_t len, char *out);
+
+/* The 16 bytes of two big-endian numbers as 8-4-4-4-12 lower-case hexadecimal characters. */
+#define GUID_LEN 36
+void guid_print(uint64_t high, uint64_t low, char out[GUID_LEN]);
+
 bool hex_decode(Slice text, void *out, size_t size, size_t *len);
 
 /* %XX to bytes; '+' stays '+'. A '%' without two hex digits makes it fail. When nothing is
@@ -31,6 +36,10 @@ bool percent_decode(Arena *arena, Slice text, Slice *out);
 
 /* Everything but letters, digits and the characters of 'keep' becomes %XX. */
 Slice percent_encode(Arena *arena, Slice text, Slice keep);
+
+/* A number in decimal digits; returns how many. */
+#define U64_TEXT_MAX 20
+size_t u64_print(uint64_t value, char out[U64_TEXT_MAX]);
 
 /* Fixed-width integers in memcmp order, as keys need them. */
 static inline void be32_put(void *out, uint32_t value)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 
 static void base64_matches_the_examples_of_rfc_4648(void **state)
 {
@@ -253,6 +254,30 @@ static void big_endian_numbers_sort_as_bytes(void **state)
     assert_memory_equal(bytes, "\0\1\2\3\4", 5);
 }
 
+static void guids_and_numbers_print_as_printf_does(void **state)
+{
+    (void)state;
+    static const uint64_t rows[] = {
+        0, 9, 10, 0x0123456789ABCDEF, 0xFEDCBA9876543210, UINT64_MAX, UINT64_MAX / 10,
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        uint64_t high = rows[i];
+        uint64_t low = rows[ARRAY_COUNT(rows) - 1 - i];
+        char expected[64];
+        char guid[GUID_LEN];
+        (void)snprintf(expected, sizeof(expected), "%08llx-%04llx-%04llx-%04llx-%012llx",
+                       (unsigned long long)high >> 32, (unsigned long long)high >> 16 & 0xFFFF,
+                       (unsigned long long)high & 0xFFFF, (unsigned long long)low >> 48,
+                       (unsigned long long)low & 0xFFFFFFFFFFFF);
+        guid_print(high, low, guid);
+        assert_memory_equal(guid, expected, GUID_LEN);
+        char number[U64_TEXT_MAX];
+        int len = snprintf(expected, sizeof(expected), "%llu", (unsigned long long)high);
+        assert_int_equal(u64_print(high, number), len);
+        assert_memory_equal(number, expected, (size_t)len);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +293,7 @@ int main(void)
         cmocka_unit_test(broken_percent_sequences_are_refused),
         cmocka_unit_test(percent_encoding_keeps_what_it_is_told_to_keep),
         cmocka_unit_test(big_endian_numbers_sort_as_bytes),
+        cmocka_unit_test(guids_and_numbers_print_as_printf_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

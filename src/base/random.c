@@ -66,14 +66,7 @@ void random_secret(void *bytes, size_t len)
 
 void random_guid(Random *random, char out[GUID_LEN])
 {
-    static const char digits[] = "0123456789abcdef";
     uint64_t high = (random_u64(random) & ~UINT64_C(0xF000)) | 0x4000;
     uint64_t low = (random_u64(random) & ~(UINT64_C(3) << 62)) | UINT64_C(1) << 63;
-    size_t at = 0;
-    for (int i = 0; i < 32; i++) {
-        if (i == 8 || i == 12 || i == 16 || i == 20)
-            out[at++] = '-';
-        uint64_t half = i < 16 ? high : low;
-        out[at++] = digits[(half >> (60 - 4 * (i % 16))) & 15];
-    }
+    guid_print(high, low, out);
 }

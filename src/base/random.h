@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/defs.h"
+#include "base/encoding.h"
 
 typedef struct Random {
     uint64_t state[4];
@@ -21,5 +21,4 @@ uint64_t random_below(Random *random, uint64_t bound); /* uniform in [0, bound) 
 void random_secret(void *bytes, size_t len);
 
 /* A version 4 GUID in its usual 36 characters, not terminated. */
-#define GUID_LEN 36
 void random_guid(Random *random, char out[GUID_LEN]);

@@ -8,6 +8,9 @@
 #include "base/encoding.h"
 #include "base/mem.h"
 
+/* What encodeURI leaves alone besides letters and digits. */
+#define URI_KEPT SLICE(";,/?:@&=+$-_.!~*'()#")
+
 enum {
     ARENA_BLOCK = 1024,
     ETAG_LEN = 38,
@@ -86,6 +89,7 @@ Database *database_new(const DatabaseRecord *record)
     ResourceInfo *info = &database->info;
     info->number = record->number;
     info->id = arena_copy(arena, record->id);
+    info->uri_id = percent_encode(arena, info->id, URI_KEPT);
     info->rid = rid_make_database(arena, record->number);
     info->self = arena_format(arena, "dbs/%.*s/", SLICE_ARG(info->rid));
     info->etag = etag_make(arena, record->lsn, record->ts_s);
@@ -211,6 +215,7 @@ Status container_new(const ContainerRecord *record, PartitionHost *host, const C
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "a stored container has no id");
     info->number = record->number;
     info->id = json_string(id);
+    info->uri_id = percent_encode(arena, info->id, URI_KEPT);
     info->rid = rid_make_container(arena, record->database, record->number);
     info->self = self_make_container(arena, record->database, info->rid);
     info->etag = etag_make(arena, record->lsn, record->ts_s);
@@ -284,6 +289,7 @@ Offer *offer_new(const OfferRecord *record)
     info->number = record->number;
     info->rid = arena_copy(arena, slice_make(rid, sizeof(rid)));
     info->id = info->rid;
+    info->uri_id = info->rid;
     info->self = arena_format(arena, "offers/%.*s/", SLICE_ARG(info->rid));
     info->etag = etag_make(arena, record->lsn, record->ts_s);
     info->lsn = record->lsn;

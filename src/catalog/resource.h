@@ -31,6 +31,7 @@
 typedef struct ResourceInfo {
     uint32_t number; /* unique among its kind in this data folder, never used again */
     Slice id;
+    Slice uri_id; /* as encodeURI writes it; the JS SDK finds session tokens by a path of these */
     Slice rid;
     Slice self; /* "dbs/8wGqAA==/colls/8wGqAJI0Vgc=/" */
     Slice etag; /* with its quotes */

@@ -93,7 +93,7 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_null(o.cert);
     assert_null(o.cert_key);
     assert_int_equal(o.durability, STORE_DURABILITY_SYNC);
-    assert_true(o.cache_bytes == UINT64_C(64) << 20);
+    assert_true(o.cache_bytes == UINT64_C(128) << 20);
     assert_true(o.threads >= 1);
     assert_true(o.threads <= 64);
     assert_int_equal(o.connections_max, 16384);

@@ -11,6 +11,7 @@
 #include "cli/serve.h"
 
 #include "api/api.h"
+#include "base/random.h"
 #include "cli/options.h"
 #include "http/cert.h"
 #include "http/http.h"
@@ -30,6 +31,9 @@
 #include <unistd.h>
 
 enum {
+    /* One part in four of the cache holds blocks, which searches and scans need; the others hold
+     * items, which take less room alone than with their neighbours in a block. */
+    CACHE_BLOCKS_SHARE = 4,
     DRAIN_MS = 4000, /* of the five seconds that stopping may take */
     EXIT_USAGE = 2,
     HEADER_BYTES_MAX = 64 << 10,
@@ -172,7 +176,7 @@ static Status open_store(Server *server, Error *err)
     RocksdbStoreOptions options = {
         .path = arena_format(&server->arena, "%s/store", o->data).ptr,
         .durability = o->durability,
-        .cache_bytes = o->cache_bytes,
+        .cache_bytes = o->cache_bytes / CACHE_BLOCKS_SHARE,
         .log = &server->log,
     };
     return rocksdb_store_open(&options, &server->store, err);
@@ -181,11 +185,15 @@ static Status open_store(Server *server, Error *err)
 static Status open_catalog(Server *server, Error *err)
 {
     server->writers = workers_open(server->options.threads, UINT32_MAX);
+    uint64_t cache_bytes = server->options.cache_bytes;
+    HashKey key;
+    random_secret(&key, sizeof(key));
     server->host = (PartitionHost){
         .store = server->store,
         .writers = server->writers,
         .clock = server->log.clock,
         .log = &server->log,
+        .cache = item_cache_open(cache_bytes - cache_bytes / CACHE_BLOCKS_SHARE, key),
     };
     CatalogOptions options = {
         .host = &server->host,
@@ -268,6 +276,7 @@ static void server_close(Server *server)
     catalog_close(server->catalog);
     partition_host_stop(&server->host);
     workers_close(server->writers);
+    item_cache_close(server->host.cache);
     store_close(server->store);
     auth_keys_close(server->keys);
     metrics_done(&server->metrics);

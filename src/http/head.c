@@ -86,10 +86,27 @@ void head_move(Head *head, HttpHeader *headers, const char *from, const char *to
     }
 }
 
+/* Eight characters at a time; what is not ASCII stays as it is. */
+static uint64_t lower_word(uint64_t word)
+{
+    const uint64_t ones = ~(uint64_t)0 / 255;
+    uint64_t seven = word & (ones * 0x7F);
+    uint64_t from_a = seven + ones * (0x80 - 'A');
+    uint64_t past_z = seven + ones * (0x7F - 'Z');
+    return word | ((from_a & ~past_z & ~word & (ones * 0x80)) >> 2);
+}
+
 static void lower(const char *name, size_t len)
 {
     char *p = (char *)(uintptr_t)name; /* the bytes that the caller lets us change */
-    for (size_t i = 0; i < len; i++)
+    size_t i = 0;
+    for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, p + i, sizeof(word));
+        word = lower_word(word);
+        memcpy(p + i, &word, sizeof(word));
+    }
+    for (; i < len; i++)
         p[i] = (char)(p[i] + ((unsigned char)(p[i] - 'A') < 26 ? 32 : 0));
 }
 

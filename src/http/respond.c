@@ -4,6 +4,7 @@
  * body is sent from where it is. So an answer that the socket takes at once copies its headers once
  * and its body never.
  */
+#include "base/encoding.h"
 #include "base/mem.h"
 #include "http/conn_int.h"
 
@@ -121,15 +122,7 @@ static char *put(char *at, Slice text)
 
 static char *put_number(char *at, uint64_t number)
 {
-    char digits[20];
-    size_t len = 0;
-    do {
-        digits[len++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    while (len > 0)
-        *at++ = digits[--len];
-    return at;
+    return at + u64_print(number, at);
 }
 
 static char *put_status(char *at, int status)

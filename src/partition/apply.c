@@ -3,6 +3,7 @@
  * An operation that fails leaves its savepoint's writes undone and the counters as they were. What
  * has expired is as good as gone: whoever meets it removes it first. Runs on a writer thread.
  */
+#include "base/mem.h"
 #include "partition/partition_int.h"
 
 Mark group_mark(Group *group)
@@ -39,6 +40,20 @@ Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Err
     return STATUS_OK;
 }
 
+void group_note_changed(Group *group, const Key *key)
+{
+    const Partition *partition = group->partition;
+    const ItemCache *cache = partition->host->cache;
+    if (cache == NULL)
+        return;
+    if (group->changed_count == group->changed_capacity) {
+        group->changed_capacity = group->changed_capacity == 0 ? 64 : group->changed_capacity * 2;
+        group->changed = mem_realloc(group->changed, group->changed_capacity * sizeof(uint64_t));
+    }
+    group->changed[group->changed_count++] =
+        item_cache_hash(cache, partition->space, key_slice(key));
+}
+
 static void put_expiry(Group *group, const Item *item)
 {
     uint64_t at = item_expires_at_s(group->schema, item);
@@ -67,6 +82,7 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
     Slice bytes = item_encode(&group->arena, item);
     item->bytes = bytes.len;
     key_item(&key, epk, id);
+    group_note_changed(group, &key);
     store_txn_put(group->txn, space, key_slice(&key), bytes);
     group->counters.bytes += key.len + bytes.len;
     if (old == NULL) {
@@ -92,6 +108,7 @@ void group_delete(Group *group, Slice epk, Slice id, const Item *old)
     Key key;
     StoreSpace space = group->partition->space;
     key_item(&key, epk, id);
+    group_note_changed(group, &key);
     store_txn_delete(group->txn, space, key_slice(&key));
     group->counters.bytes -= key.len + old->bytes;
     group->counters.items--;
@@ -200,6 +217,7 @@ static Status rename_item(Group *group, ItemWrite *w, const Item *old, Error *er
         return exists(w->document_id, err);
     Key key;
     key_item(&key, epk, w->id);
+    group_note_changed(group, &key);
     store_txn_delete(group->txn, group->partition->space, key_slice(&key));
     /* group_put takes the old item's bytes off under the new key's length. */
     group->counters.bytes = group->counters.bytes - w->id.len + w->document_id.len;

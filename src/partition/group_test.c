@@ -154,6 +154,7 @@ static void a_failed_read_fails_its_operation_only(TestPartition *t)
 
 static void reads_say_what_they_cannot_know(TestPartition *t)
 {
+    item_cache_close(TAKE(t->host.cache)); /* every read is to reach the store */
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p'}"), STATUS_OK);
     Epk epk;
     make_epk(&t->arena, t->schema, "p", &epk);

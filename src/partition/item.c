@@ -66,21 +66,13 @@ Status item_decode(Slice bytes, Item *out, Error *err)
 
 void item_etag(const Item *item, char out[ITEM_ETAG_LEN])
 {
-    static const char digits[] = "0123456789abcdef";
     /* lsn, partition, time: what looks like a GUID is one of a kind for every version. */
     uint64_t high = (item->lsn & 0xFFFFFFFF) << 32 | (item->lsn >> 32 & 0xFFFF) << 16 |
                     (item->number >> ITEM_COUNT_BITS & 0xFFFF);
     uint64_t low = (uint64_t)item->ts_s << 16;
-    size_t at = 0;
-    out[at++] = '"';
-    for (int i = 0; i < 32; i++) {
-        if (i == 8 || i == 12 || i == 16 || i == 20)
-            out[at++] = '-';
-        uint64_t half = i < 16 ? high : low;
-        out[at++] = digits[half >> (60 - 4 * (i % 16)) & 15];
-    }
-    out[at++] = '"';
-    DEBUG_ASSERT(at == ITEM_ETAG_LEN);
+    out[0] = '"';
+    guid_print(high, low, out + 1);
+    out[1 + GUID_LEN] = '"';
 }
 
 /* The rid's 16 bytes are the container's 8 and the number; see catalog/rid.h for the layout. */

@@ -198,6 +198,25 @@ const Purge *partition_copy_purges(Partition *partition, Arena *arena, size_t *c
     return copy;
 }
 
+/* The stored bytes of an item, from the cache if they are there. */
+static Status get_item(Partition *partition, Slice key, StoreRead read, StoreValue *value,
+                       StoreFound *found, Error *err)
+{
+    const PartitionHost *host = partition->host;
+    if (host->cache == NULL)
+        return store_get(host->store, NULL, partition->space, key, read, value, found, err);
+    uint64_t hash = item_cache_hash(host->cache, partition->space, key);
+    uint32_t ticket = 0;
+    if (item_cache_get(host->cache, hash, partition->space, key, value, &ticket)) {
+        *found = STORE_FOUND;
+        return STATUS_OK;
+    }
+    TRY(store_get(host->store, NULL, partition->space, key, read, value, found, err));
+    if (*found == STORE_FOUND)
+        item_cache_put(host->cache, hash, partition->space, key, value->data, ticket);
+    return STATUS_OK;
+}
+
 Status partition_get(Partition *partition, const PartitionSchema *schema, const Epk *epk, Slice id,
                      StoreRead read, Item *item, StoreValue *value, StoreFound *found, Error *err)
 {
@@ -207,8 +226,7 @@ Status partition_get(Partition *partition, const PartitionSchema *schema, const 
     Key key;
     key_item(&key, epk_slice(epk), id);
     uint64_t purged_lsn = partition_purged_lsn(partition, epk_slice(epk));
-    TRY(store_get(partition->host->store, NULL, partition->space, key_slice(&key), read, value,
-                  found, err));
+    TRY(get_item(partition, key_slice(&key), read, value, found, err));
     if (*found != STORE_FOUND)
         return STATUS_OK;
     Status status = item_decode(value->data, item, err);
@@ -365,6 +383,7 @@ static void group_free(Group *group)
 {
     schema_unref(group->schema);
     arena_done(&group->arena);
+    mem_free(group->changed);
     mem_free(group);
 }
 
@@ -406,6 +425,9 @@ static void on_commit(void *ctx, const Error *err)
     Group *group = ctx;
     Partition *partition = group->partition;
     if (err == NULL) {
+        /* First of all: who sees the new LSN must not see an old item. */
+        for (size_t i = 0; i < group->changed_count; i++)
+            item_cache_forget(partition->host->cache, group->changed[i]);
         partition->counters = group->counters;
         partition->purge_position = group->purge_position;
         partition->sweep_position = group->sweep_position;

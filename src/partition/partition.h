@@ -24,6 +24,7 @@
 #include "base/slice.h"
 #include "base/workers.h"
 #include "partition/item.h"
+#include "partition/item_cache.h"
 #include "partition/key.h"
 #include "partition/patch.h"
 #include "partition/schema.h"
@@ -41,6 +42,7 @@ typedef struct PartitionHost {
     Workers *writers; /* its queue must be as long as there can be partitions */
     const Clock *clock;
     const Log *log;
+    ItemCache *cache;        /* of items read; NULL: none */
     _Atomic bool is_closing; /* no more background work; see partition_host_stop */
     _Atomic uint32_t active; /* partitions with a writer or on the way to the disk */
 } PartitionHost;

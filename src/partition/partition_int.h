@@ -112,6 +112,9 @@ typedef struct Group {
     Key sweep_position;
     int64_t sweep_ttl_s;
     QueueNode *messages;
+    uint64_t *changed; /* hashes of the items' keys that are written, for the cache; or more */
+    size_t changed_count;
+    size_t changed_capacity;
 } Group;
 
 /* The state that an operation, an atomic batch or a piece of maintenance goes back to when it
@@ -138,6 +141,9 @@ MUST_USE Status group_get_living(Group *group, Slice epk, Slice id, Item *item, 
 MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
                           Error *err);
 void group_delete(Group *group, Slice epk, Slice id, const Item *old);
+
+/* An item's key is about to be written or deleted in the group's transaction. */
+void group_note_changed(Group *group, const Key *key);
 
 /* unique.c: STATUS_CONFLICT if another living item of the logical partition holds the values that
  * 'item' has. Then the values of 'old' are given up and those of 'item' taken. */

@@ -141,7 +141,12 @@ static inline void test_open_partition(TestPartition *t)
 {
     t->writers = workers_open(TEST_WRITERS, 8);
     t->host = (PartitionHost){
-        .store = t->store, .writers = t->writers, .clock = &t->clock.clock, .log = &t->log};
+        .store = t->store,
+        .writers = t->writers,
+        .clock = &t->clock.clock,
+        .log = &t->log,
+        .cache = item_cache_open((size_t)1 << 20, (HashKey){1, 2}),
+    };
     assert_ok(partition_open(&t->host, TEST_SPACE, TEST_PARTITION, t->schema, &t->partition, err));
 }
 
@@ -150,6 +155,7 @@ static inline void test_close_partition(TestPartition *t)
     partition_host_stop(&t->host);
     partition_unref(TAKE(t->partition));
     workers_close(TAKE(t->writers));
+    item_cache_close(TAKE(t->host.cache));
 }
 
 /* As a restart of the process: what is not in the store is forgotten. */

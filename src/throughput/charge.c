@@ -1,7 +1,7 @@
 /* charge.c - see charge.h. */
 #include "throughput/charge.h"
 
-#include <stdio.h>
+#include "base/encoding.h"
 
 typedef struct Row {
     uint32_t kb;
@@ -90,12 +90,12 @@ Charge charge_metadata_query(void)
 
 size_t charge_print(Charge charge, char out[CHARGE_TEXT_MAX])
 {
-    char text[CHARGE_TEXT_MAX + 8];
-    unsigned long long whole = charge / 100;
+    size_t len = u64_print(charge / 100, out);
     unsigned part = (unsigned)(charge % 100);
-    int len = part == 0 ? snprintf(text, sizeof(text), "%llu", whole)
-                        : snprintf(text, sizeof(text), "%llu.%02u", whole, part);
-    ASSERT(len > 0 && len <= CHARGE_TEXT_MAX);
-    memcpy(out, text, (size_t)len);
-    return (size_t)len;
+    if (part == 0)
+        return len;
+    out[len++] = '.';
+    out[len++] = (char)('0' + part / 10);
+    out[len++] = (char)('0' + part % 10);
+    return len;
 }
