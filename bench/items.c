@@ -153,7 +153,7 @@ ItemRequest item_next(ItemMaker *maker)
     buf_reset(&maker->body);
     if (operation == ITEM_BATCH)
         print_batch(maker);
-    else if (operation == ITEM_CREATE)
+    else if (operation == ITEM_CREATE || operation == ITEM_SWEEP)
         fill_text(maker, maker->next++);
     else
         fill_text(maker, random_below(&maker->random, maker->options.count));
@@ -165,6 +165,7 @@ ItemRequest item_next(ItemMaker *maker)
     ItemRequest request = {.method = SLICE("POST"), .body = buf_view(&maker->text)};
     switch (operation) {
     case ITEM_READ:
+    case ITEM_SWEEP:
         request = (ItemRequest){.method = SLICE("GET"), .id = id};
         break;
     case ITEM_CREATE:

@@ -26,6 +26,7 @@
 /* X(name, what) */
 #define ITEM_OPERATIONS(X)                         \
     X(READ, "read", "any of the items")            \
+    X(SWEEP, "sweep", "the items in their order")  \
     X(CREATE, "create", "a new item")              \
     X(UPSERT, "upsert", "any of the items, whole") \
     X(PATCH, "patch", "two values of any item")    \

@@ -50,6 +50,7 @@ static void requests_have_the_form_of_their_operation(void **state)
         const char *body;
     } rows[] = {
         {ITEM_READ, SLICE_INIT("GET"), true, 0, "partitionkey: [\"", NULL},
+        {ITEM_SWEEP, SLICE_INIT("GET"), true, 0, "partitionkey: [\"", NULL},
         {ITEM_CREATE, SLICE_INIT("POST"), false, ITEM_BYTES, "partitionkey: [\"", "{\"id\":\""},
         {ITEM_UPSERT, SLICE_INIT("POST"), false, ITEM_BYTES, "is-upsert: true\r\n", "{\"id\":\""},
         {ITEM_PATCH, SLICE_INIT("PATCH"), true, 0, "partitionkey: [\"", "{\"operations\":["},

@@ -1,17 +1,23 @@
 # large.sh - a million items or more: what they take, and whether reads notice; run.sh reads it.
 #
 # Two servers run at the same time, one with few items and one with many, and are read in turn from
-# random places.
+# random places. Both have a cache that holds all of the many, as far as the machine has memory, and
+# every item is read once beforehand.
 
 . bench/items.sh
 few=10000
 many=${BENCH_ITEMS:-1000000}
+# An item of 1 KB takes 1.2 KB of the cache, three quarters of which hold items.
+cache_mb=$((many * 17 / 10 / 1000 + 128))
+memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024 * 0.75) }' /proc/meminfo)
+[ "$cache_mb" -le "$memory_mb" ] || cache_mb=$memory_mb
+note cache_mb "$cache_mb"
 
 # start_filled NAME COUNT: notes what the items take. Leaves $server_pid and $docs.
 start_filled() {
     local port begin
     port=$(free_port)
-    start_server "$temp/$1" "$port" --no-rate-limit
+    start_server "$temp/$1" "$port" --no-rate-limit --cache "${cache_mb}M"
     create "http://127.0.0.1:$port/dbs" '{"id":"b"}'
     create "http://127.0.0.1:$port/dbs/b/colls" "$container"
     echo "== Making $2 items of 1 KB in batches of 100"
@@ -21,7 +27,7 @@ start_filled() {
     # Stopped and started, so that both read from what is on disk and say how long a start takes.
     stop "$server_pid"
     begin=$(now_us)
-    start_server "$temp/$1" "$port" --no-rate-limit
+    start_server "$temp/$1" "$port" --no-rate-limit --cache "${cache_mb}M"
     note "$1_start_us" $(($(now_us) - begin))
     docs=http://127.0.0.1:$port/dbs/b/colls/c/docs
 }
@@ -53,11 +59,13 @@ echo "== Reading items at random over $connections connections: $rounds rounds o
 for pid in "$few_pid" "$many_pid"; do
     settle "$pid"
 done
-# One more round, not counted, fills the caches.
-for round in $(seq 0 "$rounds"); do
+"$load" --json --items sweep --items-first 0 --requests "$few" --seconds 3600 --connections "$connections" \
+    --pid "$few_pid" --url "$few_docs" >"$temp/rounds/few_cold_read.jsonl"
+"$load" --json --items sweep --items-first 0 --requests "$many" --seconds 3600 --connections "$connections" \
+    --pid "$many_pid" --url "$many_docs" >"$temp/rounds/many_cold_read.jsonl"
+for round in $(seq "$rounds"); do
     sample few_read "$few_pid" --items read --items-count "$few" --connections "$connections" --url "$few_docs"
     sample many_read "$many_pid" --items read --items-count "$many" --connections "$connections" --url "$many_docs"
-    [ "$round" != 0 ] || rm "$temp/rounds/few_read.jsonl" "$temp/rounds/many_read.jsonl"
 done
 for name in few many; do
     pid=${name}_pid
@@ -78,6 +86,8 @@ per_item() {
 echo
 printf '%-36s %14s %14s %8s\n' 'items' "$few" "$many" ratio
 row 'read: CPU us a request' "$(of few_read server_cpu_us_per_request)" "$(of many_read server_cpu_us_per_request)"
+row 'first read: CPU us a request' "$(of few_cold_read server_cpu_us_per_request)" \
+    "$(of many_cold_read server_cpu_us_per_request)"
 row 'read: requests/s' "$(of few_read requests_per_s)" "$(of many_read requests_per_s)"
 row 'read: P50 us' "$(of few_read p50)" "$(of many_read p50)"
 row 'read: P99 us' "$(of few_read p99)" "$(of many_read p99)"

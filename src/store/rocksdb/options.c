@@ -21,7 +21,7 @@ enum {
 
 size_t rocksdb_memtable_bytes(size_t cache_bytes)
 {
-    size_t bytes = cache_bytes / 2;
+    size_t bytes = cache_bytes;
     if (bytes < MEMTABLE_BYTES_MIN)
         return MEMTABLE_BYTES_MIN;
     return bytes > MEMTABLE_BYTES_MAX ? MEMTABLE_BYTES_MAX : bytes;

@@ -15,7 +15,7 @@ typedef struct RocksdbStoreOptions {
     const char *path; /* the data folder; made, inside an existing one, if it is not there */
     StoreDurability durability;
     size_t cache_bytes; /* of blocks read from disk; 0 means ROCKSDB_STORE_CACHE_BYTES. What waits
-                           to be written out takes up to one and a half times as much on top */
+                           to be written out takes up to three times as much on top, or 192 MB */
     const Log *log;     /* may be NULL; for what happens in the background */
 } RocksdbStoreOptions;
 
