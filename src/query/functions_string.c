@@ -145,6 +145,23 @@ Status function_index_of(Run *run, const Value *args, uint32_t count, Value *out
     return STATUS_OK;
 }
 
+/* The last place of 'sought' in the text, or SIZE_MAX. Comparing at every place: who calls pays for
+ * all of them, since a hostile pair needs them. */
+static size_t find_last(Slice text, Slice sought)
+{
+    for (size_t at = text.len; at + 1 > sought.len; at--) {
+        size_t from = at - sought.len;
+        if (sought.len == 0 || memcmp(text.ptr + from, sought.ptr, sought.len) == 0)
+            return from;
+    }
+    return SIZE_MAX;
+}
+
+static Status charge_last(Run *run, Slice text, Slice sought)
+{
+    return run_charge(run, 1 + text.len / 8 * (1 + sought.len / 64));
+}
+
 Status function_lastindexof(Run *run, const Value *args, uint32_t count, Value *out)
 {
     int64_t last = INT64_MAX;
@@ -153,20 +170,15 @@ Status function_lastindexof(Run *run, const Value *args, uint32_t count, Value *
         return STATUS_OK;
     Slice text = args[0].string;
     Slice sought = args[1].string;
-    /* Comparing at every place: the run pays for all of them, since a hostile pair needs them. */
-    TRY(run_charge(run, 1 + text.len / 8 * (1 + sought.len / 64)));
+    TRY(charge_last(run, text, sought));
     *out = value_integer(-1);
     if (last < 0)
         return STATUS_OK;
     /* The match must end at unit 'last' at the latest. */
     size_t end = last >= (int64_t)text.len ? text.len : byte_of_unit(text, (size_t)last + 1);
-    for (size_t at = end; at + 1 > sought.len; at--) {
-        size_t from = at - sought.len;
-        if (memcmp(text.ptr + from, sought.ptr, sought.len) == 0) {
-            *out = value_integer((int64_t)text_units(slice_first(text, from)));
-            return STATUS_OK;
-        }
-    }
+    size_t found = find_last(slice_first(text, end), sought);
+    if (found != SIZE_MAX)
+        *out = value_integer((int64_t)text_units(slice_first(text, found)));
     return STATUS_OK;
 }
 
@@ -237,6 +249,46 @@ Status function_substring(Run *run, const Value *args, uint32_t count UNUSED, Va
         return STATUS_OK;
     }
     return substring(run, &args[0], (size_t)start, (size_t)length, out);
+}
+
+typedef enum Side { SIDE_BEFORE, SIDE_AFTER } Side;
+
+/* What is before or after the first or last 'args[1]'; nothing if it does not occur. */
+static Status split_at(Run *run, const Value *args, bool last, Side side, Value *out)
+{
+    if (args[0].type != JSON_STRING || args[1].type != JSON_STRING)
+        return STATUS_OK;
+    Slice text = args[0].string;
+    Slice sought = args[1].string;
+    TRY(last ? charge_last(run, text, sought) : run_charge_bytes(run, text.len + sought.len));
+    size_t at = last ? find_last(text, sought) : text_find(text, sought, 0);
+    if (at == SIZE_MAX)
+        *out = value_string(SLICE(""));
+    else if (side == SIDE_BEFORE)
+        *out = value_string(slice_first(text, at));
+    else
+        *out = value_string(slice_from(text, at + sought.len));
+    return STATUS_OK;
+}
+
+Status function_substringafter(Run *run, const Value *args, uint32_t count UNUSED, Value *out)
+{
+    return split_at(run, args, false, SIDE_AFTER, out);
+}
+
+Status function_substringbefore(Run *run, const Value *args, uint32_t count UNUSED, Value *out)
+{
+    return split_at(run, args, false, SIDE_BEFORE, out);
+}
+
+Status function_lastsubstringafter(Run *run, const Value *args, uint32_t count UNUSED, Value *out)
+{
+    return split_at(run, args, true, SIDE_AFTER, out);
+}
+
+Status function_lastsubstringbefore(Run *run, const Value *args, uint32_t count UNUSED, Value *out)
+{
+    return split_at(run, args, true, SIDE_BEFORE, out);
 }
 
 /* Whether 'c' is to be trimmed: in the set that was given, or white space if none was. */

@@ -1,24 +1,7 @@
-/* functions_test.c - every function that is available: what it gives, and when it gives nothing. */
+/* functions_test.c - functions: what they give, and when they give nothing. Those of dates,
+ * patterns and shapes have tests of their own. */
 #include "query/functions_int.h"
 #include "query/testing_int.h"
-
-/* Each expression becomes SELECT VALUE ...; expected is its value, or "" if undefined. */
-static void check_values(const QueryCase *cases, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        AUTO(arena_done) Arena arena;
-        arena_init(&arena, 4096);
-        const char *query = arena_format(&arena, "SELECT VALUE %s%c", cases[i].query, '\0').ptr;
-        const char *expected = arena_format(&arena, "[%s]%c", cases[i].expected, '\0').ptr;
-        const char *got = run_query(&arena, query, "[]", NULL, (QueryOptions){0});
-        bool same = cases[i].expected[0] == '!' ? strstr(got, cases[i].expected + 1) != NULL
-                                                : strcmp(got, expected) == 0;
-        if (!same)
-            fail_msg("%s\n  expected %s\n  got      %s", cases[i].query, expected, got);
-    }
-}
-
-#define CHECK_VALUES(cases) check_values((cases), ARRAY_COUNT(cases))
 
 static void names_are_found_in_any_case_and_arguments_are_counted(void **state)
 {
@@ -33,7 +16,7 @@ static void names_are_found_in_any_case_and_arguments_are_counted(void **state)
         {"NOSUCH()", "!'NOSUCH' is not a recognized built-in function name."},
         {"ab\xC3\xA4()", "!'ab\xC3\xA4' is not a recognized built-in function name."},
     };
-    CHECK_VALUES(CASES);
+    CHECK_EXPRESSIONS(CASES);
     assert_null(function_find(SLICE("")));
     assert_null(function_find(SLICE("ABSX")));
     assert_non_null(function_find(SLICE("intbitwiseAND")));
@@ -84,7 +67,7 @@ static void text_is_searched(void **state)
         {"LASTINDEXOF('abc', 'a', -1)", "-1"},
         {"LASTINDEXOF('a', 'abc')", "-1"},
     };
-    CHECK_VALUES(CASES);
+    CHECK_EXPRESSIONS(CASES);
 }
 
 static void text_is_made_of_text(void **state)
@@ -152,9 +135,20 @@ static void text_is_made_of_text(void **state)
         {"STRINGSPLIT('abc', 'x')", "[\"abc\"]"},
         {"STRINGSPLIT('abc', '')", "[\"abc\"]"},
         {"STRINGSPLIT('', '')", "[\"\"]"},
+        {"SUBSTRINGBEFORE('a/b/c', '/')", "\"a\""},
+        {"SUBSTRINGAFTER('a/b/c', '/')", "\"b/c\""},
+        {"LASTSUBSTRINGBEFORE('a/b/c', '/')", "\"a/b\""},
+        {"LASTSUBSTRINGAFTER('a/b/c', '/')", "\"c\""},
+        {"SUBSTRINGAFTER('abc', 'x') || LASTSUBSTRINGAFTER('abc', 'x')", "\"\""},
+        {"SUBSTRINGBEFORE('abc', 'x') || LASTSUBSTRINGBEFORE('abc', 'x')", "\"\""},
+        {"[SUBSTRINGBEFORE('ab', ''), SUBSTRINGAFTER('ab', ''), LASTSUBSTRINGBEFORE('ab', ''), "
+         "LASTSUBSTRINGAFTER('ab', '')]",
+         "[\"\",\"ab\",\"ab\",\"\"]"},
+        {"SUBSTRINGAFTER('abc', 1)", ""},
+        {"LASTSUBSTRINGBEFORE(undefined, 'a')", ""},
         {"STRINGSPLIT('a--b--', '--')", "[\"a\",\"b\",\"\"]"},
     };
-    CHECK_VALUES(CASES);
+    CHECK_EXPRESSIONS(CASES);
 }
 
 static void values_turn_into_text_and_back(void **state)
@@ -188,7 +182,7 @@ static void values_turn_into_text_and_back(void **state)
         {"STRINGTOOBJECT('{\"a\":[]}')", "{\"a\":[]}"},
         {"STRINGTOOBJECT('{a:1}')", ""},
     };
-    CHECK_VALUES(CASES);
+    CHECK_EXPRESSIONS(CASES);
 }
 
 static void numbers_are_computed(void **state)
@@ -232,7 +226,7 @@ static void numbers_are_computed(void **state)
         {"[IntBitwiseAnd(6, 3), IntBitwiseLeftShift(1, 2)]", "[2,4]"},
         {"INTBITNOT(0.5)", ""},
     };
-    CHECK_VALUES(CASES);
+    CHECK_EXPRESSIONS(CASES);
 }
 
 static void types_are_told_apart(void **state)
@@ -265,7 +259,7 @@ static void types_are_told_apart(void **state)
          "IS_DATETIME('2024/01/01'), IS_DATETIME(''), IS_DATETIME(1)]",
          "[false,false,false,false,false,false,false,false,false,false]"},
     };
-    CHECK_VALUES(CASES);
+    CHECK_EXPRESSIONS(CASES);
 }
 
 static void arrays_are_taken_apart(void **state)
@@ -334,7 +328,26 @@ static void arrays_are_taken_apart(void **state)
         {"SETEQUAL([1, 2], [1])", "false"},
         {"SETUNION([1], 2)", ""},
     };
-    CHECK_VALUES(CASES);
+    CHECK_EXPRESSIONS(CASES);
+}
+
+static void a_document_has_a_number(void **state)
+{
+    (void)state;
+    static const QueryCase CASES[] = {
+        {"SELECT VALUE DOCUMENTID(c) FROM c", "[1,1152921504606846975]"},
+        {"SELECT VALUE c.id FROM c WHERE DocumentId(c) > 1", "[\"b\"]"},
+        {"SELECT VALUE DOCUMENTID(c.o) FROM c", "[]"},
+        {"SELECT VALUE DOCUMENTID(c.id) FROM c", "[]"},
+        {"SELECT * FROM c ORDER BY DOCUMENTID(c)", "!2206"},
+        {"SELECT VALUE DOCUMENTID() FROM c", "!The DOCUMENTID function requires 1 argument(s)."},
+    };
+    /* The third is a container's. */
+    CHECK_CASES(CASES,
+                "[{\"id\":\"a\",\"_rid\":\"AQAAAICAAAABAAAAAAAAAA==\",\"o\":{\"_rid\":1}},"
+                "{\"id\":\"b\",\"_rid\":\"AQAAAICAAAD---------Dw==\"},"
+                "{\"id\":\"c\",\"_rid\":\"AQAAAICAAAA=\"},{\"id\":\"d\"}]",
+                NULL);
 }
 
 static void a_given_seed_makes_rand_repeatable(void **state)
@@ -365,6 +378,7 @@ int main(void)
         cmocka_unit_test(numbers_are_computed),
         cmocka_unit_test(types_are_told_apart),
         cmocka_unit_test(arrays_are_taken_apart),
+        cmocka_unit_test(a_document_has_a_number),
         cmocka_unit_test(a_given_seed_makes_rand_repeatable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

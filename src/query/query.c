@@ -33,9 +33,8 @@ static Status check_available(const Query *query, Error *err)
     if (node == NULL)
         return STATUS_OK;
     if (node->kind == NODE_UDF)
-        return sql_error(err, query->text, node->span, "SC2990",
-                         "The specified query calls 'udf.%.*s': user-defined functions are not "
-                         "available yet.",
+        return sql_error(err, query->text, node->span, "SC2003",
+                         "User-defined function '%.*s' could not be resolved.",
                          SLICE_CUT(node->call.name, SQL_QUOTE_BYTES));
     return sql_error(err, query->text, node->span, "SC2990",
                      "The specified query calls '%.*s', a function that is not available yet.",

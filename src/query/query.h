@@ -21,9 +21,11 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "base/slice.h"
+#include "partition/path.h"
 #include "json/json.h"
 
 #define QUERY_TEXT_BYTES_MAX ((size_t)512 << 10) /* as the service announces it */
@@ -56,15 +58,33 @@ MUST_USE Status query_parse(Arena *arena, Slice text, Json parameters, Query **o
 MUST_USE Status query_run(const Query *query, const Json *documents, size_t count, Arena *arena,
                           Json **results, size_t *result_count, Error *err);
 
+/* What the coordinates of GeoJSON are: the container's geospatialConfig. */
+typedef enum QueryGeo {
+    QUERY_GEOGRAPHY, /* longitude and latitude on WGS-84, results in metres */
+    QUERY_GEOMETRY,  /* a plane, results in its own units */
+} QueryGeo;
+
 typedef struct QueryOptions {
     uint64_t steps_max; /* 0: QUERY_STEPS_DEFAULT */
     size_t bytes_max;   /* 0: QUERY_BYTES_DEFAULT; results and everything held while running */
     Random *random;     /* for RAND(); NULL: seeded by the system when it is first needed */
+    const Clock *clock; /* for GetCurrentDateTime() and the like; NULL: the system's */
+    uint64_t static_us; /* for GetCurrentDateTimeStatic() and the like, so that several runs for one
+                           query agree; 0: the time at which a run first asks */
+    QueryGeo geo;
 } QueryOptions;
 
 MUST_USE Status query_run_with(const Query *query, QueryOptions options, const Json *documents,
                                size_t count, Arena *arena, Json **results, size_t *result_count,
                                Error *err);
+
+/* True if every document gives its results by itself: nothing is sorted, grouped, made distinct or
+ * cut off. Run on one document after the other, such a query gives what it gives on all of them. */
+bool query_is_streaming(const Query *query);
+
+/* True if its filter asks for one value at each of the paths, as in c.a = 1 AND c.b.c = @p, and so
+ * can find documents of one partition key only. */
+bool query_fixes(const Query *query, const PropertyPath *paths, size_t count);
 
 /* Fails unless the text may define a computed property: SELECT VALUE and one expression over the
  * document, without anything that looks elsewhere or answers differently the next time. */

@@ -1,6 +1,8 @@
 /* run.c - see run_int.h. */
 #include "query/run_int.h"
 
+#include "query/geo_int.h"
+#include "query/regex_int.h"
 #include "query/sql_error_int.h"
 
 enum { SCRATCH_BLOCK_BYTES = 16 << 10 };
@@ -25,6 +27,8 @@ void run_done(Run *run)
     arena_done(&run->rows);
     if (run->locale != (locale_t)0)
         freelocale(run->locale);
+    regexes_free(run->regexes);
+    shapes_free(run->shapes);
 }
 
 Status run_out_of_steps(Run *run)
@@ -76,6 +80,21 @@ Status run_array(Run *run, const Value *values, size_t count, Value *out)
     json_end(&b);
     TRY(run_charge_bytes(run, b.len));
     return run_built(run, &b, out);
+}
+
+int64_t run_ticks(const Run *run)
+{
+    const Clock *clock = run->options.clock == NULL ? clock_real() : run->options.clock;
+    return (int64_t)clock_wall_us(clock) * 10;
+}
+
+int64_t run_static_ticks(Run *run)
+{
+    if (!run->has_static_ticks)
+        run->static_ticks =
+            run->options.static_us == 0 ? run_ticks(run) : (int64_t)run->options.static_us * 10;
+    run->has_static_ticks = true;
+    return run->static_ticks;
 }
 
 locale_t run_locale(Run *run)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "query/query.h"
@@ -15,6 +16,9 @@
 #include "json/json.h"
 
 #include <locale.h>
+
+typedef struct Regexes Regexes;
+typedef struct Shapes Shapes;
 
 typedef struct Run {
     const Json *documents;
@@ -31,7 +35,11 @@ typedef struct Run {
     uint64_t steps_left;
     Random own_random; /* used when the caller gave none */
     bool has_own_random;
-    locale_t locale; /* for case; opened when it is first needed */
+    locale_t locale;      /* for case; opened when it is first needed */
+    int64_t static_ticks; /* what GetCurrent...Static() says, once it has been asked */
+    bool has_static_ticks;
+    Regexes *regexes; /* compiled patterns, NULL until one is needed */
+    Shapes *shapes;   /* what was read from GeoJSON, NULL until some is needed */
     Error *err;
 } Run;
 
@@ -80,6 +88,10 @@ MUST_USE Status run_built(Run *run, JsonBuilder *b, Value *out);
 
 /* An array of those that are defined. */
 MUST_USE Status run_array(Run *run, const Value *values, size_t count, Value *out);
+
+/* Now, in ticks of 100 ns since 1970: as the clock has it, and as it had it for the first time. */
+int64_t run_ticks(const Run *run);
+int64_t run_static_ticks(Run *run);
 
 locale_t run_locale(Run *run);
 Random *run_random(Run *run);

@@ -262,10 +262,11 @@ static void what_cannot_be_run_yet_is_said_so(void **state)
 {
     (void)state;
     static const QueryCase CASES[] = {
-        {"SELECT VALUE ST_DISTANCE(c.a, c.b) FROM c", "!'ST_DISTANCE', a function that is not "
-                                                      "available yet"},
-        {"SELECT VALUE GetCurrentDateTime()", "!not available yet"},
-        {"SELECT VALUE udf.f(c) FROM c", "!'udf.f': user-defined functions are not available yet"},
+        {"SELECT VALUE FullTextContains(c.t, 'x') FROM c",
+         "!'FullTextContains', a function that is not available yet"},
+        {"SELECT VALUE VectorDistance(c.v, [1]) FROM c", "!not available yet"},
+        {"SELECT VALUE udf.f(c) FROM c", "!SC2003"},
+        {"SELECT VALUE udf.f(c) FROM c", "!User-defined function 'f' could not be resolved."},
         {"SELECT c.id FROM c ORDER BY RANK FullTextScore(c.t, 'x')", "!not available yet"},
         {"SELECT c.id FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'x'), VectorDistance(c.v, [1]), "
          "[1, 2])",

@@ -81,3 +81,21 @@ static inline void check_cases(const QueryCase *cases, size_t count, const char 
 
 #define CHECK_CASES(cases, documents, parameters) \
     check_cases((cases), ARRAY_COUNT(cases), (documents), (parameters))
+
+/* Each expression becomes SELECT VALUE ...; expected is its value, or "" if undefined. */
+static inline void check_expressions(const QueryCase *cases, size_t count, QueryOptions options)
+{
+    for (size_t i = 0; i < count; i++) {
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        const char *query = arena_format(&arena, "SELECT VALUE %s%c", cases[i].query, '\0').ptr;
+        const char *expected = arena_format(&arena, "[%s]%c", cases[i].expected, '\0').ptr;
+        const char *got = run_query(&arena, query, "[]", NULL, options);
+        bool same = cases[i].expected[0] == '!' ? strstr(got, cases[i].expected + 1) != NULL
+                                                : strcmp(got, expected) == 0;
+        if (!same)
+            fail_msg("%s\n  expected %s\n  got      %s", cases[i].query, expected, got);
+    }
+}
+
+#define CHECK_EXPRESSIONS(cases) check_expressions((cases), ARRAY_COUNT(cases), (QueryOptions){0})

@@ -1,0 +1,1 @@
+SELECT VALUE [DateTimeAdd("mm", 1, "2020-01-31"), DateTimeBin("2021-01-08T18:35:00", "hh", 5), DateTimeDiff("ns", "2020-01-01", GetCurrentDateTimeStatic()), DATETIMEFORMAT("2024-10-10", "yyyy\\y MMMM dddd tt FFF"), AGO("d", 1)] FROM c

@@ -1,0 +1,73 @@
+/* shape.c - what can be said of a query before it runs: see query.h. */
+#include "query/query_int.h"
+
+static bool streams(const Select *select)
+{
+    if (!select->over_container || select->distinct || select->is_grouped ||
+        select->order_by != NULL)
+        return false;
+    if (select->top.is_given || select->offset.is_given || select->limit.is_given)
+        return false;
+    return select->sources->subquery == NULL || streams(select->sources->subquery);
+}
+
+bool query_is_streaming(const Query *query)
+{
+    return streams(query->select);
+}
+
+/* Whether the node is the path, seen from the documents that 'source' stands for. */
+static bool is_path(const Node *node, const Source *source, PropertyPath path)
+{
+    if (node->kind != NODE_PATH || node->path.base->kind != NODE_NAME ||
+        node->path.base->name.slot != source->slot)
+        return false;
+    size_t count = 0;
+    for (const Step *step = node->path.first; step != NULL; step = step->next, count++) {
+        if (count == path.count || step->index != NULL ||
+            !slice_equal(step->name, path.segments[count]))
+            return false;
+    }
+    return count == path.count;
+}
+
+static bool is_constant(const Node *node)
+{
+    return node->kind == NODE_LITERAL || node->kind == NODE_PARAMETER;
+}
+
+/* path = constant, or the other way round. */
+static bool fixes(const Node *node, const Source *source, PropertyPath path)
+{
+    if (node->kind != NODE_CHAIN || node->chain.links != node->chain.last ||
+        node->chain.links->op != BINARY_EQUAL)
+        return false;
+    const Node *left = node->chain.first;
+    const Node *right = node->chain.links->right;
+    return (is_path(left, source, path) && is_constant(right)) ||
+           (is_constant(left) && is_path(right, source, path));
+}
+
+static bool filter_fixes(const Node *where, const Source *source, PropertyPath path)
+{
+    if (where->kind != NODE_AND)
+        return fixes(where, source, path);
+    for (const Node *part = where->list.first; part != NULL; part = part->next) {
+        if (fixes(part, source, path))
+            return true;
+    }
+    return false;
+}
+
+bool query_fixes(const Query *query, const PropertyPath *paths, size_t count)
+{
+    const Select *select = query->select;
+    const Source *source = select->sources;
+    for (size_t i = 0; i < count; i++) {
+        bool is_whole = select->over_container && source->subquery == NULL && !source->iterate &&
+                        source->value->kind == NODE_NAME;
+        if (!is_whole || select->where == NULL || !filter_fixes(select->where, source, paths[i]))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,130 @@
+/* shape_test.c - which queries may be run document by document, and which name their partition. */
+#include "query/testing_int.h"
+
+static const char DOCUMENTS[] = "[{\"id\":\"a\",\"n\":1,\"t\":[1,2]},{\"id\":\"b\",\"n\":1},"
+                                "{\"id\":\"c\",\"n\":2,\"t\":[3]}]";
+
+static Query *parse(Arena *arena, const char *text)
+{
+    Error err;
+    Query *query = NULL;
+    Json parameters = parse_json(arena, "[{\"name\":\"@p\",\"value\":1}]");
+    if (query_parse(arena, slice_from_cstr(text), parameters, &query, &err) != STATUS_OK)
+        fail_msg("%s: %s", text, err.message);
+    return query;
+}
+
+/* The results over each element of 'documents' alone, one after the other. */
+static const char *run_each(Arena *arena, const Query *query, const char *documents)
+{
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_array(&b);
+    JsonIter iter = json_iter(parse_json(arena, documents));
+    while (json_next(&iter)) {
+        Error err;
+        Json *results;
+        size_t count;
+        assert_int_equal(query_run(query, &iter.value, 1, arena, &results, &count, &err),
+                         STATUS_OK);
+        for (size_t i = 0; i < count; i++)
+            json_add(&b, results[i]);
+    }
+    json_end(&b);
+    return arena_cstr(arena, json_print_arena(arena, json_built(&b)));
+}
+
+static void a_streaming_query_gives_the_same_document_by_document(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query;
+        bool streams;
+    } rows[] = {
+        {"SELECT * FROM c", true},
+        {"SELECT c.id FROM c WHERE c.n = 1", true},
+        {"SELECT VALUE t FROM c JOIN t IN c.t", true},
+        {"SELECT VALUE t FROM t IN c.t", true},
+        {"SELECT VALUE (SELECT VALUE COUNT(1) FROM t IN c.t) FROM c", true},
+        {"SELECT VALUE ARRAY(SELECT DISTINCT VALUE t FROM t IN c.t) FROM c", true},
+        {"SELECT * FROM (SELECT c.id FROM c WHERE c.n = 1) s", true},
+        {"SELECT VALUE COUNT(1) FROM c", false},
+        {"SELECT COUNT(1) AS n, c.n AS m FROM c GROUP BY c.n", false},
+        {"SELECT DISTINCT VALUE c.n FROM c", false},
+        {"SELECT * FROM c ORDER BY c.id DESC", false},
+        {"SELECT TOP 1 * FROM c", false},
+        {"SELECT * FROM c OFFSET 1 LIMIT 1", false},
+        {"SELECT * FROM (SELECT DISTINCT VALUE c.n FROM c) s", false},
+        {"SELECT * FROM (SELECT COUNT(1) AS n FROM c) s", false},
+        {"SELECT VALUE 1", false},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        Arena arena;
+        arena_init(&arena, 64 << 10);
+        const Query *query = parse(&arena, rows[i].query);
+        if (query_is_streaming(query) != rows[i].streams)
+            fail_msg("%s is %s", rows[i].query, rows[i].streams ? "streaming" : "not streaming");
+        const char *whole = run_query(&arena, rows[i].query, DOCUMENTS, NULL, (QueryOptions){0});
+        bool same = strcmp(run_each(&arena, query, DOCUMENTS), whole) == 0;
+        if (same != rows[i].streams)
+            fail_msg("%s: document by document it is %s", rows[i].query, same ? "the same" : whole);
+        arena_done(&arena);
+    }
+}
+
+static void a_query_may_name_its_partition_key(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query, *paths;
+        bool fixes;
+    } rows[] = {
+        {"SELECT * FROM c WHERE c.pk = 'a'", "/pk", true},
+        {"SELECT * FROM c WHERE 'a' = c.pk", "/pk", true},
+        {"SELECT * FROM c WHERE c['pk'] = @p", "/pk", true},
+        {"SELECT * FROM root WHERE root.pk = null AND root.n > 1", "/pk", true},
+        {"SELECT VALUE COUNT(1) FROM c JOIN t IN c.t WHERE t = 1 AND c.pk = 1", "/pk", true},
+        {"SELECT * FROM c WHERE c.a.b = 1 AND c.x = 2", "/a/b /x", true},
+        {"SELECT * FROM c WHERE c.a.b = 1", "/a/b /x", false},
+        {"SELECT * FROM c", "", true},
+        {"SELECT * FROM c", "/pk", false},
+        {"SELECT VALUE 1", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk > 'a'", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk != 'a'", "/pk", false},
+        {"SELECT * FROM c WHERE NOT (c.pk = 'a')", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk = 'a' OR c.n = 1", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk = c.n", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk = 'a' = true", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk.x = 'a'", "/pk", false},
+        {"SELECT * FROM c WHERE c.p = 'a'", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk[0] = 'a'", "/pk", false},
+        {"SELECT * FROM t IN c.t WHERE t.pk = 'a'", "/pk", false},
+        {"SELECT * FROM c.t WHERE t.pk = 'a'", "/pk", false},
+        {"SELECT t FROM c JOIN t IN c.t WHERE t.pk = 'a'", "/pk", false},
+        {"SELECT * FROM (SELECT c.pk FROM c) s WHERE s.pk = 'a'", "/pk", false},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        Arena arena;
+        arena_init(&arena, 64 << 10);
+        PropertyPath paths[3];
+        size_t count = 0;
+        Slice rest = slice_from_cstr(rows[i].paths);
+        while (rest.len > 0) {
+            size_t position = 0;
+            assert_true(path_parse(&arena, slice_cut(&rest, ' '), &paths[count++], &position));
+        }
+        if (query_fixes(parse(&arena, rows[i].query), paths, count) != rows[i].fixes)
+            fail_msg("%s", rows[i].query);
+        arena_done(&arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_streaming_query_gives_the_same_document_by_document),
+        cmocka_unit_test(a_query_may_name_its_partition_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
