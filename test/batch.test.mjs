@@ -189,11 +189,37 @@ onEach("a batch is at most 2 MB", async (container, pk) => {
     const { code } = await container.items.batch(operations.slice(0, 4), pk);
     assert.equal(code, 200);
     assert.equal((await listAll(server, container, { key: pk })).length, 4);
-    // Together they are more than an answer may have; reading them leaves everything as it is.
-    await container.items.create({ id: "more", pk, text: "y".repeat(2_000_000) });
-    const reads = ["i0", "i1", "i2", "i3", "more", "more"].map((id) => read(id));
-    const large = await send(container, { key: pk, headers: ATOMIC, body: reads });
-    errorAnswer(large, 413, "RequestEntityTooLarge", { substatus: 3402 });
+});
+
+onEach("a batch reads at most 4 MB", async (container, pk) => {
+    await container.items.create({ id: "large", pk, text: "x".repeat(1_900_000) });
+    await container.items.create({ id: "small", pk, n: 0 });
+    const increment = patch("small", [{ op: "incr", path: "/n", value: 1 }]);
+    // What there is no room for fails, and a transaction with it: nothing of it is done.
+    const reads = Array.from({ length: 99 }, () => read("large"));
+    const atomic = await send(container, { key: pk, headers: ATOMIC, body: [increment, ...reads] });
+    assert.equal(atomic.status, 207);
+    assert.deepEqual(
+        atomic.json.map(({ statusCode, subStatusCode }) => [statusCode, subStatusCode]),
+        [[424, 0], [424, 0], [424, 0], [413, 3402], ...Array.from({ length: 96 }, () => [424, 0])],
+    );
+    assert.equal((await container.item("small", pk).read()).resource.n, 0);
+    // Otherwise it fails alone.
+    const bulk = await send(container, {
+        key: pk,
+        headers: { ...BATCH, "x-ms-cosmos-batch-continue-on-error": "True" },
+        body: [increment, ...reads.slice(0, 3), read("small")],
+    });
+    assert.equal(bulk.status, 207);
+    assert.ok(bulk.bytes.length <= 4 << 20);
+    assert.deepEqual(codes(bulk.json), [200, 200, 200, 413, 200]);
+    assert.equal(bulk.json[4].resourceBody.n, 1);
+    // The SDK asks again for what did not fit.
+    const results = await container.items.executeBulkOperations(
+        Array.from({ length: 5 }, () => ({ operationType: "Read", id: "large", partitionKey: pk })),
+    );
+    for (const { response } of results) assert.equal(response?.statusCode, 200);
+    for (const { response } of results) assert.equal(response.resourceBody.text.length, 1_900_000);
 });
 
 onEach("an item that was not asked back is not sent back", async (container, pk) => {

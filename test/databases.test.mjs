@@ -288,6 +288,21 @@ test("a list goes on where it stopped, on another client, past what came and wen
     assert.deepEqual(ids(later.resources), ["db5", "db6", "db8", "db9"]);
 });
 
+test("a query goes on where it stopped, past what came and went", async (t) => {
+    const own = clientOf(await startServer(t));
+    for (let i = 0; i < 10; i++) await own.databases.create({ id: `db${i}` });
+    const text = "SELECT VALUE r.id FROM r WHERE r.id != 'db2'";
+    const first = await own.databases.query(text, { maxItemCount: 3 }).fetchNext();
+    assert.deepEqual(first.resources, ["db0", "db1", "db3"]);
+    await own.database("db0").delete(); // already returned
+    await own.database("db4").delete(); // the next one
+    await own.databases.create({ id: "db10" });
+    const rest = await own.databases
+        .query(text, { maxItemCount: 3, continuationToken: first.continuationToken })
+        .fetchAll();
+    assert.deepEqual(rest.resources, ["db5", "db6", "db7", "db8", "db9", "db10"]);
+});
+
 test("a page of a hundred is the default, and its envelope is the protocol's", async (t) => {
     const target = await startServer(t, { args: ["--durability", "relaxed"] });
     const own = clientOf(target);

@@ -226,6 +226,94 @@ for (const size of SIZES)
         errorAnswer(other, 400, "BadRequest");
     });
 
+test("tokens are short however long ids are, and lose nothing when items go", async () => {
+    const container = await newContainer(database);
+    const lengths = [1023, 1000, 735, 30];
+    const items = Array.from({ length: 40 }, (_, i) => {
+        const tail = String(i);
+        return { id: "x".repeat(lengths[i % lengths.length] - tail.length) + tail, pk: "p" };
+    });
+    await fill(container, items);
+    for (const size of [1, 7]) sameItems(await listAll(server, container, { key: "p", size }), items);
+    const { resources } = await container.items.readAll({ partitionKey: "p", maxItemCount: 3 }).fetchAll();
+    sameItems(resources, items);
+    // Whatever a page shows is deleted before the next one: the token names nothing that is there.
+    const seen = [];
+    for (let token; ; ) {
+        const { headers, json } = await callItems(server, container, {
+            key: "p",
+            headers: {
+                "x-ms-max-item-count": "3",
+                "x-ms-documentdb-responsecontinuationtokenlimitinkb": "1",
+                ...(token && { "x-ms-continuation": token }),
+            },
+        });
+        seen.push(...json.Documents);
+        for (const { id } of json.Documents) await container.item(id, "p").delete();
+        token = headers["x-ms-continuation"];
+        if (!token) break;
+        assert.ok(token.length <= 1024, `${token.length} characters`);
+    }
+    sameItems(seen, items);
+});
+
+test("a page of a query ends when it has looked at enough, with nothing if need be", async () => {
+    const container = await newContainer(database);
+    const items = Array.from({ length: 20_500 }, (_, i) => ({ id: `${i}`, pk: `k${i % 10}` }));
+    await fill(container, items);
+    const ask = (text, token) =>
+        callItems(server, container, {
+            method: "POST",
+            headers: {
+                "content-type": "application/query+json",
+                "x-ms-documentdb-isquery": "true",
+                "x-ms-documentdb-query-enablecrosspartition": "true",
+                ...(token && { "x-ms-continuation": token }),
+            },
+            body: { query: text },
+        });
+    const first = await ask("SELECT * FROM c WHERE c.id = '20499'");
+    assert.deepEqual(first.json.Documents, []);
+    const token = first.headers["x-ms-continuation"];
+    assert.ok(token);
+    const second = await ask("SELECT * FROM c WHERE c.id = '20499'", token);
+    sameItems(second.json.Documents, [items[20_499]]);
+    assert.equal(second.headers["x-ms-continuation"], undefined);
+    const found = await container.items.query("SELECT * FROM c WHERE c.id = '20499'").fetchAll();
+    sameItems(found.resources, [items[20_499]]);
+    // What must be seen whole is.
+    const count = await ask("SELECT VALUE COUNT(1) FROM c");
+    assert.deepEqual(count.json.Documents, [20_500]);
+});
+
+onEach("a query over partitions must be allowed", async (container) => {
+    const many = (await rangesOf(container)).length > 1;
+    const ask = (text, more) =>
+        callItems(server, container, {
+            method: "POST",
+            ...more,
+            headers: {
+                "content-type": "application/query+json",
+                "x-ms-documentdb-isquery": "true",
+                ...more?.headers,
+            },
+            body: { query: text },
+        });
+    const name = "x-ms-documentdb-query-enablecrosspartition";
+    for (const headers of [{}, { [name]: "false" }, { [name]: "False" }]) {
+        const answer = await ask("SELECT * FROM c", { headers });
+        if (!many) assert.equal(answer.status, 200);
+        else errorAnswer(answer, 400, "BadRequest", { message: new RegExp(name) });
+    }
+    for (const value of ["true", "True"])
+        assert.equal((await ask("SELECT * FROM c", { headers: { [name]: value } })).status, 200);
+    assert.equal((await ask("SELECT * FROM c", { key: "key 3" })).status, 200);
+    const byFilter = await ask("SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'key 3'");
+    assert.deepEqual(byFilter.json.Documents, [9]);
+    const range = { "x-ms-documentdb-partitionkeyrangeid": "0" };
+    assert.equal((await ask("SELECT * FROM c", { headers: range })).status, 200);
+});
+
 test("a page is at most 4 MB", async () => {
     for (const size of SIZES) {
         const container = await newContainer(database, size);

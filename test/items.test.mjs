@@ -429,6 +429,11 @@ onEach("what is read is what was written, to the last digit and in its order", a
         const names = (value) => [...JSON.stringify(value).matchAll(/"[^"]*":/g)].map(String);
         assert.deepEqual(names(JSON.parse(kept)), names(sent));
     }
+    // To clients that have integers of 64 bits, too.
+    const integers = [-9223372036854775808n, 4611686018427387904n, -9007199254740992n, 1n << 60n];
+    const body = `{"id":"integers","pk":"content","n":[${integers.join(",")}]}`;
+    const answer = await callItems(server, container, { method: "POST", key: pk, body });
+    assert.match(answer.text, new RegExp(`"n":\\[${integers.join(",")}\\]`));
     const text = (await callItems(server, container, { id: "order", key: pk })).text;
     assert.ok(text.startsWith(rows[0].slice(0, -1)), text);
 });

@@ -3,7 +3,8 @@
  * A transactional batch belongs to one logical partition, named by the key header, and is all or
  * nothing. Bulk goes to one physical partition, each operation has a key of its own and stands
  * alone. Both become one write of the partition. An operation that cannot even be tried gets its
- * refusal here, and is not sent along.
+ * refusal here, and is not sent along. A read for which the answer has no room fails alone, with
+ * the sub-status that makes clients of bulk ask again in smaller portions.
  */
 #include "api/batch_codec_int.h"
 #include "api/item_int.h"
@@ -58,7 +59,11 @@ static void fill_result(const Batch *batch, size_t i, BatchResult *result, Charg
     result->etag = slice_make(etag, ITEM_ETAG_LEN);
 }
 
-/* Which operations' items come back. */
+/* Of a result, without the item and the message. The reads leave so much room in the answer. */
+enum { RESULT_BYTES_MAX = 256 };
+
+/* Which operations' items come back; with the items that were read nothing comes back that there
+ * may be no room for. */
 typedef enum Bodies { BODIES_WANTED, BODIES_READ } Bodies;
 
 static bool has_body(const Batch *batch, size_t i, Bodies bodies)
@@ -77,6 +82,8 @@ static bool encode(const Batch *batch, Bodies bodies, BatchResult *results, Buf 
     size_t bytes = 0;
     for (size_t i = 0; i < batch->count; i++) {
         results[i].resource_body = SLICE_EMPTY;
+        if (bodies == BODIES_READ)
+            results[i].message = SLICE_EMPTY;
         if (has_body(batch, i, bodies))
             results[i].resource_body = print_item(batch, batch->results[i]);
         bytes += results[i].resource_body.len;
@@ -102,19 +109,10 @@ static void answer(Batch *batch)
     uint64_t lsn = batch->write.lsn;
     /* What was written is durable: to say that it failed, because of its size, would make clients
      * do it again. So the written items stay out of an answer that is too large with them. */
-    bool fits = encode(batch, BODIES_WANTED, results, &body);
-    if (!fits) {
+    if (!encode(batch, BODIES_WANTED, results, &body)) {
         buf_reset(&body);
-        fits = encode(batch, BODIES_READ, results, &body);
-    }
-    if (!fits) {
-        buf_done(&body);
-        Error err;
-        if (error_set(&err, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
-                      "The batch's answer is larger than %zu bytes; read less in one batch.",
-                      PAGE_BYTES_MAX) != STATUS_OK)
-            item_respond_error(&batch->context, &err, lsn, total);
-        return;
+        bool fits = encode(batch, BODIES_READ, results, &body);
+        ASSERT(fits); /* the partition has seen to it: see read_bytes_max */
     }
     Response response;
     response_begin(r, &response, good ? 200 : 207, charge_text(r, total));
@@ -319,6 +317,7 @@ Status documents_batch(ApiRequest *r, Error *err)
     batch->write.lsn = partition_lsn(target.range->partition);
     batch->write.mode = is_atomic ? WRITE_ATOMIC : stops ? WRITE_ORDERED : WRITE_CONTINUE;
     batch->write.count = count_to_send(batch, tried);
+    batch->write.read_bytes_max = PAGE_BYTES_MAX - batch->count * RESULT_BYTES_MAX;
     if (batch->write.count == 0) {
         fail_others(batch);
         answer(batch);

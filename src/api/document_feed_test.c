@@ -1,11 +1,17 @@
 /* document_feed_test.c - lists and queries of items: every item once, whatever the pages are, and
  * no token that leads astray. */
+#include "api/page_place_int.h"
 #include "api/testing_int.h"
 
 #define A PK("['a']")
-#define QUERY                             \
+#define IS_QUERY                          \
     {                                     \
         "x-ms-documentdb-isquery", "true" \
+    }
+#define QUERY                                                \
+    IS_QUERY,                                                \
+    {                                                        \
+        "x-ms-documentdb-query-enablecrosspartition", "true" \
     }
 
 enum { ITEMS = 60, KEYS = 12 };
@@ -48,15 +54,17 @@ static void note_page(FakeServer *server, const FakeAnswer *answer, Seen *seen)
     seen->largest = count > seen->largest ? count : seen->largest;
 }
 
-/* Reads a feed to its end; 'a' has at most two headers of its own. */
-static Seen read_all(FakeServer *server, Ask a, const char *size)
+/* Reads a feed from a token to its end; 'a' has at most four headers of its own. */
+static Seen read_from(FakeServer *server, Ask a, const char *size, const char *from)
 {
     Seen seen = {0};
     size_t own = 0;
     while (a.headers[own].name != NULL)
         own++;
-    assert_true(own <= 2);
+    assert_true(own <= 4);
     a.headers[own] = (Header){"x-ms-max-item-count", size};
+    if (from != NULL)
+        a.headers[own + 1] = (Header){"x-ms-continuation", from};
     for (;;) {
         FakeAnswer answer = expect_status(server, &a, 200);
         note_page(server, &answer, &seen);
@@ -67,6 +75,11 @@ static Seen read_all(FakeServer *server, Ask a, const char *size)
         assert_true(token.ptr[0] != '[' && token.ptr[0] != '{');
         a.headers[own + 1] = (Header){"x-ms-continuation", arena_cstr(&server->arena, token)};
     }
+}
+
+static Seen read_all(FakeServer *server, Ask a, const char *size)
+{
+    return read_from(server, a, size, NULL);
 }
 
 static void expect_each_once(const Seen *seen)
@@ -114,7 +127,7 @@ static void a_key_or_a_range_narrows_a_feed(void **state)
     for (int is_query = 0; is_query < 2; is_query++) {
         Ask a = is_query ? (Ask){"POST", DOCS, "{'query':'SELECT * FROM c'}", {QUERY}}
                          : (Ask){"GET", DOCS};
-        Header *own = &a.headers[is_query];
+        Header *own = &a.headers[is_query ? 2 : 0];
         *own = (Header)PK("['k3']");
         Seen key = read_all(&server, a, "2");
         assert_int_equal(key.items, ITEMS / KEYS);
@@ -213,41 +226,51 @@ static void a_token_that_is_none_is_refused(void **state)
     (void)state;
     AUTO(fake_server_close) FakeServer server;
     open_filled(&server);
-    char huge[8192];
-    memset(huge, '0', sizeof(huge));
-    memcpy(huge, "10\0\0", 4);
-    const char *tokens[] = {
-        "x",
-        "====",
-        "Q1",
-        "Q100000001",
-        "{\"token\":\"x\"}",
-        token_of(&server, "", 0),
-        token_of(&server, "1", 1),
-        token_of(&server, "10\0", 3),
-        token_of(&server, "20\0\0", 4), /* another version */
-        token_of(&server, "11\0\0", 4), /* another order */
-        token_of(&server, "1\0\0\0", 4),
-        token_of(&server, "10\x01\0", 4), /* an EPK that is longer than the token */
-        token_of(&server,
-                 "10\xff\xff"
-                 "12345",
-                 9),
-        token_of(&server, huge, 4097),
-        token_of(&server, huge, sizeof(huge)),
-    };
-    for (size_t i = 0; i < ARRAY_COUNT(tokens); i++) {
-        bool is_empty = tokens[i][0] == '\0';
-        Ask a = {"GET", DOCS, .headers = {{"x-ms-continuation", tokens[i]}}};
-        (void)expect_status(&server, &a, is_empty ? 200 : 400);
+    Ask list = {"GET", DOCS, .headers = {{"x-ms-max-item-count", "7"}}};
+    Ask by_key = {"GET", DOCS, .headers = {{"x-ms-max-item-count", "2"}, PK("['k3']")}};
+    Ask stream = {"POST", DOCS, "{'query':'SELECT * FROM c'}",
+                  .headers = {QUERY, {"x-ms-max-item-count", "7"}}};
+    Ask whole = {"POST", DOCS, "{'query':'SELECT * FROM c ORDER BY c.id'}",
+                 .headers = {QUERY, {"x-ms-max-item-count", "7"}}};
+    Ask *const feeds[] = {&list, &by_key, &stream, &whole};
+    const char *tokens[16] = {"x",
+                              "====",
+                              "Q1",
+                              "Q1zzzzzzzz",
+                              "Q10000000",
+                              "Q1000000001",
+                              "{\"token\":\"x\"}",
+                              token_of(&server, "L", 1)};
+    size_t count = 8;
+    size_t own = count; /* then one of each feed, which is good for that one */
+    for (size_t i = 0; i < ARRAY_COUNT(feeds); i++) {
+        FakeAnswer answer = expect_status(&server, feeds[i], 200);
+        tokens[count++] = arena_cstr(&server.arena, fake_header(&answer, "x-ms-continuation"));
+        assert_true(tokens[count - 1][0] != '\0');
     }
-    static const char *const queries[] = {"x",         "Q1",          "Q1zzzzzzzz",
-                                          "Q10000000", "Q1000000001", "MTAAAA=="};
-    for (size_t i = 0; i < ARRAY_COUNT(queries); i++) {
-        Ask a = {"POST", DOCS, "{'query':'SELECT * FROM c'}",
-                 .headers = {QUERY, {"x-ms-continuation", queries[i]}}};
-        (void)expect_status(&server, &a, 400);
+    for (size_t i = 0; i < ARRAY_COUNT(feeds); i++) {
+        for (size_t j = 0; j < count; j++) {
+            Ask a = *feeds[i];
+            size_t at = 0;
+            while (a.headers[at].name != NULL)
+                at++;
+            a.headers[at] = (Header){"x-ms-continuation", tokens[j]};
+            FakeAnswer answer = expect_status(&server, &a, j == own + i ? 200 : 400);
+            if (answer.status == 400)
+                expect_holds(answer.body, "Invalid continuation token");
+        }
     }
+}
+
+/* A token of a list, as somebody may make one: up to 'to' it goes on at 'position'. */
+static const char *forge(FakeServer *server, ScanOrder order, Slice from, Slice to, Slice position)
+{
+    PagePlace place = {.order = order, .from = from, .at = position};
+    if (order == SCAN_BY_NUMBER) {
+        place.pieces[place.piece_count++] = (PlacePiece){.to = to, .at = position};
+        place.at = SLICE_EMPTY;
+    }
+    return arena_cstr(&server->arena, place_print(&server->arena, PLACE_LIST, &place));
 }
 
 /* A token that somebody made leads to items that the request may see anyway, or to none. */
@@ -256,28 +279,26 @@ static void a_forged_token_shows_nothing_that_was_not_asked_for(void **state)
     (void)state;
     AUTO(fake_server_close) FakeServer server;
     open_filled(&server);
-    static const Slice positions[] = {
-        SLICE_INIT(""),
-        SLICE_INIT("\x00"),
-        SLICE_INIT("\x01"),
-        SLICE_INIT("\x02"),
-        SLICE_INIT("\x02\xff"),
-        SLICE_INIT("\x03"),
-        SLICE_INIT("\x03\xff"),
-        SLICE_INIT("\x04"),
-        SLICE_INIT("\x06"),
-        SLICE_INIT("\xff"),
-        SLICE_INIT("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+    char crowd[SCAN_POSITION_BYTES_MAX];
+    memset(crowd, 0x11, sizeof(crowd));
+    const Slice positions[] = {
+        SLICE(""),
+        SLICE("\x02"),
+        SLICE("\xff"),
+        SLICE("\0\0\0\0\0\0\0\0"),
+        SLICE("\0\0\1\0\0\0\0\1"),
+        SLICE("\xff\xff\xff\xff\xff\xff\xff\xff"),
+        slice_make(crowd, sizeof(crowd)),
     };
     static const Slice epks[] = {SLICE_INIT(""), SLICE_INIT("\x20"), SLICE_INIT("\xff"),
                                  SLICE_INIT("\xff\xff")};
     for (size_t i = 0; i < ARRAY_COUNT(positions); i++) {
-        for (size_t j = 0; j < ARRAY_COUNT(epks); j++) {
+        for (size_t j = 0; j < ARRAY_COUNT(epks) * ARRAY_COUNT(epks); j++) {
             for (int is_narrow = 0; is_narrow < 2; is_narrow++) {
-                char bytes[64] = {'1', is_narrow ? '1' : '0', (char)epks[j].len, 0};
-                memcpy(bytes + 4, epks[j].ptr, epks[j].len);
-                memcpy(bytes + 4 + epks[j].len, positions[i].ptr, positions[i].len);
-                const char *token = token_of(&server, bytes, 4 + epks[j].len + positions[i].len);
+                ScanOrder order = is_narrow ? SCAN_BY_EPK : SCAN_BY_NUMBER;
+                if (!is_narrow && positions[i].len != SCAN_NUMBER_BYTES)
+                    continue;
+                const char *token = forge(&server, order, epks[j % 4], epks[j / 4], positions[i]);
                 Ask a = {"GET", DOCS, .headers = {{"x-ms-continuation", token}}};
                 if (is_narrow)
                     a.headers[1] = (Header)PK("['k3']");
@@ -315,6 +336,186 @@ static void a_token_survives_the_item_it_stands_at(void **state)
     assert_int_equal(seen.items, ITEMS / KEYS);
     for (int i = 3; i < ITEMS; i += KEYS)
         assert_int_equal(seen.times[i], 1);
+}
+
+/* ---- tokens and long ids ---- */
+
+/* An item of the key 'a' whose id has the most bytes that an id may have. */
+static Slice long_id(FakeServer *server, size_t len, int number)
+{
+    Slice tail = arena_format(&server->arena, "%d", number);
+    char *id = arena_alloc(&server->arena, len);
+    memset(id, 'x', len);
+    memcpy(id + len - tail.len, tail.ptr, tail.len);
+    return slice_make(id, len);
+}
+
+static void tokens_are_short_however_long_ids_are(void **state)
+{
+    (void)state;
+    enum { COUNT = 30 };
+    static const size_t lens[] = {1023, 1000, 730};
+    for (int deletes = 0; deletes < 2; deletes++) {
+        AUTO(fake_server_close) FakeServer server;
+        open_with_container(&server);
+        for (int i = 0; i < COUNT; i++) {
+            Slice id = long_id(&server, lens[i % 3], i);
+            Slice body =
+                arena_format(&server.arena, "{'id':'%.*s','pk':'a','n':%d}", SLICE_ARG(id), i);
+            make_item(&server, arena_cstr(&server.arena, body));
+        }
+        unsigned times[COUNT] = {0};
+        Ask a = {"GET", DOCS, .headers = {A, {"x-ms-max-item-count", "1"}}};
+        a.headers[2] = (Header){"x-ms-documentdb-responsecontinuationtokenlimitinkb", "1"};
+        for (int pages = 1;; pages++) {
+            FakeAnswer answer = expect_status(&server, &a, 200);
+            Json item = json_at(json_get(body_of(&server, &answer), SLICE("Documents")), 0);
+            int n = (int)json_number(json_get(item, SLICE("n")));
+            times[n]++;
+            Slice token = fake_header(&answer, "x-ms-continuation");
+            if (token.len == 0) {
+                assert_int_equal(pages, COUNT);
+                break;
+            }
+            assert_true(token.len <= 1024);
+            a.headers[3] = (Header){"x-ms-continuation", arena_cstr(&server.arena, token)};
+            Slice path = arena_format(&server.arena, DOCS "/%.*s", SLICE_ARG(text_of(item, "id")));
+            if (deletes)
+                (void)expect_status(
+                    &server, &(Ask){"DELETE", arena_cstr(&server.arena, path), .headers = {A}},
+                    204);
+        }
+        for (int i = 0; i < COUNT; i++)
+            assert_int_equal(times[i], 1);
+    }
+}
+
+/* ---- tokens and partitions that are no more ---- */
+
+/* A token of the time when one partition had everything: its items have gone to three, with their
+ * numbers, and each of them goes on behind the same number. */
+static void a_token_survives_a_split(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (uint64_t skipped = 0; skipped < 3; skipped++) {
+        char number[SCAN_NUMBER_BYTES];
+        be64_put(number, item_number(1, 1 + skipped));
+        const char *token = forge(&server, SCAN_BY_NUMBER, SLICE(""), SLICE("\xff"),
+                                  slice_make(number, sizeof(number)));
+        Seen expected = {0};
+        for (int i = 1; i < 3; i++) {
+            Ask range = {"GET", DOCS,
+                         .headers = {{"x-ms-documentdb-partitionkeyrangeid", i == 1 ? "1" : "2"}}};
+            FakeAnswer answer = expect_status(&server, &range, 200);
+            note_page(&server, &answer, &expected);
+            JsonIter it = json_iter(json_get(body_of(&server, &answer), SLICE("Documents")));
+            for (uint64_t j = 0; i == 1 && j < skipped && json_next(&it); j++) {
+                uint64_t item = 0;
+                assert_true(slice_to_u64(slice_from(text_of(it.value, "id"), 1), &item));
+                expected.times[item]--;
+            }
+        }
+        static const char *const sizes[] = {"1", "4", "-1"};
+        for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+            Seen seen = read_from(&server, (Ask){"GET", DOCS}, sizes[i], token);
+            assert_memory_equal(seen.times, expected.times, sizeof(seen.times));
+        }
+        /* For one of the new ones alone, too. */
+        Ask child = {"GET", DOCS, .headers = {{"x-ms-documentdb-partitionkeyrangeid", "1"}}};
+        Seen whole = read_all(&server, child, "3");
+        Seen part = read_from(&server, child, "3", token);
+        assert_int_equal(part.items, whole.items - skipped);
+        child.headers[0].value = "0";
+        assert_int_equal(read_from(&server, child, "3", token).items, 0);
+    }
+}
+
+/* A token of the time when a part of a partition was one of its own: of the merged one that part is
+ * done, or goes on somewhere, and the rest is still to come. */
+static void a_token_survives_a_merge(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    char last[SCAN_NUMBER_BYTES];
+    memset(last, 0xFF, sizeof(last));
+    static const struct {
+        const char *hex;
+        Slice bytes;
+    } rows[] = {{"10", SLICE_INIT("\x10")}, {"20", SLICE_INIT("\x20")}, {"3A", SLICE_INIT("\x3a")}};
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        const char *token = forge(&server, SCAN_BY_NUMBER, SLICE(""), rows[i].bytes,
+                                  slice_make(last, sizeof(last)));
+        Ask behind = {"GET", DOCS, .headers = {{"x-ms-start-epk", rows[i].hex}}};
+        Seen expected = read_all(&server, behind, "-1");
+        assert_true(expected.items > 0 && expected.items < ITEMS);
+        static const char *const sizes[] = {"1", "4", "-1"};
+        for (size_t j = 0; j < ARRAY_COUNT(sizes); j++) {
+            Seen seen = read_from(&server, (Ask){"GET", DOCS}, sizes[j], token);
+            assert_memory_equal(seen.times, expected.times, sizeof(seen.times));
+        }
+    }
+}
+
+/* ---- what a page looks at ---- */
+
+static void a_page_ends_when_it_has_looked_at_enough(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_with(&server, (Ask){.body = "{'id':'c','partitionKey':{'paths':['/pk'],'version':2},"
+                                     "'defaultTtl':-1}",
+                             .headers = {{"x-ms-offer-throughput", "30000"}}});
+    for (int i = 0; i < ITEMS; i++)
+        make_item(&server,
+                  arena_cstr(&server.arena,
+                             arena_format(&server.arena, "{'id':'i%02d','pk':'k%d','ttl':%d}", i,
+                                          i % KEYS, i % 20 == 7 ? 1000 : 5)));
+    fake_clock_advance(&server.clock, 5000000);
+    server.api->limits.entries_max = 4;
+    static const Ask feeds[] = {
+        {"GET", DOCS},
+        {"GET", DOCS, .headers = {{"x-ms-start-epk", "00"}}},
+        {"POST", DOCS, "{'query':'SELECT * FROM c'}", .headers = {QUERY}},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(feeds); i++) {
+        Seen seen = read_all(&server, feeds[i], "-1");
+        assert_int_equal(seen.items, 3);
+        assert_int_equal(seen.times[7] + seen.times[27] + seen.times[47], 3);
+        assert_int_equal(seen.pages, ITEMS / 4);
+    }
+    /* Living ones that a query does not want count as well. */
+    Ask none = {"POST", DOCS, "{'query':'SELECT * FROM c WHERE c.none'}", .headers = {QUERY}};
+    server.api->limits.entries_max = 7;
+    Seen seen = read_all(&server, none, "10");
+    assert_int_equal(seen.items, 0);
+    assert_int_equal(seen.pages, (ITEMS + 6) / 7);
+    /* One that must see everything does, or fails. */
+    Ask count = {"POST", DOCS, "{'query':'SELECT VALUE COUNT(1) FROM c'}", .headers = {QUERY}};
+    FakeAnswer answer = expect_status(&server, &count, 200);
+    expect_holds(answer.body, "\"Documents\":[3]");
+    server.api->limits.query_entries_max = ITEMS - 1;
+    answer = expect_status(&server, &count, 400);
+    expect_holds(answer.body, "more than 59 items");
+    server.api->limits.query_entries_max = ITEMS;
+    (void)expect_status(&server, &count, 200);
+}
+
+static void a_page_ends_when_its_time_is_over(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    server.api->limits.us_max = 0; /* over before it begins */
+    for (int is_query = 0; is_query < 2; is_query++) {
+        Ask a = is_query ? (Ask){"POST", DOCS, "{'query':'SELECT * FROM c'}", {QUERY}}
+                         : (Ask){"GET", DOCS};
+        Seen seen = read_all(&server, a, "-1");
+        expect_each_once(&seen);
+        assert_true(seen.pages > 1);
+    }
 }
 
 /* ---- sizes ---- */
@@ -370,8 +571,8 @@ static void a_page_has_at_most_four_megabytes_unless_one_item_has_more(void **st
                 Slice token = fake_header(&answer, "x-ms-continuation");
                 if (token.len == 0)
                     break;
-                a.headers[1] = (Header){"x-ms-continuation", arena_cstr(&server.arena, token)};
-                a.headers[0] = j == 0 ? (Header){"x-nothing", ""} : a.headers[0];
+                a.headers[j == 0 ? 0 : 2] =
+                    (Header){"x-ms-continuation", arena_cstr(&server.arena, token)};
             }
             assert_int_equal(pages, rows[i].pages);
             fake_server_reset(&server);
@@ -406,6 +607,97 @@ static void queries_are_answered(void **state)
                       arena_cstr(&server.arena, fake_header(&answer, "x-ms-session-token")));
         expect_holds(fake_header(&answer, "x-ms-session-token"), "2:-1#");
         expect_header(&answer, "x-ms-alt-content-path", "dbs/db/colls/c");
+    }
+}
+
+/* An item that gives more results than a page takes goes on where the page ended, unless another
+ * has taken its place. */
+static void a_page_may_end_among_the_results_of_an_item(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    make_item(&server, "{'id':'1','pk':'a','t':[10,11,12,13]}");
+    make_item(&server, "{'id':'2','pk':'a','t':[20]}");
+    make_item(&server, "{'id':'3','pk':'a','t':[30,31]}");
+    Ask a = {"POST", DOCS, "{'query':'SELECT VALUE t FROM c JOIN t IN c.t'}", .headers = {QUERY}};
+    static const struct {
+        const char *size;
+        bool deletes; /* the first item, behind the first page */
+        const char *pages[8];
+    } rows[] = {
+        {"1", false, {"[10]", "[11]", "[12]", "[13]", "[20]", "[30]", "[31]"}},
+        {"3", false, {"[10,11,12]", "[13,20,30]", "[31]"}},
+        {"4", false, {"[10,11,12,13]", "[20,30,31]"}},
+        {"3", true, {"[10,11,12]", "[20,30,31]"}},
+    };
+    for (int by_key = 0; by_key < 2; by_key++) {
+        for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+            Ask page = a;
+            page.headers[2] = (Header){"x-ms-max-item-count", rows[i].size};
+            if (by_key)
+                page.headers[3] = (Header)A;
+            for (size_t j = 0; rows[i].pages[j] != NULL; j++) {
+                FakeAnswer answer = expect_status(&server, &page, 200);
+                Json list = json_get(body_of(&server, &answer), SLICE("Documents"));
+                expect_slice(json_print_arena(&server.arena, list),
+                             slice_from_cstr(rows[i].pages[j]));
+                Slice token = fake_header(&answer, "x-ms-continuation");
+                assert_int_equal(token.len > 0, rows[i].pages[j + 1] != NULL);
+                page.headers[by_key ? 4 : 3] =
+                    (Header){"x-ms-continuation", arena_cstr(&server.arena, token)};
+                if (rows[i].deletes && j == 0)
+                    (void)expect_status(&server, &(Ask){"DELETE", DOCS "/1", .headers = {A}}, 204);
+            }
+        }
+        (void)expect_status(&server, &(Ask){"DELETE", DOCS "/2", .headers = {A}}, 204);
+        (void)expect_status(&server, &(Ask){"DELETE", DOCS "/3", .headers = {A}}, 204);
+        make_item(&server, "{'id':'1','pk':'a','t':[10,11,12,13]}");
+        make_item(&server, "{'id':'2','pk':'a','t':[20]}");
+        make_item(&server, "{'id':'3','pk':'a','t':[30,31]}");
+    }
+}
+
+static void a_query_over_partitions_must_be_allowed(void **state)
+{
+    (void)state;
+#define CROSS(value)                                        \
+    {                                                       \
+        "x-ms-documentdb-query-enablecrosspartition", value \
+    }
+    static const char all[] = "{'query':'SELECT * FROM c'}";
+    static const struct {
+        Ask ask;
+        bool fails; /* where there is more than one partition */
+    } rows[] = {
+        {{"POST", DOCS, all, .headers = {IS_QUERY}}, true},
+        {{"POST", DOCS, all, .headers = {IS_QUERY, CROSS("false")}}, true},
+        {{"POST", DOCS, all, .headers = {IS_QUERY, CROSS("False")}}, true},
+        {{"POST", DOCS, all, .headers = {IS_QUERY, CROSS("")}}, true},
+        {{"POST", DOCS, all, .headers = {IS_QUERY, CROSS("true")}}, false},
+        {{"POST", DOCS, all, .headers = {IS_QUERY, CROSS("True")}}, false},
+        {{"POST", DOCS, all, .headers = {IS_QUERY, PK("['k3']")}}, false},
+        {{"POST", DOCS, all, .headers = {IS_QUERY, {"x-ms-documentdb-partitionkeyrangeid", "0"}}},
+         false},
+        {{"POST", DOCS, all, .headers = {IS_QUERY, {"x-ms-start-epk", "10"}}}, false},
+        {{"POST", DOCS, "{'query':'SELECT * FROM c WHERE c.pk = 1'}", .headers = {IS_QUERY}},
+         false},
+        {{"POST", DOCS, "{'query':'SELECT * FROM c WHERE c.pk > 1'}", .headers = {IS_QUERY}}, true},
+        {{"GET", DOCS}, false},
+    };
+    static const char *const sizes[] = {"30000", "400"};
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+        AUTO(fake_server_close) FakeServer server;
+        open_with(&server,
+                  (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", sizes[i]}}});
+        for (size_t j = 0; j < ARRAY_COUNT(rows); j++) {
+            bool fails = i == 0 && rows[j].fails;
+            FakeAnswer answer = expect_status(&server, &rows[j].ask, fails ? 400 : 200);
+            if (!fails)
+                continue;
+            expect_holds(answer.body, "x-ms-documentdb-query-enablecrosspartition");
+            assert_int_equal(sub_status_of(&answer), 0); /* 1004 would make clients try again */
+        }
     }
 }
 
@@ -486,8 +778,15 @@ int main(void)
         cmocka_unit_test(a_token_that_is_none_is_refused),
         cmocka_unit_test(a_forged_token_shows_nothing_that_was_not_asked_for),
         cmocka_unit_test(a_token_survives_the_item_it_stands_at),
+        cmocka_unit_test(tokens_are_short_however_long_ids_are),
+        cmocka_unit_test(a_token_survives_a_split),
+        cmocka_unit_test(a_token_survives_a_merge),
+        cmocka_unit_test(a_page_ends_when_it_has_looked_at_enough),
+        cmocka_unit_test(a_page_ends_when_its_time_is_over),
         cmocka_unit_test(a_page_has_at_most_four_megabytes_unless_one_item_has_more),
         cmocka_unit_test(queries_are_answered),
+        cmocka_unit_test(a_page_may_end_among_the_results_of_an_item),
+        cmocka_unit_test(a_query_over_partitions_must_be_allowed),
         cmocka_unit_test(a_page_is_refused_when_too_many_wait),
         cmocka_unit_test(a_page_outlives_its_container),
         cmocka_unit_test(a_page_that_the_disk_refuses_is_an_error),

@@ -1,6 +1,10 @@
 /* feed.c - see feed_int.h.
  *
- *     token = | 'L' or 'Q' | version '1' | type, 2 hex | parent, 8 hex | position, 8 hex |
+ *     token = | kind | version '1' | type, 2 hex | parent, 8 hex | position, 8 hex | skip, 8 hex |
+ *
+ * The position is the number of the next resource (kinds 'L', of lists, and 'S', of queries to
+ * which each resource gives its results by itself; 'skip' of them were returned), or how many
+ * results were returned ('Q', other queries: of those nothing better can be said).
  *
  * A token that was made for another feed is refused; one that was tampered with begins the page
  * elsewhere in the same feed, which its sender may read anyway.
@@ -13,12 +17,17 @@
 
 #include <stdio.h>
 
-enum { TOKEN_LEN = 2 + 2 + 8 + 8, ENVELOPE_BYTES = 256 };
+enum { TOKEN_LEN = 2 + 2 + 8 + 8 + 8, ENVELOPE_BYTES = 256 };
 
-static Slice token_print(const ApiRequest *r, char kind, uint32_t parent, uint32_t position)
+typedef struct Position {
+    uint32_t at;
+    uint32_t skip;
+} Position;
+
+static Slice token_print(const ApiRequest *r, char kind, uint32_t parent, Position position)
 {
-    return arena_format(r->arena, "%c1%02x%08x%08x", kind, (unsigned)r->address.type, parent,
-                        position);
+    return arena_format(r->arena, "%c1%02x%08x%08x%08x", kind, (unsigned)r->address.type, parent,
+                        position.at, position.skip);
 }
 
 static bool hex_field(Slice token, size_t at, size_t len, uint32_t *out)
@@ -35,11 +44,11 @@ static bool hex_field(Slice token, size_t at, size_t len, uint32_t *out)
     return true;
 }
 
-static Status token_parse(const ApiRequest *r, char kind, uint32_t parent, uint32_t *position,
+static Status token_parse(const ApiRequest *r, char kind, uint32_t parent, Position *position,
                           Error *err)
 {
     Slice token = request_header(r, "x-ms-continuation");
-    *position = 0;
+    *position = (Position){0};
     if (token.len == 0)
         return STATUS_OK;
     uint32_t type = 0;
@@ -47,7 +56,7 @@ static Status token_parse(const ApiRequest *r, char kind, uint32_t parent, uint3
     bool good = token.len == TOKEN_LEN && token.ptr[0] == kind && token.ptr[1] == '1' &&
                 hex_field(token, 2, 2, &type) && type == (uint32_t)r->address.type &&
                 hex_field(token, 4, 8, &token_parent) && token_parent == parent &&
-                hex_field(token, 12, 8, position);
+                hex_field(token, 12, 8, &position->at) && hex_field(token, 20, 8, &position->skip);
     if (!good)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "Invalid continuation token: '%.*s' was not given by this server for this "
@@ -93,21 +102,22 @@ Status feed_list(ApiRequest *r, Feed feed, Error *err)
 {
     uint32_t items_max = 0;
     TRY(request_max_items(r, &items_max, err));
-    uint32_t from = 0;
+    Position from;
     TRY(token_parse(r, 'L', feed.parent, &from, err));
     Buf documents;
     buf_init(&documents, 2 * PAGE_BYTES_MAX);
     size_t count = 0;
     const ResourceInfo *info;
-    while ((info = feed.next(r->snapshot, feed.parent, from)) != NULL && count < items_max &&
+    while ((info = feed.next(r->snapshot, feed.parent, from.at)) != NULL && count < items_max &&
            (count == 0 || documents.len + info->body.len < PAGE_BYTES_MAX)) {
         if (count++ > 0)
             buf_byte(&documents, ',');
         buf_slice(&documents, info->body);
-        from = info->number + 1;
+        from.at = info->number + 1;
     }
-    Slice continuation =
-        info == NULL ? SLICE_EMPTY : token_print(r, 'L', feed.parent, info->number);
+    Slice continuation = info == NULL
+                             ? SLICE_EMPTY
+                             : token_print(r, 'L', feed.parent, (Position){.at = info->number});
     feed_send(r, feed.parent_rid, &documents, count, continuation, SLICE_EMPTY, CHARGE_LIST);
     return STATUS_OK;
 }
@@ -121,15 +131,68 @@ typedef struct FeedQuery {
     Snapshot *snapshot; /* a reference of its own */
     Query *query;
     uint32_t items_max;
-    uint32_t skip;
+    Position from;
     Status status;
     Error error;
     Buf documents;
     size_t count;
-    bool more;
+    bool more; /* from 'next' on */
+    Position next;
 } FeedQuery;
 
-static Status run_query(FeedQuery *q)
+/* False if the page is full. */
+static bool print_result(FeedQuery *q, Json result)
+{
+    if (q->count >= q->items_max || (q->count > 0 && q->documents.len >= PAGE_BYTES_MAX))
+        return false;
+    if (q->count++ > 0)
+        buf_byte(&q->documents, ',');
+    json_print(result, &q->documents);
+    return true;
+}
+
+static void end_page(FeedQuery *q, uint32_t at, size_t skip)
+{
+    q->more = true;
+    q->next = (Position){.at = at, .skip = (uint32_t)skip};
+}
+
+/* The results of one resource; they end the page if it is full. */
+static Status run_on(FeedQuery *q, const ResourceInfo *info, Arena *scratch)
+{
+    Json *results = NULL;
+    size_t count = 0;
+    TRY(query_run(q->query, &info->document, 1, scratch, &results, &count, &q->error));
+    for (size_t i = info->number == q->from.at ? q->from.skip : 0; i < count && !q->more; i++) {
+        if (!print_result(q, results[i]))
+            end_page(q, info->number, i);
+    }
+    return STATUS_OK;
+}
+
+/* Resource by resource, for a query to which each gives its results by itself. */
+static Status run_stream(FeedQuery *q)
+{
+    const Api *api = q->request->api;
+    uint64_t deadline_us = clock_monotonic_us(api->options.clock) + api->limits.us_max;
+    AUTO(arena_done) Arena scratch;
+    arena_init(&scratch, 16 << 10);
+    uint32_t from = q->from.at;
+    const ResourceInfo *info;
+    while (!q->more && (info = q->feed.next(q->snapshot, q->feed.parent, from)) != NULL) {
+        if (from != q->from.at && clock_monotonic_us(api->options.clock) >= deadline_us) {
+            end_page(q, info->number, 0);
+            break;
+        }
+        arena_reset(&scratch);
+        TRY(run_on(q, info, &scratch));
+        from = info->number + 1;
+    }
+    return STATUS_OK;
+}
+
+/* Over all of them at once. */
+static Status run_whole(FeedQuery *q)
 {
     ApiRequest *r = q->request;
     size_t capacity = 64;
@@ -149,20 +212,26 @@ static Status run_query(FeedQuery *q)
     Json *results = NULL;
     size_t result_count = 0;
     TRY(query_run(q->query, documents, count, r->arena, &results, &result_count, &q->error));
-    for (size_t i = q->skip; i < result_count; i++) {
-        if (q->count >= q->items_max || (q->count > 0 && q->documents.len >= PAGE_BYTES_MAX)) {
-            q->more = true;
-            break;
-        }
-        if (q->count++ > 0)
-            buf_byte(&q->documents, ',');
-        json_print(results[i], &q->documents);
+    for (size_t i = q->from.at; i < result_count && !q->more; i++) {
+        if (!print_result(q, results[i]))
+            end_page(q, (uint32_t)i, 0);
     }
+    return STATUS_OK;
+}
+
+static Status run_query(FeedQuery *q)
+{
+    TRY(query_is_streaming(q->query) ? run_stream(q) : run_whole(q));
     if (buf_full(&q->documents))
         return error_set(&q->error, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
                          "One result of the query is larger than a page of %zu bytes.",
                          PAGE_BYTES_MAX);
     return STATUS_OK;
+}
+
+static char token_kind(const FeedQuery *q)
+{
+    return query_is_streaming(q->query) ? 'S' : 'Q';
 }
 
 static void on_answer(HttpTask *task)
@@ -176,7 +245,7 @@ static void on_answer(HttpTask *task)
         return;
     }
     Slice continuation =
-        q->more ? token_print(r, 'Q', q->feed.parent, q->skip + (uint32_t)q->count) : SLICE_EMPTY;
+        q->more ? token_print(r, token_kind(q), q->feed.parent, q->next) : SLICE_EMPTY;
     feed_send(r, q->feed.parent_rid, &q->documents, q->count, continuation, SLICE_EMPTY,
               CHARGE_QUERY);
 }
@@ -194,10 +263,10 @@ Status feed_query(ApiRequest *r, Feed feed, Error *err)
     Slice text;
     Json parameters;
     TRY(request_max_items(r, &q->items_max, err));
-    TRY(token_parse(r, 'Q', feed.parent, &q->skip, err));
     TRY(query_request(r->arena, r->http->body, &text, &parameters, err));
     /* The body goes away with this call, and a Query borrows from its text. */
     TRY(query_parse(r->arena, arena_copy(r->arena, text), parameters, &q->query, err));
+    TRY(token_parse(r, token_kind(q), feed.parent, &q->from, err));
     q->job.run = on_worker;
     q->task.run = on_answer;
     q->request = r;

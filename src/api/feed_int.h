@@ -1,8 +1,8 @@
 /* feed_int.h - lists and queries of the catalogue's resources, page by page.
  *
  * A list's continuation token holds the number of the next resource, so a page costs what it
- * returns, and what was not deleted in between is returned exactly once. A query's token holds how
- * many results were returned.
+ * returns, and what was not deleted in between is returned exactly once. So does that of a query,
+ * unless it sorts, groups or counts: then it holds how many results were returned.
  */
 #pragma once
 

@@ -100,6 +100,93 @@ static void a_query_answers_like_a_list(void **state)
     (void)expect_status(&server, &a, 400);
 }
 
+/* A resource that is deleted between two pages does not hide another one. */
+static void a_query_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    fake_server_open(&server, NULL);
+    for (int i = 0; i < 7; i++) {
+        Slice body = arena_format(&server.arena, "{'id':'db%d'}", i);
+        (void)expect_status(&server, &(Ask){"POST", "/dbs", body.ptr}, 201);
+    }
+    Ask a = {"POST",
+             "/dbs",
+             "{'query':'SELECT VALUE c.id FROM c WHERE c.id != @p',"
+             "'parameters':[{'name':'@p','value':'db4'}]}",
+             {{"x-ms-documentdb-isquery", "True"}, {"x-ms-max-item-count", "2"}}};
+    static const struct {
+        const char *page, *deleted;
+    } rows[] = {
+        {"[\"db0\",\"db1\"]", "/dbs/db1"}, {"[\"db2\",\"db3\"]", "/dbs/db5"}, {"[\"db6\"]", NULL}};
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        FakeAnswer answer = expect_status(&server, &a, 200);
+        expect_holds(answer.body, rows[i].page);
+        Slice token = fake_header(&answer, "x-ms-continuation");
+        assert_int_equal(token.len > 0, rows[i].deleted != NULL);
+        a.headers[2] = (Header){"x-ms-continuation", arena_cstr(&server.arena, token)};
+        if (rows[i].deleted != NULL)
+            (void)expect_status(&server, &(Ask){"DELETE", rows[i].deleted}, 204);
+    }
+}
+
+/* More results of one resource than a page takes. */
+static void a_page_may_end_within_a_resource(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    Slice other = SLICE("{'id':'d','partitionKey':{'paths':['/x','/y','/z'],"
+                        "'kind':'MultiHash','version':2}}");
+    (void)expect_status(&server, &(Ask){"POST", "/dbs/db/colls", other.ptr}, 201);
+    static const char *const sizes[] = {"1", "2", "3", "4"};
+    for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
+        Ask a = {"POST",
+                 "/dbs/db/colls",
+                 "{'query':'SELECT VALUE p FROM c JOIN p IN c.partitionKey.paths'}",
+                 {{"x-ms-documentdb-isquery", "True"}, {"x-ms-max-item-count", sizes[i]}}};
+        Slice all = SLICE_EMPTY;
+        for (;;) {
+            FakeAnswer answer = expect_status(&server, &a, 200);
+            Json list = json_get(body_of(&server, &answer), SLICE("DocumentCollections"));
+            assert_true(json_count(list) <= i + 1);
+            JsonIter it = json_iter(list);
+            while (json_next(&it))
+                all = arena_format(&server.arena, "%.*s %.*s", SLICE_ARG(all),
+                                   SLICE_ARG(json_string(it.value)));
+            Slice token = fake_header(&answer, "x-ms-continuation");
+            if (token.len == 0)
+                break;
+            a.headers[2] = (Header){"x-ms-continuation", arena_cstr(&server.arena, token)};
+        }
+        expect_slice(all, SLICE(" /pk /x /y /z"));
+    }
+}
+
+/* A page looks at one resource at least, and ends when its time is over. */
+static void a_page_of_a_query_takes_no_longer_than_it_may(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    fake_server_open(&server, NULL);
+    for (int i = 0; i < 3; i++) {
+        Slice body = arena_format(&server.arena, "{'id':'db%d'}", i);
+        (void)expect_status(&server, &(Ask){"POST", "/dbs", body.ptr}, 201);
+    }
+    server.api->limits.us_max = 0;
+    Ask a = {"POST",
+             "/dbs",
+             "{'query':'SELECT * FROM c WHERE c.none'}",
+             {{"x-ms-documentdb-isquery", "True"}}};
+    for (int i = 0; i < 3; i++) {
+        FakeAnswer answer = expect_status(&server, &a, 200);
+        expect_header(&answer, "x-ms-item-count", "0");
+        Slice token = fake_header(&answer, "x-ms-continuation");
+        assert_int_equal(token.len > 0, i < 2);
+        a.headers[1] = (Header){"x-ms-continuation", arena_cstr(&server.arena, token)};
+    }
+}
+
 /* A deferred answer must not rest on what the request saw. */
 static void a_query_survives_the_deletion_of_what_it_reads(void **state)
 {
@@ -220,6 +307,9 @@ int main(void)
         cmocka_unit_test(a_list_comes_in_pages),
         cmocka_unit_test(a_token_is_good_for_its_own_feed),
         cmocka_unit_test(a_query_answers_like_a_list),
+        cmocka_unit_test(a_query_goes_on_where_it_was),
+        cmocka_unit_test(a_page_may_end_within_a_resource),
+        cmocka_unit_test(a_page_of_a_query_takes_no_longer_than_it_may),
         cmocka_unit_test(a_query_survives_the_deletion_of_what_it_reads),
         cmocka_unit_test(more_queries_than_can_wait_are_turned_away),
         cmocka_unit_test(the_range_feed_ends_with_304),

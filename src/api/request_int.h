@@ -20,8 +20,17 @@
 /* API versions from which something is different, as the dates that name them. */
 #define VERSION_PARTITION_KEY_REQUIRED 20181231
 
+/* What one page of items may look at. An item that has expired, or that a query does not want,
+ * comes to nothing and takes time all the same. */
+typedef struct PageLimits {
+    uint64_t entries_max; /* as many of the smallest items fill a page */
+    uint64_t us_max;
+    uint64_t query_entries_max; /* of a query that must see everything at once */
+} PageLimits;
+
 struct Api {
     ApiOptions options; /* immutable after open */
+    PageLimits limits;
     Arena arena;
 };
 

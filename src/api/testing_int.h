@@ -23,7 +23,7 @@ typedef struct Header {
 /* A request as rows write it. 'headers' ends with a NULL name. */
 typedef struct Ask {
     const char *method, *path, *body;
-    Header headers[4];
+    Header headers[6];
     const char *key; /* NULL: the master key; "": none */
 } Ask;
 

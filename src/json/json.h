@@ -109,12 +109,13 @@ int json_compare(Json a, Json b);
 /* Equality as queries have it: the order of an object's members does not matter. */
 bool json_equal(Json a, Json b);
 
-/* Prints as JSON text, compact, numbers as JavaScript prints them (so NaN and the infinities, which
- * only computing can make, print as null). Undefined prints nothing. */
+/* Prints as JSON text, compact: integers of 64 bits with all their digits, other numbers as
+ * JavaScript prints them (so NaN and the infinities, which only computing can make, print as null).
+ * Undefined prints nothing. */
 void json_print(Json value, Buf *out);
 Slice json_print_arena(Arena *arena, Json value);
 
-/* Prints one string with quotes and escapes, or one number, as json_print does. */
+/* Prints one string with quotes and escapes as json_print does; one number as JavaScript does. */
 void json_print_string(Slice text, Buf *out);
 void json_print_number(double number, Buf *out);
 

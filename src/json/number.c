@@ -5,7 +5,6 @@
  * which the value is 0.digits * 10^n.
  */
 #include "json/format_int.h"
-#include "json/number_int.h"
 #include "json/text_int.h"
 
 #include <math.h>
@@ -141,19 +140,6 @@ void json_print_number(double number, Buf *out)
         decimal = shortest_decimal(number);
     char text[NUMBER_TEXT_MAX];
     buf_bytes(out, text, (size_t)(put_decimal(text, &decimal) - text));
-}
-
-void number_print_i64(int64_t integer, Buf *out)
-{
-    /* Beyond 2^53 an integer that is a double prints as that double would, with zeros for digits
-     * that do not matter; one that is not, which only json_add_i64 can make, prints exactly. */
-    bool is_double = (double)integer < 0x1p63 && (int64_t)(double)integer == integer;
-    if (integer >= -INTEGER_EXACT_MAX && integer <= INTEGER_EXACT_MAX)
-        buf_i64(out, integer);
-    else if (is_double)
-        json_print_number((double)integer, out);
-    else
-        buf_i64(out, integer);
 }
 
 static size_t skip_digits(Slice text, size_t at)

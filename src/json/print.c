@@ -2,7 +2,6 @@
  * have. */
 #include "json/bytes_int.h"
 #include "json/format_int.h"
-#include "json/number_int.h"
 
 typedef uint8_t Bytes16 __attribute__((vector_size(16)));
 
@@ -117,8 +116,11 @@ static void print_container(Json value, Buf *out)
 
 static void print_number(Json value, Buf *out)
 {
+    /* All its digits, where JavaScript would print zeros for some of them: whoever reads numbers as
+     * doubles reads the same one, and whoever has integers of 64 bits gets the one that was meant.
+     */
     if (tag_is_integer(value.at[0]))
-        number_print_i64(load_integer(value.at), out);
+        buf_i64(out, load_integer(value.at));
     else
         json_print_number(load_double(value.at), out);
 }

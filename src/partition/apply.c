@@ -240,14 +240,29 @@ static Status apply_replace(Group *group, ItemWrite *w, uint64_t lsn, Error *err
     return store_version(group, w, lsn, &old, err);
 }
 
-static Status apply_patch(Group *group, Arena *arena, ItemWrite *w, uint64_t lsn, Error *err)
+/* Before it is made: a patch that is refused takes no memory. */
+static Status reserve_patch(PartitionWrite *write, const Item *old, Error *err)
 {
+    if (old->bytes > PARTITION_PATCHED_BYTES_MAX - write->patched_bytes)
+        return error_set(err, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
+                         "The items that the batch patches have more than %zu bytes together; "
+                         "patch fewer in one batch.",
+                         PARTITION_PATCHED_BYTES_MAX);
+    write->patched_bytes += old->bytes;
+    return STATUS_OK;
+}
+
+static Status apply_patch(Group *group, PartitionWrite *write, ItemWrite *w, uint64_t lsn,
+                          Error *err)
+{
+    Arena *arena = write->arena;
     Item old;
     bool found = false;
     TRY(group_get_living(group, epk_slice(&w->epk), w->id, &old, &found, err));
     if (!found)
         return not_found(w, err);
     TRY(check_etag(w->if_match, &old, err));
+    TRY(reserve_patch(write, &old, err));
     if (w->condition != NULL) {
         bool holds = false;
         Json whole = item_document(arena, group->schema, &old);
@@ -276,23 +291,44 @@ static Status apply_delete(Group *group, ItemWrite *w, Error *err)
     return STATUS_OK;
 }
 
-static Status apply_read(Group *group, Arena *arena, ItemWrite *w, Error *err)
+/* The text is what counts: it may be several times as long as what is stored, and the answer to a
+ * transaction that has been committed can no longer be a failure. */
+static Status reserve_read(const Group *group, PartitionWrite *write, const Item *item, Error *err)
 {
-    bool found = false;
-    TRY(group_get_living(group, epk_slice(&w->epk), w->id, &w->item, &found, err));
-    if (!found)
-        return not_found(w, err);
-    w->item.document = json_trust(json_bytes(arena, w->item.document));
-    w->bytes_before = w->item.bytes;
-    char etag[ITEM_ETAG_LEN];
-    item_etag(&w->item, etag);
-    if (w->if_none_match.len > 0 && slice_equal(w->if_none_match, slice_make(etag, sizeof(etag))))
-        return error_set(err, STATUS_NOT_MODIFIED, SUB_NONE, "The item has not changed.");
+    AUTO(buf_done) Buf text;
+    buf_init(&text, write->read_bytes_max - write->read_bytes);
+    item_print(group->schema, item, &text);
+    if (buf_full(&text))
+        return error_set(err, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
+                         "The items that the batch reads have more than %zu bytes together; read "
+                         "fewer in one batch.",
+                         write->read_bytes_max);
+    write->read_bytes += text.len;
     return STATUS_OK;
 }
 
-static Status apply_operation(Group *group, Arena *arena, ItemWrite *w, uint64_t lsn, Error *err)
+static Status apply_read(Group *group, PartitionWrite *write, ItemWrite *w, Error *err)
 {
+    Item item;
+    bool found = false;
+    TRY(group_get_living(group, epk_slice(&w->epk), w->id, &item, &found, err));
+    if (!found)
+        return not_found(w, err);
+    char etag[ITEM_ETAG_LEN];
+    item_etag(&item, etag);
+    if (w->if_none_match.len > 0 && slice_equal(w->if_none_match, slice_make(etag, sizeof(etag))))
+        return error_set(err, STATUS_NOT_MODIFIED, SUB_NONE, "The item has not changed.");
+    TRY(reserve_read(group, write, &item, err));
+    item.document = json_trust(json_bytes(write->arena, item.document));
+    w->item = item;
+    w->bytes_before = item.bytes;
+    return STATUS_OK;
+}
+
+static Status apply_operation(Group *group, PartitionWrite *write, ItemWrite *w, uint64_t lsn,
+                              Error *err)
+{
+    arena_reset(&group->arena);
     switch (w->op) {
     case ITEM_CREATE:
         return apply_create(group, w, lsn, err);
@@ -301,11 +337,11 @@ static Status apply_operation(Group *group, Arena *arena, ItemWrite *w, uint64_t
     case ITEM_REPLACE:
         return apply_replace(group, w, lsn, err);
     case ITEM_PATCH:
-        return apply_patch(group, arena, w, lsn, err);
+        return apply_patch(group, write, w, lsn, err);
     case ITEM_DELETE:
         return apply_delete(group, w, err);
     case ITEM_READ:
-        return apply_read(group, arena, w, err);
+        return apply_read(group, write, w, err);
     }
     ASSERT(!"every operation is handled above");
     return STATUS_OK;
@@ -329,7 +365,7 @@ static void apply_atomic(Group *group, PartitionWrite *write)
     bool is_write = false;
     for (size_t i = 0; i < write->count; i++) {
         ItemWrite *w = &write->items[i];
-        w->status = apply_operation(group, write->arena, w, lsn, &w->error);
+        w->status = apply_operation(group, write, w, lsn, &w->error);
         if (w->status != STATUS_OK && w->status != STATUS_NOT_MODIFIED) {
             group_undo(group, &mark);
             fail_others(write, i, 0);
@@ -348,7 +384,7 @@ static void apply_each(Group *group, PartitionWrite *write)
         ItemWrite *w = &write->items[i];
         Mark mark = group_mark(group);
         uint64_t lsn = group->counters.lsn + 1;
-        w->status = apply_operation(group, write->arena, w, lsn, &w->error);
+        w->status = apply_operation(group, write, w, lsn, &w->error);
         if (w->status == STATUS_OK) {
             group_keep(group);
             group->counters.lsn = w->op == ITEM_READ ? group->counters.lsn : lsn;

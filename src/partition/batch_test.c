@@ -193,6 +193,90 @@ static void an_item_may_change_often_in_one_batch(TestPartition *t)
     check_space(t);
 }
 
+/* How long the text of an item is. */
+static size_t text_bytes(TestPartition *t, const char *pk, const char *id)
+{
+    Item item;
+    assert_true(test_get(t, pk, id, &item));
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 1 << 20);
+    item_print(t->schema, &item, &text);
+    return text.len;
+}
+
+static void reads_hand_out_as_much_as_they_may(TestPartition *t)
+{
+    make_two(t);
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'n','pk':'p','u':3,'list':[1e20,1e20,1e20]}"),
+                  STATUS_OK);
+    size_t a = text_bytes(t, "p", "a");
+    size_t b = text_bytes(t, "p", "b");
+    size_t n = text_bytes(t, "p", "n"); /* longer than it is stored */
+    const struct {
+        WriteMode mode;
+        size_t bytes_max;
+        Status statuses[4]; /* a write, and the reads of n, b and a */
+    } rows[] = {
+        {WRITE_ATOMIC, n + b + a, {STATUS_OK, STATUS_OK, STATUS_OK, STATUS_OK}},
+        {WRITE_ATOMIC,
+         n + b + a - 1,
+         {STATUS_FAILED_DEPENDENCY, STATUS_FAILED_DEPENDENCY, STATUS_FAILED_DEPENDENCY,
+          STATUS_TOO_LARGE}},
+        {WRITE_ORDERED,
+         n - 1,
+         {STATUS_OK, STATUS_TOO_LARGE, STATUS_FAILED_DEPENDENCY, STATUS_FAILED_DEPENDENCY}},
+        {WRITE_CONTINUE, n + b, {STATUS_OK, STATUS_OK, STATUS_OK, STATUS_TOO_LARGE}},
+        {WRITE_CONTINUE, n + a, {STATUS_OK, STATUS_OK, STATUS_TOO_LARGE, STATUS_OK}},
+        {WRITE_CONTINUE, 0, {STATUS_OK, STATUS_TOO_LARGE, STATUS_TOO_LARGE, STATUS_TOO_LARGE}},
+    };
+    assert_true(b > a);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(test_write_done) TestWrite w;
+        test_write_init(&w, t, rows[i].mode);
+        w.write.read_bytes_max = rows[i].bytes_max;
+        (void)add_document(&w, ITEM_UPSERT, "{'id':'w','pk':'p','u':4}");
+        (void)add_id(&w, ITEM_READ, "p", "n");
+        (void)add_id(&w, ITEM_READ, "p", "b");
+        (void)add_id(&w, ITEM_READ, "p", "a");
+        uint64_t lsn = partition_lsn(t->partition);
+        test_run(t, &w);
+        for (size_t j = 0; j < ARRAY_COUNT(rows[i].statuses); j++) {
+            assert_status(w.items[j].status, rows[i].statuses[j]);
+            if (rows[i].statuses[j] == STATUS_TOO_LARGE)
+                assert_int_equal(w.items[j].error.sub, SUB_RESPONSE_TOO_LARGE);
+        }
+        assert_int_equal(partition_lsn(t->partition),
+                         lsn + (rows[i].statuses[0] == STATUS_OK ? 1 : 0));
+    }
+    check_space(t);
+}
+
+/* A small request could otherwise make items of hundreds of megabytes anew. */
+static void patches_change_as_much_as_they_may(TestPartition *t)
+{
+    enum { TEXT_BYTES = 1900000, FIT = PARTITION_PATCHED_BYTES_MAX / (TEXT_BYTES + 100) };
+    AUTO(buf_done) Buf row;
+    buf_init(&row, 2 * TEXT_BYTES);
+    buf_slice(&row, SLICE("{'id':'a','pk':'p','u':1,'text':'"));
+    for (size_t i = 0; i < TEXT_BYTES; i++)
+        buf_byte(&row, 'x');
+    buf_bytes(&row, "'}", 3);
+    assert_status(run_document(t, ITEM_CREATE, row.ptr), STATUS_OK);
+    for (size_t count = FIT; count <= FIT + 1; count++) {
+        AUTO(test_write_done) TestWrite w;
+        test_write_init(&w, t, WRITE_ATOMIC);
+        for (size_t i = 0; i < count; i++)
+            (void)add_patch(&w, "p", "a", "[{'op':'incr','path':'/u','value':1}]");
+        test_run(t, &w);
+        assert_status(w.items[count - 1].status, count == FIT ? STATUS_OK : STATUS_TOO_LARGE);
+        assert_status(w.items[0].status, count == FIT ? STATUS_OK : STATUS_FAILED_DEPENDENCY);
+    }
+    Item item;
+    assert_true(test_get(t, "p", "a", &item));
+    assert_int_equal(json_number(json_get(item.document, SLICE("u"))), 1 + FIT);
+    check_space(t);
+}
+
 static void an_empty_batch_is_answered(TestPartition *t)
 {
     static const WriteMode modes[] = {WRITE_ATOMIC, WRITE_ORDERED, WRITE_CONTINUE};
@@ -218,6 +302,8 @@ int main(void)
         ENGINE_TEST(an_ordered_batch_stops_at_the_first_failure, UNIQUE_U),
         ENGINE_TEST(the_others_go_on_after_a_failure_if_they_may, UNIQUE_U),
         ENGINE_TEST(an_item_may_change_often_in_one_batch, UNIQUE_U),
+        ENGINE_TEST(reads_hand_out_as_much_as_they_may, UNIQUE_U),
+        ENGINE_TEST(patches_change_as_much_as_they_may, UNIQUE_U),
         ENGINE_TEST(an_empty_batch_is_answered, UNIQUE_U),
     };
     return run_on_every_engine("batch", tests, ARRAY_COUNT(tests));

@@ -208,5 +208,5 @@ static inline void check_space(TestPartition *t)
     assert_int_equal(c.kinds[KEY_PURGE], atomic_load(&t->partition->purge_count));
     if (!t->is_ttl_changed)
         assert_int_equal(c.kinds[KEY_EXPIRY], c.notes);
-    assert_int_equal(atomic_load(&t->partition->waiting), 0);
+    assert_int_equal(atomic_load(&t->partition->waiting_bytes), 0);
 }

@@ -400,35 +400,145 @@ static void count_answer(PartitionWrite *write)
     atomic_fetch_add(&many.answered, 1);
 }
 
-static void too_much_that_waits_is_refused(TestPartition *t)
+/* Nothing more is taken, whatever it is, until the disk has had what was. */
+static void expect_busy(TestPartition *t, TestWrite *refused)
 {
-    AUTO(test_write_done) TestWrite first, refused;
-    fill_create(t, &first, 0);
-    stall_with(t, &first);
-    many.writes = MEM_NEW_ARRAY(PartitionWrite, PARTITION_WAITING_MAX);
-    atomic_store(&many.answered, 0);
-    for (size_t i = 0; i < PARTITION_WAITING_MAX - 1; i++) {
-        many.writes[i].done = count_answer;
-        assert_ok(partition_submit(t->partition, &many.writes[i], err));
-    }
-    fill_create(t, &refused, 1);
+    uint64_t before = atomic_load(&t->partition->waiting_bytes);
     Error failure = {0};
-    assert_status(partition_submit(t->partition, &refused.write, &failure), STATUS_THROTTLED);
+    assert_status(partition_submit(t->partition, &refused->write, &failure), STATUS_THROTTLED);
     assert_int_equal(failure.sub, SUB_SYSTEM_BUSY);
     assert_true(failure.retry_after_ms > 0);
     PartitionPurge purge = {.done = NULL};
     assert_status(partition_purge(t->partition, &purge, &failure), STATUS_THROTTLED);
     partition_maintain(t->partition);
     assert_false(atomic_load(&t->partition->maintain_posted));
+    assert_int_equal(atomic_load(&t->partition->waiting_bytes), before);
+}
+
+static void expect_none_waits(TestPartition *t)
+{
+    assert_int_equal(atomic_load(&t->partition->waiting_bytes), 0);
+    assert_int_equal(atomic_load(&t->host.waiting_bytes), 0);
+}
+
+static void too_many_that_wait_are_refused(TestPartition *t)
+{
+    AUTO(test_write_done) TestWrite first, refused;
+    fill_create(t, &first, 0);
+    stall_with(t, &first);
+    size_t room = (PARTITION_WAITING_BYTES_MAX - atomic_load(&t->partition->waiting_bytes)) /
+                  PARTITION_MESSAGE_BYTES;
+    assert_true(room > 60000);
+    many.writes = MEM_NEW_ARRAY(PartitionWrite, room);
+    atomic_store(&many.answered, 0);
+    for (size_t i = 0; i < room; i++) {
+        many.writes[i].done = count_answer;
+        assert_ok(partition_submit(t->partition, &many.writes[i], err));
+    }
+    fill_create(t, &refused, 1);
+    expect_busy(t, &refused);
 
     memory_store_release(t->store);
     assert_status(test_wait(&first), STATUS_OK);
     test_settle(t);
-    assert_int_equal(atomic_load(&many.answered), PARTITION_WAITING_MAX - 1);
-    assert_int_equal(atomic_load(&t->partition->waiting), 0);
+    assert_int_equal(atomic_load(&many.answered), room);
+    expect_none_waits(t);
     mem_free(many.writes);
     test_run(t, &refused); /* it was not taken, and now it is */
     expect_scan(t, "0 1");
+}
+
+static void too_much_that_waits_is_refused(TestPartition *t)
+{
+    enum { COUNT = 4 };
+    AUTO(test_write_done) TestWrite first, refused;
+    TestWrite large[COUNT];
+    fill_create(t, &first, 0);
+    stall_with(t, &first);
+    for (int i = 0; i < COUNT; i++) {
+        fill_create(t, &large[i], i + 1);
+        (void)arena_alloc(&large[i].arena, PARTITION_WAITING_BYTES_MAX / (COUNT + 1));
+        test_submit(t, &large[i]);
+    }
+    /* There is room for a small one, and none for another of these. */
+    fill_create(t, &refused, COUNT + 1);
+    (void)arena_alloc(&refused.arena, PARTITION_WAITING_BYTES_MAX / (COUNT + 1));
+    Error failure = {0};
+    assert_status(partition_submit(t->partition, &refused.write, &failure), STATUS_THROTTLED);
+    AUTO(test_write_done) TestWrite small;
+    fill_create(t, &small, COUNT + 2);
+    test_submit(t, &small);
+
+    memory_store_release(t->store);
+    for (int i = 0; i < COUNT; i++) {
+        assert_status(test_wait(&large[i]), STATUS_OK);
+        test_write_done(&large[i]);
+    }
+    assert_status(test_wait(&small), STATUS_OK);
+    assert_status(test_wait(&first), STATUS_OK);
+    test_settle(t);
+    expect_none_waits(t);
+    test_run(t, &refused);
+    expect_scan(t, "0 1 2 3 4 6 5");
+}
+
+/* Other partitions of the process have taken the room. */
+static void too_much_that_waits_elsewhere_is_refused(TestPartition *t)
+{
+    AUTO(test_write_done) TestWrite refused;
+    fill_create(t, &refused, 1);
+    uint64_t others = PARTITION_HOST_WAITING_BYTES_MAX - PARTITION_MESSAGE_BYTES + 1;
+    atomic_store(&t->host.waiting_bytes, others);
+    expect_busy(t, &refused);
+    assert_int_equal(atomic_load(&t->host.waiting_bytes), others);
+    atomic_store(&t->host.waiting_bytes, 0);
+    test_run(t, &refused);
+    test_settle(t);
+    expect_none_waits(t);
+}
+
+/* A few bytes of a message can write megabytes: what one group cannot hold is left to the next, in
+ * the order in which it came. */
+static void a_group_that_writes_much_leaves_the_rest_to_the_next(TestPartition *t)
+{
+    enum { COUNT = 40, TEXT_BYTES = 1500000 };
+    AUTO(buf_done) Buf row;
+    buf_init(&row, 2 * TEXT_BYTES);
+    buf_slice(&row, SLICE("{'id':'00','pk':'p','n':0,'text':'"));
+    for (size_t i = 0; i < TEXT_BYTES; i++)
+        buf_byte(&row, 'x');
+    buf_bytes(&row, "'}", 3);
+    char *id = row.ptr + strlen("{'id':'");
+    for (int i = 0; i < COUNT; i++) {
+        id[0] = (char)('0' + i / 10);
+        id[1] = (char)('0' + i % 10);
+        assert_status(run_document(t, ITEM_CREATE, row.ptr), STATUS_OK);
+    }
+
+    TestWrite writes[COUNT];
+    AUTO(test_write_done) TestWrite first;
+    fill_create(t, &first, 100);
+    uint64_t groups = memory_store_groups(t->store);
+    stall_with(t, &first);
+    for (int i = 0; i < COUNT; i++) {
+        char text[3] = {(char)('0' + i / 10), (char)('0' + i % 10)};
+        test_write_init(&writes[i], t, WRITE_ATOMIC);
+        (void)add_patch(&writes[i], "p", text, "[{'op':'incr','path':'/n','value':1}]");
+        test_submit(t, &writes[i]);
+    }
+    memory_store_release(t->store);
+    assert_status(test_wait(&first), STATUS_OK);
+    for (int i = 0; i < COUNT; i++) {
+        assert_status(test_wait(&writes[i]), STATUS_OK);
+        assert_status(writes[i].items[0].status, STATUS_OK);
+        assert_int_equal(writes[i].items[0].item.lsn, first.items[0].item.lsn + 1 + (uint64_t)i);
+        test_write_done(&writes[i]);
+    }
+    test_settle(t);
+    expect_none_waits(t);
+    /* 60 MB, in pieces that end with the one that goes beyond 16. */
+    assert_int_equal(memory_store_groups(t->store), groups + 1 + 4);
+    check_space(t);
 }
 
 typedef struct TestDrop {
@@ -582,6 +692,9 @@ int main(void)
         ENGINE_TEST(a_purge_counts_for_what_follows_it_in_its_group, MORTAL),
         ENGINE_TEST(a_purge_is_not_forgotten_by_maintenance_in_its_group, MORTAL),
         ENGINE_TEST(a_repeated_purge_begins_again, MORTAL),
+        ENGINE_TEST(too_many_that_wait_are_refused),
+        ENGINE_TEST(too_much_that_waits_elsewhere_is_refused),
+        ENGINE_TEST(a_group_that_writes_much_leaves_the_rest_to_the_next),
         ENGINE_TEST(too_much_that_waits_is_refused, MORTAL),
         ENGINE_TEST(a_dropped_partition_ends_what_was_begun, MORTAL),
         ENGINE_TEST(nothing_is_written_behind_a_drop, MORTAL),

@@ -34,7 +34,7 @@ static Status find_keys(Group *group, Slice from, Slice to, Found *out, Error *e
         out->is_full = found && out->count == PIECE_MAX;
         if (!found || out->is_full)
             return STATUS_OK;
-        out->keys[out->count++] = arena_copy(&group->arena, key);
+        out->keys[out->count++] = arena_copy(&group->keep, key);
     }
 }
 
@@ -63,6 +63,7 @@ static Status expire_one(Group *group, Slice note, Error *err)
     Slice id;
     Item item;
     bool found = false;
+    arena_reset(&group->arena);
     TRY(find_item(group, number, &epk, &id, &item, &found, err));
     group->is_changed = true;
     if (found && item_expires_at_s(group->schema, &item) <= group->now_s) {
@@ -109,7 +110,7 @@ void group_apply_purge(Group *group, PartitionPurge *purge)
         return;
     }
     if (group->purges == NULL)
-        group->purges = ARENA_NEW_ARRAY(&group->arena, Purge, PURGES_MAX);
+        group->purges = ARENA_NEW_ARRAY(&group->keep, Purge, PURGES_MAX);
     uint64_t lsn = ++group->counters.lsn;
     group->purges[group->purge_count++] = (Purge){.epk = purge->epk, .lsn = lsn};
     Key key;
@@ -131,6 +132,7 @@ static Status purge_one(Group *group, const Purge *purge, Slice key, Error *err)
 {
     AUTO(store_value_release) StoreValue value = {0};
     bool found = false;
+    arena_reset(&group->arena);
     TRY(store_txn_get(group->txn, group->partition->space, key, &value, &found, err));
     if (!found)
         return STATUS_OK;
@@ -203,6 +205,7 @@ static Status sweep_piece(Group *group, Error *err)
         Slice id;
         Item item;
         bool found = false;
+        arena_reset(&group->arena);
         if (keys.keys[i].len == 1 + 8)
             TRY(find_item(group, be64_get(keys.keys[i].ptr + 1), &epk, &id, &item, &found, err));
         uint64_t at = found ? item_expires_at_s(group->schema, &item) : UINT64_MAX;

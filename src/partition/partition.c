@@ -15,6 +15,10 @@
 
 enum { COUNTERS_VERSION = 1 };
 
+/* What a group writes before the rest of what has gathered is left to the next one. A message of a
+ * few bytes can change an item of 2 MB, so counting messages bounds nothing. */
+#define GROUP_BYTES_MAX ((size_t)16 << 20)
+
 typedef struct CountersRecord {
     uint8_t version;
     uint8_t zero[7];
@@ -263,20 +267,38 @@ static Status dropped(Error *err)
                      "Owner resource does not exist: the container was deleted.");
 }
 
-static Status post(Partition *partition, PartitionMessage *message, Error *err)
+static void stop_waiting(Partition *partition, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&partition->waiting_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&partition->host->waiting_bytes, bytes, memory_order_relaxed);
+}
+
+/* Two additions in memory, whatever waits. */
+static Status begin_waiting(Partition *partition, size_t bytes, Error *err)
+{
+    PartitionHost *host = partition->host;
+    uint64_t own =
+        atomic_fetch_add_explicit(&partition->waiting_bytes, bytes, memory_order_relaxed);
+    uint64_t all = atomic_fetch_add_explicit(&host->waiting_bytes, bytes, memory_order_relaxed);
+    if (LIKELY(own + bytes <= PARTITION_WAITING_BYTES_MAX &&
+               all + bytes <= PARTITION_HOST_WAITING_BYTES_MAX))
+        return STATUS_OK;
+    stop_waiting(partition, bytes);
+    bool is_own = own + bytes > PARTITION_WAITING_BYTES_MAX;
+    Status status = error_set(err, STATUS_THROTTLED, SUB_SYSTEM_BUSY,
+                              "%s has %llu MB of writes waiting for the disk; try again later.",
+                              is_own ? "This partition" : "The server",
+                              (unsigned long long)(is_own ? own : all) >> 20);
+    err->retry_after_ms = 100;
+    return status;
+}
+
+static Status post(Partition *partition, PartitionMessage *message, size_t bytes, Error *err)
 {
     if (atomic_load_explicit(&partition->is_dropped, memory_order_acquire))
         return dropped(err);
-    uint32_t waiting = atomic_fetch_add_explicit(&partition->waiting, 1, memory_order_relaxed);
-    if (waiting >= PARTITION_WAITING_MAX) {
-        atomic_fetch_sub_explicit(&partition->waiting, 1, memory_order_relaxed);
-        Status status = error_set(err, STATUS_THROTTLED, SUB_SYSTEM_BUSY,
-                                  "Partition %u has %u writes waiting for the disk; try again "
-                                  "later.",
-                                  partition->id, waiting);
-        err->retry_after_ms = 100;
-        return status;
-    }
+    message->bytes = PARTITION_MESSAGE_BYTES + bytes;
+    TRY(begin_waiting(partition, message->bytes, err));
     if (queue_push(&partition->queue, &message->node))
         schedule(partition);
     return STATUS_OK;
@@ -286,22 +308,26 @@ Status partition_submit(Partition *partition, PartitionWrite *write, Error *err)
 {
     write->message.kind = MESSAGE_WRITE;
     write->status = STATUS_OK;
-    return post(partition, &write->message, err);
+    write->read_bytes = 0;
+    write->patched_bytes = 0;
+    /* The arena has the documents and all that the sender needs for the answer. */
+    return post(partition, &write->message, write->arena == NULL ? 0 : arena_used(write->arena),
+                err);
 }
 
 Status partition_purge(Partition *partition, PartitionPurge *purge, Error *err)
 {
     purge->message.kind = MESSAGE_PURGE;
     purge->status = STATUS_OK;
-    return post(partition, &purge->message, err);
+    return post(partition, &purge->message, 0, err);
 }
 
 /* Not through post(): a drop is never refused. */
 void partition_drop(Partition *partition, PartitionDrop *drop)
 {
     drop->message.kind = MESSAGE_DROP;
+    drop->message.bytes = 0;
     atomic_store_explicit(&partition->is_dropped, true, memory_order_release);
-    atomic_fetch_add_explicit(&partition->waiting, 1, memory_order_relaxed);
     if (queue_push(&partition->queue, &drop->message.node))
         schedule(partition);
 }
@@ -318,7 +344,7 @@ void partition_maintain(Partition *partition)
     if (atomic_exchange(&partition->maintain_posted, true))
         return;
     Error err;
-    if (post(partition, &partition->maintain, &err) != STATUS_OK)
+    if (post(partition, &partition->maintain, 0, &err) != STATUS_OK)
         atomic_store(&partition->maintain_posted, false); /* there will be another time */
 }
 
@@ -334,10 +360,16 @@ static void schedule(Partition *partition)
 }
 
 /* Gives the right to apply back. A message that came in while it was held found the partition
- * active and woke nobody, so it is looked for afterwards. */
+ * active and woke nobody, so it is looked for afterwards. What a group had no room for is next, and
+ * no reason to let go. */
 static void release(Partition *partition)
 {
     PartitionHost *host = partition->host;
+    if (partition->rest != NULL) {
+        bool taken = workers_post(host->writers, &partition->job);
+        ASSERT(taken); /* as in schedule() */
+        return;
+    }
     atomic_store(&partition->is_active, false);
     if (atomic_load(&partition->queue.newest) != NULL)
         schedule(partition);
@@ -348,10 +380,11 @@ static void release(Partition *partition)
 static void answer(Group *group, const Error *err)
 {
     uint64_t lsn = partition_lsn(group->partition);
-    uint32_t count = 0;
-    for (QueueNode *node = group->messages; node != NULL; count++) {
+    size_t bytes = 0;
+    for (QueueNode *node = group->messages; node != NULL;) {
         PartitionMessage *message = CONTAINER_OF(node, PartitionMessage, node);
         node = node->next;
+        bytes += message->bytes;
         if (message->kind == MESSAGE_WRITE) {
             PartitionWrite *write = CONTAINER_OF(message, PartitionWrite, message);
             write->lsn = lsn;
@@ -376,13 +409,14 @@ static void answer(Group *group, const Error *err)
             atomic_store(&group->partition->maintain_posted, false);
         }
     }
-    atomic_fetch_sub_explicit(&group->partition->waiting, count, memory_order_relaxed);
+    stop_waiting(group->partition, bytes);
 }
 
 static void group_free(Group *group)
 {
     schema_unref(group->schema);
     arena_done(&group->arena);
+    arena_done(&group->keep);
     mem_free(group->changed);
     mem_free(group);
 }
@@ -450,6 +484,7 @@ static Group *group_new(Partition *partition)
     group->schema = schema_of(partition);
     group->txn = store_txn_begin(partition->host->store);
     arena_init(&group->arena, 16 << 10);
+    arena_init(&group->keep, 16 << 10);
     group->now_s = (uint32_t)clock_wall_s(partition->host->clock);
     group->counters = partition->counters;
     group->purge_position = partition->purge_position;
@@ -506,23 +541,35 @@ static void apply_message(Group *group, PartitionMessage *message)
     }
 }
 
+/* Applies messages until the group writes enough; returns the first that is left. */
+static QueueNode *apply_messages(Group *group)
+{
+    QueueNode *node = group->messages;
+    while (node != NULL) {
+        apply_message(group, CONTAINER_OF(node, PartitionMessage, node));
+        QueueNode *next = node->next;
+        if (next != NULL && store_txn_bytes(group->txn) >= GROUP_BYTES_MAX) {
+            node->next = NULL;
+            return next;
+        }
+        node = next;
+    }
+    return NULL;
+}
+
 /* On a writer thread. */
 static void on_writer(WorkerJob *job)
 {
     Partition *partition = CONTAINER_OF(job, Partition, job);
-    QueueNode *messages = queue_take(&partition->queue);
+    QueueNode *messages =
+        partition->rest != NULL ? TAKE(partition->rest) : queue_take(&partition->queue);
     if (messages == NULL) {
         release(partition);
         return;
     }
     Group *group = group_new(partition);
     group->messages = messages;
-    for (QueueNode *node = messages; node != NULL;) {
-        /* The next one is read first: nothing here answers, but a message is its sender's. */
-        PartitionMessage *message = CONTAINER_OF(node, PartitionMessage, node);
-        node = node->next;
-        apply_message(group, message);
-    }
+    partition->rest = apply_messages(group);
     if (group->is_changed) {
         put_counters(group);
         store_txn_commit(group->txn, (StoreCompletion){.done = on_commit, .ctx = group});

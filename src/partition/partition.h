@@ -31,8 +31,16 @@
 #include "store/store.h"
 #include "json/json.h"
 
-/* What may wait for one partition; beyond it a write is refused instead of queued. */
-#define PARTITION_WAITING_MAX 65536
+/* What may wait for one partition, and for all of a process: what the writes and those who wait for
+ * their answers hold in memory. Beyond it a write is refused instead of queued. A message counts
+ * for PARTITION_MESSAGE_BYTES at least, which bounds their number, too. */
+#define PARTITION_WAITING_BYTES_MAX      ((uint64_t)128 << 20)
+#define PARTITION_HOST_WAITING_BYTES_MAX ((uint64_t)512 << 20)
+#define PARTITION_MESSAGE_BYTES          2048
+
+/* Of the items that the patches of one write may change, together: a few bytes of a request can
+ * make them all anew. Beyond it a patch fails with STATUS_TOO_LARGE. */
+#define PARTITION_PATCHED_BYTES_MAX ((size_t)16 << 20)
 
 typedef struct Partition Partition;
 
@@ -45,6 +53,7 @@ typedef struct PartitionHost {
     ItemCache *cache;        /* of items read; NULL: none */
     _Atomic bool is_closing; /* no more background work; see partition_host_stop */
     _Atomic uint32_t active; /* partitions with a writer or on the way to the disk */
+    _Atomic uint64_t waiting_bytes;
 } PartitionHost;
 
 /* Ends the background work of all partitions and waits until everything posted before is answered.
@@ -120,6 +129,7 @@ typedef struct ItemWrite {
 typedef struct PartitionMessage {
     QueueNode node;
     int kind;
+    size_t bytes; /* that it counts for while it waits */
 } PartitionMessage;
 
 typedef enum WriteMode {
@@ -134,12 +144,17 @@ struct PartitionWrite {
     WriteMode mode;
     ItemWrite *items;
     size_t count;
-    Arena *arena; /* the partition's until 'done' */
+    size_t read_bytes_max; /* text of the items that its reads hand out, together; a read beyond it
+                              fails with STATUS_TOO_LARGE */
+    Arena *arena;          /* the partition's until 'done' */
     void (*done)(PartitionWrite *write);
 
     Status status; /* not STATUS_OK: nothing of it was done, because of the disk or a drop */
     Error error;
     uint64_t lsn; /* the partition's when this was answered: for the session token */
+
+    size_t read_bytes; /* the partition's, while it applies the write: what is used so far */
+    size_t patched_bytes;
 };
 
 /* Fails, without taking the write, if too much waits already. */
@@ -173,19 +188,38 @@ void partition_maintain(Partition *partition);
 /* Items in order: of their numbers, which is the order in which they were made, or of (EPK, id). */
 typedef enum ScanOrder { SCAN_BY_NUMBER, SCAN_BY_EPK } ScanOrder;
 
+/* What a page may look at, shared by its scans: entries of every kind, also those that nobody can
+ * see any more, of which there may be millions in a row. */
+typedef struct ScanBudget {
+    uint64_t entries;
+    uint64_t deadline_us; /* of the host's monotonic clock; 0: none */
+} ScanBudget;
+
 typedef struct ScanOptions {
     ScanOrder order;
-    Slice epk_from; /* bytes, inclusive */
-    Slice epk_to;   /* exclusive; empty: no end */
-    Slice after;    /* resume behind this position; empty: from the start */
+    Slice epk_from;     /* bytes, inclusive */
+    Slice epk_to;       /* exclusive; empty: no end */
+    Slice at;           /* a position to begin at; empty: at the start */
+    ScanBudget *budget; /* NULL: no bound */
 } ScanOptions;
+
+/* A position is small, however long ids are, and good for as long as the container lives, also in
+ * another partition that has taken the range over. By number it is a number, big-endian. */
+#define SCAN_POSITION_BYTES_MAX 744
+#define SCAN_NUMBER_BYTES       8
+bool partition_scan_is_position(ScanOrder order, Slice bytes);
 
 typedef struct PartitionScan PartitionScan;
 MUST_USE Status partition_scan_open(Partition *partition, PartitionSchema *schema,
                                     const ScanOptions *options, PartitionScan **out, Error *err);
 
-/* The item lives until the next call. */
+/* The item lives until the next call. '*found' is false at the end, and when the budget is used up:
+ * then the scan has paused. */
 MUST_USE Status partition_scan_next(PartitionScan *scan, Item *item, bool *found, Error *err);
-Slice partition_scan_position(const PartitionScan *scan); /* of the item handed out last */
-void partition_scan_close(PartitionScan *scan);           /* accepts NULL */
+bool partition_scan_paused(const PartitionScan *scan);
+
+/* Where a scan begins with the item that was handed out last, or goes on after a pause. What was
+ * before is neither repeated nor lost, whatever is deleted in between. */
+Slice partition_scan_position(const PartitionScan *scan);
+void partition_scan_close(PartitionScan *scan); /* accepts NULL */
 DEFINE_AUTO(PartitionScan *, partition_scan_close)

@@ -76,7 +76,7 @@ struct Partition {
     Queue queue;                  /* PartitionMessages */
     PartitionMessage maintain;    /* the one message of its kind ... */
     _Atomic bool maintain_posted; /* ... and whether it is under way: queued or in a group */
-    _Atomic uint32_t waiting;
+    _Atomic uint64_t waiting_bytes;
     _Atomic bool is_dropped;
     _Atomic bool is_active; /* a writer has it, or its group is on the way to the disk */
     WorkerJob job;
@@ -86,10 +86,11 @@ struct Partition {
     _Atomic uint64_t bytes;
 
     PartitionCounters counters; /* whoever made 'is_active' true, from here on */
-    bool is_over;               /* a drop has had its turn: nothing is applied any more */
-    Key purge_position;         /* where the first purge goes on; empty: at its beginning */
-    Key sweep_position;         /* likewise of the sweep for expiry notes ... */
-    int64_t sweep_ttl_s;        /* ... and the default TTL that it is made for */
+    QueueNode *rest;     /* messages that came before the queue's and were too much for a group */
+    bool is_over;        /* a drop has had its turn: nothing is applied any more */
+    Key purge_position;  /* where the first purge goes on; empty: at its beginning */
+    Key sweep_position;  /* likewise of the sweep for expiry notes ... */
+    int64_t sweep_ttl_s; /* ... and the default TTL that it is made for */
 };
 
 /* PartitionMessage.kind. */
@@ -100,7 +101,8 @@ typedef struct Group {
     Partition *partition;
     PartitionSchema *schema; /* a reference of its own */
     StoreTxn *txn;
-    Arena arena; /* for what is needed until the group is durable */
+    Arena arena; /* for one operation, or one item of maintenance; emptied before each */
+    Arena keep;  /* for what is needed until the group is durable */
     uint32_t now_s;
     PartitionCounters counters; /* as they will be */
     bool is_changed;
@@ -130,7 +132,7 @@ void group_keep(Group *group);
 /* apply.c: one write with its operations. */
 void group_apply_write(Group *group, PartitionWrite *write);
 
-/* Reads an item in the group's transaction. The item lives in the group's arena. The first gives
+/* Reads an item in the group's transaction. The item lives in group->arena. The first gives
  * what is stored; the second removes what is stored but expired or purged, and says 'not found'. */
 MUST_USE Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err);
 MUST_USE Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *found,

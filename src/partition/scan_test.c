@@ -70,7 +70,7 @@ static void by_epk_is_the_order_of_hashes_then_ids(TestPartition *t)
 }
 
 /* The whole of what is left, from every position of a scan. */
-static void a_scan_goes_on_behind_any_item(TestPartition *t)
+static void a_scan_goes_on_at_any_item(TestPartition *t)
 {
     create_many(t, 23);
     for (size_t o = 0; o < ARRAY_COUNT(ORDERS); o++) {
@@ -85,10 +85,11 @@ static void a_scan_goes_on_behind_any_item(TestPartition *t)
             assert_ok(partition_scan_next(scan, &item, &found, err));
             if (!found)
                 break;
-            (void)slice_cut(&rest, ' ');
-            ScanOptions on = {.order = ORDERS[o], .after = partition_scan_position(scan)};
+            ScanOptions on = {.order = ORDERS[o], .at = partition_scan_position(scan)};
             assert_slice(scan_ids(t, &on), rest);
+            (void)slice_cut(&rest, ' ');
         }
+        assert_false(partition_scan_paused(scan));
         assert_int_equal(rest.len, 0);
     }
 }
@@ -100,16 +101,16 @@ static void pages_go_on_over_changes(TestPartition *t)
     for (size_t o = 0; o < ARRAY_COUNT(ORDERS); o++) {
         create_many(t, 40);
         bool seen[40] = {false};
-        Slice after = SLICE_EMPTY;
+        Slice at = SLICE_EMPTY;
         for (int page = 0;; page++) {
             AUTO(partition_scan_close) PartitionScan *scan = NULL;
-            ScanOptions options = {.order = ORDERS[o], .after = after};
+            ScanOptions options = {.order = ORDERS[o], .at = at};
             assert_ok(partition_scan_open(t->partition, t->schema, &options, &scan, err));
             bool found = true;
-            for (int i = 0; i < 3 && found; i++) {
+            for (int i = 0;; i++) {
                 Item item;
                 assert_ok(partition_scan_next(scan, &item, &found, err));
-                if (!found)
+                if (!found || i == 3)
                     break;
                 uint64_t id = 0;
                 assert_true(slice_to_u64(json_string(json_get(item.document, SLICE("id"))), &id));
@@ -118,11 +119,10 @@ static void pages_go_on_over_changes(TestPartition *t)
                     seen[id] = true;
                 }
             }
-            after = arena_copy(&t->arena, partition_scan_position(scan));
+            at = arena_copy(&t->arena, partition_scan_position(scan));
             if (!found)
                 break;
             char row[64];
-            /* Also the very item that the position names goes away. */
             (void)snprintf(row, sizeof(row), "%d", page % 7);
             char id[16];
             (void)snprintf(id, sizeof(id), "%d", page);
@@ -257,7 +257,8 @@ static void a_scan_goes_on_within_its_range(TestPartition *t)
         Item item;
         bool found = false;
         assert_ok(partition_scan_next(scan, &item, &found, err));
-        options.after = partition_scan_position(scan);
+        assert_ok(partition_scan_next(scan, &item, &found, err));
+        options.at = partition_scan_position(scan);
         assert_slice(scan_ids(t, &options), o == 0 ? SLICE("10 17 24") : SLICE("17 24 3"));
     }
 }
@@ -267,20 +268,27 @@ static void strange_positions_do_no_harm(TestPartition *t)
 {
     create_many(t, 5);
     char *longest = arena_zalloc(&t->arena, 10000);
-    memset(longest, 3, 10000);
-    Slice positions[] = {
-        SLICE("\x03"),     SLICE("\x04"),
-        SLICE("\xFF\xFF"), slice_make("\0", 1),
-        SLICE("x"),        SLICE("\x02"),
-        SLICE("\x03\x00"), slice_make(longest, 4095),
-        SLICE("\x06"),     slice_make(longest, 4096),
-        SLICE("\x01"),     slice_make(longest, 10000),
-    };
-    for (size_t i = 0; i < ARRAY_COUNT(positions); i++) {
-        for (size_t o = 0; o < ARRAY_COUNT(ORDERS); o++) {
-            ScanOptions options = {.order = ORDERS[o], .after = positions[i]};
-            Slice ids = scan_ids(t, &options);
-            assert_true(ids.len == 0 || ids.len == 9); /* nothing, or all of it */
+    static const char firsts[] = {0, 3, (char)0xFF};
+    for (size_t i = 0; i < sizeof(firsts); i++) {
+        memset(longest, firsts[i], 10000);
+        for (size_t len = 0; len <= SCAN_POSITION_BYTES_MAX + 3; len++) {
+            for (size_t o = 0; o < ARRAY_COUNT(ORDERS); o++) {
+                ScanOptions options = {.order = ORDERS[o], .at = slice_make(longest, len)};
+                bool is_one = ORDERS[o] == SCAN_BY_NUMBER
+                                  ? len == 0 || len == SCAN_NUMBER_BYTES
+                                  : len <= SCAN_POSITION_BYTES_MAX - SCAN_NUMBER_BYTES ||
+                                        len == SCAN_POSITION_BYTES_MAX;
+                if (is_one) {
+                    Slice ids = scan_ids(t, &options);
+                    assert_true(len > 0 && firsts[i] != 0 ? ids.len <= 9 : ids.len == 9);
+                    continue;
+                }
+                AUTO(partition_scan_close) PartitionScan *scan = NULL;
+                Error failure = {0};
+                assert_status(
+                    partition_scan_open(t->partition, t->schema, &options, &scan, &failure),
+                    STATUS_BAD_REQUEST);
+            }
         }
     }
 }
@@ -327,6 +335,216 @@ static void ids_of_any_bytes_keep_their_place(TestPartition *t)
     check_space(t);
 }
 
+/* ---- long ids ---- */
+
+/* An id of 'len' bytes, all 'x' but the last ones, which are 'tail'. */
+static const char *long_id(TestPartition *t, size_t len, const char *tail)
+{
+    char *id = arena_zalloc(&t->arena, len + 1);
+    memset(id, 'x', len - strlen(tail));
+    memcpy(id + len - strlen(tail), tail, strlen(tail) + 1);
+    return id;
+}
+
+static void create_id(TestPartition *t, const char *id)
+{
+    create(t, arena_format(&t->arena, "{'id':'%s','pk':'1'}", id).ptr);
+}
+
+/* Walks from position to position, one item at a time, and deletes every item as soon as it has
+ * been seen, when 'deletes' says so: then no position ever names an item that is there. */
+static Slice walk_by_one(TestPartition *t, ScanOrder order, bool deletes)
+{
+    AUTO(buf_done) Buf ids;
+    buf_init(&ids, 1 << 20);
+    Slice at = SLICE_EMPTY;
+    for (size_t i = 0;; i++) {
+        assert_true(i < 1000); /* or it goes in circles */
+        AUTO(partition_scan_close) PartitionScan *scan = NULL;
+        ScanOptions options = {.order = order, .at = at};
+        assert_ok(partition_scan_open(t->partition, t->schema, &options, &scan, err));
+        Item item;
+        bool found = false;
+        assert_ok(partition_scan_next(scan, &item, &found, err));
+        if (!found)
+            return arena_copy(&t->arena, buf_view(&ids));
+        const char *id = arena_cstr(&t->arena, json_string(json_get(item.document, SLICE("id"))));
+        const char *pk = arena_cstr(&t->arena, json_string(json_get(item.document, SLICE("pk"))));
+        buf_format(&ids, "%s%s", ids.len > 0 ? " " : "", id);
+        assert_ok(partition_scan_next(scan, &item, &found, err));
+        if (!found)
+            return arena_copy(&t->arena, buf_view(&ids));
+        at = arena_copy(&t->arena, partition_scan_position(scan));
+        assert_true(at.len <= SCAN_POSITION_BYTES_MAX);
+        if (deletes)
+            assert_status(run_id(t, ITEM_DELETE, pk, id), STATUS_OK);
+    }
+}
+
+/* Whatever ids have in common, and whatever their lengths. */
+static void positions_are_short_and_lose_nothing(TestPartition *t)
+{
+    static const char *const tails[] = {"c", "a", "b", "bb", "a0", "", "z"};
+    static const size_t lens[] = {1,   15,  700, 718, 719, 720, 721,  722,
+                                  734, 735, 736, 737, 738, 900, 1022, 1023};
+    size_t count = 0;
+    create(t, "{'id':'first','pk':'2'}");
+    create(t, "{'id':'other','pk':'3'}");
+    for (size_t i = 0; i < ARRAY_COUNT(tails); i++) {
+        for (size_t j = 0; j < ARRAY_COUNT(lens); j++) {
+            if (strlen(tails[i]) > lens[j])
+                continue;
+            create_id(t, long_id(t, lens[j], tails[i]));
+            count++;
+        }
+    }
+    for (size_t o = 0; o < ARRAY_COUNT(ORDERS); o++) {
+        ScanOptions options = {.order = ORDERS[o]};
+        Slice all = scan_ids(t, &options);
+        assert_slice(walk_by_one(t, ORDERS[o], false), all);
+        Epk epk;
+        make_epk(&t->arena, t->schema, "1", &epk);
+        options.epk_from = epk_slice(&epk);
+        char *end = arena_alloc(&t->arena, (size_t)epk.len + 1);
+        memcpy(end, epk.bytes, epk.len);
+        end[epk.len] = (char)0xFF;
+        options.epk_to = slice_make(end, (size_t)epk.len + 1);
+        Slice within = scan_ids(t, &options);
+        size_t found = 1;
+        for (size_t i = 0; i < within.len; i++)
+            found += within.ptr[i] == ' ' ? 1 : 0;
+        assert_int_equal(found, count);
+    }
+    ScanOptions options = {.order = SCAN_BY_EPK};
+    Slice all = scan_ids(t, &options);
+    assert_slice(walk_by_one(t, SCAN_BY_EPK, true), all);
+    check_space(t);
+}
+
+/* What comes into a crowd behind the position is seen, what comes before it is not. */
+static void a_crowd_is_in_the_order_of_making(TestPartition *t)
+{
+    static const char *const tails[] = {"c", "a", "b"};
+    for (size_t i = 0; i < ARRAY_COUNT(tails); i++)
+        create_id(t, long_id(t, 1000, tails[i]));
+    create_id(t, "y");
+    Slice at = SLICE_EMPTY;
+    for (size_t i = 0; i < 5; i++) {
+        AUTO(partition_scan_close) PartitionScan *scan = NULL;
+        ScanOptions options = {.order = SCAN_BY_EPK, .at = at};
+        assert_ok(partition_scan_open(t->partition, t->schema, &options, &scan, err));
+        Item item;
+        bool found = false;
+        assert_ok(partition_scan_next(scan, &item, &found, err));
+        assert_true(found);
+        assert_slice(json_string(json_get(item.document, SLICE("id"))),
+                     slice_from_cstr(i < 3    ? long_id(t, 1000, tails[i])
+                                     : i == 3 ? long_id(t, 1000, "A")
+                                              : "y"));
+        if (i == 1)
+            create_id(t, long_id(t, 1000, "A"));
+        if (i == 3)
+            assert_status(run_id(t, ITEM_DELETE, "1", long_id(t, 1000, "a")), STATUS_OK);
+        if (i == 4)
+            break;
+        /* The scan itself saw one moment: go there once more for the position behind. */
+        AUTO(partition_scan_close) PartitionScan *again = NULL;
+        assert_ok(partition_scan_open(t->partition, t->schema, &options, &again, err));
+        assert_ok(partition_scan_next(again, &item, &found, err));
+        assert_ok(partition_scan_next(again, &item, &found, err));
+        assert_true(found);
+        at = arena_copy(&t->arena, partition_scan_position(again));
+    }
+}
+
+/* ---- budgets ---- */
+
+/* How many items scans of so many entries find, one after the other, and how many scans it takes.
+ */
+static size_t count_with_budget(TestPartition *t, ScanOptions options, uint64_t entries,
+                                size_t *scans)
+{
+    size_t items = 0;
+    Slice at = SLICE_EMPTY;
+    for (*scans = 1;; ++*scans) {
+        ScanBudget budget = {.entries = entries};
+        AUTO(partition_scan_close) PartitionScan *scan = NULL;
+        options.at = at;
+        options.budget = &budget;
+        assert_ok(partition_scan_open(t->partition, t->schema, &options, &scan, err));
+        for (;;) {
+            Item item;
+            bool found = false;
+            assert_ok(partition_scan_next(scan, &item, &found, err));
+            if (!found)
+                break;
+            items++;
+        }
+        if (!partition_scan_paused(scan))
+            return items;
+        assert_int_equal(budget.entries, 0);
+        Slice next = partition_scan_position(scan);
+        assert_false(slice_equal(next, at)); /* some way was made */
+        at = arena_copy(&t->arena, next);
+    }
+}
+
+static void a_scan_pauses_when_its_budget_is_used_up(TestPartition *t)
+{
+    for (int i = 0; i < 60; i++) {
+        char row[64];
+        (void)snprintf(row, sizeof(row), "{'id':'%d','pk':'%d','ttl':%d}", i, i % 3,
+                       i % 10 == 0 ? 1000 : 5);
+        create(t, row);
+    }
+    assert_status(run_purge(t, "1"), STATUS_OK);
+    test_settle(t);
+    test_advance_s(t, 5);
+    for (size_t o = 0; o < ARRAY_COUNT(ORDERS); o++) {
+        ScanOptions options = {.order = ORDERS[o]};
+        size_t scans = 0;
+        assert_int_equal(count_with_budget(t, options, 7, &scans), 4);
+        assert_int_equal(scans, 6); /* 40 are left of the purge, and none is looked at twice */
+        assert_int_equal(count_with_budget(t, options, 1, &scans), 4);
+        assert_int_equal(scans, 40);
+        assert_int_equal(count_with_budget(t, options, 40, &scans), 4);
+        assert_int_equal(scans, 1); /* it is not an end of the budget when there is nothing more */
+    }
+    create_id(t, long_id(t, 1000, "a"));
+    create_id(t, long_id(t, 1000, "b"));
+    ScanOptions options = {.order = SCAN_BY_EPK};
+    size_t scans = 0;
+    assert_int_equal(count_with_budget(t, options, 1, &scans), 6);
+}
+
+static void a_scan_pauses_when_its_time_is_over(TestPartition *t)
+{
+    create_many(t, 100);
+    for (size_t o = 0; o < ARRAY_COUNT(ORDERS); o++) {
+        ScanBudget budget = {.entries = 1000,
+                             .deadline_us = clock_monotonic_us(&t->clock.clock) + 1000000};
+        ScanOptions options = {.order = ORDERS[o], .budget = &budget};
+        AUTO(partition_scan_close) PartitionScan *scan = NULL;
+        assert_ok(partition_scan_open(t->partition, t->schema, &options, &scan, err));
+        size_t items = 0;
+        for (bool found = true; found; items += found ? 1 : 0) {
+            Item item;
+            assert_ok(partition_scan_next(scan, &item, &found, err));
+            if (items == 20)
+                test_advance_s(t, 1);
+        }
+        assert_true(partition_scan_paused(scan));
+        assert_true(items > 20 && items < 60);
+        budget = (ScanBudget){.entries = 1000};
+        options.at = partition_scan_position(scan);
+        size_t left = 1;
+        Slice rest = scan_ids(t, &options);
+        for (size_t i = 0; i < rest.len; i++)
+            left += rest.ptr[i] == ' ' ? 1 : 0;
+        assert_int_equal(items + left, 100);
+    }
+}
+
 #define KIND(function, ...)                                                        \
     {                                                                              \
         .name = #function " " #__VA_ARGS__, .run = function, .schema = __VA_ARGS__ \
@@ -337,7 +555,7 @@ int main(void)
     static const EngineTest tests[] = {
         ENGINE_TEST(by_number_is_the_order_of_making),
         ENGINE_TEST(by_epk_is_the_order_of_hashes_then_ids),
-        ENGINE_TEST(a_scan_goes_on_behind_any_item),
+        ENGINE_TEST(a_scan_goes_on_at_any_item),
         ENGINE_TEST(pages_go_on_over_changes),
         ENGINE_TEST(a_scan_sees_one_moment, .ttl_s = -1),
         ENGINE_TEST(expired_items_are_passed_over, .ttl_s = -1),
@@ -351,6 +569,11 @@ int main(void)
         ENGINE_TEST(strange_positions_do_no_harm),
         ENGINE_TEST(bounds_that_are_too_long_are_refused),
         ENGINE_TEST(ids_of_any_bytes_keep_their_place),
+        ENGINE_TEST(positions_are_short_and_lose_nothing),
+        KIND(positions_are_short_and_lose_nothing, {.kind = PARTITION_HASH_V1, .paths = "/pk"}),
+        ENGINE_TEST(a_crowd_is_in_the_order_of_making),
+        ENGINE_TEST(a_scan_pauses_when_its_budget_is_used_up, .ttl_s = -1),
+        ENGINE_TEST(a_scan_pauses_when_its_time_is_over),
     };
     return run_on_every_engine("scan", tests, ARRAY_COUNT(tests));
 }

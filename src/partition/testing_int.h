@@ -29,6 +29,8 @@
 
 #define TEST_BEGIN_S 1700000000
 
+#define TEST_READ_BYTES_MAX ((size_t)4 << 20)
+
 enum { TEST_SPACE = 7, TEST_PARTITION = 5, TEST_OPS_MAX = 16, TEST_WRITERS = 2 };
 
 #define assert_ok(call)                                                    \
@@ -272,7 +274,9 @@ static inline void test_answer(PartitionWrite *write)
 
 static inline void test_write_init(TestWrite *w, const TestPartition *t, WriteMode mode)
 {
-    *w = (TestWrite){.write = {.mode = mode, .done = test_answer}, .schema = t->schema};
+    *w = (TestWrite){
+        .write = {.mode = mode, .read_bytes_max = TEST_READ_BYTES_MAX, .done = test_answer},
+        .schema = t->schema};
     arena_init(&w->arena, 4096);
     w->write.items = w->items;
     w->write.arena = &w->arena;

@@ -1,0 +1,169 @@
+/* page_place.c - see page_place_int.h.
+ *
+ *     token           = base64 of | kind u8 | order u8 | skip u32 LE | item u64 LE | place |
+ *     place by EPK    = position
+ *     place by number = | from | (| to | number u64 BE |) one or more times |
+ *     from, to        = | length u16 LE | EPK |
+ */
+#include "api/page_place_int.h"
+
+#include "base/encoding.h"
+
+enum {
+    TOKEN_BYTES_MAX = TOKEN_TEXT_MAX / 4 * 3,
+    HEAD_BYTES = 1 + 1 + 4 + 8,
+    BOUND_BYTES_MAX = 256, /* of a range; a client's own bounds are not kept in tokens */
+};
+static_assert(HEAD_BYTES + SCAN_POSITION_BYTES_MAX <= TOKEN_BYTES_MAX, "any position fits");
+static_assert(HEAD_BYTES + 2 * (2 + BOUND_BYTES_MAX) + SCAN_NUMBER_BYTES <= TOKEN_BYTES_MAX,
+              "any piece fits");
+
+/* Makes one piece of the last two. It goes on from the lower of their positions, so items may come
+ * twice, and none is lost. Only partitions that are split again and again within one list need more
+ * pieces than there is room for. */
+static void merge_last(PlacePiece *pieces, size_t *count)
+{
+    PlacePiece *kept = &pieces[*count - 2];
+    const PlacePiece *last = &pieces[*count - 1];
+    if (slice_compare(last->at, kept->at) < 0)
+        kept->at = last->at;
+    kept->to = last->to;
+    --*count;
+}
+
+void place_advance(PagePlace *place, size_t index, Slice min, Slice max, Slice position)
+{
+    if (place->order == SCAN_BY_EPK) {
+        place->at = position;
+        return;
+    }
+    Slice from = index == 0 ? place->from : place->pieces[index - 1].to;
+    place->from = slice_compare(min, from) > 0 ? min : from;
+    bool is_piece = index < place->piece_count;
+    bool cuts = is_piece && slice_compare(place->pieces[index].to, max) < 0;
+    bool leaves = is_piece && slice_compare(max, place->pieces[index].to) < 0;
+    PlacePiece next[PLACE_PIECES_MAX + 1];
+    size_t count = 0;
+    next[count++] = (PlacePiece){.to = cuts ? place->pieces[index].to : max, .at = position};
+    for (size_t i = leaves ? index : index + 1; i < place->piece_count; i++)
+        next[count++] = place->pieces[i];
+    if (count > PLACE_PIECES_MAX)
+        merge_last(next, &count);
+    memcpy(place->pieces, next, count * sizeof(PlacePiece));
+    place->piece_count = count;
+}
+
+static size_t pieces_size(Slice from, const PlacePiece *pieces, size_t count)
+{
+    size_t size = 2 + from.len;
+    for (size_t i = 0; i < count; i++)
+        size += 2 + pieces[i].to.len + SCAN_NUMBER_BYTES;
+    return size;
+}
+
+static void put_bound(Buf *out, Slice bound)
+{
+    ASSERT(bound.len <= BOUND_BYTES_MAX);
+    uint16_t len = (uint16_t)bound.len;
+    buf_bytes(out, &len, sizeof(len));
+    buf_slice(out, bound);
+}
+
+static void put_pieces(Buf *out, const PagePlace *place)
+{
+    PlacePiece pieces[PLACE_PIECES_MAX];
+    size_t count = place->piece_count;
+    memcpy(pieces, place->pieces, count * sizeof(PlacePiece));
+    while (pieces_size(place->from, pieces, count) > TOKEN_BYTES_MAX - HEAD_BYTES)
+        merge_last(pieces, &count);
+    put_bound(out, place->from);
+    for (size_t i = 0; i < count; i++) {
+        put_bound(out, pieces[i].to);
+        buf_slice(out, pieces[i].at);
+    }
+}
+
+Slice place_print(Arena *arena, PlaceKind kind, const PagePlace *place)
+{
+    AUTO(buf_done) Buf bytes;
+    buf_init(&bytes, TOKEN_BYTES_MAX);
+    buf_byte(&bytes, (uint8_t)kind);
+    buf_byte(&bytes, (uint8_t)('0' + place->order));
+    buf_bytes(&bytes, &place->skip, sizeof(place->skip));
+    buf_bytes(&bytes, &place->item, sizeof(place->item));
+    if (place->order == SCAN_BY_EPK)
+        buf_slice(&bytes, place->at);
+    else
+        put_pieces(&bytes, place);
+    ASSERT(!buf_full(&bytes));
+    size_t len = BASE64_LEN(bytes.len);
+    char *text = arena_alloc(arena, len);
+    base64_encode(BASE64_RID, bytes.ptr, bytes.len, text);
+    return slice_make(text, len);
+}
+
+static bool take(Slice *rest, size_t len, Slice *out)
+{
+    if (len > rest->len)
+        return false;
+    *out = slice_first(*rest, len);
+    *rest = slice_from(*rest, len);
+    return true;
+}
+
+static bool take_bound(Slice *rest, Slice *out)
+{
+    Slice bytes;
+    uint16_t len = 0;
+    if (!take(rest, sizeof(len), &bytes))
+        return false;
+    memcpy(&len, bytes.ptr, sizeof(len));
+    return len <= BOUND_BYTES_MAX && take(rest, len, out);
+}
+
+static bool take_pieces(Slice rest, PagePlace *out)
+{
+    if (!take_bound(&rest, &out->from))
+        return false;
+    do {
+        PlacePiece *piece = &out->pieces[out->piece_count];
+        if (out->piece_count == PLACE_PIECES_MAX || !take_bound(&rest, &piece->to) ||
+            !take(&rest, SCAN_NUMBER_BYTES, &piece->at))
+            return false;
+        out->piece_count++;
+    } while (rest.len > 0);
+    return true;
+}
+
+static bool parse(Arena *arena, PlaceKind kind, ScanOrder order, Slice token, PagePlace *out)
+{
+    char *bytes = arena_alloc(arena, TOKEN_BYTES_MAX);
+    size_t len = 0;
+    Slice head;
+    if (!base64_decode(BASE64_RID, token, bytes, TOKEN_BYTES_MAX, &len))
+        return false;
+    Slice rest = slice_make(bytes, len);
+    if (!take(&rest, HEAD_BYTES, &head) || head.ptr[0] != (char)kind ||
+        head.ptr[1] != '0' + (char)order)
+        return false;
+    *out = (PagePlace){.order = order};
+    memcpy(&out->skip, head.ptr + 2, sizeof(out->skip));
+    memcpy(&out->item, head.ptr + 6, sizeof(out->item));
+    if (order == SCAN_BY_NUMBER)
+        return take_pieces(rest, out);
+    out->at = rest;
+    return partition_scan_is_position(order, rest);
+}
+
+Status place_parse(Arena *arena, PlaceKind kind, ScanOrder order, Slice token, PagePlace *out,
+                   Error *err)
+{
+    PagePlace place;
+    if (parse(arena, kind, order, token, &place)) {
+        *out = place;
+        return STATUS_OK;
+    }
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "Invalid continuation token: '%.*s' was not given by this server for this %s.",
+                     SLICE_CUT(token, 80), kind == PLACE_LIST ? "feed" : "query");
+}
