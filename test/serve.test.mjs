@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import test from "node:test";
@@ -117,6 +117,20 @@ for (const [what, args, message] of [
         assert.match(stderr, message);
     });
 }
+
+test("every thread says what it is", async (t) => {
+    const server = await startServer(t);
+    const { database } = await clientOf(server).databases.create({ id: "threads" });
+    const { container } = await database.containers.create({ id: "c", partitionKey: "/pk" });
+    await container.items.create({ id: "1", pk: "a" });
+    await container.items.readAll().fetchAll();
+    const folder = `/proc/${server.pid}/task`;
+    const names = readdirSync(folder).map((id) => readFileSync(join(folder, id, "comm"), "utf8").trim());
+    for (const name of ["catalog", "cleaner", "commit", "keeper", "loop-0", "worker", "writer"])
+        assert.ok(names.includes(`orrery-${name}`), `${name} in ${names}`);
+    const others = names.filter((name) => !/^(orrery|orrery-[a-z]+(-\d+)?|rocksdb:.*)$/.test(name));
+    assert.deepEqual(others, []);
+});
 
 // --- Environment and configuration file
 

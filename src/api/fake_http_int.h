@@ -127,7 +127,7 @@ MetricsShard *http_loop_metrics(HttpLoop *loop)
 static inline void fake_open_catalog(FakeServer *server)
 {
     server->host = (PartitionHost){.store = server->store,
-                                   .writers = workers_open(1, UINT32_MAX),
+                                   .writers = workers_open("test", 1, UINT32_MAX),
                                    .clock = &server->clock.clock,
                                    .log = &server->log};
     CatalogOptions options = {.host = &server->host,
@@ -151,7 +151,7 @@ static inline void fake_server_open(FakeServer *server, const ApiOptions *option
     arena_init(&server->arena, 4096);
     memory_store_open(&server->store);
     fake_open_catalog(server);
-    server->workers = workers_open(1, 2);
+    server->workers = workers_open("test", 1, 2);
     AuthKeyTexts keys = {.primary = SLICE(FAKE_KEY), .primary_read_only = SLICE(FAKE_READ_KEY)};
     Error err;
     Status status = auth_keys_open(keys, &server->keys, &err);

@@ -13,25 +13,44 @@ static Slice path_only(const ApiRequest *r)
     return slice_first(r->http->path, slice_find(r->http->path, '?'));
 }
 
+static void respond_health(ApiRequest *r, int status, Slice word, Slice reason)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 8192);
+    buf_format(&text, "{\"status\":\"%.*s\",", SLICE_ARG(word));
+    if (reason.len > 0) {
+        buf_slice(&text, SLICE("\"reason\":"));
+        json_print_string(reason, &text);
+        buf_byte(&text, ',');
+    }
+    buf_slice(&text, SLICE("\"version\":\"" ORRERY_VERSION "\"}"));
+    respond_text(r, status, JSON_TYPE, arena_copy(r->arena, buf_view(&text)));
+}
+
+/* 503 only while nothing can be written. Damaged data fails the requests that need it and is a
+ * reason for a person to look, but none to keep clients away from everything else. */
 static void answer_health(ApiRequest *r)
 {
     Error err;
-    if (store_health(r->api->options.store, &err) == STATUS_OK) {
-        respond_text(r, 200, JSON_TYPE,
-                     SLICE("{\"status\":\"ok\",\"version\":\"" ORRERY_VERSION "\"}"));
+    if (store_health(r->api->options.store, &err) != STATUS_OK) {
+        respond_health(r, 503, SLICE("degraded"), slice_from_cstr(err.message));
         return;
     }
-    AUTO(buf_done) Buf text;
-    buf_init(&text, 4096);
-    buf_slice(&text, SLICE("{\"status\":\"degraded\",\"reason\":"));
-    json_print_string(slice_from_cstr(err.message), &text);
-    buf_byte(&text, '}');
-    respond_text(r, 503, JSON_TYPE, arena_copy(r->arena, buf_view(&text)));
+    StoreDamage damage;
+    store_damage(r->api->options.store, &damage);
+    if (damage.reads == 0) {
+        respond_health(r, 200, SLICE("ok"), SLICE_EMPTY);
+        return;
+    }
+    Slice reason = arena_format(r->arena, "%llu reads have met damaged data, the newest: %s",
+                                (unsigned long long)damage.reads, damage.newest.message);
+    respond_health(r, 200, SLICE("damaged"), reason);
 }
 
-static void print_gauge(Buf *text, const char *name, const char *help, uint64_t value)
+static void print_number(Buf *text, const char *name, const char *kind, const char *help,
+                         uint64_t value)
 {
-    buf_format(text, "# HELP %s %s\n# TYPE %s gauge\n%s %llu\n", name, help, name, name,
+    buf_format(text, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, kind, name,
                (unsigned long long)value);
 }
 
@@ -42,14 +61,18 @@ static void answer_metrics(ApiRequest *r)
     buf_init(&text, 1 << 20);
     metrics_print(options->metrics, &text);
     const Snapshot *snapshot = catalog_read(&r->loop->reader);
-    print_gauge(&text, "orrery_databases", "Databases.", snapshot->databases.count);
-    print_gauge(&text, "orrery_containers", "Containers.", snapshot->container_count);
+    print_number(&text, "orrery_databases", "gauge", "Databases.", snapshot->databases.count);
+    print_number(&text, "orrery_containers", "gauge", "Containers.", snapshot->container_count);
     StoreUsage usage = {0};
     store_usage(options->store, &usage);
-    print_gauge(&text, "orrery_store_disk_bytes", "Bytes that the data takes on disk.",
-                usage.disk_bytes);
-    print_gauge(&text, "orrery_store_memory_bytes",
-                "Bytes that the storage engine holds in memory.", usage.memory_bytes);
+    print_number(&text, "orrery_store_disk_bytes", "gauge", "Bytes that the data takes on disk.",
+                 usage.disk_bytes);
+    print_number(&text, "orrery_store_memory_bytes", "gauge",
+                 "Bytes that the storage engine holds in memory.", usage.memory_bytes);
+    StoreDamage damage;
+    store_damage(options->store, &damage);
+    print_number(&text, "orrery_store_damaged_reads_total", "counter",
+                 "Reads that met something else than was written.", damage.reads);
     respond_text(r, 200, SLICE("text/plain; version=0.0.4"), arena_copy(r->arena, buf_view(&text)));
 }
 

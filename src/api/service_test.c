@@ -250,6 +250,50 @@ static void a_store_that_takes_no_writes_is_not_healthy(void **state)
     (void)expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
 }
 
+static void a_full_disk_is_not_healthy_but_takes_deletes(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    memory_store_set_full(server.store, true);
+    FakeAnswer answer = expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 503);
+    Json body = body_of(&server, &answer);
+    expect_slice(text_of(body, "status"), SLICE("degraded"));
+    assert_true(text_of(body, "reason").len > 0);
+    answer = expect_status(&server, &(Ask){"POST", "/dbs", "{'id':'x'}"}, 503);
+    expect_slice(text_of(body_of(&server, &answer), "code"), SLICE("ServiceUnavailable"));
+    (void)expect_status(&server, &(Ask){"DELETE", "/dbs/db/colls/c"}, 204);
+    memory_store_set_full(server.store, false);
+    (void)expect_status(&server, &(Ask){"POST", "/dbs", "{'id':'x'}"}, 201);
+    (void)expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
+}
+
+/* Clients are not kept away from the rest of the data, but somebody ought to look. */
+static void damaged_data_is_told_without_refusing_everything(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    Ask health = {"GET", "/healthz", .key = ""};
+    Ask metrics = {"GET", "/metrics", .key = ""};
+    FakeAnswer answer = expect_status(&server, &metrics, 200);
+    expect_holds(answer.body, "\norrery_store_damaged_reads_total 0\n");
+    memory_store_fail_gets(server.store, 1, STATUS_CORRUPT);
+    StoreValue value = {0};
+    StoreFound found = STORE_ABSENT;
+    Error err;
+    assert_int_equal(
+        store_get(server.store, NULL, 1, SLICE("a"), STORE_READ_ANY, &value, &found, &err),
+        STATUS_CORRUPT);
+    answer = expect_status(&server, &health, 200);
+    Json body = body_of(&server, &answer);
+    expect_slice(text_of(body, "status"), SLICE("damaged"));
+    expect_holds(text_of(body, "reason"), "1 reads");
+    expect_holds(text_of(body, "reason"), err.message);
+    answer = expect_status(&server, &metrics, 200);
+    expect_holds(answer.body, "\norrery_store_damaged_reads_total 1\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +305,8 @@ int main(void)
         cmocka_unit_test(the_account_document_has_what_clients_look_for),
         cmocka_unit_test(some_paths_are_open_to_all),
         cmocka_unit_test(a_store_that_takes_no_writes_is_not_healthy),
+        cmocka_unit_test(a_full_disk_is_not_healthy_but_takes_deletes),
+        cmocka_unit_test(damaged_data_is_told_without_refusing_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

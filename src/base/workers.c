@@ -3,11 +3,11 @@
 #include "base/workers.h"
 
 #include "base/mem.h"
-
-#include <pthread.h>
+#include "base/thread.h"
 
 struct Workers {
-    uint32_t threads_max; /* immutable after open */
+    const char *name; /* immutable after open */
+    uint32_t threads_max;
     uint32_t jobs_max;
 
     pthread_mutex_t lock; /* guards the rest */
@@ -47,10 +47,11 @@ static void *run(void *arg)
     return NULL;
 }
 
-Workers *workers_open(uint32_t threads_max, uint32_t jobs_max)
+Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max)
 {
     ASSERT(threads_max > 0);
     Workers *workers = MEM_NEW(Workers);
+    workers->name = name;
     workers->threads_max = threads_max;
     workers->jobs_max = jobs_max;
     workers->threads = MEM_NEW_ARRAY(pthread_t, threads_max);
@@ -67,7 +68,9 @@ bool workers_post(Workers *workers, WorkerJob *job)
     if (workers->job_count >= workers->idle_count && workers->thread_count < workers->threads_max) {
         /* More than one thread is only a wish, but without a first nothing would run. */
         pthread_t *thread = &workers->threads[workers->thread_count];
-        workers->thread_count += pthread_create(thread, NULL, run, workers) == 0 ? 1 : 0;
+        Error err;
+        if (thread_start(thread, workers->name, run, workers, &err) == STATUS_OK)
+            workers->thread_count++;
     }
     bool taken = workers->job_count < workers->jobs_max && workers->thread_count > 0;
     if (taken) {

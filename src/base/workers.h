@@ -19,7 +19,8 @@ typedef struct WorkerJob {
     void (*run)(struct WorkerJob *job); /* on a worker's thread */
 } WorkerJob;
 
-Workers *workers_open(uint32_t threads_max, uint32_t jobs_max);
+/* 'name' is that of each thread, see thread_start; it is kept, not copied. */
+Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max);
 
 /* False, and the job is not taken, if 'jobs_max' jobs wait already, or if the system has no thread
  * for even the first of them. */

@@ -62,7 +62,7 @@ static void wait_for(_Atomic int *count, int value)
 static void a_job_runs_on_another_thread(void **state)
 {
     (void)state;
-    AUTO(workers_close) Workers *workers = workers_open(2, 10);
+    AUTO(workers_close) Workers *workers = workers_open("test", 2, 10);
     Shop shop = {0};
     Job job = make_job(&shop, false);
     assert_true(workers_post(workers, &job.job));
@@ -74,7 +74,7 @@ static void a_job_runs_on_another_thread(void **state)
 static void nothing_posted_costs_nothing(void **state)
 {
     (void)state;
-    AUTO(workers_close) Workers *workers = workers_open(100, 100);
+    AUTO(workers_close) Workers *workers = workers_open("test", 100, 100);
     AUTO(workers_close) Workers *none = NULL;
     assert_non_null(workers);
     assert_null(none);
@@ -83,7 +83,7 @@ static void nothing_posted_costs_nothing(void **state)
 static void one_thread_is_enough_for_jobs_that_do_not_meet(void **state)
 {
     (void)state;
-    AUTO(workers_close) Workers *workers = workers_open(8, 10);
+    AUTO(workers_close) Workers *workers = workers_open("test", 8, 10);
     Shop shop = {0};
     Job jobs[20];
     for (int i = 0; i < 20; i++) {
@@ -100,7 +100,7 @@ static void as_many_run_at_once_as_there_may_be_threads(void **state)
 {
     (void)state;
     enum { THREADS = 3, COUNT = 12 };
-    AUTO(workers_close) Workers *workers = workers_open(THREADS, COUNT);
+    AUTO(workers_close) Workers *workers = workers_open("test", THREADS, COUNT);
     Shop shop = {0};
     Job jobs[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -119,7 +119,7 @@ static void jobs_begin_in_the_order_of_their_posting(void **state)
 {
     (void)state;
     enum { COUNT = 100 };
-    AUTO(workers_close) Workers *workers = workers_open(1, COUNT);
+    AUTO(workers_close) Workers *workers = workers_open("test", 1, COUNT);
     Shop shop = {0};
     Job jobs[COUNT];
     for (int i = 0; i < COUNT; i++) {
@@ -135,7 +135,7 @@ static void jobs_begin_in_the_order_of_their_posting(void **state)
 static void more_than_may_wait_is_refused_and_not_touched(void **state)
 {
     (void)state;
-    AUTO(workers_close) Workers *workers = workers_open(1, 2);
+    AUTO(workers_close) Workers *workers = workers_open("test", 1, 2);
     Shop shop = {0};
     Job jobs[4];
     jobs[0] = make_job(&shop, true);
@@ -159,7 +159,7 @@ static void closing_runs_what_was_taken(void **state)
     enum { COUNT = 50 };
     Shop shop = {.open = true};
     Job jobs[COUNT];
-    Workers *workers = workers_open(2, COUNT);
+    Workers *workers = workers_open("test", 2, COUNT);
     for (int i = 0; i < COUNT; i++) {
         jobs[i] = make_job(&shop, false);
         assert_true(workers_post(workers, &jobs[i].job));
@@ -192,7 +192,7 @@ static void many_threads_may_post(void **state)
 {
     (void)state;
     Shop shop = {0};
-    Workers *workers = workers_open(3, 64);
+    Workers *workers = workers_open("test", 3, 64);
     Poster posters[POSTERS];
     for (int i = 0; i < POSTERS; i++) {
         posters[i] = (Poster){.workers = workers, .shop = &shop, .jobs = MEM_NEW_ARRAY(Job, POSTS)};

@@ -11,6 +11,7 @@
 #include "catalog/catalog.h"
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "catalog/catalog_int.h"
 
 enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
@@ -137,6 +138,7 @@ static void begin_group(Catalog *catalog)
         .dropped = &catalog->dropped,
         .now_s = clock_wall_s(catalog->clock),
     };
+    work.full.status = store_room(catalog->store, &work.full);
     size_t applied = 0;
     for (QueueNode *node = group; node != NULL; node = node->next) {
         CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
@@ -153,6 +155,8 @@ static void begin_group(Catalog *catalog)
     metrics_add(catalog->metrics, METRIC_CATALOG_CHANGES, (int64_t)applied);
     metrics_add(catalog->metrics, METRIC_CATALOG_COMMITS, 1);
     record_put_counters(work.txn, &catalog->counters);
+    if (!work.takes_room)
+        store_txn_makes_room(work.txn);
     catalog->group = group;
     catalog->group_snapshot = work.snapshot;
     store_txn_commit(work.txn, (StoreCompletion){.done = on_commit, .ctx = catalog});
@@ -244,8 +248,7 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     TRY(load(catalog, err));
     post_garbage(catalog);
     keeper_open(&catalog->keeper, catalog);
-    failed = pthread_create(&catalog->thread, NULL, run, catalog);
-    ASSERT(failed == 0);
+    TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));
     catalog->is_running = true;
     *out = TAKE(catalog);
     return STATUS_OK;

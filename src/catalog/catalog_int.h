@@ -81,6 +81,8 @@ typedef struct Work {
     CatalogCounters *counters;
     ContainerList *dropped;
     int64_t now_s;
+    bool takes_room; /* not only drops; and if that must not be: */
+    Error full;      /* the disk is full; STATUS_OK: it is not */
 } Work;
 
 /* Applies one change to the group, or leaves the group as it was and fills the change's error. */

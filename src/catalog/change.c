@@ -319,9 +319,26 @@ static Status replace_offer(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
+/* On a full disk what takes room is refused here, alone: in the group, its commit would fail and
+ * take the drops, which make room, with it. */
+static Status take_room(Work *work, CatalogOp op, Error *err)
+{
+    if (op == CATALOG_DELETE_DATABASE || op == CATALOG_DELETE_CONTAINER)
+        return STATUS_OK;
+    if (work->full.status != STATUS_OK) {
+        *err = work->full;
+        return err->status;
+    }
+    work->takes_room = true;
+    return STATUS_OK;
+}
+
 void change_apply(Work *work, CatalogChange *change)
 {
     Error *err = &change->error;
+    change->status = take_room(work, change->op, err);
+    if (change->status != STATUS_OK)
+        return;
     switch (change->op) {
     case CATALOG_CREATE_DATABASE:
         change->status = create_database(work, change, err);

@@ -6,6 +6,7 @@
  * their spaces.
  */
 #include "base/mem.h"
+#include "base/thread.h"
 #include "catalog/catalog_int.h"
 
 typedef struct GarbageMessage {
@@ -41,6 +42,12 @@ static Status clean(Store *store, StoreTxn *txn, Garbage garbage, Error *err)
     return STATUS_OK;
 }
 
+static Status forget_all(StoreTxn *txn, Error *err)
+{
+    store_txn_makes_room(txn);
+    return store_txn_commit_wait(txn, err);
+}
+
 static bool is_stopped(const Cleaner *cleaner)
 {
     return atomic_load_explicit(&cleaner->stop, memory_order_acquire);
@@ -68,7 +75,7 @@ static void clean_all(Cleaner *cleaner, QueueNode *node)
     }
     if (cleaned == 0)
         store_txn_abort(txn);
-    else if (store_txn_commit_wait(txn, &err) != STATUS_OK)
+    else if (forget_all(txn, &err) != STATUS_OK)
         LOG_WARN(cleaner->log, "catalog.clean_failed", "reason=%s (kept for the next start)",
                  err.message);
 }
@@ -91,8 +98,9 @@ void cleaner_open(Cleaner *cleaner, Store *store, const Log *log)
     ASSERT(failed == 0);
     failed = pthread_cond_init(&cleaner->fallen, NULL);
     ASSERT(failed == 0);
-    failed = pthread_create(&cleaner->thread, NULL, run, cleaner);
-    ASSERT(failed == 0);
+    Error err;
+    Status status = thread_start(&cleaner->thread, "orrery-cleaner", run, cleaner, &err);
+    ASSERT(status == STATUS_OK);
     cleaner->is_running = true;
 }
 

@@ -5,6 +5,7 @@
  * too much, however often the catalogue changes, because a round looks at every container. The
  * first round, after the start, also wakes purges that a stop interrupted.
  */
+#include "base/thread.h"
 #include "catalog/catalog_int.h"
 
 #include <errno.h>
@@ -69,8 +70,9 @@ void keeper_open(Keeper *keeper, Catalog *catalog)
     ASSERT(failed == 0);
     failed = pthread_cond_init(&keeper->changed, NULL);
     ASSERT(failed == 0);
-    failed = pthread_create(&keeper->thread, NULL, run, keeper);
-    ASSERT(failed == 0);
+    Error err;
+    Status status = thread_start(&keeper->thread, "orrery-keeper", run, keeper, &err);
+    ASSERT(status == STATUS_OK);
     keeper->is_running = true;
 }
 

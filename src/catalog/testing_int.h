@@ -71,7 +71,7 @@ static inline int test_host_setup(void **state)
     (void)state;
     PartitionHost *host = MEM_NEW(PartitionHost);
     memory_store_open(&host->store);
-    host->writers = workers_open(1, UINT32_MAX);
+    host->writers = workers_open("test", 1, UINT32_MAX);
     host->clock = clock_real();
     test_host = host;
     return 0;
@@ -105,7 +105,7 @@ typedef struct TestCatalog {
 static inline Status test_try_open(TestCatalog *t, Error *err)
 {
     t->host = (PartitionHost){.store = t->store,
-                              .writers = workers_open(2, UINT32_MAX),
+                              .writers = workers_open("test", 2, UINT32_MAX),
                               .clock = &t->clock.clock,
                               .log = &t->log};
     CatalogOptions options = {.host = &t->host,

@@ -184,7 +184,7 @@ static Status open_store(Server *server, Error *err)
 
 static Status open_catalog(Server *server, Error *err)
 {
-    server->writers = workers_open(server->options.threads, UINT32_MAX);
+    server->writers = workers_open("orrery-writer", server->options.threads, UINT32_MAX);
     uint64_t cache_bytes = server->options.cache_bytes;
     HashKey key;
     random_secret(&key, sizeof(key));
@@ -208,7 +208,7 @@ static Status open_api(Server *server, Error *err)
 {
     Slice certificate;
     TRY(read_text(&server->arena, server->cert, &certificate, err));
-    server->workers = workers_open(server->options.threads, WORKER_JOBS_MAX);
+    server->workers = workers_open("orrery-worker", server->options.threads, WORKER_JOBS_MAX);
     ApiOptions options = {
         .catalog = server->catalog,
         .store = server->store,
@@ -363,6 +363,7 @@ int serve_main(int argc, char *const *argv, char *const *environment)
     (void)sigaddset(&signals, SIGTERM);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, not the end */
 
     Status status = run(&server, &signals, &err);
     if (status != STATUS_OK)

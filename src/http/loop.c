@@ -1,11 +1,11 @@
 /* loop.c - see loop_int.h. */
 #include "http/loop_int.h"
 
+#include "base/thread.h"
 #include "http/conn_int.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -31,17 +31,9 @@ Status loop_start(HttpLoop *loop, Error *err)
     loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (loop->wake_fd < 0)
         return error_set_errno(err, errno, "cannot make an eventfd");
-    /* Signals are for the main thread; those that report a fault of this very thread stay. */
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    for (size_t i = 0; i < ARRAY_COUNT(faults); i++)
-        (void)sigdelset(&all, faults[i]);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int code = pthread_create(&loop->thread, NULL, run, loop);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (code != 0)
-        return error_set_errno(err, code, "cannot start a thread");
+    char name[THREAD_NAME_LEN_MAX + 1];
+    (void)snprintf(name, sizeof(name), "orrery-loop-%u", loop->index);
+    TRY(thread_start(&loop->thread, name, run, loop, err));
     loop->has_thread = true;
     return STATUS_OK;
 }
@@ -150,10 +142,6 @@ static bool is_over(const HttpLoop *loop)
 static void *run(void *arg)
 {
     HttpLoop *loop = arg;
-    char name[16];
-    (void)snprintf(name, sizeof(name), "http-%u", loop->index);
-    (void)pthread_setname_np(pthread_self(), name); /* only for people who look with top */
-
     loop_open(loop);
     bool is_open = loop->open_error == 0;
     (void)sem_post(&loop->server->opened);

@@ -9,7 +9,11 @@
 Mark group_mark(Group *group)
 {
     store_txn_savepoint(group->txn);
-    return (Mark){.counters = group->counters, .is_changed = group->is_changed};
+    return (Mark){
+        .counters = group->counters,
+        .is_changed = group->is_changed,
+        .takes_room = group->takes_room,
+    };
 }
 
 void group_undo(Group *group, const Mark *mark)
@@ -17,6 +21,7 @@ void group_undo(Group *group, const Mark *mark)
     store_txn_rollback(group->txn);
     group->counters = mark->counters;
     group->is_changed = mark->is_changed;
+    group->takes_room = mark->takes_room;
 }
 
 void group_keep(Group *group)
@@ -94,6 +99,7 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
         group->counters.bytes -= key.len + old->bytes;
     }
     put_expiry(group, item);
+    group->takes_room = true;
     if (group->counters.ttl_swept_s != group->schema->default_ttl_s)
         group->counters.ttl_swept_s = TTL_UNSWEPT;
     group->is_changed = true;
@@ -329,6 +335,12 @@ static Status apply_operation(Group *group, PartitionWrite *write, ItemWrite *w,
                               Error *err)
 {
     arena_reset(&group->arena);
+    /* Refused here, alone: in the group, its commit would fail and take those who delete with it.
+     */
+    if (UNLIKELY(group->full.status != STATUS_OK) && w->op != ITEM_DELETE && w->op != ITEM_READ) {
+        *err = group->full;
+        return err->status;
+    }
     switch (w->op) {
     case ITEM_CREATE:
         return apply_create(group, w, lsn, err);

@@ -176,6 +176,47 @@ static void reads_say_what_they_cannot_know(TestPartition *t)
                   STATUS_IO);
 }
 
+static void note_drop(PartitionDrop *drop)
+{
+    (void)drop;
+}
+
+/* A partition whose own records are damaged is there, says so, and can be dropped. */
+static void expect_refuses_everything(TestPartition *t, StoreSpace space)
+{
+    AUTO(partition_unref) Partition *partition = NULL;
+    assert_ok(partition_open(&t->host, space, 1, t->schema, &partition, err));
+    Error failure = {0};
+    Epk epk;
+    make_epk(&t->arena, t->schema, "p", &epk);
+    StoreValue value = {0};
+    Item item;
+    StoreFound found = STORE_FOUND;
+    assert_status(partition_get(partition, t->schema, &epk, SLICE("a"), STORE_READ_MEMORY, &item,
+                                &value, &found, &failure),
+                  STATUS_CORRUPT);
+    assert_non_null(strstr(failure.message, "damaged"));
+    Slice where, id;
+    bool there = true;
+    assert_status(partition_locate(partition, 1, &t->arena, &where, &id, &there, &failure),
+                  STATUS_CORRUPT);
+    PartitionScan *scan = NULL;
+    ScanOptions options = {.order = SCAN_BY_EPK};
+    assert_status(partition_scan_open(partition, t->schema, &options, &scan, &failure),
+                  STATUS_CORRUPT);
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, WRITE_ATOMIC);
+    (void)add_document(&w, ITEM_CREATE, "{'id':'a','pk':'p'}");
+    assert_status(partition_submit(partition, &w.write, &failure), STATUS_CORRUPT);
+    PartitionPurge purge = {.epk = epk};
+    assert_status(partition_purge(partition, &purge, &failure), STATUS_CORRUPT);
+    partition_maintain(partition);
+    PartitionDrop drop = {.done = note_drop};
+    partition_drop(partition, &drop);
+    test_settle(t);
+    assert_true(partition->is_over);
+}
+
 static void damage_is_said_and_not_served(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p'}"), STATUS_OK);
@@ -208,9 +249,7 @@ static void damage_is_said_and_not_served(TestPartition *t)
         txn = store_txn_begin(t->store);
         store_txn_put(txn, TEST_SPACE + 1, bad[i], SLICE("bad"));
         assert_ok(store_txn_commit_wait(txn, err));
-        Partition *partition = NULL;
-        assert_status(partition_open(&t->host, TEST_SPACE + 1, 1, t->schema, &partition, &failure),
-                      STATUS_CORRUPT);
+        expect_refuses_everything(t, TEST_SPACE + 1);
         txn = store_txn_begin(t->store);
         store_txn_delete(txn, TEST_SPACE + 1, bad[i]);
         assert_ok(store_txn_commit_wait(txn, err));

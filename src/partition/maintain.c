@@ -194,6 +194,8 @@ static Status sweep_piece(Group *group, Error *err)
     int64_t ttl_s = group->schema->default_ttl_s;
     if (ttl_s == 0 || group->counters.ttl_swept_s == ttl_s)
         return STATUS_OK; /* without a default nothing expires */
+    if (group->full.status != STATUS_OK)
+        return STATUS_OK; /* notes take room; another time */
     Key from = group->sweep_position;
     Key to = {.bytes = {KEY_NUMBER + 1}, .len = 1};
     if (from.len == 0 || group->sweep_ttl_s != ttl_s)
@@ -214,6 +216,7 @@ static Status sweep_piece(Group *group, Error *err)
         Key note;
         key_expiry(&note, at, item.number);
         store_txn_put(group->txn, group->partition->space, key_slice(&note), SLICE_EMPTY);
+        group->takes_room = true;
     }
     group->is_changed = true;
     group->has_more = true;

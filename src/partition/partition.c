@@ -33,19 +33,18 @@ static void on_writer(WorkerJob *job);
 
 static Status load_counters(Partition *partition, Error *err)
 {
+    partition->counters = (PartitionCounters){
+        .lsn = 1,
+        .item_next = 1,
+        .ttl_swept_s = partition->schema->default_ttl_s,
+    };
     AUTO(store_value_release) StoreValue value = {0};
     StoreFound found = STORE_ABSENT;
     TRY(store_get(partition->host->store, NULL, partition->space,
                   slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)), STORE_READ_ANY, &value, &found,
                   err));
-    if (found == STORE_ABSENT) {
-        partition->counters = (PartitionCounters){
-            .lsn = 1,
-            .item_next = 1,
-            .ttl_swept_s = partition->schema->default_ttl_s,
-        };
+    if (found == STORE_ABSENT)
         return STATUS_OK;
-    }
     CountersRecord record;
     if (value.data.len != sizeof(record) || (uint8_t)value.data.ptr[0] != COUNTERS_VERSION)
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "the counters of partition %u are damaged",
@@ -100,6 +99,20 @@ static Status load_purges(Partition *partition, Error *err)
     return STATUS_OK;
 }
 
+static Status load(Partition *partition, Error *err)
+{
+    TRY(load_counters(partition, err));
+    return load_purges(partition, err);
+}
+
+Status partition_check_damage(const Partition *partition, Error *err)
+{
+    if (LIKELY(partition->damage == NULL))
+        return STATUS_OK;
+    *err = *partition->damage;
+    return err->status;
+}
+
 Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id, PartitionSchema *schema,
                       Partition **out, Error *err)
 {
@@ -114,8 +127,15 @@ Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id, Partit
     queue_init(&partition->queue);
     partition->maintain.kind = MESSAGE_MAINTAIN;
     partition->job.run = on_writer;
-    TRY(load_counters(partition, err));
-    TRY(load_purges(partition, err));
+    Status status = load(partition, err);
+    if (status == STATUS_CORRUPT) {
+        /* One damaged block is no reason to keep everything else from being served. */
+        LOG_ERROR(host->log, "partition.damaged", "partition=%u space=%llu reason=%s", id,
+                  (unsigned long long)space, err->message);
+        partition->damage = mem_copy(err, sizeof(*err));
+        status = STATUS_OK;
+    }
+    TRY(status);
     publish_counters(partition);
     *out = TAKE(partition);
     return STATUS_OK;
@@ -135,6 +155,7 @@ void partition_unref(Partition *partition)
     schema_unref(partition->schema);
     (void)pthread_mutex_destroy(&partition->lock);
     mem_free(partition->purges);
+    mem_free(partition->damage);
     mem_free(partition);
 }
 
@@ -225,6 +246,7 @@ Status partition_get(Partition *partition, const PartitionSchema *schema, const 
                      StoreRead read, Item *item, StoreValue *value, StoreFound *found, Error *err)
 {
     *found = STORE_ABSENT;
+    TRY(partition_check_damage(partition, err));
     if (id.len > ITEM_ID_BYTES_MAX)
         return STATUS_OK;
     Key key;
@@ -247,6 +269,7 @@ Status partition_get(Partition *partition, const PartitionSchema *schema, const 
 Status partition_locate(Partition *partition, uint64_t number, Arena *arena, Slice *epk, Slice *id,
                         bool *found, Error *err)
 {
+    TRY(partition_check_damage(partition, err));
     Key key;
     key_number(&key, number);
     AUTO(store_value_release) StoreValue value = {0};
@@ -297,6 +320,7 @@ static Status post(Partition *partition, PartitionMessage *message, size_t bytes
 {
     if (atomic_load_explicit(&partition->is_dropped, memory_order_acquire))
         return dropped(err);
+    TRY(partition_check_damage(partition, err));
     message->bytes = PARTITION_MESSAGE_BYTES + bytes;
     TRY(begin_waiting(partition, message->bytes, err));
     if (queue_push(&partition->queue, &message->node))
@@ -483,6 +507,7 @@ static Group *group_new(Partition *partition)
     group->partition = partition;
     group->schema = schema_of(partition);
     group->txn = store_txn_begin(partition->host->store);
+    group->full.status = store_room(partition->host->store, &group->full);
     arena_init(&group->arena, 16 << 10);
     arena_init(&group->keep, 16 << 10);
     group->now_s = (uint32_t)clock_wall_s(partition->host->clock);
@@ -572,6 +597,8 @@ static void on_writer(WorkerJob *job)
     partition->rest = apply_messages(group);
     if (group->is_changed) {
         put_counters(group);
+        if (!group->takes_room)
+            store_txn_makes_room(group->txn);
         store_txn_commit(group->txn, (StoreCompletion){.done = on_commit, .ctx = group});
         return;
     }

@@ -62,7 +62,7 @@ typedef struct PartitionHost {
 void partition_host_stop(PartitionHost *host);
 
 /* Reads the partition's counters, or begins an empty one. 'id' is the range's, 'schema' is shared.
- */
+ * If they are damaged the partition opens all the same, and refuses everything but a drop. */
 MUST_USE Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id,
                                PartitionSchema *schema, Partition **out, Error *err);
 Partition *partition_ref(Partition *partition);

@@ -67,6 +67,7 @@ struct Partition {
     PartitionHost *host; /* immutable after open */
     StoreSpace space;
     uint32_t id;
+    Error *damage; /* its own records cannot be read, so that all but a drop is refused */
 
     pthread_mutex_t lock; /* guards 'schema' and 'purges'; held for a few instructions */
     PartitionSchema *schema;
@@ -106,8 +107,10 @@ typedef struct Group {
     uint32_t now_s;
     PartitionCounters counters; /* as they will be */
     bool is_changed;
-    bool has_more; /* maintenance has not finished: look again afterwards */
-    Purge *purges; /* to be added when the group is durable */
+    bool takes_room; /* not only deletes; and if that must not be: */
+    Error full;      /* the disk is full; STATUS_OK: it is not */
+    bool has_more;   /* maintenance has not finished: look again afterwards */
+    Purge *purges;   /* to be added when the group is durable */
     size_t purge_count;
     bool purge_done;    /* the partition's first purge is to be taken away then */
     Key purge_position; /* what the partition's become then */
@@ -124,6 +127,7 @@ typedef struct Group {
 typedef struct Mark {
     PartitionCounters counters;
     bool is_changed;
+    bool takes_room;
 } Mark;
 Mark group_mark(Group *group);
 void group_undo(Group *group, const Mark *mark);
@@ -165,6 +169,9 @@ uint64_t purges_find(const Purge *purges, size_t count, Slice epk);
 
 /* A copy of all purges, for whoever reads for a while; '*count' may be 0. */
 const Purge *partition_copy_purges(Partition *partition, Arena *arena, size_t *count);
+
+/* The reason why a damaged partition refuses everything. */
+MUST_USE Status partition_check_damage(const Partition *partition, Error *err);
 
 /* | EPK length u16 | EPK | id |, the value of a KEY_NUMBER. */
 Slice location_encode(Arena *arena, Slice epk, Slice id);

@@ -116,6 +116,7 @@ Status partition_scan_open(Partition *partition, PartitionSchema *schema,
     if (!partition_scan_is_position(options->order, options->at))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "A position of %zu bytes is none of this order.", options->at.len);
+    TRY(partition_check_damage(partition, err));
     PartitionScan *scan = MEM_NEW(PartitionScan);
     scan->partition = partition_ref(partition);
     scan->schema = schema_ref(schema);

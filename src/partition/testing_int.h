@@ -141,7 +141,7 @@ static inline void test_open_store(TestPartition *t)
 
 static inline void test_open_partition(TestPartition *t)
 {
-    t->writers = workers_open(TEST_WRITERS, 8);
+    t->writers = workers_open("test", TEST_WRITERS, 8);
     t->host = (PartitionHost){
         .store = t->store,
         .writers = t->writers,

@@ -5,13 +5,16 @@
  * it waits for the disk the next group gathers, so that a group grows exactly as large as the disk
  * is slow. An empty mailbox costs nothing.
  *
- * After a failed write the thread also wakes every second and asks the engine whether writes work
- * again: someone who refuses writes because store_health says so would otherwise never see it heal.
+ * On a full disk the transactions of a group part ways: those that make room are written, the
+ * others are refused.
+ *
+ * After a failed write the thread also asks the engine every second whether writes work again:
+ * someone who refuses writes because store_health says so would otherwise never see it heal.
  */
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "store/store_int.h"
-
-#include <signal.h>
 
 /* A group is cut here, so that one write stays short and its copy in memory small. A transaction
  * that is larger by itself is written alone. */
@@ -19,10 +22,13 @@
 
 enum { PROBE_PERIOD_MS = 1000 };
 
+#define LOG_PERIOD_US ((uint64_t)10 * 1000 * 1000)
+
 static void *commit_thread(void *ctx);
 static QueueNode *wait_for_work(Committer *committer);
 static QueueNode *write_group(Committer *committer, QueueNode *first);
-static void note_outcome(Committer *committer, Status status, const Error *err);
+static void note_outcome(Committer *committer, const Error *err);
+static void log_change(Committer *committer, const Error *err);
 
 Status committer_start(Committer *committer, Engine *engine, const Log *log, Error *err)
 {
@@ -32,17 +38,17 @@ Status committer_start(Committer *committer, Engine *engine, const Log *log, Err
     int failed = pthread_mutex_init(&committer->lock, NULL);
     ASSERT(failed == 0);
 
-    /* Signals are for the thread that waits for them, which is never this one. */
-    sigset_t all, old;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-    int code = pthread_create(&committer->thread, NULL, commit_thread, committer);
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (code == 0)
+    /* A disk that is full already is no reason not to start, but one to say so. */
+    Error full = {0};
+    if (engine->ops->room(engine, ENGINE_TAKES_ROOM, 0, &full) != STATUS_OK)
+        note_outcome(committer, &full);
+    Status status =
+        thread_start(&committer->thread, "orrery-commit", commit_thread, committer, err);
+    if (status == STATUS_OK)
         return STATUS_OK;
     mailbox_done(&committer->mailbox);
     (void)pthread_mutex_destroy(&committer->lock);
-    return error_set_errno(err, code, "cannot start the commit thread");
+    return status;
 }
 
 void committer_push(Committer *committer, StoreTxn *txn)
@@ -57,7 +63,10 @@ Status committer_health(Committer *committer, Error *err)
     if (status != STATUS_OK)
         *err = committer->failure;
     pthread_mutex_unlock(&committer->lock);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    /* Nobody may have tried since the disk has become full. */
+    return committer->engine->ops->room(committer->engine, ENGINE_TAKES_ROOM, 0, err);
 }
 
 void committer_stop(Committer *committer)
@@ -84,8 +93,9 @@ static void *commit_thread(void *ctx)
 static void probe(Committer *committer)
 {
     Error err = {0};
-    Status status = committer->engine->ops->probe(committer->engine, &err);
-    note_outcome(committer, status, &err);
+    if (committer->engine->ops->probe(committer->engine, &err) == STATUS_OK)
+        err = (Error){0};
+    note_outcome(committer, &err);
 }
 
 static QueueNode *wait_for_work(Committer *committer)
@@ -93,9 +103,13 @@ static QueueNode *wait_for_work(Committer *committer)
     /* Only this thread changes the failure, so that it may read it without the lock. */
     while (committer->failure.status != STATUS_OK) {
         QueueNode *node = mailbox_wait_for(&committer->mailbox, PROBE_PERIOD_MS);
+        uint64_t now_us = clock_monotonic_us(clock_real());
+        if (now_us - committer->probed_at_us >= PROBE_PERIOD_MS * 1000) {
+            committer->probed_at_us = now_us;
+            probe(committer);
+        }
         if (node != NULL)
             return node;
-        probe(committer);
     }
     return mailbox_wait(&committer->mailbox);
 }
@@ -105,62 +119,121 @@ static StoreTxn *txn_of(QueueNode *node)
     return CONTAINER_OF(node, StoreTxn, node);
 }
 
-/* Puts the writes of transactions from 'first' on into 'group', until it is large enough or there
- * are no more. Returns the first one that is not in it. */
-static QueueNode *gather(Committer *committer, QueueNode *first, size_t *count)
+/* The first transaction from 'first' on that does not belong to the same group. */
+static QueueNode *cut_group(const Committer *committer, QueueNode *first)
 {
     size_t bytes = 0;
-    *count = 0;
     QueueNode *node = first;
     do {
-        const Tree *writes = &txn_of(node)->writes;
-        if (*count == committer->group_capacity) {
-            committer->group_capacity = *count == 0 ? 64 : *count * 2;
-            committer->group =
-                mem_realloc(committer->group, sizeof(Tree) * committer->group_capacity);
-        }
-        if (writes->count > 0)
-            committer->group[(*count)++] = *writes; /* borrowed from the transaction */
-        bytes += writes->bytes;
+        bytes += txn_of(node)->writes.bytes;
         node = node->next;
     } while (node != NULL && node != &committer->stop &&
              bytes + txn_of(node)->writes.bytes <= GROUP_BYTES_MAX);
     return node;
 }
 
+/* What one group writes. */
+typedef struct Gathered {
+    size_t count;
+    size_t bytes;
+} Gathered;
+
+/* Puts the writes of the transactions before 'rest' into 'group': all of them, or only of those
+ * that make room. */
+static Gathered gather(Committer *committer, QueueNode *first, const QueueNode *rest,
+                       EngineNeed need)
+{
+    Gathered result = {0};
+    for (QueueNode *node = first; node != rest; node = node->next) {
+        const StoreTxn *txn = txn_of(node);
+        if (txn->writes.count == 0 || (need == ENGINE_MAKES_ROOM && !txn->makes_room))
+            continue;
+        if (result.count == committer->group_capacity) {
+            committer->group_capacity = result.count == 0 ? 64 : result.count * 2;
+            committer->group =
+                mem_realloc(committer->group, sizeof(Tree) * committer->group_capacity);
+        }
+        committer->group[result.count++] = txn->writes; /* borrowed from the transaction */
+        result.bytes += txn->writes.bytes;
+    }
+    return result;
+}
+
+/* What became of a group: of those that take room, and of what was written. STATUS_OK: all well. */
+typedef struct Outcome {
+    Error full;
+    Error written;
+} Outcome;
+
+/* When there is no room for all of them nothing has been written yet, and those that make room are
+ * tried alone. */
+static void write_transactions(Committer *committer, QueueNode *first, const QueueNode *rest,
+                               Outcome *outcome)
+{
+    Engine *engine = committer->engine;
+    const EngineOps *ops = engine->ops;
+    EngineNeed need = ENGINE_TAKES_ROOM;
+    Gathered gathered = gather(committer, first, rest, need);
+    if (gathered.count == 0)
+        return;
+    Status status = ops->room(engine, need, gathered.bytes, &outcome->full);
+    if (status != STATUS_OK) {
+        need = ENGINE_MAKES_ROOM;
+        gathered = gather(committer, first, rest, need);
+        status = ops->room(engine, need, gathered.bytes, &outcome->written);
+    }
+    if (status == STATUS_OK && gathered.count > 0)
+        status = ops->write(engine, committer->group, gathered.count, &outcome->written);
+    note_outcome(committer, status != STATUS_OK ? &outcome->written : &outcome->full);
+}
+
+static const Error *failure_of(const StoreTxn *txn, const Outcome *outcome)
+{
+    bool is_full = outcome->full.status != STATUS_OK;
+    if (is_full && !txn->makes_room && txn->writes.count > 0)
+        return &outcome->full;
+    return outcome->written.status != STATUS_OK ? &outcome->written : NULL;
+}
+
 /* Writes and completes transactions from 'first' on; returns the first one that is left. */
 static QueueNode *write_group(Committer *committer, QueueNode *first)
 {
-    size_t count = 0;
-    QueueNode *rest = gather(committer, first, &count);
-    Error err = {0};
-    Status status = STATUS_OK;
-    if (count > 0) {
-        Engine *engine = committer->engine;
-        status = engine->ops->write(engine, committer->group, count, &err);
-        note_outcome(committer, status, &err);
-    }
+    QueueNode *rest = cut_group(committer, first);
+    Outcome outcome = {0};
+    write_transactions(committer, first, rest, &outcome);
     for (QueueNode *node = first; node != rest;) {
         StoreTxn *txn = txn_of(node);
         node = node->next;
-        txn->completion.done(txn->completion.ctx, status == STATUS_OK ? NULL : &err);
+        txn->completion.done(txn->completion.ctx, failure_of(txn, &outcome));
         store_txn_abort(txn); /* what it wrote is the engine's now */
     }
     return rest;
 }
 
-static void note_outcome(Committer *committer, Status status, const Error *err)
+/* 'err' has STATUS_OK when writes work. */
+static void note_outcome(Committer *committer, const Error *err)
 {
     bool failed_before = committer->failure.status != STATUS_OK;
-    if (status == STATUS_OK && !failed_before)
+    bool fails = err->status != STATUS_OK;
+    if (!fails && !failed_before)
         return;
     pthread_mutex_lock(&committer->lock);
-    committer->failure = status == STATUS_OK ? (Error){0} : *err;
+    committer->failure = *err;
     pthread_mutex_unlock(&committer->lock);
-    if (committer->log == NULL)
-        return;
-    if (status == STATUS_OK)
+    if (committer->log != NULL && fails != failed_before)
+        log_change(committer, err);
+}
+
+/* At the border of a full disk this may change many times a second, and is not told as often. */
+static void log_change(Committer *committer, const Error *err)
+{
+    uint64_t now_us = clock_monotonic_us(clock_real());
+    if (err->status == STATUS_OK && committer->is_failure_logged)
         LOG_INFO(committer->log, "store.writes_work_again", "status=ok");
-    else if (!failed_before)
-        LOG_ERROR(committer->log, "store.writes_fail", "reason=\"%s\"", err->message);
+    committer->is_failure_logged =
+        err->status != STATUS_OK && now_us >= committer->log_failure_at_us;
+    if (!committer->is_failure_logged)
+        return;
+    committer->log_failure_at_us = now_us + LOG_PERIOD_US;
+    LOG_ERROR(committer->log, "store.writes_fail", "reason=\"%s\"", err->message);
 }

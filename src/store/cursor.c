@@ -15,7 +15,7 @@
 typedef enum Direction { DIRECTION_NONE, DIRECTION_UP, DIRECTION_DOWN } Direction;
 
 struct StoreCursor {
-    Engine *engine;
+    Store *store;
     EngineCursor *base;
     Tree writes; /* our own reference */
     Slice from;  /* full keys; in 'memory' */
@@ -64,7 +64,7 @@ StoreCursor *cursor_open(Store *store, const StoreSnapshot *snapshot, const Tree
 
     StoreCursor *cursor = mem_alloc(sizeof(StoreCursor) + first.len + last.len);
     char *memory = cursor->memory;
-    cursor->engine = store->engine;
+    cursor->store = store;
     cursor->from = keep(&memory, first);
     cursor->to = keep(&memory, last);
     cursor->fresh = true;
@@ -98,7 +98,7 @@ void store_cursor_close(StoreCursor *cursor)
 {
     if (cursor == NULL)
         return;
-    cursor->engine->ops->cursor_close(cursor->base);
+    cursor->store->engine->ops->cursor_close(cursor->base);
     tree_done(&cursor->writes);
     mem_free(cursor->gap_memory);
     mem_free(cursor);
@@ -127,8 +127,10 @@ static void stand_in_gap(StoreCursor *cursor, Slice key, bool after)
 
 static Status move_base(StoreCursor *cursor, EngineMove move, Slice key, Error *err)
 {
-    cursor->broken = cursor->engine->ops->cursor_move(cursor->base, move, key, &cursor->base_item,
-                                                      &cursor->base_found, err);
+    Store *store = cursor->store;
+    Status status = store->engine->ops->cursor_move(cursor->base, move, key, &cursor->base_item,
+                                                    &cursor->base_found, err);
+    cursor->broken = store_note_read(store, status, err);
     return cursor->broken;
 }
 

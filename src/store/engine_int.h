@@ -7,7 +7,7 @@
  *
  * Ownership  store_open takes the engine over and closes it. Slices passed to an engine live for
  *            the call, except a cursor's bounds, which live as long as the cursor.
- * Threads    'write' is called by the commit thread only; everything else from any thread.
+ * Threads    'write' and 'probe' are called by the commit thread only, the rest from any thread.
  */
 #pragma once
 
@@ -54,6 +54,9 @@ typedef struct EngineItem {
     Slice value;
 } EngineItem;
 
+/* What is written when the disk is nearly full: more data, or what makes room for it. */
+typedef enum EngineNeed { ENGINE_TAKES_ROOM, ENGINE_MAKES_ROOM } EngineNeed;
+
 typedef struct EngineOps {
     Status (*get)(Engine *engine, const StoreSnapshot *snapshot, Slice key, StoreRead read,
                   StoreValue *value, StoreFound *found, Error *err);
@@ -67,6 +70,9 @@ typedef struct EngineOps {
     Status (*cursor_move)(EngineCursor *cursor, EngineMove move, Slice key, EngineItem *item,
                           bool *found, Error *err);
     void (*cursor_close)(EngineCursor *cursor);
+
+    /* Whether there is room for 'bytes' of this; does not wait for the disk. */
+    Status (*room)(Engine *engine, EngineNeed need, size_t bytes, Error *err);
 
     /* Applies 'count' sets of writes, the later over the earlier, as one: after success all of it
      * is durable and then visible, after a failure nothing is. */
@@ -90,3 +96,6 @@ struct Engine {
 MUST_USE Status store_open(Engine *engine, const Log *log, Store **out, Error *err);
 
 Engine *store_engine(Store *store);
+
+/* For store_damage: what an engine knows of damage that no read of this process has met. */
+void store_note_damage(Store *store, const Error *err);

@@ -36,9 +36,13 @@ Status store_open(Engine *engine, const Log *log, Store **out, Error *err)
 {
     Store *store = MEM_NEW(Store);
     store->engine = engine;
+    store->damage.log = log;
+    int failed = pthread_mutex_init(&store->damage.lock, NULL);
+    ASSERT(failed == 0);
     Status status = committer_start(&store->committer, engine, log, err);
     if (status != STATUS_OK) {
         engine->ops->close(engine);
+        (void)pthread_mutex_destroy(&store->damage.lock);
         mem_free(store);
         return status;
     }
@@ -55,8 +59,36 @@ Status store_get(Store *store, const StoreSnapshot *snapshot, StoreSpace space, 
                  StoreRead read, StoreValue *value, StoreFound *found, Error *err)
 {
     FullKey full;
-    return store->engine->ops->get(store->engine, snapshot, full_key(&full, space, key), read,
-                                   value, found, err);
+    Status status = store->engine->ops->get(store->engine, snapshot, full_key(&full, space, key),
+                                            read, value, found, err);
+    return store_note_read(store, status, err);
+}
+
+Status store_note_read(Store *store, Status status, const Error *err)
+{
+    if (UNLIKELY(status == STATUS_CORRUPT))
+        store_note_damage(store, err);
+    return status;
+}
+
+void store_note_damage(Store *store, const Error *err)
+{
+    Damage *damage = &store->damage;
+    uint64_t before = atomic_fetch_add(&damage->reads, 1);
+    pthread_mutex_lock(&damage->lock);
+    damage->newest = *err;
+    pthread_mutex_unlock(&damage->lock);
+    /* Once: clients may come back for the same block as often as they like. */
+    if (before == 0 && damage->log != NULL)
+        LOG_ERROR(damage->log, "store.damaged", "reason=\"%s\"", err->message);
+}
+
+void store_damage(Store *store, StoreDamage *out)
+{
+    Damage *damage = &store->damage;
+    pthread_mutex_lock(&damage->lock);
+    *out = (StoreDamage){.reads = atomic_load(&damage->reads), .newest = damage->newest};
+    pthread_mutex_unlock(&damage->lock);
 }
 
 StoreSnapshot *store_snapshot_open(Store *store)
@@ -82,6 +114,11 @@ Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error 
     return store->engine->ops->drop(store->engine, first, last, err);
 }
 
+Status store_room(Store *store, Error *err)
+{
+    return store->engine->ops->room(store->engine, ENGINE_TAKES_ROOM, 0, err);
+}
+
 void store_usage(Store *store, StoreUsage *usage)
 {
     store->engine->ops->usage(store->engine, usage);
@@ -98,5 +135,6 @@ void store_close(Store *store)
         return;
     committer_stop(&store->committer);
     store->engine->ops->close(store->engine);
+    (void)pthread_mutex_destroy(&store->damage.lock);
     mem_free(store);
 }

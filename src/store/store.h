@@ -122,6 +122,10 @@ void store_txn_release(StoreTxn *txn);
 
 size_t store_txn_bytes(const StoreTxn *txn); /* roughly what it will write */
 
+/* Says that the transaction makes room rather than takes it: it deletes, or notes what is to be
+ * deleted. A full disk refuses it later than others, so that those who want to make room can. */
+void store_txn_makes_room(StoreTxn *txn);
+
 /* Hands the transaction over; it is consumed whatever the outcome. Transactions committed by one
  * thread are applied in that order. */
 void store_txn_commit(StoreTxn *txn, StoreCompletion completion);
@@ -135,6 +139,11 @@ MUST_USE Status store_txn_commit_wait(StoreTxn *txn, Error *err);
  * background. Waits for the disk. The caller knows that nobody writes there any more. */
 MUST_USE Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error *err);
 
+/* STATUS_OK while there is room for what takes some; otherwise the reason with which it would be
+ * refused. Who gathers the writes of many in one transaction asks before, so that those who make
+ * room are not refused together with the others. */
+MUST_USE Status store_room(Store *store, Error *err);
+
 /* What the engine occupies and holds in memory, roughly; for metrics. */
 typedef struct StoreUsage {
     uint64_t disk_bytes;
@@ -143,8 +152,18 @@ typedef struct StoreUsage {
 void store_usage(Store *store, StoreUsage *usage);
 
 /* STATUS_OK while the engine takes writes; otherwise the reason why it does not (disk full,
- * read-only, damaged). Reads may still work. */
+ * read-only, damaged). Reads may still work. Does not wait, unless the system does when it is asked
+ * how much room is left. */
 MUST_USE Status store_health(Store *store, Error *err);
+
+/* Reads that met something else than was written, since the store was opened, and what the newest
+ * of them was told; one more if it is known from before. Such a read fails with STATUS_CORRUPT,
+ * alone: everything else goes on. */
+typedef struct StoreDamage {
+    uint64_t reads;
+    Error newest; /* STATUS_OK if there was none */
+} StoreDamage;
+void store_damage(Store *store, StoreDamage *out);
 
 /* Waits for commits under way, makes everything durable, releases everything. Accepts NULL. */
 void store_close(Store *store);

@@ -18,6 +18,9 @@ typedef struct Committer {
     QueueNode stop; /* posted last, when the store closes */
 
     /* Commit thread only. */
+    uint64_t probed_at_us;
+    uint64_t log_failure_at_us; /* not before this one */
+    bool is_failure_logged;     /* the one under way */
     Tree *group;
     size_t group_capacity;
 
@@ -26,15 +29,27 @@ typedef struct Committer {
     Error failure; /* of the newest write; STATUS_OK when it worked */
 } Committer;
 
+/* What store_damage tells. */
+typedef struct Damage {
+    const Log *log; /* immutable after open; may be NULL */
+    _Atomic uint64_t reads;
+
+    /* Guarded by 'lock'. */
+    pthread_mutex_t lock;
+    Error newest;
+} Damage;
+
 struct Store {
     Engine *engine;
     Committer committer;
+    Damage damage;
 };
 
 struct StoreTxn {
     QueueNode node; /* in the committer's queue, once it is committed */
     Store *store;
     Tree writes;
+    bool makes_room;
 
     /* What 'writes' was when each savepoint was set. */
     Tree *savepoints;
@@ -50,6 +65,9 @@ MUST_USE Status committer_health(Committer *committer, Error *err);
 
 /* Ends when everything that was pushed before has been written and completed. */
 void committer_stop(Committer *committer);
+
+/* Passes the outcome of a read on, and remembers it if it met damage. */
+Status store_note_read(Store *store, Status status, const Error *err);
 
 /* A cursor over the engine's keys with 'writes', which may be NULL, laid over them. */
 StoreCursor *cursor_open(Store *store, const StoreSnapshot *snapshot, const Tree *writes,

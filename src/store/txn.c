@@ -56,7 +56,8 @@ Status store_txn_get(StoreTxn *txn, StoreSpace space, Slice key, StoreValue *val
     }
     Engine *engine = txn->store->engine;
     StoreFound answer = STORE_ABSENT;
-    TRY(engine->ops->get(engine, NULL, whole, STORE_READ_ANY, value, &answer, err));
+    Status status = engine->ops->get(engine, NULL, whole, STORE_READ_ANY, value, &answer, err);
+    TRY(store_note_read(txn->store, status, err));
     *found = answer == STORE_FOUND;
     return STATUS_OK;
 }
@@ -91,6 +92,11 @@ void store_txn_release(StoreTxn *txn)
 size_t store_txn_bytes(const StoreTxn *txn)
 {
     return txn->writes.bytes + txn->writes.count * WRITE_OVERHEAD_BYTES;
+}
+
+void store_txn_makes_room(StoreTxn *txn)
+{
+    txn->makes_room = true;
 }
 
 void store_txn_commit(StoreTxn *txn, StoreCompletion completion)

@@ -38,9 +38,10 @@ function environment(extra) {
     return { ...Object.fromEntries(kept), ...extra };
 }
 
-/** Runs a command of the binary to its end. */
-export function run(args, { env = {}, cwd } = {}) {
-    const result = spawnSync(BINARY, args, {
+/** Runs a command of the binary to its end; `within` is a command that runs it, as in disk.mjs. */
+export function run(args, { env = {}, cwd, within = [] } = {}) {
+    const [file, ...rest] = [...within, BINARY, ...args];
+    const result = spawnSync(file, rest, {
         env: environment(env),
         cwd,
         encoding: "utf8",
@@ -65,13 +66,11 @@ class Server {
     }
 
     async start() {
-        const { args = [], env = {}, host = "127.0.0.1", cwd } = this.options;
+        const { args = [], env = {}, host = "127.0.0.1", cwd, within = [] } = this.options;
         const keys = this.options.key ? ["--key", this.options.key] : [];
-        const child = spawn(
-            BINARY,
-            ["serve", "--data", this.data, "--host", host, "--port", "0", ...keys, ...args],
-            { env: environment(env), cwd, stdio: ["ignore", "pipe", "pipe"] },
-        );
+        const serve = ["serve", "--data", this.data, "--host", host, "--port", "0", ...keys, ...args];
+        const [file, ...rest] = [...within, BINARY, ...serve];
+        const child = spawn(file, rest, { env: environment(env), cwd, stdio: ["ignore", "pipe", "pipe"] });
         this.#child = child;
         running.add(child);
         this.#exited = new Promise((resolve) => {

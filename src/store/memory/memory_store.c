@@ -26,6 +26,7 @@ typedef struct MemoryEngine {
     Fault gets;
     Fault cursor_steps;
     unsigned forgotten_gets;
+    bool full;    /* only what makes room is taken */
     bool stall;   /* groups have to wait */
     bool stalled; /* a group is waiting */
     bool crashed;
@@ -116,6 +117,11 @@ static void set_flag(Store *store, size_t offset, bool on)
     *(bool *)((char *)memory + offset) = on;
     pthread_cond_broadcast(&memory->changed);
     pthread_mutex_unlock(&memory->lock);
+}
+
+void memory_store_set_full(Store *store, bool full)
+{
+    set_flag(store, offsetof(MemoryEngine, full), full);
 }
 
 void memory_store_stall(Store *store)
@@ -303,6 +309,18 @@ static Status memory_write_locked(MemoryEngine *memory, const Tree *writes, size
     return STATUS_OK;
 }
 
+static Status memory_room(Engine *engine, EngineNeed need, size_t bytes, Error *err)
+{
+    (void)bytes;
+    MemoryEngine *memory = memory_of(engine);
+    pthread_mutex_lock(&memory->lock);
+    bool refused = memory->full && need == ENGINE_TAKES_ROOM;
+    pthread_mutex_unlock(&memory->lock);
+    if (refused)
+        return error_set(err, STATUS_IO, SUB_NONE, "a test wants the disk to be full");
+    return STATUS_OK;
+}
+
 static Status memory_write(Engine *engine, const Tree *writes, size_t count, Error *err)
 {
     MemoryEngine *memory = memory_of(engine);
@@ -315,6 +333,7 @@ static Status memory_write(Engine *engine, const Tree *writes, size_t count, Err
 static Status memory_probe(Engine *engine, Error *err)
 {
     MemoryEngine *memory = memory_of(engine);
+    TRY(memory_room(engine, ENGINE_TAKES_ROOM, 0, err));
     pthread_mutex_lock(&memory->lock);
     bool fails = memory->crashed || memory->commits.count > 0;
     pthread_mutex_unlock(&memory->lock);
@@ -367,6 +386,7 @@ static const EngineOps MEMORY_OPS = {
     .cursor_open = memory_cursor_open,
     .cursor_move = memory_cursor_move,
     .cursor_close = memory_cursor_close,
+    .room = memory_room,
     .write = memory_write,
     .probe = memory_probe,
     .drop = memory_drop,

@@ -19,6 +19,9 @@ void memory_store_fail_commits(Store *store, unsigned count, Status status);
 void memory_store_fail_gets(Store *store, unsigned count, Status status);
 void memory_store_fail_cursor_steps(Store *store, unsigned count, Status status);
 
+/* From now on there is room for nothing but what makes room, or again for everything. */
+void memory_store_set_full(Store *store, bool full);
+
 /* The next 'count' gets with STORE_READ_MEMORY answer STORE_UNKNOWN. */
 void memory_store_forget_gets(Store *store, unsigned count);
 

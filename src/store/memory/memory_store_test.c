@@ -25,6 +25,15 @@ static void note(void *ctx, const Error *err)
     (void)sem_post(&outcome->done);
 }
 
+static void delete_later(Store *store, const char *key, Outcome *outcome)
+{
+    outcome_init(outcome);
+    StoreTxn *txn = store_txn_begin(store);
+    store_txn_delete(txn, 1, slice_from_cstr(key));
+    store_txn_makes_room(txn);
+    store_txn_commit(txn, (StoreCompletion){note, outcome});
+}
+
 static void commit_later(Store *store, const char *key, Outcome *outcome)
 {
     outcome_init(outcome);
@@ -146,6 +155,92 @@ static void health_comes_back_without_anyone_writing(void **state)
     assert_int_equal(status, STATUS_OK);
 }
 
+static void on_a_full_disk_a_group_parts_ways(void **state)
+{
+    Store *store = *state;
+    put_now(store, 1, "a", "v");
+    put_now(store, 1, "b", "v");
+    assert_ok(store_room(store, err));
+    memory_store_stall(store);
+    Outcome first, put, delete, nothing;
+    commit_later(store, "first", &first);
+    memory_store_wait_stalled(store);
+    memory_store_set_full(store, true);
+    commit_later(store, "c", &put);
+    delete_later(store, "a", &delete);
+    outcome_init(&nothing);
+    store_txn_commit(store_txn_begin(store), (StoreCompletion){note, &nothing});
+    uint64_t groups = memory_store_groups(store);
+    memory_store_release(store);
+    assert_int_equal(outcome_wait(&first), STATUS_OK); /* it was past the question */
+    assert_int_equal(outcome_wait(&put), STATUS_IO);
+    assert_int_equal(outcome_wait(&delete), STATUS_OK);
+    assert_int_equal(outcome_wait(&nothing), STATUS_OK);
+    assert_int_equal(memory_store_groups(store) - groups, 2);
+    expect_walk(store_cursor_open(store, NULL, 1, SLICE_EMPTY, SLICE_EMPTY), true, "b=v first=v");
+    Error err;
+    assert_int_equal(store_health(store, &err), STATUS_IO);
+    assert_int_equal(store_room(store, &err), STATUS_IO);
+
+    /* A delete that works does not mean that all is well; one that fails takes its group along. */
+    delete_later(store, "b", &delete);
+    assert_int_equal(outcome_wait(&delete), STATUS_OK);
+    assert_int_equal(store_health(store, &err), STATUS_IO);
+    memory_store_fail_commits(store, 1, STATUS_UNAVAILABLE);
+    delete_later(store, "first", &delete);
+    assert_int_equal(outcome_wait(&delete), STATUS_UNAVAILABLE);
+    assert_int_equal(store_health(store, &err), STATUS_UNAVAILABLE);
+    expect_key(store, NULL, 1, "first", "v");
+    memory_store_set_full(store, false);
+    put_now(store, 1, "c", "v");
+    assert_int_equal(store_health(store, &err), STATUS_OK);
+}
+
+static void health_knows_of_a_full_disk_before_anyone_writes(void **state)
+{
+    Store *store = *state;
+    Error err;
+    memory_store_set_full(store, true);
+    assert_int_equal(store_health(store, &err), STATUS_IO);
+    memory_store_set_full(store, false);
+    assert_int_equal(store_health(store, &err), STATUS_OK);
+}
+
+static void reads_that_meet_damage_are_counted(void **state)
+{
+    Store *store = *state;
+    put_now(store, 1, "a", "v");
+    StoreDamage damage;
+    store_damage(store, &damage);
+    assert_int_equal(damage.reads, 0);
+    assert_int_equal(damage.newest.status, STATUS_OK);
+    Slice key = {0}, data = {0};
+    bool there = true;
+    StoreValue value = {0};
+    StoreFound found = STORE_UNKNOWN;
+    AUTO(store_txn_abort) StoreTxn *txn = store_txn_begin(store);
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(store, NULL, 1, SLICE_EMPTY, SLICE_EMPTY);
+    static const Status statuses[] = {STATUS_CORRUPT, STATUS_IO}; /* only one of them is damage */
+    for (size_t i = 0; i < ARRAY_COUNT(statuses); i++) {
+        Error err;
+        Status status = statuses[i];
+        memory_store_fail_gets(store, 2, status);
+        memory_store_fail_cursor_steps(store, 1, status);
+        store_cursor_seek(cursor, SLICE_EMPTY);
+        assert_int_equal(
+            store_get(store, NULL, 1, SLICE("a"), STORE_READ_ANY, &value, &found, &err), status);
+        assert_int_equal(store_txn_get(txn, 1, SLICE("a"), &value, &there, &err), status);
+        assert_int_equal(store_cursor_next(cursor, &key, &data, &there, &err), status);
+        assert_int_equal(store_cursor_next(cursor, &key, &data, &there, &err), status);
+        store_damage(store, &damage);
+        assert_int_equal(damage.reads, 3); /* the cursor's second step read nothing */
+        assert_int_equal(damage.newest.status, STATUS_CORRUPT);
+        assert_non_null(strstr(damage.newest.message, "cursor step"));
+    }
+    assert_ok(store_health(store, err));
+}
+
 static void a_crash_loses_what_was_under_way_and_nothing_else(void **state)
 {
     Store *store = *state;
@@ -254,6 +349,9 @@ int main(void)
         FAULT_TEST(a_group_is_cut_before_it_grows_too_large),
         FAULT_TEST(a_failed_write_fails_its_whole_group_and_changes_nothing),
         FAULT_TEST(health_comes_back_without_anyone_writing),
+        FAULT_TEST(on_a_full_disk_a_group_parts_ways),
+        FAULT_TEST(health_knows_of_a_full_disk_before_anyone_writes),
+        FAULT_TEST(reads_that_meet_damage_are_counted),
         FAULT_TEST(a_crash_loses_what_was_under_way_and_nothing_else),
         FAULT_TEST(failing_gets_say_so_as_often_as_they_were_told_to),
         FAULT_TEST(a_forgotten_key_is_unknown_to_memory_only),

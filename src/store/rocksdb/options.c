@@ -12,7 +12,7 @@ enum {
     OPEN_FILES_MAX = 512,    /* leaves sockets enough under the usual limit of 1024 */
     COMPRESSION_LZ4 = rocksdb_lz4_compression,
     INFO_LOG_WARN = 2,
-    RECOVER_TO_POINT_IN_TIME = rocksdb_point_in_time_recovery,
+    REFUSE_DAMAGED_LOG = rocksdb_tolerate_corrupted_tail_records_recovery,
 };
 
 #define MEMTABLE_BYTES_MIN ((size_t)4 << 20)
@@ -84,9 +84,9 @@ rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *ca
     rocksdb_options_t *options = rocksdb_options_create();
     rocksdb_options_set_create_if_missing(options, 1);
     rocksdb_options_set_paranoid_checks(options, 1);
-    /* Recovery stops at the first record that does not check, which after a loss of power is the
-     * torn end of the log, never acknowledged. The stricter modes refuse to start then. */
-    rocksdb_options_set_wal_recovery_mode(options, RECOVER_TO_POINT_IN_TIME);
+    /* A log that ends in the middle of a record is taken, as a killed process leaves it. One with
+     * a broken record is refused: open_or_cut finds out what it is. */
+    rocksdb_options_set_wal_recovery_mode(options, REFUSE_DAMAGED_LOG);
     /* Written out little by little: one large flush at the end would make commits wait for it. */
     rocksdb_options_set_bytes_per_sync(options, (uint64_t)1 << 20);
     /* RocksDB's own log file is for the rare post mortem; statistics are ours to count. */

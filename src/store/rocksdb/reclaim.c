@@ -1,20 +1,31 @@
-/* reclaim.c - gives the space of dropped keys back to the disk, in the background.
+/* reclaim.c - gives the space of deleted keys back to the disk, in the background.
  *
  * Dropping writes one mark over a range of keys; the files below still hold them. RocksDB would
  * find out in its own time, when it rewrites those files for another reason. For a range that is
  * worth it the reclaimer asks for that now, one range after another on a thread of its own, since
  * RocksDB does it on the thread that asks.
+ *
+ * The same goes for keys that are deleted one by one while room is short: the marks take some, and
+ * nobody gets any before the files are rewritten. Where they lie is noted, as the range from the
+ * first to the last of each neighbourhood, and tried again and again as long as room is short and
+ * there is something to be had: rewriting takes room itself, and fails without.
  */
 #include "base/mem.h"
+#include "base/thread.h"
 #include "store/rocksdb/rocksdb_int.h"
-
-#include <signal.h>
 
 /* Below this the ordinary compaction will do: a test suite that drops a thousand small containers
  * must not cause a thousand rewrites. */
 #define RECLAIM_BYTES_MIN ((uint64_t)8 << 20)
 
 enum { COMPACT_BOTTOM_ONCE = 3 }; /* kForceOptimized: the last level too, what is not yet done */
+
+/* How long notes gather before they are looked at, and how long between two attempts. */
+enum { GATHER_MS = 1000 };
+
+/* Keys that share these bytes are neighbours: the space and, in it, the first byte, which usually
+ * tells kinds of keys apart. */
+enum { NEIGHBOUR_BYTES = SPACE_BYTES + 1 };
 
 typedef struct Range {
     QueueNode node;
@@ -24,11 +35,34 @@ typedef struct Range {
 } Range;
 
 static void *reclaim_thread(void *ctx);
-static bool start(Reclaimer *reclaimer);
+static bool start_locked(Reclaimer *reclaimer);
+static void forget_locked(Reclaimer *reclaimer);
 
-void reclaimer_init(Reclaimer *reclaimer, rocksdb_t *db)
+static Range *range_new(Slice from, Slice to)
+{
+    Range *range = mem_alloc(sizeof(Range) + from.len + to.len);
+    range->from_len = from.len;
+    range->to_len = to.len;
+    memcpy(range->bytes, from.ptr, from.len);
+    memcpy(range->bytes + from.len, to.ptr, to.len);
+    return range;
+}
+
+static Slice range_from(const Range *range)
+{
+    return slice_make(range->bytes, range->from_len);
+}
+
+static Slice range_to(const Range *range)
+{
+    return slice_make(range->bytes + range->from_len, range->to_len);
+}
+
+void reclaimer_init(Reclaimer *reclaimer, rocksdb_t *db, bool (*is_tight)(void *ctx), void *ctx)
 {
     reclaimer->db = db;
+    reclaimer->is_tight = is_tight;
+    reclaimer->ctx = ctx;
     mailbox_init(&reclaimer->mailbox);
     atomic_init(&reclaimer->stopping, false);
     int failed = pthread_mutex_init(&reclaimer->lock, NULL);
@@ -47,35 +81,86 @@ uint64_t reclaimer_bytes(Reclaimer *reclaimer, Slice from, Slice to)
 
 void reclaimer_push(Reclaimer *reclaimer, Slice from, Slice to, uint64_t bytes)
 {
-    if (bytes < RECLAIM_BYTES_MIN || !start(reclaimer)) {
+    bool started = false;
+    if (bytes >= RECLAIM_BYTES_MIN) {
+        pthread_mutex_lock(&reclaimer->lock);
+        started = start_locked(reclaimer);
+        pthread_mutex_unlock(&reclaimer->lock);
+    }
+    if (!started) {
         char *text = NULL;
         rocksdb_suggest_compact_range(reclaimer->db, from.ptr, from.len, to.ptr, to.len, &text);
         rocksdb_free(text); /* it was only a suggestion */
         return;
     }
-    Range *range = mem_alloc(sizeof(Range) + from.len + to.len);
-    range->from_len = from.len;
-    range->to_len = to.len;
-    memcpy(range->bytes, from.ptr, from.len);
-    memcpy(range->bytes + from.len, to.ptr, to.len);
-    mailbox_post(&reclaimer->mailbox, &range->node);
+    mailbox_post(&reclaimer->mailbox, &range_new(from, to)->node);
+}
+
+static void widen(Range **range, Slice key)
+{
+    Slice from = range_from(*range);
+    Slice to = range_to(*range);
+    bool is_before = slice_compare(key, from) < 0;
+    if (!is_before && slice_compare(key, to) <= 0)
+        return;
+    Range *wider = is_before ? range_new(key, to) : range_new(from, key);
+    mem_free(*range);
+    *range = wider;
+}
+
+static void note_locked(Reclaimer *reclaimer, Slice key)
+{
+    Slice prefix = slice_first(key, NEIGHBOUR_BYTES);
+    size_t at = 0;
+    while (at < reclaimer->noted_count &&
+           !slice_starts_with(range_from(reclaimer->noted[at]), prefix))
+        at++;
+    if (at == RECLAIMER_NOTED_MAX)
+        widen(&reclaimer->noted[at - 1], key); /* one that covers much is better than none */
+    else if (at == reclaimer->noted_count)
+        reclaimer->noted[reclaimer->noted_count++] = range_new(key, key);
+    else
+        widen(&reclaimer->noted[at], key);
+    reclaimer->has_news = true;
+}
+
+static void note_deleted(void *ctx, TreeEntry *entry)
+{
+    if (entry->deleted)
+        note_locked(ctx, tree_entry_key(entry));
+}
+
+void reclaimer_note(Reclaimer *reclaimer, const Tree *writes)
+{
+    pthread_mutex_lock(&reclaimer->lock);
+    bool is_first = reclaimer->noted_count == 0;
+    tree_each(writes, note_deleted, reclaimer);
+    bool wakes = is_first && reclaimer->noted_count > 0 && !reclaimer->is_woken;
+    if (wakes && !start_locked(reclaimer)) {
+        wakes = false;
+        forget_locked(reclaimer); /* there is nobody to look at it */
+    }
+    reclaimer->is_woken = reclaimer->is_woken || wakes;
+    pthread_mutex_unlock(&reclaimer->lock);
+    if (wakes)
+        mailbox_post(&reclaimer->mailbox, &reclaimer->wake);
 }
 
 /* False if there is no thread to be had. */
-static bool start(Reclaimer *reclaimer)
+static bool start_locked(Reclaimer *reclaimer)
 {
-    pthread_mutex_lock(&reclaimer->lock);
-    if (!reclaimer->started) {
-        sigset_t all, old;
-        (void)sigfillset(&all);
-        (void)pthread_sigmask(SIG_SETMASK, &all, &old);
-        reclaimer->started =
-            pthread_create(&reclaimer->thread, NULL, reclaim_thread, reclaimer) == 0;
-        (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    }
-    bool started = reclaimer->started;
-    pthread_mutex_unlock(&reclaimer->lock);
-    return started;
+    Error err;
+    if (!reclaimer->started)
+        reclaimer->started = thread_start(&reclaimer->thread, "orrery-reclaim", reclaim_thread,
+                                          reclaimer, &err) == STATUS_OK;
+    return reclaimer->started;
+}
+
+static void forget_locked(Reclaimer *reclaimer)
+{
+    for (size_t i = 0; i < reclaimer->noted_count; i++)
+        mem_free(reclaimer->noted[i]);
+    reclaimer->noted_count = 0;
 }
 
 void reclaimer_stop(Reclaimer *reclaimer)
@@ -86,34 +171,87 @@ void reclaimer_stop(Reclaimer *reclaimer)
         mailbox_post(&reclaimer->mailbox, &reclaimer->stop);
         (void)pthread_join(reclaimer->thread, NULL); /* fails only for a thread that is not ours */
     }
+    forget_locked(reclaimer);
     (void)pthread_mutex_destroy(&reclaimer->lock);
     mailbox_done(&reclaimer->mailbox);
 }
 
-static void compact(Reclaimer *reclaimer, const Range *range)
+static uint64_t errors_count(Reclaimer *reclaimer)
 {
+    uint64_t count = 0;
+    (void)rocksdb_property_int(reclaimer->db, "rocksdb.background-errors", &count);
+    return count;
+}
+
+/* False if it may have failed: the C interface does not tell. */
+static bool compact(Reclaimer *reclaimer, Slice from, Slice to)
+{
+    if (atomic_load(&reclaimer->stopping))
+        return false;
+    uint64_t errors = errors_count(reclaimer);
     rocksdb_compactoptions_t *options = rocksdb_compactoptions_create();
     /* Not exclusive: ordinary compactions go on, so that writers do not have to wait. */
     rocksdb_compactoptions_set_exclusive_manual_compaction(options, 0);
     rocksdb_compactoptions_set_bottommost_level_compaction(options, COMPACT_BOTTOM_ONCE);
-    rocksdb_compact_range_opt(reclaimer->db, options, range->bytes, range->from_len,
-                              range->bytes + range->from_len, range->to_len);
+    rocksdb_compact_range_opt(reclaimer->db, options, from.ptr, from.len, to.ptr, to.len);
     rocksdb_compactoptions_destroy(options);
+    return errors_count(reclaimer) == errors;
+}
+
+/* Copies, because more may be noted meanwhile. */
+static size_t copy_noted(Reclaimer *reclaimer, Range *copies[RECLAIMER_NOTED_MAX])
+{
+    pthread_mutex_lock(&reclaimer->lock);
+    size_t count = reclaimer->noted_count;
+    for (size_t i = 0; i < count; i++)
+        copies[i] = range_new(range_from(reclaimer->noted[i]), range_to(reclaimer->noted[i]));
+    reclaimer->has_news = false;
+    pthread_mutex_unlock(&reclaimer->lock);
+    return count;
+}
+
+/* One attempt on all that was noted. True if another one is wanted. */
+static bool reclaim_noted(Reclaimer *reclaimer)
+{
+    Range *ranges[RECLAIMER_NOTED_MAX];
+    size_t count = copy_noted(reclaimer, ranges);
+    bool is_tight = reclaimer->is_tight(reclaimer->ctx);
+    bool failed = false;
+    for (size_t i = 0; i < count; i++) {
+        if (is_tight && !compact(reclaimer, range_from(ranges[i]), range_to(ranges[i])))
+            failed = true;
+        mem_free(ranges[i]);
+    }
+    pthread_mutex_lock(&reclaimer->lock);
+    bool again = is_tight && (failed || reclaimer->has_news);
+    if (!again) {
+        forget_locked(reclaimer);
+        reclaimer->is_woken = false;
+    }
+    pthread_mutex_unlock(&reclaimer->lock);
+    return again;
 }
 
 static void *reclaim_thread(void *ctx)
 {
     Reclaimer *reclaimer = ctx;
-    for (;;) {
-        QueueNode *node = mailbox_wait(&reclaimer->mailbox);
+    for (bool is_woken = false;;) {
+        QueueNode *node = is_woken ? mailbox_wait_for(&reclaimer->mailbox, GATHER_MS)
+                                   : mailbox_wait(&reclaimer->mailbox);
+        if (node == NULL)
+            is_woken = reclaim_noted(reclaimer);
         while (node != NULL) {
             if (node == &reclaimer->stop)
                 return NULL;
-            Range *range = CONTAINER_OF(node, Range, node);
-            node = node->next;
-            if (!atomic_load(&reclaimer->stopping))
-                compact(reclaimer, range);
-            mem_free(range);
+            QueueNode *next = node->next;
+            if (node == &reclaimer->wake) {
+                is_woken = true;
+            } else {
+                Range *range = CONTAINER_OF(node, Range, node);
+                (void)compact(reclaimer, range_from(range), range_to(range)); /* once is enough */
+                mem_free(range);
+            }
+            node = next;
         }
     }
 }

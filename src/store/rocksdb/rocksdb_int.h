@@ -8,23 +8,32 @@
 #include <pthread.h>
 #include <rocksdb/c.h>
 
-/* Gives the space of dropped keys back to the disk: see reclaim.c. */
+enum { RECLAIMER_NOTED_MAX = 32 };
+
+/* Gives the space of deleted keys back to the disk: see reclaim.c. */
 typedef struct Reclaimer {
     /* Immutable after reclaimer_init. */
     rocksdb_t *db;
+    bool (*is_tight)(void *ctx); /* whether room is short; called on the reclaimer's thread */
+    void *ctx;
 
     /* Any thread posts, the reclaimer's own takes. */
     Mailbox mailbox;
     QueueNode stop;
+    QueueNode wake; /* something was noted */
     _Atomic bool stopping;
 
     /* Guarded by 'lock'. */
     pthread_mutex_t lock;
-    bool started; /* by the first drop that is worth it: most processes never need the thread */
+    bool started; /* by the first that is worth it: most processes never need the thread */
     pthread_t thread;
+    struct Range *noted[RECLAIMER_NOTED_MAX]; /* where keys were deleted while room was short */
+    size_t noted_count;
+    bool has_news; /* since the last attempt */
+    bool is_woken; /* the thread has, or will get, 'wake', and has not given up since */
 } Reclaimer;
 
-void reclaimer_init(Reclaimer *reclaimer, rocksdb_t *db);
+void reclaimer_init(Reclaimer *reclaimer, rocksdb_t *db, bool (*is_tight)(void *ctx), void *ctx);
 
 /* About how many bytes of files the keys in ['from', 'to'] take. */
 uint64_t reclaimer_bytes(Reclaimer *reclaimer, Slice from, Slice to);
@@ -32,6 +41,9 @@ uint64_t reclaimer_bytes(Reclaimer *reclaimer, Slice from, Slice to);
 /* The keys in ['from', 'to'], which took 'bytes', are gone; the bytes are given back later. Does
  * not wait. */
 void reclaimer_push(Reclaimer *reclaimer, Slice from, Slice to, uint64_t bytes);
+
+/* What these delete is wanted back as long as room is short. Does not wait. */
+void reclaimer_note(Reclaimer *reclaimer, const Tree *writes);
 
 /* Breaks off what is under way. RocksDB takes no more writes afterwards. */
 void reclaimer_stop(Reclaimer *reclaimer);
@@ -42,5 +54,16 @@ size_t rocksdb_memtable_bytes(size_t cache_bytes);
 /* Sizes and habits of the database, thought through in options.c. The caller destroys it. */
 rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache);
 
-/* Turns RocksDB's words into an Error: "'what': 'text'". Takes 'text' over. */
-MUST_USE Status rocksdb_error(Error *err, const char *what, char *text);
+/* Turns RocksDB's words about the store in 'folder' into an Error: "'what': 'text'". Takes 'text'
+ * over. */
+MUST_USE Status rocksdb_error(Error *err, const char *folder, const char *what, char *text);
+
+/* Whether damage was met before this start; then the reason. See damage.c. */
+bool damage_read_mark(int folder_fd, Error *reason);
+
+/* Damage was met: compaction ends, and the next start will know. */
+void damage_note(int folder_fd, rocksdb_t *db, const Error *reason);
+
+/* Whether the log that a crash has left in 'folder' may be read up to its first broken record: see
+ * log_check.c. STATUS_CORRUPT if acknowledged writes would be lost by that. */
+MUST_USE Status log_check(const char *folder, Error *err);

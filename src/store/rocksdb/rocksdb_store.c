@@ -9,18 +9,18 @@
  *
  * When RocksDB cannot write, it depends on what:
  *
- *   - A table file (a flush, a compaction). RocksDB stops taking writes, tries again by itself and
- *     goes on; the log is whole all the while. We only report it.
+ *   - A table file (a flush, a compaction), and the disk is full. RocksDB stops taking writes,
+ *     tries again by itself and goes on; the log is whole all the while. We only report it.
+ *   - A table file for any other reason: RocksDB takes no writes until it is opened again.
  *   - The log. This version of RocksDB then believes to have recovered although it still holds the
- *     broken log, and appends to it behind the torn record. So after any failure that is not
- *     clearly about a table file we write nothing more until the process is started again, which
- *     replays the log up to the torn record. Reads go on. One caveat is nobody's to remove: if a
- *     sync fails, the disk may have the record all the same, and a restart may find what was
- *     reported as failed.
+ *     broken log, and appends to it behind the torn record. So after any failure but the first kind
+ *     we write nothing more until the process is started again, which replays the log up to the
+ *     torn record. Reads go on. One caveat is nobody's to remove: if a sync fails, the disk may
+ *     have the record all the same, and a restart may find what was reported as failed.
  *
  * The usual reason, a full disk, must not end like that. Hence the reserve: a group is refused
  * while there is still room for what RocksDB has to write in the background, and taken again when
- * someone has made more.
+ * someone has made more. What makes room (deletes, dropped spaces) may use nearly all of it.
  */
 #include "store/rocksdb/rocksdb_store.h"
 
@@ -37,9 +37,15 @@
 /* A batch keeps its memory from group to group unless it has grown beyond this. */
 #define BATCH_KEEP_BYTES_MAX ((size_t)1 << 20)
 
-/* Of the disk, in memtables: three may wait to be written out, each may be rewritten once at the
- * first level, and the log grows by two while that happens. */
-enum { RESERVE_MEMTABLES = 8 };
+/* What must stay free of the disk, in memtables. For flushes and the log: three memtables may wait
+ * to be written out, and the log grows by two while that happens. For compaction, which writes the
+ * new files before it removes the old ones: the step that is always taken, of four memtables with
+ * the first level, which has eight; but never more than there is data. The last one is kept even
+ * from what makes room: it is for the log alone. */
+enum { FLUSH_MEMTABLES = 5, COMPACTION_MEMTABLES = 12, LAST_MEMTABLES = 1 };
+
+/* With less than this beside the reserve, what is deleted is given back in a hurry. */
+enum { TIGHT_MEMTABLES = 4 };
 
 enum { BLOCK_CACHE_TIER = 1 }; /* kBlockCacheTier, for which the C interface has no name */
 
@@ -47,6 +53,7 @@ typedef struct RocksEngine {
     Engine engine;
 
     /* Immutable after open. */
+    char *folder;
     rocksdb_t *db;
     rocksdb_cache_t *cache;
     rocksdb_writeoptions_t *write_options; /* as durable as was asked for */
@@ -54,12 +61,18 @@ typedef struct RocksEngine {
     rocksdb_readoptions_t *read_any;
     rocksdb_readoptions_t *read_memory;
     int folder_fd;
-    uint64_t reserve_bytes;
+    size_t memtable_bytes;
 
     rocksdb_writebatch_t *batch;      /* commit thread only */
     _Atomic uint32_t snapshots_count; /* that are open */
-    _Atomic bool log_broken;          /* nothing is written any more */
+    _Atomic bool is_tight;            /* the disk is full, or not far from it */
+    _Atomic bool is_damaged;          /* what is stored: compaction is off, see damage.c */
     Reclaimer reclaimer;
+
+    /* Nothing is written any more once the second is true. Who makes the first true writes why. */
+    _Atomic bool is_breaking;
+    _Atomic bool is_broken;
+    Error breakage;
 } RocksEngine;
 
 /* Read options are made with the snapshot, so that reading a key makes nothing. */
@@ -71,11 +84,14 @@ typedef struct RocksSnapshot {
 } RocksSnapshot;
 
 struct EngineCursor {
+    RocksEngine *rocks;
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *iterator;
 };
 
 static const EngineOps ROCKS_OPS;
+static bool is_tight(void *ctx);
+static Status check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Error *err);
 static Status prepare_folder(const char *path, int *folder_fd, Error *err);
 static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err);
 
@@ -104,9 +120,11 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
     RocksEngine *rocks = MEM_NEW(RocksEngine);
     rocks->engine.ops = &ROCKS_OPS;
     rocks->folder_fd = folder_fd;
+    rocks->folder = mem_copy(options->path, strlen(options->path) + 1);
     Status status = open_database(rocks, options, err);
     if (status != STATUS_OK) {
         (void)close(folder_fd); /* only read from */
+        mem_free(rocks->folder);
         mem_free(rocks);
         return status;
     }
@@ -118,8 +136,12 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
     rocks->read_any = read_options_new(STORE_READ_ANY);
     rocks->read_memory = read_options_new(STORE_READ_MEMORY);
     rocks->batch = rocksdb_writebatch_create();
-    reclaimer_init(&rocks->reclaimer, rocks->db);
-    return store_open(&rocks->engine, options->log, out, err);
+    reclaimer_init(&rocks->reclaimer, rocks->db, is_tight, rocks);
+    TRY(store_open(&rocks->engine, options->log, out, err));
+    Error reason;
+    if (atomic_load(&rocks->is_damaged) && damage_read_mark(rocks->folder_fd, &reason))
+        store_note_damage(*out, &reason);
+    return STATUS_OK;
 }
 
 /* RocksDB would say all of this too, in words that do not help. */
@@ -152,49 +174,64 @@ static Status open_error(Error *err, const char *path, char *text)
     }
     char what[256];
     (void)snprintf(what, sizeof(what), "cannot open the data folder '%.200s'", path);
-    return rocksdb_error(err, what, text);
+    return rocksdb_error(err, path, what, text);
+}
+
+/* The first attempt is strict, the second takes a log up to its first broken record. Whether there
+ * is a second, log_check decides, or a user who can do without the newest writes. */
+static Status open_or_cut(RocksEngine *rocks, const RocksdbStoreOptions *options,
+                          rocksdb_options_t *tuned, Error *err)
+{
+    char *text = NULL;
+    rocks->db = rocksdb_open(tuned, options->path, &text);
+    if (text == NULL)
+        return STATUS_OK;
+    Status status = open_error(err, options->path, text);
+    if (status != STATUS_CORRUPT)
+        return status;
+    if (options->durability == STORE_DURABILITY_SYNC)
+        TRY(log_check(options->path, err));
+    rocksdb_options_set_wal_recovery_mode(tuned, rocksdb_point_in_time_recovery);
+    text = NULL;
+    rocks->db = rocksdb_open(tuned, options->path, &text);
+    if (text != NULL)
+        return open_error(err, options->path, text);
+    if (options->log != NULL)
+        LOG_WARN(options->log, "store.log_cut", "reason=\"%s\" (what follows was dropped)",
+                 err->message);
+    return STATUS_OK;
 }
 
 static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err)
 {
     size_t cache_bytes =
         options->cache_bytes > 0 ? options->cache_bytes : ROCKSDB_STORE_CACHE_BYTES;
-    rocks->reserve_bytes = RESERVE_MEMTABLES * rocksdb_memtable_bytes(cache_bytes);
+    rocks->memtable_bytes = rocksdb_memtable_bytes(cache_bytes);
+    /* RocksDB writes a few files at once, and ends the process by an assertion if it cannot. */
+    if (check_room(rocks, ENGINE_MAKES_ROOM, 0, err) != STATUS_OK)
+        return error_context(err, "cannot open the data folder '%.200s'", options->path);
     rocks->cache = rocksdb_cache_create_lru(cache_bytes);
     rocksdb_options_t *tuned = rocksdb_tuned_options(cache_bytes, rocks->cache);
-    char *text = NULL;
-    rocks->db = rocksdb_open(tuned, options->path, &text);
+    Error reason;
+    atomic_init(&rocks->is_damaged, damage_read_mark(rocks->folder_fd, &reason));
+    rocksdb_options_set_disable_auto_compactions(tuned, atomic_load(&rocks->is_damaged));
+    Status status = open_or_cut(rocks, options, tuned, err);
     rocksdb_options_destroy(tuned);
-    if (text == NULL)
-        return STATUS_OK;
-    rocksdb_cache_destroy(rocks->cache);
-    return open_error(err, options->path, text);
+    if (status != STATUS_OK)
+        rocksdb_cache_destroy(rocks->cache);
+    return status;
 }
 
-typedef struct ErrorRow {
-    const char *starts_with; /* how RocksDB's message begins */
-    Status status;
-    const char *says; /* NULL: RocksDB's own words */
-} ErrorRow;
-
-Status rocksdb_error(Error *err, const char *what, char *text)
+static void note_damage(RocksEngine *rocks, const Error *err)
 {
-    static const ErrorRow rows[] = {
-        {"IO error: No space left on device", STATUS_IO, "the disk is full"},
-        {"IO error", STATUS_IO, NULL},
-        {"Corruption", STATUS_CORRUPT, NULL},
-        {"Shutdown in progress", STATUS_UNAVAILABLE, "the store is being closed"},
-        {"Resource busy", STATUS_UNAVAILABLE, NULL},
-        {"Operation timed out", STATUS_UNAVAILABLE, NULL},
-    };
-    ErrorRow row = {"", STATUS_INTERNAL, NULL};
-    for (size_t i = 0; i < ARRAY_COUNT(rows) && row.status == STATUS_INTERNAL; i++) {
-        if (strncmp(text, rows[i].starts_with, strlen(rows[i].starts_with)) == 0)
-            row = rows[i];
-    }
-    Status status = error_set(err, row.status, SUB_NONE, "%s: %.220s", what,
-                              row.says != NULL ? row.says : text);
-    rocksdb_free(text);
+    if (err->status == STATUS_CORRUPT && !atomic_exchange(&rocks->is_damaged, true))
+        damage_note(rocks->folder_fd, rocks->db, err);
+}
+
+static Status read_error(RocksEngine *rocks, char *text, Error *err)
+{
+    Status status = rocksdb_error(err, rocks->folder, "cannot read", text);
+    note_damage(rocks, err);
     return status;
 }
 
@@ -225,7 +262,7 @@ static Status rocks_get(Engine *engine, const StoreSnapshot *snapshot, Slice key
             *found = STORE_UNKNOWN;
             return STATUS_OK;
         }
-        return rocksdb_error(err, "cannot read", text);
+        return read_error(rocks, text, err);
     }
     *found = pinned != NULL ? STORE_FOUND : STORE_ABSENT;
     if (pinned != NULL) {
@@ -273,6 +310,7 @@ static EngineCursor *rocks_cursor_open(Engine *engine, const StoreSnapshot *snap
                                        Slice to)
 {
     EngineCursor *cursor = MEM_NEW(EngineCursor);
+    cursor->rocks = rocks_of(engine);
     cursor->options = read_options_new(STORE_READ_ANY);
     /* RocksDB keeps pointers to the bounds, which live as long as the cursor, and stops there
      * without looking at the deleted keys of a neighbour. */
@@ -323,7 +361,7 @@ static Status rocks_cursor_move(EngineCursor *cursor, EngineMove move, Slice key
         char *text = NULL;
         rocksdb_iter_get_error(iterator, &text);
         if (text != NULL)
-            return rocksdb_error(err, "cannot read", text);
+            return read_error(cursor->rocks, text, err);
         *found = false;
         return STATUS_OK;
     }
@@ -351,48 +389,106 @@ static void add_to_batch(void *ctx, TreeEntry *entry)
         rocksdb_writebatch_put(batch, key.ptr, key.len, value.ptr, value.len);
 }
 
+/* Keeps the reason for everybody who comes later, and tells how it ends. */
+static Status break_off(RocksEngine *rocks, Error *err)
+{
+    Error reason = *err;
+    Status status = error_set(err, reason.status, SUB_NONE,
+                              "%.400s; writes are taken again after a restart", reason.message);
+    if (!atomic_exchange(&rocks->is_breaking, true)) {
+        rocks->breakage = *err;
+        atomic_store_explicit(&rocks->is_broken, true, memory_order_release);
+    }
+    return status;
+}
+
 static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *options,
                           rocksdb_writebatch_t *batch, Error *err)
 {
-    if (atomic_load(&rocks->log_broken))
-        return error_set(err, STATUS_IO, SUB_NONE,
-                         "the store's log is broken; it takes writes again after a restart");
+    if (atomic_load_explicit(&rocks->is_broken, memory_order_acquire)) {
+        *err = rocks->breakage;
+        return err->status;
+    }
     char *text = NULL;
     rocksdb_write(rocks->db, options, batch, &text);
     if (text == NULL)
         return STATUS_OK;
     /* The message names the file and is the only thing that does. */
-    if (strstr(text, ".sst") == NULL || strstr(text, ".log") != NULL)
-        atomic_store(&rocks->log_broken, true);
-    return rocksdb_error(err, "cannot write", text);
+    bool heals = strstr(text, ".sst") != NULL && strstr(text, ".log") == NULL &&
+                 strstr(text, "No space left on device") != NULL;
+    Status status = rocksdb_error(err, rocks->folder, "cannot write", text);
+    note_damage(rocks, err);
+    return heals ? status : break_off(rocks, err);
 }
 
-static Status check_reserve(RocksEngine *rocks, uint64_t bytes, Error *err)
+static uint64_t property(const RocksEngine *rocks, const char *name)
+{
+    uint64_t value = 0;
+    (void)rocksdb_property_int(rocks->db, name, &value); /* unknown counts as nothing */
+    return value;
+}
+
+/* How much must be free beside what is written. 'free_bytes' spares the question for the size of
+ * the data as long as the answer does not matter. */
+static uint64_t reserve(const RocksEngine *rocks, EngineNeed need, uint64_t free_bytes)
+{
+    uint64_t memtable = rocks->memtable_bytes;
+    if (need == ENGINE_MAKES_ROOM)
+        return LAST_MEMTABLES * memtable;
+    uint64_t most = (FLUSH_MEMTABLES + COMPACTION_MEMTABLES) * memtable;
+    if (free_bytes >= most + TIGHT_MEMTABLES * memtable)
+        return most;
+    uint64_t data = property(rocks, "rocksdb.total-sst-files-size");
+    uint64_t least = FLUSH_MEMTABLES * memtable + data;
+    return least < most ? least : most;
+}
+
+static Status check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Error *err)
 {
     struct statvfs info;
     if (fstatvfs(rocks->folder_fd, &info) != 0)
         return STATUS_OK; /* the write itself will tell */
     uint64_t free_bytes = (uint64_t)info.f_bavail * info.f_frsize;
-    if (free_bytes >= rocks->reserve_bytes + bytes)
+    uint64_t kept_bytes = reserve(rocks, need, free_bytes);
+    if (need == ENGINE_TAKES_ROOM)
+        atomic_store(&rocks->is_tight,
+                     free_bytes < kept_bytes + TIGHT_MEMTABLES * rocks->memtable_bytes);
+    if (free_bytes >= kept_bytes + bytes)
         return STATUS_OK;
     return error_set(err, STATUS_IO, SUB_NONE,
-                     "cannot write: the disk is full (%llu MB are free, of which %llu MB are kept "
-                     "for work in the background)",
+                     "cannot write: the disk is full (%llu MB are free, and %llu MB are kept for "
+                     "work in the background)",
                      (unsigned long long)(free_bytes >> 20),
-                     (unsigned long long)(rocks->reserve_bytes >> 20));
+                     (unsigned long long)(kept_bytes >> 20));
+}
+
+static Status rocks_room(Engine *engine, EngineNeed need, size_t bytes, Error *err)
+{
+    return check_room(rocks_of(engine), need, bytes, err);
+}
+
+static bool is_tight(void *ctx)
+{
+    RocksEngine *rocks = ctx;
+    Error err;
+    bool is_full = check_room(rocks, ENGINE_TAKES_ROOM, 0, &err) != STATUS_OK;
+    /* What is damaged cannot be rewritten, so that nothing is to be had. */
+    return (is_full || atomic_load(&rocks->is_tight)) && !atomic_load(&rocks->is_damaged);
 }
 
 static Status rocks_write(Engine *engine, const Tree *writes, size_t count, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
     size_t bytes = 0;
-    for (size_t i = 0; i < count; i++)
-        bytes += writes[i].bytes;
-    TRY(check_reserve(rocks, bytes, err));
     rocksdb_writebatch_clear(rocks->batch);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        bytes += writes[i].bytes;
         tree_each(&writes[i], add_to_batch, rocks->batch);
+    }
     Status status = write_batch(rocks, rocks->write_options, rocks->batch, err);
+    bool reclaims = atomic_load(&rocks->is_tight) && !atomic_load(&rocks->is_damaged);
+    for (size_t i = 0; status == STATUS_OK && reclaims && i < count; i++)
+        reclaimer_note(&rocks->reclaimer, &writes[i]);
     if (bytes > BATCH_KEEP_BYTES_MAX) {
         rocksdb_writebatch_destroy(rocks->batch);
         rocks->batch = rocksdb_writebatch_create();
@@ -403,13 +499,13 @@ static Status rocks_write(Engine *engine, const Tree *writes, size_t count, Erro
 static Status rocks_probe(Engine *engine, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
-    TRY(check_reserve(rocks, 0, err));
+    TRY(check_room(rocks, ENGINE_TAKES_ROOM, 0, err));
     rocksdb_writebatch_clear(rocks->batch);
     return write_batch(rocks, rocks->write_options, rocks->batch,
                        err); /* an empty one goes the whole way too */
 }
 
-/* Does not ask for the reserve: this is how room is made.
+/* Asks for the last bytes only: this is how room is made.
  *
  * Three steps, each safe to be the last: the mark that hides the keys, synced even if durability
  * is relaxed, since files do not come back; whole files that hold nothing else, at once; the rest
@@ -422,6 +518,7 @@ static Status rocks_probe(Engine *engine, Error *err)
 static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
+    TRY(check_room(rocks, ENGINE_MAKES_ROOM, 0, err));
     FullKey from_memory, to_memory, last_memory;
     Slice from = full_key(&from_memory, first, SLICE_EMPTY);
     Slice to = full_key_end(&to_memory, last);
@@ -439,15 +536,9 @@ static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Erro
                                      &text);
         rocksdb_free(text); /* the keys are gone already; the bytes will follow some other day */
     }
-    reclaimer_push(&rocks->reclaimer, from, last_key, bytes);
+    if (!atomic_load(&rocks->is_damaged))
+        reclaimer_push(&rocks->reclaimer, from, last_key, bytes);
     return STATUS_OK;
-}
-
-static uint64_t property(RocksEngine *rocks, const char *name)
-{
-    uint64_t value = 0;
-    (void)rocksdb_property_int(rocks->db, name, &value); /* unknown counts as nothing */
-    return value;
 }
 
 static void rocks_usage(Engine *engine, StoreUsage *usage)
@@ -478,7 +569,7 @@ static void settle(RocksEngine *rocks)
 static void rocks_close(Engine *engine)
 {
     RocksEngine *rocks = rocks_of(engine);
-    if (!atomic_load(&rocks->log_broken))
+    if (!atomic_load(&rocks->is_broken))
         settle(rocks);
     reclaimer_stop(&rocks->reclaimer);
     rocksdb_writebatch_destroy(rocks->batch);
@@ -489,6 +580,7 @@ static void rocks_close(Engine *engine)
     rocksdb_close(rocks->db);
     rocksdb_cache_destroy(rocks->cache);
     (void)close(rocks->folder_fd); /* only read from */
+    mem_free(rocks->folder);
     mem_free(rocks);
 }
 
@@ -499,6 +591,7 @@ static const EngineOps ROCKS_OPS = {
     .cursor_open = rocks_cursor_open,
     .cursor_move = rocks_cursor_move,
     .cursor_close = rocks_cursor_close,
+    .room = rocks_room,
     .write = rocks_write,
     .probe = rocks_probe,
     .drop = rocks_drop,

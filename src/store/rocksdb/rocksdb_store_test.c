@@ -3,40 +3,11 @@
  * Tests that kill a process run this binary again as the process to be killed (see main): a fork
  * alone would inherit RocksDB's locks without the threads that hold them.
  */
-#include "store/testing_int.h"
+#include "store/rocksdb/testing_int.h"
 
-#include "base/random.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-
-static Status try_open(const char *path, StoreDurability durability, Store **store, Error *err)
-{
-    RocksdbStoreOptions options = {
-        .path = path, .durability = durability, .cache_bytes = (size_t)8 << 20};
-    return rocksdb_store_open(&options, store, err);
-}
-
-static Store *open_at(const char *path)
-{
-    Store *store = NULL;
-    assert_ok(try_open(path, STORE_DURABILITY_SYNC, &store, err));
-    return store;
-}
-
-static void sleep_ms(uint32_t ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)nanosleep(&time, NULL);
-}
 
 static void opening_again_finds_everything_that_was_committed(void **state)
 {
@@ -130,31 +101,6 @@ static void a_damaged_folder_is_refused_as_corrupt(void **state)
     Error err = {0};
     assert_int_equal(try_open(folder.path, STORE_DURABILITY_SYNC, &store, &err), STATUS_CORRUPT);
     assert_non_null(strstr(err.message, folder.path));
-}
-
-/* Runs this binary again with other arguments; '*out' is the end of a pipe from its output. */
-static pid_t run_self(const char *command, const char *path, int *out)
-{
-    int ends[2];
-    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        execl("/proc/self/exe", "rocksdb_store_test", command, path, (char *)NULL);
-        _exit(127);
-    }
-    (void)close(ends[1]);
-    *out = ends[0];
-    return pid;
-}
-
-static int wait_for(pid_t pid)
-{
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        assert_int_equal(errno, EINTR);
-    return status;
 }
 
 static void expect_in_use(const char *path)
@@ -343,38 +289,6 @@ static void kill_9_loses_nothing_when_relaxed_either(void **state)
     kill_in_a_loop("write-relaxed", STORE_DURABILITY_RELAXED);
 }
 
-static void put_bulk(Store *store, StoreSpace space, uint32_t count)
-{
-    char value[1000];
-    Random random;
-    random_init(&random, space);
-    for (uint32_t i = 0; i < count;) {
-        StoreTxn *txn = store_txn_begin(store);
-        for (uint32_t j = 0; j < 1000 && i < count; j++, i++) {
-            for (size_t k = 0; k + 8 <= sizeof(value); k += 8)
-                memcpy(value + k, &(uint64_t){random_u64(&random)}, 8);
-            char key[16];
-            int len = snprintf(key, sizeof(key), "%08u", i);
-            store_txn_put(txn, space, slice_make(key, (size_t)len),
-                          slice_make(value, sizeof(value)));
-        }
-        commit_now(txn);
-    }
-}
-
-static uint32_t count_keys(Store *store, const StoreSnapshot *snapshot, StoreSpace space)
-{
-    AUTO(store_cursor_close)
-    StoreCursor *cursor = store_cursor_open(store, snapshot, space, SLICE_EMPTY, SLICE_EMPTY);
-    for (uint32_t count = 0;; count++) {
-        Slice key = {0}, value = {0};
-        bool found = false;
-        assert_ok(store_cursor_next(cursor, &key, &value, &found, err));
-        if (!found)
-            return count;
-    }
-}
-
 static uint64_t disk_bytes(Store *store)
 {
     StoreUsage usage;
@@ -444,152 +358,6 @@ static void a_snapshot_keeps_what_is_dropped_under_it(void **state)
     }
 }
 
-enum { NOT_PERMITTED = 77 };
-
-/* Visible to this process only. Whoever is not root becomes it in a user name space. */
-static bool mount_tiny_disk(const char *path)
-{
-    if (unshare(CLONE_NEWNS) != 0) {
-        char map[32];
-        int len = snprintf(map, sizeof(map), "0 %u 1", (unsigned)geteuid());
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-            return false;
-        int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
-        bool mapped = fd >= 0 && write(fd, map, (size_t)len) == len;
-        (void)close(fd);
-        if (!mapped)
-            return false;
-    }
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("none", path, "tmpfs", 0, "size=96m") == 0;
-}
-
-/* In a process of its own with a tiny disk of its own: fills it, watches, makes room, watches. */
-/* Commits 200 KB at a time until it fails; returns how many were acknowledged. */
-static uint32_t write_until_it_fails(Store *store, Error *err)
-{
-    static char value[200000];
-    Random random;
-    random_init(&random, 1);
-    for (size_t i = 0; i < sizeof(value); i += 8)
-        memcpy(value + i, &(uint64_t){random_u64(&random)}, 8);
-    for (uint32_t i = 0; i < 1000; i++) {
-        StoreTxn *txn = store_txn_begin(store);
-        store_txn_put(txn, 2, slice_make(&i, sizeof(i)), slice_make(value, sizeof(value)));
-        if (store_txn_commit_wait(txn, err) != STATUS_OK)
-            return i;
-    }
-    fail_msg("200 MB were written and nothing has failed");
-    return 0;
-}
-
-static int command_fill_disk(const char *path)
-{
-    if (!mount_tiny_disk(path))
-        return NOT_PERMITTED;
-    char filler[128], data[128];
-    (void)snprintf(filler, sizeof(filler), "%s/filler", path);
-    (void)snprintf(data, sizeof(data), "%s/data", path);
-    int fd = open(filler, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd < 0 || posix_fallocate(fd, 0, 48 << 20) != 0)
-        return NOT_PERMITTED;
-
-    Store *store = open_at(data);
-    put_now(store, 1, "first", "v");
-    Error err = {0};
-    uint32_t kept = write_until_it_fails(store, &err);
-    assert_int_equal(err.status, STATUS_IO);
-    assert_non_null(strstr(err.message, "the disk is full"));
-    assert_int_equal(store_health(store, &err), STATUS_IO);
-    expect_key(store, NULL, 1, "first", "v");
-    assert_int_equal(count_keys(store, NULL, 2), kept);
-
-    assert_int_equal(ftruncate(fd, 0), 0);
-    Status status = STATUS_IO;
-    for (uint32_t i = 0; i < 200 && status != STATUS_OK; i++) {
-        sleep_ms(100);
-        status = store_health(store, &err);
-    }
-    assert_int_equal(status, STATUS_OK);
-    put_now(store, 1, "second", "v");
-    assert_int_equal(count_keys(store, NULL, 2), kept);
-
-    /* Full again: dropping is how room is made. */
-    assert_int_equal(posix_fallocate(fd, 0, 48 << 20), 0);
-    (void)write_until_it_fails(store, &err);
-    assert_int_equal(err.status, STATUS_IO);
-    assert_int_equal(store_drop_spaces(store, 2, 2, &err), STATUS_OK);
-    store_close(store);
-    store = open_at(data);
-    expect_key(store, NULL, 1, "second", "v");
-    assert_int_equal(count_keys(store, NULL, 2), 0);
-    store_close(store);
-    return 0;
-}
-
-/* A limit on the size of files breaks the log in the middle of a record, as a disk would that is
- * full or failing in spite of the reserve. */
-static int command_break_log(const char *path)
-{
-    (void)signal(SIGXFSZ, SIG_IGN); /* the write is to fail, not the process */
-    Store *store = open_at(path);
-    put_now(store, 1, "first", "v");
-    struct rlimit limit, old;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
-    limit = (struct rlimit){.rlim_cur = (rlim_t)2 << 20, .rlim_max = old.rlim_max};
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    Error err = {0};
-    uint32_t kept = write_until_it_fails(store, &err);
-    assert_int_equal(err.status, STATUS_IO);
-    assert_true(kept > 0);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-
-    sleep_ms(1500); /* longer than it takes to try again */
-    assert_int_equal(store_health(store, &err), STATUS_IO);
-    assert_non_null(strstr(err.message, "after a restart"));
-    StoreTxn *txn = store_txn_begin(store);
-    store_txn_put(txn, 1, SLICE("late"), SLICE("v"));
-    assert_int_equal(store_txn_commit_wait(txn, &err), STATUS_IO);
-    assert_int_equal(store_drop_spaces(store, 1, 1, &err), STATUS_IO);
-    expect_key(store, NULL, 1, "first", "v");
-    assert_int_equal(count_keys(store, NULL, 2), kept);
-    store_close(store);
-
-    store = open_at(path);
-    expect_key(store, NULL, 1, "first", "v");
-    expect_key(store, NULL, 1, "late", NULL);
-    assert_int_equal(count_keys(store, NULL, 2), kept);
-    put_now(store, 1, "late", "v");
-    store_close(store);
-    return 0;
-}
-
-static int run_command(const char *command)
-{
-    AUTO(test_folder_done) TestFolder folder;
-    test_folder_init(&folder);
-    int out = -1;
-    int status = wait_for(run_self(command, folder.path, &out));
-    (void)close(out);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-static void a_full_disk_fails_writes_until_there_is_room_again(void **state)
-{
-    (void)state;
-    int code = run_command("fill-disk");
-    if (code == NOT_PERMITTED)
-        skip(); /* mounting is not permitted here */
-    assert_int_equal(code, 0);
-}
-
-static void a_broken_log_takes_nothing_more_until_a_restart(void **state)
-{
-    (void)state;
-    assert_int_equal(run_command("break-log"), 0);
-}
-
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "try-open") == 0)
@@ -598,10 +366,6 @@ int main(int argc, char **argv)
         command_write(argv[2], STORE_DURABILITY_SYNC);
     if (argc == 3 && strcmp(argv[1], "write-relaxed") == 0)
         command_write(argv[2], STORE_DURABILITY_RELAXED);
-    if (argc == 3 && strcmp(argv[1], "fill-disk") == 0)
-        return command_fill_disk(argv[2]);
-    if (argc == 3 && strcmp(argv[1], "break-log") == 0)
-        return command_break_log(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opening_again_finds_everything_that_was_committed),
         cmocka_unit_test(the_folder_is_made_if_it_is_missing),
@@ -613,8 +377,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_cold_key_is_unknown_to_memory_until_it_is_read),
         cmocka_unit_test(dropping_gives_the_bytes_back),
         cmocka_unit_test(a_snapshot_keeps_what_is_dropped_under_it),
-        cmocka_unit_test(a_full_disk_fails_writes_until_there_is_room_again),
-        cmocka_unit_test(a_broken_log_takes_nothing_more_until_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

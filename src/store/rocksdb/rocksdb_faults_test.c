@@ -1,0 +1,634 @@
+/* rocksdb_faults_test.c - disks that are full, fail or forget: what is refused, what stays
+ * readable.
+ *
+ * What needs a disk or a limit of its own runs in a process of its own: this binary again, see
+ * main.
+ */
+#include "store/rocksdb/testing_int.h"
+
+#include <dirent.h>
+#include <rocksdb/c.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+enum { NOT_PERMITTED = 77 };
+
+/* Visible to this process only. Whoever is not root becomes it in a user name space. */
+static bool mount_tiny_disk(const char *path)
+{
+    if (unshare(CLONE_NEWNS) != 0) {
+        char map[32];
+        int len = snprintf(map, sizeof(map), "0 %u 1", (unsigned)geteuid());
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+            return false;
+        int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+        bool mapped = fd >= 0 && write(fd, map, (size_t)len) == len;
+        (void)close(fd);
+        if (!mapped)
+            return false;
+    }
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", path, "tmpfs", 0, "size=96m") == 0;
+}
+
+/* Commits 200 KB at a time until it fails; returns how many were acknowledged. */
+static uint32_t write_until_it_fails(Store *store, Error *err)
+{
+    static char value[200000];
+    Random random;
+    random_init(&random, 1);
+    for (size_t i = 0; i < sizeof(value); i += 8)
+        memcpy(value + i, &(uint64_t){random_u64(&random)}, 8);
+    for (uint32_t i = 0; i < 1000; i++) {
+        StoreTxn *txn = store_txn_begin(store);
+        store_txn_put(txn, 2, slice_make(&i, sizeof(i)), slice_make(value, sizeof(value)));
+        if (store_txn_commit_wait(txn, err) != STATUS_OK)
+            return i;
+    }
+    fail_msg("200 MB were written and nothing has failed");
+    return 0;
+}
+
+static Status put_one(Store *store, const char *key, Error *err)
+{
+    StoreTxn *txn = store_txn_begin(store);
+    store_txn_put(txn, 1, slice_from_cstr(key), SLICE("v"));
+    return store_txn_commit_wait(txn, err);
+}
+
+static void wait_healthy(Store *store)
+{
+    Error err = {0};
+    Status status = STATUS_IO;
+    for (uint32_t i = 0; i < 200 && status != STATUS_OK; i++) {
+        sleep_ms(100);
+        status = store_health(store, &err);
+    }
+    assert_int_equal(status, STATUS_OK);
+}
+
+/* What is refused for want of room, and what is not because it makes some. */
+static void expect_full(Store *store, uint32_t kept)
+{
+    Error err = {0};
+    assert_int_equal(store_health(store, &err), STATUS_IO);
+    assert_int_equal(store_room(store, &err), STATUS_IO);
+    assert_non_null(strstr(err.message, "the disk is full"));
+    assert_int_equal(put_one(store, "refused", &err), STATUS_IO);
+    expect_key(store, NULL, 1, "refused", NULL);
+    expect_key(store, NULL, 1, "first", "v");
+    assert_int_equal(count_keys(store, NULL, 2), kept);
+}
+
+static void delete_numbers(Store *store, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        StoreTxn *txn = store_txn_begin(store);
+        store_txn_delete(txn, 2, slice_make(&i, sizeof(i)));
+        store_txn_makes_room(txn);
+        assert_ok(store_txn_commit_wait(txn, err));
+    }
+}
+
+/* In a process of its own with a tiny disk of its own: fills it, watches, makes room, watches. */
+static int command_fill_disk(const char *path)
+{
+    if (!mount_tiny_disk(path))
+        return NOT_PERMITTED;
+    char filler[128], data[128];
+    (void)snprintf(filler, sizeof(filler), "%s/filler", path);
+    (void)snprintf(data, sizeof(data), "%s/data", path);
+    int fd = open(filler, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0 || posix_fallocate(fd, 0, 48 << 20) != 0)
+        return NOT_PERMITTED;
+
+    Store *store = open_at(data);
+    put_now(store, 1, "first", "v");
+    Error err = {0};
+    uint32_t kept = write_until_it_fails(store, &err);
+    assert_int_equal(err.status, STATUS_IO);
+    expect_full(store, kept);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    wait_healthy(store);
+    put_now(store, 1, "second", "v");
+    assert_int_equal(count_keys(store, NULL, 2), kept);
+
+    /* Full again: deleting makes room, by and by, and dropping at once. */
+    assert_int_equal(posix_fallocate(fd, 0, 48 << 20), 0);
+    (void)write_until_it_fails(store, &err); /* over what is there */
+    assert_int_equal(err.status, STATUS_IO);
+    delete_numbers(store, kept);
+    wait_healthy(store);
+    (void)write_until_it_fails(store, &err);
+    assert_int_equal(err.status, STATUS_IO);
+    assert_int_equal(store_drop_spaces(store, 2, 2, &err), STATUS_OK);
+    wait_healthy(store);
+    store_close(store);
+
+    /* There is nothing left to begin with. */
+    assert_int_equal(posix_fallocate(fd, 0, 94 << 20), 0);
+    assert_int_equal(try_open(data, STORE_DURABILITY_SYNC, &store, &err), STATUS_IO);
+    assert_non_null(strstr(err.message, data));
+    assert_non_null(strstr(err.message, "the disk is full"));
+    assert_int_equal(ftruncate(fd, 0), 0);
+    store = open_at(data);
+    expect_key(store, NULL, 1, "second", "v");
+    assert_int_equal(count_keys(store, NULL, 2), 0);
+    store_close(store);
+    return 0;
+}
+
+/* A limit on the size of files breaks the log in the middle of a record, as a disk would that is
+ * full or failing in spite of the reserve. */
+static int command_break_log(const char *path)
+{
+    (void)signal(SIGXFSZ, SIG_IGN); /* the write is to fail, not the process */
+    Store *store = open_at(path);
+    put_now(store, 1, "first", "v");
+    struct rlimit limit, old;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    limit = (struct rlimit){.rlim_cur = (rlim_t)2 << 20, .rlim_max = old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    Error err = {0};
+    uint32_t kept = write_until_it_fails(store, &err);
+    assert_int_equal(err.status, STATUS_IO);
+    assert_true(kept > 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+
+    sleep_ms(1500); /* longer than it takes to try again */
+    assert_int_equal(store_health(store, &err), STATUS_IO);
+    assert_non_null(strstr(err.message, "File too large"));
+    assert_non_null(strstr(err.message, "after a restart"));
+    assert_null(strstr(err.message, path));
+    StoreTxn *txn = store_txn_begin(store);
+    store_txn_put(txn, 1, SLICE("late"), SLICE("v"));
+    assert_int_equal(store_txn_commit_wait(txn, &err), STATUS_IO);
+    assert_int_equal(store_drop_spaces(store, 1, 1, &err), STATUS_IO);
+    expect_key(store, NULL, 1, "first", "v");
+    assert_int_equal(count_keys(store, NULL, 2), kept);
+    store_close(store);
+
+    store = open_at(path);
+    expect_key(store, NULL, 1, "first", "v");
+    expect_key(store, NULL, 1, "late", NULL);
+    assert_int_equal(count_keys(store, NULL, 2), kept);
+    put_now(store, 1, "late", "v");
+    store_close(store);
+    return 0;
+}
+
+/* The largest file with this end in the folder. */
+static off_t find_file(const char *folder, const char *suffix, char path[512])
+{
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    off_t size = -1;
+    const struct dirent *entry;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone */
+    while ((entry = readdir(dir)) != NULL) {
+        size_t len = strlen(entry->d_name);
+        if (len < strlen(suffix) || strcmp(entry->d_name + len - strlen(suffix), suffix) != 0)
+            continue;
+        char one[512];
+        (void)snprintf(one, sizeof(one), "%.200s/%.200s", folder, entry->d_name);
+        struct stat info;
+        assert_int_equal(stat(one, &info), 0);
+        if (info.st_size > size) {
+            size = info.st_size;
+            memcpy(path, one, sizeof(one));
+        }
+    }
+    (void)closedir(dir);
+    assert_true(size > 0);
+    return size;
+}
+
+static void flip_bytes(const char *path, off_t at)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    uint8_t bytes[16];
+    ssize_t count = pread(fd, bytes, sizeof(bytes), at);
+    assert_true(count > 0);
+    for (ssize_t i = 0; i < count; i++)
+        bytes[i] ^= 0x55;
+    assert_int_equal(pwrite(fd, bytes, (size_t)count, at), count);
+    (void)close(fd);
+}
+
+/* Reads every key of put_bulk: right, or damaged; never wrong, never absent. */
+static uint32_t count_damaged(Store *store, StoreSpace space, uint32_t count, Error *err)
+{
+    Random random;
+    random_init(&random, space);
+    uint32_t damaged = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        char expected[1000], key[16];
+        for (size_t k = 0; k + 8 <= sizeof(expected); k += 8)
+            memcpy(expected + k, &(uint64_t){random_u64(&random)}, 8);
+        int len = snprintf(key, sizeof(key), "%08u", i);
+        AUTO(store_value_release) StoreValue value = {0};
+        StoreFound found = STORE_ABSENT;
+        Status status = store_get(store, NULL, space, slice_make(key, (size_t)len), STORE_READ_ANY,
+                                  &value, &found, err);
+        if (status != STATUS_OK) {
+            assert_int_equal(status, STATUS_CORRUPT);
+            damaged++;
+            continue;
+        }
+        assert_int_equal(found, STORE_FOUND);
+        assert_slice(value.data, slice_make(expected, sizeof(expected)));
+    }
+    return damaged;
+}
+
+static void a_damaged_block_fails_the_reads_that_need_it(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    Store *store = open_at(folder.path);
+    put_bulk(store, 2, COUNT);
+    put_now(store, 1, "other", "v");
+    store_close(store);
+    char path[512];
+    off_t size = find_file(folder.path, ".sst", path);
+    flip_bytes(path, size / 2);
+
+    store = open_at(folder.path);
+    StoreDamage damage;
+    store_damage(store, &damage);
+    assert_int_equal(damage.reads, 0);
+    assert_int_equal(damage.newest.status, STATUS_OK);
+    Error err = {0};
+    uint32_t damaged = count_damaged(store, 2, COUNT, &err);
+    assert_in_range(damaged, 1, 20);
+    assert_non_null(strstr(err.message, "damaged"));
+    assert_non_null(strstr(err.message, ".sst"));
+    assert_null(strstr(err.message, folder.path));
+    store_damage(store, &damage);
+    assert_int_equal(damage.reads, damaged);
+    assert_string_equal(damage.newest.message, err.message);
+
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(store, NULL, 2, SLICE_EMPTY, SLICE_EMPTY);
+    Slice key = {0}, value = {0};
+    bool found = true;
+    uint32_t steps = 0;
+    while (store_cursor_next(cursor, &key, &value, &found, &err) == STATUS_OK) {
+        assert_true(found); /* the end would mean that the rest was lost in silence */
+        steps++;
+    }
+    assert_int_equal(err.status, STATUS_CORRUPT);
+    assert_in_range(steps, COUNT / 4, COUNT - damaged);
+    store_cursor_close(TAKE(cursor));
+
+    /* Everything else goes on. */
+    assert_int_equal(store_health(store, &err), STATUS_OK);
+    expect_key(store, NULL, 1, "other", "v");
+    put_now(store, 1, "other", "w");
+    expect_key(store, NULL, 1, "other", "w");
+    store_close(store);
+}
+
+static void remove_mark(const char *folder)
+{
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/DAMAGED", folder);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* What is damaged cannot be rewritten, so that RocksDB stops taking writes when it tries to. It
+ * says why, reads go on, and after a restart nothing tries any more. */
+static void damage_that_the_background_meets_ends_writing_until_a_restart(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    Store *store = open_at(folder.path);
+    put_now(store, 1, "first", "v");
+    put_bulk(store, 2, 3000);
+    store_close(store);
+    char path[512];
+    off_t size = find_file(folder.path, ".sst", path);
+    flip_bytes(path, size / 2);
+
+    store = open_at(folder.path);
+    Error failure = {0};
+    (void)write_until_it_fails(store, &failure); /* the same files have to take it */
+    assert_int_equal(failure.status, STATUS_CORRUPT);
+    assert_non_null(strstr(failure.message, "damaged"));
+    assert_non_null(strstr(failure.message, "after a restart"));
+    assert_int_equal(store_health(store, &failure), STATUS_CORRUPT);
+    expect_key(store, NULL, 1, "first", "v");
+    store_close(store);
+
+    for (uint32_t round = 0; round < 2; round++) {
+        store = open_at(folder.path);
+        StoreDamage damage;
+        store_damage(store, &damage);
+        assert_int_equal(damage.reads, 1);
+        assert_non_null(strstr(damage.newest.message, "checksum"));
+        assert_non_null(strstr(damage.newest.message, "DAMAGED"));
+        assert_ok(store_health(store, err));
+        expect_key(store, NULL, 1, "first", "v");
+        put_bulk(store, 3, 40000); /* more than has made it stop before */
+        assert_int_equal(count_keys(store, NULL, 3), 40000);
+        assert_ok(store_drop_spaces(store, 3, 3, err));
+        assert_ok(store_health(store, err));
+        store_close(store);
+    }
+    remove_mark(folder.path);
+    store = open_at(folder.path);
+    StoreDamage damage;
+    store_damage(store, &damage);
+    assert_int_equal(damage.reads, 0);
+    store_close(store);
+}
+
+/* A read that meets it first saves the writes. */
+static void damage_that_a_read_has_met_does_not_end_writing(void **state)
+{
+    (void)state;
+    enum { COUNT = 3000 };
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    Store *store = open_at(folder.path);
+    put_bulk(store, 2, COUNT);
+    store_close(store);
+    char path[512];
+    off_t size = find_file(folder.path, ".sst", path);
+    flip_bytes(path, size / 2);
+    store = open_at(folder.path);
+    Error failure = {0};
+    uint32_t damaged = count_damaged(store, 2, COUNT, &failure);
+    assert_true(damaged > 0);
+    put_bulk(store, 3, 40000);
+    assert_ok(store_health(store, err));
+    assert_int_equal(count_keys(store, NULL, 3), 40000);
+    assert_int_equal(count_damaged(store, 2, COUNT, &failure), damaged);
+    store_close(store);
+}
+
+/* The process that leaves a log behind: every key is a group of its own, acknowledged. */
+enum { LOG_KEYS = 60, LOG_VALUE_BYTES = 3000 };
+
+static int command_leave_log(const char *path)
+{
+    Store *store = open_at(path);
+    static char value[LOG_VALUE_BYTES];
+    for (uint32_t i = 0; i < LOG_KEYS; i++) {
+        memset(value, 'a' + (char)(i % 26), sizeof(value));
+        char key[16];
+        (void)snprintf(key, sizeof(key), "%03u", i);
+        StoreTxn *txn = store_txn_begin(store);
+        store_txn_put(txn, 1, slice_from_cstr(key), slice_make(value, sizeof(value)));
+        assert_ok(store_txn_commit_wait(txn, err));
+    }
+    _exit(0); /* as if it were killed */
+}
+
+typedef enum LogFault {
+    LOG_CUT,     /* 'bytes' are missing at the end */
+    LOG_GARBAGE, /* 'bytes' of anything stand behind it */
+    LOG_ZEROS,   /* the last 'bytes' are zero */
+    LOG_FLIPPED, /* some bits are wrong, 'bytes' before the end */
+} LogFault;
+
+static void damage_log(const char *folder, LogFault fault, off_t bytes)
+{
+    char path[512];
+    off_t size = find_file(folder, ".log", path);
+    static const char zeros[8192];
+    char garbage[8192];
+    memset(garbage, 0xA5, sizeof(garbage));
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_true(size > bytes);
+    if (fault == LOG_CUT)
+        assert_int_equal(ftruncate(fd, size - bytes), 0);
+    else if (fault == LOG_GARBAGE)
+        assert_int_equal(pwrite(fd, garbage, (size_t)bytes, size), bytes);
+    else if (fault == LOG_ZEROS)
+        assert_int_equal(pwrite(fd, zeros, (size_t)bytes, size - bytes), bytes);
+    else
+        flip_bytes(path, size - bytes);
+    (void)close(fd);
+}
+
+/* Keys from the first on, without a gap. */
+static uint32_t count_log_keys(Store *store)
+{
+    uint32_t count = count_keys(store, NULL, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof(key), "%03u", i);
+        AUTO(store_value_release) StoreValue value = {0};
+        StoreFound found = STORE_ABSENT;
+        assert_ok(
+            store_get(store, NULL, 1, slice_from_cstr(key), STORE_READ_ANY, &value, &found, err));
+        assert_int_equal(found, STORE_FOUND);
+        assert_int_equal(value.data.len, LOG_VALUE_BYTES);
+        assert_int_equal(value.data.ptr[LOG_VALUE_BYTES - 1], 'a' + (char)(i % 26));
+    }
+    return count;
+}
+
+static int run_command(const char *command, const char *path)
+{
+    int out = -1;
+    int status = wait_for(run_self(command, path, &out));
+    (void)close(out);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void expect_log_refused(const char *folder)
+{
+    Store *store = NULL;
+    Error err = {0};
+    assert_int_equal(try_open(folder, STORE_DURABILITY_SYNC, &store, &err), STATUS_CORRUPT);
+    assert_null(store);
+    assert_non_null(strstr(err.message, folder));
+    assert_non_null(strstr(err.message, ".log is damaged at byte "));
+}
+
+static void a_log_may_be_torn_at_its_end_but_not_damaged_before(void **state)
+{
+    (void)state;
+    static const struct {
+        LogFault fault;
+        off_t bytes;
+        bool is_torn;            /* taken as it is; otherwise only with relaxed durability */
+        uint32_t at_least, most; /* keys that are there then */
+    } rows[] = {
+        {LOG_CUT, 1, true, LOG_KEYS - 1, LOG_KEYS - 1},
+        {LOG_CUT, 2000, true, LOG_KEYS - 1, LOG_KEYS - 1},
+        {LOG_CUT, 3035, true, LOG_KEYS - 2, LOG_KEYS - 1},
+        {LOG_GARBAGE, 3, true, LOG_KEYS, LOG_KEYS},
+        {LOG_GARBAGE, 100, true, LOG_KEYS, LOG_KEYS},
+        {LOG_GARBAGE, 8000, true, LOG_KEYS, LOG_KEYS},
+        {LOG_ZEROS, 500, true, LOG_KEYS - 1, LOG_KEYS - 1},
+        {LOG_ZEROS, 4096, true, LOG_KEYS - 2, LOG_KEYS - 2},
+        {LOG_FLIPPED, 100, true, LOG_KEYS - 1, LOG_KEYS - 1},
+        {LOG_FLIPPED, 3100, false, LOG_KEYS - 2, LOG_KEYS - 2},
+        {LOG_FLIPPED, 4000, false, LOG_KEYS - 2, LOG_KEYS - 2},
+        {LOG_FLIPPED, 30000, false, 40, LOG_KEYS - 9},
+        {LOG_FLIPPED, 100000, false, 20, 40},
+        {LOG_FLIPPED, 180000, false, 0, 5},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(test_folder_done) TestFolder folder;
+        test_folder_init(&folder);
+        assert_int_equal(run_command("leave-log", folder.path), 0);
+        damage_log(folder.path, rows[i].fault, rows[i].bytes);
+        Store *store = NULL;
+        StoreDurability durability = STORE_DURABILITY_SYNC;
+        if (!rows[i].is_torn) {
+            expect_log_refused(folder.path);
+            expect_log_refused(folder.path); /* which has changed nothing */
+            durability = STORE_DURABILITY_RELAXED;
+        }
+        assert_ok(try_open(folder.path, durability, &store, err));
+        assert_in_range(count_log_keys(store), rows[i].at_least, rows[i].most);
+        put_now(store, 3, "after", "v");
+        store_close(store);
+        store = open_at(folder.path);
+        assert_in_range(count_log_keys(store), rows[i].at_least, rows[i].most);
+        expect_key(store, NULL, 3, "after", "v");
+        store_close(store);
+    }
+}
+
+/* Many small tables in the last level, which nothing has a reason to rewrite. */
+static void make_tables(const char *path, uint32_t keys)
+{
+    rocksdb_options_t *options = rocksdb_options_create();
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_set_target_file_size_base(options, 16 << 10);
+    rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
+    char *text = NULL;
+    rocksdb_t *db = rocksdb_open(options, path, &text);
+    assert_null(text);
+    rocksdb_writeoptions_t *write = rocksdb_writeoptions_create();
+    char value[1000];
+    Random random; /* what could be compressed would fill fewer tables */
+    random_init(&random, 1);
+    for (uint32_t i = 0; i < keys; i++) {
+        char key[32] = {[7] = 1}; /* the space */
+        int len = snprintf(key + 8, sizeof(key) - 8, "%08u", i * 2);
+        for (size_t k = 0; k + 8 <= sizeof(value); k += 8)
+            memcpy(value + k, &(uint64_t){random_u64(&random)}, 8);
+        value[999] = 'a' + (char)(i % 26);
+        rocksdb_put(db, write, key, 8 + (size_t)len, value, sizeof(value), &text);
+        assert_null(text);
+    }
+    rocksdb_compactoptions_t *compact = rocksdb_compactoptions_create();
+    rocksdb_compactoptions_set_bottommost_level_compaction(compact, 2); /* not just moved there */
+    rocksdb_compact_range_opt(db, compact, NULL, 0, NULL, 0);
+    rocksdb_compactoptions_destroy(compact);
+    rocksdb_writeoptions_destroy(write);
+    rocksdb_close(db);
+    rocksdb_options_destroy(options);
+}
+
+static uint32_t count_tables(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    uint32_t count = 0;
+    const struct dirent *entry;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone */
+    while ((entry = readdir(dir)) != NULL)
+        count += strstr(entry->d_name, ".sst") != NULL ? 1 : 0;
+    (void)closedir(dir);
+    return count;
+}
+
+static StoreFound read_number(Store *store, uint32_t number, StoreRead read)
+{
+    char key[16];
+    (void)snprintf(key, sizeof(key), "%08u", number);
+    AUTO(store_value_release) StoreValue value = {0};
+    StoreFound found = STORE_ABSENT;
+    assert_ok(store_get(store, NULL, 1, slice_from_cstr(key), read, &value, &found, err));
+    if (found == STORE_FOUND) {
+        assert_int_equal(value.data.len, 1000);
+        assert_int_equal(value.data.ptr[999], 'a' + (char)(number / 2 % 26));
+    }
+    return found;
+}
+
+/* RocksDB opens sixteen tables at the start and the others when they are needed. */
+static void a_table_that_is_not_open_yet_is_unknown_to_memory(void **state)
+{
+    (void)state;
+    enum { KEYS = 2000 };
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    make_tables(folder.path, KEYS);
+    assert_true(count_tables(folder.path) > 64);
+    AUTO(store_close) Store *store = open_at(folder.path);
+    uint32_t unknown = 0;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        StoreFound there = read_number(store, 2 * i, STORE_READ_MEMORY);
+        assert_int_not_equal(there, STORE_ABSENT);
+        unknown += there == STORE_UNKNOWN ? 1 : 0;
+        /* Between the keys there is nothing, which memory may know or not. */
+        assert_int_not_equal(read_number(store, 2 * i + 1, STORE_READ_MEMORY), STORE_FOUND);
+    }
+    assert_true(unknown > KEYS / 2);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        assert_int_equal(read_number(store, 2 * i, STORE_READ_ANY), STORE_FOUND);
+        assert_int_equal(read_number(store, 2 * i, STORE_READ_MEMORY), STORE_FOUND);
+        assert_int_equal(read_number(store, 2 * i + 1, STORE_READ_ANY), STORE_ABSENT);
+    }
+}
+
+static int run_in_folder(const char *command)
+{
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    return run_command(command, folder.path);
+}
+
+static void a_full_disk_fails_writes_until_there_is_room_again(void **state)
+{
+    (void)state;
+    int code = run_in_folder("fill-disk");
+    if (code == NOT_PERMITTED && geteuid() != 0) {
+        print_message("NOT TESTED: mounting a disk is not permitted here\n");
+        skip();
+    }
+    assert_int_equal(code, 0);
+}
+
+static void a_broken_log_takes_nothing_more_until_a_restart(void **state)
+{
+    (void)state;
+    assert_int_equal(run_in_folder("break-log"), 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "fill-disk") == 0)
+        return command_fill_disk(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "break-log") == 0)
+        return command_break_log(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "leave-log") == 0)
+        return command_leave_log(argv[2]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_disk_fails_writes_until_there_is_room_again),
+        cmocka_unit_test(a_broken_log_takes_nothing_more_until_a_restart),
+        cmocka_unit_test(a_log_may_be_torn_at_its_end_but_not_damaged_before),
+        cmocka_unit_test(a_damaged_block_fails_the_reads_that_need_it),
+        cmocka_unit_test(damage_that_the_background_meets_ends_writing_until_a_restart),
+        cmocka_unit_test(damage_that_a_read_has_met_does_not_end_writing),
+        cmocka_unit_test(a_table_that_is_not_open_yet_is_unknown_to_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* testing_int.h - what the tests of this folder share: stores in folders, processes, much data. */
+#pragma once
+
+#include "store/testing_int.h"
+
+#include "base/random.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static inline Status try_open(const char *path, StoreDurability durability, Store **store,
+                              Error *err)
+{
+    RocksdbStoreOptions options = {
+        .path = path, .durability = durability, .cache_bytes = (size_t)4 << 20};
+    return rocksdb_store_open(&options, store, err);
+}
+
+static inline Store *open_at(const char *path)
+{
+    Store *store = NULL;
+    assert_ok(try_open(path, STORE_DURABILITY_SYNC, &store, err));
+    return store;
+}
+
+static inline void sleep_ms(uint32_t ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+/* Runs this binary again with other arguments; '*out' is the end of a pipe from its output. */
+static inline pid_t run_self(const char *command, const char *path, int *out)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        execl("/proc/self/exe", "rocksdb_test", command, path, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    *out = ends[0];
+    return pid;
+}
+
+static inline int wait_for(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        assert_int_equal(errno, EINTR);
+    return status;
+}
+
+static inline void put_bulk(Store *store, StoreSpace space, uint32_t count)
+{
+    char value[1000];
+    Random random;
+    random_init(&random, space);
+    for (uint32_t i = 0; i < count;) {
+        StoreTxn *txn = store_txn_begin(store);
+        for (uint32_t j = 0; j < 1000 && i < count; j++, i++) {
+            for (size_t k = 0; k + 8 <= sizeof(value); k += 8)
+                memcpy(value + k, &(uint64_t){random_u64(&random)}, 8);
+            char key[16];
+            int len = snprintf(key, sizeof(key), "%08u", i);
+            store_txn_put(txn, space, slice_make(key, (size_t)len),
+                          slice_make(value, sizeof(value)));
+        }
+        commit_now(txn);
+    }
+}
+
+static inline uint32_t count_keys(Store *store, const StoreSnapshot *snapshot, StoreSpace space)
+{
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(store, snapshot, space, SLICE_EMPTY, SLICE_EMPTY);
+    for (uint32_t count = 0;; count++) {
+        Slice key = {0}, value = {0};
+        bool found = false;
+        assert_ok(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found)
+            return count;
+    }
+}

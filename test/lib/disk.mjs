@@ -1,0 +1,133 @@
+// disk.mjs - small disks of a test's own, and the faults that real disks have.
+//
+// A disk is a tmpfs in a mount namespace of its own: it is as small as a test wants it, nobody else
+// sees it, and it is gone with its last process. Whoever is not root becomes it in a user
+// namespace; where that is not permitted the tests that need a disk are skipped, and say why.
+import { spawn, spawnSync } from "node:child_process";
+import { closeSync, openSync, readdirSync, readSync, statSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { temporaryFolder } from "./server.mjs";
+
+const IS_ROOT = process.getuid() === 0;
+
+/** Options of a test that needs a disk: why it must be skipped, if it must. Root is never excused. */
+export function needsDisk() {
+    if (IS_ROOT) return {};
+    const { status, stderr, error } = spawnSync("unshare", ["-rm", "true"], { encoding: "utf8" });
+    if (status === 0) return {};
+    const skip = `NOT TESTED: no disk without root and without user namespaces: ${error ?? stderr.trim()}`;
+    console.error(`# ${skip}`);
+    return { skip };
+}
+
+class Disk {
+    #holder;
+    #filler = 0;
+
+    constructor(folder, holder) {
+        this.#holder = holder;
+        this.folder = folder;
+        this.data = join(folder, "data");
+    }
+
+    /** The command that runs another one where the disk can be seen; it keeps its process id. */
+    get within() {
+        const who = IS_ROOT ? [] : ["-U", "--preserve-credentials"];
+        return ["nsenter", "-t", String(this.#holder.pid), "-m", ...who];
+    }
+
+    /** A path of the disk as this process can reach it. */
+    outside(path) {
+        return join(`/proc/${this.#holder.pid}/root`, path);
+    }
+
+    #do(...command) {
+        const [file, ...args] = [...this.within, ...command];
+        const { status, stderr, error } = spawnSync(file, args, { encoding: "utf8" });
+        if (status !== 0) throw new Error(`${command.join(" ")}: ${error ?? stderr}`);
+    }
+
+    /** No file can be made, changed or removed any more; one that is open for writing stays so. */
+    makeReadOnly() {
+        this.#do("mount", "--bind", this.folder, this.folder);
+        this.#do("mount", "-o", "remount,ro,bind", this.folder);
+    }
+
+    makeWritable() {
+        this.#do("umount", "-l", this.folder);
+    }
+
+    /** Something else takes room, until only so much is left; if there is less, that stays. */
+    leave(megabytes) {
+        const more = this.freeBytes - megabytes * 2 ** 20;
+        if (more <= 0) return;
+        this.#filler += more;
+        this.#do("fallocate", "-l", String(this.#filler), join(this.folder, "filler"));
+    }
+
+    /** What leave() took is free again. */
+    release() {
+        this.#filler = 0;
+        this.#do("rm", join(this.folder, "filler"));
+    }
+
+    /** Waits until nothing is written or removed any more. */
+    async quiet() {
+        let before;
+        for (let same = 0; same < 5; await new Promise((resolve) => setTimeout(resolve, 50))) {
+            const now = this.freeBytes;
+            same = now === before ? same + 1 : 0;
+            before = now;
+        }
+    }
+
+    get freeBytes() {
+        const [file, ...args] = [...this.within, "stat", "-f", "-c", "%a %S", this.folder];
+        const [blocks, size] = spawnSync(file, args, { encoding: "utf8" }).stdout.split(" ");
+        return blocks * size;
+    }
+}
+
+/** A disk that lives until the test is done, and its servers have ended. */
+export async function smallDisk(t, megabytes) {
+    const folder = temporaryFolder();
+    const script = `mount -t tmpfs -o size=${megabytes}m none "$0" && echo ready && exec cat`;
+    const holder = spawn("unshare", [IS_ROOT ? "-m" : "-rm", "sh", "-c", script, folder]);
+    t.after(() => holder.stdin.end());
+    let errors = "";
+    holder.stderr.on("data", (text) => (errors += text));
+    await new Promise((resolve, reject) => {
+        createInterface({ input: holder.stdout }).once("line", resolve);
+        holder.once("close", () => reject(new Error(`there is no disk to be had: ${errors}`)));
+        holder.once("error", reject);
+    });
+    return new Disk(folder, holder);
+}
+
+/** From now on no file of the process may grow beyond `bytes`: null takes that back. */
+export function limitFiles(pid, bytes) {
+    const limit = `--fsize=${bytes ?? "unlimited"}:unlimited`;
+    const { status, stderr } = spawnSync("prlimit", ["--pid", String(pid), limit], { encoding: "utf8" });
+    if (status !== 0) throw new Error(`prlimit: ${stderr}`);
+}
+
+/** The server's files that end like this, the largest first. */
+export function storeFiles(data, suffix) {
+    const folder = join(data, "store");
+    return readdirSync(folder)
+        .filter((name) => name.endsWith(suffix))
+        .map((name) => join(folder, name))
+        .sort((a, b) => statSync(b).size - statSync(a).size);
+}
+
+/** Changes some bytes of a file, as a failing disk does. */
+export function damage(path, position, count = 16) {
+    const file = openSync(path, "r+");
+    const bytes = Buffer.alloc(count);
+    readSync(file, bytes, 0, count, position);
+    for (let i = 0; i < count; i++) bytes[i] ^= 0x55;
+    writeSync(file, bytes, 0, count, position);
+    closeSync(file);
+}
