@@ -119,16 +119,26 @@ static StoreTxn *txn_of(QueueNode *node)
     return CONTAINER_OF(node, StoreTxn, node);
 }
 
+static size_t bytes_of(const StoreTxn *txn)
+{
+    return txn->writes.bytes + txn->merges.len;
+}
+
+static bool is_empty(const StoreTxn *txn)
+{
+    return txn->writes.count == 0 && txn->merges.len == 0;
+}
+
 /* The first transaction from 'first' on that does not belong to the same group. */
 static QueueNode *cut_group(const Committer *committer, QueueNode *first)
 {
     size_t bytes = 0;
     QueueNode *node = first;
     do {
-        bytes += txn_of(node)->writes.bytes;
+        bytes += bytes_of(txn_of(node));
         node = node->next;
     } while (node != NULL && node != &committer->stop &&
-             bytes + txn_of(node)->writes.bytes <= GROUP_BYTES_MAX);
+             bytes + bytes_of(txn_of(node)) <= GROUP_BYTES_MAX);
     return node;
 }
 
@@ -146,15 +156,16 @@ static Gathered gather(Committer *committer, QueueNode *first, const QueueNode *
     Gathered result = {0};
     for (QueueNode *node = first; node != rest; node = node->next) {
         const StoreTxn *txn = txn_of(node);
-        if (txn->writes.count == 0 || (need == ENGINE_MAKES_ROOM && !txn->makes_room))
+        if (is_empty(txn) || (need == ENGINE_MAKES_ROOM && !txn->makes_room))
             continue;
         if (result.count == committer->group_capacity) {
             committer->group_capacity = result.count == 0 ? 64 : result.count * 2;
             committer->group =
-                mem_realloc(committer->group, sizeof(Tree) * committer->group_capacity);
+                mem_realloc(committer->group, sizeof(EngineWrites) * committer->group_capacity);
         }
-        committer->group[result.count++] = txn->writes; /* borrowed from the transaction */
-        result.bytes += txn->writes.bytes;
+        /* Borrowed from the transaction. */
+        committer->group[result.count++] = (EngineWrites){txn->writes, buf_view(&txn->merges)};
+        result.bytes += bytes_of(txn);
     }
     return result;
 }
@@ -190,7 +201,7 @@ static void write_transactions(Committer *committer, QueueNode *first, const Que
 static const Error *failure_of(const StoreTxn *txn, const Outcome *outcome)
 {
     bool is_full = outcome->full.status != STATUS_OK;
-    if (is_full && !txn->makes_room && txn->writes.count > 0)
+    if (is_full && !txn->makes_room && !is_empty(txn))
         return &outcome->full;
     return outcome->written.status != STATUS_OK ? &outcome->written : NULL;
 }

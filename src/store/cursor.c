@@ -34,6 +34,7 @@ struct StoreCursor {
     Status broken;
 
     bool base_found;
+    bool base_hidden; /* a merged value that is empty: see merge_read */
     EngineItem base_item;
     TreeEntry *own; /* NULL: none */
 
@@ -130,6 +131,10 @@ static Status move_base(StoreCursor *cursor, EngineMove move, Slice key, Error *
     Store *store = cursor->store;
     Status status = store->engine->ops->cursor_move(cursor->base, move, key, &cursor->base_item,
                                                     &cursor->base_found, err);
+    cursor->base_hidden = false;
+    if (status == STATUS_OK && cursor->base_found)
+        status = merge_read(store->engine->merge, cursor->base_item.key, &cursor->base_item.value,
+                            &cursor->base_hidden, err);
     cursor->broken = store_note_read(store, status, err);
     return cursor->broken;
 }
@@ -178,7 +183,7 @@ static bool nearest(const StoreCursor *cursor, Direction direction, EngineItem *
         int order = slice_compare(tree_entry_key(cursor->own), cursor->base_item.key);
         take_own = direction == DIRECTION_UP ? order <= 0 : order >= 0;
     }
-    *deleted = take_own && cursor->own->deleted;
+    *deleted = take_own ? cursor->own->deleted : cursor->base_hidden;
     if (take_own)
         *item = (EngineItem){tree_entry_key(cursor->own), tree_entry_value(cursor->own)};
     else
@@ -186,7 +191,7 @@ static bool nearest(const StoreCursor *cursor, Direction direction, EngineItem *
     return true;
 }
 
-/* One key on in 'direction', which may be hidden by a deletion mark. */
+/* One key on in 'direction', which may be hidden by a deletion mark, or empty. */
 static Status advance(StoreCursor *cursor, Direction direction, EngineItem *item, bool *deleted,
                       bool *found, Error *err)
 {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "store/merge_int.h"
 #include "store/store.h"
 #include "store/tree_int.h"
 
@@ -54,10 +55,17 @@ typedef struct EngineItem {
     Slice value;
 } EngineItem;
 
+/* What one transaction writes. A key is in one of the two, never in both. */
+typedef struct EngineWrites {
+    Tree tree;
+    Slice merges; /* records of merge_int.h, in the order in which they apply */
+} EngineWrites;
+
 /* What is written when the disk is nearly full: more data, or what makes room for it. */
 typedef enum EngineNeed { ENGINE_TAKES_ROOM, ENGINE_MAKES_ROOM } EngineNeed;
 
 typedef struct EngineOps {
+    /* For a key that is merged, this and a cursor hand out what merge_int.h calls stored. */
     Status (*get)(Engine *engine, const StoreSnapshot *snapshot, Slice key, StoreRead read,
                   StoreValue *value, StoreFound *found, Error *err);
 
@@ -76,12 +84,13 @@ typedef struct EngineOps {
 
     /* Applies 'count' sets of writes, the later over the earlier, as one: after success all of it
      * is durable and then visible, after a failure nothing is. */
-    Status (*write)(Engine *engine, const Tree *writes, size_t count, Error *err);
+    Status (*write)(Engine *engine, const EngineWrites *writes, size_t count, Error *err);
 
     /* Whether a write would succeed; asked from time to time after one has failed. */
     Status (*probe)(Engine *engine, Error *err);
 
     Status (*drop)(Engine *engine, StoreSpace first, StoreSpace last, Error *err);
+    uint64_t (*estimate)(Engine *engine, Slice from, Slice to);
     void (*usage)(Engine *engine, StoreUsage *usage);
     void (*close)(Engine *engine);
 } EngineOps;
@@ -89,6 +98,7 @@ typedef struct EngineOps {
 /* An engine's own struct begins with this. */
 struct Engine {
     const EngineOps *ops;
+    const StoreMerge *merge; /* NULL: no key is merged */
 };
 
 /* Makes a store of an engine and starts its commit thread. The engine is closed if that fails.

@@ -1,20 +1,35 @@
 /* model_test.c - random work on every engine against a model that is too simple to be wrong.
  *
  * The model is a sorted array. Keys are few and short, so that everything meets everything: own
- * writes, deletions, savepoints, snapshots, bounds and turns of a cursor. A failure prints its
- * seed; put it into the environment as STORE_SEED to see it again.
+ * writes, deletions, operands, savepoints, snapshots, bounds and turns of a cursor. A failure
+ * prints its seed; put it into the environment as STORE_SEED to see it again.
  */
 #include "store/testing_int.h"
 
 #include "base/random.h"
 
-enum { ITEMS_MAX = 512, SAVEPOINTS_MAX = 4, SNAPSHOTS = 3, STEPS = 2500, SPACES = 3 };
+enum {
+    ITEMS_MAX = 512,
+    SAVEPOINTS_MAX = 4,
+    SNAPSHOTS = 3,
+    STEPS = 2500,
+    SPACES = 3,
+    MERGES_MAX = 1024,
+    LETTERS = 5,
+};
 
 typedef struct Item {
     StoreSpace space;
-    char key[4]; /* terminated */
-    uint32_t value;
+    char key[4];    /* terminated */
+    uint32_t value; /* of a merged key: a bit for each letter in the set */
 } Item;
+
+typedef struct Merge {
+    StoreSpace space;
+    char key[4];
+    uint32_t letter;
+    bool add;
+} Merge;
 
 typedef struct Model {
     size_t count;
@@ -27,8 +42,11 @@ typedef struct Run {
     Model committed;
 
     StoreTxn *txn;
-    Model working; /* what the transaction sees */
+    Model working;            /* what the transaction sees */
+    Merge merges[MERGES_MAX]; /* what it does not */
+    size_t merge_count;
     Model saved[SAVEPOINTS_MAX];
+    size_t saved_merges[SAVEPOINTS_MAX];
     size_t saved_count;
 
     StoreSnapshot *snapshots[SNAPSHOTS];
@@ -81,12 +99,40 @@ static void model_delete(Model *model, StoreSpace space, const char *key)
     memmove(&model->items[i], &model->items[i + 1], (model->count - i) * sizeof(Item));
 }
 
+static void model_merge(Model *model, const Merge *merge)
+{
+    const Item *item = model_find(model, merge->space, merge->key);
+    uint32_t bit = 1U << merge->letter;
+    uint32_t value = item != NULL ? item->value : 0;
+    value = merge->add ? value | bit : value & ~bit;
+    if (value == 0)
+        model_delete(model, merge->space, merge->key);
+    else
+        model_put(model, merge->space, merge->key, value);
+}
+
 static void random_key(Run *run, char key[4])
 {
     size_t len = random_below(&run->random, 3); /* 0 to 2: 31 keys of five letters, "" included */
     for (size_t i = 0; i < len; i++)
         key[i] = (char)('a' + random_below(&run->random, 5));
     key[len] = '\0';
+}
+
+static void merged_key(Run *run, char key[4])
+{
+    key[0] = TEST_MERGE_KIND;
+    key[1] = (char)('a' + random_below(&run->random, 3));
+    key[2] = '\0';
+}
+
+/* Of either kind, for reads, seeks and bounds. */
+static void any_key(Run *run, char key[4])
+{
+    if (random_below(&run->random, 3) == 0)
+        merged_key(run, key);
+    else
+        random_key(run, key);
 }
 
 static StoreSpace random_space(Run *run)
@@ -99,7 +145,12 @@ static void expect_item(Slice key, Slice value, const Item *expected)
 {
     char text[16];
     assert_slice(key, slice_from_cstr(expected->key));
-    int len = snprintf(text, sizeof(text), "%u", expected->value);
+    int len = 0;
+    if (expected->key[0] != TEST_MERGE_KIND)
+        len = snprintf(text, sizeof(text), "%u", expected->value);
+    for (uint32_t i = 0; expected->key[0] == TEST_MERGE_KIND && i < LETTERS; i++)
+        if ((expected->value & 1U << i) != 0)
+            text[len++] = (char)('a' + i);
     assert_slice(value, slice_make(text, (size_t)len));
 }
 
@@ -115,7 +166,7 @@ static void walk_at_random(Run *run, StoreCursor *cursor, const Model *model, si
         uint64_t what = random_below(&run->random, 8);
         if (what == 0 && from < to) {
             char key[4];
-            random_key(run, key);
+            any_key(run, key);
             store_cursor_seek(cursor, slice_from_cstr(key));
             size_t at = model_at(model, space, key);
             at = at < from ? from : at > to ? to : at;
@@ -145,8 +196,8 @@ static void open_and_walk(Run *run, const Model *model, StoreTxn *txn,
 {
     StoreSpace space = random_space(run);
     char from[4], to[4];
-    random_key(run, from);
-    random_key(run, to);
+    any_key(run, from);
+    any_key(run, to);
     Slice first = slice_from_cstr(from), last = slice_from_cstr(to);
     size_t low = model_at(model, space, from);
     size_t high = model_at(model, space, to);
@@ -166,7 +217,7 @@ static void check_get(Run *run, const Model *model, StoreTxn *txn, const StoreSn
 {
     StoreSpace space = random_space(run);
     char key[4];
-    random_key(run, key);
+    any_key(run, key);
     AUTO(store_value_release) StoreValue value = {0};
     StoreFound found = STORE_ABSENT;
     bool there = false;
@@ -198,18 +249,42 @@ static void change(Run *run)
     model_put(&run->working, space, key, run->next_value);
 }
 
+static void merge(Run *run)
+{
+    if (run->merge_count == MERGES_MAX)
+        return;
+    Merge *merge = &run->merges[run->merge_count++];
+    merge->space = random_space(run);
+    merged_key(run, merge->key);
+    merge->letter = (uint32_t)random_below(&run->random, LETTERS);
+    merge->add = random_below(&run->random, 2) == 0;
+    char operand[2] = {merge->add ? '+' : '-', (char)('a' + merge->letter)};
+    store_txn_merge(run->txn, merge->space, slice_from_cstr(merge->key),
+                    slice_make(operand, sizeof(operand)));
+}
+
 static void use_savepoints(Run *run)
 {
     if (run->saved_count < SAVEPOINTS_MAX && random_below(&run->random, 2) == 0) {
         store_txn_savepoint(run->txn);
+        run->saved_merges[run->saved_count] = run->merge_count;
         run->saved[run->saved_count++] = run->working;
     } else if (run->saved_count > 0 && random_below(&run->random, 2) == 0) {
         store_txn_rollback(run->txn);
         run->working = run->saved[--run->saved_count];
+        run->merge_count = run->saved_merges[run->saved_count];
     } else if (run->saved_count > 0) {
         store_txn_release(run->txn);
         run->saved_count--;
     }
+}
+
+static void begin_transaction(Run *run)
+{
+    run->txn = store_txn_begin(run->store);
+    run->working = run->committed;
+    run->saved_count = 0;
+    run->merge_count = 0;
 }
 
 static void end_transaction(Run *run)
@@ -220,10 +295,10 @@ static void end_transaction(Run *run)
     } else {
         commit_now(txn);
         run->committed = run->working;
+        for (size_t i = 0; i < run->merge_count; i++)
+            model_merge(&run->committed, &run->merges[i]);
     }
-    run->txn = store_txn_begin(run->store);
-    run->working = run->committed;
-    run->saved_count = 0;
+    begin_transaction(run);
 }
 
 static void drop_a_space(Run *run)
@@ -238,9 +313,7 @@ static void drop_a_space(Run *run)
         if (run->committed.items[i].space != space)
             run->committed.items[kept++] = run->committed.items[i];
     run->committed.count = kept;
-    run->txn = store_txn_begin(run->store);
-    run->working = run->committed;
-    run->saved_count = 0;
+    begin_transaction(run);
 }
 
 static void renew_snapshot(Run *run, size_t which)
@@ -281,6 +354,11 @@ static void work(Run *run)
         check_get(run, &run->committed, NULL, NULL);
         check_get(run, &run->snapshot_models[which], NULL, run->snapshots[which]);
         break;
+    case 9:
+    case 10:
+    case 11:
+        merge(run);
+        break;
     default:
         change(run);
         break;
@@ -298,7 +376,7 @@ static void random_work_agrees_with_a_sorted_array(Store *store)
     print_message("STORE_SEED=%llu\n", (unsigned long long)seed);
     random_init(&run->random, seed);
     run->store = store;
-    run->txn = store_txn_begin(store);
+    begin_transaction(run);
     for (size_t i = 0; i < SNAPSHOTS; i++)
         renew_snapshot(run, i);
 

@@ -59,9 +59,26 @@ Status store_get(Store *store, const StoreSnapshot *snapshot, StoreSpace space, 
                  StoreRead read, StoreValue *value, StoreFound *found, Error *err)
 {
     FullKey full;
-    Status status = store->engine->ops->get(store->engine, snapshot, full_key(&full, space, key),
-                                            read, value, found, err);
+    Status status =
+        engine_get(store->engine, snapshot, full_key(&full, space, key), read, value, found, err);
     return store_note_read(store, status, err);
+}
+
+Status engine_get(Engine *engine, const StoreSnapshot *snapshot, Slice key, StoreRead read,
+                  StoreValue *value, StoreFound *found, Error *err)
+{
+    AUTO(store_value_release) StoreValue got = {0};
+    StoreFound answer = STORE_ABSENT;
+    bool hidden = false;
+    TRY(engine->ops->get(engine, snapshot, key, read, &got, &answer, err));
+    if (answer == STORE_FOUND)
+        TRY(merge_read(engine->merge, key, &got.data, &hidden, err));
+    *found = hidden ? STORE_ABSENT : answer;
+    if (*found == STORE_FOUND) {
+        *value = got;
+        got = (StoreValue){0};
+    }
+    return STATUS_OK;
 }
 
 Status store_note_read(Store *store, Status status, const Error *err)
@@ -112,6 +129,16 @@ Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error 
 {
     ASSERT(first <= last);
     return store->engine->ops->drop(store->engine, first, last, err);
+}
+
+uint64_t store_estimate_bytes(Store *store, StoreSpace space, Slice from, Slice to)
+{
+    FullKey first_memory, last_memory;
+    Slice first = full_key(&first_memory, space, from);
+    Slice last = to.len > 0 ? full_key(&last_memory, space, to) : full_key_end(&last_memory, space);
+    if (slice_compare(first, last) >= 0)
+        return 0;
+    return store->engine->ops->estimate(store->engine, first, last);
 }
 
 Status store_room(Store *store, Error *err)

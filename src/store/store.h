@@ -21,6 +21,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/slice.h"
 
@@ -65,6 +66,22 @@ typedef enum StoreFound {
     STORE_UNKNOWN, /* only with STORE_READ_MEMORY: the answer is on disk */
 } StoreFound;
 
+/* How operands that were written blindly become values: filled in by the layer that knows what the
+ * bytes mean, and the same for every start of a data folder. Lives as long as the store. */
+typedef struct StoreMerge {
+    uint8_t kind; /* the first byte of the keys that are merged; no others are */
+
+    /* Applies 'count' operands, oldest first, to 'existing' (a NULL pointer: there is none) and
+     * writes the value; with 'is_partial', writes one operand that does what they all do. 'out' is
+     * empty. False if the bytes are damaged: readers of the key get STATUS_CORRUPT from then on,
+     * and whatever operands follow. Called on any thread. */
+    bool (*merge)(Slice existing, const Slice *operands, size_t count, bool is_partial, Buf *out);
+
+    /* A value that need not be kept, to which operands do what they do to none: the key is absent
+     * to everyone who reads, and goes in the background. */
+    bool (*is_empty)(Slice value);
+} StoreMerge;
+
 /* Reads one key as of 'snapshot', or the newest durable state if it is NULL. '*value' is written
  * only when '*found' is STORE_FOUND, and is then released by the caller. */
 MUST_USE Status store_get(Store *store, const StoreSnapshot *snapshot, StoreSpace space, Slice key,
@@ -105,6 +122,10 @@ StoreTxn *store_txn_begin(Store *store);
 void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value);
 void store_txn_delete(StoreTxn *txn, StoreSpace space, Slice key);
 
+/* Adds an operand to a key of the kind that is merged. Costs no look-up. The transaction's own
+ * reads do not see it; savepoints do. Such a key is never put or deleted. */
+void store_txn_merge(StoreTxn *txn, StoreSpace space, Slice key, Slice operand);
+
 /* Reads the transaction's own writes first, then the newest durable state. The value may point
  * into the transaction: it is valid until it is released or the transaction changes or ends. */
 MUST_USE Status store_txn_get(StoreTxn *txn, StoreSpace space, Slice key, StoreValue *value,
@@ -138,6 +159,11 @@ MUST_USE Status store_txn_commit_wait(StoreTxn *txn, Error *err);
 /* Removes every key of the spaces [first, last] at once, durably; the bytes come back in the
  * background. Waits for the disk. The caller knows that nobody writes there any more. */
 MUST_USE Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error *err);
+
+/* About how many bytes the keys and values in ['from', 'to') take; an empty 'to' means the end of
+ * the space. Costs no reading. What was written lately may not be counted: on disk, that is up to
+ * three memtables of the whole store. */
+uint64_t store_estimate_bytes(Store *store, StoreSpace space, Slice from, Slice to);
 
 /* STATUS_OK while there is room for what takes some; otherwise the reason with which it would be
  * refused. Who gathers the writes of many in one transaction asks before, so that those who make

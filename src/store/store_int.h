@@ -21,7 +21,7 @@ typedef struct Committer {
     uint64_t probed_at_us;
     uint64_t log_failure_at_us; /* not before this one */
     bool is_failure_logged;     /* the one under way */
-    Tree *group;
+    EngineWrites *group;
     size_t group_capacity;
 
     /* Guarded by 'lock'. */
@@ -45,19 +45,29 @@ struct Store {
     Damage damage;
 };
 
+/* What a transaction had written when a savepoint was set. */
+typedef struct Savepoint {
+    Tree writes;
+    size_t merge_bytes;
+} Savepoint;
+
 struct StoreTxn {
     QueueNode node; /* in the committer's queue, once it is committed */
     Store *store;
     Tree writes;
+    Buf merges; /* records of merge_int.h: operands are not looked up, so they need no tree */
     bool makes_room;
 
-    /* What 'writes' was when each savepoint was set. */
-    Tree *savepoints;
+    Savepoint *savepoints;
     size_t savepoint_count;
     size_t savepoint_capacity;
 
     StoreCompletion completion;
 };
+
+/* Reads the engine as a reader sees it: see merge_read. */
+MUST_USE Status engine_get(Engine *engine, const StoreSnapshot *snapshot, Slice key, StoreRead read,
+                           StoreValue *value, StoreFound *found, Error *err);
 
 MUST_USE Status committer_start(Committer *committer, Engine *engine, const Log *log, Error *err);
 void committer_push(Committer *committer, StoreTxn *txn);

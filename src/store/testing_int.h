@@ -113,6 +113,70 @@ static inline void expect_walk(StoreCursor *cursor, bool up, const char *expecte
     assert_string_equal(text, expected);
 }
 
+/* Keys that begin with '~' are sets of bytes in the tests' stores. A value is the sorted bytes. An
+ * operand is "+a-b...", sorted too, with the later word about a byte being the one that counts; an
+ * operand with anything else in it is damaged. */
+enum { TEST_MERGE_KIND = '~' };
+
+static inline bool test_merge_one(Slice operand, char marks[256])
+{
+    for (size_t i = 0; i + 1 < operand.len; i += 2) {
+        if (operand.ptr[i] != '+' && operand.ptr[i] != '-')
+            return false;
+        marks[(uint8_t)operand.ptr[i + 1]] = operand.ptr[i];
+    }
+    return operand.len % 2 == 0;
+}
+
+static inline bool test_merge(Slice existing, const Slice *operands, size_t count, bool is_partial,
+                              Buf *out)
+{
+    char marks[256] = {0};
+    for (size_t i = 0; i < existing.len; i++) {
+        if (i > 0 && (uint8_t)existing.ptr[i] <= (uint8_t)existing.ptr[i - 1])
+            return false;
+        marks[(uint8_t)existing.ptr[i]] = '+';
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!test_merge_one(operands[i], marks))
+            return false;
+    for (size_t i = 0; i < sizeof(marks); i++) {
+        if (is_partial && marks[i] != 0)
+            buf_byte(out, (uint8_t)marks[i]);
+        if (is_partial ? marks[i] != 0 : marks[i] == '+')
+            buf_byte(out, (uint8_t)i);
+    }
+    return true;
+}
+
+static inline bool test_merge_is_empty(Slice value)
+{
+    return value.len == 0;
+}
+
+static const StoreMerge TEST_MERGE = {
+    .kind = TEST_MERGE_KIND, .merge = test_merge, .is_empty = test_merge_is_empty};
+
+static inline void merge_now(Store *store, StoreSpace space, const char *key, const char *operand)
+{
+    StoreTxn *txn = store_txn_begin(store);
+    store_txn_merge(txn, space, slice_from_cstr(key), slice_from_cstr(operand));
+    commit_now(txn);
+}
+
+static inline void expect_corrupt(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
+                                  const char *key)
+{
+    StoreValue value = {0};
+    StoreFound found = STORE_UNKNOWN;
+    Error err = {0};
+    assert_int_equal(store_get(store, snapshot, space, slice_from_cstr(key), STORE_READ_ANY, &value,
+                               &found, &err),
+                     STATUS_CORRUPT);
+    assert_null(value.owner);
+    assert_non_null(strstr(err.message, "damaged"));
+}
+
 static inline int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *ftw)
 {
     (void)info;
@@ -168,7 +232,7 @@ static inline void test_store_open(TestStore *test, TestEngine engine)
 {
     *test = (TestStore){0};
     if (engine == TEST_ENGINE_MEMORY) {
-        memory_store_open(&test->store);
+        memory_store_open_with(&TEST_MERGE, &test->store);
         return;
     }
     test_folder_init(&test->folder);
@@ -177,6 +241,7 @@ static inline void test_store_open(TestStore *test, TestEngine engine)
         .durability =
             engine == TEST_ENGINE_ROCKSDB ? STORE_DURABILITY_SYNC : STORE_DURABILITY_RELAXED,
         .cache_bytes = (size_t)8 << 20,
+        .merge = &TEST_MERGE,
     };
     assert_ok(rocksdb_store_open(&options, &test->store, err));
 }

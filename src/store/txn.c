@@ -3,6 +3,7 @@
  * The tree is the engine's business only when it is committed; until then a transaction costs the
  * engine nothing. A savepoint is a copy of the tree, which is a reference, so that taking one,
  * releasing it and rolling back to it do not depend on how much the transaction has written.
+ * Operands are only ever added at the end of a buffer, and rolling back cuts it.
  */
 #include "base/mem.h"
 #include "store/store_int.h"
@@ -19,6 +20,7 @@ StoreTxn *store_txn_begin(Store *store)
 {
     StoreTxn *txn = MEM_NEW(StoreTxn);
     txn->store = store;
+    buf_init(&txn->merges, SIZE_MAX); /* whoever writes bounds a transaction by its bytes */
     return txn;
 }
 
@@ -27,14 +29,29 @@ void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value)
     ASSERT(key.len <= STORE_KEY_BYTES_MAX);
     ASSERT(value.len <= STORE_VALUE_BYTES_MAX);
     FullKey full;
-    tree_put(&txn->writes, full_key(&full, space, key), value);
+    Slice whole = full_key(&full, space, key);
+    ASSERT(!merge_covers(txn->store->engine->merge, whole));
+    tree_put(&txn->writes, whole, value);
 }
 
 void store_txn_delete(StoreTxn *txn, StoreSpace space, Slice key)
 {
     ASSERT(key.len <= STORE_KEY_BYTES_MAX);
     FullKey full;
-    tree_mark_deleted(&txn->writes, full_key(&full, space, key));
+    Slice whole = full_key(&full, space, key);
+    ASSERT(!merge_covers(txn->store->engine->merge, whole));
+    tree_mark_deleted(&txn->writes, whole);
+}
+
+void store_txn_merge(StoreTxn *txn, StoreSpace space, Slice key, Slice operand)
+{
+    const StoreMerge *merge = txn->store->engine->merge;
+    ASSERT(merge != NULL);
+    ASSERT(key.len > 0);
+    ASSERT(key.len <= STORE_KEY_BYTES_MAX);
+    ASSERT((uint8_t)key.ptr[0] == merge->kind);
+    ASSERT(operand.len <= STORE_VALUE_BYTES_MAX);
+    merge_record_append(&txn->merges, space, key, operand);
 }
 
 static void release_entry(void *owner)
@@ -56,7 +73,7 @@ Status store_txn_get(StoreTxn *txn, StoreSpace space, Slice key, StoreValue *val
     }
     Engine *engine = txn->store->engine;
     StoreFound answer = STORE_ABSENT;
-    Status status = engine->ops->get(engine, NULL, whole, STORE_READ_ANY, value, &answer, err);
+    Status status = engine_get(engine, NULL, whole, STORE_READ_ANY, value, &answer, err);
     TRY(store_note_read(txn->store, status, err));
     *found = answer == STORE_FOUND;
     return STATUS_OK;
@@ -71,16 +88,18 @@ void store_txn_savepoint(StoreTxn *txn)
 {
     if (txn->savepoint_count == txn->savepoint_capacity) {
         txn->savepoint_capacity = txn->savepoint_capacity == 0 ? 4 : txn->savepoint_capacity * 2;
-        txn->savepoints = mem_realloc(txn->savepoints, sizeof(Tree) * txn->savepoint_capacity);
+        txn->savepoints = mem_realloc(txn->savepoints, sizeof(Savepoint) * txn->savepoint_capacity);
     }
-    txn->savepoints[txn->savepoint_count++] = tree_copy(&txn->writes);
+    txn->savepoints[txn->savepoint_count++] = (Savepoint){tree_copy(&txn->writes), txn->merges.len};
 }
 
 void store_txn_rollback(StoreTxn *txn)
 {
     ASSERT(txn->savepoint_count > 0);
     tree_done(&txn->writes);
-    txn->writes = txn->savepoints[--txn->savepoint_count];
+    Savepoint saved = txn->savepoints[--txn->savepoint_count];
+    txn->writes = saved.writes;
+    txn->merges.len = saved.merge_bytes;
 }
 
 void store_txn_release(StoreTxn *txn)
@@ -91,7 +110,8 @@ void store_txn_release(StoreTxn *txn)
 
 size_t store_txn_bytes(const StoreTxn *txn)
 {
-    return txn->writes.bytes + txn->writes.count * WRITE_OVERHEAD_BYTES;
+    /* A record's own head is as long as the overhead that it stands for. */
+    return txn->writes.bytes + txn->writes.count * WRITE_OVERHEAD_BYTES + txn->merges.len;
 }
 
 void store_txn_makes_room(StoreTxn *txn)
@@ -116,12 +136,13 @@ void store_txn_abort(StoreTxn *txn)
         drop_savepoint(txn);
     mem_free(txn->savepoints);
     tree_done(&txn->writes);
+    buf_done(&txn->merges);
     mem_free(txn);
 }
 
 static void drop_savepoint(StoreTxn *txn)
 {
-    tree_done(&txn->savepoints[--txn->savepoint_count]);
+    tree_done(&txn->savepoints[--txn->savepoint_count].writes);
 }
 
 typedef struct CommitWait {

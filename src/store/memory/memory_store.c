@@ -67,8 +67,13 @@ static const Tree *state_of(const StoreSnapshot *snapshot)
 
 void memory_store_open(Store **out)
 {
+    memory_store_open_with(NULL, out);
+}
+
+void memory_store_open_with(const StoreMerge *merge, Store **out)
+{
     MemoryEngine *memory = MEM_NEW(MemoryEngine);
-    memory->engine.ops = &MEMORY_OPS;
+    memory->engine = (Engine){.ops = &MEMORY_OPS, .merge = merge};
     int failed = pthread_mutex_init(&memory->lock, NULL);
     ASSERT(failed == 0);
     failed = pthread_cond_init(&memory->changed, NULL);
@@ -287,6 +292,23 @@ static void apply_entry(void *ctx, TreeEntry *entry)
         tree_put_entry(state, entry);
 }
 
+static void apply_merges(MemoryEngine *memory, Slice records)
+{
+    AUTO(buf_done) Buf merged;
+    buf_init(&merged, STORE_VALUE_BYTES_MAX + 1);
+    MergeRecord record;
+    while (merge_record_next(&records, &record)) {
+        const TreeEntry *entry = tree_find(&memory->state, record.key);
+        Slice stored = entry != NULL ? tree_entry_value(entry) : (Slice){0};
+        buf_reset(&merged);
+        merge_full(memory->engine.merge, stored, &record.operand, 1, &merged);
+        if (merge_is_removable(memory->engine.merge, buf_view(&merged)))
+            tree_remove(&memory->state, record.key);
+        else
+            tree_put(&memory->state, record.key, buf_view(&merged));
+    }
+}
+
 static void wait_while_stalled(MemoryEngine *memory)
 {
     memory->stalled = memory->stall;
@@ -296,15 +318,17 @@ static void wait_while_stalled(MemoryEngine *memory)
     memory->stalled = false;
 }
 
-static Status memory_write_locked(MemoryEngine *memory, const Tree *writes, size_t count,
+static Status memory_write_locked(MemoryEngine *memory, const EngineWrites *writes, size_t count,
                                   Error *err)
 {
     wait_while_stalled(memory);
     if (memory->crashed)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the store has crashed");
     TRY(take_fault(&memory->commits, "commit", err));
-    for (size_t i = 0; i < count; i++)
-        tree_each(&writes[i], apply_entry, &memory->state);
+    for (size_t i = 0; i < count; i++) {
+        tree_each(&writes[i].tree, apply_entry, &memory->state);
+        apply_merges(memory, writes[i].merges);
+    }
     memory->groups++;
     return STATUS_OK;
 }
@@ -321,7 +345,7 @@ static Status memory_room(Engine *engine, EngineNeed need, size_t bytes, Error *
     return STATUS_OK;
 }
 
-static Status memory_write(Engine *engine, const Tree *writes, size_t count, Error *err)
+static Status memory_write(Engine *engine, const EngineWrites *writes, size_t count, Error *err)
 {
     MemoryEngine *memory = memory_of(engine);
     pthread_mutex_lock(&memory->lock);
@@ -362,6 +386,19 @@ static Status memory_drop(Engine *engine, StoreSpace first, StoreSpace last, Err
     return status;
 }
 
+/* Counts what there is: tests have little, and like to know exactly. */
+static uint64_t memory_estimate(Engine *engine, Slice from, Slice to)
+{
+    AUTO(tree_done) Tree state = copy_state(memory_of(engine));
+    uint64_t bytes = 0;
+    const TreeEntry *entry = tree_at_or_after(&state, from);
+    while (entry != NULL && slice_compare(tree_entry_key(entry), to) < 0) {
+        bytes += entry->key_len + entry->value_len;
+        entry = tree_after(&state, tree_entry_key(entry));
+    }
+    return bytes;
+}
+
 static void memory_usage(Engine *engine, StoreUsage *usage)
 {
     MemoryEngine *memory = memory_of(engine);
@@ -390,6 +427,7 @@ static const EngineOps MEMORY_OPS = {
     .write = memory_write,
     .probe = memory_probe,
     .drop = memory_drop,
+    .estimate = memory_estimate,
     .usage = memory_usage,
     .close = memory_close,
 };

@@ -13,6 +13,9 @@
 
 void memory_store_open(Store **out);
 
+/* With keys that are merged; 'merge' lives as long as the store. */
+void memory_store_open_with(const StoreMerge *merge, Store **out);
+
 /* The next 'count' of these fail with 'status' (not STATUS_OK) and change nothing. A commit here
  * is a whole group, as the engine writes it, or a store_drop_spaces. */
 void memory_store_fail_commits(Store *store, unsigned count, Status status);

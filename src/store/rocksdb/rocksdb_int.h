@@ -1,6 +1,7 @@
 /* rocksdb_int.h - what the files of this folder share; the only ones that know RocksDB. */
 #pragma once
 
+#include "base/hash.h"
 #include "base/mailbox.h"
 #include "store/engine_int.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -53,6 +54,30 @@ size_t rocksdb_memtable_bytes(size_t cache_bytes);
 
 /* Sizes and habits of the database, thought through in options.c. The caller destroys it. */
 rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache);
+
+/* Which keys have many operands: see hot_keys.c. Commit thread only. */
+typedef struct HotSlot HotSlot;
+typedef struct HotKeys {
+    HashKey hash_key;
+    HotSlot *slots;
+    uint32_t group;
+} HotKeys;
+
+void hot_keys_init(HotKeys *keys);
+void hot_keys_done(HotKeys *keys); /* also of what is zeroed */
+void hot_keys_next_group(HotKeys *keys);
+
+/* An operand of 'key' is about to be written. True: it has had many, and none in this group, so
+ * that now is the time to write its value as of before the group. */
+bool hot_keys_note(HotKeys *keys, Slice key);
+
+/* Has RocksDB merge operands, and remove what has become empty: see merging.c. Of the filter, which
+ * is made only if there is something to merge, the caller disposes after the database is closed. */
+void rocksdb_set_merging(rocksdb_options_t *options, const StoreMerge *merge,
+                         rocksdb_compactionfilter_t **filter);
+
+/* The database under a store of this engine; for tests. */
+rocksdb_t *rocksdb_of_store(Store *store);
 
 /* Turns RocksDB's words about the store in 'folder' into an Error: "'what': 'text'". Takes 'text'
  * over. */

@@ -56,6 +56,7 @@ typedef struct RocksEngine {
     char *folder;
     rocksdb_t *db;
     rocksdb_cache_t *cache;
+    rocksdb_compactionfilter_t *filter;    /* NULL: nothing is merged */
     rocksdb_writeoptions_t *write_options; /* as durable as was asked for */
     rocksdb_writeoptions_t *write_synced;
     rocksdb_readoptions_t *read_any;
@@ -64,6 +65,7 @@ typedef struct RocksEngine {
     size_t memtable_bytes;
 
     rocksdb_writebatch_t *batch;      /* commit thread only */
+    HotKeys hot_keys;                 /* commit thread only */
     _Atomic uint32_t snapshots_count; /* that are open */
     _Atomic bool is_tight;            /* the disk is full, or not far from it */
     _Atomic bool is_damaged;          /* what is stored: compaction is off, see damage.c */
@@ -118,7 +120,7 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
     int folder_fd = -1;
     TRY(prepare_folder(options->path, &folder_fd, err));
     RocksEngine *rocks = MEM_NEW(RocksEngine);
-    rocks->engine.ops = &ROCKS_OPS;
+    rocks->engine = (Engine){.ops = &ROCKS_OPS, .merge = options->merge};
     rocks->folder_fd = folder_fd;
     rocks->folder = mem_copy(options->path, strlen(options->path) + 1);
     Status status = open_database(rocks, options, err);
@@ -136,6 +138,8 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
     rocks->read_any = read_options_new(STORE_READ_ANY);
     rocks->read_memory = read_options_new(STORE_READ_MEMORY);
     rocks->batch = rocksdb_writebatch_create();
+    if (options->merge != NULL)
+        hot_keys_init(&rocks->hot_keys);
     reclaimer_init(&rocks->reclaimer, rocks->db, is_tight, rocks);
     TRY(store_open(&rocks->engine, options->log, out, err));
     Error reason;
@@ -202,6 +206,12 @@ static Status open_or_cut(RocksEngine *rocks, const RocksdbStoreOptions *options
     return STATUS_OK;
 }
 
+static void destroy_filter(RocksEngine *rocks)
+{
+    if (rocks->filter != NULL)
+        rocksdb_compactionfilter_destroy(rocks->filter);
+}
+
 static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err)
 {
     size_t cache_bytes =
@@ -212,14 +222,25 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
         return error_context(err, "cannot open the data folder '%.200s'", options->path);
     rocks->cache = rocksdb_cache_create_lru(cache_bytes);
     rocksdb_options_t *tuned = rocksdb_tuned_options(cache_bytes, rocks->cache);
+    if (options->merge != NULL)
+        rocksdb_set_merging(tuned, options->merge, &rocks->filter);
     Error reason;
     atomic_init(&rocks->is_damaged, damage_read_mark(rocks->folder_fd, &reason));
     rocksdb_options_set_disable_auto_compactions(tuned, atomic_load(&rocks->is_damaged));
     Status status = open_or_cut(rocks, options, tuned, err);
     rocksdb_options_destroy(tuned);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        destroy_filter(rocks);
         rocksdb_cache_destroy(rocks->cache);
+    }
     return status;
+}
+
+rocksdb_t *rocksdb_of_store(Store *store)
+{
+    Engine *engine = store_engine(store);
+    ASSERT(engine->ops == &ROCKS_OPS);
+    return rocks_of(engine)->db;
 }
 
 static void note_damage(RocksEngine *rocks, const Error *err)
@@ -476,19 +497,47 @@ static bool is_tight(void *ctx)
     return (is_full || atomic_load(&rocks->is_tight)) && !atomic_load(&rocks->is_damaged);
 }
 
-static Status rocks_write(Engine *engine, const Tree *writes, size_t count, Error *err)
+/* Puts the key's value as it is before this group into the batch: the operands that made it need
+ * not be read again. Only this thread writes, and nobody drops a space that is written to, so that
+ * the value cannot change before the batch is applied. A key that cannot be read keeps its
+ * operands. */
+static void settle_key(RocksEngine *rocks, Slice key)
+{
+    AUTO(store_value_release) StoreValue stored = {0};
+    StoreFound found = STORE_ABSENT;
+    Error ignored;
+    if (rocks_get(&rocks->engine, NULL, key, STORE_READ_ANY, &stored, &found, &ignored) ==
+            STATUS_OK &&
+        found == STORE_FOUND)
+        rocksdb_writebatch_put(rocks->batch, key.ptr, key.len, stored.data.ptr, stored.data.len);
+}
+
+static void add_merges(RocksEngine *rocks, Slice records)
+{
+    MergeRecord record;
+    while (merge_record_next(&records, &record)) {
+        if (hot_keys_note(&rocks->hot_keys, record.key))
+            settle_key(rocks, record.key);
+        rocksdb_writebatch_merge(rocks->batch, record.key.ptr, record.key.len, record.operand.ptr,
+                                 record.operand.len);
+    }
+}
+
+static Status rocks_write(Engine *engine, const EngineWrites *writes, size_t count, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
     size_t bytes = 0;
     rocksdb_writebatch_clear(rocks->batch);
+    hot_keys_next_group(&rocks->hot_keys);
     for (size_t i = 0; i < count; i++) {
-        bytes += writes[i].bytes;
-        tree_each(&writes[i], add_to_batch, rocks->batch);
+        bytes += writes[i].tree.bytes + writes[i].merges.len;
+        tree_each(&writes[i].tree, add_to_batch, rocks->batch);
+        add_merges(rocks, writes[i].merges);
     }
     Status status = write_batch(rocks, rocks->write_options, rocks->batch, err);
     bool reclaims = atomic_load(&rocks->is_tight) && !atomic_load(&rocks->is_damaged);
     for (size_t i = 0; status == STATUS_OK && reclaims && i < count; i++)
-        reclaimer_note(&rocks->reclaimer, &writes[i]);
+        reclaimer_note(&rocks->reclaimer, &writes[i].tree);
     if (bytes > BATCH_KEEP_BYTES_MAX) {
         rocksdb_writebatch_destroy(rocks->batch);
         rocks->batch = rocksdb_writebatch_create();
@@ -541,6 +590,11 @@ static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Erro
     return STATUS_OK;
 }
 
+static uint64_t rocks_estimate(Engine *engine, Slice from, Slice to)
+{
+    return reclaimer_bytes(&rocks_of(engine)->reclaimer, from, to);
+}
+
 static void rocks_usage(Engine *engine, StoreUsage *usage)
 {
     RocksEngine *rocks = rocks_of(engine);
@@ -573,11 +627,13 @@ static void rocks_close(Engine *engine)
         settle(rocks);
     reclaimer_stop(&rocks->reclaimer);
     rocksdb_writebatch_destroy(rocks->batch);
+    hot_keys_done(&rocks->hot_keys);
     rocksdb_readoptions_destroy(rocks->read_any);
     rocksdb_readoptions_destroy(rocks->read_memory);
     rocksdb_writeoptions_destroy(rocks->write_options);
     rocksdb_writeoptions_destroy(rocks->write_synced);
     rocksdb_close(rocks->db);
+    destroy_filter(rocks);
     rocksdb_cache_destroy(rocks->cache);
     (void)close(rocks->folder_fd); /* only read from */
     mem_free(rocks->folder);
@@ -595,6 +651,7 @@ static const EngineOps ROCKS_OPS = {
     .write = rocks_write,
     .probe = rocks_probe,
     .drop = rocks_drop,
+    .estimate = rocks_estimate,
     .usage = rocks_usage,
     .close = rocks_close,
 };

@@ -17,6 +17,8 @@ typedef struct RocksdbStoreOptions {
     size_t cache_bytes; /* of blocks read from disk; 0 means ROCKSDB_STORE_CACHE_BYTES. What waits
                            to be written out takes up to three times as much on top, or 192 MB */
     const Log *log;     /* may be NULL; for what happens in the background */
+    const StoreMerge *merge; /* lives as long as the store; NULL: no key is merged, which is right
+                                only for a folder where none ever was */
 } RocksdbStoreOptions;
 
 #define ROCKSDB_STORE_CACHE_BYTES ((size_t)64 << 20)

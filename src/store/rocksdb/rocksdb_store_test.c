@@ -9,6 +9,17 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+/* With keys that are merged. Others are not: their tests use keys of any first byte. */
+static Status try_open_merging(const char *path, StoreDurability durability, Store **store,
+                               Error *err)
+{
+    RocksdbStoreOptions options = {.path = path,
+                                   .durability = durability,
+                                   .cache_bytes = (size_t)8 << 20,
+                                   .merge = &TEST_MERGE};
+    return rocksdb_store_open(&options, store, err);
+}
+
 static void opening_again_finds_everything_that_was_committed(void **state)
 {
     (void)state;
@@ -142,8 +153,9 @@ static void a_folder_in_use_is_refused_to_others_and_stays_in_use(void **state)
 
 /* The process that is killed. Two writers, each with a space of its own and many transactions under
  * way; each acknowledged one is a line on standard output, written by its completion. Transaction n
- * writes some keys, moves "last" on and deletes a key of n - 1. */
-enum { CRASH_WRITERS = 2, CRASH_KEYS = 5, CRASH_WINDOW = 16 };
+ * writes some keys, moves "last" on, deletes a key of n - 1, and adds a letter to one set and adds
+ * or removes it in another one that takes an operand of each. */
+enum { CRASH_WRITERS = 2, CRASH_KEYS = 5, CRASH_WINDOW = 16, CRASH_LETTERS = 26 };
 
 typedef struct Ack {
     uint32_t writer;
@@ -171,6 +183,11 @@ static Slice crash_value(uint32_t writer, uint32_t number, uint32_t key, char te
     return slice_make(text, (size_t)len + 100 + key);
 }
 
+static bool crash_adds(uint32_t number)
+{
+    return number / CRASH_LETTERS % 2 == 0;
+}
+
 static void crash_commit(Store *store, uint32_t writer, uint32_t number)
 {
     StoreTxn *txn = store_txn_begin(store);
@@ -181,6 +198,12 @@ static void crash_commit(Store *store, uint32_t writer, uint32_t number)
     if (number > 0)
         store_txn_delete(txn, writer, crash_key(number - 1, 0, key));
     store_txn_put(txn, writer, SLICE("last"), slice_make(&number, sizeof(number)));
+    char operand[2] = {crash_adds(number) ? '+' : '-', (char)('a' + number % CRASH_LETTERS)};
+    store_txn_merge(txn, writer, SLICE("~busy"), slice_make(operand, sizeof(operand)));
+    operand[0] = '+';
+    int len = snprintf(key, sizeof(key), "~%08u", number / CRASH_LETTERS);
+    store_txn_merge(txn, writer, slice_make(key, (size_t)len),
+                    slice_make(operand, sizeof(operand)));
     Ack *ack = MEM_NEW(Ack);
     *ack = (Ack){writer, number};
     store_txn_commit(txn, (StoreCompletion){acknowledge, ack});
@@ -203,7 +226,7 @@ static uint32_t crash_next(Store *store, uint32_t writer)
 NORETURN static void command_write(const char *path, StoreDurability durability)
 {
     Store *store = NULL;
-    assert_ok(try_open(path, durability, &store, err));
+    assert_ok(try_open_merging(path, durability, &store, err));
     uint32_t next[CRASH_WRITERS];
     for (uint32_t writer = 0; writer < CRASH_WRITERS; writer++)
         next[writer] = crash_next(store, writer);
@@ -233,6 +256,31 @@ static void expect_whole_history(Store *store, uint32_t writer, uint32_t count)
         }
     }
     expect_step(cursor, true, NULL);
+}
+
+/* The same of the sets: every operand has been applied, in order, and none twice. */
+static void expect_whole_sets(Store *store, uint32_t writer, uint32_t count)
+{
+    for (uint32_t first = 0; first < count; first += CRASH_LETTERS) {
+        uint32_t letters = count - first < CRASH_LETTERS ? count - first : CRASH_LETTERS;
+        char key[32];
+        (void)snprintf(key, sizeof(key), "~%08u", first / CRASH_LETTERS);
+        char expected[CRASH_LETTERS + 1] = "abcdefghijklmnopqrstuvwxyz";
+        expected[letters] = '\0';
+        expect_key(store, NULL, writer, key, expected);
+    }
+    /* The newest operands that say something about each letter. */
+    uint32_t first = count < CRASH_LETTERS ? 0 : count - CRASH_LETTERS;
+    bool present[CRASH_LETTERS] = {false};
+    for (uint32_t number = first; number < count; number++)
+        present[number % CRASH_LETTERS] = crash_adds(number);
+    char busy[CRASH_LETTERS + 1];
+    size_t len = 0;
+    for (uint32_t i = 0; i < CRASH_LETTERS; i++)
+        if (present[i])
+            busy[len++] = (char)('a' + i);
+    busy[len] = '\0';
+    expect_key(store, NULL, writer, "~busy", len > 0 ? busy : NULL);
 }
 
 static void kill_in_a_loop(const char *command, StoreDurability durability)
@@ -265,11 +313,12 @@ static void kill_in_a_loop(const char *command, StoreDurability durability)
         assert_int_equal(WTERMSIG(status), SIGKILL);
 
         AUTO(store_close) Store *store = NULL;
-        assert_ok(try_open(folder.path, durability, &store, err));
+        assert_ok(try_open_merging(folder.path, durability, &store, err));
         for (uint32_t writer = 0; writer < CRASH_WRITERS; writer++) {
             uint32_t count = crash_next(store, writer);
             assert_true(count >= acknowledged[writer]);
             expect_whole_history(store, writer, count);
+            expect_whole_sets(store, writer, count);
             acknowledged[writer] = count; /* the next round goes on from there */
         }
     }
