@@ -16,7 +16,9 @@
 typedef struct Connection {
     int fd;
     bool is_busy;      /* a request is under way */
-    uint64_t begun_us; /* when that request was sent, or should have been */
+    uint64_t begun_us; /* when that request was sent, or should have been; with several pages, the
+                          first of them */
+    uint64_t turn;     /* number of that request */
     Buf out;
     size_t out_sent;
     Reply reply;

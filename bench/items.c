@@ -6,6 +6,7 @@
 #include "bench/items.h"
 
 #include "base/mem.h"
+#include "bench/orders.h"
 
 #include <string.h>
 
@@ -57,14 +58,9 @@ static size_t put(Buf *buf, const char *text)
     return buf->len;
 }
 
-void item_maker_init(ItemMaker *maker, const ItemOptions *options)
+/* Makes the text of all items, with its gaps. */
+static void print_text(ItemMaker *maker)
 {
-    ASSERT(options->count > 0);
-    *maker = (ItemMaker){.options = *options, .next = options->first, .serial = 1};
-    random_init(&maker->random, options->seed);
-    buf_init(&maker->text, ITEM_BYTES);
-    buf_init(&maker->headers, 1024);
-    buf_init(&maker->body, (size_t)ITEMS_PER_KEY * (ITEM_BYTES + 100));
     size_t id_at = put(&maker->text, TEXT_BEGIN);
     (void)put(&maker->text, GAP_NAME);
     size_t key_at = put(&maker->text, TEXT_KEY);
@@ -78,13 +74,25 @@ void item_maker_init(ItemMaker *maker, const ItemOptions *options)
         buf_byte(&maker->text, 'x');
     (void)put(&maker->text, TEXT_END);
     ASSERT(maker->text.len == ITEM_BYTES);
-    maker->id = maker->text.ptr + id_at;
-    maker->key = maker->text.ptr + key_at;
+    maker->text_id = maker->text.ptr + id_at;
+    maker->text_key = maker->text.ptr + key_at;
     maker->text_serial = maker->text.ptr + serial_at;
     maker->note = maker->text.ptr + note_at;
     maker->notes = mem_alloc(ITEM_NOTES_SIZE);
     for (size_t i = 0; i < ITEM_NOTES_SIZE; i++)
         maker->notes[i] = (char)('a' + random_below(&maker->random, 26));
+}
+
+void item_maker_init(ItemMaker *maker, const ItemOptions *options)
+{
+    ASSERT(options->count > 0);
+    *maker = (ItemMaker){.options = *options, .next = options->first, .serial = 1};
+    random_init(&maker->random, options->seed);
+    buf_init(&maker->text, options->is_orders ? ORDER_BYTES_MAX : ITEM_BYTES);
+    buf_init(&maker->headers, 1024);
+    buf_init(&maker->body, (size_t)ITEMS_PER_KEY * (maker->text.bytes_max + 100));
+    if (!options->is_orders)
+        print_text(maker);
 }
 
 void item_maker_done(ItemMaker *maker)
@@ -102,16 +110,26 @@ static void print_name(uint64_t number, char *out)
         out[i] = "0123456789abcdef"[mixed >> 60];
 }
 
-static void fill_text(ItemMaker *maker, uint64_t number)
+static void fill_gaps(ItemMaker *maker, uint64_t number)
 {
-    print_name(number, maker->id);
-    print_name(number / ITEMS_PER_KEY, maker->key);
+    print_name(number, maker->text_id);
+    print_name(number / ITEMS_PER_KEY, maker->text_key);
+    maker->id = slice_make(maker->text_id, ITEM_NAME_LEN);
+    maker->key = slice_make(maker->text_key, ITEM_NAME_LEN);
     /* The first digit stays, since a number must not begin with a zero. */
     uint64_t serial = maker->serial++;
     for (int i = ITEM_SERIAL_LEN - 1; i > 0; i--, serial /= 10)
         maker->text_serial[i] = (char)('0' + serial % 10);
     size_t from = random_below(&maker->random, ITEM_NOTES_SIZE - maker->note_len);
     memcpy(maker->note, maker->notes + from, maker->note_len);
+}
+
+static void fill_text(ItemMaker *maker, uint64_t number)
+{
+    if (maker->options.is_orders)
+        order_print(number, &maker->text, &maker->id, &maker->key);
+    else
+        fill_gaps(maker, number);
 }
 
 static void print_batch(ItemMaker *maker)
@@ -134,7 +152,7 @@ static void print_patch(ItemMaker *maker)
 {
     (void)put(&maker->body, "{\"operations\":[{\"op\":\"incr\",\"path\":\"/quantity\",\"value\":1},"
                             "{\"op\":\"set\",\"path\":\"/serial\",\"value\":");
-    buf_bytes(&maker->body, maker->text_serial, ITEM_SERIAL_LEN);
+    buf_u64(&maker->body, UINT64_C(1000000000) + maker->serial++);
     (void)put(&maker->body, "}]}");
 }
 
@@ -159,9 +177,9 @@ ItemRequest item_next(ItemMaker *maker)
         fill_text(maker, random_below(&maker->random, maker->options.count));
 
     (void)put(&maker->headers, "x-ms-documentdb-partitionkey: [\"");
-    buf_bytes(&maker->headers, maker->key, ITEM_NAME_LEN);
+    buf_slice(&maker->headers, maker->key);
     (void)put(&maker->headers, "\"]\r\n");
-    Slice id = slice_make(maker->id, ITEM_NAME_LEN);
+    Slice id = maker->id;
     ItemRequest request = {.method = SLICE("POST"), .body = buf_view(&maker->text)};
     switch (operation) {
     case ITEM_READ:

@@ -5,6 +5,9 @@
  * named without a list of them, and ITEMS_PER_KEY items in a row share a partition key. Its text
  * has ITEM_BYTES bytes and 20 values that are no objects or arrays.
  *
+ * Those texts differ little, which is enough where nobody looks into them. For queries, items are
+ * orders (orders.h).
+ *
  * Ownership  An ItemMaker owns its memory until item_maker_done. What item_next returns lives until
  *            the next call.
  * Threads    Belongs to one thread.
@@ -49,6 +52,7 @@ typedef struct ItemOptions {
     uint64_t first;          /* number of the first new item */
     uint32_t writes_percent; /* upserts among the requests of ITEM_MIX */
     uint64_t seed;
+    bool is_orders; /* what items are */
 } ItemOptions;
 
 typedef struct ItemMaker {
@@ -57,8 +61,10 @@ typedef struct ItemMaker {
     uint64_t next;   /* number of the next new item */
     uint64_t serial; /* of the next text, so that no two are the same */
     Buf text;        /* of an item, with the names of the last one in it */
-    char *id;        /* these four point into 'text' */
-    char *key;
+    Slice id;        /* of that item; these two are parts of 'text' */
+    Slice key;
+    char *text_id; /* these four point into 'text'; not for orders */
+    char *text_key;
     char *text_serial;
     char *note;
     size_t note_len;
@@ -72,6 +78,7 @@ typedef struct ItemRequest {
     Slice id;      /* of the item that the path names; empty: the path is that of all items */
     Slice headers; /* whole lines with their ends */
     Slice body;
+    bool is_query; /* which is what the body is */
 } ItemRequest;
 
 void item_maker_init(ItemMaker *maker, const ItemOptions *options);

@@ -10,11 +10,13 @@ operations="read create upsert patch batch mix"
 container='{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
  "indexingPolicy":{"indexingMode":"none","automatic":false}}'
 
-# fill URL COUNT: items 0 to COUNT - 1, in batches of 100. In the background, so that an interrupt
-# does not have to wait for it.
+# fill URL COUNT [OPTION...]: items 0 to COUNT - 1, in batches of 100. In the background, so that an
+# interrupt does not have to wait for it.
 fill() {
-    "$load" --json --items batch --items-first 0 --requests $(($2 / 100)) --seconds 3600 --connections "$connections" \
-        --pid "$server_pid" --url "$1" >"$temp/filled" &
+    local url=$1 count=$2
+    shift 2
+    "$load" --json --items batch --items-first 0 --requests $((count / 100)) --seconds 3600 \
+        --connections "$connections" --pid "$server_pid" --url "$url" "$@" >"$temp/filled" &
     local pid=$!
     pids+=("$pid")
     wait "$pid"
@@ -101,7 +103,7 @@ print_ratio() {
     note "ratio_${2}_${3}_$4" "$value"
 }
 
-# Only when it is the part that was asked for: large.sh reads this file for fill.
+# Only when it is the part that was asked for: large.sh and queries.sh read this file for fill.
 [ "$part" != items ] || {
     measure_items
     note items "$items"

@@ -142,6 +142,36 @@ static void a_batch_begins_with_a_new_partition_key(void **state)
     assert_int_equal(maker.next, 2 * ITEMS_PER_KEY);
 }
 
+/* The same requests, about other items. */
+static void items_may_be_orders(void **state)
+{
+    (void)state;
+    ItemOptions options = options_of(ITEM_BATCH);
+    options.is_orders = true;
+    options.first = 0;
+    options.count = ITEMS_PER_KEY;
+    AUTO(item_maker_done) ItemMaker writer;
+    item_maker_init(&writer, &options);
+    ItemRequest batch = item_next(&writer);
+    assert_int_equal(count_of(batch.body, "\"resourceBody\":{\"id\":\"o"), ITEMS_PER_KEY);
+    assert_int_equal(count_of(batch.body, "\"pk\":\"c0\""), ITEMS_PER_KEY);
+    assert_true(has(batch.headers, "partitionkey: [\"c0\"]\r\n"));
+
+    static const ItemOperation rows[] = {ITEM_READ, ITEM_PATCH, ITEM_UPSERT};
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        options.operation = rows[i];
+        AUTO(item_maker_done) ItemMaker maker;
+        item_maker_init(&maker, &options);
+        ItemRequest request = item_next(&maker);
+        Slice id = request.id;
+        if (rows[i] == ITEM_UPSERT)
+            assert_true(slice_starts_with(request.body, SLICE("{\"id\":\"o")));
+        else
+            assert_true(slice_starts_with(id, SLICE("o")));
+        assert_true(has(request.headers, "partitionkey: [\"c0\"]\r\n"));
+    }
+}
+
 static void a_mix_has_the_share_of_writes_that_was_asked_for(void **state)
 {
     (void)state;
@@ -167,6 +197,7 @@ int main(void)
         cmocka_unit_test(new_items_are_never_the_same),
         cmocka_unit_test(a_batch_makes_the_items_that_reads_ask_for),
         cmocka_unit_test(a_batch_begins_with_a_new_partition_key),
+        cmocka_unit_test(items_may_be_orders),
         cmocka_unit_test(a_mix_has_the_share_of_writes_that_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

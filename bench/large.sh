@@ -32,17 +32,6 @@ start_filled() {
     docs=http://127.0.0.1:$port/dbs/b/colls/c/docs
 }
 
-# settle PID: what was just written is compacted in the background, which is no cost of reading; at
-# most a minute is given to that.
-settle() {
-    local i before
-    for i in $(seq 60); do
-        before=$(cpu_ms "$1")
-        sleep 1
-        awk "BEGIN { exit !($(cpu_ms "$1") - $before < 20) }" && break
-    done
-}
-
 free_kb=$(df -Pk "$temp" | awk 'NR == 2 { print $4 }')
 [ "$many" -ge 10000 ] && [ "$many" -le 1000000000 ] && [ "$free_kb" -gt $((many * 4)) ] || {
     echo "bench: expected BENCH_ITEMS from 10000, and 4 KB of disk for each; found $many, and $free_kb KB in $temp" >&2

@@ -72,6 +72,17 @@ start_server() {
     }
 }
 
+# settle PID [SECONDS]: what was just written is compacted in the background, which is no cost of
+# reading; at most a minute, or SECONDS, are given to that.
+settle() {
+    local i before
+    for i in $(seq "${2:-60}"); do
+        before=$(cpu_ms "$1")
+        sleep 1
+        awk "BEGIN { exit !($(cpu_ms "$1") - $before < 20) }" && break
+    done
+}
+
 # create URL BODY
 create() {
     "$load" --once --method POST --url "$1" --body "$2" >"$temp/created"

@@ -29,13 +29,23 @@ static const char USAGE[] =
         "  --items-first N     number of the first new item; otherwise one that is never used "
         "again\n"
         "  --writes-percent 5  upserts of 'mix'\n"
+        "  --orders            the items are orders, which differ in all values\n"
+        "  --query NAME        queries over --items-count orders instead, all their pages:\n"
+#define X(name, text, what, sql) "                        " text ": " what "\n"
+    QUERIES(X)
+#undef X
+        "  --turn 0            number of the first query; it and --seed give the parameters\n"
         "  --print-item        print the text of such an item, for the benchmarks of others, and "
         "end\n"
-        "  --seed N            for the choice of items; otherwise random\n"
+        "  --print-copy        print --items-count items from --items-first on, a line each with "
+        "id,\n"
+        "                      pk and text, as COPY of PostgreSQL reads them, and end\n"
+        "  --seed N            for the choice of items and parameters; otherwise random\n"
         "  --connections 32    connections, each with one request at a time\n"
         "  --seconds 5         how long to measure, after --warmup-ms 500\n"
         "  --requests N        end after so many, without a warm-up; fails if --seconds are too "
         "few\n"
+        "  --drain             wait for what is under way at the end, and count it\n"
         "  --rate N            requests a second; otherwise as many as the connections carry\n"
         "  --pid PID           the server's process, to measure its CPU and memory\n"
         "  --json              print the result as one JSON object\n"
@@ -49,6 +59,7 @@ typedef struct Options {
     bool is_json;
     bool is_once;
     bool is_ready;
+    bool is_copy;
 } Options;
 
 enum Option {
@@ -63,12 +74,17 @@ enum Option {
     OPTION_ITEMS_COUNT,
     OPTION_ITEMS_FIRST,
     OPTION_WRITES_PERCENT,
+    OPTION_ORDERS,
+    OPTION_QUERY,
+    OPTION_TURN,
     OPTION_PRINT_ITEM,
+    OPTION_PRINT_COPY,
     OPTION_SEED,
     OPTION_CONNECTIONS,
     OPTION_REQUESTS,
     OPTION_SECONDS,
     OPTION_WARMUP_MS,
+    OPTION_DRAIN,
     OPTION_RATE,
     OPTION_PID,
     OPTION_JSON,
@@ -89,12 +105,17 @@ static const struct option OPTIONS[] = {
     {"items-count", required_argument, NULL, OPTION_ITEMS_COUNT},
     {"items-first", required_argument, NULL, OPTION_ITEMS_FIRST},
     {"writes-percent", required_argument, NULL, OPTION_WRITES_PERCENT},
+    {"orders", no_argument, NULL, OPTION_ORDERS},
+    {"query", required_argument, NULL, OPTION_QUERY},
+    {"turn", required_argument, NULL, OPTION_TURN},
     {"print-item", no_argument, NULL, OPTION_PRINT_ITEM},
+    {"print-copy", no_argument, NULL, OPTION_PRINT_COPY},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"requests", required_argument, NULL, OPTION_REQUESTS},
     {"connections", required_argument, NULL, OPTION_CONNECTIONS},
     {"seconds", required_argument, NULL, OPTION_SECONDS},
     {"warmup-ms", required_argument, NULL, OPTION_WARMUP_MS},
+    {"drain", no_argument, NULL, OPTION_DRAIN},
     {"rate", required_argument, NULL, OPTION_RATE},
     {"pid", required_argument, NULL, OPTION_PID},
     {"json", no_argument, NULL, OPTION_JSON},
@@ -133,6 +154,16 @@ static Status read_items(RequestOptions *request, Slice name, Error *err)
     return STATUS_OK;
 }
 
+static Status read_query(RequestOptions *request, Slice name, Error *err)
+{
+    if (!query_kind_parse(name, &request->query.kind))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "expected the name of a query, found '%.*s'; see --help",
+                         SLICE_CUT(name, 100));
+    request->is_query = true;
+    return STATUS_OK;
+}
+
 static Status read_number(Options *o, enum Option option, Slice text, Error *err)
 {
     uint64_t value = 0;
@@ -147,6 +178,9 @@ static Status read_number(Options *o, enum Option option, Slice text, Error *err
     case OPTION_WRITES_PERCENT:
         TRY(number("writes-percent", text, 0, 100, &value, err));
         items->writes_percent = (uint32_t)value;
+        break;
+    case OPTION_TURN:
+        TRY(number("turn", text, 0, ITEM_COUNT_MAX, &o->run.turn, err));
         break;
     case OPTION_SEED:
         TRY(number("seed", text, 0, UINT64_MAX, &items->seed, err));
@@ -185,6 +219,21 @@ static void print_item(void)
     printf("%.*s\n", SLICE_ARG(item_next(&maker).body));
 }
 
+static Status print_copy(const ItemOptions *options, Error *err)
+{
+    AUTO(item_maker_done) ItemMaker maker;
+    ItemOptions create = *options;
+    create.operation = ITEM_CREATE;
+    item_maker_init(&maker, &create);
+    for (uint64_t i = 0; i < options->count; i++) {
+        Slice text = item_next(&maker).body;
+        printf("%.*s\t%.*s\t%.*s\n", SLICE_ARG(maker.id), SLICE_ARG(maker.key), SLICE_ARG(text));
+    }
+    if (fflush(stdout) != 0 || ferror(stdout) != 0)
+        return error_set(err, STATUS_IO, SUB_NONE, "cannot write all the items");
+    return STATUS_OK;
+}
+
 static Status read_option(Options *o, enum Option option, Slice text, Error *err)
 {
     RequestOptions *request = &o->run.request;
@@ -216,8 +265,20 @@ static Status read_option(Options *o, enum Option option, Slice text, Error *err
     case OPTION_READY:
         o->is_ready = true;
         return STATUS_OK;
+    case OPTION_PRINT_COPY:
+        o->is_copy = true;
+        return STATUS_OK;
+    case OPTION_DRAIN:
+        o->run.drains = true;
+        return STATUS_OK;
+    case OPTION_ORDERS:
+        request->items.is_orders = true;
+        return STATUS_OK;
     case OPTION_ITEMS:
         return read_items(request, text, err);
+    case OPTION_QUERY:
+        return read_query(request, text, err);
+    case OPTION_TURN:
     case OPTION_ITEMS_COUNT:
     case OPTION_ITEMS_FIRST:
     case OPTION_WRITES_PERCENT:
@@ -239,6 +300,32 @@ static Status read_option(Options *o, enum Option option, Slice text, Error *err
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "see orrery-load --help");
 }
 
+/* What goes together. */
+static Status check_options(Options *o, Error *err)
+{
+    RequestOptions *request = &o->run.request;
+    if (o->is_copy)
+        return STATUS_OK;
+    if (request->url.host.len == 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "expected --url; see --help");
+    if (request->is_items && request->is_query)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "expected --items or --query, found both");
+    if (request->is_items && !request->sign_each)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--sign-cached does not go with --items: their signatures differ");
+    Slice path = request->url.path;
+    if ((request->is_items || request->is_query) &&
+        !(slice_starts_with(path, SLICE("/dbs/")) && slice_ends_with(path, SLICE("/docs"))))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "with --items or --query, expected a --url with '/dbs/.../docs', "
+                         "found '%.*s'",
+                         SLICE_CUT(path, 100));
+    request->query.count = request->items.count;
+    request->query.seed = request->items.seed;
+    return STATUS_OK;
+}
+
 static Status read_options(int argc, char **argv, Options *o, Error *err)
 {
     *o = (Options){.run = {.connections = 32, .seconds = 5, .warmup_ms = 500}};
@@ -257,18 +344,7 @@ static Status read_options(int argc, char **argv, Options *o, Error *err)
     if (optind < argc)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "expected an option, found '%.100s'",
                          argv[optind]);
-    if (o->run.request.url.host.len == 0)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "expected --url; see --help");
-    if (o->run.request.is_items && !o->run.request.sign_each)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "--sign-cached does not go with --items: their signatures differ");
-    Slice path = o->run.request.url.path;
-    if (o->run.request.is_items &&
-        !(slice_starts_with(path, SLICE("/dbs/")) && slice_ends_with(path, SLICE("/docs"))))
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "with --items, expected a --url with '/dbs/.../docs', found '%.*s'",
-                         SLICE_CUT(path, 100));
-    return STATUS_OK;
+    return check_options(o, err);
 }
 
 /* What a reader of the numbers wants, worked out once for both forms of the report. */
@@ -276,8 +352,9 @@ typedef struct Report {
     double requests_per_s;
     double server_us_per_request;
     double client_us_per_request;
-    double bytes_per_answer; /* bodies only */
-    double client_busy;      /* near 1, the client was the bottleneck and the numbers are its own */
+    double bytes_per_answer; /* bodies only, of all pages */
+    double pages_per_request;
+    double client_busy; /* near 1, the client was the bottleneck and the numbers are its own */
 } Report;
 
 static Report report_make(const RunResult *r)
@@ -289,6 +366,7 @@ static Report report_make(const RunResult *r)
         .server_us_per_request = (double)r->server.cpu_us / count,
         .client_us_per_request = (double)r->client_cpu_us / count,
         .bytes_per_answer = (double)r->body_bytes / count,
+        .pages_per_request = (double)r->pages / count,
         .client_busy = (double)r->client_cpu_us / (double)r->elapsed_us,
     };
 }
@@ -311,9 +389,10 @@ static void print_json(const RunResult *r)
         separator = ",";
     }
     printf("},\"server_cpu_us_per_request\":%.3f,\"server_rss_bytes\":%" PRIu64
-           ",\"client_cpu_us_per_request\":%.3f,\"client_busy\":%.2f,\"bytes_per_answer\":%.0f}\n",
+           ",\"client_cpu_us_per_request\":%.3f,\"client_busy\":%.2f,\"bytes_per_answer\":%.0f,"
+           "\"pages_per_request\":%.2f}\n",
            report.server_us_per_request, r->server.rss_bytes, report.client_us_per_request,
-           report.client_busy, report.bytes_per_answer);
+           report.client_busy, report.bytes_per_answer, report.pages_per_request);
 }
 
 static void print_text(const RunResult *r, bool has_server)
@@ -335,7 +414,8 @@ static void print_text(const RunResult *r, bool has_server)
     if (has_server)
         printf("server          %.2f us of CPU a request, %.1f MB of memory\n",
                report.server_us_per_request, (double)r->server.rss_bytes / 1e6);
-    printf("answers         %.0f bytes each, without headers\n", report.bytes_per_answer);
+    printf("answers         %.0f bytes each, without headers; %.2f pages\n",
+           report.bytes_per_answer, report.pages_per_request);
     printf("client          %.2f us of CPU a request, %.0f%% busy%s\n",
            report.client_us_per_request, report.client_busy * 100,
            report.client_busy > 0.9 ? ": it was the bottleneck" : "");
@@ -346,7 +426,7 @@ static Status send_once(const Options *o, Error *err)
     AUTO(buf_done) Buf body;
     buf_init(&body, (size_t)64 << 20);
     int status = 0;
-    TRY(run_once(&o->run.request, clock_real(), &status, &body, err));
+    TRY(run_once(&o->run.request, o->run.turn, clock_real(), &status, &body, err));
     printf("%d\n%.*s\n", status, SLICE_ARG(buf_view(&body)));
     if (status < 200 || status > 299)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "the server answered %d", status);
@@ -362,7 +442,7 @@ static Status wait_ready(const Options *o, Error *err)
         AUTO(buf_done) Buf body;
         buf_init(&body, (size_t)64 << 20);
         int status = 0;
-        Status outcome = run_once(&o->run.request, clock, &status, &body, err);
+        Status outcome = run_once(&o->run.request, 0, clock, &status, &body, err);
         if (outcome == STATUS_OK && status >= 200 && status <= 299)
             return STATUS_OK;
         if (clock_monotonic_us(clock) > end_us)
@@ -376,6 +456,8 @@ static Status run(int argc, char **argv, Error *err)
 {
     Options o;
     TRY(read_options(argc, argv, &o, err));
+    if (o.is_copy)
+        return print_copy(&o.run.request.items, err);
     if (o.is_once)
         return send_once(&o, err);
     if (o.is_ready)

@@ -1,4 +1,4 @@
-# peers.sh - Redis and PostgreSQL as items.sh measures them; items.sh reads it.
+# peers.sh - Redis and PostgreSQL as items.sh and queries.sh measure them; items.sh reads it.
 #
 # Both run in the foreground on folders of ours, over TCP as our server does, and both keep what they
 # acknowledge: they sync before they answer. What could disturb them within a round (rewriting a
@@ -88,25 +88,32 @@ name_of() {
     echo "($1 * 2654435761) % 4294967296"
 }
 
-# start_postgres PORT
-start_postgres() {
-    local i
+# start_postgres_server PORT SHARED_BUFFERS [OPTION...]: an empty one; its process is $postgres_pid then.
+start_postgres_server() {
+    local i buffers=$2
     postgres_port=$1
+    shift 2
     chmod 711 "$temp"
     mkdir "$temp/postgres"
     [ "$(id -u)" != 0 ] || chown postgres: "$temp/postgres"
     (cd / && as_postgres "$postgres_bin/initdb" -D "$temp/postgres" -U bench --auth=trust -E UTF8 --locale=C \
         >"$temp/initdb.log" 2>&1)
-    (cd / && as_postgres "$postgres_bin/postgres" -D "$temp/postgres" -p "$1" -c listen_addresses=127.0.0.1 \
-        -c unix_socket_directories= -c synchronous_commit=on -c fsync=on -c shared_buffers=256MB \
-        -c max_wal_size=8GB -c checkpoint_timeout=1h >"$temp/postgres.log" 2>&1) &
+    (cd / && as_postgres "$postgres_bin/postgres" -D "$temp/postgres" -p "$postgres_port" \
+        -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c synchronous_commit=on -c fsync=on \
+        -c shared_buffers="$buffers" -c max_wal_size=8GB -c checkpoint_timeout=1h "$@" >"$temp/postgres.log" 2>&1) &
     postgres_pid=$!
     pids+=("$postgres_pid")
     for i in $(seq 100); do
         ! pg -c 'SELECT 1' >"$temp/created" 2>&1 || break
         sleep 0.1
     done
+}
+
+# start_postgres PORT: with the items in it.
+start_postgres() {
+    start_postgres_server "$1" 256MB
     item=$("$load" --print-item)
+    pgbench_variables=(-D "doc=$item")
     pg <<SQL
 CREATE TABLE items (pk text, id text, doc jsonb, PRIMARY KEY (pk, id));
 INSERT INTO items SELECT ($(name_of '(n / 100)'))::text, ($(name_of n))::text, '$item'
@@ -117,10 +124,15 @@ SQL
     # This one fails when a row is missing, and the run that counts does not look.
     sed 's/;$/ \\gset/' "$temp/read.sql" >"$temp/found.sql"
     pgbench_run -t 20 -f "$temp/found.sql" >"$temp/created" 2>&1
-    # What 32 connections cost before they do anything; each round pays that, and gives it back.
+    measure_connect read.sql
+}
+
+# measure_connect SCRIPT: what the connections cost before they do anything; each round pays that, and
+# is given it back.
+measure_connect() {
     local before
     before=$(postgres_cpu_ms)
-    pgbench_run -t 1 -f "$temp/read.sql" >"$temp/created" 2>&1
+    pgbench_run -t 1 -f "$temp/$1" >"$temp/created" 2>&1
     postgres_connect_ms=$(awk "BEGIN { print $(postgres_cpu_ms) - $before }")
 }
 
@@ -147,9 +159,12 @@ write_scripts() {
     } >"$temp/batch.sql"
 }
 
+pgbench_variables=() # options that scripts need
+pgbench_sampling=0.2 # share of the transactions whose latency is kept
+
 pgbench_run() {
     "$postgres_bin/pgbench" -n -M prepared -h 127.0.0.1 -p "$postgres_port" -U bench -c "$connections" -j 1 \
-        -D doc="$item" "$@" postgres
+        "${pgbench_variables[@]}" "$@" postgres
 }
 
 # All its processes: those that have ended count for the first one, so the connections of the last
@@ -174,7 +189,8 @@ sample_postgres() {
     done
     before=$(postgres_cpu_ms)
     # Its time runs while it still connects, but it counts from the last connection.
-    timed pgbench_run -T $((round_seconds + 1)) "${scripts[@]}" --log --log-prefix="$temp/pgbench" --sampling-rate=0.2
+    timed pgbench_run -T $((round_seconds + 1)) "${scripts[@]}" --log --log-prefix="$temp/pgbench" \
+        --sampling-rate="$pgbench_sampling"
     server_ms=$(awk "BEGIN { print $(postgres_cpu_ms) - $before - $postgres_connect_ms }")
     requests=$(sed -n 's/^number of transactions actually processed: \([0-9]*\).*/\1/p' "$temp/timed.out")
     per_s=$(sed -n 's/^tps = \([0-9.]*\).*/\1/p' "$temp/timed.out")

@@ -17,6 +17,7 @@ void reply_reset(Reply *reply)
     reply->body_len = 0;
     reply->body_seen = 0;
     reply->is_close = false;
+    reply->continuation = SLICE_EMPTY;
 }
 
 void reply_done(Reply *reply)
@@ -61,6 +62,8 @@ static Status read_header(Reply *reply, Slice line, bool *has_length, Error *err
         *has_length = true;
     } else if (slice_equal_nocase(name, SLICE("connection"))) {
         reply->is_close = slice_equal_nocase(value, SLICE("close"));
+    } else if (slice_equal_nocase(name, SLICE("x-ms-continuation"))) {
+        reply->continuation = value;
     }
     return STATUS_OK;
 }

@@ -24,6 +24,7 @@ typedef struct Reply {
     uint64_t body_len;  /* as announced */
     uint64_t body_seen; /* so far */
     bool is_close;      /* the server will close the connection */
+    Slice continuation; /* in 'head'; empty if this is the last page */
 } Reply;
 
 void reply_init(Reply *reply, bool keep_body);

@@ -116,6 +116,23 @@ static void a_server_that_closes_is_noticed(void **state)
     assert_true(reply.is_close);
 }
 
+static void a_continuation_is_kept_until_the_next_answer(void **state)
+{
+    (void)state;
+    AUTO(reply_done) Reply reply;
+    reply_init(&reply, false);
+    Error err;
+    size_t used = 0;
+    bool complete = false;
+    Slice bytes = SLICE("HTTP/1.1 200 OK\r\nX-MS-Continuation: a:b==\r\nContent-Length: 0\r\n\r\n");
+    assert_int_equal(reply_feed(&reply, bytes, &used, &complete, &err), STATUS_OK);
+    assert_true(slice_equal(reply.continuation, SLICE("a:b==")));
+    reply_reset(&reply);
+    bytes = SLICE("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    assert_int_equal(reply_feed(&reply, bytes, &used, &complete, &err), STATUS_OK);
+    assert_int_equal(reply.continuation.len, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +141,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_measured_is_refused),
         cmocka_unit_test(endless_headers_are_refused),
         cmocka_unit_test(a_server_that_closes_is_noticed),
+        cmocka_unit_test(a_continuation_is_kept_until_the_next_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

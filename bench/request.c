@@ -30,8 +30,11 @@ Status request_maker_init(RequestMaker *maker, const RequestOptions *options, Er
     arena_init(&maker->memory, 4096);
     arena_init(&maker->scratch, 4096);
     ASSERT(!options->is_items || options->sign_each);
+    ASSERT(!options->is_items || !options->is_query);
     if (options->is_items)
         item_maker_init(&maker->items, &options->items);
+    if (options->is_query)
+        query_maker_init(&maker->queries, &options->query);
     if (options->signer == NULL)
         return STATUS_OK;
     return sign_target_parse(&maker->memory, options->url.path, &maker->target, err);
@@ -40,6 +43,7 @@ Status request_maker_init(RequestMaker *maker, const RequestOptions *options, Er
 void request_maker_done(RequestMaker *maker)
 {
     item_maker_done(&maker->items);
+    query_maker_done(&maker->queries);
     arena_done(&maker->memory);
     arena_done(&maker->scratch);
 }
@@ -77,12 +81,20 @@ static void sign(RequestMaker *maker, const ItemRequest *request, int64_t now_s)
                                               target_of(maker, request->id), maker->date);
 }
 
-void request_print(RequestMaker *maker, int64_t now_s, Buf *out)
+static ItemRequest choose(RequestMaker *maker, uint64_t turn, Slice continuation)
 {
     const RequestOptions *options = maker->options;
-    ItemRequest request = {.method = options->method, .body = options->body};
     if (options->is_items)
-        request = item_next(&maker->items);
+        return item_next(&maker->items);
+    if (options->is_query)
+        return query_turn(&maker->queries, turn, continuation);
+    return (ItemRequest){.method = options->method, .body = options->body};
+}
+
+void request_print(RequestMaker *maker, uint64_t turn, Slice continuation, int64_t now_s, Buf *out)
+{
+    const RequestOptions *options = maker->options;
+    ItemRequest request = choose(maker, turn, continuation);
     sign(maker, &request, now_s);
     buf_slice(out, request.method);
     buf_byte(out, ' ');
@@ -114,7 +126,9 @@ void request_print(RequestMaker *maker, int64_t now_s, Buf *out)
     }
     buf_slice(out, request.headers);
     if (request.body.len > 0) {
-        buf_slice(out, SLICE("Content-Type: application/json\r\nContent-Length: "));
+        buf_slice(out, request.is_query ? SLICE("Content-Type: application/query+json")
+                                        : SLICE("Content-Type: application/json"));
+        buf_slice(out, SLICE("\r\nContent-Length: "));
         buf_u64(out, request.body.len);
         buf_slice(out, SLICE("\r\n"));
     }

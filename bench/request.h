@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "bench/items.h"
+#include "bench/queries.h"
 #include "bench/sign.h"
 
 #define REQUEST_HEADERS_MAX 16
@@ -33,12 +34,15 @@ typedef struct RequestOptions {
     bool is_items;        /* method, path, headers and body vary as 'items' says; 'url' is that of
                              all items of a container, and 'sign_each' has to be true */
     ItemOptions items;
+    bool is_query; /* likewise, as 'query' says; not both of them */
+    QueryOptions query;
 } RequestOptions;
 
 typedef struct RequestMaker {
     const RequestOptions *options;
-    SignTarget target; /* in 'memory' */
-    ItemMaker items;   /* only if 'is_items' */
+    SignTarget target;  /* in 'memory' */
+    ItemMaker items;    /* only if 'is_items' */
+    QueryMaker queries; /* only if 'is_query' */
     int64_t signed_at_s;
     char date[DATE_LEN];
     Slice authorization; /* in 'scratch' */
@@ -50,5 +54,6 @@ MUST_USE Status request_maker_init(RequestMaker *maker, const RequestOptions *op
 void request_maker_done(RequestMaker *maker);
 DEFINE_AUTO_VALUE(RequestMaker, request_maker_done)
 
-/* Appends one whole request. */
-void request_print(RequestMaker *maker, int64_t now_s, Buf *out);
+/* Appends one whole request. Of queries, it is the one of that turn: the first page of it, or what
+ * goes on at 'continuation' if that is not empty. Others do not look at 'turn'. */
+void request_print(RequestMaker *maker, uint64_t turn, Slice continuation, int64_t now_s, Buf *out);

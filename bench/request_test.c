@@ -119,9 +119,9 @@ static void requests_are_whole_and_carry_the_current_date(void **state)
         assert_int_equal(request_maker_init(&maker, &options, &err), STATUS_OK);
         AUTO(buf_done) Buf out;
         buf_init(&out, 65536);
-        request_print(&maker, 0, &out);
+        request_print(&maker, 0, SLICE_EMPTY, 0, &out);
         buf_reset(&out);
-        request_print(&maker, 1727784000, &out);
+        request_print(&maker, 0, SLICE_EMPTY, 1727784000, &out);
         Slice request = buf_view(&out);
         assert_true(slice_starts_with(request, SLICE("POST /dbs HTTP/1.1\r\n")));
         assert_true(slice_ends_with(request, SLICE("\r\n\r\n{}")));
@@ -144,7 +144,7 @@ static void unsigned_requests_carry_no_authorization(void **state)
     assert_int_equal(request_maker_init(&maker, &options, &err), STATUS_OK);
     AUTO(buf_done) Buf out;
     buf_init(&out, 65536);
-    request_print(&maker, 0, &out);
+    request_print(&maker, 0, SLICE_EMPTY, 0, &out);
     buf_byte(&out, '\0');
     assert_null(strstr(out.ptr, "authorization"));
     assert_null(strstr(out.ptr, "Content-Length"));
@@ -168,7 +168,7 @@ static void requests_for_items_are_signed_for_their_own_path(void **state)
         assert_int_equal(request_maker_init(&maker, &options, &err), STATUS_OK);
         AUTO(buf_done) Buf out;
         buf_init(&out, (size_t)1 << 20);
-        request_print(&maker, 1727784000, &out);
+        request_print(&maker, 0, SLICE_EMPTY, 1727784000, &out);
         Slice rest = buf_view(&out);
         Slice method = slice_cut(&rest, ' ');
         Slice path = slice_cut(&rest, ' ');
@@ -180,6 +180,31 @@ static void requests_for_items_are_signed_for_their_own_path(void **state)
     }
 }
 
+static void queries_are_signed_and_named_as_such(void **state)
+{
+    (void)state;
+    Error err;
+    Signer signer;
+    assert_int_equal(signer_init(&signer, SLICE(SIGN_KEY_WELL_KNOWN), &err), STATUS_OK);
+    RequestOptions options = {.signer = &signer, .sign_each = true, .is_query = true};
+    options.query = (QueryOptions){.kind = QUERY_UNIQUE, .count = 100};
+    assert_int_equal(url_parse(SLICE("http://h/dbs/Db1/colls/C1/docs"), &options.url, &err),
+                     STATUS_OK);
+    AUTO(request_maker_done) RequestMaker maker;
+    assert_int_equal(request_maker_init(&maker, &options, &err), STATUS_OK);
+    AUTO(buf_done) Buf out;
+    buf_init(&out, 65536);
+    request_print(&maker, 7, SLICE("token"), 1727784000, &out);
+    buf_byte(&out, '\0');
+    assert_true(
+        slice_starts_with(buf_view(&out), SLICE("POST /dbs/Db1/colls/C1/docs HTTP/1.1\r\n")));
+    assert_non_null(strstr(out.ptr, "\r\nContent-Type: application/query+json\r\n"));
+    assert_non_null(strstr(out.ptr, "\r\nx-ms-documentdb-isquery: True\r\n"));
+    assert_non_null(strstr(out.ptr, "\r\nx-ms-documentdb-query-enablecrosspartition: true\r\n"));
+    assert_non_null(strstr(out.ptr, "\r\nx-ms-continuation: token\r\n"));
+    assert_non_null(strstr(out.ptr, "sig%3DPS1GAbammID86nDsTyzNAw5IadxnP2M2r7Mxc1Uxsoo%3D"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +214,7 @@ int main(void)
         cmocka_unit_test(requests_are_whole_and_carry_the_current_date),
         cmocka_unit_test(unsigned_requests_carry_no_authorization),
         cmocka_unit_test(requests_for_items_are_signed_for_their_own_path),
+        cmocka_unit_test(queries_are_signed_and_named_as_such),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

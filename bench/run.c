@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* A server that breaks connections faster than it answers is not measured any further. */
-enum { FAILURES_MAX = 1000, EVENTS_MAX = 256 };
+enum { FAILURES_MAX = 1000, EVENTS_MAX = 256, DRAIN_MAX_S = 600 };
 
 typedef struct Run {
     const RunOptions *options;
@@ -24,8 +24,9 @@ typedef struct Run {
     uint32_t *idle; /* a stack of connections without a request */
     uint32_t idle_count;
     uint64_t begun_us;
-    uint64_t issued; /* requests since then */
-    uint64_t ended;  /* of those: answered, or lost with their connection */
+    uint64_t issued;  /* requests since then */
+    uint64_t ended;   /* of those: answered, or lost with their connection */
+    bool is_draining; /* nothing more is sent */
 } Run;
 
 static void run_done(Run *run)
@@ -90,7 +91,23 @@ static Status recover(Run *run, uint32_t index, const Error *failure, Error *err
 
 static bool is_all_issued(const Run *run)
 {
-    return run->options->requests > 0 && run->issued >= run->options->requests;
+    return run->is_draining ||
+           (run->options->requests > 0 && run->issued >= run->options->requests);
+}
+
+/* Asks for the first page of a turn, or for what goes on at the continuation of the answer. */
+static Status send_page(Run *run, uint32_t index, Error *err)
+{
+    Connection *c = &run->connections[index];
+    buf_reset(&c->out);
+    request_print(&run->maker, c->turn, c->reply.continuation, clock_wall_s(run->clock), &c->out);
+    reply_reset(&c->reply);
+    c->out_sent = 0;
+    bool sent = false;
+    Error failure = {0};
+    if (connection_send(c, &sent, &failure) != STATUS_OK)
+        return recover(run, index, &failure, err);
+    return sent ? STATUS_OK : watch(run, index, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT, err);
 }
 
 /* Sends the next request on an idle connection; it was due at 'due_us'. */
@@ -98,18 +115,11 @@ static Status issue(Run *run, uint64_t due_us, Error *err)
 {
     uint32_t index = run->idle[--run->idle_count];
     Connection *c = &run->connections[index];
-    buf_reset(&c->out);
     reply_reset(&c->reply);
-    c->out_sent = 0;
     c->is_busy = true;
     c->begun_us = due_us;
-    request_print(&run->maker, clock_wall_s(run->clock), &c->out);
-    run->issued++;
-    bool sent = false;
-    Error failure = {0};
-    if (connection_send(c, &sent, &failure) != STATUS_OK)
-        return recover(run, index, &failure, err);
-    return sent ? STATUS_OK : watch(run, index, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT, err);
+    c->turn = run->options->turn + run->issued++;
+    return send_page(run, index, err);
 }
 
 /* When the next request is due: at once without a rate, else by the clock. */
@@ -129,6 +139,27 @@ static Status issue_due(Run *run, Error *err)
         TRY(issue(run, due_us, err));
     }
     return STATUS_OK;
+}
+
+static bool has_more(const Run *run, const Connection *c)
+{
+    return run->options->request.is_query && c->reply.status == 200 &&
+           c->reply.continuation.len > 0;
+}
+
+static Status check_open(const Connection *c, Error *err)
+{
+    if (c->reply.is_close)
+        return error_set(err, STATUS_IO, SUB_NONE, "the server closed between two pages");
+    return STATUS_OK;
+}
+
+static Status send_more(Run *run, uint32_t index, Error *err)
+{
+    Error failure = {0};
+    if (check_open(&run->connections[index], &failure) != STATUS_OK)
+        return recover(run, index, &failure, err);
+    return send_page(run, index, err);
 }
 
 static Status handle_event(Run *run, const struct epoll_event *event, Error *err)
@@ -157,9 +188,12 @@ static Status handle_event(Run *run, const struct epoll_event *event, Error *err
         return recover(run, index, &failure, err);
     if (!complete)
         return STATUS_OK;
-    histogram_add(&run->result->latency_us, clock_monotonic_us(run->clock) - c->begun_us);
     run->result->by_status[c->reply.status]++;
+    run->result->pages++;
     run->result->body_bytes += c->reply.body_len;
+    if (has_more(run, c))
+        return send_more(run, index, err);
+    histogram_add(&run->result->latency_us, clock_monotonic_us(run->clock) - c->begun_us);
     run->ended++;
     c->is_busy = false;
     if (c->reply.is_close)
@@ -218,7 +252,7 @@ Status run_load(const RunOptions *options, const Clock *clock, RunResult *result
     AUTO(run_done) Run run = {.options = options, .clock = clock, .result = result, .epoll_fd = -1};
     TRY(open_all(&run, err));
     run.begun_us = clock_monotonic_us(clock);
-    if (options->requests == 0)
+    if (options->requests == 0 && options->warmup_ms > 0)
         TRY(run_until(&run, run.begun_us + (uint64_t)options->warmup_ms * 1000, err));
 
     *result = (RunResult){0};
@@ -226,7 +260,12 @@ Status run_load(const RunOptions *options, const Clock *clock, RunResult *result
     uint64_t client_before_us = 0;
     TRY(measure(&run, &before, &client_before_us, err));
     uint64_t begin_us = clock_monotonic_us(clock);
-    TRY(run_until(&run, begin_us + (uint64_t)options->seconds * 1000000, err));
+    uint64_t end_us = begin_us + (uint64_t)options->seconds * 1000000;
+    TRY(run_until(&run, end_us, err));
+    if (options->drains) {
+        run.is_draining = true;
+        TRY(run_until(&run, end_us + (uint64_t)DRAIN_MAX_S * 1000000, err));
+    }
     result->elapsed_us = clock_monotonic_us(clock) - begin_us;
     if (options->requests > 0 && run.ended < options->requests)
         return error_set(err, STATUS_TIMEOUT, SUB_NONE,
@@ -238,8 +277,21 @@ Status run_load(const RunOptions *options, const Clock *clock, RunResult *result
     return STATUS_OK;
 }
 
-Status run_once(const RequestOptions *options, const Clock *clock, int *status, Buf *body,
-                Error *err)
+/* Receives one whole answer. */
+static Status receive_whole(Connection *c, const Clock *clock, Error *err)
+{
+    uint64_t end_us = clock_monotonic_us(clock) + (uint64_t)CONNECTION_TIMEOUT_S * 1000000;
+    for (bool complete = false; !complete;) {
+        TRY(connection_receive(c, &complete, err));
+        if (!complete && clock_monotonic_us(clock) > end_us)
+            return error_set(err, STATUS_TIMEOUT, SUB_NONE, "no answer within %d s",
+                             CONNECTION_TIMEOUT_S);
+    }
+    return STATUS_OK;
+}
+
+Status run_once(const RequestOptions *options, uint64_t turn, const Clock *clock, int *status,
+                Buf *body, Error *err)
 {
     AUTO(request_maker_done) RequestMaker maker;
     AUTO(address_free) struct addrinfo *address = NULL;
@@ -248,19 +300,20 @@ Status run_once(const RequestOptions *options, const Clock *clock, int *status, 
     TRY(request_maker_init(&maker, options, err));
     TRY(address_resolve(&options->url, &address, err));
     TRY(connection_open(&c, address, err));
-    request_print(&maker, clock_wall_s(clock), &c.out);
-    bool complete = false;
-    TRY(connection_send(&c, &complete, err));
-    if (!complete)
-        return error_set(err, STATUS_TIMEOUT, SUB_NONE, "the server did not take the request");
-    uint64_t end_us = clock_monotonic_us(clock) + (uint64_t)CONNECTION_TIMEOUT_S * 1000000;
-    for (complete = false; !complete;) {
-        TRY(connection_receive(&c, &complete, err));
-        if (!complete && clock_monotonic_us(clock) > end_us)
-            return error_set(err, STATUS_TIMEOUT, SUB_NONE, "no answer within %d s",
-                             CONNECTION_TIMEOUT_S);
+    for (;;) {
+        buf_reset(&c.out);
+        request_print(&maker, turn, c.reply.continuation, clock_wall_s(clock), &c.out);
+        reply_reset(&c.reply);
+        c.out_sent = 0;
+        bool complete = false;
+        TRY(connection_send(&c, &complete, err));
+        if (!complete)
+            return error_set(err, STATUS_TIMEOUT, SUB_NONE, "the server did not take the request");
+        TRY(receive_whole(&c, clock, err));
+        buf_slice(body, buf_view(&c.reply.body));
+        *status = c.reply.status;
+        if (!options->is_query || c.reply.status != 200 || c.reply.continuation.len == 0)
+            return STATUS_OK;
+        buf_byte(body, '\n');
     }
-    buf_slice(body, buf_view(&c.reply.body));
-    *status = c.reply.status;
-    return STATUS_OK;
 }

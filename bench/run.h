@@ -5,6 +5,9 @@
  * at fixed times whether or not the server keeps up, and latency counts from the time when a
  * request was due: a server that stalls cannot hide it by making the client wait.
  *
+ * A query is over when its last page is there: pages are asked for one by one, on its connection,
+ * and its latency is that of all of them.
+ *
  * Threads    One thread, which must not be the bottleneck: compare 'client_cpu_us' with the time.
  */
 #pragma once
@@ -23,6 +26,9 @@ typedef struct RunOptions {
     uint32_t seconds;
     uint32_t warmup_ms; /* before that, not counted */
     uint64_t requests;  /* then it ends before 'seconds' are over, and has no warm-up; 0: any */
+    uint64_t turn;      /* number of the first request */
+    bool drains;        /* what is under way when the time is over is waited for and counted, which
+                           matters where a request takes a good part of the time */
     uint64_t rate;      /* requests a second; 0: as many as the connections carry */
     int64_t pid;        /* the server's process, to be measured; 0: not */
 } RunOptions;
@@ -30,6 +36,7 @@ typedef struct RunOptions {
 typedef struct RunResult {
     Histogram latency_us;
     uint64_t by_status[RUN_STATUS_MAX];
+    uint64_t pages;      /* answers; as many as requests unless there were queries */
     uint64_t body_bytes; /* of all answers */
     uint64_t elapsed_us;
     uint64_t failures;   /* connections that broke */
@@ -42,6 +49,7 @@ typedef struct RunResult {
 MUST_USE Status run_load(const RunOptions *options, const Clock *clock, RunResult *result,
                          Error *err);
 
-/* Sends one request and appends the body of the answer to 'body'. */
-MUST_USE Status run_once(const RequestOptions *options, const Clock *clock, int *status, Buf *body,
-                         Error *err);
+/* Sends the request of that turn and appends the body of the answer to 'body', and those of further
+ * pages if there are any, with a line feed between them. */
+MUST_USE Status run_once(const RequestOptions *options, uint64_t turn, const Clock *clock,
+                         int *status, Buf *body, Error *err);

@@ -7,12 +7,13 @@
 #   run.sh              start, idle server, container (container.sh) and items (items.sh)
 #   run.sh --items      only items
 #   run.sh --large      only items by the million (large.sh); BENCH_LARGE=1 does the same
+#   run.sh --queries    only SQL over items by the million (queries.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts
 #   ITEMS=10000                items that exist beforehand
-#   BENCH_ITEMS=1000000        items of --large
-#   TMPDIR=/tmp                where the data goes; --large needs 4 KB an item
+#   BENCH_ITEMS=1000000        items of --large and --queries
+#   TMPDIR=/tmp                where the data goes; --large needs 4 KB an item, --queries 12 KB
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -29,8 +30,9 @@ case $mode in
 default) parts="container items" ;;
 --items) parts=items ;;
 --large) parts=large ;;
+--queries) parts=queries ;;
 *)
-    echo "usage: run.sh [--items | --large]" >&2
+    echo "usage: run.sh [--items | --large | --queries]" >&2
     exit 2
     ;;
 esac

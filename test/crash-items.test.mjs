@@ -1,5 +1,5 @@
-// The power fails while items are written: what was acknowledged is there, to the last property, and
-// no batch is there by half.
+// The power fails while items are written: what was acknowledged is there, to the last property, no
+// batch is there by half, and the index has what the items have, also while it is being rebuilt.
 //
 // ORRERY_TEST_CRASH_ROUNDS raises the number of rounds; ORRERY_TEST_SEED repeats the choices of a
 // run (the moment of a crash is still the machine's).
@@ -8,12 +8,13 @@ import { Agent } from "node:http";
 import test from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 
-import { uniqueKeys } from "./lib/definition.mjs";
+import { indexing, paths, uniqueKeys } from "./lib/definition.mjs";
 import {
     callItems,
     contentOf,
     listAll,
     newContainer,
+    pathOf,
     queryAll,
     SIZES,
     storedCount,
@@ -22,7 +23,8 @@ import {
 import { checkAnswer, modelsOf, randomOperation, sendOperation } from "./lib/model.mjs";
 import { Random, chooseSeed } from "./lib/random.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { startServer } from "./lib/server.mjs";
+import { run, startServer } from "./lib/server.mjs";
+import { call } from "./lib/wire.mjs";
 
 const ROUNDS = Number(process.env.ORRERY_TEST_CRASH_ROUNDS ?? 50);
 const WRITERS = 6;
@@ -157,6 +159,31 @@ class Mortals {
     }
 }
 
+const POLICIES = [
+    indexing({}),
+    indexing({ includedPaths: paths("/u/?"), excludedPaths: paths("/*") }),
+    indexing({ includedPaths: [], excludedPaths: paths("/*") }),
+];
+
+/** Another policy, while the others write; the server may be gone before it answers. */
+async function changePolicy(server, container, random) {
+    const path = pathOf(container);
+    const ask = (more) => call(server, { path, type: "colls", link: path.slice(1), ...more });
+    try {
+        const { json } = await ask({});
+        const body = { ...json, ...random.pick(POLICIES) };
+        const answer = await ask({ method: "PUT", body });
+        assert.equal(answer.status, 200, answer.text);
+    } catch (error) {
+        if (error.code === "ERR_ASSERTION") throw error;
+    }
+}
+
+function checkFolder(server) {
+    const { status, stdout, stderr } = run(["check", "--data", server.data]);
+    assert.equal(status, 0, `${stdout}${stderr}`);
+}
+
 async function checkCounts(server, container, agent) {
     const items = await listAll(server, container, { agent });
     const living = items.filter(({ ttl }) => ttl === undefined);
@@ -185,10 +212,14 @@ test(
 
         for (let round = 0; round < ROUNDS; round++) {
             const working = Promise.all(writers.map((writer) => writer.work(server)));
+            const changing =
+                round % 3 === 2 ? changePolicy(server, random.pick(containers), random) : undefined;
             // A writer that finds a fault stops waiting for the crash.
             await Promise.race([wait(1 + random.below(200)), working]);
             await server.kill();
             await working;
+            await changing;
+            checkFolder(server);
 
             // Every fifth time the power fails again while the server recovers.
             if (round % 5 === 4) {

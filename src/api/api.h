@@ -9,6 +9,7 @@
 #include "api/auth.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/workers.h"
@@ -18,6 +19,11 @@
 
 typedef struct Api Api;
 
+/* Random bytes that nobody else knows. */
+typedef struct TokenSecret {
+    HashKey keys[2];
+} TokenSecret;
+
 typedef struct ApiOptions {
     Catalog *catalog; /* these outlive the Api */
     Store *store;
@@ -26,9 +32,10 @@ typedef struct ApiOptions {
     const Clock *clock;
     const Log *log;
     Metrics *metrics;
-    Slice certificate;     /* PEM text of what TLS clients see */
-    Slice public_endpoint; /* overrides the address in the account document; may be empty */
-    bool trust_forwarded;  /* believe X-Forwarded-Proto and -Host */
+    Slice certificate;        /* PEM text of what TLS clients see */
+    Slice public_endpoint;    /* overrides the address in the account document; may be empty */
+    TokenSecret token_secret; /* of continuation tokens; the same after a restart */
+    bool trust_forwarded;     /* believe X-Forwarded-Proto and -Host */
 } ApiOptions;
 
 Api *api_open(const ApiOptions *options); /* slices are copied */

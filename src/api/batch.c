@@ -217,10 +217,16 @@ static Status prepare(ApiRequest *r, const BatchOperation *op, const PartitionKe
         [BATCH_CREATE] = ITEM_CREATE,   [BATCH_UPSERT] = ITEM_UPSERT, [BATCH_READ] = ITEM_READ,
         [BATCH_REPLACE] = ITEM_REPLACE, [BATCH_DELETE] = ITEM_DELETE, [BATCH_PATCH] = ITEM_PATCH,
     };
+    static const IndexDirective directives[] = {
+        [BATCH_INDEXING_DEFAULT] = INDEX_DEFAULT,
+        [BATCH_INDEXING_INCLUDE] = INDEX_INCLUDE,
+        [BATCH_INDEXING_EXCLUDE] = INDEX_EXCLUDE,
+    };
     w->op = ops[op->op];
     w->id = op->id;
     w->if_match = op->if_match;
     w->if_none_match = op->if_none_match;
+    w->directive = directives[op->indexing];
     PartitionKey key;
     TRY(operation_key(r, r->container, op, shared, &key, err));
     epk_make(r->container->partition_key.kind, &key, &w->epk);

@@ -88,10 +88,13 @@ static void add_quota(const ApiRequest *r, Response *response)
     if (!request_flag(r, "x-ms-documentdb-populatequotainfo"))
         return;
     PartitionUsage total = {0};
+    unsigned progress = 100; /* of the slowest one */
     for (size_t i = 0; i < r->container->range_count; i++) {
         PartitionUsage usage = partition_usage(r->container->ranges[i].partition);
         total.items += usage.items;
         total.bytes += usage.bytes;
+        unsigned percent = partition_index_progress(r->container->ranges[i].partition);
+        progress = percent < progress ? percent : progress;
     }
     unsigned long long items = total.items;
     unsigned long long kilobytes = (total.bytes + 1023) / 1024;
@@ -104,7 +107,7 @@ static void add_quota(const ApiRequest *r, Response *response)
                                  "documentsSize=%llu;documentsCount=%llu;collectionSize=%llu;",
                                  kilobytes, items, kilobytes));
     response_header(response, SLICE("x-ms-documentdb-collection-index-transformation-progress"),
-                    SLICE("100"));
+                    arena_format(r->arena, "%u", progress));
     response_header(response, SLICE("x-ms-documentdb-collection-lazy-indexing-progress"),
                     SLICE("-1"));
 }

@@ -1,4 +1,4 @@
-/* document_feed.c - many items: lists and queries, page by page, on a worker.
+/* document_feed.c - many items: lists, page by page, on a worker; and what queries share with them.
  *
  * A request names what it wants to see by a partition key (or a prefix of a hierarchical one), by a
  * physical range, by a range of effective partition keys, or not at all; each of these becomes a
@@ -9,48 +9,8 @@
  * be empty, and its token (page_place_int.h) leads on. Items that were not changed in between are
  * neither lost nor repeated.
  */
-#include "api/item_int.h"
-#include "api/page_place_int.h"
-#include "api/session_int.h"
-#include "base/encoding.h"
+#include "api/item_page_int.h"
 #include "base/mem.h"
-#include "query/query.h"
-
-/* What a query may hold and do: for one item, or for all if it must see them at once. */
-enum { QUERY_BYTES_MAX = 256 << 20, QUERY_STEPS_MAX = 200000000 };
-
-enum { ENVELOPE_BYTES_MAX = 256 }; /* what stands around the items of a page */
-
-typedef struct Page {
-    WorkerJob job;
-    HttpTask task;
-    ApiRequest *request;
-    Container *container; /* a reference of its own */
-    Slice alt_path;
-    Slice epk_from; /* what is asked for */
-    Slice epk_to;
-    bool is_narrow; /* by a key or a range */
-    PagePlace place;
-    uint32_t items_max;
-    ScanBudget budget;
-    Query *query;    /* NULL: a list */
-    Arena scratch;   /* of a query that is run item by item: for one of them */
-    FakeClock now;   /* ... and the moment that is the same for all of them */
-    uint32_t skip;   /* of another query: results that earlier pages returned */
-    Json *documents; /* what that is evaluated over */
-    size_t document_count;
-    size_t document_capacity;
-
-    Status status;
-    Error error;
-    Buf text; /* the items, separated by commas */
-    size_t count;
-    size_t bytes_read;
-    size_t items_read;
-    bool is_full; /* there is more behind 'place' */
-    Slice continuation;
-    Buf session;
-} Page;
 
 /* ---- what is asked for ---- */
 
@@ -63,16 +23,16 @@ static Slice prefix_end(Arena *arena, Slice epk)
     return slice_make(end, epk.len + 1);
 }
 
-static Status narrow_by_key(const ApiRequest *r, Page *page, bool *found, Error *err)
+static Status narrow_by_key(const ApiRequest *r, ItemPage *page, bool *found, Error *err)
 {
     const PartitionKeyDefinition *definition = &r->container->partition_key;
-    PartitionKey key;
     TRY(partition_key_parse(r->arena, request_header(r, "x-ms-documentdb-partitionkey"), definition,
-                            KEY_PREFIX, &key, found, err));
-    if (!*found || definition->kind == PARTITION_NONE)
+                            KEY_PREFIX, &page->key, found, err));
+    page->has_key = *found && definition->kind != PARTITION_NONE;
+    if (!page->has_key)
         return STATUS_OK;
     Epk epk;
-    epk_make(definition->kind, &key, &epk);
+    epk_make(definition->kind, &page->key, &epk);
     page->epk_from = arena_copy(r->arena, epk_slice(&epk));
     page->epk_to = prefix_end(r->arena, page->epk_from);
     page->place.order = SCAN_BY_EPK;
@@ -80,7 +40,7 @@ static Status narrow_by_key(const ApiRequest *r, Page *page, bool *found, Error 
 }
 
 /* Within a physical range, a narrower range of EPKs may be given besides. */
-static Status narrow_by_range(const ApiRequest *r, Page *page, Error *err)
+static Status narrow_by_range(const ApiRequest *r, ItemPage *page, Error *err)
 {
     const PartitionRange *range = NULL;
     bool found = false;
@@ -113,14 +73,14 @@ static Status narrow_by_range(const ApiRequest *r, Page *page, Error *err)
 /* ---- walking ---- */
 
 /* What is done with an item: false ends the page before it. */
-typedef bool (*Visit)(Page *page, const Item *item);
+typedef bool (*Visit)(ItemPage *page, const Item *item);
 
-static bool overlaps(const PartitionRange *range, Slice from, Slice to)
+bool range_overlaps(const PartitionRange *range, Slice from, Slice to)
 {
     return slice_compare(range->min_bytes, to) < 0 && slice_compare(from, range->max_bytes) < 0;
 }
 
-static void note_session(Page *page, const PartitionRange *range)
+void item_page_session(ItemPage *page, const PartitionRange *range)
 {
     if (page->session.len > 0)
         buf_byte(&page->session, ',');
@@ -129,13 +89,13 @@ static void note_session(Page *page, const PartitionRange *range)
 }
 
 /* Walks one partition; if the page ends there, 'position' is where. */
-static Status walk_range(Page *page, const PartitionRange *range, const ScanOptions *options,
+static Status walk_range(ItemPage *page, const PartitionRange *range, const ScanOptions *options,
                          Visit visit, Slice *position)
 {
     AUTO(partition_scan_close) PartitionScan *scan = NULL;
     TRY(partition_scan_open(range->partition, page->container->schema, options, &scan,
                             &page->error));
-    note_session(page, range);
+    item_page_session(page, range);
     bool found = true;
     while (found) {
         Item item;
@@ -154,7 +114,7 @@ static Status walk_range(Page *page, const PartitionRange *range, const ScanOpti
 
 /* Walks the piece 'index' of the page's place, which begins at 'from', over all the partitions that
  * have something of it; the last piece is what is behind the others. */
-static Status walk_piece(Page *page, size_t index, Slice from, Visit visit)
+static Status walk_piece(ItemPage *page, size_t index, Slice from, Visit visit)
 {
     const PagePlace *place = &page->place;
     bool is_last = index == place->piece_count;
@@ -168,7 +128,7 @@ static Status walk_piece(Page *page, size_t index, Slice from, Visit visit)
     };
     for (size_t i = 0; i < page->container->range_count; i++) {
         const PartitionRange *range = &page->container->ranges[i];
-        if (!overlaps(range, options.epk_from, options.epk_to))
+        if (!range_overlaps(range, options.epk_from, options.epk_to))
             continue;
         Slice position;
         TRY(walk_range(page, range, &options, visit, &position));
@@ -180,7 +140,7 @@ static Status walk_piece(Page *page, size_t index, Slice from, Visit visit)
     return STATUS_OK;
 }
 
-static Status walk(Page *page, Visit visit)
+static Status walk(ItemPage *page, Visit visit)
 {
     size_t count = page->place.piece_count;
     Slice from = page->place.from;
@@ -193,7 +153,7 @@ static Status walk(Page *page, Visit visit)
 }
 
 /* For a page that may end anywhere. */
-static void set_budget(Page *page)
+static void set_budget(ItemPage *page)
 {
     const Api *api = page->request->api;
     page->budget = (ScanBudget){
@@ -204,7 +164,7 @@ static void set_budget(Page *page)
 
 /* Counts what was printed behind 'before', or takes it back because the page would be too large.
  * The first one always stays: a page makes some way. */
-static bool page_keep(Page *page, size_t before)
+static bool page_keep(ItemPage *page, size_t before)
 {
     bool fits = page->text.len <= PAGE_BYTES_MAX - ENVELOPE_BYTES_MAX && !buf_full(&page->text);
     if (page->count > 0 && !fits) {
@@ -216,7 +176,7 @@ static bool page_keep(Page *page, size_t before)
     return true;
 }
 
-static bool visit_list(Page *page, const Item *item)
+static bool visit_list(ItemPage *page, const Item *item)
 {
     if (page->count == page->items_max)
         return false;
@@ -227,12 +187,13 @@ static bool visit_list(Page *page, const Item *item)
     return page_keep(page, before);
 }
 
-static Status run_list(Page *page)
+static Status run_list(ItemPage *page)
 {
     set_budget(page);
     TRY(walk(page, visit_list));
+    page->charge = charge_feed(page->bytes_read, page->items_read);
     if (page->is_full)
-        page->continuation = place_print(page->request->arena, PLACE_LIST, &page->place);
+        page->continuation = place_print(page->request->arena, &page->place);
     return STATUS_OK;
 }
 
@@ -241,9 +202,9 @@ static Status run_list(Page *page)
 static void on_answer(HttpTask *task);
 static void on_worker(WorkerJob *job);
 
-static Status page_begin(ApiRequest *r, Page **out, Error *err)
+Status item_page_begin(ApiRequest *r, Status (*run)(ItemPage *page), ItemPage **out, Error *err)
 {
-    Page *page = ARENA_NEW(r->arena, Page);
+    ItemPage *page = ARENA_NEW(r->arena, ItemPage);
     page->epk_to = SLICE("\xFF");
     page->place.order = SCAN_BY_NUMBER;
     TRY(narrow_by_key(r, page, &page->is_narrow, err));
@@ -251,6 +212,7 @@ static Status page_begin(ApiRequest *r, Page **out, Error *err)
         TRY(narrow_by_range(r, page, err));
     /* A range's own bounds live in the container, which is held; copies live in the arena. */
     TRY(request_max_items(r, &page->items_max, err));
+    page->run = run;
     page->job.run = on_worker;
     page->task.run = on_answer;
     page->request = r;
@@ -258,12 +220,12 @@ static Status page_begin(ApiRequest *r, Page **out, Error *err)
     return STATUS_OK;
 }
 
-static Status check_sessions(const ApiRequest *r, const Page *page, Error *err)
+static Status check_sessions(const ApiRequest *r, const ItemPage *page, Error *err)
 {
     if (request_header(r, "x-ms-session-token").len == 0)
         return STATUS_OK;
     for (size_t i = 0; i < r->container->range_count; i++) {
-        if (!overlaps(&r->container->ranges[i], page->epk_from, page->epk_to))
+        if (!range_overlaps(&r->container->ranges[i], page->epk_from, page->epk_to))
             continue;
         ItemContext context;
         item_context_init(&context, (ApiRequest *)(uintptr_t)r, &r->container->ranges[i]);
@@ -272,7 +234,7 @@ static Status check_sessions(const ApiRequest *r, const Page *page, Error *err)
     return STATUS_OK;
 }
 
-static Status page_post(Page *page, Error *err)
+Status item_page_post(ItemPage *page, Error *err)
 {
     ApiRequest *r = page->request;
     TRY(check_sessions(r, page, err));
@@ -292,12 +254,10 @@ static Status page_post(Page *page, Error *err)
                      "Too many queries are waiting for a worker; try again later.");
 }
 
-static Status run_query(Page *page);
-
 static void on_worker(WorkerJob *job)
 {
-    Page *page = CONTAINER_OF(job, Page, job);
-    page->status = page->query == NULL ? run_list(page) : run_query(page);
+    ItemPage *page = CONTAINER_OF(job, ItemPage, job);
+    page->status = page->run(page);
     if (page->status == STATUS_OK && buf_full(&page->text))
         page->status = error_set(&page->error, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
                                  "One result is larger than the %zu bytes that an answer may have.",
@@ -312,7 +272,7 @@ static void release_body(void *ctx)
 
 static void on_answer(HttpTask *task)
 {
-    Page *page = CONTAINER_OF(task, Page, task);
+    ItemPage *page = CONTAINER_OF(task, ItemPage, task);
     ApiRequest *r = page->request;
     Container *container = page->container;
     Response response;
@@ -324,13 +284,14 @@ static void on_answer(HttpTask *task)
         buf_format(&body, "{\"_rid\":\"%.*s\",\"Documents\":[", SLICE_ARG(container->info.rid));
         buf_slice(&body, buf_view(&page->text));
         buf_format(&body, "],\"_count\":%zu}", page->count);
-        response_begin(r, &response, 200,
-                       charge_text(r, charge_feed(page->bytes_read, page->items_read)));
+        response_begin(r, &response, 200, charge_text(r, page->charge));
         response_header(&response, SLICE("content-type"), SLICE("application/json"));
         response_header(&response, SLICE("x-ms-item-count"),
                         arena_format(r->arena, "%zu", page->count));
         if (page->continuation.len > 0)
             response_header(&response, SLICE("x-ms-continuation"), page->continuation);
+        for (size_t i = 0; i < page->header_count; i++)
+            response_header(&response, page->headers[i].name, page->headers[i].value);
         response.body = buf_view(&body);
         response.body_release = release_body;
         response.body_release_ctx = body.ptr;
@@ -346,183 +307,15 @@ static void on_answer(HttpTask *task)
     container_unref(container);
 }
 
-static Status place_read(const ApiRequest *r, Page *page, PlaceKind kind, Error *err)
-{
-    Slice token = slice_trim(request_header(r, "x-ms-continuation"));
-    if (token.len == 0)
-        return STATUS_OK;
-    return place_parse(r->arena, kind, page->place.order, token, &page->place, err);
-}
-
 Status documents_list(ApiRequest *r, Error *err)
 {
     if (request_header(r, "a-im").len > 0)
         return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
                          "The change feed is not available in this version of orrery.");
-    Page *page = NULL;
-    TRY(page_begin(r, &page, err));
-    TRY(place_read(r, page, PLACE_LIST, err));
-    return page_post(page, err);
-}
-
-/* ---- queries ----
- *
- * There is no index yet: a query reads every item in its range. If each gives its results by
- * itself, a page reads as far as it must and goes on there, as a list does. Otherwise all are
- * gathered for each page, which is right and slow, and pages count results. */
-
-static bool print_result(Page *page, Json result)
-{
-    if (page->count == page->items_max)
-        return false;
-    size_t before = page->text.len;
-    if (page->count > 0)
-        buf_byte(&page->text, ',');
-    json_print(result, &page->text);
-    return page_keep(page, before);
-}
-
-static bool visit_stream(Page *page, const Item *item)
-{
-    if (page->count == page->items_max)
-        return false;
-    arena_reset(&page->scratch);
-    Json document = item_document(&page->scratch, page->container->schema, item);
-    QueryOptions options = {
-        .steps_max = QUERY_STEPS_MAX, .bytes_max = QUERY_BYTES_MAX, .clock = &page->now.clock};
-    Json *results = NULL;
-    size_t count = 0;
-    page->status = query_run_with(page->query, options, &document, 1, &page->scratch, &results,
-                                  &count, &page->error);
-    if (page->status != STATUS_OK)
-        return false;
-    /* An item may give more results than a page takes: the next one skips those that it had. */
-    size_t i = item->number == page->place.item ? page->place.skip : 0;
-    page->place.skip = 0;
-    for (; i < count; i++) {
-        if (!print_result(page, results[i])) {
-            page->place.item = item->number;
-            page->place.skip = (uint32_t)i;
-            return false;
-        }
-    }
-    /* The scan looks at the clock now and then; a query may take long over one item. */
-    if (clock_monotonic_us(page->request->api->options.clock) >= page->budget.deadline_us)
-        page->budget.entries = 0;
-    return true;
-}
-
-static Status run_stream(Page *page)
-{
-    set_budget(page);
-    fake_clock_init(&page->now, clock_wall_us(page->request->api->options.clock));
-    arena_init(&page->scratch, 16 << 10);
-    Status status = walk(page, visit_stream);
-    arena_done(&page->scratch);
-    if (status == STATUS_OK && page->is_full)
-        page->continuation = place_print(page->request->arena, PLACE_QUERY, &page->place);
-    return status;
-}
-
-static bool visit_gather(Page *page, const Item *item)
-{
-    Arena *arena = page->request->arena;
-    if (arena_used(arena) > QUERY_BYTES_MAX) {
-        page->status = error_set(&page->error, STATUS_BAD_REQUEST, SUB_NONE,
-                                 "The query reads more than %d MB; narrow it by partition key.",
-                                 QUERY_BYTES_MAX >> 20);
-        return false;
-    }
-    if (page->document_count == page->document_capacity) {
-        size_t capacity = page->document_capacity == 0 ? 256 : 2 * page->document_capacity;
-        Json *larger = ARENA_NEW_ARRAY(arena, Json, capacity);
-        if (page->document_count > 0)
-            memcpy(larger, page->documents, sizeof(Json) * page->document_count);
-        page->documents = larger;
-        page->document_capacity = capacity;
-    }
-    page->documents[page->document_count++] = item_document(arena, page->container->schema, item);
-    return true;
-}
-
-static Status run_whole(Page *page)
-{
-    Arena *arena = page->request->arena;
-    uint64_t entries_max = page->request->api->limits.query_entries_max;
-    page->budget = (ScanBudget){.entries = entries_max};
-    TRY(walk(page, visit_gather));
-    if (page->is_full)
-        return error_set(&page->error, STATUS_BAD_REQUEST, SUB_NONE,
-                         "The query looks at more than %llu items; narrow it by partition key.",
-                         (unsigned long long)entries_max);
-    QueryOptions options = {.steps_max = QUERY_STEPS_MAX,
-                            .bytes_max = QUERY_BYTES_MAX,
-                            .clock = page->request->api->options.clock};
-    Json *results = NULL;
-    size_t count = 0;
-    TRY(query_run_with(page->query, options, page->documents, page->document_count, arena, &results,
-                       &count, &page->error));
-    for (size_t i = page->skip; i < count; i++) {
-        if (print_result(page, results[i]))
-            continue;
-        page->continuation = arena_format(arena, "Q1%08zx", i);
-        break;
-    }
-    return STATUS_OK;
-}
-
-static Status run_query(Page *page)
-{
-    return query_is_streaming(page->query) ? run_stream(page) : run_whole(page);
-}
-
-static Status query_token_read(const ApiRequest *r, Page *page, Error *err)
-{
+    ItemPage *page = NULL;
+    TRY(item_page_begin(r, run_list, &page, err));
     Slice token = slice_trim(request_header(r, "x-ms-continuation"));
-    uint8_t bytes[4];
-    size_t len = 0;
-    if (token.len == 0)
-        return STATUS_OK;
-    if (!slice_starts_with(token, SLICE("Q1")) ||
-        !hex_decode(slice_from(token, 2), bytes, sizeof(bytes), &len) || len != sizeof(bytes))
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "Invalid continuation token: '%.*s' was not given by this server for this "
-                         "query.",
-                         SLICE_CUT(token, 80));
-    page->skip = be32_get(bytes);
-    return STATUS_OK;
-}
-
-/* Who has not said that a query may go to every partition must name one. */
-static Status check_spread(const ApiRequest *r, const Page *page, Error *err)
-{
-    const PartitionKeyDefinition *key = &r->container->partition_key;
-    if (page->is_narrow || r->container->range_count == 1 ||
-        request_flag(r, "x-ms-documentdb-query-enablecrosspartition") ||
-        query_fixes(page->query, key->paths, key->path_count))
-        return STATUS_OK;
-    return error_set(
-        err, STATUS_BAD_REQUEST, SUB_NONE,
-        "Cross partition query is required but disabled. Set "
-        "x-ms-documentdb-query-enablecrosspartition to true, give the partition key in "
-        "x-ms-documentdb-partitionkey, or filter by it.");
-}
-
-Status documents_query(ApiRequest *r, Error *err)
-{
-    if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
-        return refuse_plan(err);
-    Page *page = NULL;
-    Slice text;
-    Json parameters;
-    TRY(page_begin(r, &page, err));
-    TRY(query_request(r->arena, r->http->body, &text, &parameters, err));
-    /* The body goes away with this call, and a Query borrows from its text. */
-    TRY(query_parse(r->arena, arena_copy(r->arena, text), parameters, &page->query, err));
-    TRY(check_spread(r, page, err));
-    if (query_is_streaming(page->query))
-        TRY(place_read(r, page, PLACE_QUERY, err));
-    else
-        TRY(query_token_read(r, page, err));
-    return page_post(page, err);
+    if (token.len > 0)
+        TRY(place_parse(r->arena, page->place.order, token, &page->place, err));
+    return item_page_post(page, err);
 }

@@ -178,14 +178,15 @@ static Charge charge_of(const ItemWrite *w)
     case ITEM_CREATE:
     case ITEM_UPSERT:
         if (w->created)
-            return charge_create(w->bytes_after, 0);
-        return charge_replace(w->bytes_before, w->bytes_after, 0);
+            return charge_create(w->bytes_after, w->terms);
+        return charge_replace(w->bytes_before, w->bytes_after, w->terms);
     case ITEM_REPLACE:
-        return charge_replace(w->bytes_before, w->bytes_after, 0);
+        return charge_replace(w->bytes_before, w->bytes_after, w->terms);
     case ITEM_PATCH:
-        return charge_patch(w->bytes_before, w->bytes_after, 0, patch_operation_count(w->patch));
+        return charge_patch(w->bytes_before, w->bytes_after, w->terms,
+                            patch_operation_count(w->patch));
     case ITEM_DELETE:
-        return charge_delete(w->bytes_before, 0);
+        return charge_delete(w->bytes_before, w->terms);
     case ITEM_READ:
         return charge_read(w->bytes_before);
     }
@@ -312,6 +313,29 @@ static Status target_of_document(const ApiRequest *r, Json document, Target *out
     return STATUS_OK;
 }
 
+static Status read_directive(const ApiRequest *r, IndexDirective *out, Error *err)
+{
+    static const Slice names[] = {
+        [INDEX_DEFAULT] = SLICE_INIT("Default"),
+        [INDEX_INCLUDE] = SLICE_INIT("Include"),
+        [INDEX_EXCLUDE] = SLICE_INIT("Exclude"),
+    };
+    Slice text = slice_trim(request_header(r, "x-ms-indexing-directive"));
+    *out = INDEX_DEFAULT;
+    for (size_t i = 0; i < ARRAY_COUNT(names) && text.len > 0; i++) {
+        if (slice_equal_nocase(text, names[i])) {
+            *out = (IndexDirective)i;
+            return STATUS_OK;
+        }
+    }
+    if (text.len == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "The header x-ms-indexing-directive is '%.*s', expected Default, Include or "
+                     "Exclude.",
+                     SLICE_CUT(text, 40));
+}
+
 static Status write_document(ApiRequest *r, ItemOp op, Error *err)
 {
     Json body;
@@ -323,6 +347,7 @@ static Status write_document(ApiRequest *r, ItemOp op, Error *err)
     Target target;
     TRY(target_of_document(r, document, &target, err));
     WriteTask *t = write_new(r, op, &target);
+    TRY(read_directive(r, &t->item.directive, err));
     t->item.document = document;
     t->item.document_id = id;
     t->item.id = op == ITEM_REPLACE ? arena_copy(r->arena, item_id(r)) : id;
@@ -374,6 +399,7 @@ Status documents_patch(ApiRequest *r, Error *err)
     TRY(json_parse(r->arena, r->http->body, &body, err));
     WriteTask *t = NULL;
     TRY(write_named(r, ITEM_PATCH, &t, err));
+    TRY(read_directive(r, &t->item.directive, err));
     TRY(patch_prepare(r->arena, r->container, body, &t->item, err));
     return write_submit(t, err);
 }

@@ -149,7 +149,7 @@ static inline void fake_server_open(FakeServer *server, const ApiOptions *option
                         .clock = &server->clock.clock};
     metrics_init(&server->metrics, 2);
     arena_init(&server->arena, 4096);
-    memory_store_open(&server->store);
+    memory_store_open_with(&PARTITION_MERGE, &server->store);
     fake_open_catalog(server);
     server->workers = workers_open("test", 1, 2);
     AuthKeyTexts keys = {.primary = SLICE(FAKE_KEY), .primary_read_only = SLICE(FAKE_READ_KEY)};

@@ -1,6 +1,6 @@
 /* page_place.c - see page_place_int.h.
  *
- *     token           = base64 of | kind u8 | order u8 | skip u32 LE | item u64 LE | place |
+ *     token           = base64 of | 'L' | order u8 | place |
  *     place by EPK    = position
  *     place by number = | from | (| to | number u64 BE |) one or more times |
  *     from, to        = | length u16 LE | EPK |
@@ -11,7 +11,7 @@
 
 enum {
     TOKEN_BYTES_MAX = TOKEN_TEXT_MAX / 4 * 3,
-    HEAD_BYTES = 1 + 1 + 4 + 8,
+    HEAD_BYTES = 1 + 1,
     BOUND_BYTES_MAX = 256, /* of a range; a client's own bounds are not kept in tokens */
 };
 static_assert(HEAD_BYTES + SCAN_POSITION_BYTES_MAX <= TOKEN_BYTES_MAX, "any position fits");
@@ -83,14 +83,12 @@ static void put_pieces(Buf *out, const PagePlace *place)
     }
 }
 
-Slice place_print(Arena *arena, PlaceKind kind, const PagePlace *place)
+Slice place_print(Arena *arena, const PagePlace *place)
 {
     AUTO(buf_done) Buf bytes;
     buf_init(&bytes, TOKEN_BYTES_MAX);
-    buf_byte(&bytes, (uint8_t)kind);
+    buf_byte(&bytes, 'L');
     buf_byte(&bytes, (uint8_t)('0' + place->order));
-    buf_bytes(&bytes, &place->skip, sizeof(place->skip));
-    buf_bytes(&bytes, &place->item, sizeof(place->item));
     if (place->order == SCAN_BY_EPK)
         buf_slice(&bytes, place->at);
     else
@@ -135,7 +133,7 @@ static bool take_pieces(Slice rest, PagePlace *out)
     return true;
 }
 
-static bool parse(Arena *arena, PlaceKind kind, ScanOrder order, Slice token, PagePlace *out)
+static bool parse(Arena *arena, ScanOrder order, Slice token, PagePlace *out)
 {
     char *bytes = arena_alloc(arena, TOKEN_BYTES_MAX);
     size_t len = 0;
@@ -143,27 +141,24 @@ static bool parse(Arena *arena, PlaceKind kind, ScanOrder order, Slice token, Pa
     if (!base64_decode(BASE64_RID, token, bytes, TOKEN_BYTES_MAX, &len))
         return false;
     Slice rest = slice_make(bytes, len);
-    if (!take(&rest, HEAD_BYTES, &head) || head.ptr[0] != (char)kind ||
-        head.ptr[1] != '0' + (char)order)
+    if (!take(&rest, HEAD_BYTES, &head) || head.ptr[0] != 'L' || head.ptr[1] != '0' + (char)order)
         return false;
     *out = (PagePlace){.order = order};
-    memcpy(&out->skip, head.ptr + 2, sizeof(out->skip));
-    memcpy(&out->item, head.ptr + 6, sizeof(out->item));
     if (order == SCAN_BY_NUMBER)
         return take_pieces(rest, out);
     out->at = rest;
     return partition_scan_is_position(order, rest);
 }
 
-Status place_parse(Arena *arena, PlaceKind kind, ScanOrder order, Slice token, PagePlace *out,
-                   Error *err)
+Status place_parse(Arena *arena, ScanOrder order, Slice token, PagePlace *out, Error *err)
 {
     PagePlace place;
-    if (parse(arena, kind, order, token, &place)) {
+    if (parse(arena, order, token, &place)) {
         *out = place;
         return STATUS_OK;
     }
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                     "Invalid continuation token: '%.*s' was not given by this server for this %s.",
-                     SLICE_CUT(token, 80), kind == PLACE_LIST ? "feed" : "query");
+                     "Invalid continuation token: '%.*s' was not given by this server for this "
+                     "feed.",
+                     SLICE_CUT(token, 80));
 }

@@ -1,4 +1,4 @@
-/* page_place_int.h - where the next page of a list or a query of items goes on, and the
+/* page_place_int.h - where the next page of a list of items goes on, and the
  * continuation tokens that tell it.
  *
  * A place belongs to the container and not to the partitions that it has today: a token that was
@@ -37,20 +37,14 @@ typedef struct PagePlace {
     Slice from; /* by number: items with lower EPKs are done */
     PlacePiece pieces[PLACE_PIECES_MAX];
     size_t piece_count;
-    Slice at;      /* of what is behind the pieces: by EPK, of everything; by number, empty */
-    uint32_t skip; /* results of a query that the item gave already, ... */
-    uint64_t item; /* ... if it is this one that comes first */
+    Slice at; /* of what is behind the pieces: by EPK, of everything; by number, empty */
 } PagePlace;
-
-/* Whose token it is: they are not taken for one another. */
-typedef enum PlaceKind { PLACE_LIST = 'L', PLACE_QUERY = 'S' } PlaceKind;
 
 /* A page has ended at 'position' in a partition of the range ['min', 'max'), while it was walking
  * the piece 'index' of 'place', or what is behind them all: makes it the place of the next page. */
 void place_advance(PagePlace *place, size_t index, Slice min, Slice max, Slice position);
 
-Slice place_print(Arena *arena, PlaceKind kind, const PagePlace *place);
+Slice place_print(Arena *arena, const PagePlace *place);
 
-/* STATUS_BAD_REQUEST if the token is none of this kind and order. */
-MUST_USE Status place_parse(Arena *arena, PlaceKind kind, ScanOrder order, Slice token,
-                            PagePlace *out, Error *err);
+/* STATUS_BAD_REQUEST if the token is none of this order. */
+MUST_USE Status place_parse(Arena *arena, ScanOrder order, Slice token, PagePlace *out, Error *err);

@@ -25,7 +25,6 @@
 typedef struct PageLimits {
     uint64_t entries_max; /* as many of the smallest items fill a page */
     uint64_t us_max;
-    uint64_t query_entries_max; /* of a query that must see everything at once */
 } PageLimits;
 
 struct Api {

@@ -32,8 +32,8 @@ void cleaner_drop(Cleaner *cleaner, const Container *container);
  * record. */
 void cleaner_close(Cleaner *cleaner);
 
-/* Reminds partitions, once a second, to remove what has expired (keeper.c). Sleeps as long as no
- * container's items can expire. */
+/* Reminds partitions, once a second, of their background work (keeper.c). Sleeps as long as no
+ * partition can have any. */
 typedef struct Keeper {
     Catalog *catalog;     /* immutable after open */
     pthread_mutex_t lock; /* guards the two flags */

@@ -40,9 +40,9 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "partition/key.h"
-#include "partition/path.h"
 #include "partition/schema.h"
 #include "json/json.h"
+#include "json/path.h"
 
 #define RESOURCE_ID_CHARS_MAX         255  /* databases, containers, users, scripts... */
 #define ITEM_ID_BYTES_MAX             1023 /* items are counted in bytes */

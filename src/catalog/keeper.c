@@ -1,9 +1,11 @@
-/* keeper.c - reminds partitions to take away what has expired or was purged.
+/* keeper.c - reminds partitions of their background work: to take away what has expired or was
+ * purged, and to rebuild an index.
  *
  * Expired items are invisible at once, so this is about room, not about answers: a reminder a
  * second is enough, and none at all while no container has a time to live. More than one would be
  * too much, however often the catalogue changes, because a round looks at every container. The
- * first round, after the start, also wakes purges that a stop interrupted.
+ * first round, after the start, also wakes purges and rebuilds that a stop interrupted; rounds go
+ * on as long as a partition has such work, which goes on by itself unless the disk fails.
  */
 #include "base/thread.h"
 #include "catalog/catalog_int.h"
@@ -15,7 +17,7 @@
 static bool remind(CatalogReader *reader)
 {
     const Snapshot *snapshot = catalog_read(reader);
-    bool mortal = false;
+    bool again = false;
     const Database *database;
     for (uint32_t d = 0; (database = snapshot_next_database(snapshot, d)) != NULL;
          d = database->info.number + 1) {
@@ -23,12 +25,11 @@ static bool remind(CatalogReader *reader)
         for (uint32_t c = 0;
              (container = snapshot_next_container(snapshot, database->info.number, c)) != NULL;
              c = container->info.number + 1) {
-            mortal = mortal || container->schema->default_ttl_s != 0;
             for (size_t i = 0; i < container->range_count; i++)
-                partition_maintain(container->ranges[i].partition);
+                again = partition_maintain(container->ranges[i].partition) || again;
         }
     }
-    return mortal;
+    return again;
 }
 
 /* Whatever is noticed meanwhile: only the stop ends it earlier. */
@@ -52,11 +53,11 @@ static void *run(void *arg)
         /* A reader of this round: what was dropped lives as long as a snapshot that shows it. */
         CatalogReader reader;
         catalog_reader_init(&reader, keeper->catalog);
-        bool mortal = remind(&reader);
+        bool again = remind(&reader);
         catalog_reader_done(&reader);
         (void)pthread_mutex_lock(&keeper->lock);
         wait_a_second(keeper);
-        while (!mortal && !keeper->stop && !keeper->is_needed)
+        while (!again && !keeper->stop && !keeper->is_needed)
             (void)pthread_cond_wait(&keeper->changed, &keeper->lock);
     }
     (void)pthread_mutex_unlock(&keeper->lock);

@@ -197,7 +197,7 @@ static void an_impossible_catalogue_is_refused(void **state)
         /* Looking changes nothing: a person may want to see what is left. */
         assert_int_equal(count_keys(b.t.store, SPACE_CATALOG), keys);
         store_close(TAKE(b.t.store));
-        memory_store_open(&b.t.store);
+        memory_store_open_with(&PARTITION_MERGE, &b.t.store);
         base_close(&b);
     }
 }
@@ -282,7 +282,7 @@ static void a_flipped_bit_is_refused_or_harmless(void **state)
     for (size_t i = 0; i < count; i++) {
         for (size_t at = 0; at < records[i].key.len + records[i].value.len; at++) {
             store_close(TAKE(b.t.store));
-            memory_store_open(&b.t.store);
+            memory_store_open_with(&PARTITION_MERGE, &b.t.store);
             char *key = arena_cstr(&b.t.arena, records[i].key);
             char *value = arena_cstr(&b.t.arena, records[i].value);
             char *flipped = at < records[i].key.len ? &key[at] : &value[at - records[i].key.len];
@@ -304,7 +304,7 @@ static void a_flipped_bit_is_refused_or_harmless(void **state)
     print_message("%zu refused, %zu harmless\n", refused, harmless);
     assert_true(refused > harmless);
     store_close(TAKE(b.t.store));
-    memory_store_open(&b.t.store);
+    memory_store_open_with(&PARTITION_MERGE, &b.t.store);
     base_close(&b);
 }
 

@@ -5,7 +5,7 @@
  * stored property.
  */
 #include "catalog/definition_int.h"
-#include "catalog/policy_index_path.h"
+#include "index/path.h"
 
 static const Slice SYSTEM_NAMES[] = {SLICE_INIT("id"),    SLICE_INIT("_rid"),
                                      SLICE_INIT("_self"), SLICE_INIT("_etag"),

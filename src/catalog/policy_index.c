@@ -9,7 +9,7 @@
  * its spatial kind means something else and becomes an entry of spatialIndexes.
  */
 #include "catalog/definition_int.h"
-#include "catalog/policy_index_path.h"
+#include "index/path.h"
 
 #include <stdlib.h>
 

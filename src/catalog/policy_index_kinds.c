@@ -1,6 +1,6 @@
 /* policy_index_kinds.c - compositeIndexes and spatialIndexes of an indexing policy. */
 #include "catalog/definition_int.h"
-#include "catalog/policy_index_path.h"
+#include "index/path.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -184,6 +184,24 @@ static Status open_ranges(Container *container, const ContainerRecord *record, P
     return STATUS_OK;
 }
 
+/* A stored definition has a policy; one from before they were completed has the default. */
+static Status make_index(PartitionSchema *schema, Json policy, Error *err)
+{
+    if (json_is(policy, JSON_UNDEFINED)) {
+        JsonBuilder b;
+        json_build(&b, &schema->arena);
+        json_begin_object(&b);
+        json_end(&b);
+        policy = json_built(&b);
+    }
+    IndexPolicy *index = NULL;
+    TRY(index_policy_new(&schema->arena, policy, schema->key.paths, schema->key.path_count, &index,
+                         err));
+    schema->index = index;
+    schema->index_text = json_bytes(&schema->arena, policy);
+    return STATUS_OK;
+}
+
 static Status make_schema(Container *container, Error *err)
 {
     PartitionSchema *schema = schema_new();
@@ -198,7 +216,7 @@ static Status make_schema(Container *container, Error *err)
     TRY(container_partition_key(&schema->arena, definition, &schema->key, err));
     TRY(container_unique_keys(&schema->arena, definition, keys, &schema->unique_key_count, err));
     schema->unique_keys = keys;
-    return STATUS_OK;
+    return make_index(schema, json_get(definition, SLICE("indexingPolicy")), err);
 }
 
 Status container_new(const ContainerRecord *record, PartitionHost *host, const Container *old,

@@ -70,7 +70,7 @@ static inline int test_host_setup(void **state)
 {
     (void)state;
     PartitionHost *host = MEM_NEW(PartitionHost);
-    memory_store_open(&host->store);
+    memory_store_open_with(&PARTITION_MERGE, &host->store);
     host->writers = workers_open("test", 1, UINT32_MAX);
     host->clock = clock_real();
     test_host = host;
@@ -133,10 +133,11 @@ static inline void test_close_catalog(TestCatalog *t)
 static inline void test_open_store(TestCatalog *t)
 {
     if (t->engine == TEST_MEMORY) {
-        memory_store_open(&t->store);
+        memory_store_open_with(&PARTITION_MERGE, &t->store);
         return;
     }
-    RocksdbStoreOptions options = {.path = t->path, .cache_bytes = (size_t)8 << 20};
+    RocksdbStoreOptions options = {
+        .path = t->path, .cache_bytes = (size_t)8 << 20, .merge = &PARTITION_MERGE};
     assert_ok(rocksdb_store_open(&options, &t->store, err));
 }
 

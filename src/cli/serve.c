@@ -19,6 +19,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <netdb.h>
@@ -51,6 +52,7 @@ typedef struct Server {
     AuthKeys *keys;
     const char *cert;
     const char *cert_key;
+    TokenSecret token_secret;
     Store *store;
     Workers *writers; /* apply writes to partitions */
     PartitionHost host;
@@ -150,6 +152,25 @@ static Status open_certificate(Server *server, Error *err)
     return cert_ensure(server->cert, server->cert_key, err);
 }
 
+/* The secret of continuation tokens is made once and kept, so that they outlive a restart. If it is
+ * lost, clients that are in the middle of a query begin again. */
+static Status open_token_secret(Server *server, Error *err)
+{
+    const char *path = arena_format(&server->arena, "%s/token.key", server->options.data).ptr;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot open '%s'", path);
+    TokenSecret *secret = &server->token_secret;
+    bool is_done = read(fd, secret, sizeof(*secret)) == (ssize_t)sizeof(*secret);
+    if (!is_done) {
+        random_secret(secret, sizeof(*secret));
+        is_done = pwrite(fd, secret, sizeof(*secret), 0) == (ssize_t)sizeof(*secret);
+    }
+    int code = errno;
+    (void)close(fd); /* what could not be written was said */
+    return is_done ? STATUS_OK : error_set_errno(err, code, "cannot write '%s'", path);
+}
+
 /* Every connection is a file: take as many as the system lets us have. */
 static void raise_file_limit(Server *server)
 {
@@ -178,6 +199,7 @@ static Status open_store(Server *server, Error *err)
         .durability = o->durability,
         .cache_bytes = o->cache_bytes / CACHE_BLOCKS_SHARE,
         .log = &server->log,
+        .merge = &PARTITION_MERGE,
     };
     return rocksdb_store_open(&options, &server->store, err);
 }
@@ -219,6 +241,7 @@ static Status open_api(Server *server, Error *err)
         .metrics = &server->metrics,
         .certificate = certificate,
         .public_endpoint = slice_from_cstr(server->options.public_endpoint),
+        .token_secret = server->token_secret,
         .trust_forwarded = server->options.trust_forwarded,
     };
     server->api = api_open(&options);
@@ -260,6 +283,7 @@ static Status server_open(Server *server, Error *err)
     TRY(make_folder(server->options.data, err));
     TRY(open_store(server, err)); /* also makes sure that the folder is ours alone */
     TRY(open_certificate(server, err));
+    TRY(open_token_secret(server, err));
     TRY(open_catalog(server, err));
     TRY(open_api(server, err));
     return open_http(server, err);

@@ -12,6 +12,7 @@ Mark group_mark(Group *group)
     return (Mark){
         .counters = group->counters,
         .is_changed = group->is_changed,
+        .index_change_count = group->index_change_count,
         .takes_room = group->takes_room,
     };
 }
@@ -21,6 +22,7 @@ void group_undo(Group *group, const Mark *mark)
     store_txn_rollback(group->txn);
     group->counters = mark->counters;
     group->is_changed = mark->is_changed;
+    group->index_change_count = mark->index_change_count;
     group->takes_room = mark->takes_room;
 }
 
@@ -79,7 +81,8 @@ static void delete_expiry(Group *group, const Item *item)
     store_txn_delete(group->txn, group->partition->space, key_slice(&key));
 }
 
-Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item, Error *err)
+Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item, uint32_t *terms,
+                 Error *err)
 {
     TRY(unique_update(group, epk, old, item, err));
     Key key;
@@ -97,8 +100,11 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
     } else {
         delete_expiry(group, old);
         group->counters.bytes -= key.len + old->bytes;
+        key_number(&key, item->number);
+        group_note_changed(group, &key); /* nobody has a number in the cache that is new */
     }
     put_expiry(group, item);
+    group_index_change(group, old, item, terms);
     group->takes_room = true;
     if (group->counters.ttl_swept_s != group->schema->default_ttl_s)
         group->counters.ttl_swept_s = TTL_UNSWEPT;
@@ -106,7 +112,7 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
     return STATUS_OK;
 }
 
-void group_delete(Group *group, Slice epk, Slice id, const Item *old)
+void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *terms)
 {
     Error err;
     Status status = unique_update(group, epk, old, NULL, &err);
@@ -119,8 +125,10 @@ void group_delete(Group *group, Slice epk, Slice id, const Item *old)
     group->counters.bytes -= key.len + old->bytes;
     group->counters.items--;
     key_number(&key, old->number);
+    group_note_changed(group, &key);
     store_txn_delete(group->txn, space, key_slice(&key));
     delete_expiry(group, old);
+    group_index_change(group, old, NULL, terms);
     group->is_changed = true;
 }
 
@@ -137,7 +145,7 @@ Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *fou
 {
     TRY(group_get(group, epk, id, item, found, err));
     if (*found && is_gone(group, epk, item)) {
-        group_delete(group, epk, id, item);
+        group_delete(group, epk, id, item, NULL);
         *found = false;
     }
     return STATUS_OK;
@@ -170,6 +178,16 @@ static Status check_etag(Slice if_match, const Item *item, Error *err)
                      SLICE_CUT(if_match, 80), ITEM_ETAG_LEN, etag);
 }
 
+static bool is_unindexed(const Group *group, const ItemWrite *w, const Item *old)
+{
+    if (w->directive != INDEX_DEFAULT)
+        return w->directive == INDEX_EXCLUDE;
+    if (w->op == ITEM_PATCH)
+        return old->is_unindexed;
+    const IndexPolicy *policy = group->schema->index;
+    return policy != NULL && !index_policy_is_automatic(policy);
+}
+
 /* Stores the write's document as a new version of 'old', or as a new item. */
 static Status store_version(Group *group, ItemWrite *w, uint64_t lsn, const Item *old, Error *err)
 {
@@ -182,10 +200,12 @@ static Status store_version(Group *group, ItemWrite *w, uint64_t lsn, const Item
         .lsn = lsn,
         .ts_s = group->now_s,
         .ttl_s = w->ttl_s,
+        .is_unindexed = is_unindexed(group, w, old),
         .document = w->document,
     };
+    w->terms = 0;
     w->bytes_before = old == NULL ? 0 : old->bytes;
-    TRY(group_put(group, epk_slice(&w->epk), w->document_id, old, &w->item, err));
+    TRY(group_put(group, epk_slice(&w->epk), w->document_id, old, &w->item, &w->terms, err));
     w->bytes_after = w->item.bytes;
     return STATUS_OK;
 }
@@ -293,7 +313,8 @@ static Status apply_delete(Group *group, ItemWrite *w, Error *err)
         return not_found(w, err);
     TRY(check_etag(w->if_match, &old, err));
     w->bytes_before = old.bytes;
-    group_delete(group, epk_slice(&w->epk), w->id, &old);
+    w->terms = 0;
+    group_delete(group, epk_slice(&w->epk), w->id, &old, &w->terms);
     return STATUS_OK;
 }
 

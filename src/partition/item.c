@@ -1,6 +1,7 @@
 /* item.c - see item.h.
  *
- *     | version u8 | 0 u8 x 3 | ts u32 | ttl i32 | 0 u32 | number u64 | lsn u64 | document |
+ *     | version u8 | flags u8 | 0 u8 x 2 | ts u32 | ttl i32 | 0 u32 | number u64 | lsn u64 |
+ *     | document |
  *
  * Integers are little-endian. The document is in the json layer's form, with its version byte.
  */
@@ -15,16 +16,20 @@ enum {
     DOCUMENT_BYTES_MIN = 2, /* its version byte and a value */
 };
 
+enum { ITEM_FLAG_UNINDEXED = 1 };
+
 typedef struct ItemHeader {
     uint8_t version;
-    uint8_t zero[3];
+    uint8_t flags; /* ITEM_FLAG_...; those of items without any were zero before there were flags */
+    uint8_t zero[2];
     uint32_t ts_s;
     int32_t ttl_s;
     uint32_t zero_too;
     uint64_t number;
     uint64_t lsn;
 } ItemHeader;
-static_assert(sizeof(ItemHeader) == 32, "the header is written as it lies in memory");
+static_assert(sizeof(ItemHeader) == ITEM_HEADER_BYTES,
+              "the header is written as it lies in memory");
 
 static const Slice SYSTEM_PROPERTIES[] = {
     SLICE_INIT("_rid"), SLICE_INIT("_self"),        SLICE_INIT("_etag"),
@@ -35,6 +40,7 @@ Slice item_encode(Arena *arena, const Item *item)
 {
     ItemHeader header = {
         .version = ITEM_VERSION,
+        .flags = item->is_unindexed ? ITEM_FLAG_UNINDEXED : 0,
         .ts_s = item->ts_s,
         .ttl_s = item->ttl_s,
         .number = item->number,
@@ -58,6 +64,7 @@ Status item_decode(Slice bytes, Item *out, Error *err)
         .lsn = header.lsn,
         .ts_s = header.ts_s,
         .ttl_s = header.ttl_s,
+        .is_unindexed = (header.flags & ITEM_FLAG_UNINDEXED) != 0,
         .document = json_trust(slice_from(bytes, sizeof(header))),
         .bytes = bytes.len,
     };

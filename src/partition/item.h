@@ -24,7 +24,8 @@ typedef struct Item {
     uint64_t number; /* low half of its _rid: names it in the container, survives replacing */
     uint64_t lsn;    /* of the write that made this version */
     uint32_t ts_s;
-    int32_t ttl_s; /* the document's own "ttl"; 0: it has none */
+    int32_t ttl_s;     /* the document's own "ttl"; 0: it has none */
+    bool is_unindexed; /* its writer did not want it to be found by queries: it has no terms */
     Json document;
     size_t bytes; /* of the stored form; 0 while it is not stored */
 } Item;
@@ -38,7 +39,8 @@ static inline uint64_t item_number(uint32_t partition, uint64_t count)
     return (uint64_t)partition << ITEM_COUNT_BITS | count;
 }
 
-/* The stored form, in 'arena'. */
+/* The stored form, in 'arena': a header of this many bytes, then the document's. */
+enum { ITEM_HEADER_BYTES = 32 };
 Slice item_encode(Arena *arena, const Item *item);
 
 /* STATUS_CORRUPT if the bytes are not an item's. The document is not checked again: it was when it

@@ -206,29 +206,42 @@ static void link_entry(const ItemCache *cache, Shard *shard, Entry *entry)
     shard->bytes += entry_bytes(entry);
 }
 
-static Entry *entry_new(uint64_t hash, StoreSpace space, Slice key, Slice value)
+static Entry *entry_new(uint64_t hash, StoreSpace space, Slice key, const Slice *parts,
+                        size_t count, size_t value_len)
 {
-    Entry *entry = mem_realloc(NULL, sizeof(Entry) + key.len + value.len); /* need not be zeroed */
+    Entry *entry = mem_realloc(NULL, sizeof(Entry) + key.len + value_len); /* need not be zeroed */
     *entry = (Entry){
         .hash = hash,
         .space = space,
         .key_len = (uint32_t)key.len,
-        .value_len = (uint32_t)value.len,
+        .value_len = (uint32_t)value_len,
     };
     atomic_init(&entry->refs, 1);
     memcpy(entry->bytes, key.ptr, key.len);
-    if (value.len > 0)
-        memcpy(entry->bytes + key.len, value.ptr, value.len);
+    char *at = entry->bytes + key.len;
+    for (size_t i = 0; i < count; at += parts[i++].len) {
+        if (parts[i].len > 0)
+            memcpy(at, parts[i].ptr, parts[i].len);
+    }
     return entry;
 }
 
 void item_cache_put(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key, Slice value,
                     uint32_t ticket)
 {
-    if (sizeof(Entry) + HEAP_OVERHEAD + key.len + value.len > cache->shard_bytes_max / ENTRY_SHARE)
+    item_cache_put_parts(cache, hash, space, key, &value, 1, ticket);
+}
+
+void item_cache_put_parts(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key,
+                          const Slice *parts, size_t count, uint32_t ticket)
+{
+    size_t value_len = 0;
+    for (size_t i = 0; i < count; i++)
+        value_len += parts[i].len;
+    if (sizeof(Entry) + HEAP_OVERHEAD + key.len + value_len > cache->shard_bytes_max / ENTRY_SHARE)
         return;
     Shard *shard = shard_of(cache, hash);
-    Entry *entry = entry_new(hash, space, key, value);
+    Entry *entry = entry_new(hash, space, key, parts, count, value_len);
     Entry *evicted = NULL; /* chained; freed after the lock is given back */
     (void)pthread_mutex_lock(&shard->lock);
     /* Someone else may have read the same and been quicker. */

@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/slice.h"
-#include "partition/path.h"
 #include "json/json.h"
+#include "json/path.h"
 
 /* The hash takes more components than the three that a definition may have. */
 #define PARTITION_KEY_PARTS_MAX 6

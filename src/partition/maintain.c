@@ -1,7 +1,7 @@
 /* maintain.c - takes away what nobody can see any more: expired items and purged ones.
  *
  * Both are invisible at once; this only gives the room back, a bounded piece per group, in the
- * partition's own order of writes. Three kinds of work:
+ * partition's own order of writes. Three kinds of work, and a fourth in index_rebuild.c:
  *
  *   - expiry notes whose time has come: the item is looked up and, if it has really expired under
  *     the definition of today, removed; otherwise its note is moved to when it will;
@@ -12,16 +12,7 @@
  */
 #include "partition/partition_int.h"
 
-enum { PIECE_MAX = 500 }; /* items looked at per group, so that other writes are not held up */
-
-/* Keys of one kind, copied, because removing them would disturb the cursor. */
-typedef struct Found {
-    Slice keys[PIECE_MAX];
-    size_t count;
-    bool is_full; /* there may be more */
-} Found;
-
-static Status find_keys(Group *group, Slice from, Slice to, Found *out, Error *err)
+Status group_find_keys(Group *group, Slice from, Slice to, FoundKeys *out, Error *err)
 {
     AUTO(store_cursor_close)
     StoreCursor *cursor = store_txn_cursor_open(group->txn, group->partition->space, from, to);
@@ -38,9 +29,8 @@ static Status find_keys(Group *group, Slice from, Slice to, Found *out, Error *e
     }
 }
 
-/* The item with this number, expired or not. */
-static Status find_item(Group *group, uint64_t number, Slice *epk, Slice *id, Item *item,
-                        bool *found, Error *err)
+Status group_find_item(Group *group, uint64_t number, Slice *epk, Slice *id, Item *item,
+                       bool *found, Error *err)
 {
     Key key;
     key_number(&key, number);
@@ -63,11 +53,10 @@ static Status expire_one(Group *group, Slice note, Error *err)
     Slice id;
     Item item;
     bool found = false;
-    arena_reset(&group->arena);
-    TRY(find_item(group, number, &epk, &id, &item, &found, err));
+    TRY(group_find_item(group, number, &epk, &id, &item, &found, err));
     group->is_changed = true;
     if (found && item_expires_at_s(group->schema, &item) <= group->now_s) {
-        group_delete(group, epk, id, &item);
+        group_delete(group, epk, id, &item, NULL);
         group->counters.lsn++;
     } else if (found && item_expires_at_s(group->schema, &item) != noted_s) {
         uint64_t at = item_expires_at_s(group->schema, &item);
@@ -83,17 +72,23 @@ static Status expire_one(Group *group, Slice note, Error *err)
     return STATUS_OK;
 }
 
+/* Items that are removed are kept until their terms are taken out of the index: enough of them. */
+static bool is_large(const Group *group)
+{
+    return arena_used(&group->keep) > GROUP_KEEP_BYTES_MAX;
+}
+
 static Status expire(Group *group, Error *err)
 {
     Key from;
     Key to;
     key_expiry(&from, 0, 0);
     key_expiry(&to, (uint64_t)group->now_s + 1, 0);
-    Found notes;
-    TRY(find_keys(group, key_slice(&from), key_slice(&to), &notes, err));
-    for (size_t i = 0; i < notes.count; i++)
+    FoundKeys notes;
+    TRY(group_find_keys(group, key_slice(&from), key_slice(&to), &notes, err));
+    for (size_t i = 0; i < notes.count && !is_large(group); i++)
         TRY(expire_one(group, notes.keys[i], err));
-    group->has_more = group->has_more || notes.is_full;
+    group->has_more = group->has_more || notes.is_full || is_large(group);
     return STATUS_OK;
 }
 
@@ -144,9 +139,9 @@ static Status purge_one(Group *group, const Purge *purge, Slice key, Error *err)
     Slice epk;
     Slice id;
     Item same;
-    TRY(find_item(group, item.number, &epk, &id, &same, &found, err));
+    TRY(group_find_item(group, item.number, &epk, &id, &same, &found, err));
     if (found)
-        group_delete(group, epk, id, &same);
+        group_delete(group, epk, id, &same, NULL);
     return STATUS_OK;
 }
 
@@ -168,15 +163,17 @@ static Status purge_piece(Group *group, Error *err)
     if (from.len == 0)
         key_item(&from, prefix, SLICE_EMPTY);
     key_item(&to, prefix, SLICE("\xFF")); /* no EPK of an item and no id goes on like this */
-    Found keys;
-    TRY(find_keys(group, key_slice(&from), key_slice(&to), &keys, err));
-    for (size_t i = 0; i < keys.count; i++)
-        TRY(purge_one(group, &purge, keys.keys[i], err));
+    FoundKeys keys;
+    TRY(group_find_keys(group, key_slice(&from), key_slice(&to), &keys, err));
+    size_t done = 0;
+    for (; done < keys.count && !is_large(group); done++)
+        TRY(purge_one(group, &purge, keys.keys[done], err));
     group->counters.lsn++;
     group->is_changed = true;
     group->has_more = true; /* there may be another purge, too */
-    if (keys.is_full) {
-        key_set(&group->purge_position, keys.keys[keys.count - 1]);
+    if (keys.is_full || done < keys.count) {
+        if (done > 0)
+            key_set(&group->purge_position, keys.keys[done - 1]);
         return STATUS_OK;
     }
     Key key;
@@ -200,8 +197,8 @@ static Status sweep_piece(Group *group, Error *err)
     Key to = {.bytes = {KEY_NUMBER + 1}, .len = 1};
     if (from.len == 0 || group->sweep_ttl_s != ttl_s)
         key_number(&from, 0);
-    Found keys;
-    TRY(find_keys(group, key_slice(&from), key_slice(&to), &keys, err));
+    FoundKeys keys;
+    TRY(group_find_keys(group, key_slice(&from), key_slice(&to), &keys, err));
     for (size_t i = 0; i < keys.count; i++) {
         Slice epk;
         Slice id;
@@ -209,7 +206,8 @@ static Status sweep_piece(Group *group, Error *err)
         bool found = false;
         arena_reset(&group->arena);
         if (keys.keys[i].len == 1 + 8)
-            TRY(find_item(group, be64_get(keys.keys[i].ptr + 1), &epk, &id, &item, &found, err));
+            TRY(group_find_item(group, be64_get(keys.keys[i].ptr + 1), &epk, &id, &item, &found,
+                                err));
         uint64_t at = found ? item_expires_at_s(group->schema, &item) : UINT64_MAX;
         if (at == UINT64_MAX)
             continue;
@@ -234,7 +232,8 @@ Status group_maintain(Group *group, Error *err)
 {
     /* Each alone: what one of them stumbles over is no reason to keep what the others remove. A
      * piece changes the group itself only when nothing can fail any more. */
-    static Status (*const pieces[])(Group *, Error *) = {purge_piece, sweep_piece, expire};
+    static Status (*const pieces[])(Group *, Error *) = {purge_piece, sweep_piece, expire,
+                                                         group_rebuild_index};
     Status first = STATUS_OK;
     for (size_t i = 0; i < ARRAY_COUNT(pieces); i++) {
         Error error;

@@ -2,11 +2,11 @@
  *
  * The model is a table with a row per partition key and id. Keys and values are few, so that
  * everything meets everything: unique values, names, ETags, expiry, purges, changes of the default
- * TTL, failing commits and reopens, in writes of one to four operations of every mode, one to four
- * writes at a time. A failure prints its seed; put it into the environment as PARTITION_SEED to see
- * it again.
+ * TTL and of the indexing policy, failing commits and reopens, in writes of one to four operations
+ * of every mode, one to four writes at a time. A failure prints its seed; put it into the
+ * environment as PARTITION_SEED to see it again.
  */
-#include "partition/check_space_int.h"
+#include "partition/index_testing_int.h"
 
 #include "base/random.h"
 
@@ -20,6 +20,7 @@ typedef struct Row {
     int ttl_s;
     int u; /* of the unique key; 0: missing */
     int n;
+    bool is_unindexed;
 } Row;
 
 typedef struct Model {
@@ -38,10 +39,12 @@ typedef struct Op {
     int u;
     int n;
     Slice if_match;
+    IndexDirective directive;
 } Op;
 
 typedef struct Run {
     TestPartition *t;
+    const char *policy;
     Random random;
     Model model;
     uint64_t seed;
@@ -101,6 +104,11 @@ static Status model_put(Run *run, Model *m, const Op *op, Row *row, uint64_t lsn
     row->ttl_s = op->ttl_s;
     row->u = op->u;
     row->n = op->n;
+    if (op->directive != INDEX_DEFAULT)
+        row->is_unindexed = op->directive == INDEX_EXCLUDE;
+    else if (op->op != ITEM_PATCH)
+        row->is_unindexed =
+            run->t->schema->index != NULL && !index_policy_is_automatic(run->t->schema->index);
     return STATUS_OK;
 }
 
@@ -224,7 +232,8 @@ static Op random_op(Run *run)
         .id = below(run, IDS),
         .ttl_s = ttls[below(run, ARRAY_COUNT(ttls))],
         .u = 1 + below(run, VALUES * 2),
-        .n = below(run, 100),
+        .n = below(run, 4) == 0 ? below(run, 100) : below(run, 3),
+        .directive = below(run, 4) == 0 ? (IndexDirective)below(run, 3) : INDEX_DEFAULT,
     };
     op.new_id = op.id;
     if (op.op == ITEM_REPLACE && below(run, 3) == 0)
@@ -261,6 +270,7 @@ static void add_random(TestWrite *w, const Op *op)
         item->id = arena_copy(&w->arena, slice_from_cstr(id));
     }
     item->if_match = op->if_match;
+    item->directive = op->directive;
 }
 
 static void do_writes(Run *run)
@@ -298,6 +308,7 @@ static void do_failing_write(Run *run)
 {
     if (run->t->engine != TEST_MEMORY)
         return;
+    test_settle(run->t); /* the write is to fail, and no piece of a rebuild */
     AUTO(test_write_done) TestWrite w;
     test_write_init(&w, run->t, WRITE_ATOMIC);
     Op op = random_op(run);
@@ -343,13 +354,41 @@ static void do_purge(Run *run)
     after_maintenance(run);
 }
 
+/* A rebuild begins at once, and does what else there is to be done in the background. */
+static void set_definition(Run *run, int64_t ttl_s, const char *policy)
+{
+    TestPartition *t = run->t;
+    test_settle(t);
+    bool is_rebuilt = policy != run->policy || partition_index_progress(t->partition) < 100;
+    run->policy = policy;
+    test_set_schema(t, (TestSchema){.kind = PARTITION_HASH_V2,
+                                    .paths = "/pk",
+                                    .ttl_s = ttl_s,
+                                    .unique = {"/u"},
+                                    .index = policy});
+    if (is_rebuilt && ttl_s != 0)
+        after_maintenance(run);
+}
+
 static void do_default_ttl(Run *run)
 {
     static const int64_t ttls[] = {0, -1, 4, 10, 30};
-    test_set_schema(run->t, (TestSchema){.kind = PARTITION_HASH_V2,
-                                         .paths = "/pk",
-                                         .ttl_s = ttls[below(run, ARRAY_COUNT(ttls))],
-                                         .unique = {"/u"}});
+    set_definition(run, ttls[below(run, ARRAY_COUNT(ttls))], run->policy);
+}
+
+static void do_policy(Run *run)
+{
+    static const char *const policies[] = {NULL,        POLICY_ALL,     POLICY_N, POLICY_U,
+                                           POLICY_NONE, POLICY_BY_HAND, ""};
+    set_definition(run, run->t->schema->default_ttl_s, policies[below(run, ARRAY_COUNT(policies))]);
+}
+
+/* A stop in the middle; what was under way goes on, or waits for the next maintenance. */
+static void do_reopen(Run *run)
+{
+    test_reopen(run->t);
+    if (run->t->schema->default_ttl_s == 0 && below(run, 2) == 0)
+        (void)partition_maintain(run->t->partition);
 }
 
 static void check_rows(Run *run)
@@ -400,10 +439,45 @@ static void check_scan(Run *run)
     }
 }
 
+/* What the index says of the rows, in so far as it may be asked. */
+static void check_index_reads(Run *run)
+{
+    TestPartition *t = run->t;
+    AUTO(partition_view_close) PartitionView *view = test_view(t);
+    if (!view_has(view, "/id"))
+        return;
+    bool has_n = view_has(view, "/n");
+    NumberSet all = view_set(t, view, "", NULL);
+    NumberSet ones = view_set(t, view, "/n", "1");
+    uint64_t living = 0;
+    for (int i = 0; i < KEYS * IDS; i++) {
+        const Row *row = &run->model.rows[i / IDS][i % IDS];
+        if (!lives(run, row))
+            continue;
+        bool is_one = has_n && row->n == 1 && !row->is_unindexed;
+        assert_int_equal(set_has(&all, row->number), !row->is_unindexed);
+        if (has_n)
+            assert_int_equal(set_has(&ones, row->number), is_one);
+        living += row->is_unindexed ? 0 : 1;
+        Item item;
+        bool found = false;
+        assert_ok(
+            partition_view_fetch(view, row->number, SLICE_EMPTY, SLICE_EMPTY, &item, &found, err));
+        assert_true(found);
+        assert_int_equal(item.lsn, row->lsn);
+    }
+    NumberSet gone;
+    bool complete = false;
+    assert_ok(partition_view_gone(view, &t->arena, &gone, &complete, err));
+    if (complete)
+        assert_int_equal(all.count - set_and_count(&all, &gone), living);
+}
+
 static void check_all(Run *run)
 {
     check_rows(run);
     check_scan(run);
+    check_index_reads(run);
     assert_int_equal(partition_lsn(run->t->partition), run->model.lsn);
     check_space(run->t);
 }
@@ -423,10 +497,12 @@ static void step(Run *run)
             after_maintenance(run);
     } else if (what < 93) {
         do_purge(run);
-    } else if (what < 96) {
+    } else if (what < 95) {
         do_default_ttl(run);
+    } else if (what < 96) {
+        do_policy(run);
     } else if (what < 97) {
-        test_reopen(run->t);
+        do_reopen(run);
     } else {
         check_all(run);
     }

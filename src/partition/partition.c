@@ -31,26 +31,33 @@ static const uint8_t COUNTERS_KEY[] = {KEY_COUNTERS};
 static void schedule(Partition *partition);
 static void on_writer(WorkerJob *job);
 
-static Status load_counters(Partition *partition, Error *err)
+Status partition_read_counters(Partition *partition, const StoreSnapshot *snapshot,
+                               PartitionCounters *out, bool *found, Error *err)
 {
-    partition->counters = (PartitionCounters){
-        .lsn = 1,
-        .item_next = 1,
-        .ttl_swept_s = partition->schema->default_ttl_s,
-    };
     AUTO(store_value_release) StoreValue value = {0};
-    StoreFound found = STORE_ABSENT;
-    TRY(store_get(partition->host->store, NULL, partition->space,
-                  slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)), STORE_READ_ANY, &value, &found,
+    StoreFound where = STORE_ABSENT;
+    TRY(store_get(partition->host->store, snapshot, partition->space,
+                  slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)), STORE_READ_ANY, &value, &where,
                   err));
-    if (found == STORE_ABSENT)
+    *found = where == STORE_FOUND;
+    if (!*found) {
+        *out = (PartitionCounters){.lsn = 1, .item_next = 1};
         return STATUS_OK;
+    }
     CountersRecord record;
     if (value.data.len != sizeof(record) || (uint8_t)value.data.ptr[0] != COUNTERS_VERSION)
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "the counters of partition %u are damaged",
                          partition->id);
     memcpy(&record, value.data.ptr, sizeof(record));
-    partition->counters = record.counters;
+    *out = record.counters;
+    return STATUS_OK;
+}
+
+static Status load_counters(Partition *partition, bool *found, Error *err)
+{
+    TRY(partition_read_counters(partition, NULL, &partition->counters, found, err));
+    if (!*found)
+        partition->counters.ttl_swept_s = partition->schema->default_ttl_s;
     return STATUS_OK;
 }
 
@@ -101,8 +108,11 @@ static Status load_purges(Partition *partition, Error *err)
 
 static Status load(Partition *partition, Error *err)
 {
-    TRY(load_counters(partition, err));
-    return load_purges(partition, err);
+    bool found = false;
+    partition->counters = (PartitionCounters){.lsn = 1, .item_next = 1}; /* should it fail */
+    TRY(load_counters(partition, &found, err));
+    TRY(load_purges(partition, err));
+    return partition_load_index(partition, !found, err);
 }
 
 Status partition_check_damage(const Partition *partition, Error *err)
@@ -153,6 +163,8 @@ void partition_unref(Partition *partition)
         atomic_fetch_sub_explicit(&partition->refs, 1, memory_order_acq_rel) > 1)
         return;
     schema_unref(partition->schema);
+    index_state_unref(partition->index);
+    index_state_unref(partition->index_seen);
     (void)pthread_mutex_destroy(&partition->lock);
     mem_free(partition->purges);
     mem_free(partition->damage);
@@ -172,8 +184,11 @@ void partition_set_schema(Partition *partition, PartitionSchema *schema)
     (void)pthread_mutex_lock(&partition->lock);
     PartitionSchema *old = partition->schema;
     partition->schema = schema_ref(schema);
+    bool is_stale = partition_index_is_stale(partition);
     (void)pthread_mutex_unlock(&partition->lock);
     schema_unref(old);
+    if (is_stale)
+        (void)partition_maintain(partition); /* if it cannot be now, it will be later */
 }
 
 uint64_t partition_lsn(const Partition *partition)
@@ -356,20 +371,20 @@ void partition_drop(Partition *partition, PartitionDrop *drop)
         schedule(partition);
 }
 
-void partition_maintain(Partition *partition)
+bool partition_maintain(Partition *partition)
 {
-    if (atomic_load(&partition->host->is_closing))
-        return;
-    PartitionSchema *schema = schema_of(partition);
-    bool mortal = schema->default_ttl_s != 0;
-    schema_unref(schema);
-    if (!mortal && atomic_load(&partition->purge_count) == 0)
-        return;
-    if (atomic_exchange(&partition->maintain_posted, true))
-        return;
+    if (atomic_load(&partition->host->is_closing) || partition->damage != NULL)
+        return false;
+    (void)pthread_mutex_lock(&partition->lock);
+    bool has_work = partition->schema->default_ttl_s != 0 || partition_index_is_stale(partition) ||
+                    atomic_load(&partition->purge_count) > 0;
+    (void)pthread_mutex_unlock(&partition->lock);
+    if (!has_work || atomic_exchange(&partition->maintain_posted, true))
+        return has_work;
     Error err;
     if (post(partition, &partition->maintain, 0, &err) != STATUS_OK)
         atomic_store(&partition->maintain_posted, false); /* there will be another time */
+    return true;
 }
 
 /* A reference is held while the partition is with a writer or on its way to the disk. */
@@ -439,9 +454,11 @@ static void answer(Group *group, const Error *err)
 static void group_free(Group *group)
 {
     schema_unref(group->schema);
+    index_state_unref(group->index);
     arena_done(&group->arena);
     arena_done(&group->keep);
     mem_free(group->changed);
+    mem_free(group->index_changes);
     mem_free(group);
 }
 
@@ -477,6 +494,15 @@ static void update_purges(Partition *partition, const Group *group)
     (void)pthread_mutex_unlock(&partition->lock);
 }
 
+static void take_index(Partition *partition, Group *group)
+{
+    partition->index_is_stored = true;
+    partition->index_position = group->index_position;
+    IndexState *old = partition->index;
+    partition->index = index_state_ref(group->index);
+    index_state_unref(old);
+}
+
 /* On the commit thread. */
 static void on_commit(void *ctx, const Error *err)
 {
@@ -491,13 +517,16 @@ static void on_commit(void *ctx, const Error *err)
         partition->sweep_position = group->sweep_position;
         partition->sweep_ttl_s = group->sweep_ttl_s;
         update_purges(partition, group);
+        take_index(partition, group);
         publish_counters(partition);
     }
+    if (group->index_is_changed)
+        partition_publish_index(partition, partition->index, partition_index_percent(partition));
     bool has_more = group->has_more && err == NULL;
     answer(group, err);
     group_free(group);
     if (has_more)
-        partition_maintain(partition);
+        (void)partition_maintain(partition);
     release(partition);
 }
 
@@ -515,6 +544,8 @@ static Group *group_new(Partition *partition)
     group->purge_position = partition->purge_position;
     group->sweep_position = partition->sweep_position;
     group->sweep_ttl_s = partition->sweep_ttl_s;
+    group->index = index_state_ref(partition->index);
+    group->index_position = partition->index_position;
     return group;
 }
 
@@ -573,7 +604,8 @@ static QueueNode *apply_messages(Group *group)
     while (node != NULL) {
         apply_message(group, CONTAINER_OF(node, PartitionMessage, node));
         QueueNode *next = node->next;
-        if (next != NULL && store_txn_bytes(group->txn) >= GROUP_BYTES_MAX) {
+        if (next != NULL && (store_txn_bytes(group->txn) >= GROUP_BYTES_MAX ||
+                             arena_used(&group->keep) >= GROUP_KEEP_BYTES_MAX)) {
             node->next = NULL;
             return next;
         }
@@ -597,6 +629,7 @@ static void on_writer(WorkerJob *job)
     partition->rest = apply_messages(group);
     if (group->is_changed) {
         put_counters(group);
+        group_finish_index(group);
         if (!group->takes_room)
             store_txn_makes_room(group->txn);
         store_txn_commit(group->txn, (StoreCompletion){.done = on_commit, .ctx = group});

@@ -44,6 +44,10 @@
 
 typedef struct Partition Partition;
 
+/* How the store merges what partitions write to it blindly: whoever opens a store for partitions
+ * gives it this. */
+extern const StoreMerge PARTITION_MERGE;
+
 /* What all partitions of a process share; outlives them. */
 typedef struct PartitionHost {
     Store *store;
@@ -69,8 +73,12 @@ Partition *partition_ref(Partition *partition);
 void partition_unref(Partition *partition); /* accepts NULL */
 DEFINE_AUTO(Partition *, partition_unref)
 
-/* The container's definition was replaced; what is applied from now on follows the new one. */
+/* The container's definition was replaced; what is applied from now on follows the new one. If
+ * that has another indexing policy, the index begins to be rebuilt. */
 void partition_set_schema(Partition *partition, PartitionSchema *schema);
+
+/* How much of the index follows the newest policy, in percent; 100: all of it. */
+unsigned partition_index_progress(Partition *partition);
 
 uint64_t partition_lsn(const Partition *partition); /* of the newest durable write */
 
@@ -99,6 +107,13 @@ typedef enum ItemOp {
     ITEM_READ, /* inside a batch: sees the writes before it */
 } ItemOp;
 
+/* Whether queries are to find the item by the index. */
+typedef enum IndexDirective {
+    INDEX_DEFAULT, /* as the policy says ("automatic"); a patch leaves it as it is */
+    INDEX_INCLUDE,
+    INDEX_EXCLUDE,
+} IndexDirective;
+
 /* Decides whether a patch applies to a document; filled in by the layer that knows SQL. */
 typedef struct PatchCondition {
     Status (*holds)(void *ctx, Json document, bool *out, Error *err);
@@ -116,6 +131,7 @@ typedef struct ItemWrite {
     const PatchCondition *condition; /* of a patch; NULL: none */
     Slice if_match;                  /* empty, "*" or an ETag */
     Slice if_none_match;             /* of a read */
+    IndexDirective directive;
 
     Status status; /* the answer; STATUS_FAILED_DEPENDENCY: another one of its batch failed */
     Error error;
@@ -123,6 +139,7 @@ typedef struct ItemWrite {
     Item item;           /* what is there now (not after a delete); lives in the write's arena */
     size_t bytes_before; /* of the item that was there, for the charge */
     size_t bytes_after;
+    uint32_t terms; /* of the index that were added or taken away, for the charge */
 } ItemWrite;
 
 /* What every message to a partition begins with; filled in by the functions that post it. */
@@ -181,9 +198,10 @@ struct PartitionDrop {
 };
 void partition_drop(Partition *partition, PartitionDrop *drop);
 
-/* Asks the partition to remove what has expired or was purged, a bounded piece at a time. Does
- * nothing if there is nothing to do. */
-void partition_maintain(Partition *partition);
+/* Asks the partition to remove what has expired or was purged and to go on rebuilding its index, a
+ * bounded piece at a time. False, and nothing is done, if there is no such work; with a time to
+ * live there may always be some. */
+bool partition_maintain(Partition *partition);
 
 /* Items in order: of their numbers, which is the order in which they were made, or of (EPK, id). */
 typedef enum ScanOrder { SCAN_BY_NUMBER, SCAN_BY_EPK } ScanOrder;

@@ -7,12 +7,16 @@
  *     | 04 | s u32 BE | number |       nothing: look at this item at that second
  *     | 05 | which u8 | EPK | values | the number, u64 LE, that has these values of a unique key
  *     | 06 | EPK |                     an LSN, u64 LE: items up to it are purged
+ *     | 07 |                           the state of the index, see index_state.c
+ *     | 10 | path | value | chunk |    which items have this value there, see index/term.h
  *
  * An EPK is of a fixed length in its container or ends itself, so no (EPK, id) looks like another.
  */
 #pragma once
 
 #include "base/encoding.h"
+#include "index/term.h"
+#include "partition/index_state_int.h"
 #include "partition/partition.h"
 
 #include <pthread.h>
@@ -24,6 +28,8 @@ enum {
     KEY_EXPIRY = 0x04,
     KEY_UNIQUE = 0x05,
     KEY_PURGE = 0x06,
+    KEY_INDEX_STATE = 0x07,
+    KEY_TERM = TERM_KIND,
 };
 
 #define KEY_BYTES_MAX 4096
@@ -69,8 +75,12 @@ struct Partition {
     uint32_t id;
     Error *damage; /* its own records cannot be read, so that all but a drop is refused */
 
-    pthread_mutex_t lock; /* guards 'schema' and 'purges'; held for a few instructions */
+    HashKey index_key; /* secret; immutable after open */
+
+    pthread_mutex_t lock; /* guards from 'schema' to 'purges'; held for a few instructions */
     PartitionSchema *schema;
+    IndexState *index_seen; /* what readers may rely on: see index_publish */
+    unsigned index_percent; /* how much of 'index_seen' is done */
     Purge *purges;
     _Atomic uint32_t purge_count; /* atomic: readers look at it without the lock first */
 
@@ -87,6 +97,9 @@ struct Partition {
     _Atomic uint64_t bytes;
 
     PartitionCounters counters; /* whoever made 'is_active' true, from here on */
+    IndexState *index;
+    uint64_t index_position; /* items up to this number have the terms of the new policy */
+    bool index_is_stored;
     QueueNode *rest;     /* messages that came before the queue's and were too much for a group */
     bool is_over;        /* a drop has had its turn: nothing is applied any more */
     Key purge_position;  /* where the first purge goes on; empty: at its beginning */
@@ -94,8 +107,23 @@ struct Partition {
     int64_t sweep_ttl_s; /* ... and the default TTL that it is made for */
 };
 
+/* Of documents that a group must keep for the index: beyond it the next group goes on. */
+#define GROUP_KEEP_BYTES_MAX ((size_t)16 << 20)
+
 /* PartitionMessage.kind. */
 enum { MESSAGE_WRITE, MESSAGE_PURGE, MESSAGE_MAINTAIN, MESSAGE_DROP };
+
+/* An item that gets other terms when the group is committed. */
+typedef struct IndexChange {
+    uint64_t number;
+    const IndexPolicy *old_policy; /* NULL: it had no terms */
+    const IndexPolicy *new_policy; /* NULL: it gets none */
+    Json old_document;
+    Json new_document;
+    uint32_t old_ts_s;
+    uint32_t new_ts_s;
+    uint32_t *terms; /* gets how many differ; NULL: nobody pays for them */
+} IndexChange;
 
 /* The messages that are applied together and the transaction that they make. */
 typedef struct Group {
@@ -116,6 +144,12 @@ typedef struct Group {
     Key purge_position; /* what the partition's become then */
     Key sweep_position;
     int64_t sweep_ttl_s;
+    IndexState *index; /* a reference of its own; what the partition's becomes then */
+    uint64_t index_position;
+    bool index_is_changed; /* the state is to be stored */
+    IndexChange *index_changes;
+    size_t index_change_count;
+    size_t index_change_capacity;
     QueueNode *messages;
     uint64_t *changed; /* hashes of the items' keys that are written, for the cache; or more */
     size_t changed_count;
@@ -127,6 +161,7 @@ typedef struct Group {
 typedef struct Mark {
     PartitionCounters counters;
     bool is_changed;
+    size_t index_change_count;
     bool takes_room;
 } Mark;
 Mark group_mark(Group *group);
@@ -143,13 +178,37 @@ MUST_USE Status group_get_living(Group *group, Slice epk, Slice id, Item *item, 
                                  Error *err);
 
 /* Stores 'item' in place of 'old' (NULL: there was none), with all its other keys, and fills in how
- * many bytes that takes. */
+ * many bytes that takes. The documents are needed until the group is committed; then '*terms'
+ * (NULL: nobody asks) is how many terms of the index that changed. */
 MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
-                          Error *err);
-void group_delete(Group *group, Slice epk, Slice id, const Item *old);
+                          uint32_t *terms, Error *err);
+void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *terms);
 
-/* An item's key is about to be written or deleted in the group's transaction. */
+/* What the cache may have under this key is about to change in the group's transaction. */
 void group_note_changed(Group *group, const Key *key);
+
+/* maintain.c: keys of ['from', 'to'), at most PIECE_MAX of them, copied, because removing them
+ * would disturb a cursor; and the item with a number, expired or not. */
+enum { PIECE_MAX = 500 }; /* looked at per group, so that other writes are not held up */
+typedef struct FoundKeys {
+    Slice keys[PIECE_MAX];
+    size_t count;
+    bool is_full; /* there may be more */
+} FoundKeys;
+MUST_USE Status group_find_keys(Group *group, Slice from, Slice to, FoundKeys *out, Error *err);
+MUST_USE Status group_find_item(Group *group, uint64_t number, Slice *epk, Slice *id, Item *item,
+                                bool *found, Error *err);
+
+/* index_update.c: notes that 'old' becomes 'item' (each may be NULL); and, once, when everything is
+ * applied, writes the terms of all that was noted and, if need be, the state. */
+void group_index_change(Group *group, const Item *old, const Item *item, uint32_t *terms);
+void group_finish_index(Group *group);
+
+/* The item stays as it is, but goes over from the state's old policy to its new one. */
+void group_index_rebuild(Group *group, const Item *item);
+
+/* index_rebuild.c: begins, goes on with or ends a rebuild. */
+MUST_USE Status group_rebuild_index(Group *group, Error *err);
 
 /* unique.c: STATUS_CONFLICT if another living item of the logical partition holds the values that
  * 'item' has. Then the values of 'old' are given up and those of 'item' taken. */
@@ -167,8 +226,39 @@ uint64_t partition_purged_lsn(Partition *partition, Slice epk);
 /* The same in a list of purges. */
 uint64_t purges_find(const Purge *purges, size_t count, Slice epk);
 
+/* index_state.c: reads the state at the opening, or begins one; 'is_new': nothing was ever written
+ * to the partition. */
+MUST_USE Status partition_load_index(Partition *partition, bool is_new, Error *err);
+
+/* Makes the group's state (before its commit) or the partition's (after it) what readers go by. A
+ * reader must never rely on what is not yet, or not any more, in its snapshot: so the beginning of
+ * a rebuild is published before it is committed, its end afterwards. */
+void partition_publish_index(Partition *partition, IndexState *state, unsigned percent);
+unsigned partition_index_percent(const Partition *partition); /* of the partition's own state */
+
+/* A reference to what readers may rely on. */
+IndexState *partition_index_seen(Partition *partition);
+
+/* Whether the index is not as the newest policy wants it. The lock is held. */
+bool partition_index_is_stale(const Partition *partition);
+
+/* The counters as of a snapshot; those of an empty partition if there are none. */
+MUST_USE Status partition_read_counters(Partition *partition, const StoreSnapshot *snapshot,
+                                        PartitionCounters *out, bool *found, Error *err);
+
 /* A copy of all purges, for whoever reads for a while; '*count' may be 0. */
 const Purge *partition_copy_purges(Partition *partition, Arena *arena, size_t *count);
+
+/* scan.c: a scan for queries, of a moment that a view keeps and that outlives the scan. */
+typedef struct ScanMoment {
+    const StoreSnapshot *snapshot;
+    const Purge *purges;
+    size_t purge_count;
+    uint64_t now_s;
+} ScanMoment;
+MUST_USE Status partition_scan_open_at(Partition *partition, PartitionSchema *schema,
+                                       const ScanMoment *at, const ScanOptions *options,
+                                       PartitionScan **out, Error *err);
 
 /* The reason why a damaged partition refuses everything. */
 MUST_USE Status partition_check_damage(const Partition *partition, Error *err);

@@ -23,8 +23,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "partition/path.h"
 #include "json/json.h"
+#include "json/path.h"
 
 /* As the service has it. The cost of a patch grows with their number times the document. */
 #define PATCH_OPERATIONS_MAX 10

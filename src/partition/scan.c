@@ -31,14 +31,16 @@ static_assert(CUT_BYTES > EPK_BYTES_MAX, "a crowd has one EPK, and no bound fall
 struct PartitionScan {
     Partition *partition; /* references of its own */
     PartitionSchema *schema;
-    StoreSnapshot *snapshot;
-    StoreCursor *cursor; /* over numbers or over keys */
-    StoreCursor *crowd;  /* by EPK: over numbers, while a crowd is walked; else NULL */
-    Key crowd_key;       /* what the keys of the crowd begin with */
+    StoreSnapshot *own_snapshot;   /* NULL: it is a view's */
+    const StoreSnapshot *snapshot; /* the one or the other */
+    StoreCursor *cursor;           /* over numbers or over keys */
+    StoreCursor *crowd;            /* by EPK: over numbers, while a crowd is walked; else NULL */
+    Key crowd_key;                 /* what the keys of the crowd begin with */
     ScanOrder order;
     Slice epk_from;
     Slice epk_to;
     uint64_t now_s;
+    bool is_indexed_only; /* leaves out what queries do not find */
     ScanBudget *budget;
     bool is_paused;
     const Purge *purges; /* as they were before the snapshot */
@@ -107,8 +109,9 @@ bool partition_scan_is_position(ScanOrder order, Slice at)
     return at.len <= CUT_BYTES || at.len == SCAN_POSITION_BYTES_MAX;
 }
 
-Status partition_scan_open(Partition *partition, PartitionSchema *schema,
-                           const ScanOptions *options, PartitionScan **out, Error *err)
+/* Without its snapshot and purges. */
+static Status scan_new(Partition *partition, PartitionSchema *schema, const ScanOptions *options,
+                       PartitionScan **out, Error *err)
 {
     if (options->epk_from.len > EPK_BYTES_MAX || options->epk_to.len > EPK_BYTES_MAX)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -122,12 +125,38 @@ Status partition_scan_open(Partition *partition, PartitionSchema *schema,
     scan->schema = schema_ref(schema);
     scan->order = options->order;
     arena_init(&scan->arena, 256);
-    /* In this order: a purge that is over by now has nothing left in the snapshot. */
-    scan->purges = partition_copy_purges(partition, &scan->arena, &scan->purge_count);
-    scan->snapshot = store_snapshot_open(partition->host->store);
     scan->epk_from = arena_copy(&scan->arena, options->epk_from);
     scan->epk_to = arena_copy(&scan->arena, options->epk_to);
+    *out = scan;
+    return STATUS_OK;
+}
+
+Status partition_scan_open(Partition *partition, PartitionSchema *schema,
+                           const ScanOptions *options, PartitionScan **out, Error *err)
+{
+    PartitionScan *scan = NULL;
+    TRY(scan_new(partition, schema, options, &scan, err));
+    /* In this order: a purge that is over by now has nothing left in the snapshot. */
+    scan->purges = partition_copy_purges(partition, &scan->arena, &scan->purge_count);
+    scan->own_snapshot = store_snapshot_open(partition->host->store);
+    scan->snapshot = scan->own_snapshot;
     scan->now_s = (uint64_t)clock_wall_s(partition->host->clock);
+    scan->budget = options->budget;
+    open_cursors(scan, options->at);
+    *out = scan;
+    return STATUS_OK;
+}
+
+Status partition_scan_open_at(Partition *partition, PartitionSchema *schema, const ScanMoment *at,
+                              const ScanOptions *options, PartitionScan **out, Error *err)
+{
+    PartitionScan *scan = NULL;
+    TRY(scan_new(partition, schema, options, &scan, err));
+    scan->purges = at->purges;
+    scan->purge_count = at->purge_count;
+    scan->snapshot = at->snapshot;
+    scan->now_s = at->now_s;
+    scan->is_indexed_only = true;
     scan->budget = options->budget;
     open_cursors(scan, options->at);
     *out = scan;
@@ -190,7 +219,8 @@ static Slice epk_of(Slice key, const Item *item)
 static bool is_gone(const PartitionScan *scan, Slice epk, const Item *item)
 {
     return item_expires_at_s(scan->schema, item) <= scan->now_s ||
-           item->lsn <= purges_find(scan->purges, scan->purge_count, epk);
+           item->lsn <= purges_find(scan->purges, scan->purge_count, epk) ||
+           (scan->is_indexed_only && item->is_unindexed);
 }
 
 /* What a step along a cursor came to. */
@@ -322,7 +352,7 @@ void partition_scan_close(PartitionScan *scan)
     store_value_release(&scan->value);
     store_cursor_close(scan->crowd);
     store_cursor_close(scan->cursor);
-    store_snapshot_close(scan->snapshot);
+    store_snapshot_close(scan->own_snapshot);
     schema_unref(scan->schema);
     partition_unref(scan->partition);
     arena_done(&scan->arena);

@@ -6,8 +6,9 @@
 
 #include "base/arena.h"
 #include "base/slice.h"
+#include "index/policy.h"
 #include "partition/key.h"
-#include "partition/path.h"
+#include "json/path.h"
 
 #include <stdatomic.h>
 
@@ -27,6 +28,8 @@ typedef struct PartitionSchema {
     int64_t default_ttl_s; /* 0: items never expire; -1: only those that say so */
     const UniqueKey *unique_keys;
     size_t unique_key_count;
+    const IndexPolicy *index; /* NULL: nothing is indexed */
+    Slice index_text;         /* the stored form of the policy; empty: nothing is indexed */
 } PartitionSchema;
 
 /* An empty one to be filled; its arena holds what its fields point to. */

@@ -90,6 +90,7 @@ typedef struct TestSchema {
     const char *paths;
     int64_t ttl_s;
     const char *unique[4];
+    const char *index; /* the policy; NULL: the default; "": nothing is indexed */
 } TestSchema;
 
 static inline size_t parse_paths(Arena *arena, const char *text, PropertyPath *out, size_t max)
@@ -126,16 +127,26 @@ static inline PartitionSchema *test_schema(TestSchema options)
     }
     schema->unique_keys = keys;
     schema->unique_key_count = count;
+    const char *index = options.index != NULL ? options.index : "{}";
+    if (index[0] != '\0') {
+        Json json = row_json(&schema->arena, index);
+        IndexPolicy *policy = NULL;
+        assert_ok(index_policy_new(&schema->arena, json, schema->key.paths, schema->key.path_count,
+                                   &policy, err));
+        schema->index = policy;
+        schema->index_text = json_bytes(&schema->arena, json);
+    }
     return schema;
 }
 
 static inline void test_open_store(TestPartition *t)
 {
     if (t->engine == TEST_MEMORY) {
-        memory_store_open(&t->store);
+        memory_store_open_with(&PARTITION_MERGE, &t->store);
         return;
     }
-    RocksdbStoreOptions options = {.path = t->path, .cache_bytes = (size_t)8 << 20};
+    RocksdbStoreOptions options = {
+        .path = t->path, .cache_bytes = (size_t)8 << 20, .merge = &PARTITION_MERGE};
     assert_ok(rocksdb_store_open(&options, &t->store, err));
 }
 
@@ -470,7 +481,7 @@ static inline void expect_scan(TestPartition *t, const char *ids)
     assert_slice(scan_ids(t, &options), slice_from_cstr(ids));
 }
 
-/* How many keys of a kind the space has; 0: of all kinds. */
+/* How many keys of a kind the space has; 0: of all kinds but those of the index. */
 static inline size_t count_keys(TestPartition *t, uint8_t kind)
 {
     uint8_t from[] = {kind};
@@ -478,12 +489,14 @@ static inline size_t count_keys(TestPartition *t, uint8_t kind)
     AUTO(store_cursor_close)
     StoreCursor *cursor = store_cursor_open(t->store, NULL, TEST_SPACE, slice_make(from, kind != 0),
                                             slice_make(to, kind != 0));
-    for (size_t count = 0;; count++) {
+    for (size_t count = 0;;) {
         Slice key, value;
         bool found = false;
         assert_ok(store_cursor_next(cursor, &key, &value, &found, err));
         if (!found)
             return count;
+        uint8_t own = (uint8_t)key.ptr[0];
+        count += kind != 0 || (own != KEY_INDEX_STATE && own != KEY_TERM) ? 1 : 0;
     }
 }
 

@@ -1,10 +1,10 @@
-/* threads_test.c - eight writers, readers, maintenance, purges and changes of the definition at the
- * same time. What each writer knows to be its own is checked at every step, what all share at the
- * end. Made for the thread sanitizer.
+/* threads_test.c - eight writers, readers of items and of the index, maintenance, purges and
+ * changes of the definition and its policy, all at the same time. What each writer knows to be its
+ * own is checked at every step, what all share at the end. Made for the thread sanitizer.
  */
-#include "partition/check_space_int.h"
+#include "partition/index_testing_int.h"
 
-enum { WRITERS = 8, READERS = 2, ROUNDS = 120, OWN = 5 };
+enum { WRITERS = 8, READERS = 2, VIEWERS = 2, ROUNDS = 120, OWN = 5 };
 
 typedef struct Worker {
     TestPartition *t;
@@ -114,6 +114,75 @@ static void *read_always(void *arg)
     return NULL;
 }
 
+/* The set of one value, in 'arena'. */
+static NumberSet read_set(IndexReader *reader, TermPath path, Json value, Arena *arena)
+{
+    Buf term;
+    buf_init(&term, TERM_VALUE_BYTES_MAX);
+    bool exact = true;
+    if (json_is(value, JSON_UNDEFINED))
+        term_put_tag(&term, TERM_PRESENT);
+    else
+        term_put_json(&term, value, &exact);
+    NumberSet set;
+    bool complete = false;
+    Error failure = {0};
+    Status status =
+        index_read_value(reader, path, buf_view(&term), arena, &set, &complete, &failure);
+    ASSERT(status == STATUS_OK);
+    ASSERT(complete);
+    buf_done(&term);
+    return set;
+}
+
+/* Every item of the index is there, as the index has it, and no other. */
+static void view_round(Worker *worker, Arena *arena, bool puts)
+{
+    PartitionView *view = NULL;
+    Error failure = {0};
+    Status status = partition_view_open(worker->t->partition, worker->schema, &view, &failure);
+    ASSERT(status == STATUS_OK);
+    partition_view_use_cache(view, puts);
+    IndexBudget budget = {.keys_left = UINT32_MAX, .bytes_left = (size_t)1 << 30};
+    IndexReader reader = partition_view_index(view, &budget);
+    static const IndexStep n[] = {{.name = SLICE_INIT("n")}};
+    bool has_n = partition_view_has_path(view, n, 1);
+    TermPath root = term_path_root(reader.key);
+    TermPath path = term_path_name(reader.key, root, SLICE("n"));
+    NumberSet all = read_set(&reader, root, JSON_NONE, arena);
+    ASSERT(all.count == partition_view_items(view));
+    ASSERT(!has_n || read_set(&reader, path, JSON_NONE, arena).count == all.count);
+    SetWalk walk = set_walk_up(&all, 0);
+    uint64_t number = 0;
+    while (set_walk_next(&walk, &number)) {
+        Item item;
+        bool found = false;
+        status =
+            partition_view_fetch(view, number, SLICE_EMPTY, SLICE_EMPTY, &item, &found, &failure);
+        ASSERT(status == STATUS_OK);
+        ASSERT(found);
+        ASSERT(item.number == number);
+        ASSERT(item.lsn <= partition_view_lsn(view));
+        if (!has_n)
+            continue;
+        NumberSet same = read_set(&reader, path, json_get(item.document, SLICE("n")), arena);
+        ASSERT(set_has(&same, number));
+    }
+    partition_view_close(view);
+}
+
+static void *view_always(void *arg)
+{
+    Arena arena;
+    arena_init(&arena, 4096);
+    for (unsigned i = 0; !atomic_load(&is_over); i++) {
+        view_round(arg, &arena, i % 4 != 0);
+        arena_reset(&arena);
+    }
+    arena_done(&arena);
+    return NULL;
+}
+
 static void *disturb_always(void *arg)
 {
     Worker *worker = arg;
@@ -128,10 +197,12 @@ static void *disturb_always(void *arg)
         PartitionUsage usage = partition_usage(t->partition);
         ASSERT(usage.items <= 1 + WRITERS * OWN * 3);
         AUTO(schema_unref)
-        PartitionSchema *schema = test_schema((TestSchema){.kind = PARTITION_HASH_V2,
-                                                           .paths = "/pk",
-                                                           .ttl_s = i % 2 == 0 ? 1000 : -1,
-                                                           .unique = {"/u"}});
+        PartitionSchema *schema =
+            test_schema((TestSchema){.kind = PARTITION_HASH_V2,
+                                     .paths = "/pk",
+                                     .ttl_s = i % 2 == 0 ? 1000 : -1,
+                                     .unique = {"/u"},
+                                     .index = i / 16 % 3 == 0 ? POLICY_U : NULL});
         partition_set_schema(t->partition, schema);
         fake_clock_advance(&t->clock, 1000);
         arena_reset(&own.arena);
@@ -145,13 +216,14 @@ static void everyone_at_once(TestPartition *t)
     assert_status(run_document(t, ITEM_CREATE, "{'id':'counter','pk':'shared','n':0,'ttl':-1}"),
                   STATUS_OK);
     atomic_store(&is_over, false);
-    Worker workers[WRITERS + READERS + 1];
+    Worker workers[WRITERS + READERS + VIEWERS + 1];
     size_t count = ARRAY_COUNT(workers);
     for (size_t i = 0; i < count; i++) {
         workers[i] = (Worker){.t = t, .schema = schema_ref(t->schema), .which = (int)i};
-        void *(*run)(void *) = i < WRITERS             ? write_always
-                               : i < WRITERS + READERS ? read_always
-                                                       : disturb_always;
+        void *(*run)(void *) = i < WRITERS                       ? write_always
+                               : i < WRITERS + READERS           ? read_always
+                               : i < WRITERS + READERS + VIEWERS ? view_always
+                                                                 : disturb_always;
         assert_int_equal(pthread_create(&workers[i].thread, NULL, run, &workers[i]), 0);
     }
     for (size_t i = 0; i < count; i++) {

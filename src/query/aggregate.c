@@ -4,7 +4,7 @@
 void aggregate_init(AggregateState *state, Arena *keep)
 {
     *state = (AggregateState){.best = VALUE_UNDEFINED};
-    set_init(&state->set, keep, 1);
+    tuples_init(&state->set, keep, 1);
 }
 
 static void add_extreme(AggregateState *state, Arena *keep, const Value *value, int direction)
@@ -63,7 +63,7 @@ Status aggregate_add(Run *run, Aggregate aggregate, AggregateState *state, Arena
     case AGGREGATE_MAKELIST:
         return add_to_list(run, state, keep, value);
     case AGGREGATE_MAKESET:
-        return set_add(run, &state->set, value, &index, &added);
+        return tuples_add(run, &state->set, value, &index, &added);
     }
     return STATUS_OK;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "query/functions_int.h"
-#include "query/set_int.h"
+#include "query/tuples_int.h"
 
 typedef struct AggregateState {
     uint64_t count; /* defined values; of COUNTIF those that are true */

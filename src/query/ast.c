@@ -199,7 +199,7 @@ Status select_each_node(Select *select, NodeVisit visit, void *context)
     if (select->where != NULL)
         TRY(visit(context, select->where));
     TRY(visit_list(&select->group_by, visit, context));
-    for (Item *item = select->items; item != NULL; item = item->next)
+    for (SelectItem *item = select->items; item != NULL; item = item->next)
         TRY(visit(context, item->value));
     for (Order *order = select->order_by; order != NULL; order = order->next)
         TRY(visit(context, order->value));

@@ -1,8 +1,9 @@
 /* ast_int.h - a query as a tree.
  *
  * The parser makes the tree, the binder fills in what names stand for and rewrites what a GROUP BY
- * has replaced, and from then on it is immutable. Everything lives in the query's arena; lists
- * are linked, since their length is not known while they are read.
+ * has replaced, folding evaluates what is constant, and from then on it is immutable. Everything
+ * lives in the query's arena; lists are linked, since their length is not known while they are
+ * read.
  *
  * Slots. While a query runs, every source, group key and aggregate of it, at whatever level, has
  * one place in an array of values: its slot. Subqueries are nested and never recursive, so one
@@ -111,7 +112,9 @@ typedef struct Property {
 struct Node {
     NodeKind kind;
     uint16_t height;
-    bool negated; /* NOT IN, NOT LIKE, NOT BETWEEN */
+    bool negated;     /* NOT IN, NOT LIKE, NOT BETWEEN */
+    bool is_constant; /* says the same for every document, and every run: fold_int.h */
+    bool is_computed; /* stands where the text names a computed property, or a path behind one */
     Span span;
     Node *next; /* in a NodeList */
     union {
@@ -123,6 +126,7 @@ struct Node {
         struct {
             Slice name;
             uint32_t slot;
+            bool is_document; /* a whole item of the container */
         } name;
         struct {
             Node *base;
@@ -176,13 +180,13 @@ struct Node {
 
 typedef enum ProjectionKind { PROJECT_STAR, PROJECT_VALUE, PROJECT_LIST } ProjectionKind;
 
-typedef struct Item {
-    struct Item *next;
+typedef struct SelectItem {
+    struct SelectItem *next;
     Slice name; /* given, or inferred by the binder */
     bool has_name;
     Span name_span;
     Node *value;
-} Item;
+} SelectItem;
 
 typedef struct Source {
     struct Source *next;
@@ -192,7 +196,10 @@ typedef struct Source {
     bool iterate;     /* alias IN ...: one row per element */
     Node *value;      /* a path or a function call, or */
     Select *subquery; /* a subquery */
+
+    /* Filled in by the binder. */
     uint32_t slot;
+    bool is_document; /* stands for whole items of the container */
 } Source;
 
 typedef struct Order {
@@ -216,7 +223,7 @@ struct Select {
     Count limit;
     ProjectionKind projection;
     Span star;
-    Item *items; /* one without a name if PROJECT_VALUE */
+    SelectItem *items; /* one without a name if PROJECT_VALUE */
     Source *sources;
     uint32_t source_count;
     Node *where;

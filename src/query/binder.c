@@ -18,9 +18,11 @@ static Status bind_counts(Binder *b, Select *select);
 static Status bind_group_by(Binder *b, Select *select);
 static Status check_place(Binder *b, const Select *select, SelectKind kind);
 
-Status binder_run(Arena *arena, Query *query, const Parameters *parameters, Error *err)
+Status binder_run(Arena *arena, Query *query, const Parameters *parameters, Json computed,
+                  Error *err)
 {
-    Binder b = {.arena = arena, .query = query, .parameters = parameters, .err = err};
+    Binder b = {
+        .arena = arena, .query = query, .parameters = parameters, .computed = computed, .err = err};
     query->slot_count = SLOT_DOCUMENT + 1;
     return bind_select(&b, query->select, SELECT_WHOLE);
 }
@@ -49,6 +51,7 @@ Status bind_select(Binder *b, Select *select, SelectKind kind)
     TRY(check_place(b, select, kind));
     b->select = select;
     b->aggregate = NULL;
+    b->depth += kind == SELECT_WHOLE ? 0 : SUBQUERY_LEVELS;
     TRY(bind_counts(b, select));
     TRY(bind_sources(b, select, kind, &scope));
     b->scope = &scope;
@@ -57,7 +60,8 @@ Status bind_select(Binder *b, Select *select, SelectKind kind)
         TRY(bind_node(b, select->where));
     TRY(bind_group_by(b, select));
     b->clause = CLAUSE_SELECT;
-    for (Item *item = select->items; item != NULL; item = item->next)
+    infer_names(b, select);
+    for (SelectItem *item = select->items; item != NULL; item = item->next)
         TRY(bind_node(b, item->value));
     select->is_grouped = select->group_by.count > 0 || select->aggregate_count > 0;
     TRY(check_names(b, select));
@@ -71,6 +75,7 @@ Status bind_select(Binder *b, Select *select, SelectKind kind)
     b->select = before.select;
     b->clause = before.clause;
     b->aggregate = before.aggregate;
+    b->depth = before.depth;
     return STATUS_OK;
 }
 
@@ -173,20 +178,38 @@ static bool names_container(const Binder *b, const Source *source)
     return base->kind == NODE_NAME && find_source(b->scope, base->name.name) == NULL;
 }
 
+/* Whether its rows are whole items: those of the container, or of another source, as they are. */
+static bool gives_document(const Source *source)
+{
+    const Node *value = source->value;
+    if (source->subquery != NULL && source->subquery->projection == PROJECT_VALUE)
+        value = source->subquery->items->value;
+    return value != NULL && !source->iterate && value->kind == NODE_NAME && value->name.is_document;
+}
+
+static Status bind_container(Binder *b, Source *source)
+{
+    Node *value = source->value;
+    Node *base = value->kind == NODE_PATH ? value->path.base : value;
+    base->name.slot = SLOT_DOCUMENT;
+    base->name.is_document = true;
+    return value->kind == NODE_PATH ? bind_computed(b, value) : STATUS_OK;
+}
+
 static Status bind_source(Binder *b, Select *select, SelectKind kind, Source *source)
 {
     bool may_scan = source == select->sources && kind != SELECT_NESTED;
+    infer_alias(source);
     if (source->subquery != NULL) {
         TRY(bind_select(b, source->subquery, may_scan ? SELECT_SOURCE : SELECT_NESTED));
         select->over_container |= may_scan && source->subquery->over_container;
     } else if (may_scan && names_container(b, source)) {
-        Node *base = source->value->kind == NODE_PATH ? source->value->path.base : source->value;
-        base->name.slot = SLOT_DOCUMENT;
+        TRY(bind_container(b, source));
         select->over_container = true;
     } else {
         TRY(bind_node(b, source->value));
     }
-    infer_alias(source);
+    source->is_document = gives_document(source);
     TRY(check_alias(b, select, source));
     source->slot = b->query->slot_count++;
     return STATUS_OK;
@@ -233,7 +256,7 @@ static Status bind_visit(void *context, Node *node)
     return bind_node(context, node);
 }
 
-Status bind_node(Binder *b, Node *node)
+static Status bind_kind(Binder *b, Node *node)
 {
     switch (node->kind) {
     case NODE_NAME:
@@ -268,6 +291,14 @@ Status bind_node(Binder *b, Node *node)
     return STATUS_OK;
 }
 
+Status bind_node(Binder *b, Node *node)
+{
+    b->depth++;
+    TRY(bind_kind(b, node));
+    b->depth--;
+    return STATUS_OK;
+}
+
 static Status bind_name(Binder *b, Node *node)
 {
     const Source *source = find_source(b->scope, node->name.name);
@@ -275,6 +306,7 @@ static Status bind_name(Binder *b, Node *node)
         return binder_error(b, node->span, "SC2001", "Identifier '%.*s' could not be resolved.",
                             SLICE_CUT(node->name.name, SQL_QUOTE_BYTES));
     node->name.slot = source->slot;
+    node->name.is_document = source->is_document;
     b->names++;
     return STATUS_OK;
 }
@@ -312,7 +344,8 @@ static Status bind_path(Binder *b, Node *node)
                                 "The specified query includes 'member indexer' which is currently "
                                 "not supported.");
     }
-    return STATUS_OK;
+    const Node *base = node->path.base;
+    return base->kind == NODE_NAME && base->name.is_document ? bind_computed(b, node) : STATUS_OK;
 }
 
 static Status check_arity(Binder *b, const Node *node)

@@ -1,14 +1,17 @@
 /* binder_int.h - what the names of a query stand for, and the rules that need to know it.
  *
  * The binder gives every source, group key and aggregate its slot (see ast_int.h), looks up
- * functions and parameters, infers the names of results, and refuses what the language forbids
- * although the grammar allows it.
+ * functions and parameters, puts the expressions of computed properties where they are named,
+ * infers the names of results, and refuses what the language forbids although the grammar allows
+ * it.
  */
 #pragma once
 
 #include "query/query_int.h"
 
-MUST_USE Status binder_run(Arena *arena, Query *query, const Parameters *parameters, Error *err);
+/* 'computed' is the container's array of definitions, or undefined. */
+MUST_USE Status binder_run(Arena *arena, Query *query, const Parameters *parameters, Json computed,
+                           Error *err);
 
 /* What follows is for the files of the binder. */
 
@@ -37,18 +40,21 @@ typedef struct Binder {
     Arena *arena;
     Query *query;
     const Parameters *parameters;
+    Json computed; /* undefined inside a definition: they do not see each other */
     Error *err;
 
     const Scope *scope;
     Select *select; /* the one whose clauses are being bound */
     Clause clause;
     const Node *aggregate; /* the one whose argument is being bound, or NULL */
+    uint32_t depth;        /* levels of the tree down to what is being bound */
 
     /* Counted up, so that who binds a part can see what was in it. */
     uint32_t names;
     uint32_t subqueries;
     uint32_t joins;
     uint32_t udf_calls;
+    size_t computed_bytes; /* of definitions that were read */
 } Binder;
 
 MUST_USE Status binder_error(Binder *b, Span span, const char *code, const char *format, ...)
@@ -63,7 +69,16 @@ typedef enum SelectKind {
 } SelectKind;
 MUST_USE Status bind_select(Binder *b, Select *select, SelectKind kind);
 
-/* binder_rules.c: what a bound query must still obey. */
+/* binder_computed.c: puts the expression of a computed property in the place of a path over whole
+ * items, if its first step names one. The path is bound, but for that. */
+MUST_USE Status bind_computed(Binder *b, Node *path);
+
+/* computed.c: what the query of a computed property may have, before and after it is bound. */
+MUST_USE Status computed_check_clauses(const Select *select, Error *err);
+MUST_USE Status computed_check_expression(Node *value, Error *err);
+
+/* binder_rules.c: what a bound query must still obey. Names are inferred before, from the text. */
+void infer_names(Binder *b, Select *select);
 MUST_USE Status check_names(Binder *b, Select *select);
 MUST_USE Status check_property_names(Binder *b, const Node *object);
 MUST_USE Status check_groups(Binder *b, Select *select);

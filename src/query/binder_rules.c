@@ -46,19 +46,27 @@ static Status check_unique(Binder *b, NamedSpan *names, size_t count)
     return STATUS_OK;
 }
 
+void infer_names(Binder *b, Select *select)
+{
+    uint32_t unnamed = 0;
+    if (select->projection != PROJECT_LIST)
+        return;
+    for (SelectItem *item = select->items; item != NULL; item = item->next) {
+        if (!item->has_name && !infer_name(item->value, &item->name))
+            item->name = arena_format(b->arena, "$%u", ++unnamed);
+    }
+}
+
 Status check_names(Binder *b, Select *select)
 {
     if (select->projection != PROJECT_LIST)
         return STATUS_OK;
     size_t count = 0;
-    uint32_t unnamed = 0;
-    for (Item *item = select->items; item != NULL; item = item->next, count++) {
-        if (!item->has_name && !infer_name(item->value, &item->name))
-            item->name = arena_format(b->arena, "$%u", ++unnamed);
-    }
+    for (const SelectItem *item = select->items; item != NULL; item = item->next)
+        count++;
     NamedSpan *names = ARENA_NEW_ARRAY(b->arena, NamedSpan, count);
     size_t i = 0;
-    for (const Item *item = select->items; item != NULL; item = item->next)
+    for (const SelectItem *item = select->items; item != NULL; item = item->next)
         names[i++] = (NamedSpan){item->name, item->name_span};
     return check_unique(b, names, count);
 }
@@ -162,7 +170,7 @@ Status check_groups(Binder *b, Select *select)
     if (!select->is_grouped)
         return STATUS_OK;
     GroupCheck check = {.b = b, .select = select};
-    for (Item *item = select->items; item != NULL; item = item->next)
+    for (SelectItem *item = select->items; item != NULL; item = item->next)
         TRY(check_grouped(&check, item->value));
     if (select->group_by.count == 0) {
         select->order_by = NULL; /* of a single row there is nothing to order */
@@ -196,6 +204,8 @@ static Status check_order_item(Binder *b, const Select *select, const Node *valu
 {
     if (value->kind == NODE_CALL && (value->call.function->flags & FUNCTION_VECTOR) &&
         select->order_count == 1)
+        return STATUS_OK;
+    if (value->is_computed) /* whatever its expression is */
         return STATUS_OK;
     const Node *base = value->kind == NODE_PATH ? value->path.base : value;
     if (base->kind != NODE_NAME)

@@ -1,10 +1,10 @@
 /* computed.c - which queries may define a computed property.
  *
- * Such a query is evaluated when an item is written or read, on that item alone, and its result may
- * be indexed. So it can only be an expression over the item that gives the same every time.
+ * Such a query is evaluated on one item alone, wherever a query names the property, and its result
+ * may be indexed. So it can only be an expression over the item that gives the same every time.
  */
+#include "query/binder_int.h"
 #include "query/functions_int.h"
-#include "query/query_int.h"
 
 enum { ARENA_BLOCK_BYTES = 8 << 10 };
 
@@ -35,7 +35,12 @@ static Status check_node(void *context, Node *node)
     return node_each_child(node, check_node, err);
 }
 
-static Status check_clauses(const Select *select, Error *err)
+Status computed_check_expression(Node *value, Error *err)
+{
+    return check_node(err, value);
+}
+
+Status computed_check_clauses(const Select *select, Error *err)
 {
     if (select->projection != PROJECT_VALUE)
         return refuse(err, "another projection");
@@ -69,6 +74,6 @@ Status query_check_computed(Slice text, Error *err)
     Status status = query_parse(&arena, text, JSON_NONE, &query, err);
     if (status != STATUS_OK)
         return error_context(err, "Computed property query is not valid");
-    TRY(check_clauses(query->select, err));
-    return check_node(err, query->select->items->value);
+    TRY(computed_check_clauses(query->select, err));
+    return computed_check_expression(query->select->items->value, err);
 }

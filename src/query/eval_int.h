@@ -17,5 +17,17 @@ typedef enum SelectPlace { SELECT_OUTERMOST, SELECT_INSIDE } SelectPlace;
 MUST_USE Status select_run(Run *run, const Select *select, SelectPlace place, Arena *keep,
                            RowSink sink, void *context);
 
+uint64_t select_take_max(const Select *select); /* TOP or LIMIT */
+
+/* What an aggregate has seen of a group: a number of defined values, or of MIN and MAX the one that
+ * counts. */
+typedef struct Counted {
+    uint64_t count;
+    Value best;
+} Counted;
+
+/* Adds to a group what somebody counted: one Counted for each aggregate, in their order. */
+MUST_USE Status execution_add_group(Execution *exec, const Value *keys, const Counted *counted);
+
 /* A subquery in an expression. */
 MUST_USE Status select_subquery(Run *run, const Node *node, Value *out);

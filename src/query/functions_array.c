@@ -1,6 +1,6 @@
 /* functions_array.c - arrays, sets and the members of objects. */
 #include "query/functions_int.h"
-#include "query/set_int.h"
+#include "query/tuples_int.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -277,11 +277,11 @@ static Status collect(Run *run, Json array, const TupleSet *filter, bool inside,
         uint32_t index;
         bool added;
         if (filter != NULL) {
-            TRY(set_has(run, filter, &element, &found));
+            TRY(tuples_has(run, filter, &element, &found));
             if (found != inside)
                 continue;
         }
-        TRY(set_add(run, into, &element, &index, &added));
+        TRY(tuples_add(run, into, &element, &index, &added));
     }
     return STATUS_OK;
 }
@@ -296,7 +296,7 @@ Status function_setunion(Run *run, const Value *args, uint32_t count UNUSED, Val
     if (!are_arrays(args))
         return STATUS_OK;
     TupleSet result;
-    set_init(&result, run->scratch, 1);
+    tuples_init(&result, run->scratch, 1);
     TRY(collect(run, args[0].json, NULL, true, &result));
     TRY(collect(run, args[1].json, NULL, true, &result));
     return run_array(run, result.tuples, result.count, out);
@@ -306,8 +306,8 @@ Status function_setunion(Run *run, const Value *args, uint32_t count UNUSED, Val
 static Status set_filter(Run *run, Json kept, Json other, bool inside, Value *out)
 {
     TupleSet members, result;
-    set_init(&members, run->scratch, 1);
-    set_init(&result, run->scratch, 1);
+    tuples_init(&members, run->scratch, 1);
+    tuples_init(&result, run->scratch, 1);
     TRY(collect(run, other, NULL, true, &members));
     TRY(collect(run, kept, &members, inside, &result));
     return run_array(run, result.tuples, result.count, out);
@@ -329,13 +329,13 @@ Status function_setequal(Run *run, const Value *args, uint32_t count UNUSED, Val
     if (!are_arrays(args))
         return STATUS_OK;
     TupleSet a, b;
-    set_init(&a, run->scratch, 1);
-    set_init(&b, run->scratch, 1);
+    tuples_init(&a, run->scratch, 1);
+    tuples_init(&b, run->scratch, 1);
     TRY(collect(run, args[0].json, NULL, true, &a));
     TRY(collect(run, args[1].json, NULL, true, &b));
     bool equal = a.count == b.count;
     for (uint32_t i = 0; equal && i < a.count; i++)
-        TRY(set_has(run, &b, &a.tuples[i], &equal));
+        TRY(tuples_has(run, &b, &a.tuples[i], &equal));
     *out = value_bool(equal);
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* geo.c - see geo_int.h. The only file that knows GEOS.
+/* geo.c - see geo_int.h. The only file that knows GEOS, which it loads for the first outline.
  *
  * Inside and outside are questions for GEOS, which knows planes only: the shapes of a geography are
  * put on a map on which their edges are straight (geo_sphere_int.h). A line or polygon that does
@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "query/geo_earth_int.h"
 #include "query/geo_sphere_int.h"
+#include "query/library_int.h"
 
 #include <geos_c.h>
 #include <math.h>
@@ -31,6 +32,37 @@ enum {
 #define ANGLE_SLACK                                                              \
     1e-7 /* radians, about a metre: caps are a little larger than they should be \
           */
+
+#define GEOS_LIBRARY "libgeos_c.so.1"
+
+/* What we use of it: context first, as all functions that several threads may call. */
+#define GEOS_FUNCTIONS(X)             \
+    X(GEOSArea_r)                     \
+    X(GEOSCoordSeq_copyFromBuffer_r)  \
+    X(GEOSFree_r)                     \
+    X(GEOSGeom_createLineString_r)    \
+    X(GEOSGeom_createLinearRing_r)    \
+    X(GEOSGeom_createPointFromXY_r)   \
+    X(GEOSGeom_createPolygon_r)       \
+    X(GEOSGeom_destroy_r)             \
+    X(GEOSPreparedContainsProperly_r) \
+    X(GEOSPreparedContains_r)         \
+    X(GEOSPreparedDistance_r)         \
+    X(GEOSPreparedGeom_destroy_r)     \
+    X(GEOSPreparedIntersects_r)       \
+    X(GEOSPreparedTouches_r)          \
+    X(GEOSPrepare_r)                  \
+    X(GEOS_finish_r)                  \
+    X(GEOS_init_r)                    \
+    X(GEOSisValidDetail_r)
+
+/* The library, once an outline needs it. */
+typedef struct Geos {
+    GEOSContextHandle_t context; /* NULL until then */
+#define POINTER(function) typeof(function) *function;
+    GEOS_FUNCTIONS(POINTER)
+#undef POINTER
+} Geos;
 
 struct GeoOutline {
     GEOSGeometry *geometry;
@@ -48,18 +80,31 @@ typedef struct ShapeEntry {
 } ShapeEntry;
 
 struct Shapes {
-    GEOSContextHandle_t geos;
-    Earth *earth;
+    Geos geos;
+    Earth *earth; /* NULL until a length or an area is asked for */
     ShapeEntry list[SHAPES_MAX];
     uint64_t time;
 };
 
-static void outline_done(GEOSContextHandle_t geos, GeoOutline *outline)
+static Status load_geos(Geos *geos, Error *err)
+{
+#define FUNCTION_ROW(function) LIBRARY_FUNCTION(Geos, function),
+    static const LibraryFunction FUNCTIONS[] = {GEOS_FUNCTIONS(FUNCTION_ROW)};
+#undef FUNCTION_ROW
+    if (geos->context != NULL)
+        return STATUS_OK;
+    TRY(library_load(GEOS_LIBRARY, FUNCTIONS, ARRAY_COUNT(FUNCTIONS), geos, err));
+    geos->context = geos->GEOS_init_r();
+    ASSERT(geos->context != NULL); /* a few bytes */
+    return STATUS_OK;
+}
+
+static void outline_done(const Geos *geos, GeoOutline *outline)
 {
     if (outline->prepared != NULL)
-        GEOSPreparedGeom_destroy_r(geos, outline->prepared);
+        geos->GEOSPreparedGeom_destroy_r(geos->context, outline->prepared);
     if (outline->geometry != NULL)
-        GEOSGeom_destroy_r(geos, outline->geometry);
+        geos->GEOSGeom_destroy_r(geos->context, outline->geometry);
     *outline = (GeoOutline){0};
 }
 
@@ -67,7 +112,7 @@ static void shape_forget(Shapes *shapes, ShapeEntry *entry)
 {
     for (uint32_t i = 0; i < entry->shape.part_count; i++) {
         if (entry->shape.parts[i].outline != NULL)
-            outline_done(shapes->geos, entry->shape.parts[i].outline);
+            outline_done(&shapes->geos, entry->shape.parts[i].outline);
     }
     arena_reset(&entry->arena);
     entry->shape = (Shape){0};
@@ -79,9 +124,6 @@ static Shapes *shapes_get(Run *run)
     if (run->shapes != NULL)
         return run->shapes;
     Shapes *shapes = MEM_NEW(Shapes);
-    shapes->geos = GEOS_init_r();
-    ASSERT(shapes->geos != NULL); /* a few bytes */
-    shapes->earth = earth_new();
     for (size_t i = 0; i < SHAPES_MAX; i++)
         arena_init(&shapes->list[i].arena, SHAPE_ARENA_BYTES);
     run->shapes = shapes;
@@ -96,7 +138,8 @@ void shapes_free(Shapes *shapes)
         shape_forget(shapes, &shapes->list[i]);
         arena_done(&shapes->list[i].arena);
     }
-    GEOS_finish_r(shapes->geos);
+    if (shapes->geos.context != NULL)
+        shapes->geos.GEOS_finish_r(shapes->geos.context);
     earth_free(shapes->earth);
     mem_free(shapes);
 }
@@ -109,18 +152,20 @@ static GEOSCoordSequence *place_chain(Run *run, const Chain *chain, const Map *m
     bool flat = run->options.geo == QUERY_GEOMETRY;
     for (uint32_t i = 0; i < chain->count; i++)
         places[i] = flat ? chain->points[i] : map_place(map, chain->directions[i]);
-    return GEOSCoordSeq_copyFromBuffer_r(run->shapes->geos, &places[0].x, chain->count, 0, 0);
+    const Geos *geos = &run->shapes->geos;
+    return geos->GEOSCoordSeq_copyFromBuffer_r(geos->context, &places[0].x, chain->count, 0, 0);
 }
 
 static GEOSGeometry *place_ring(Run *run, const Chain *chain, const Map *map)
 {
     GEOSCoordSequence *places = place_chain(run, chain, map);
-    return places == NULL ? NULL : GEOSGeom_createLinearRing_r(run->shapes->geos, places);
+    const Geos *geos = &run->shapes->geos;
+    return places == NULL ? NULL : geos->GEOSGeom_createLinearRing_r(geos->context, places);
 }
 
 static GEOSGeometry *place_polygon(Run *run, const Part *part, const Map *map)
 {
-    GEOSContextHandle_t geos = run->shapes->geos;
+    const Geos *geos = &run->shapes->geos;
     GEOSGeometry **rings = ARENA_NEW_ARRAY(run->scratch, GEOSGeometry *, part->chain_count);
     bool complete = true;
     for (uint32_t i = 0; i < part->chain_count && complete; i++) {
@@ -128,21 +173,22 @@ static GEOSGeometry *place_polygon(Run *run, const Part *part, const Map *map)
         complete = rings[i] != NULL;
     }
     if (complete)
-        return GEOSGeom_createPolygon_r(geos, rings[0], rings + 1, part->chain_count - 1);
+        return geos->GEOSGeom_createPolygon_r(geos->context, rings[0], rings + 1,
+                                              part->chain_count - 1);
     for (uint32_t i = 0; i < part->chain_count && rings[i] != NULL; i++)
-        GEOSGeom_destroy_r(geos, rings[i]);
+        geos->GEOSGeom_destroy_r(geos->context, rings[i]);
     return NULL;
 }
 
 /* The part on a map. NULL if the library has no memory, or does not like what it sees. */
 static Status place_part(Run *run, const Part *part, const Map *map, GEOSGeometry **out)
 {
-    GEOSContextHandle_t geos = run->shapes->geos;
+    const Geos *geos = &run->shapes->geos;
     TRY(run_charge(run, part->point_count));
     if (part->kind == SHAPE_POINT) {
         bool flat = run->options.geo == QUERY_GEOMETRY;
         GeoPoint at = flat ? part->chains->points[0] : map_place(map, part->chains->directions[0]);
-        *out = GEOSGeom_createPointFromXY_r(geos, at.x, at.y);
+        *out = geos->GEOSGeom_createPointFromXY_r(geos->context, at.x, at.y);
         return STATUS_OK;
     }
     TRY(run_reserve(run, 4 * sizeof(GeoPoint) * part->point_count));
@@ -151,27 +197,27 @@ static Status place_part(Run *run, const Part *part, const Map *map, GEOSGeometr
         return STATUS_OK;
     }
     GEOSCoordSequence *places = place_chain(run, part->chains, map);
-    *out = places == NULL ? NULL : GEOSGeom_createLineString_r(geos, places);
+    *out = places == NULL ? NULL : geos->GEOSGeom_createLineString_r(geos->context, places);
     return STATUS_OK;
 }
 
 /* Why GEOS does not take it for valid; the place it also knows is one of a map. */
 static Slice find_problem(Run *run, Arena *arena, const Part *part, const GEOSGeometry *geometry)
 {
-    GEOSContextHandle_t geos = run->shapes->geos;
+    const Geos *geos = &run->shapes->geos;
     const char *type = part->kind == SHAPE_LINE ? "LineString" : "Polygon";
     char *reason = NULL;
     GEOSGeometry *place = NULL;
     if (geometry == NULL)
         return arena_format(arena, "The %s input is not valid.", type);
-    char valid = GEOSisValidDetail_r(geos, geometry, 0, &reason, &place);
+    char valid = geos->GEOSisValidDetail_r(geos->context, geometry, 0, &reason, &place);
     Slice problem = SLICE_EMPTY;
     if (valid != 1)
         problem = arena_format(arena, "The %s input is not valid: %s.", type,
                                reason == NULL ? "its shape cannot be read" : reason);
-    GEOSFree_r(geos, reason);
+    geos->GEOSFree_r(geos->context, reason);
     if (place != NULL)
-        GEOSGeom_destroy_r(geos, place);
+        geos->GEOSGeom_destroy_r(geos->context, place);
     return problem;
 }
 
@@ -203,6 +249,7 @@ static Status make_outline(Run *run, Arena *arena, Part *part, Slice *problem)
         part->is_inverse = part->kind == SHAPE_POLYGON && turn(&part->chains[0], &outline->map) < 0;
     }
     TRY(run_charge(run, (uint64_t)POINT_STEPS * part->point_count));
+    TRY(load_geos(&run->shapes->geos, run->err));
     TRY(place_part(run, part, &outline->map, &outline->geometry));
     *problem = find_problem(run, arena, part, outline->geometry);
     return STATUS_OK;
@@ -272,22 +319,22 @@ static Answer answer_not(Answer answer)
     return (Answer){!answer.holds, answer.is_known};
 }
 
-static Answer ask(GEOSContextHandle_t geos, Relation relation, const GEOSPreparedGeometry *holder,
+static Answer ask(const Geos *geos, Relation relation, const GEOSPreparedGeometry *holder,
                   const GEOSGeometry *other)
 {
     char answer = 2; /* as GEOS says that it failed */
     switch (relation) {
     case HOLDER_MEETS:
-        answer = GEOSPreparedIntersects_r(geos, holder, other);
+        answer = geos->GEOSPreparedIntersects_r(geos->context, holder, other);
         break;
     case HOLDER_HOLDS:
-        answer = GEOSPreparedContains_r(geos, holder, other);
+        answer = geos->GEOSPreparedContains_r(geos->context, holder, other);
         break;
     case HOLDER_HOLDS_INSIDE:
-        answer = GEOSPreparedContainsProperly_r(geos, holder, other);
+        answer = geos->GEOSPreparedContainsProperly_r(geos->context, holder, other);
         break;
     case HOLDER_TOUCHES:
-        answer = GEOSPreparedTouches_r(geos, holder, other);
+        answer = geos->GEOSPreparedTouches_r(geos->context, holder, other);
         break;
     }
     return (Answer){answer == 1, answer != 2};
@@ -334,17 +381,17 @@ static Status is_too_complex(Run *run, const Part *a, const Part *b, bool *out)
     return STATUS_OK;
 }
 
-static void prepare(GEOSContextHandle_t geos, GeoOutline *outline)
+static void prepare(const Geos *geos, GeoOutline *outline)
 {
     if (outline->prepared == NULL && outline->geometry != NULL)
-        outline->prepared = GEOSPrepare_r(geos, outline->geometry);
+        outline->prepared = geos->GEOSPrepare_r(geos->context, outline->geometry);
 }
 
 /* Asks on the holder's map, or, if it has no place for the other, on one of 'shared'. */
 static Status ask_on_map(Run *run, Relation relation, const Part *holder, const Part *other,
                          const Map *shared, Answer *out)
 {
-    GEOSContextHandle_t geos = run->shapes->geos;
+    const Geos *geos = &run->shapes->geos;
     GeoOutline own = {0};
     GeoOutline *outline = holder->outline;
     GEOSGeometry *geometry = NULL;
@@ -365,7 +412,7 @@ static Status ask_on_map(Run *run, Relation relation, const Part *holder, const 
                ? ANSWER_UNKNOWN
                : ask(geos, relation, outline->prepared, geometry);
     if (geometry != NULL && !borrowed)
-        GEOSGeom_destroy_r(geos, geometry);
+        geos->GEOSGeom_destroy_r(geos->context, geometry);
     outline_done(geos, &own);
     return status;
 }
@@ -511,7 +558,7 @@ static double least_distance(const Part *a, const Part *b)
 /* Between parts of a plane that do not meet; one of them is not a point. */
 static Status plane_distance(Run *run, const Part *a, const Part *b, double *out, bool *is_known)
 {
-    GEOSContextHandle_t geos = run->shapes->geos;
+    const Geos *geos = &run->shapes->geos;
     const Part *holder = b->kind == SHAPE_POINT ? a : b;
     const Part *other = holder == a ? b : a;
     TRY(run_charge(run, (uint64_t)POINT_STEPS * (a->point_count + b->point_count)));
@@ -520,19 +567,44 @@ static Status plane_distance(Run *run, const Part *a, const Part *b, double *out
         TRY(place_part(run, other, NULL, &point));
     prepare(geos, holder->outline);
     const GEOSGeometry *geometry = other->kind == SHAPE_POINT ? point : other->outline->geometry;
-    *is_known = geometry != NULL && holder->outline->prepared != NULL &&
-                GEOSPreparedDistance_r(geos, holder->outline->prepared, geometry, out) == 1;
+    *is_known =
+        geometry != NULL && holder->outline->prepared != NULL &&
+        geos->GEOSPreparedDistance_r(geos->context, holder->outline->prepared, geometry, out) == 1;
     if (point != NULL)
-        GEOSGeom_destroy_r(geos, point);
+        geos->GEOSGeom_destroy_r(geos->context, point);
     return STATUS_OK;
 }
 
-static double point_distance(const Run *run, const Part *a, const Part *b)
+static Status find_earth(Run *run, const Earth **out)
+{
+    if (run->shapes->earth == NULL)
+        TRY(earth_open(&run->shapes->earth, run->err));
+    *out = run->shapes->earth;
+    return STATUS_OK;
+}
+
+static Status point_distance(Run *run, const Part *a, const Part *b, double *out)
 {
     GeoPoint from = a->chains->points[0];
     GeoPoint to = b->chains->points[0];
-    return run->options.geo == QUERY_GEOMETRY ? hypot(from.x - to.x, from.y - to.y)
-                                              : earth_point_distance(run->shapes->earth, from, to);
+    const Earth *earth;
+    if (run->options.geo == QUERY_GEOMETRY) {
+        *out = hypot(from.x - to.x, from.y - to.y);
+        return STATUS_OK;
+    }
+    TRY(find_earth(run, &earth));
+    *out = earth_point_distance(earth, from, to);
+    return STATUS_OK;
+}
+
+/* Between parts that do not meet; one of them is not a point. */
+static Status outline_distance(Run *run, const Part *a, const Part *b, double *out, bool *is_known)
+{
+    const Earth *earth;
+    if (run->options.geo == QUERY_GEOMETRY)
+        return plane_distance(run, a, b, out, is_known);
+    TRY(find_earth(run, &earth));
+    return earth_distance(run, earth, a, b, out);
 }
 
 /* Makes '*nearest' less if the two are nearer than that. */
@@ -543,7 +615,8 @@ static Status part_distance(Run *run, const Part *a, const Part *b, double *near
     *is_known = true;
     TRY(run_charge(run, POINT_STEPS));
     if (a->kind == SHAPE_POINT && b->kind == SHAPE_POINT) {
-        *nearest = fmin(*nearest, point_distance(run, a, b));
+        TRY(point_distance(run, a, b, &distance));
+        *nearest = fmin(*nearest, distance);
         return STATUS_OK;
     }
     if (!flat && !a->is_inverse && !b->is_inverse && least_distance(a, b) > *nearest)
@@ -553,10 +626,8 @@ static Status part_distance(Run *run, const Part *a, const Part *b, double *near
     *is_known = meet.is_known;
     if (!meet.is_known)
         return STATUS_OK;
-    if (!meet.holds && flat)
-        TRY(plane_distance(run, a, b, &distance, is_known));
-    else if (!meet.holds)
-        TRY(earth_distance(run, run->shapes->earth, a, b, &distance));
+    if (!meet.holds)
+        TRY(outline_distance(run, a, b, &distance, is_known));
     if (*is_known)
         *nearest = fmin(*nearest, distance);
     return STATUS_OK;
@@ -578,6 +649,18 @@ Status geo_distance(Run *run, const Shape *a, const Shape *b, double *out, bool 
     return STATUS_OK;
 }
 
+static Status part_area(Run *run, const Part *polygon, double *out)
+{
+    const Geos *geos = &run->shapes->geos;
+    const Earth *earth;
+    if (run->options.geo == QUERY_GEOMETRY) {
+        (void)geos->GEOSArea_r(geos->context, polygon->outline->geometry, out); /* it cannot fail */
+        return STATUS_OK;
+    }
+    TRY(find_earth(run, &earth));
+    return earth_area(run, earth, polygon, out);
+}
+
 Status geo_area(Run *run, const Shape *shape, double *out)
 {
     *out = 0;
@@ -587,11 +670,7 @@ Status geo_area(Run *run, const Shape *shape, double *out)
         if (part->kind != SHAPE_POLYGON)
             continue;
         TRY(run_charge(run, part->point_count));
-        if (run->options.geo == QUERY_GEOGRAPHY)
-            TRY(earth_area(run, run->shapes->earth, part, &area));
-        else
-            (void)GEOSArea_r(run->shapes->geos, part->outline->geometry,
-                             &area); /* it cannot fail */
+        TRY(part_area(run, part, &area));
         *out += area;
     }
     return STATUS_OK;

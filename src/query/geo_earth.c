@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "query/geo_sphere_int.h"
+#include "query/library_int.h"
 
 #include <geodesic.h>
 #include <math.h>
@@ -12,15 +13,32 @@ enum {
     AREA_POINT_STEPS = 20,
 };
 
+#define PROJ_LIBRARY "libproj.so.25"
+
+#define GEODESIC_FUNCTIONS(X) \
+    X(geod_init)              \
+    X(geod_inverse)           \
+    X(geod_polygon_addpoint)  \
+    X(geod_polygon_compute)   \
+    X(geod_polygon_init)
+
 struct Earth {
     struct geod_geodesic geodesic;
+#define POINTER(function) typeof(function) *function;
+    GEODESIC_FUNCTIONS(POINTER)
+#undef POINTER
 };
 
-Earth *earth_new(void)
+Status earth_open(Earth **out, Error *err)
 {
-    Earth *earth = MEM_NEW(Earth);
-    geod_init(&earth->geodesic, EARTH_RADIUS_M, EARTH_FLATTENING);
-    return earth;
+#define FUNCTION_ROW(function) LIBRARY_FUNCTION(Earth, function),
+    static const LibraryFunction FUNCTIONS[] = {GEODESIC_FUNCTIONS(FUNCTION_ROW)};
+#undef FUNCTION_ROW
+    AUTO(earth_free) Earth *earth = MEM_NEW(Earth);
+    TRY(library_load(PROJ_LIBRARY, FUNCTIONS, ARRAY_COUNT(FUNCTIONS), earth, err));
+    earth->geod_init(&earth->geodesic, EARTH_RADIUS_M, EARTH_FLATTENING);
+    *out = TAKE(earth);
+    return STATUS_OK;
 }
 
 void earth_free(Earth *earth)
@@ -31,7 +49,7 @@ void earth_free(Earth *earth)
 double earth_point_distance(const Earth *earth, GeoPoint a, GeoPoint b)
 {
     double metres;
-    geod_inverse(&earth->geodesic, a.y, a.x, b.y, b.x, &metres, NULL, NULL);
+    earth->geod_inverse(&earth->geodesic, a.y, a.x, b.y, b.x, &metres, NULL, NULL);
     return metres;
 }
 
@@ -122,11 +140,12 @@ static Status ring_area(Run *run, const Earth *earth, const Chain *ring, double 
 {
     TRY(run_charge(run, (uint64_t)AREA_POINT_STEPS * ring->count));
     struct geod_polygon polygon;
-    geod_polygon_init(&polygon, 0);
+    earth->geod_polygon_init(&polygon, 0);
     for (uint32_t i = 0; i + 1 < ring->count; i++)
-        geod_polygon_addpoint(&earth->geodesic, &polygon, ring->points[i].y, ring->points[i].x);
+        earth->geod_polygon_addpoint(&earth->geodesic, &polygon, ring->points[i].y,
+                                     ring->points[i].x);
     double area, around;
-    (void)geod_polygon_compute(&earth->geodesic, &polygon, 0, 1, &area, &around);
+    (void)earth->geod_polygon_compute(&earth->geodesic, &polygon, 0, 1, &area, &around);
     *out = fabs(area);
     return STATUS_OK;
 }

@@ -5,8 +5,10 @@
 
 typedef struct Earth Earth;
 
-Earth *earth_new(void);
+/* Loads PROJ, the first time. */
+MUST_USE Status earth_open(Earth **out, Error *err);
 void earth_free(Earth *earth); /* accepts NULL */
+DEFINE_AUTO(Earth *, earth_free)
 
 double earth_point_distance(const Earth *earth, GeoPoint a, GeoPoint b);
 

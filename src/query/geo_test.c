@@ -4,6 +4,7 @@
 #include "query/testing_int.h"
 
 #include <math.h>
+#include <pthread.h>
 
 #define POINT(at)      "{'type':'Point','coordinates':" at "}"
 #define LINE(points)   "{'type':'LineString','coordinates':[" points "]}"
@@ -459,9 +460,36 @@ static void shapes_that_come_with_the_rows_are_kept_apart(void **state)
     assert_string_equal(run_query(&arena, query, documents, NULL, options), "[270]");
 }
 
+static void *run_alone(void *result)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    const char *query = "SELECT VALUE ST_WITHIN(" POINT(
+        "[5,5]") ", " UNIT ") AND ST_DISTANCE(" POINT("[5,5]") ", " POINT("[5,6]") ") < 111000";
+    const char *got = run_query(&arena, query, "[]", NULL, (QueryOptions){0});
+    *(bool *)result = strcmp(got, "[true]") == 0;
+    return NULL;
+}
+
+/* It is the first test, so that the libraries are loaded here. */
+static void runs_on_many_threads_load_the_libraries_together(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    bool right[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_alone, &right[i]), 0);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_true(right[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_on_many_threads_load_the_libraries_together),
         cmocka_unit_test(what_is_not_geojson_is_not_valid),
         cmocka_unit_test(reasons_are_given),
         cmocka_unit_test(shapes_are_within_others),

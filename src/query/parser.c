@@ -168,9 +168,9 @@ static Status parse_alias(Parser *p, bool *has_alias, Slice *alias, Span *span)
     return STATUS_OK;
 }
 
-static Status parse_item(Parser *p, Item **out)
+static Status parse_item(Parser *p, SelectItem **out)
 {
-    Item *item = ARENA_NEW(p->arena, Item);
+    SelectItem *item = ARENA_NEW(p->arena, SelectItem);
     TRY(parse_expression(p, &item->value));
     item->name_span = item->value->span;
     TRY(parse_alias(p, &item->has_name, &item->name, &item->name_span));
@@ -193,7 +193,7 @@ static Status parse_projection(Parser *p, Select *select)
         return STATUS_OK;
     }
     select->projection = PROJECT_LIST;
-    Item **tail = &select->items;
+    SelectItem **tail = &select->items;
     do {
         TRY(parse_item(p, tail));
         tail = &(*tail)->next;

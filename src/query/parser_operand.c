@@ -114,7 +114,7 @@ static uint32_t node_height(const Node *node)
 static uint32_t select_height(const Select *select)
 {
     uint32_t height = node_height(select->where);
-    for (const Item *item = select->items; item != NULL; item = item->next)
+    for (const SelectItem *item = select->items; item != NULL; item = item->next)
         height = max_height(height, node_height(item->value));
     for (const Source *source = select->sources; source != NULL; source = source->next) {
         uint32_t below =

@@ -247,7 +247,7 @@ static void print_projection(const Select *select, Buf *out)
         print_text(out, " *");
     if (select->projection == PROJECT_VALUE)
         print_text(out, " VALUE");
-    for (const Item *item = select->items; item != NULL; item = item->next) {
+    for (const SelectItem *item = select->items; item != NULL; item = item->next) {
         print_text(out, item == select->items ? " " : ", ");
         print_node(item->value, out);
         if (item->has_name)

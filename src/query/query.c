@@ -3,12 +3,19 @@
 
 #include "query/binder_int.h"
 #include "query/eval_int.h"
+#include "query/fold_int.h"
 #include "query/functions_int.h"
 #include "query/parser_int.h"
 #include "query/query_int.h"
 #include "query/run_int.h"
 
 Status query_parse(Arena *arena, Slice text, Json parameters, Query **out, Error *err)
+{
+    return query_parse_with(arena, text, parameters, JSON_NONE, out, err);
+}
+
+Status query_parse_with(Arena *arena, Slice text, Json parameters, Json computed, Query **out,
+                        Error *err)
 {
     if (text.len > QUERY_TEXT_BYTES_MAX)
         return sql_error(err, SLICE_EMPTY, (Span){0, 0}, "SC3020",
@@ -22,12 +29,13 @@ Status query_parse(Arena *arena, Slice text, Json parameters, Query **out, Error
     Query *query = ARENA_NEW(arena, Query);
     query->text = text;
     TRY(parser_run(arena, text, &query->select, err));
-    TRY(binder_run(arena, query, &read, err));
+    TRY(binder_run(arena, query, &read, computed, err));
+    fold_constants(arena, query);
     *out = query;
     return STATUS_OK;
 }
 
-static Status check_available(const Query *query, Error *err)
+Status query_check_available(const Query *query, Error *err)
 {
     const Node *node = query->unavailable;
     if (node == NULL)
@@ -68,7 +76,7 @@ static Status add_result(void *context, Run *run, const Value *row, bool *more U
 Status query_run_with(const Query *query, QueryOptions options, const Json *documents, size_t count,
                       Arena *arena, Json **results, size_t *result_count, Error *err)
 {
-    TRY(check_available(query, err));
+    TRY(query_check_available(query, err));
     AUTO(run_done) Run run;
     run_init(&run, options, arena, err);
     run.documents = documents;

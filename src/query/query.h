@@ -25,8 +25,8 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/slice.h"
-#include "partition/path.h"
 #include "json/json.h"
+#include "json/path.h"
 
 #define QUERY_TEXT_BYTES_MAX ((size_t)512 << 10) /* as the service announces it */
 #define QUERY_JOINS_MAX      10                  /* likewise, of the whole query */
@@ -53,6 +53,13 @@ MUST_USE Status query_request(Arena *arena, Slice body, Slice *text, Json *param
 
 /* 'parameters' is the request's array, or undefined. */
 MUST_USE Status query_parse(Arena *arena, Slice text, Json parameters, Query **out, Error *err);
+
+/* The same over items of a container that defines computed properties: 'computed' is its array of
+ * {"name", "query"}, which must live as long as the Query, or undefined. Wherever the query names
+ * one of them it means its expression, whatever an item holds under that name; only whole items,
+ * as in SELECT *, are as they are stored. */
+MUST_USE Status query_parse_with(Arena *arena, Slice text, Json parameters, Json computed,
+                                 Query **out, Error *err);
 
 /* Runs over 'count' documents; '*results' is an array of '*result_count' values in 'arena'. */
 MUST_USE Status query_run(const Query *query, const Json *documents, size_t count, Arena *arena,
@@ -85,6 +92,11 @@ bool query_is_streaming(const Query *query);
 /* True if its filter asks for one value at each of the paths, as in c.a = 1 AND c.b.c = @p, and so
  * can find documents of one partition key only. */
 bool query_fixes(const Query *query, const PropertyPath *paths, size_t count);
+
+/* Fails as the service's planner does, which sees only queries over several partitions: an
+ * aggregate must then be an item of the projection by itself, so that clients can add up what the
+ * partitions say. Over one partition aggregates may be part of any expression. */
+MUST_USE Status query_check_cross_partition(const Query *query, Error *err);
 
 /* Fails unless the text may define a computed property: SELECT VALUE and one expression over the
  * document, without anything that looks elsewhere or answers differently the next time. */

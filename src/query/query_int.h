@@ -13,6 +13,9 @@ struct Query {
     const Node *unavailable;
 };
 
+/* STATUS_BAD_REQUEST if something in the query cannot be run yet. */
+MUST_USE Status query_check_available(const Query *query, Error *err);
+
 typedef struct Parameter {
     Slice name; /* with its '@' */
     Json value; /* undefined if the request gave none */

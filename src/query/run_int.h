@@ -19,8 +19,29 @@
 
 typedef struct Regexes Regexes;
 typedef struct Shapes Shapes;
+typedef struct Execution Execution;
+typedef struct Run Run;
 
-typedef struct Run {
+/* Documents that come one by one, for a page of results: page.c. */
+typedef struct Feed {
+    /* Puts the next document into its slot, where it lives until the next call. */
+    Status (*next)(struct Feed *feed, Run *run, bool *found);
+
+    /* Asked before the first document: may give groups that were counted without looking at any,
+     * by execution_add_group. NULL: there are none. */
+    Status (*groups)(struct Feed *feed, Execution *execution);
+
+    bool is_ordered; /* documents come in the order of ORDER BY */
+
+    uint64_t rows_to_skip;  /* of the first document, in front of the first that is wanted */
+    uint64_t document_rows; /* of the document at hand, that went this way */
+    uint64_t skip_left;     /* of OFFSET, and of TOP or LIMIT, before and after the run */
+    uint64_t take_left;
+    bool is_full; /* set by the sink when it did not take the row: the page ends before it */
+} Feed;
+
+struct Run {
+    Feed *feed; /* NULL: the documents are these: */
     const Json *documents;
     size_t document_count;
     Value *slots;
@@ -41,7 +62,7 @@ typedef struct Run {
     Regexes *regexes; /* compiled patterns, NULL until one is needed */
     Shapes *shapes;   /* what was read from GeoJSON, NULL until some is needed */
     Error *err;
-} Run;
+};
 
 void run_init(Run *run, QueryOptions options, Arena *keep, Error *err);
 void run_done(Run *run);

@@ -10,7 +10,7 @@
 #include "query/eval_int.h"
 
 #include "query/aggregate_int.h"
-#include "query/set_int.h"
+#include "query/tuples_int.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ typedef struct SortedRow {
     const Order *order_by;
 } SortedRow;
 
-typedef struct Execution {
+struct Execution {
     Run *run;
     const Select *select;
     SelectPlace place;
@@ -41,9 +41,9 @@ typedef struct Execution {
     size_t sorted_capacity;
     uint64_t skip_left;
     uint64_t take_left;
-} Execution;
+};
 
-static Status feed(Execution *exec, const Source *source);
+static Status feed_source(Execution *exec, const Source *source);
 static Status scan_documents(Execution *exec, const Source *source);
 static Status take_row(Execution *exec);
 static Status add_to_group(Execution *exec);
@@ -53,7 +53,7 @@ static Status deliver(Execution *exec);
 static Status emit(Execution *exec, const Value *row);
 static Status emit_sorted(Execution *exec);
 
-static uint64_t take_max(const Select *select)
+uint64_t select_take_max(const Select *select)
 {
     if (select->top.is_given)
         return select->top.value;
@@ -70,10 +70,15 @@ Status select_run(Run *run, const Select *select, SelectPlace place, Arena *keep
                       .sink = sink,
                       .context = context,
                       .skip_left = select->offset.value,
-                      .take_left = take_max(select)};
+                      .take_left = select_take_max(select)};
+    Feed *feed = place == SELECT_OUTERMOST ? run->feed : NULL;
+    if (feed != NULL) {
+        exec.skip_left = feed->skip_left;
+        exec.take_left = feed->take_left;
+    }
     exec.more = exec.take_left > 0;
-    set_init(&exec.distinct, keep, 1);
-    set_init(&exec.groups, keep, select->group_by.count);
+    tuples_init(&exec.distinct, keep, 1);
+    tuples_init(&exec.groups, keep, select->group_by.count);
     if (!exec.more)
         return STATUS_OK;
 
@@ -81,17 +86,22 @@ Status select_run(Run *run, const Select *select, SelectPlace place, Arena *keep
     uint32_t index;
     if (select->is_grouped && select->group_by.count == 0)
         TRY(open_group(&exec, NULL, &index));
-    TRY(feed(&exec, select->sources));
+    TRY(feed_source(&exec, select->sources));
     if (select->is_grouped)
         TRY(finish_groups(&exec));
-    return emit_sorted(&exec);
+    TRY(emit_sorted(&exec));
+    if (feed != NULL) {
+        feed->skip_left = exec.skip_left;
+        feed->take_left = exec.take_left;
+    }
+    return STATUS_OK;
 }
 
 static Status bind(Execution *exec, const Source *source, const Value *value)
 {
     TRY(run_charge(exec->run, 1));
     exec->run->slots[source->slot] = *value;
-    return feed(exec, source->next);
+    return feed_source(exec, source->next);
 }
 
 /* Binds the source to a value, or to each element of it. What is not there gives no row. */
@@ -122,7 +132,7 @@ static Status take_subquery_row(void *context, Run *run UNUSED, const Value *row
     return STATUS_OK;
 }
 
-static Status feed(Execution *exec, const Source *source)
+static Status feed_source(Execution *exec, const Source *source)
 {
     if (source == NULL)
         return take_row(exec);
@@ -139,11 +149,26 @@ static Status feed(Execution *exec, const Source *source)
     return bind_each(exec, source, &value);
 }
 
+static Status next_document(Run *run, size_t index, bool *found)
+{
+    if (run->feed != NULL)
+        return run->feed->next(run->feed, run, found);
+    *found = index < run->document_count;
+    if (*found)
+        run->slots[SLOT_DOCUMENT] = value_of(run->documents[index], true);
+    return STATUS_OK;
+}
+
 static Status scan_documents(Execution *exec, const Source *source)
 {
     Run *run = exec->run;
-    for (size_t i = 0; i < run->document_count && exec->more; i++) {
-        run->slots[SLOT_DOCUMENT] = value_of(run->documents[i], true);
+    if (run->feed != NULL && run->feed->groups != NULL && exec->place == SELECT_OUTERMOST)
+        TRY(run->feed->groups(run->feed, exec));
+    for (size_t i = 0; exec->more; i++) {
+        bool found = false;
+        TRY(next_document(run, i, &found));
+        if (!found)
+            break;
         Value value;
         TRY(eval(run, source->value, &value));
         TRY(bind_each(exec, source, &value));
@@ -195,7 +220,7 @@ static Status open_group(Execution *exec, const Value *keys, uint32_t *index)
     bool added = true;
     *index = 0;
     if (select->group_by.count > 0)
-        TRY(set_add(exec->run, &exec->groups, keys, index, &added));
+        TRY(tuples_add(exec->run, &exec->groups, keys, index, &added));
     if (!added || select->aggregate_count == 0)
         return STATUS_OK;
     if (*index >= exec->states_capacity) {
@@ -240,6 +265,24 @@ static Status add_to_group(Execution *exec)
     return STATUS_OK;
 }
 
+Status execution_add_group(Execution *exec, const Value *keys, const Counted *counted)
+{
+    const Select *select = exec->select;
+    uint32_t index = 0;
+    if (select->group_by.count > 0)
+        TRY(open_group(exec, keys, &index));
+    AggregateState *state = group_states(exec, index);
+    for (const Node *call = select->aggregates; call != NULL;
+         call = call->call.next_aggregate, state++, counted++) {
+        if (value_defined(&counted->best))
+            TRY(aggregate_add(exec->run, call->call.function->aggregate, state, exec->keep,
+                              &counted->best));
+        else
+            state->count += counted->count;
+    }
+    return STATUS_OK;
+}
+
 /* Puts keys and aggregates where the projection expects them. */
 static Status load_group(Execution *exec, uint32_t index)
 {
@@ -268,12 +311,12 @@ static Status finish_groups(Execution *exec)
     return STATUS_OK;
 }
 
-static Status build_row(Run *run, const Item *items, const Value *values, Value *out)
+static Status build_row(Run *run, const SelectItem *items, const Value *values, Value *out)
 {
     JsonBuilder b;
     json_build(&b, run->scratch);
     json_begin_object(&b);
-    for (const Item *item = items; item != NULL; item = item->next) {
+    for (const SelectItem *item = items; item != NULL; item = item->next) {
         (void)value_add(&b, &item->name, values++); /* undefined is left out */
         TRY(run_reserve(run, 0));
     }
@@ -282,15 +325,15 @@ static Status build_row(Run *run, const Item *items, const Value *values, Value 
     return run_built(run, &b, out);
 }
 
-static Status project_list(Run *run, const Item *items, Value *out)
+static Status project_list(Run *run, const SelectItem *items, Value *out)
 {
     size_t count = 0;
-    for (const Item *item = items; item != NULL; item = item->next)
+    for (const SelectItem *item = items; item != NULL; item = item->next)
         count++;
     void *values;
     TRY(run_alloc(run, count * sizeof(Value), &values));
     Value *at = values;
-    for (const Item *item = items; item != NULL; item = item->next)
+    for (const SelectItem *item = items; item != NULL; item = item->next)
         TRY(eval(run, item->value, at++));
     return build_row(run, items, values, out);
 }
@@ -360,21 +403,36 @@ static Status deliver(Execution *exec)
     if (exec->select->distinct) {
         uint32_t index;
         bool added;
-        TRY(set_add(exec->run, &exec->distinct, &row, &index, &added));
+        TRY(tuples_add(exec->run, &exec->distinct, &row, &index, &added));
         if (!added)
             return STATUS_OK;
     }
-    return exec->select->order_by == NULL ? emit(exec, &row) : add_sorted(exec, &row);
+    bool is_ordered =
+        exec->select->order_by == NULL ||
+        (exec->run->feed != NULL && exec->place == SELECT_OUTERMOST && exec->run->feed->is_ordered);
+    return is_ordered ? emit(exec, &row) : add_sorted(exec, &row);
 }
 
 static Status emit(Execution *exec, const Value *row)
 {
+    Feed *feed = exec->place == SELECT_OUTERMOST ? exec->run->feed : NULL;
+    if (feed != NULL)
+        feed->document_rows++;
+    if (feed != NULL && feed->rows_to_skip > 0) {
+        feed->rows_to_skip--;
+        return STATUS_OK;
+    }
     if (exec->skip_left > 0) {
         exec->skip_left--;
         return STATUS_OK;
     }
     bool more = true;
     TRY(exec->sink(exec->context, exec->run, row, &more));
+    if (feed != NULL && feed->is_full) {
+        feed->document_rows--; /* it comes again, on the next page */
+        exec->more = false;
+        return STATUS_OK;
+    }
     exec->more = more && --exec->take_left > 0;
     return STATUS_OK;
 }

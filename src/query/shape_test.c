@@ -1,4 +1,5 @@
-/* shape_test.c - which queries may be run document by document, and which name their partition. */
+/* shape_test.c - which queries may be run document by document, which name their partition, and
+ * which a planner for several partitions refuses. */
 #include "query/testing_int.h"
 
 static const char DOCUMENTS[] = "[{\"id\":\"a\",\"n\":1,\"t\":[1,2]},{\"id\":\"b\",\"n\":1},"
@@ -120,11 +121,52 @@ static void a_query_may_name_its_partition_key(void **state)
     }
 }
 
+/* Over one partition they all run; over several an aggregate must stand alone. */
+static void aggregates_inside_expressions_are_for_one_partition(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query;
+        bool refused;
+    } ROWS[] = {
+        {"SELECT COUNT(1) FROM c", false},
+        {"SELECT VALUE AVG(c.n + 1) FROM c", false},
+        {"SELECT c.n, COUNT(1) AS m, MAX(ABS(c.n)) FROM c GROUP BY c.n", false},
+        {"SELECT VALUE c.n + 1 FROM c", false},
+        {"SELECT VALUE [(SELECT VALUE COUNT(1) + 1 FROM t IN c.t)] FROM c", false},
+        {"SELECT * FROM c", false},
+        {"SELECT COUNT(1) + 5 FROM c", true},
+        {"SELECT MIN(c.n), MAX(c.n) / 2 FROM c", true},
+        {"SELECT VALUE {'sum': SUM(c.n)} FROM c", true},
+        {"SELECT VALUE [SUM(c.n)] FROM c", true},
+        {"SELECT VALUE FLOOR(AVG(c.n)) FROM c", true},
+        {"SELECT VALUE -COUNT(1) FROM c", true},
+        {"SELECT VALUE MAKELIST(c.n)[0] FROM c", true},
+        {"SELECT c.n, ABS(AVG(c.n)) AS a FROM c GROUP BY c.n", true},
+        {"SELECT VALUE (COUNT(x) > 0) FROM (SELECT VALUE c FROM c) AS x", true},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 64 << 10);
+        Error err = {0};
+        Status status = query_check_cross_partition(parse(&arena, ROWS[i].query), &err);
+        if ((status != STATUS_OK) != ROWS[i].refused)
+            fail_msg("%s: %s", ROWS[i].query, err.message);
+        if (ROWS[i].refused)
+            assert_string_equal(err.message,
+                                "{\"Errors\":[\"Compositions of aggregates and other expressions "
+                                "are not allowed.\"]}");
+        const char *got = run_query(&arena, ROWS[i].query, DOCUMENTS, NULL, (QueryOptions){0});
+        assert_int_equal(got[0], '[');
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_streaming_query_gives_the_same_document_by_document),
         cmocka_unit_test(a_query_may_name_its_partition_key),
+        cmocka_unit_test(aggregates_inside_expressions_are_for_one_partition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,14 +26,16 @@ static inline Json parse_json(Arena *arena, const char *text)
     return value;
 }
 
-/* Runs over the elements of 'documents' and prints the results, or "!" and the error's message. */
-static inline const char *run_query(Arena *arena, const char *text, const char *documents,
-                                    const char *parameters, QueryOptions options)
+/* Runs over the elements of 'documents', which have computed properties, and prints the results,
+ * or "!" and the error's message. */
+static inline const char *run_computed(Arena *arena, const char *text, const char *documents,
+                                       const char *parameters, const char *computed,
+                                       QueryOptions options)
 {
     Error err;
     Query *query;
-    if (query_parse(arena, slice_from_cstr(text), parse_json(arena, parameters), &query, &err) !=
-        STATUS_OK) {
+    if (query_parse_with(arena, slice_from_cstr(text), parse_json(arena, parameters),
+                         parse_json(arena, computed), &query, &err) != STATUS_OK) {
         assert_int_equal(err.status, STATUS_BAD_REQUEST);
         return arena_format(arena, "!%s%c", err.message, '\0').ptr;
     }
@@ -57,6 +59,12 @@ static inline const char *run_query(Arena *arena, const char *text, const char *
         json_add(&b, results[i]);
     json_end(&b);
     return arena_cstr(arena, json_print_arena(arena, json_built(&b)));
+}
+
+static inline const char *run_query(Arena *arena, const char *text, const char *documents,
+                                    const char *parameters, QueryOptions options)
+{
+    return run_computed(arena, text, documents, parameters, NULL, options);
 }
 
 static inline void check_case(const QueryCase *c, const char *documents, const char *parameters)

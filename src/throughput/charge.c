@@ -17,6 +17,13 @@ static const Row ROWS[] = {
 };
 
 enum { TERM = 20, PATCH_OPERATION = 40, FEED_BASE = 100 };
+enum {
+    QUERY_BASE = 228,
+    QUERY_ITEM = 3,
+    QUERY_ITEM_KB = 30,
+    QUERY_RESULT_KB = 5,
+    QUERY_KEYS_PER_CENT = 10,
+};
 
 /* The line through the two rows around 'bytes'; flat below the first. */
 static Charge interpolate(size_t bytes, bool is_write)
@@ -71,6 +78,16 @@ Charge charge_feed(size_t bytes, size_t items)
     Charge by_size = bytes / 1024 * ROWS[0].read / 2;
     Charge by_count = items * 5;
     return FEED_BASE + (by_size > by_count ? by_size : by_count);
+}
+
+/* A base for each partition that was visited, a little for every index key, and for items a part of
+ * what reading them one by one would cost. */
+Charge charge_query(const QueryWork *work)
+{
+    uint64_t partitions = work->partitions == 0 ? 1 : work->partitions;
+    Charge items = work->items * QUERY_ITEM + work->item_bytes / 1024 * QUERY_ITEM_KB;
+    Charge results = work->result_bytes / 1024 * QUERY_RESULT_KB;
+    return partitions * QUERY_BASE + work->index_keys / QUERY_KEYS_PER_CENT + items + results;
 }
 
 Charge charge_metadata_read(void)

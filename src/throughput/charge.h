@@ -24,6 +24,16 @@ Charge charge_metadata_read(void);
 Charge charge_metadata_write(void);
 Charge charge_metadata_query(void);
 
+/* What a query did: partitions visited, index keys and items read, results given. */
+typedef struct QueryWork {
+    uint64_t partitions;
+    uint64_t index_keys;
+    uint64_t items;
+    uint64_t item_bytes;
+    uint64_t result_bytes;
+} QueryWork;
+Charge charge_query(const QueryWork *work);
+
 /* "5.71", "1"; at most CHARGE_TEXT_MAX characters, not terminated. */
 #define CHARGE_TEXT_MAX 24
 size_t charge_print(Charge charge, char out[CHARGE_TEXT_MAX]);

@@ -27,6 +27,15 @@ export async function eachSize(database, more = {}) {
     return list;
 }
 
+/** Puts items into a container, many at once. */
+export async function fill(container, items) {
+    const operations = items.map((resourceBody) => ({ operationType: "Create", resourceBody }));
+    for (let i = 0; i < operations.length; i += 100) {
+        const results = await container.items.bulk(operations.slice(i, i + 100));
+        for (const { statusCode } of results) assert.equal(statusCode, 201);
+    }
+}
+
 /** The same container after a restart of its server, which has another port then. */
 export async function afterRestart(server, container) {
     await server.restart();

@@ -1,0 +1,62 @@
+/* queries.h - queries over orders (orders.h), each time with other parameters.
+ *
+ * What the parameters are follows from a seed and the number of the turn, by a hash that pgbench
+ * has too: its scripts (queries.sh) ask for the same in the same turn.
+ *
+ * Ownership  A QueryMaker owns its memory until query_maker_done. What query_turn returns lives
+ *            until the next call.
+ * Threads    Belongs to one thread.
+ */
+#pragma once
+
+#include "bench/items.h"
+
+/* X(name, text, what, sql). KEY has the header of a partition key as well. */
+#define QUERIES(X)                                                                             \
+    X(UNIQUE, "unique", "the order with a number", "SELECT * FROM c WHERE c.orderNumber = @a") \
+    X(KEY, "key", "about 10 of the 100 orders of a partition key",                             \
+      "SELECT * FROM c WHERE c.status = @a")                                                   \
+    X(RANGE, "range", "the first 100 of 1% of all orders, sorted",                             \
+      "SELECT TOP 100 * FROM c WHERE c.total >= @a AND c.total < @b ORDER BY c.total")         \
+    X(COUNT, "count", "how many are among 1% of all orders",                                   \
+      "SELECT COUNT(1) AS n FROM c WHERE c.category = @a")                                     \
+    X(GROUP, "group", "how many orders each status has",                                       \
+      "SELECT c.status, COUNT(1) AS n FROM c GROUP BY c.status")                               \
+    X(TAG, "tag", "100 of the orders with a tag, which are 0.1% of all",                       \
+      "SELECT TOP 100 * FROM c WHERE ARRAY_CONTAINS(c.tags, @a)")                              \
+    X(SCAN, "scan", "the few orders for which a product and a length are large",               \
+      "SELECT * FROM c WHERE c.quantity * c.price > @a AND LENGTH(c.note) > @b")
+
+typedef enum QueryKind {
+#define X(name, text, what, sql) QUERY_##name,
+    QUERIES(X)
+#undef X
+        QUERY_KIND_COUNT,
+} QueryKind;
+
+/* False if there is no query of that name. */
+bool query_kind_parse(Slice name, QueryKind *out);
+
+typedef struct QueryOptions {
+    QueryKind kind;
+    uint64_t count; /* orders 0 to count - 1 exist; at least 1 */
+    uint64_t seed;
+} QueryOptions;
+
+typedef struct QueryMaker {
+    QueryOptions options;
+    Buf headers;
+    Buf body;
+} QueryMaker;
+
+void query_maker_init(QueryMaker *maker, const QueryOptions *options);
+void query_maker_done(QueryMaker *maker);
+DEFINE_AUTO_VALUE(QueryMaker, query_maker_done)
+
+/* The request for a page: the first one if 'continuation' is empty, else what goes on there. */
+ItemRequest query_turn(QueryMaker *maker, uint64_t turn, Slice continuation);
+
+/* Any number below 'below', which is at most 2^32; 'which' tells those of one turn apart. In the
+ * language of pgbench:
+ *     ((hash_fnv1a(turn * 16 + which, seed) >> 16) & 1073741823) * below / 1073741824 */
+uint64_t query_draw(uint64_t seed, uint64_t turn, uint32_t which, uint64_t below);

@@ -1,0 +1,140 @@
+/* queries_test.c - the requests of queries, and that their parameters are those of pgbench. */
+#include "bench/queries.h"
+
+#include "bench/orders.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bool has(Slice text, const char *part)
+{
+    return memmem(text.ptr, text.len, part, strlen(part)) != NULL;
+}
+
+static void queries_have_names(void **state)
+{
+    (void)state;
+    QueryKind kind;
+    assert_true(query_kind_parse(SLICE("range"), &kind));
+    assert_int_equal(kind, QUERY_RANGE);
+    assert_false(query_kind_parse(SLICE("ranges"), &kind));
+    assert_false(query_kind_parse(SLICE(""), &kind));
+}
+
+/* What 'debug(((hash_fnv1a(turn * 16 + which, seed) >> 16) & 1073741823) * below / 1073741824)'
+ * prints in a script of pgbench 15. */
+static void draws_equal_those_of_pgbench(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t seed, turn;
+        uint32_t which;
+        uint64_t below, drawn;
+    } rows[] = {
+        {0, 0, 0, 1000000, 878061},
+        {1, 0, 0, 1000000, 768134},
+        {1, 1, 0, 1000000, 526965},
+        {1, 1, 1, 10, 6},
+        {3, 123456, 0, UINT64_C(1) << 32, 795573636},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        assert_int_equal(query_draw(rows[i].seed, rows[i].turn, rows[i].which, rows[i].below),
+                         rows[i].drawn);
+}
+
+static void draws_are_spread_evenly(void **state)
+{
+    (void)state;
+    enum { BELOW = 10, TURNS = 100000 };
+    for (uint32_t which = 0; which < 2; which++) {
+        uint32_t counts[BELOW] = {0};
+        for (uint64_t turn = 0; turn < TURNS; turn++) {
+            uint64_t drawn = query_draw(7, turn, which, BELOW);
+            assert_true(drawn < BELOW);
+            counts[drawn]++;
+        }
+        for (size_t i = 0; i < BELOW; i++)
+            assert_in_range(counts[i], TURNS / BELOW * 95 / 100, TURNS / BELOW * 105 / 100);
+    }
+}
+
+static void requests_are_those_of_an_sdk(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < QUERY_KIND_COUNT; kind++) {
+        QueryOptions options = {.kind = (QueryKind)kind, .count = 1000, .seed = 1};
+        AUTO(query_maker_done) QueryMaker maker;
+        query_maker_init(&maker, &options);
+        ItemRequest request = query_turn(&maker, 5, SLICE_EMPTY);
+        assert_true(request.is_query);
+        assert_int_equal(request.id.len, 0);
+        assert_true(slice_equal(request.method, SLICE("POST")));
+        assert_true(has(request.headers, "x-ms-documentdb-isquery: True\r\n"));
+        assert_true(has(request.headers, "x-ms-max-item-count: 100\r\n"));
+        assert_false(has(request.headers, "x-ms-continuation"));
+        assert_int_equal(has(request.headers, "x-ms-documentdb-partitionkey: [\"c"),
+                         kind == QUERY_KEY);
+        assert_true(slice_ends_with(request.headers, SLICE("\r\n")));
+        assert_true(slice_starts_with(request.body, SLICE("{\"query\":\"SELECT ")));
+        assert_true(slice_ends_with(request.body, SLICE("]}")));
+        /* A parameter in the text is one in the list, and the other way round. */
+        assert_int_equal(has(request.body, "= @a") || has(request.body, "> @a") ||
+                             has(request.body, ", @a"),
+                         has(request.body, "{\"name\":\"@a\",\"value\":"));
+        assert_int_equal(has(request.body, "< @b") || has(request.body, "> @b"),
+                         has(request.body, "{\"name\":\"@b\",\"value\":"));
+    }
+}
+
+static void a_turn_says_what_is_asked_for(void **state)
+{
+    (void)state;
+    char bodies[3][512];
+    static const uint64_t turns[] = {8, 9, 8};
+    QueryOptions options = {.kind = QUERY_UNIQUE, .count = 1000, .seed = 1};
+    AUTO(query_maker_done) QueryMaker maker;
+    query_maker_init(&maker, &options);
+    for (size_t i = 0; i < ARRAY_COUNT(turns); i++) {
+        Slice body = query_turn(&maker, turns[i], SLICE_EMPTY).body;
+        (void)snprintf(bodies[i], sizeof(bodies[i]), "%.*s", SLICE_ARG(body));
+    }
+    assert_string_equal(bodies[0], bodies[2]);
+    assert_string_not_equal(bodies[0], bodies[1]);
+    char expected[64];
+    (void)snprintf(expected, sizeof(expected), "\"ORD-%lu\"",
+                   (unsigned long)order_name(query_draw(1, 8, 0, 1000)));
+    assert_true(has(slice_from_cstr(bodies[0]), expected));
+}
+
+static void a_further_page_is_the_same_query_with_a_continuation(void **state)
+{
+    (void)state;
+    QueryOptions options = {.kind = QUERY_KEY, .count = 1000, .seed = 1};
+    AUTO(query_maker_done) QueryMaker first;
+    AUTO(query_maker_done) QueryMaker more;
+    query_maker_init(&first, &options);
+    query_maker_init(&more, &options);
+    ItemRequest begin = query_turn(&first, 3, SLICE_EMPTY);
+    ItemRequest next = query_turn(&more, 3, SLICE("+RID:~abc=#RT:1"));
+    assert_true(slice_equal(begin.body, next.body));
+    assert_true(slice_starts_with(next.headers, begin.headers));
+    assert_true(slice_equal(slice_from(next.headers, begin.headers.len),
+                            SLICE("x-ms-continuation: +RID:~abc=#RT:1\r\n")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(queries_have_names),
+        cmocka_unit_test(draws_equal_those_of_pgbench),
+        cmocka_unit_test(draws_are_spread_evenly),
+        cmocka_unit_test(requests_are_those_of_an_sdk),
+        cmocka_unit_test(a_turn_says_what_is_asked_for),
+        cmocka_unit_test(a_further_page_is_the_same_query_with_a_continuation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+/* document_query.c - queries over items: from the request to a page of the query layer, and its
+ * headers.
+ *
+ * A query runs over the physical partitions that have something of the range it asks for, as if
+ * they were one container; the page's position, signed, is the continuation token.
+ */
+#include "api/item_page_int.h"
+#include "api/token_int.h"
+#include "base/encoding.h"
+#include "query/page.h"
+
+/* What a query may hold and do for one page. */
+#define QUERY_BYTES_MAX ((size_t)256 << 20)
+#define QUERY_STEPS_MAX ((uint64_t)2000000000)
+
+/* A client takes only so many bytes of headers, Node 16 KB of all together, and what is told about
+ * a query may be of any length. */
+#define REPORT_BYTES_MAX ((size_t)5 << 10)
+
+/* ---- running ---- */
+
+static QueryGeo geo_of(const Container *container)
+{
+    Json config = json_get(container->definition, SLICE("geospatialConfig"));
+    Json type = json_get(config, SLICE("type"));
+    bool is_plane = json_is(type, JSON_STRING) && slice_equal(json_string(type), SLICE("Geometry"));
+    return is_plane ? QUERY_GEOMETRY : QUERY_GEOGRAPHY;
+}
+
+static bool is_whole(const PartitionRange *range, const QueryTarget *target)
+{
+    return slice_compare(target->epk_from, range->min_bytes) <= 0 &&
+           slice_compare(target->epk_to, range->max_bytes) >= 0;
+}
+
+/* A view of every partition that has something of the range; the caller closes those that are
+ * open, also if this fails. */
+static Status open_targets(ItemPage *page, QueryTarget *targets, size_t *count)
+{
+    const Container *container = page->container;
+    for (size_t i = 0; i < container->range_count; i++) {
+        const PartitionRange *range = &container->ranges[i];
+        if (!range_overlaps(range, page->epk_from, page->epk_to))
+            continue;
+        QueryTarget *target = &targets[*count];
+        target->epk_from =
+            slice_compare(range->min_bytes, page->epk_from) > 0 ? range->min_bytes : page->epk_from;
+        target->epk_to =
+            slice_compare(range->max_bytes, page->epk_to) < 0 ? range->max_bytes : page->epk_to;
+        target->is_whole = is_whole(range, target);
+        item_page_session(page, range);
+        TRY(partition_view_open(range->partition, container->schema, &target->view, &page->error));
+        ++*count;
+    }
+    return STATUS_OK;
+}
+
+static void add_header(ItemPage *page, Slice name, Slice value)
+{
+    ASSERT(page->header_count < ARRAY_COUNT(page->headers));
+    page->headers[page->header_count++] = (HttpHeader){name, value};
+}
+
+static Slice print_metrics(Arena *arena, uint64_t parse_us, const QueryMetrics *m)
+{
+    double total_ms = (double)(parse_us + m->total_us) / 1000;
+    double index_ms = (double)m->index_us / 1000;
+    double ratio = m->documents_read == 0 ? 1 : (double)m->results / (double)m->documents_read;
+    return arena_format(
+        arena,
+        "totalExecutionTimeInMs=%.2f;queryCompileTimeInMs=%.2f;queryLogicalPlanBuildTimeInMs=0.00;"
+        "queryPhysicalPlanBuildTimeInMs=0.00;queryOptimizationTimeInMs=0.00;"
+        "VMExecutionTimeInMs=%.2f;indexLookupTimeInMs=%.2f;documentLoadTimeInMs=0.00;"
+        "systemFunctionExecuteTimeInMs=0.00;userFunctionExecuteTimeInMs=0.00;"
+        "retrievedDocumentCount=%llu;retrievedDocumentSize=%llu;outputDocumentCount=%llu;"
+        "outputDocumentSize=%llu;writeOutputTimeInMs=0.00;indexUtilizationRatio=%.2f",
+        total_ms, (double)parse_us / 1000, ((double)m->total_us / 1000) - index_ms, index_ms,
+        (unsigned long long)m->documents_read, (unsigned long long)m->document_bytes_read,
+        (unsigned long long)m->results, (unsigned long long)m->result_bytes,
+        ratio > 1 ? 1.0 : ratio);
+}
+
+/* ---- index metrics ---- */
+
+/* The first 'count_max' of each kind are told: see REPORT_BYTES_MAX. */
+typedef struct IndexReport {
+    const QueryPage *page;
+    size_t count_max;
+    bool is_v2;
+} IndexReport;
+
+static void add_flag(JsonBuilder *b, Slice name)
+{
+    json_key(b, name);
+    json_add_bool(b, true);
+}
+
+static void add_impact(JsonBuilder *b)
+{
+    json_key(b, SLICE("IndexImpactScore"));
+    json_add_string(b, SLICE("High"));
+}
+
+static void add_specs(JsonBuilder *b, const IndexReport *report, const Slice *specs, size_t count)
+{
+    json_begin_array(b);
+    for (size_t i = 0; i < count && i < report->count_max; i++) {
+        json_begin_object(b);
+        if (!report->is_v2) {
+            json_key(b, SLICE("FilterExpression"));
+            json_add_string(b, SLICE_EMPTY);
+        }
+        json_key(b, SLICE("IndexSpec"));
+        json_add_string(b, specs[i]);
+        if (!report->is_v2) {
+            add_flag(b, SLICE("FilterPreciseSet"));
+            add_flag(b, SLICE("IndexPreciseSet"));
+            add_impact(b);
+        }
+        json_end(b);
+    }
+    json_end(b);
+}
+
+static void add_composite(JsonBuilder *b, const IndexReport *report, Slice specs)
+{
+    json_begin_array(b);
+    if (specs.len > 0 && report->count_max > 0) {
+        json_begin_object(b);
+        json_key(b, SLICE("IndexSpecs"));
+        json_begin_array(b);
+        while (specs.len > 0)
+            json_add_string(b, slice_trim(slice_cut(&specs, ',')));
+        json_end(b);
+        if (!report->is_v2)
+            add_flag(b, SLICE("IndexPreciseSet"));
+        add_impact(b);
+        json_end(b);
+    }
+    json_end(b);
+}
+
+static void add_used(JsonBuilder *b, const IndexReport *report, Slice singles, Slice composites)
+{
+    const QueryPage *page = report->page;
+    json_key(b, singles);
+    add_specs(b, report, page->used_paths, page->used_path_count);
+    json_key(b, composites);
+    add_composite(b, report, page->used_composite);
+}
+
+static void add_potential(JsonBuilder *b, const IndexReport *report, Slice singles,
+                          Slice composites)
+{
+    const QueryPage *page = report->page;
+    json_key(b, singles);
+    add_specs(b, report, page->potential_paths, page->potential_path_count);
+    json_key(b, composites);
+    add_composite(b, report, SLICE_EMPTY);
+}
+
+static Slice print_v1(Arena *arena, const IndexReport *report)
+{
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    add_used(&b, report, SLICE("UtilizedSingleIndexes"), SLICE("UtilizedCompositeIndexes"));
+    add_potential(&b, report, SLICE("PotentialSingleIndexes"), SLICE("PotentialCompositeIndexes"));
+    json_end(&b);
+    Slice text = json_print_arena(arena, json_built(&b));
+    char *encoded = arena_alloc(arena, BASE64_LEN(text.len));
+    base64_encode(BASE64_STANDARD, text.ptr, text.len, encoded);
+    return slice_make(encoded, BASE64_LEN(text.len));
+}
+
+static Slice print_v2(Arena *arena, const IndexReport *report)
+{
+    static const Slice names[][2] = {
+        /* clients look for the one or the other */
+        {SLICE_INIT("UtilizedIndexes"), SLICE_INIT("PotentialIndexes")},
+        {SLICE_INIT("Utilized"), SLICE_INIT("Potential")}};
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+        json_key(&b, names[i][0]);
+        json_begin_object(&b);
+        add_used(&b, report, SLICE("SingleIndexes"), SLICE("CompositeIndexes"));
+        json_end(&b);
+        json_key(&b, names[i][1]);
+        json_begin_object(&b);
+        add_potential(&b, report, SLICE("SingleIndexes"), SLICE("CompositeIndexes"));
+        json_end(&b);
+    }
+    json_end(&b);
+    return percent_encode(arena, json_print_arena(arena, json_built(&b)), SLICE("-_."));
+}
+
+static Slice print_indexes(Arena *arena, const QueryPage *page, bool is_v2)
+{
+    IndexReport report = {.page = page, .count_max = 64, .is_v2 = is_v2};
+    for (;; report.count_max /= 2) {
+        Slice text = is_v2 ? print_v2(arena, &report) : print_v1(arena, &report);
+        if (text.len <= REPORT_BYTES_MAX || report.count_max == 0)
+            return text;
+    }
+}
+
+/* ---- explanations ---- */
+
+/* What was done with one partition, without the filters that its filter is made of. */
+static void add_outline(JsonBuilder *b, Json partition)
+{
+    json_begin_object(b);
+    for (JsonIter member = json_iter(partition); json_next(&member);) {
+        json_key(b, member.name);
+        if (!slice_equal(member.name, SLICE("where"))) {
+            json_add(b, member.value);
+            continue;
+        }
+        json_begin_object(b);
+        for (JsonIter of = json_iter(member.value); json_next(&of);) {
+            if (slice_equal(of.name, SLICE("of")))
+                continue;
+            json_key(b, of.name);
+            json_add(b, of.value);
+        }
+        json_end(b);
+    }
+    json_end(b);
+}
+
+/* The outlines of the first 'count_max' partitions, and all the rest. */
+static Json outline(Arena *arena, Json explain, size_t count_max)
+{
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    for (JsonIter member = json_iter(explain); json_next(&member);) {
+        json_key(&b, member.name);
+        if (!json_is(member.value, JSON_ARRAY)) {
+            json_add(&b, member.value);
+            continue;
+        }
+        size_t count = 0;
+        json_begin_array(&b);
+        for (JsonIter it = json_iter(member.value); count < count_max && json_next(&it); count++)
+            add_outline(&b, it.value);
+        json_end(&b);
+    }
+    json_key(&b, SLICE("isOutline"));
+    json_add_bool(&b, true);
+    json_end(&b);
+    return json_built(&b);
+}
+
+static Slice print_explain(Arena *arena, Json explain)
+{
+    size_t count_max = json_count(json_get(explain, SLICE("partitions")));
+    Slice plain = SLICE(" {}[]\":,./?*()-_=<>");
+    Slice text = percent_encode(arena, json_print_arena(arena, explain), plain);
+    while (text.len > REPORT_BYTES_MAX) {
+        Json shorter = outline(arena, explain, count_max);
+        text = percent_encode(arena, json_print_arena(arena, shorter), plain);
+        if (count_max == 0)
+            break;
+        count_max /= 2;
+    }
+    return text;
+}
+
+/* ---- the page ---- */
+
+enum {
+    WANTS_METRICS = 1,
+    WANTS_INDEXES = 2,
+    WANTS_INDEXES_V2 = 4,
+    WANTS_EXPLAIN = 8,
+};
+
+static unsigned wanted_headers(const ApiRequest *r)
+{
+    return (request_flag(r, "x-ms-documentdb-populatequerymetrics") ? WANTS_METRICS : 0) |
+           (request_flag(r, "x-ms-cosmos-populateindexmetrics") ? WANTS_INDEXES : 0) |
+           (request_flag(r, "x-ms-cosmos-populateindexmetrics-v2") ? WANTS_INDEXES_V2 : 0) |
+           (request_flag(r, "x-orrery-explain") ? WANTS_EXPLAIN : 0);
+}
+
+static void answer_headers(ItemPage *page, const QueryPage *out)
+{
+    Arena *arena = page->request->arena;
+    if ((page->wanted & WANTS_METRICS) != 0)
+        add_header(page, SLICE("x-ms-documentdb-query-metrics"),
+                   print_metrics(arena, page->parse_us, &out->metrics));
+    if ((page->wanted & (WANTS_INDEXES | WANTS_INDEXES_V2)) != 0)
+        add_header(page, SLICE("x-ms-cosmos-index-utilization"),
+                   print_indexes(arena, out, (page->wanted & WANTS_INDEXES_V2) != 0));
+    if ((page->wanted & WANTS_EXPLAIN) != 0)
+        add_header(page, SLICE("x-orrery-explain"), print_explain(arena, out->explain));
+}
+
+/* What a token is good for: a query with its parameters, over one partition key or over all. Ranges
+ * are not part of it, because they may be split between two pages. */
+static Slice token_scope(const ItemPage *page)
+{
+    Arena *arena = page->request->arena;
+    bool has_parameters = page->parameters.at != NULL;
+    Slice parameters = has_parameters ? json_print_arena(arena, page->parameters) : SLICE_EMPTY;
+    Slice key = page->has_key ? page->epk_from : SLICE_EMPTY;
+    AUTO(buf_done) Buf scope;
+    buf_init(&scope, page->query_text.len + parameters.len + key.len + 64);
+    buf_format(&scope, "%zu,%zu;", page->query_text.len, key.len);
+    buf_slice(&scope, page->query_text);
+    buf_slice(&scope, key);
+    buf_slice(&scope, parameters);
+    return arena_copy(arena, buf_view(&scope));
+}
+
+static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t count)
+{
+    ApiRequest *r = page->request;
+    const Api *api = r->api;
+    QueryPageOptions options = {
+        .targets = targets,
+        .target_count = count,
+        .schema = page->container->schema,
+        .key = page->has_key ? &page->key : NULL,
+        .position = page->position,
+        .items_max = page->items_max,
+        .bytes_max = PAGE_BYTES_MAX - ENVELOPE_BYTES_MAX,
+        .deadline_us = clock_monotonic_us(api->options.clock) + api->limits.us_max,
+        .steps_max = QUERY_STEPS_MAX,
+        .memory_max = QUERY_BYTES_MAX,
+        .clock = api->options.clock,
+        .geo = geo_of(page->container),
+        .wants_explain = (page->wanted & WANTS_EXPLAIN) != 0,
+    };
+    QueryPage out;
+    TRY(query_page(page->query, &options, r->arena, &page->text, &out, &page->error));
+    page->count = out.count;
+    page->charge = charge_query(&(QueryWork){
+        .partitions = out.metrics.partitions,
+        .index_keys = out.metrics.index_keys_read,
+        .items = out.metrics.documents_read,
+        .item_bytes = out.metrics.document_bytes_read,
+        .result_bytes = out.metrics.result_bytes,
+    });
+    if (!out.is_done)
+        page->continuation =
+            token_print(r->arena, &api->options.token_secret, page->container->info.rid,
+                        token_scope(page), out.position);
+    answer_headers(page, &out);
+    return STATUS_OK;
+}
+
+static Status run_query(ItemPage *page)
+{
+    QueryTarget *targets =
+        ARENA_NEW_ARRAY(page->request->arena, QueryTarget, page->container->range_count);
+    size_t count = 0;
+    Status status = open_targets(page, targets, &count);
+    if (status == STATUS_OK)
+        status = run_targets(page, targets, count);
+    for (size_t i = 0; i < count; i++)
+        partition_view_close(targets[i].view);
+    return status;
+}
+
+/* Who has not said that a query may go to every partition must name one. */
+static Status check_spread(const ApiRequest *r, const ItemPage *page, Error *err)
+{
+    const PartitionKeyDefinition *key = &r->container->partition_key;
+    if (page->is_narrow || r->container->range_count == 1 ||
+        request_flag(r, "x-ms-documentdb-query-enablecrosspartition") ||
+        query_fixes(page->query, key->paths, key->path_count))
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_BAD_REQUEST, SUB_NONE,
+        "Cross partition query is required but disabled. Set "
+        "x-ms-documentdb-query-enablecrosspartition to true, give the partition key in "
+        "x-ms-documentdb-partitionkey, or filter by it.");
+}
+
+Status documents_query(ApiRequest *r, Error *err)
+{
+    if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
+        return refuse_plan(err);
+    ItemPage *page = NULL;
+    Slice text;
+    uint64_t begun_us = clock_monotonic_us(r->api->options.clock);
+    TRY(item_page_begin(r, run_query, &page, err));
+    TRY(query_request(r->arena, r->http->body, &text, &page->parameters, err));
+    /* The body goes away with this call, and a Query borrows from its text. */
+    page->query_text = arena_copy(r->arena, text);
+    Json computed = json_get(r->container->definition, SLICE("computedProperties"));
+    TRY(query_parse_with(r->arena, page->query_text, page->parameters, computed, &page->query,
+                         err));
+    page->parse_us = clock_monotonic_us(r->api->options.clock) - begun_us;
+    TRY(check_spread(r, page, err));
+    page->wanted = wanted_headers(r);
+    Slice token = slice_trim(request_header(r, "x-ms-continuation"));
+    if (token.len > 0)
+        TRY(token_parse(r->arena, &r->api->options.token_secret, r->container->info.rid,
+                        token_scope(page), token, &page->position, err));
+    return item_page_post(page, err);
+}

@@ -1,0 +1,65 @@
+/* item_page_int.h - one page of items or of results, on its way to a worker and back.
+ *
+ * Lists (document_feed.c) and queries (document_query.c) ask for a range of EPKs in the same ways
+ * and answer in the same form; what is done in between is 'run', on a worker.
+ *
+ * Ownership  A page lives in its request's arena and holds the container until it is answered.
+ */
+#pragma once
+
+#include "api/item_int.h"
+#include "api/page_place_int.h"
+#include "query/query.h"
+
+enum { ENVELOPE_BYTES_MAX = 256 }; /* what stands around the items of a page */
+
+typedef struct ItemPage ItemPage;
+struct ItemPage {
+    WorkerJob job;
+    HttpTask task;
+    Status (*run)(ItemPage *page); /* fills in what follows 'status'; on a worker */
+    ApiRequest *request;
+    Container *container; /* a reference of its own */
+    Slice alt_path;
+    Slice epk_from; /* what is asked for */
+    Slice epk_to;
+    bool is_narrow; /* by a key or a range */
+    bool has_key;
+    PartitionKey key;
+    uint32_t items_max;
+
+    /* Of a list. */
+    PagePlace place;
+    ScanBudget budget;
+    size_t items_read;
+    size_t bytes_read;
+
+    /* Of a query. */
+    Query *query;
+    Slice query_text;
+    Json parameters;       /* undefined: there are none */
+    uint64_t parse_us;     /* that reading the query took */
+    Slice position;        /* where it goes on */
+    unsigned wanted;       /* headers that the client asked for, as flags of document_query.c */
+    HttpHeader headers[4]; /* of the answer */
+    size_t header_count;
+
+    Status status;
+    Error error;
+    Buf text; /* the items, separated by commas */
+    size_t count;
+    Charge charge;
+    bool is_full; /* there is more behind 'place' */
+    Slice continuation;
+    Buf session;
+};
+
+MUST_USE Status item_page_begin(ApiRequest *r, Status (*run)(ItemPage *page), ItemPage **out,
+                                Error *err);
+MUST_USE Status item_page_post(ItemPage *page, Error *err);
+
+/* Whether a partition has anything of ['from', 'to'). */
+bool range_overlaps(const PartitionRange *range, Slice from, Slice to);
+
+/* Adds a partition's LSN, read before anything else of it is, to the answer's session token. */
+void item_page_session(ItemPage *page, const PartitionRange *range);

@@ -1,0 +1,67 @@
+/* token.c - see token_int.h. */
+#include "api/token_int.h"
+
+#include "base/encoding.h"
+
+enum { MAC_BYTES = 16, TOKEN_BYTES_MAX = 16 << 10 };
+
+static Slice make_mac(Arena *arena, const TokenSecret *secret, Slice rid, Slice query,
+                      Slice position)
+{
+    /* The lengths keep a byte from moving from one part to the next. */
+    const Slice parts[] = {rid, query, position};
+    size_t size = 0;
+    for (size_t i = 0; i < ARRAY_COUNT(parts); i++)
+        size += sizeof(uint64_t) + parts[i].len;
+    char *message = arena_alloc(arena, size);
+    char *at = message;
+    for (size_t i = 0; i < ARRAY_COUNT(parts); i++) {
+        be64_put(at, parts[i].len);
+        at += sizeof(uint64_t);
+        if (parts[i].len > 0)
+            memcpy(at, parts[i].ptr, parts[i].len);
+        at += parts[i].len;
+    }
+    char *mac = arena_alloc(arena, MAC_BYTES);
+    for (size_t i = 0; i < ARRAY_COUNT(secret->keys); i++)
+        be64_put(mac + 8 * i, hash_keyed(secret->keys[i], slice_make(message, size)));
+    return slice_make(mac, MAC_BYTES);
+}
+
+Slice token_print(Arena *arena, const TokenSecret *secret, Slice container_rid, Slice query,
+                  Slice position)
+{
+    Slice mac = make_mac(arena, secret, container_rid, query, position);
+    size_t size = MAC_BYTES + position.len;
+    char *bytes = arena_alloc(arena, size);
+    memcpy(bytes, mac.ptr, MAC_BYTES);
+    if (position.len > 0)
+        memcpy(bytes + MAC_BYTES, position.ptr, position.len);
+    char *text = arena_alloc(arena, BASE64_LEN(size));
+    base64_encode(BASE64_RID, bytes, size, text);
+    return slice_make(text, BASE64_LEN(size));
+}
+
+Status token_parse(Arena *arena, const TokenSecret *secret, Slice container_rid, Slice query,
+                   Slice token, Slice *position, Error *err)
+{
+    char *bytes = arena_alloc(arena, TOKEN_BYTES_MAX);
+    size_t len = 0;
+    bool is_good = token.len <= BASE64_LEN(TOKEN_BYTES_MAX) &&
+                   base64_decode(BASE64_RID, token, bytes, TOKEN_BYTES_MAX, &len) &&
+                   len >= MAC_BYTES;
+    if (is_good) {
+        *position = slice_make(bytes + MAC_BYTES, len - MAC_BYTES);
+        Slice mac = make_mac(arena, secret, container_rid, query, *position);
+        uint8_t differs = 0; /* all bytes are compared, so that time tells nothing */
+        for (size_t i = 0; i < MAC_BYTES; i++)
+            differs |= (uint8_t)(mac.ptr[i] ^ bytes[i]);
+        is_good = differs == 0;
+    }
+    if (is_good)
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "Invalid continuation token: '%.*s' was not given by this server for this "
+                     "query.",
+                     SLICE_CUT(token, 80));
+}

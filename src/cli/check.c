@@ -1,0 +1,220 @@
+/* check.c - see check.h.
+ *
+ * The folder is opened as the server opens it, which also makes sure that no server has it, but
+ * with its background work switched off, so that nothing is changed while it is read.
+ */
+#include "cli/check.h"
+
+#include "base/metrics.h"
+#include "catalog/catalog.h"
+#include "partition/check.h"
+#include "store/rocksdb/rocksdb_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2 };
+
+typedef struct Checker {
+    const char *data;
+    Arena arena;
+    Log log;
+    Metrics metrics;
+    Store *store;
+    Workers *writers;
+    PartitionHost host;
+    Catalog *catalog;
+    bool is_terminal; /* someone watches: show how far it is */
+
+    /* What is being checked. */
+    const Database *database;
+    const Container *container;
+    uint32_t partition;
+    CheckTotals container_totals;
+    CheckTotals totals;
+    size_t containers;
+} Checker;
+
+static void print_help(void)
+{
+    (void)printf("Usage: orrery check [--data DIR]\n\n"
+                 "Reads everything in a data folder and says whether it agrees: items, the map of "
+                 "their\nnumbers, unique keys, expiry notes, counters, and the index with every "
+                 "item. Nothing is\nchanged. The server must not be running on the folder.\n\n"
+                 "Options (default):\n"
+                 "  --data DIR     the folder (data); ORRERY_DATA in the environment does the "
+                 "same\n\n"
+                 "The exit code is 0 if everything agrees and 1 if something does not.\n\n"
+                 "Example:\n"
+                 "  orrery check --data /var/lib/orrery\n");
+}
+
+static Status parse(Checker *checker, int argc, char *const *argv, char *const *environment,
+                    bool *help, Error *err)
+{
+    checker->data = "data";
+    for (; *environment != NULL; environment++) {
+        Slice entry = slice_from_cstr(*environment);
+        if (slice_starts_with(entry, SLICE("ORRERY_DATA=")))
+            checker->data = *environment + strlen("ORRERY_DATA=");
+    }
+    for (int i = 0; i < argc; i++) {
+        Slice argument = slice_from_cstr(argv[i]);
+        if (slice_equal(argument, SLICE("--help")) || slice_equal(argument, SLICE("-h")))
+            *help = true;
+        else if (slice_equal(argument, SLICE("--data")) && i + 1 < argc)
+            checker->data = argv[++i];
+        else if (slice_starts_with(argument, SLICE("--data=")))
+            checker->data = argv[i] + strlen("--data=");
+        else if (slice_equal(argument, SLICE("--data")))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data needs a value: --data DIR");
+        else
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "there is no option '%.80s'; 'orrery check --help' lists them",
+                             argv[i]);
+    }
+    if (checker->data[0] == '\0')
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data must not be empty");
+    return STATUS_OK;
+}
+
+static Status open_all(Checker *checker, Error *err)
+{
+    const char *path = arena_format(&checker->arena, "%s/store", checker->data).ptr;
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "'%s' is not a data folder of orrery",
+                         checker->data);
+    RocksdbStoreOptions options = {.path = path, .log = &checker->log, .merge = &PARTITION_MERGE};
+    TRY(rocksdb_store_open(&options, &checker->store, err));
+    checker->writers = workers_open("writer", 1, UINT32_MAX);
+    checker->host = (PartitionHost){
+        .store = checker->store,
+        .writers = checker->writers,
+        .clock = checker->log.clock,
+        .log = &checker->log,
+        .is_closing = true, /* no background work */
+    };
+    CatalogOptions catalog = {
+        .host = &checker->host,
+        .clock = checker->log.clock,
+        .log = &checker->log,
+        .metrics = &checker->metrics.shards[0],
+    };
+    return catalog_open(&catalog, &checker->catalog, err);
+}
+
+static void close_all(Checker *checker)
+{
+    catalog_close(checker->catalog);
+    partition_host_stop(&checker->host);
+    workers_close(checker->writers);
+    store_close(checker->store);
+    metrics_done(&checker->metrics);
+    arena_done(&checker->arena);
+}
+
+static void show_progress(void *ctx, uint64_t items)
+{
+    const Checker *checker = ctx;
+    if (!checker->is_terminal)
+        return;
+    (void)fprintf(
+        stderr, "\r%.*s/%.*s: partition %u, %llu items ", SLICE_CUT(checker->database->info.id, 40),
+        SLICE_CUT(checker->container->info.id, 40), checker->partition, (unsigned long long)items);
+}
+
+static void end_progress(const Checker *checker)
+{
+    if (checker->is_terminal)
+        (void)fprintf(stderr, "\r\033[K");
+}
+
+static void print_finding(void *ctx, const char *finding)
+{
+    const Checker *checker = ctx;
+    end_progress(checker);
+    (void)printf("%.*s/%.*s: partition %u: %s\n", SLICE_ARG(checker->database->info.id),
+                 SLICE_ARG(checker->container->info.id), checker->partition, finding);
+}
+
+static Status check_container(Checker *checker, Error *err)
+{
+    const Container *container = checker->container;
+    CheckReport report = {.found = print_finding, .progress = show_progress, .ctx = checker};
+    checker->container_totals = (CheckTotals){0};
+    CheckTotals *totals = &checker->container_totals;
+    for (size_t i = 0; i < container->range_count; i++) {
+        checker->partition = container->ranges[i].id;
+        TRY(partition_check(container->ranges[i].partition, container->schema, &report, totals,
+                            err));
+    }
+    end_progress(checker);
+    (void)printf("%.*s/%.*s: %zu partitions, %llu items, %llu index terms, %llu findings\n",
+                 SLICE_ARG(checker->database->info.id), SLICE_ARG(container->info.id),
+                 container->range_count, (unsigned long long)totals->items,
+                 (unsigned long long)totals->terms, (unsigned long long)totals->findings);
+    checker->totals.items += totals->items;
+    checker->totals.terms += totals->terms;
+    checker->totals.findings += totals->findings;
+    checker->containers++;
+    return STATUS_OK;
+}
+
+static Status check_snapshot(Checker *checker, const Snapshot *snapshot, Error *err)
+{
+    for (uint32_t d = 0; (checker->database = snapshot_next_database(snapshot, d)) != NULL;
+         d = checker->database->info.number + 1) {
+        uint32_t database = checker->database->info.number;
+        for (uint32_t c = 0;
+             (checker->container = snapshot_next_container(snapshot, database, c)) != NULL;
+             c = checker->container->info.number + 1)
+            TRY(check_container(checker, err));
+    }
+    return STATUS_OK;
+}
+
+static Status run(Checker *checker, Error *err)
+{
+    TRY(open_all(checker, err));
+    CatalogReader reader;
+    catalog_reader_init(&reader, checker->catalog);
+    Status status = check_snapshot(checker, catalog_read(&reader), err);
+    catalog_reader_done(&reader);
+    TRY(status);
+    unsigned long long findings = checker->totals.findings;
+    (void)printf("%zu containers with %llu items: ", checker->containers,
+                 (unsigned long long)checker->totals.items);
+    if (findings == 0)
+        (void)printf("everything agrees\n");
+    else
+        (void)printf("%llu findings\n", findings);
+    return STATUS_OK;
+}
+
+int check_main(int argc, char *const *argv, char *const *environment)
+{
+    Checker checker = {
+        .log = {.fd = STDERR_FILENO, .level = LOG_LEVEL_WARN, .clock = clock_real()},
+        .is_terminal = isatty(STDERR_FILENO) != 0,
+    };
+    Error err;
+    bool help = false;
+    if (parse(&checker, argc, argv, environment, &help, &err) != STATUS_OK) {
+        (void)fprintf(stderr, "orrery: %s\n", err.message);
+        return EXIT_USAGE;
+    }
+    if (help) {
+        print_help();
+        return EXIT_SUCCESS;
+    }
+    arena_init(&checker.arena, 1024);
+    metrics_init(&checker.metrics, 1);
+    Status status = run(&checker, &err);
+    if (status != STATUS_OK)
+        (void)fprintf(stderr, "orrery: %s\n", err.message);
+    close_all(&checker);
+    return status == STATUS_OK && checker.totals.findings == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,353 @@
+/* reader.c - see reader.h.
+ *
+ * The chunks of one value are neighbours, and values are self-delimiting: no value is the beginning
+ * of another one. So bounds on values are bounds on keys, although a chunk number stands behind
+ * each value: what makes two values differ comes before it.
+ *
+ * Budgets are asked key by key. That there is no further key costs nothing, so that a range of 'n'
+ * keys is complete with a budget of 'n'.
+ */
+#include "index/reader.h"
+
+#include "base/mem.h"
+#include "index/set_int.h"
+
+enum {
+    WALK_BLOCK_BYTES = 16 * 1024,
+    STORED_KEY_EXTRA = 8, /* the space in front of every key */
+    KEY_BYTES_GUESS = 48, /* with its value, when there is no sample */
+};
+
+static_assert(TERM_KEY_HEAD + TERM_VALUE_BYTES_MAX + TERM_CHUNK_BYTES <= STORE_KEY_BYTES_MAX,
+              "every term fits into a key");
+
+/* ---- keys of a range ---- */
+
+/* The place in key order right before 'value', on its path. A value may come from a client, who
+ * wants to go on there: nothing longer than a term needs to be looked for. */
+static void key_at(Buf *out, TermPath path, Slice value)
+{
+    term_key(out, path, slice_first(value, TERM_VALUE_BYTES_MAX), 0);
+    out->len -= TERM_CHUNK_BYTES;
+}
+
+/* The place right behind all keys whose value begins with 'value'. */
+static void key_after(Buf *out, TermPath path, Slice value)
+{
+    key_at(out, path, value);
+    term_after(out);
+}
+
+typedef struct Bounds {
+    Buf from;
+    Buf to;
+} Bounds;
+
+static void bounds_done(Bounds *bounds)
+{
+    buf_done(&bounds->from);
+    buf_done(&bounds->to);
+}
+DEFINE_AUTO_VALUE(Bounds, bounds_done)
+
+static void bounds_init(Bounds *bounds, IndexRange range)
+{
+    buf_init(&bounds->from, STORE_KEY_BYTES_MAX);
+    buf_init(&bounds->to, STORE_KEY_BYTES_MAX);
+    key_at(&bounds->from, range.path, range.from);
+    if (range.to.len > 0)
+        key_at(&bounds->to, range.path, range.to);
+    else
+        key_after(&bounds->to, range.path, SLICE_EMPTY);
+}
+
+static StoreCursor *open_cursor(const IndexReader *reader, const Bounds *bounds)
+{
+    return store_cursor_open(reader->store, reader->snapshot, reader->space,
+                             buf_view(&bounds->from), buf_view(&bounds->to));
+}
+
+/* One chunk as it was read; slices live until the cursor moves. */
+typedef struct Entry {
+    Slice key;
+    Slice value; /* the encoded one, in the key */
+    Slice set;
+    uint64_t high;
+} Entry;
+
+static Status read_entry(StoreCursor *cursor, bool is_down, Entry *out, bool *found, Error *err)
+{
+    Entry entry = {0};
+    TRY(is_down ? store_cursor_prev(cursor, &entry.key, &entry.set, found, err)
+                : store_cursor_next(cursor, &entry.key, &entry.set, found, err));
+    TermPath path;
+    if (*found && !term_key_read(entry.key, &path, &entry.value, &entry.high))
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "the index is damaged: a key of %zu bytes is none of it", entry.key.len);
+    *out = entry;
+    return STATUS_OK;
+}
+
+/* Asks the budget for one chunk. */
+static bool pay_key(IndexReader *reader)
+{
+    if (reader->budget->keys_left == 0)
+        return false;
+    reader->budget->keys_left--;
+    reader->keys_read++;
+    return true;
+}
+
+static Status set_is_damaged(Slice set, Error *err)
+{
+    return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                     "a chunk of the index is damaged: its %zu bytes are no set", set.len);
+}
+
+/* ---- sets ---- */
+
+static void pay_bytes(IndexReader *reader, size_t bytes)
+{
+    size_t *left = &reader->budget->bytes_left;
+    *left -= bytes < *left ? bytes : *left;
+}
+
+static Status read_bounds(IndexReader *reader, const Bounds *bounds, Arena *arena, NumberSet *out,
+                          bool *complete, Error *err)
+{
+    AUTO(store_cursor_close) StoreCursor *cursor = open_cursor(reader, bounds);
+    SetBuilder *builder = set_builder_new(arena);
+    bool is_paid = true;
+    while (true) {
+        Entry entry;
+        bool found = false;
+        TRY(read_entry(cursor, false, &entry, &found, err));
+        if (!found)
+            break;
+        is_paid = set_builder_bytes(builder) <= reader->budget->bytes_left && pay_key(reader);
+        if (!is_paid)
+            break;
+        TRY(set_builder_add_value(builder, entry.high, entry.set, err));
+    }
+    *out = (NumberSet){0};
+    if (is_paid)
+        set_builder_finish(builder, out);
+    *complete = is_paid;
+    pay_bytes(reader, set_builder_bytes(builder));
+    return STATUS_OK;
+}
+
+Status index_read_range(IndexReader *reader, IndexRange range, Arena *arena, NumberSet *out,
+                        bool *complete, Error *err)
+{
+    AUTO(bounds_done) Bounds bounds;
+    bounds_init(&bounds, range);
+    return read_bounds(reader, &bounds, arena, out, complete, err);
+}
+
+Status index_read_value(IndexReader *reader, TermPath path, Slice value, Arena *arena,
+                        NumberSet *out, bool *complete, Error *err)
+{
+    AUTO(bounds_done) Bounds bounds;
+    buf_init(&bounds.from, STORE_KEY_BYTES_MAX);
+    buf_init(&bounds.to, STORE_KEY_BYTES_MAX);
+    key_at(&bounds.from, path, value);
+    key_after(&bounds.to, path, value);
+    return read_bounds(reader, &bounds, arena, out, complete, err);
+}
+
+/* ---- estimates ---- */
+
+typedef struct Sample {
+    uint64_t keys;
+    uint64_t items;
+    uint64_t bytes;
+    bool is_all;
+} Sample;
+
+static Status read_sample(IndexReader *reader, const Bounds *bounds, uint32_t keys_max, Sample *out,
+                          Error *err)
+{
+    AUTO(store_cursor_close) StoreCursor *cursor = open_cursor(reader, bounds);
+    Sample sample = {0};
+    while (true) {
+        Entry entry;
+        bool found = false;
+        TRY(read_entry(cursor, false, &entry, &found, err));
+        sample.is_all = !found;
+        if (!found || sample.keys == keys_max || !pay_key(reader))
+            break;
+        size_t count = set_value_count(entry.set);
+        if (count == SIZE_MAX)
+            return set_is_damaged(entry.set, err);
+        sample.keys++;
+        sample.items += count;
+        sample.bytes += STORED_KEY_EXTRA + entry.key.len + entry.set.len;
+    }
+    *out = sample;
+    return STATUS_OK;
+}
+
+static uint64_t scale(uint64_t count, uint64_t part, uint64_t whole)
+{
+    return (uint64_t)((double)count * (double)whole / (double)part);
+}
+
+Status index_estimate(IndexReader *reader, IndexRange range, uint32_t keys_max, IndexEstimate *out,
+                      Error *err)
+{
+    AUTO(bounds_done) Bounds bounds;
+    bounds_init(&bounds, range);
+    Sample sample = {0};
+    TRY(read_sample(reader, &bounds, keys_max, &sample, err));
+    if (sample.is_all) {
+        *out = (IndexEstimate){.keys = sample.keys, .items = sample.items, .is_exact = true};
+        return STATUS_OK;
+    }
+    uint64_t bytes = store_estimate_bytes(reader->store, reader->space, buf_view(&bounds.from),
+                                          buf_view(&bounds.to));
+    if (sample.keys == 0)
+        sample = (Sample){.keys = 1, .items = 1, .bytes = KEY_BYTES_GUESS};
+    /* There is at least one key more than the sample has, whatever the store thinks. */
+    uint64_t keys = scale(sample.keys, sample.bytes, bytes);
+    keys = keys > sample.keys ? keys : sample.keys + 1;
+    *out = (IndexEstimate){.keys = keys, .items = scale(sample.items, sample.keys, keys)};
+    return STATUS_OK;
+}
+
+/* ---- walks ---- */
+
+struct IndexWalk {
+    IndexReader *reader;
+    StoreCursor *cursor;
+    TermPath path;
+    bool is_down;
+    bool has_ahead; /* the cursor stands on 'ahead', which is not paid for yet */
+    Entry ahead;
+    Buf value;   /* the value under way */
+    Arena arena; /* its chunks' numbers */
+    SetChunk *chunks;
+    size_t chunk_count;
+    size_t chunk_room;
+};
+
+Status index_walk_open(IndexReader *reader, IndexRange range, bool is_down, IndexWalk **out,
+                       Error *err)
+{
+    (void)err; /* opening a cursor reads nothing */
+    AUTO(bounds_done) Bounds bounds;
+    bounds_init(&bounds, range);
+    IndexWalk *walk = MEM_NEW(IndexWalk);
+    walk->reader = reader;
+    walk->path = range.path;
+    walk->is_down = is_down;
+    walk->cursor = open_cursor(reader, &bounds);
+    buf_init(&walk->value, STORE_KEY_BYTES_MAX);
+    arena_init(&walk->arena, WALK_BLOCK_BYTES);
+    *out = walk;
+    return STATUS_OK;
+}
+
+void index_walk_close(IndexWalk *walk)
+{
+    if (walk == NULL)
+        return;
+    store_cursor_close(walk->cursor);
+    buf_done(&walk->value);
+    arena_done(&walk->arena);
+    mem_free(walk->chunks);
+    mem_free(walk);
+}
+
+void index_walk_seek(IndexWalk *walk, Slice value)
+{
+    AUTO(buf_done) Buf key;
+    buf_init(&key, STORE_KEY_BYTES_MAX);
+    if (walk->is_down)
+        key_after(&key, walk->path, value);
+    else
+        key_at(&key, walk->path, value);
+    walk->has_ahead = false;
+    store_cursor_seek(walk->cursor, buf_view(&key));
+}
+
+/* Reads the chunk that comes next into 'ahead', if it is not there. */
+static Status look_ahead(IndexWalk *walk, Error *err)
+{
+    if (walk->has_ahead)
+        return STATUS_OK;
+    return read_entry(walk->cursor, walk->is_down, &walk->ahead, &walk->has_ahead, err);
+}
+
+/* Keeps the chunk ahead. '*paid' is false if it does not fit into the budget. */
+static Status take_chunk(IndexWalk *walk, bool *paid, Error *err)
+{
+    if (walk->chunk_count == walk->chunk_room) {
+        walk->chunk_room = walk->chunk_room == 0 ? 4 : 2 * walk->chunk_room;
+        walk->chunks = mem_realloc(walk->chunks, walk->chunk_room * sizeof(*walk->chunks));
+    }
+    size_t bytes = arena_used(&walk->arena) + walk->chunk_count * sizeof(SetChunk);
+    *paid = bytes <= walk->reader->budget->bytes_left && pay_key(walk->reader);
+    if (!*paid)
+        return STATUS_OK;
+    SetChunk *chunk = &walk->chunks[walk->chunk_count];
+    if (!set_chunk_load(&walk->arena, walk->ahead.high, walk->ahead.set, chunk))
+        return set_is_damaged(walk->ahead.set, err);
+    walk->chunk_count += chunk->count > 0;
+    walk->has_ahead = false;
+    return STATUS_OK;
+}
+
+/* All chunks of the value ahead. Reads one chunk further, to see its end. */
+static Status collect_value(IndexWalk *walk, bool *paid, Error *err)
+{
+    arena_reset(&walk->arena);
+    walk->chunk_count = 0;
+    buf_reset(&walk->value);
+    buf_slice(&walk->value, walk->ahead.value);
+    do {
+        TRY(take_chunk(walk, paid, err));
+        if (!*paid) {
+            /* Half a set is of no use: should there be more budget, it begins again. */
+            index_walk_seek(walk, buf_view(&walk->value));
+            return STATUS_OK;
+        }
+        TRY(look_ahead(walk, err));
+    } while (walk->has_ahead && slice_equal(walk->ahead.value, buf_view(&walk->value)));
+    return STATUS_OK;
+}
+
+static NumberSet collected_set(IndexWalk *walk)
+{
+    size_t count = walk->chunk_count;
+    for (size_t i = 0; walk->is_down && i < count / 2; i++) {
+        SetChunk other = walk->chunks[i];
+        walk->chunks[i] = walk->chunks[count - 1 - i];
+        walk->chunks[count - 1 - i] = other;
+    }
+    NumberSet set = {.chunks = walk->chunks, .chunk_count = count};
+    for (size_t i = 0; i < count; i++)
+        set.count += walk->chunks[i].count;
+    return set;
+}
+
+Status index_walk_next(IndexWalk *walk, Slice *value, NumberSet *items, bool *found, bool *complete,
+                       Error *err)
+{
+    bool paid = true;
+    do {
+        TRY(look_ahead(walk, err));
+        if (walk->has_ahead)
+            TRY(collect_value(walk, &paid, err));
+        else
+            walk->chunk_count = 0;
+        /* All numbers may have been taken away from a value that the store still keeps. */
+    } while (paid && walk->has_ahead && walk->chunk_count == 0);
+    *complete = paid;
+    *found = paid && walk->chunk_count > 0;
+    if (*found) {
+        *value = buf_view(&walk->value);
+        *items = collected_set(walk);
+    }
+    return STATUS_OK;
+}

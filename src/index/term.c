@@ -1,0 +1,286 @@
+/* term.c - see term.h.
+ *
+ * A double's bits order like its value once the sign bit is flipped, and all bits if it is
+ * negative. Two things are made the same before: -0 is 0, and NaN, which comes before all numbers,
+ * is eight zero bytes.
+ *
+ * A path step is hashed together with its parent's hash:
+ *
+ *     step = | parent u64 | 0 | name |                 a name that is not long
+ *          / | parent u64 | 1 | hash of the name u64 | a long one
+ *          / | parent u64 | 2 |                        any element
+ */
+#include "index/term.h"
+
+#include "base/arena.h"
+
+#include <math.h>
+
+enum {
+    STEP_NAME = 0,
+    STEP_LONG_NAME = 1,
+    STEP_ELEMENT = 2,
+    STEP_HEAD = 8 + 1,
+    STEP_NAME_MAX = 119, /* so that a step is 128 bytes */
+
+    ESCAPE = 0x00,
+    ESCAPE_ENDS = 0x01,
+    ESCAPE_CUT = 0x02,
+    ESCAPE_ZERO = 0xFF,
+};
+#define SIGN_BIT UINT64_C(0x8000000000000000)
+
+/* Integers from the first to the second may be stored exactly although they are no doubles. */
+#define DOUBLES_EXACT_MAX 0x1p53
+#define INTEGERS_MAX      0x1p63
+
+/* ---- paths ---- */
+
+TermPath term_path_root(HashKey key)
+{
+    return hash_keyed(key, SLICE_EMPTY);
+}
+
+static TermPath hash_step(HashKey key, TermPath parent, uint8_t kind, Slice rest)
+{
+    char step[STEP_HEAD + STEP_NAME_MAX];
+    memcpy(step, &parent, sizeof(parent));
+    step[sizeof(parent)] = (char)kind;
+    if (rest.len > 0)
+        memcpy(step + STEP_HEAD, rest.ptr, rest.len);
+    return hash_keyed(key, slice_make(step, STEP_HEAD + rest.len));
+}
+
+TermPath term_path_name(HashKey key, TermPath parent, Slice name)
+{
+    if (LIKELY(name.len <= STEP_NAME_MAX))
+        return hash_step(key, parent, STEP_NAME, name);
+    uint64_t hash = hash_keyed(key, name);
+    return hash_step(key, parent, STEP_LONG_NAME, slice_make(&hash, sizeof(hash)));
+}
+
+TermPath term_path_element(HashKey key, TermPath parent)
+{
+    return hash_step(key, parent, STEP_ELEMENT, SLICE_EMPTY);
+}
+
+/* ---- values ---- */
+
+void term_put_tag(Buf *out, TermTag tag)
+{
+    buf_byte(out, (uint8_t)tag);
+}
+
+void term_put_bool(Buf *out, bool value)
+{
+    term_put_tag(out, value ? TERM_TRUE : TERM_FALSE);
+}
+
+static bool number_is_exact(double value)
+{
+    double size = fabs(value);
+    return !(size >= DOUBLES_EXACT_MAX && size <= INTEGERS_MAX);
+}
+
+static uint64_t order_bits(double value)
+{
+    if (isnan(value))
+        return 0;
+    if (value == 0)
+        value = 0; /* without its sign */
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return (bits & SIGN_BIT) != 0 ? ~bits : bits | SIGN_BIT;
+}
+
+void term_put_number(Buf *out, double value, bool *exact)
+{
+    char bytes[1 + 8] = {TERM_NUMBER};
+    be64_put(bytes + 1, order_bits(value));
+    buf_bytes(out, bytes, sizeof(bytes));
+    if (!number_is_exact(value))
+        *exact = false;
+}
+
+/* At most TERM_STRING_BYTES of 'text', every zero byte with an FF behind it. */
+static void put_text(Buf *out, Slice text)
+{
+    static const char ZERO[] = {ESCAPE, (char)ESCAPE_ZERO};
+    Slice rest = slice_first(text, TERM_STRING_BYTES);
+    for (;;) {
+        size_t run = slice_find(rest, '\0');
+        buf_bytes(out, rest.ptr, run);
+        if (run == rest.len)
+            return;
+        buf_bytes(out, ZERO, sizeof(ZERO));
+        rest = slice_from(rest, run + 1);
+    }
+}
+
+void term_put_string(Buf *out, Slice value, bool *exact)
+{
+    bool is_cut = value.len > TERM_STRING_BYTES;
+    char end[2] = {ESCAPE, is_cut ? ESCAPE_CUT : ESCAPE_ENDS};
+    buf_byte(out, TERM_STRING);
+    put_text(out, value);
+    buf_bytes(out, end, sizeof(end));
+    if (is_cut)
+        *exact = false;
+}
+
+void term_put_json(Buf *out, Json value, bool *exact)
+{
+    switch (json_type(value)) {
+    case JSON_UNDEFINED:
+        term_put_tag(out, TERM_UNDEFINED);
+        return;
+    case JSON_NULL:
+        term_put_tag(out, TERM_NULL);
+        return;
+    case JSON_BOOL:
+        term_put_bool(out, json_bool(value));
+        return;
+    case JSON_NUMBER:
+        term_put_number(out, json_number(value), exact);
+        return;
+    case JSON_STRING:
+        term_put_string(out, json_string(value), exact);
+        return;
+    case JSON_ARRAY:
+        term_put_tag(out, TERM_ARRAY);
+        *exact = false;
+        return;
+    case JSON_OBJECT:
+        term_put_tag(out, TERM_OBJECT);
+        *exact = false;
+        return;
+    }
+}
+
+void term_put_prefix(Buf *out, Slice prefix, bool *exact)
+{
+    buf_byte(out, TERM_STRING);
+    put_text(out, prefix);
+    if (prefix.len > TERM_STRING_BYTES)
+        *exact = false;
+}
+
+void term_after(Buf *bytes)
+{
+    while (bytes->len > 0 && (uint8_t)bytes->ptr[bytes->len - 1] == 0xFF)
+        bytes->len--;
+    if (bytes->len > 0)
+        bytes->ptr[bytes->len - 1]++;
+}
+
+static bool read_number(Slice *bytes, TermValue *out)
+{
+    if (bytes->len < 8)
+        return false;
+    uint64_t order = be64_get(bytes->ptr);
+    uint64_t bits = (order & SIGN_BIT) != 0 ? order & ~SIGN_BIT : ~order;
+    memcpy(&out->number, &bits, sizeof(bits));
+    out->exact = number_is_exact(out->number);
+    *bytes = slice_from(*bytes, 8);
+    return true;
+}
+
+/* Copies text up to its end mark, which becomes '*mark'; '*used' counts the bytes read. */
+static bool unescape(Slice bytes, char text[TERM_STRING_BYTES], size_t *len, uint8_t *mark,
+                     size_t *used)
+{
+    size_t written = 0;
+    for (size_t i = 0; i < bytes.len; i++) {
+        char c = bytes.ptr[i];
+        if (c == ESCAPE) {
+            if (++i == bytes.len)
+                return false;
+            *mark = (uint8_t)bytes.ptr[i];
+            if (*mark != ESCAPE_ZERO) {
+                *len = written;
+                *used = i + 1;
+                return *mark == ESCAPE_ENDS || *mark == ESCAPE_CUT;
+            }
+        }
+        if (written == TERM_STRING_BYTES)
+            return false;
+        text[written++] = c;
+    }
+    return false;
+}
+
+static bool read_string(Arena *arena, Slice *bytes, TermValue *out)
+{
+    char text[TERM_STRING_BYTES];
+    size_t len = 0;
+    uint8_t mark = 0;
+    size_t used = 0;
+    if (!unescape(*bytes, text, &len, &mark, &used))
+        return false;
+    if (mark == ESCAPE_CUT && len < TERM_STRING_BYTES)
+        return false;
+    out->exact = mark == ESCAPE_ENDS;
+    out->text = arena_copy(arena, slice_make(text, len));
+    *bytes = slice_from(*bytes, used);
+    return true;
+}
+
+static bool read_tagged(Arena *arena, uint8_t tag, Slice *rest, TermValue *out)
+{
+    *out = (TermValue){.tag = (TermTag)tag, .exact = true};
+    switch (tag) {
+    case TERM_PRESENT:
+    case TERM_ARRAY:
+    case TERM_OBJECT:
+        out->exact = false;
+        return true;
+    case TERM_UNDEFINED:
+    case TERM_NULL:
+    case TERM_FALSE:
+    case TERM_TRUE:
+        return true;
+    case TERM_NUMBER:
+        return read_number(rest, out);
+    case TERM_STRING:
+        return read_string(arena, rest, out);
+    default:
+        return false;
+    }
+}
+
+bool term_read(Arena *arena, Slice *bytes, TermValue *out)
+{
+    if (bytes->len == 0)
+        return false;
+    Slice rest = slice_from(*bytes, 1);
+    TermValue value;
+    if (!read_tagged(arena, (uint8_t)bytes->ptr[0], &rest, &value))
+        return false;
+    *bytes = rest;
+    *out = value;
+    return true;
+}
+
+/* ---- keys ---- */
+
+void term_key(Buf *out, TermPath path, Slice value, uint64_t high)
+{
+    char head[TERM_KEY_HEAD] = {TERM_KIND};
+    be64_put(head + 1, path);
+    char chunk[8];
+    be64_put(chunk, high);
+    buf_bytes(out, head, sizeof(head));
+    buf_slice(out, value);
+    buf_bytes(out, chunk + sizeof(chunk) - TERM_CHUNK_BYTES, TERM_CHUNK_BYTES);
+}
+
+bool term_key_read(Slice key, TermPath *path, Slice *value, uint64_t *high)
+{
+    if (key.len <= TERM_KEY_HEAD + TERM_CHUNK_BYTES || key.ptr[0] != TERM_KIND)
+        return false;
+    *path = be64_get(key.ptr + 1);
+    *value = slice_make(key.ptr + TERM_KEY_HEAD, key.len - TERM_KEY_HEAD - TERM_CHUNK_BYTES);
+    /* The two bytes before the chunk are the value's, and there are two: the head is longer. */
+    *high = be64_get(key.ptr + key.len - 8) & ((UINT64_C(1) << (8 * TERM_CHUNK_BYTES)) - 1);
+    return true;
+}

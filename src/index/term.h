@@ -1,0 +1,88 @@
+/* term.h - what the index is made of: a path, and a value that was found there.
+ *
+ *     key   = | 0x10 | path u64 BE | value | chunk, 6 bytes BE |      value: a set, see set.h
+ *     value = 00                      anything at all is there
+ *           / 05                      null
+ *           / 06 / 07                 false, true
+ *           / 08 | number, 8 bytes    a double, so that memcmp order is numeric order
+ *           / 0A | text | 00 01       a string; a zero byte in it is written 00 FF
+ *           / 0A | text | 00 02       the beginning of a longer string, TERM_STRING_BYTES of it
+ *           / 0C / 0D                 an array, an object: that it is there
+ *
+ * Values order as ORDER BY orders them. Two of them do not tell all: a string that was cut, and a
+ * number that stands for integers which are no doubles. Whoever finds such a term looks at the
+ * item.
+ *
+ * A path is the hash of its steps, with a key that the partition drew when it was made: nobody can
+ * choose names that meet, and two among a million paths meet by chance once in 10^7 partitions.
+ * A step is a name, or "any element of the array".
+ *
+ * The root's own terms exist for every item: (root, 00) is the set of all items that are indexed.
+ *
+ * Composite and spatial indexes have terms of the same form under paths of their own: see terms.h.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/encoding.h"
+#include "base/hash.h"
+#include "base/slice.h"
+#include "json/json.h"
+
+enum {
+    TERM_KIND = 0x10, /* the first byte of the key */
+    TERM_STRING_BYTES = 96,
+    TERM_KEY_HEAD = 1 + 8,
+    TERM_CHUNK_BYTES = 6,
+    /* A string all of zero bytes, and its end; composite terms have eight of them. */
+    TERM_VALUE_BYTES_MAX = 8 * (1 + 2 * TERM_STRING_BYTES + 2),
+};
+
+typedef enum TermTag {
+    TERM_PRESENT = 0x00,
+    TERM_UNDEFINED = 0x04, /* in composite terms only */
+    TERM_NULL = 0x05,
+    TERM_FALSE = 0x06,
+    TERM_TRUE = 0x07,
+    TERM_NUMBER = 0x08,
+    TERM_STRING = 0x0A,
+    TERM_ARRAY = 0x0C,
+    TERM_OBJECT = 0x0D,
+    TERM_END = 0x0E, /* behind every value */
+} TermTag;
+
+/* Paths, step by step from the root. */
+typedef uint64_t TermPath;
+TermPath term_path_root(HashKey key);
+TermPath term_path_name(HashKey key, TermPath parent, Slice name);
+TermPath term_path_element(HashKey key, TermPath parent);
+
+/* Each appends one value; '*exact' becomes false (and is otherwise left as it is) if the term
+ * stands for other values, too. */
+void term_put_tag(Buf *out, TermTag tag);
+void term_put_bool(Buf *out, bool value);
+void term_put_number(Buf *out, double value, bool *exact);
+void term_put_string(Buf *out, Slice value, bool *exact);
+void term_put_json(Buf *out, Json value, bool *exact); /* any type; undefined is TERM_UNDEFINED */
+
+/* The bytes with which every string begins that begins with 'prefix' (cut, if it is longer): the
+ * start of a range; its end is term_after(). '*exact' as above. */
+void term_put_prefix(Buf *out, Slice prefix, bool *exact);
+
+/* The first bytes that sort behind everything that begins with 'bytes': they are changed in place.
+ * Empty: there is no such thing. */
+void term_after(Buf *bytes);
+
+/* Reads one value back; '*text' is unescaped into 'arena'. '*exact' is false for a string that was
+ * cut and for a number whose item may hold another one. False if the bytes are none. */
+typedef struct TermValue {
+    TermTag tag;
+    double number;
+    Slice text;
+    bool exact;
+} TermValue;
+bool term_read(Arena *arena, Slice *bytes, TermValue *out);
+
+/* The key of a chunk, and back. */
+void term_key(Buf *out, TermPath path, Slice value, uint64_t high);
+bool term_key_read(Slice key, TermPath *path, Slice *value, uint64_t *high);

@@ -1,0 +1,152 @@
+/* terms.c - see terms.h. The walk over documents is in terms_walk.c.
+ *
+ * A batch keeps what changed as entries with a sign. An item that changes twice has the entries of
+ * both changes; as each change is settled by itself, their sum per term is what changed in the
+ * end: +1, -1, or nothing.
+ */
+#include "index/terms.h"
+
+#include "index/set.h"
+#include "index/terms_int.h"
+
+struct TermsBatch {
+    Collector collector; /* its sure entries are those of the batch */
+    uint64_t *numbers;   /* of the items, by Entry.item */
+    size_t item_count;
+    size_t item_capacity;
+};
+
+/* Where one chunk's changes are gathered. */
+typedef struct ChunkChange {
+    uint16_t *adds;
+    uint16_t *removes;
+    size_t add_count;
+    size_t remove_count;
+} ChunkChange;
+
+void terms_of(Arena *arena, const IndexPolicy *policy, HashKey key, Json document,
+              const TermSystem *system, TermList *out)
+{
+    Collector c;
+    collect_init(&c, arena, key);
+    c.policy = policy;
+    c.sign = 1;
+    c.all_loose = true;
+    collect_document(&c, document, system);
+    collect_settle(&c, true);
+    out->count = c.loose.count;
+    out->terms = arena_alloc(arena, c.loose.count * sizeof(Term));
+    for (size_t i = 0; i < c.loose.count; ++i) {
+        const Entry *entry = &c.loose.entries[i];
+        out->terms[i] = (Term){entry->path, slice_make(entry->value, entry->len)};
+    }
+}
+
+TermsBatch *terms_batch_new(Arena *arena, HashKey key)
+{
+    TermsBatch *batch = ARENA_NEW(arena, TermsBatch);
+    collect_init(&batch->collector, arena, key);
+    return batch;
+}
+
+static uint32_t add_number(TermsBatch *batch, uint64_t number)
+{
+    if (batch->item_count == batch->item_capacity) {
+        size_t capacity = batch->item_capacity == 0 ? 64 : 2 * batch->item_capacity;
+        uint64_t *larger = arena_alloc(batch->collector.arena, capacity * sizeof(uint64_t));
+        if (batch->item_count > 0)
+            memcpy(larger, batch->numbers, batch->item_count * sizeof(uint64_t));
+        batch->numbers = larger;
+        batch->item_capacity = capacity;
+    }
+    ASSERT(batch->item_count < UINT32_MAX);
+    batch->numbers[batch->item_count] = number;
+    return (uint32_t)batch->item_count++;
+}
+
+size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy *old_policy,
+                          Json old_document, const TermSystem *old_system,
+                          const IndexPolicy *new_policy, Json new_document,
+                          const TermSystem *new_system)
+{
+    Collector *c = &batch->collector;
+    size_t before = c->sure.count;
+    c->item = add_number(batch, number);
+    c->all_loose = old_policy != NULL && new_policy != NULL;
+    c->loose.count = 0;
+    if (c->all_loose && old_policy == new_policy) {
+        c->policy = new_policy;
+        collect_difference(c, old_document, old_system, new_document, new_system);
+    } else {
+        c->policy = old_policy;
+        c->sign = -1;
+        if (old_policy != NULL)
+            collect_document(c, old_document, old_system);
+        c->policy = new_policy;
+        c->sign = 1;
+        if (new_policy != NULL)
+            collect_document(c, new_document, new_system);
+    }
+    collect_settle(c, true);
+    for (size_t i = 0; i < c->loose.count; ++i)
+        entries_push(c->arena, &c->sure, &c->loose.entries[i]);
+    return c->sure.count - before;
+}
+
+/* Adds up the entries of one chunk, from 'entries' on; returns how many there are. */
+static size_t gather(const TermsBatch *batch, const Entry *entries, size_t count,
+                     ChunkChange *change)
+{
+    const uint64_t *numbers = batch->numbers;
+    uint64_t high = numbers[entries[0].item] >> SET_CHUNK_BITS;
+    change->add_count = change->remove_count = 0;
+    size_t i = 0;
+    while (i < count && numbers[entries[i].item] >> SET_CHUNK_BITS == high &&
+           (i == 0 || entries_same_term(&entries[0], &entries[i]))) {
+        uint64_t number = numbers[entries[i].item];
+        int sum = 0;
+        do
+            sum += entries[i++].sign;
+        while (i < count && numbers[entries[i].item] == number &&
+               entries_same_term(&entries[0], &entries[i]));
+        if (sum > 0)
+            change->adds[change->add_count++] = (uint16_t)number;
+        else if (sum < 0)
+            change->removes[change->remove_count++] = (uint16_t)number;
+    }
+    return i;
+}
+
+void terms_batch_finish(TermsBatch *batch, StoreTxn *txn, StoreSpace space)
+{
+    EntryList *list = &batch->collector.sure;
+    Arena *arena = batch->collector.arena;
+    if (list->count == 0)
+        return;
+    Entry *scratch = arena_alloc(arena, list->count * sizeof(Entry));
+    const Entry *sorted = entries_sort(list->entries, scratch, list->count, batch->numbers);
+
+    size_t chunk_max = (size_t)1 << SET_CHUNK_BITS;
+    if (batch->item_count < chunk_max)
+        chunk_max = batch->item_count;
+    ChunkChange change = {.adds = arena_alloc(arena, chunk_max * sizeof(uint16_t)),
+                          .removes = arena_alloc(arena, chunk_max * sizeof(uint16_t))};
+    AUTO(buf_done) Buf key;
+    AUTO(buf_done) Buf operand;
+    buf_init(&key, STORE_KEY_BYTES_MAX);
+    buf_init(&operand, STORE_VALUE_BYTES_MAX);
+    for (size_t i = 0; i < list->count;) {
+        const Entry *first = &sorted[i];
+        i += gather(batch, first, list->count - i, &change);
+        if (change.add_count + change.remove_count == 0)
+            continue;
+        buf_reset(&key);
+        buf_reset(&operand);
+        term_key(&key, first->path, slice_make(first->value, first->len),
+                 batch->numbers[first->item] >> SET_CHUNK_BITS);
+        set_operand(&operand, change.adds, change.add_count, change.removes, change.remove_count);
+        store_txn_merge(txn, space, buf_view(&key), buf_view(&operand));
+    }
+    list->count = 0;
+    batch->item_count = 0;
+}

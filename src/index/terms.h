@@ -1,0 +1,69 @@
+/* terms.h - from a document to the terms under which it is found, and to the operands that are
+ * written when documents change.
+ *
+ * Every indexed path of a document gives (path, 00) and (path, value); array elements stand under
+ * the path of "any element". Arrays and objects give their own tag, and what is inside them.
+ * A composite index gives one term, under a path of its own (the hash of its parts and orders):
+ * the values one behind the other, those in descending order with every byte inverted, undefined
+ * as TERM_UNDEFINED. Every indexed item has such a term. If parts go through arrays
+ * (see policy.h), there is a term per element; an item with more than 256 of them also has the term
+ * TERM_END there, which says that it must be looked at. A spatial index gives one term per cell
+ * that covers a shape, under a path of its own: see spatial.h.
+ *
+ * A batch collects what changed in many items and writes each chunk once: see terms_batch_finish.
+ *
+ * Threads    One at a time. Bounds: a document has at most as many terms as bytes; TERMS_MAX stops
+ *            a hostile one.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "index/policy.h"
+#include "index/term.h"
+#include "store/store.h"
+
+#define TERMS_MAX ((size_t)1 << 20)
+
+typedef struct Term {
+    TermPath path;
+    Slice value; /* in the arena */
+} Term;
+
+typedef struct TermList {
+    Term *terms; /* sorted, without repetition */
+    size_t count;
+} TermList;
+
+/* What an item has besides its document. */
+typedef struct TermSystem {
+    uint32_t ts_s;
+} TermSystem;
+
+/* The terms of a document under a policy, in 'arena'. */
+void terms_of(Arena *arena, const IndexPolicy *policy, HashKey key, Json document,
+              const TermSystem *system, TermList *out);
+
+/* The path under which a composite index keeps its terms. */
+TermPath terms_composite_path(HashKey key, const CompositeIndex *index);
+
+/* Appends one part of the value of a composite term. A reader of a descending part inverts the
+ * bytes again, and then knows by itself where the part ends. '*exact' as in term.h. */
+void terms_put_part(Buf *out, Json value, bool is_descending, bool *exact);
+
+/* The path under which 'index' keeps the cells of the shapes at 'path'. */
+TermPath terms_spatial_path(HashKey key, TermPath path, const SpatialIndex *index);
+
+typedef struct TermsBatch TermsBatch;
+TermsBatch *terms_batch_new(Arena *arena, HashKey key);
+
+/* Item 'number' had the terms of one document and gets those of another; a policy of NULL stands
+ * for no terms (there was no item, or it was not indexed). Several changes of one item in a batch
+ * count one after the other. Returns how many terms differ, which is what it costs. */
+size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy *old_policy,
+                          Json old_document, const TermSystem *old_system,
+                          const IndexPolicy *new_policy, Json new_document,
+                          const TermSystem *new_system);
+
+/* Writes one operand per chunk that changes, in key order, and nothing for what cancels out. */
+void terms_batch_finish(TermsBatch *batch, StoreTxn *txn, StoreSpace space);

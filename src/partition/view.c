@@ -1,0 +1,452 @@
+/* view.c - see view.h.
+ *
+ * What belongs together is read in an order that keeps it together. The index state must be the
+ * same before and after the snapshot is opened: a rebuild is published before it begins to take
+ * terms away and after it has added the last one, so the state tells the truth about the snapshot.
+ * The purges come before the snapshot, because one that is over by then has nothing left in it.
+ *
+ * The LSN is the snapshot's own, from the counters in it. An item of the cache, or the newest one
+ * in the store, is the snapshot's version if its LSN is not higher; of the cache this holds once
+ * the partition has published that LSN, because it forgets what has changed before that.
+ */
+#include "partition/view.h"
+
+#include "base/mem.h"
+#include "partition/partition_int.h"
+
+/* What partition_view_gone looks at; with more, fetching is the better way. */
+enum { GONE_MAX = 2000 };
+
+struct PartitionView {
+    Partition *partition; /* references of its own */
+    PartitionSchema *schema;
+    IndexState *index;
+    StoreSnapshot *snapshot;
+    PartitionCounters counters; /* as of the snapshot */
+    uint64_t now_s;
+    const Purge *purges;
+    size_t purge_count;
+    Arena arena;      /* the purges */
+    bool puts;        /* what is fetched goes to the cache */
+    bool is_settled;  /* the cache has forgotten what the snapshot's writes changed */
+    StoreValue value; /* the item fetched last */
+    StoreValue place; /* and where it is */
+};
+
+static void open_snapshot(PartitionView *view)
+{
+    Partition *partition = view->partition;
+    for (;;) {
+        view->index = partition_index_seen(partition);
+        view->purges = partition_copy_purges(partition, &view->arena, &view->purge_count);
+        view->snapshot = store_snapshot_open(partition->host->store);
+        AUTO(index_state_unref) IndexState *after = partition_index_seen(partition);
+        if (LIKELY(after == view->index))
+            return;
+        index_state_unref(TAKE(view->index));
+        store_snapshot_close(TAKE(view->snapshot));
+        arena_reset(&view->arena);
+    }
+}
+
+Status partition_view_open(Partition *partition, PartitionSchema *schema, PartitionView **out,
+                           Error *err)
+{
+    TRY(partition_check_damage(partition, err));
+    AUTO(partition_view_close) PartitionView *view = MEM_NEW(PartitionView);
+    view->partition = partition_ref(partition);
+    view->schema = schema_ref(schema);
+    view->puts = true;
+    arena_init(&view->arena, 256);
+    open_snapshot(view);
+    view->now_s = (uint64_t)clock_wall_s(partition->host->clock);
+    bool found = false;
+    TRY(partition_read_counters(partition, view->snapshot, &view->counters, &found, err));
+    *out = TAKE(view);
+    return STATUS_OK;
+}
+
+void partition_view_close(PartitionView *view)
+{
+    if (view == NULL)
+        return;
+    store_value_release(&view->value);
+    store_value_release(&view->place);
+    store_snapshot_close(view->snapshot);
+    index_state_unref(view->index);
+    schema_unref(view->schema);
+    partition_unref(view->partition);
+    arena_done(&view->arena);
+    mem_free(view);
+}
+
+uint64_t partition_view_lsn(const PartitionView *view)
+{
+    return view->counters.lsn;
+}
+
+uint64_t partition_view_items(const PartitionView *view)
+{
+    return view->counters.items;
+}
+
+void partition_view_use_cache(PartitionView *view, bool puts)
+{
+    view->puts = puts;
+}
+
+IndexReader partition_view_index(PartitionView *view, IndexBudget *budget)
+{
+    return (IndexReader){
+        .store = view->partition->host->store,
+        .snapshot = view->snapshot,
+        .space = view->partition->space,
+        .key = view->partition->index_key,
+        .budget = budget,
+    };
+}
+
+/* ---- what may be used ---- */
+
+static bool steps_equal(const IndexStep *a, size_t a_count, const IndexStep *b, size_t b_count)
+{
+    bool equal = a_count == b_count;
+    for (size_t i = 0; i < a_count && equal; i++)
+        equal = a[i].is_element == b[i].is_element && slice_equal(a[i].name, b[i].name);
+    return equal;
+}
+
+static bool composites_equal(const CompositeIndex *a, const CompositeIndex *b)
+{
+    bool equal = a->part_count == b->part_count;
+    for (size_t i = 0; i < a->part_count && equal; i++) {
+        const CompositePart *left = &a->parts[i];
+        const CompositePart *right = &b->parts[i];
+        equal = left->is_descending == right->is_descending &&
+                steps_equal(left->steps, left->step_count, right->steps, right->step_count);
+    }
+    return equal;
+}
+
+static bool has_composite(const IndexPolicy *policy, const CompositeIndex *index)
+{
+    size_t count = 0;
+    const CompositeIndex *all = index_policy_composites(policy, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (composites_equal(&all[i], index))
+            return true;
+    }
+    return false;
+}
+
+static bool frames_equal(const SpatialFrame *a, const SpatialFrame *b)
+{
+    return a->is_plane == b->is_plane && a->box.west == b->box.west && a->box.east == b->box.east &&
+           a->box.south == b->box.south && a->box.north == b->box.north;
+}
+
+static bool has_spatial(const IndexPolicy *policy, const SpatialIndex *index)
+{
+    size_t count = 0;
+    const SpatialIndex *all = index_policy_spatials(policy, &count);
+    for (size_t i = 0; i < count; i++) {
+        if ((all[i].types & index->types) == index->types &&
+            all[i].is_subtree == index->is_subtree && frames_equal(&all[i].frame, &index->frame) &&
+            steps_equal(all[i].steps, all[i].step_count, index->steps, index->step_count))
+            return true;
+    }
+    return false;
+}
+
+/* What an index must be in to be used: the definition of today, and both policies of which items
+ * have their terms. The last two are often the same. */
+typedef struct Policies {
+    const IndexPolicy *list[3];
+    size_t count; /* 0: there is one that indexes nothing */
+} Policies;
+
+static Policies policies_of(const PartitionView *view)
+{
+    const IndexState *state = view->index;
+    if (view->schema->index == NULL || state->old_policy == NULL || state->new_policy == NULL)
+        return (Policies){.count = 0};
+    return (Policies){
+        .list = {view->schema->index, state->new_policy, state->old_policy},
+        .count = state->old_policy == state->new_policy ? 2 : 3,
+    };
+}
+
+bool partition_view_has_path(const PartitionView *view, const IndexStep *steps, size_t count)
+{
+    Policies policies = policies_of(view);
+    bool has = policies.count > 0;
+    for (size_t i = 0; i < policies.count && has; i++)
+        has = index_policy_has(policies.list[i], steps, count);
+    return has;
+}
+
+bool partition_view_has_composite(const PartitionView *view, const CompositeIndex *index)
+{
+    Policies policies = policies_of(view);
+    bool has = policies.count > 0;
+    for (size_t i = 0; i < policies.count && has; i++)
+        has = has_composite(policies.list[i], index);
+    return has;
+}
+
+bool partition_view_has_spatial(const PartitionView *view, const SpatialIndex *index)
+{
+    Policies policies = policies_of(view);
+    bool has = policies.count > 0;
+    for (size_t i = 0; i < policies.count && has; i++)
+        has = has_spatial(policies.list[i], index);
+    return has;
+}
+
+const SpatialIndex *partition_view_spatial(const PartitionView *view, const IndexStep *steps,
+                                           size_t count)
+{
+    Policies policies = policies_of(view);
+    const SpatialIndex *found = NULL;
+    for (size_t i = 0; i < policies.count; i++) {
+        const SpatialIndex *index = index_policy_spatial(policies.list[i], steps, count);
+        if (index == NULL)
+            return NULL;
+        if (found == NULL)
+            found = index;
+        if (!frames_equal(&found->frame, &index->frame) ||
+            (index->types & found->types) != found->types)
+            return NULL;
+    }
+    return found;
+}
+
+/* ---- items by number ---- */
+
+typedef struct Range {
+    Slice from;
+    Slice to; /* empty: no end */
+} Range;
+
+static bool in_range(Range range, Slice epk)
+{
+    return slice_compare(epk, range.from) >= 0 &&
+           (range.to.len == 0 || slice_compare(epk, range.to) < 0);
+}
+
+/* Of the snapshot, or (NULL) the newest; absent also if another item is in the place by now. The
+ * place's EPK stays the same as long as there is an item with this number. */
+static Status read_item(PartitionView *view, const StoreSnapshot *snapshot, uint64_t number,
+                        Range range, Slice *epk, Item *item, bool *found, Error *err)
+{
+    Store *store = view->partition->host->store;
+    StoreSpace space = view->partition->space;
+    StoreFound where = STORE_ABSENT;
+    Key key;
+    key_number(&key, number);
+    *found = false;
+    *epk = SLICE_EMPTY;
+    store_value_release(&view->place);
+    store_value_release(&view->value);
+    TRY(store_get(store, snapshot, space, key_slice(&key), STORE_READ_ANY, &view->place, &where,
+                  err));
+    if (where != STORE_FOUND)
+        return STATUS_OK;
+    Slice id;
+    TRY(location_decode(view->place.data, epk, &id, err));
+    if (!in_range(range, *epk))
+        return STATUS_OK;
+    key_item(&key, *epk, id);
+    TRY(store_get(store, snapshot, space, key_slice(&key), STORE_READ_ANY, &view->value, &where,
+                  err));
+    if (where != STORE_FOUND)
+        return STATUS_OK;
+    TRY(item_decode(view->value.data, item, err));
+    *found = item->number == number;
+    return STATUS_OK;
+}
+
+/* In the cache, under the key of its number: | EPK length u16 LE | EPK | the stored item |. */
+static Status decode_cached(Slice bytes, Slice *epk, Item *item, Error *err)
+{
+    uint16_t len = 0;
+    ASSERT(bytes.len >= sizeof(len)); /* nobody but put_cached writes it, and it is in memory */
+    memcpy(&len, bytes.ptr, sizeof(len));
+    *epk = slice_make(bytes.ptr + sizeof(len), len);
+    return item_decode(slice_from(bytes, sizeof(len) + len), item, err);
+}
+
+static void put_cached(PartitionView *view, uint64_t hash, Slice key, Slice epk, uint32_t ticket)
+{
+    uint16_t len = (uint16_t)epk.len;
+    Slice parts[] = {slice_make(&len, sizeof(len)), epk, view->value.data};
+    item_cache_put_parts(view->partition->host->cache, hash, view->partition->space, key, parts,
+                         ARRAY_COUNT(parts), ticket);
+}
+
+/* Tries the cache, then the newest item, which the cache may have. '*is_known' is false if the
+ * snapshot has to be asked. */
+static Status find_newest(PartitionView *view, uint64_t number, Range range, Slice *epk, Item *item,
+                          bool *found, bool *is_known, Error *err)
+{
+    ItemCache *cache = view->partition->host->cache;
+    Key key;
+    key_number(&key, number);
+    uint64_t hash = item_cache_hash(cache, view->partition->space, key_slice(&key));
+    uint32_t ticket = 0;
+    store_value_release(&view->value);
+    if (item_cache_get(cache, hash, view->partition->space, key_slice(&key), &view->value,
+                       &ticket)) {
+        TRY(decode_cached(view->value.data, epk, item, err));
+        *is_known = item->lsn <= view->counters.lsn;
+        *found = in_range(range, *epk);
+        return STATUS_OK;
+    }
+    *is_known = false;
+    if (!view->puts)
+        return STATUS_OK;
+    TRY(read_item(view, NULL, number, range, epk, item, found, err));
+    if (*found && item->lsn <= view->counters.lsn) {
+        *is_known = true;
+        put_cached(view, hash, key_slice(&key), *epk, ticket);
+    } else if (epk->ptr != NULL && !in_range(range, *epk)) {
+        *is_known = true; /* its EPK is the same in the snapshot */
+    }
+    return STATUS_OK;
+}
+
+static Status find_item(PartitionView *view, uint64_t number, Range range, Slice *epk, Item *item,
+                        bool *found, Error *err)
+{
+    Partition *partition = view->partition;
+    view->is_settled = view->is_settled || partition_lsn(partition) >= view->counters.lsn;
+    if (partition->host->cache != NULL && view->is_settled) {
+        bool is_known = false;
+        TRY(find_newest(view, number, range, epk, item, found, &is_known, err));
+        if (is_known)
+            return STATUS_OK;
+    }
+    return read_item(view, view->snapshot, number, range, epk, item, found, err);
+}
+
+static bool is_gone(const PartitionView *view, Slice epk, const Item *item)
+{
+    return item_expires_at_s(view->schema, item) <= view->now_s ||
+           item->lsn <= purges_find(view->purges, view->purge_count, epk);
+}
+
+Status partition_view_fetch(PartitionView *view, uint64_t number, Slice epk_from, Slice epk_to,
+                            Item *item, bool *found, Error *err)
+{
+    Slice epk = SLICE_EMPTY;
+    Range range = {.from = epk_from, .to = epk_to};
+    TRY(find_item(view, number, range, &epk, item, found, err));
+    *found = *found && !is_gone(view, epk, item);
+    return STATUS_OK;
+}
+
+Status partition_view_scan(PartitionView *view, const ScanOptions *options, PartitionScan **out,
+                           Error *err)
+{
+    ScanMoment moment = {
+        .snapshot = view->snapshot,
+        .purges = view->purges,
+        .purge_count = view->purge_count,
+        .now_s = view->now_s,
+    };
+    return partition_scan_open_at(view->partition, view->schema, &moment, options, out, err);
+}
+
+/* ---- what the index still has ---- */
+
+typedef struct Gone {
+    SetBuilder *builder;
+    uint32_t left; /* entries that may still be looked at */
+} Gone;
+
+/* Calls for each key of ['from', 'to') as long as there is budget. */
+typedef Status (*GoneVisit)(PartitionView *view, Gone *gone, Slice key, Slice value, Error *err);
+
+static Status walk(PartitionView *view, Gone *gone, const Key *from, const Key *to, GoneVisit visit,
+                   bool *complete, Error *err)
+{
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(view->partition->host->store, view->snapshot,
+                                            view->partition->space, key_slice(from), key_slice(to));
+    for (;;) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found)
+            return STATUS_OK;
+        if (gone->left == 0) {
+            *complete = false;
+            return STATUS_OK;
+        }
+        gone->left--;
+        TRY(visit(view, gone, key, value, err));
+    }
+}
+
+/* A note may be useless: the item decides. */
+static Status visit_note(PartitionView *view, Gone *gone, Slice key, Slice value, Error *err)
+{
+    (void)value;
+    if (key.len != 1 + 4 + 8)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "an expiry note is damaged");
+    uint64_t number = be64_get(key.ptr + 5);
+    Slice epk = SLICE_EMPTY;
+    Item item;
+    bool found = false;
+    TRY(find_item(view, number, (Range){0}, &epk, &item, &found, err));
+    if (found && !item.is_unindexed && is_gone(view, epk, &item))
+        set_builder_add(gone->builder, number);
+    return STATUS_OK;
+}
+
+static Status visit_purged(PartitionView *view, Gone *gone, Slice key, Slice value, Error *err)
+{
+    Item item;
+    TRY(item_decode(value, &item, err));
+    Slice id = json_string(json_get(item.document, SLICE("id")));
+    Slice epk = slice_make(key.ptr + 1, key.len - 1 - id.len);
+    if (!item.is_unindexed && is_gone(view, epk, &item))
+        set_builder_add(gone->builder, item.number);
+    return STATUS_OK;
+}
+
+static Status find_expired(PartitionView *view, Gone *gone, bool *complete, Error *err)
+{
+    int64_t ttl_s = view->schema->default_ttl_s;
+    if (ttl_s == 0)
+        return STATUS_OK;
+    /* Items may have no notes yet under this default. */
+    if (view->counters.ttl_swept_s != ttl_s) {
+        *complete = view->counters.items == 0;
+        return STATUS_OK;
+    }
+    Key from;
+    Key to;
+    key_expiry(&from, 0, 0);
+    key_expiry(&to, view->now_s + 1, 0);
+    return walk(view, gone, &from, &to, visit_note, complete, err);
+}
+
+Status partition_view_gone(PartitionView *view, Arena *arena, NumberSet *out, bool *complete,
+                           Error *err)
+{
+    Gone gone = {.builder = set_builder_new(arena), .left = GONE_MAX};
+    *complete = true;
+    TRY(find_expired(view, &gone, complete, err));
+    for (size_t i = 0; i < view->purge_count && *complete; i++) {
+        Slice prefix = epk_slice(&view->purges[i].epk);
+        Key from;
+        Key to;
+        key_item(&from, prefix, SLICE_EMPTY);
+        key_item(&to, prefix, SLICE("\xFF")); /* no EPK of an item and no id goes on like this */
+        TRY(walk(view, &gone, &from, &to, visit_purged, complete, err));
+    }
+    set_builder_finish(gone.builder, out);
+    return STATUS_OK;
+}

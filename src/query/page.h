@@ -1,0 +1,74 @@
+/* page.h - one page of a query: planned over the index, run over what it finds, and resumable.
+ *
+ * The query runs over one or several partitions as if they were one container. Documents are
+ * found by the index where it helps (plan_int.h) and run through the clauses (select.c). A page
+ * ends by count, by bytes or by time; its position is then enough to go on from there, with the
+ * same query, on whatever serves the same range of keys by then. Documents that were not changed in
+ * between are neither lost nor repeated.
+ *
+ * Queries that must see every document before the first result (GROUP BY, aggregates, DISTINCT, an
+ * ORDER BY that no index serves) run whole for each page; their position counts results.
+ *
+ * Ownership  Everything that comes out lives in the arena given. Targets are borrowed.
+ * Threads    A worker's; it may take as long as 'deadline_us' allows.
+ */
+#pragma once
+
+#include "partition/view.h"
+#include "query/query.h"
+
+typedef struct QueryTarget {
+    PartitionView *view;
+    Slice epk_from; /* what the query may see of it */
+    Slice epk_to;
+    bool is_whole; /* which is all of it */
+} QueryTarget;
+
+typedef struct QueryPageOptions {
+    const QueryTarget *targets; /* in order of their EPKs */
+    size_t target_count;
+    PartitionSchema *schema;
+    const PartitionKey *key; /* the request's, also as values; NULL: none */
+    Slice position;          /* of the page before; empty: from the start */
+    uint32_t items_max;
+    size_t bytes_max;     /* of the text */
+    uint64_t deadline_us; /* of the monotonic clock; 0: none */
+    uint64_t steps_max;
+    size_t memory_max;
+    const Clock *clock;
+    Random *random; /* may be NULL */
+    QueryGeo geo;
+    bool wants_explain;
+} QueryPageOptions;
+
+/* What was done, for charges, metrics and the curious. */
+typedef struct QueryMetrics {
+    uint64_t documents_read;
+    uint64_t document_bytes_read;
+    uint64_t index_keys_read;
+    uint64_t results;
+    uint64_t result_bytes;
+    uint64_t plan_us;
+    uint64_t index_us;
+    uint64_t total_us;
+    uint32_t partitions; /* that were looked at */
+} QueryMetrics;
+
+typedef struct QueryPage {
+    size_t count;
+    bool is_done;
+    Slice position; /* where the next page goes on, unless it is done */
+    QueryMetrics metrics;
+    Json explain; /* if it was wanted: what was planned and what was touched */
+
+    /* Indexes that were used, and those that would have helped; each once. */
+    const Slice *used_paths; /* "/a/b/?" */
+    size_t used_path_count;
+    const Slice *potential_paths;
+    size_t potential_path_count;
+    Slice used_composite; /* "/a ASC, /b DESC", or empty */
+} QueryPage;
+
+/* Appends the results to 'text', separated by commas. */
+MUST_USE Status query_page(const Query *query, const QueryPageOptions *options, Arena *arena,
+                           Buf *text, QueryPage *out, Error *err);

@@ -1,0 +1,291 @@
+/* plan_path.c - paths and constants: what of an expression can be known before any document is. */
+#include "query/functions_int.h"
+#include "query/plan_int.h"
+
+static void learn_sources(Planner *planner, const Source *sources);
+
+void planner_init(Planner *planner, Arena *arena, const Query *query, Run *run, PartitionView *view,
+                  PartitionSchema *schema, IndexBudget *budget, Error *err)
+{
+    *planner = (Planner){
+        .arena = arena,
+        .query = query,
+        .run = run,
+        .view = view,
+        .schema = schema,
+        .needs_system = plan_needs_system(query),
+        .index = partition_view_index(view, budget),
+        .slot_count = query->slot_count,
+        .slots = ARENA_NEW_ARRAY(arena, PlanPath *, query->slot_count),
+        .err = err,
+    };
+    PlanPath *root = ARENA_NEW(arena, PlanPath);
+    root->is_precise = true;
+    planner->slots[SLOT_DOCUMENT] = root;
+    learn_sources(planner, query->select->sources);
+}
+
+Status plan_bind(Planner *planner, const Item *item, Arena *arena)
+{
+    Run *run = planner->run;
+    const Source *first = planner->query->select->sources;
+    Json document = item->document;
+    if (planner->needs_system)
+        document = item_document(arena, planner->schema, item);
+    run->slots[SLOT_DOCUMENT] = value_of(document, false);
+    if (first == NULL || first->value == NULL || first->iterate)
+        return STATUS_OK;
+    return eval(run, first->value, &run->slots[first->slot]);
+}
+
+/* ---- system properties ---- */
+
+typedef struct Whole {
+    const Query *query;
+    uint32_t alias; /* the slot of the documents */
+    bool is_needed;
+} Whole;
+
+static bool is_document(const Whole *whole, const Node *node)
+{
+    return node->kind == NODE_NAME &&
+           (node->name.slot == whole->alias || node->name.slot == SLOT_DOCUMENT);
+}
+
+static Status find_whole(void *context, Node *node)
+{
+    Whole *whole = context;
+    if (whole->is_needed)
+        return STATUS_OK;
+    if (node->kind == NODE_PATH && is_document(whole, node->path.base)) {
+        const Step *step = node->path.first;
+        whole->is_needed = step->index != NULL || slice_starts_with(step->name, SLICE("_"));
+        for (; step != NULL && !whole->is_needed; step = step->next) {
+            if (step->index != NULL)
+                TRY(find_whole(whole, step->index));
+        }
+        return STATUS_OK;
+    }
+    if (is_document(whole, node)) {
+        whole->is_needed = true;
+        return STATUS_OK;
+    }
+    return node_each_child(node, find_whole, context);
+}
+
+/* SELECT * and SELECT VALUE c give the document itself, which is printed from the item. */
+static bool returns_document(const Select *select, const Whole *whole)
+{
+    return select->projection == PROJECT_STAR ||
+           (select->projection == PROJECT_VALUE && is_document(whole, select->items->value));
+}
+
+bool plan_needs_system(const Query *query)
+{
+    const Select *select = query->select;
+    const Source *first = select->sources;
+    if (first == NULL || first->value == NULL || first->iterate ||
+        first->value->kind != NODE_NAME || select->distinct)
+        return true;
+    Whole whole = {.query = query, .alias = first->slot};
+    Status status = STATUS_OK;
+    if (select->where != NULL)
+        status = find_whole(&whole, select->where);
+    for (const Source *source = first->next; source != NULL; source = source->next)
+        whole.is_needed = whole.is_needed || source->value == NULL ||
+                          find_whole(&whole, source->value) != STATUS_OK;
+    for (Node *key = select->group_by.first; key != NULL; key = key->next)
+        status = find_whole(&whole, key);
+    for (const Order *order = select->order_by; order != NULL; order = order->next)
+        status = find_whole(&whole, order->value);
+    for (const SelectItem *item = select->items; item != NULL; item = item->next) {
+        if (!returns_document(select, &whole))
+            status = find_whole(&whole, item->value);
+    }
+    return whole.is_needed || status != STATUS_OK;
+}
+
+/* ---- paths ---- */
+
+/* A subquery in FROM is not looked into: its rows are values of its own. */
+static void learn_sources(Planner *planner, const Source *sources)
+{
+    for (const Source *source = sources; source != NULL; source = source->next) {
+        PlanPath path;
+        if (source->value == NULL || !plan_path(planner, source->value, &path))
+            continue;
+        if (source->iterate) {
+            if (path.count == PLAN_STEPS_MAX)
+                continue;
+            path.steps[path.count++] = (IndexStep){.is_element = true};
+            path.is_precise = false;
+        }
+        PlanPath *kept = ARENA_NEW(planner->arena, PlanPath);
+        *kept = path;
+        planner->slots[source->slot] = kept;
+    }
+}
+
+/* One more step; false if it is not known, or nobody knows where it leads. */
+static bool add_step(Planner *planner, const Step *step, PlanPath *path)
+{
+    if (path->count == PLAN_STEPS_MAX)
+        return false;
+    IndexStep *out = &path->steps[path->count++];
+    *out = (IndexStep){.name = step->name};
+    if (step->index == NULL)
+        return true;
+    Value index;
+    bool is_constant = false;
+    Error *before = planner->run->err;
+    Error ignored;
+    planner->run->err = &ignored;
+    Status status = plan_constant(planner, step->index, &index, &is_constant);
+    planner->run->err = before;
+    if (status != STATUS_OK || !is_constant)
+        return false;
+    if (index.type == JSON_STRING) {
+        out->name = index.string;
+        return true;
+    }
+    *out = (IndexStep){.is_element = true};
+    path->is_precise = false; /* the index does not know positions */
+    return index.type == JSON_NUMBER;
+}
+
+bool plan_path(Planner *planner, const Node *node, PlanPath *out)
+{
+    const Node *base = node->kind == NODE_PATH ? node->path.base : node;
+    if (base->kind != NODE_NAME || base->name.slot >= planner->slot_count)
+        return false;
+    const PlanPath *known = planner->slots[base->name.slot];
+    if (known == NULL)
+        return false;
+    *out = *known;
+    if (node->kind != NODE_PATH)
+        return true;
+    for (const Step *step = node->path.first; step != NULL; step = step->next) {
+        if (!add_step(planner, step, out))
+            return false;
+    }
+    return true;
+}
+
+TermPath plan_term_path(const Planner *planner, const PlanPath *path)
+{
+    HashKey key = planner->index.key;
+    TermPath at = term_path_root(key);
+    for (size_t i = 0; i < path->count; i++)
+        at = path->steps[i].is_element ? term_path_element(key, at)
+                                       : term_path_name(key, at, path->steps[i].name);
+    return at;
+}
+
+/* System properties are made when an item is read; of these only the time is in the index. */
+static bool is_unknown(const PlanPath *path)
+{
+    static const Slice names[] = {SLICE_INIT("_rid"), SLICE_INIT("_self"), SLICE_INIT("_etag"),
+                                  SLICE_INIT("_attachments")};
+    for (size_t i = 0; i < ARRAY_COUNT(names) && path->count > 0; i++) {
+        if (slice_equal(path->steps[0].name, names[i]))
+            return true;
+    }
+    return false;
+}
+
+bool plan_is_indexed(const Planner *planner, const PlanPath *path)
+{
+    return !is_unknown(path) && partition_view_has_path(planner->view, path->steps, path->count);
+}
+
+Slice plan_path_text(Arena *arena, const PlanPath *path)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 4096);
+    for (size_t i = 0; i < path->count; i++) {
+        buf_byte(&text, '/');
+        if (path->steps[i].is_element)
+            buf_slice(&text, SLICE("[]"));
+        else
+            path_print_segment(path->steps[i].name, &text);
+    }
+    return arena_copy(arena, buf_view(&text));
+}
+
+static Status check_constant(void *context, Node *node)
+{
+    bool *is_constant = context;
+    switch (node->kind) {
+    case NODE_NAME:
+    case NODE_SLOT:
+    case NODE_SUBQUERY:
+    case NODE_UDF:
+        *is_constant = false;
+        return STATUS_OK;
+    case NODE_CALL:
+        if (node->call.function->aggregate != AGGREGATE_NONE ||
+            (node->call.function->flags & FUNCTION_UNSTEADY) != 0) {
+            *is_constant = false;
+            return STATUS_OK;
+        }
+        break;
+    case NODE_LITERAL:
+    case NODE_PARAMETER:
+    case NODE_PATH:
+    case NODE_UNARY:
+    case NODE_CHAIN:
+    case NODE_AND:
+    case NODE_OR:
+    case NODE_COALESCE:
+    case NODE_CONDITIONAL:
+    case NODE_BETWEEN:
+    case NODE_IN:
+    case NODE_LIKE:
+    case NODE_ARRAY:
+    case NODE_OBJECT:
+        break;
+    }
+    return *is_constant ? node_each_child(node, check_constant, context) : STATUS_OK;
+}
+
+Status plan_constant(Planner *planner, const Node *node, Value *out, bool *is_constant)
+{
+    *is_constant = true;
+    TRY(check_constant(is_constant, (Node *)(uintptr_t)node)); /* looks only */
+    if (!*is_constant)
+        return STATUS_OK;
+    Arena *before = planner->run->scratch;
+    planner->run->scratch = planner->arena;
+    Status status = eval(planner->run, node, out);
+    planner->run->scratch = before;
+    return status;
+}
+
+Slice plan_term(Planner *planner, const Value *value, bool *exact)
+{
+    AUTO(buf_done) Buf term;
+    buf_init(&term, TERM_VALUE_BYTES_MAX);
+    switch (value->type) {
+    case JSON_UNDEFINED:
+        term_put_tag(&term, TERM_UNDEFINED);
+        break;
+    case JSON_NULL:
+        term_put_tag(&term, TERM_NULL);
+        break;
+    case JSON_BOOL:
+        term_put_bool(&term, value->boolean);
+        break;
+    case JSON_NUMBER:
+        term_put_number(&term, value->number, exact);
+        break;
+    case JSON_STRING:
+        term_put_string(&term, value->string, exact);
+        break;
+    case JSON_ARRAY:
+    case JSON_OBJECT: /* the index knows that there is one, not which */
+        term_put_tag(&term, value->type == JSON_ARRAY ? TERM_ARRAY : TERM_OBJECT);
+        *exact = false;
+        break;
+    }
+    return arena_copy(planner->arena, buf_view(&term));
+}
