@@ -153,7 +153,7 @@ uint64_t item_expires_at_s(const PartitionSchema *schema, const Item *item)
     return ttl_s < 0 ? UINT64_MAX : (uint64_t)item->ts_s + (uint64_t)ttl_s;
 }
 
-static bool is_system_property(Slice name)
+bool item_is_system(Slice name)
 {
     for (size_t i = 0; i < ARRAY_COUNT(SYSTEM_PROPERTIES); i++) {
         if (slice_equal(name, SYSTEM_PROPERTIES[i]))
@@ -208,7 +208,7 @@ Status item_prepare(Arena *arena, Json body, Json *document, Slice *id, int32_t 
         json_begin_object(&b);
         JsonIter it = json_iter(body);
         while (json_next(&it)) {
-            if (is_system_property(it.name))
+            if (item_is_system(it.name))
                 continue;
             json_key(&b, it.name);
             json_add(&b, it.value);

@@ -58,6 +58,9 @@ Json item_document(Arena *arena, const PartitionSchema *schema, const Item *item
 /* Seconds since 1970 from which on the item is gone; UINT64_MAX if it stays. */
 uint64_t item_expires_at_s(const PartitionSchema *schema, const Item *item);
 
+/* Whether the server makes a member of this name: it is not part of the stored document. */
+bool item_is_system(Slice name);
+
 /* Takes the document of a request apart: checks that it is an object with a usable "id" and "ttl"
  * and leaves out the system properties that the client sent. */
 MUST_USE Status item_prepare(Arena *arena, Json body, Json *document, Slice *id, int32_t *ttl_s,

@@ -181,21 +181,9 @@ TermPath plan_term_path(const Planner *planner, const PlanPath *path)
     return at;
 }
 
-/* System properties are made when an item is read; of these only the time is in the index. */
-static bool is_unknown(const PlanPath *path)
-{
-    static const Slice names[] = {SLICE_INIT("_rid"), SLICE_INIT("_self"), SLICE_INIT("_etag"),
-                                  SLICE_INIT("_attachments")};
-    for (size_t i = 0; i < ARRAY_COUNT(names) && path->count > 0; i++) {
-        if (slice_equal(path->steps[0].name, names[i]))
-            return true;
-    }
-    return false;
-}
-
 bool plan_is_indexed(const Planner *planner, const PlanPath *path)
 {
-    return !is_unknown(path) && partition_view_has_path(planner->view, path->steps, path->count);
+    return partition_view_has_path(planner->view, path->steps, path->count);
 }
 
 Slice plan_path_text(Arena *arena, const PlanPath *path)

@@ -13,7 +13,10 @@ static Status hash_tuple(Run *run, const TupleSet *set, const Value *tuple, uint
     uint64_t hash = 0;
     for (uint32_t i = 0; i < set->width; i++) {
         TRY(run_charge_value(run, &tuple[i])); /* and for the comparison, if it is found */
-        hash = (hash << 7 | hash >> 57) ^ value_hash(&tuple[i]);
+        /* The hashes of small integers differ in few bits, and those of two of them would meet if
+         * they were only moved and added. */
+        hash = (hash ^ value_hash(&tuple[i])) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 32;
     }
     *out = hash;
     return STATUS_OK;
