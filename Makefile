@@ -102,9 +102,16 @@ $(PRESETS:%=build-%): build-%: build/%/build.ninja
 	@echo "== Building everything in build/$*"
 	@cmake --build build/$* -j $(JOBS)
 
-$(PRESETS:%=unit-%): unit-%: build-%
+$(filter-out unit-tsan,$(PRESETS:%=unit-%)): unit-%: build-%
 	@echo "== Running the unit tests of build/$*"
 	@ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(JOBS)
+
+# The other layers have no threads, locks or atomics that the thread sanitizer could look at.
+THREADED := base store partition catalog http api
+unit-tsan: build/tsan/build.ninja
+	@echo "== Building and running the unit tests of build/tsan, of the layers with threads"
+	@cmake --build build/tsan -j $(JOBS) --target $(THREADED:%=%_tests)
+	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -j $(JOBS) -L '$(subst $(eval) ,|,$(THREADED))'
 
 # The tests start the server that the variable names.
 $(PRESETS:%=e2e-%): e2e-%: build-% $(SDK)
