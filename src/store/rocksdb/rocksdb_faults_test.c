@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 enum { NOT_PERMITTED = 77 };
 
@@ -70,14 +71,21 @@ static void wait_healthy(Store *store)
     assert_int_equal(status, STATUS_OK);
 }
 
-/* What is refused for want of room, and what is not because it makes some. */
-static void expect_full(Store *store, uint32_t kept)
+/* What is refused for want of room. Work in the background may have made some since, on a slow
+ * machine; 'fd' takes it away again, all but what that work needs. */
+static void expect_full(Store *store, int fd, uint32_t kept)
 {
+    struct statvfs info;
+    assert_int_equal(fstatvfs(fd, &info), 0);
+    off_t room = (off_t)(info.f_bavail * info.f_frsize);
+    off_t left = (off_t)12 << 20;
+    if (room > left)
+        assert_int_equal(posix_fallocate(fd, 48 << 20, room - left), 0);
     Error err = {0};
-    assert_int_equal(store_health(store, &err), STATUS_IO);
     assert_int_equal(store_room(store, &err), STATUS_IO);
     assert_non_null(strstr(err.message, "the disk is full"));
     assert_int_equal(put_one(store, "refused", &err), STATUS_IO);
+    assert_int_equal(store_health(store, &err), STATUS_IO);
     expect_key(store, NULL, 1, "refused", NULL);
     expect_key(store, NULL, 1, "first", "v");
     assert_int_equal(count_keys(store, NULL, 2), kept);
@@ -110,7 +118,7 @@ static int command_fill_disk(const char *path)
     Error err = {0};
     uint32_t kept = write_until_it_fails(store, &err);
     assert_int_equal(err.status, STATUS_IO);
-    expect_full(store, kept);
+    expect_full(store, fd, kept);
     assert_int_equal(ftruncate(fd, 0), 0);
     wait_healthy(store);
     put_now(store, 1, "second", "v");
