@@ -12,12 +12,14 @@ enum {
     OPEN_FILES_MAX = 512,    /* leaves sockets enough under the usual limit of 1024 */
     COMPRESSION_LZ4 = rocksdb_lz4_compression,
     INFO_LOG_WARN = 2,
+    SHARD_BITS_MAX = 6,
     REFUSE_DAMAGED_LOG = rocksdb_tolerate_corrupted_tail_records_recovery,
 };
 
 #define MEMTABLE_BYTES_MIN ((size_t)4 << 20)
 #define MEMTABLE_BYTES_MAX ((size_t)64 << 20)
 #define BLOCK_BYTES        ((size_t)8 << 10)
+#define SHARD_BYTES        ((size_t)16 << 20)
 
 size_t rocksdb_memtable_bytes(size_t cache_bytes)
 {
@@ -25,6 +27,22 @@ size_t rocksdb_memtable_bytes(size_t cache_bytes)
     if (bytes < MEMTABLE_BYTES_MIN)
         return MEMTABLE_BYTES_MIN;
     return bytes > MEMTABLE_BYTES_MAX ? MEMTABLE_BYTES_MAX : bytes;
+}
+
+/* RocksDB would cut even a small cache into shards of half a megabyte. The filter and the index of
+ * one table are about that large: two in the same shard push each other out, and almost every
+ * look-up reads them from the file again. */
+rocksdb_cache_t *rocksdb_tuned_cache(size_t cache_bytes)
+{
+    int bits = 0;
+    while (bits < SHARD_BITS_MAX && cache_bytes >> (bits + 1) >= SHARD_BYTES)
+        bits++;
+    rocksdb_lru_cache_options_t *options = rocksdb_lru_cache_options_create();
+    rocksdb_lru_cache_options_set_capacity(options, cache_bytes);
+    rocksdb_lru_cache_options_set_num_shard_bits(options, bits);
+    rocksdb_cache_t *cache = rocksdb_cache_create_lru_opts(options);
+    rocksdb_lru_cache_options_destroy(options);
+    return cache;
 }
 
 static void set_tables(rocksdb_options_t *options, rocksdb_cache_t *cache)

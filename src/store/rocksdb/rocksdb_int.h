@@ -52,6 +52,9 @@ void reclaimer_stop(Reclaimer *reclaimer);
 /* How much RocksDB gathers in memory before it writes a file. */
 size_t rocksdb_memtable_bytes(size_t cache_bytes);
 
+/* The cache of blocks; the caller destroys it after the database. */
+rocksdb_cache_t *rocksdb_tuned_cache(size_t cache_bytes);
+
 /* Sizes and habits of the database, thought through in options.c. The caller destroys it. */
 rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache);
 

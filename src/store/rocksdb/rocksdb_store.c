@@ -220,7 +220,7 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
     /* RocksDB writes a few files at once, and ends the process by an assertion if it cannot. */
     if (check_room(rocks, ENGINE_MAKES_ROOM, 0, err) != STATUS_OK)
         return error_context(err, "cannot open the data folder '%.200s'", options->path);
-    rocks->cache = rocksdb_cache_create_lru(cache_bytes);
+    rocks->cache = rocksdb_tuned_cache(cache_bytes);
     rocksdb_options_t *tuned = rocksdb_tuned_options(cache_bytes, rocks->cache);
     if (options->merge != NULL)
         rocksdb_set_merging(tuned, options->merge, &rocks->filter);
