@@ -2,13 +2,13 @@
 // lost, reads go on where they can, and /healthz tells.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { appendFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { Agent } from "node:http";
 import test from "node:test";
 
 import { errorAnswer, refused } from "./lib/check.mjs";
 import { KEY } from "./lib/definition.mjs";
-import { damage, limitFiles, needsDisk, smallDisk, storeFiles } from "./lib/disk.mjs";
+import { damage, endOfLog, limitFiles, needsDisk, smallDisk, storeFiles } from "./lib/disk.mjs";
 import { callItems, contentOf, listAll, newContainer, sameItems, storedCount, until } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { run, startServer } from "./lib/server.mjs";
@@ -387,7 +387,7 @@ test("a log that is damaged in its middle is not taken for a shorter one", async
 
     // What a loss of power leaves at the end was never acknowledged.
     const [log] = storeFiles(server.data, ".log");
-    appendFileSync(log, randomBytes(300));
+    damage(log, endOfLog(log), 300);
     await server.start();
     await expectItems(server, sameContainer(server, container), items);
     const more = { id: "more", pk: "k", text: text(1000) };
@@ -397,7 +397,7 @@ test("a log that is damaged in its middle is not taken for a shorter one", async
     await server.kill();
 
     const [next] = storeFiles(server.data, ".log");
-    damage(next, Math.floor(statSync(next).size / 2));
+    damage(next, Math.floor(endOfLog(next) / 2));
     const { status, stderr } = run(["serve", "--data", server.data, "--port", "0"]);
     assert.equal(status, 1, stderr);
     assert.match(stderr, /^orrery: .*\d+\.log.*damaged/m);

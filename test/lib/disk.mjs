@@ -4,7 +4,7 @@
 // sees it, and it is gone with its last process. Whoever is not root becomes it in a user
 // namespace; where that is not permitted the tests that need a disk are skipped, and say why.
 import { spawn, spawnSync } from "node:child_process";
-import { closeSync, openSync, readdirSync, readSync, statSync, writeSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -120,6 +120,20 @@ export function storeFiles(data, suffix) {
         .filter((name) => name.endsWith(suffix))
         .map((name) => join(folder, name))
         .sort((a, b) => statSync(b).size - statSync(a).size);
+}
+
+/** Where the records of a log end: behind them it has zeros for those to come. See src/store/rocksdb/log_check.c. */
+export function endOfLog(path) {
+    const [BLOCK, HEADER] = [32768, 7];
+    const bytes = readFileSync(path);
+    let at = 0;
+    while (at + HEADER <= bytes.length) {
+        const left = BLOCK - (at % BLOCK);
+        if (left < HEADER) at += left;
+        else if (bytes[at + 6] === 0) return at;
+        else at += HEADER + bytes.readUInt16LE(at + 4);
+    }
+    return at;
 }
 
 /** Changes some bytes of a file, as a failing disk does. */

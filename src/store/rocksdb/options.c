@@ -5,6 +5,7 @@
  * megabytes; what grows is bounded. One number, cache_bytes, scales the rest, so that a small
  * container and a large server need no further settings.
  */
+#include "store/rocksdb/log_room_int.h"
 #include "store/rocksdb/rocksdb_int.h"
 
 enum {
@@ -99,7 +100,7 @@ static void set_threads(rocksdb_options_t *options)
 
 rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache)
 {
-    rocksdb_options_t *options = rocksdb_options_create();
+    rocksdb_options_t *options = log_room_options();
     rocksdb_options_set_create_if_missing(options, 1);
     rocksdb_options_set_paranoid_checks(options, 1);
     /* A log that ends in the middle of a record is taken, as a killed process leaves it. One with

@@ -407,16 +407,31 @@ typedef enum LogFault {
     LOG_FLIPPED, /* some bits are wrong, 'bytes' before the end */
 } LogFault;
 
-static void damage_log(const char *folder, LogFault fault, off_t bytes)
+/* Where the records of a log end and the room ahead of it begins: values do not end with zeros. */
+static off_t find_end(int fd, off_t size)
+{
+    for (uint8_t last = 0; size > 0; size--) {
+        assert_int_equal(pread(fd, &last, 1, size - 1), 1);
+        if (last != 0)
+            break;
+    }
+    return size;
+}
+
+static void damage_log(const char *folder, bool has_room, LogFault fault, off_t bytes)
 {
     char path[512];
-    off_t size = find_file(folder, ".log", path);
+    off_t room_end = find_file(folder, ".log", path);
     static const char zeros[8192];
     char garbage[8192];
     memset(garbage, 0xA5, sizeof(garbage));
     int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
+    off_t size = find_end(fd, room_end);
     assert_true(size > bytes);
+    assert_true(size < room_end);
+    if (!has_room)
+        assert_int_equal(ftruncate(fd, size), 0);
     if (fault == LOG_CUT)
         assert_int_equal(ftruncate(fd, size - bytes), 0);
     else if (fault == LOG_GARBAGE)
@@ -465,6 +480,24 @@ static void expect_log_refused(const char *folder)
     assert_non_null(strstr(err.message, ".log is damaged at byte "));
 }
 
+static void a_log_does_not_grow_with_each_write(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    Store *store = open_at(folder.path);
+    put_now(store, 1, "key", "value");
+    char path[512];
+    off_t open_size = find_file(folder.path, ".log", path);
+    assert_true(open_size > 100000);
+    put_now(store, 1, "key", "other");
+    assert_int_equal(find_file(folder.path, ".log", path), open_size);
+    store_close(store);
+    store = open_at(folder.path);
+    expect_key(store, NULL, 1, "key", "other");
+    store_close(store);
+}
+
 static void a_log_may_be_torn_at_its_end_but_not_damaged_before(void **state)
 {
     (void)state;
@@ -489,11 +522,12 @@ static void a_log_may_be_torn_at_its_end_but_not_damaged_before(void **state)
         {LOG_FLIPPED, 100000, false, 20, 40},
         {LOG_FLIPPED, 180000, false, 0, 5},
     };
-    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+    for (size_t n = 0; n < 2 * ARRAY_COUNT(rows); n++) {
+        size_t i = n / 2;
         AUTO(test_folder_done) TestFolder folder;
         test_folder_init(&folder);
         assert_int_equal(run_command("leave-log", folder.path), 0);
-        damage_log(folder.path, rows[i].fault, rows[i].bytes);
+        damage_log(folder.path, n % 2 == 0, rows[i].fault, rows[i].bytes);
         Store *store = NULL;
         StoreDurability durability = STORE_DURABILITY_SYNC;
         if (!rows[i].is_torn) {
@@ -632,6 +666,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_disk_fails_writes_until_there_is_room_again),
         cmocka_unit_test(a_broken_log_takes_nothing_more_until_a_restart),
+        cmocka_unit_test(a_log_does_not_grow_with_each_write),
         cmocka_unit_test(a_log_may_be_torn_at_its_end_but_not_damaged_before),
         cmocka_unit_test(a_damaged_block_fails_the_reads_that_need_it),
         cmocka_unit_test(damage_that_the_background_meets_ends_writing_until_a_restart),
