@@ -7,7 +7,8 @@ import test from "node:test";
 
 import { uniqueKeys } from "./lib/definition.mjs";
 import { listAll, newContainer, queryAll, sameItems, SIZES, storedCount, until } from "./lib/items.mjs";
-import { checkAnswer, modelsOf, randomOperation, sendOperation } from "./lib/model.mjs";
+import { checkAnswer, modelsOf, randomCondition, randomOperation, sendOperation } from "./lib/model.mjs";
+import { askAll } from "./lib/queries.mjs";
 import { Random, chooseSeed } from "./lib/random.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { startServer } from "./lib/server.mjs";
@@ -54,9 +55,20 @@ class Client {
         const text = this.random.pick(["SELECT VALUE COUNT(1) FROM c", "SELECT VALUE SUM(1) FROM c"]);
         const [count] = await queryAll(server, container, text, { key });
         assert.equal(count ?? 0, model.items.size, `${context} ${text}`);
-        const small = await queryAll(server, container, "SELECT VALUE c.id FROM c WHERE c.n < 50", { key });
-        const expected = model.contents().filter(({ n }) => n < 50);
-        assert.deepEqual(small.sort(), expected.map(({ id }) => id).sort(), context);
+        await this.#ask(server, container, model, { key, size, agent: this.agent });
+    }
+
+    async #ask(server, container, model, options) {
+        const [condition, holds] = randomCondition(this.random);
+        const expected = model.contents().filter((item) => holds(item) === true);
+        const context = `client ${this.number} step ${this.steps} key ${options.key} ${condition}`;
+        const text = `FROM c WHERE ${condition}`;
+        sameItems(await askAll(server, container, `SELECT * ${text}`, options), expected, context);
+        const [count] = await askAll(server, container, `SELECT VALUE COUNT(1) ${text}`, options);
+        assert.equal(count, expected.length, context);
+        const numbers = await askAll(server, container, `SELECT VALUE c.n ${text} ORDER BY c.n`, options);
+        const sorted = expected.flatMap(({ n }) => n ?? []).sort((a, b) => a - b);
+        assert.deepEqual(numbers, sorted, context);
     }
 }
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { computed, indexing, paths } from "./lib/definition.mjs";
-import { eachSize, fill, listAll, newContainer, SIZES } from "./lib/items.mjs";
+import { callItems, eachSize, fill, listAll, newContainer, SIZES, until } from "./lib/items.mjs";
 import { askPage, explain, resultsOf } from "./lib/queries.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { sharedServer } from "./lib/server.mjs";
@@ -48,7 +48,7 @@ onEach("an index is used where it helps, and said to be", async (container) => {
     for (const [condition, index, count] of [
         ["c.n = 7", "/n/?", 1],
         ["c.id = '17'", "/id/?", 1],
-        ["c.ten = 3 AND c.n < 50", "/n/?", 5],
+        ["c.ten = 3 AND c.n < 50", "/ten ASC, /n DESC", 5],
         ["c.n IN (1, 2, 3, 5000)", "/n/?", 3],
         ["c.n BETWEEN 10 AND 12", "/n/?", 3],
         ["c.n > 395", "/n/?", 4],
@@ -59,6 +59,7 @@ onEach("an index is used where it helps, and said to be", async (container) => {
         ["ARRAY_CONTAINS(c.tags, 'tag 7')", "/tags/[]/?", 8],
         ["EXISTS(SELECT VALUE p FROM p IN c.parts WHERE p.k = 107)", "/parts/[]/k/?", 16],
         ["c.deep.er.n = 5", "/deep/er/n/?", 10],
+        ["ST_DISTANCE(c.place, {'type': 'Point', 'coordinates': [20, 0]}) < 50000", "/place/?", 9],
     ]) {
         const told = await explain(server, container, `SELECT * FROM c WHERE ${condition}`);
         const message = `${condition}: ${JSON.stringify({ ...told, rows: 0 }).slice(0, 900)}`;
@@ -112,7 +113,8 @@ onEach("a partition key's query looks at its logical partition alone", async (co
         assert.equal(told.results, count, query);
         assert.equal(told.partitionsVisited, 1, query);
         assert.ok(told.itemsRead <= 20, `${query}: ${told.itemsRead} items read`);
-        const nothing = await explain(server, container, query.replace("COUNT(c.off.n)", "c.n"), { key: "no" });
+        const plain = query.replace("COUNT(c.off.n)", "c.n");
+        const nothing = await explain(server, container, plain, { key: "no" });
         assert.deepEqual([nothing.results, nothing.itemsRead, nothing.partitionsVisited], [0, 0, 1], query);
     }
 });
@@ -134,7 +136,8 @@ test("a prefix of a hierarchical key looks at what is below it alone", async () 
             [["t1", "u0"], 0],
             [["t9"], 0],
         ]) {
-            for (const query of ["SELECT * FROM c", "SELECT * FROM c WHERE c.n >= 0", "SELECT * FROM c ORDER BY c.n"]) {
+            for (const end of ["", " WHERE c.n >= 0", " ORDER BY c.n"]) {
+                const query = `SELECT * FROM c${end}`;
                 const told = await explain(server, container, query, { key, size: -1 });
                 assert.equal(told.results, count, `${key} ${query}`);
                 assert.ok(told.itemsRead <= count, `${key} ${query}: ${told.itemsRead} items read`);
@@ -151,7 +154,8 @@ onEach("a range's query looks at that range alone", async (container) => {
     let results = 0;
     for (const { id } of ranges) {
         const headers = { "x-ms-documentdb-partitionkeyrangeid": id };
-        const told = await explain(server, container, "SELECT * FROM c WHERE c.ten = 3", { headers, size: -1 });
+        const query = "SELECT * FROM c WHERE c.ten = 3";
+        const told = await explain(server, container, query, { headers, size: -1 });
         assert.equal(told.partitionsVisited, 1);
         const items = await listAll(server, container, { headers });
         assert.equal(told.results, items.filter(({ ten }) => ten === 3).length);
@@ -162,14 +166,12 @@ onEach("a range's query looks at that range alone", async (container) => {
 
 onEach("explanations and index metrics stay short enough for clients", async (container) => {
     const long = Array.from({ length: 200 }, (_, i) => `c["${"ø".repeat(100)} ${i}"] = 1`);
-    const headers = {
-        "x-orrery-explain": "true",
-        "x-ms-documentdb-populatequerymetrics": "true",
-    };
+    const both = { "x-orrery-explain": "true", "x-ms-documentdb-populatequerymetrics": "true" };
     for (const name of ["x-ms-cosmos-populateindexmetrics", "x-ms-cosmos-populateindexmetrics-V2"])
         for (const where of [long.join(" OR "), long.slice(0, 40).join(" AND "), long[0]]) {
             const query = `SELECT * FROM c WHERE ${where}`;
-            const answer = await askPage(server, container, query, { headers: { ...headers, [name]: "True" } });
+            const headers = { ...both, [name]: "True" };
+            const answer = await askPage(server, container, query, { headers });
             assert.deepEqual(resultsOf(answer), []);
             const told = JSON.parse(decodeURIComponent(answer.headers["x-orrery-explain"]));
             assert.equal(told.results, 0);
@@ -206,12 +208,13 @@ onEach("the SDK reads query metrics and index metrics", async (container) => {
     assert.deepEqual(found.indexes.Utilized, found.indexes.UtilizedIndexes);
     assert.ok(found.response.requestCharge < scan.response.requestCharge);
 
-    if ((await partitionsOf(container)).resources.length === 1) {
-        const ordered = await page("SELECT * FROM c ORDER BY c.ten, c.n DESC", { maxItemCount: 5 });
-        assert.equal(ordered.metrics.outputDocumentCount, 5);
-        assert.deepEqual(ordered.indexes.UtilizedIndexes.CompositeIndexes, [
-            { IndexSpecs: ["/ten ASC", "/n DESC"], IndexImpactScore: "High" },
-        ]);
+    for (const end of ["WHERE c.ten = 3 AND c.n < 50", "ORDER BY c.ten, c.n DESC"]) {
+        const several = await page(`SELECT * FROM c ${end}`, { maxItemCount: 5 });
+        assert.equal(several.metrics.outputDocumentCount, 5);
+        assert.deepEqual(several.indexes.UtilizedIndexes, {
+            SingleIndexes: [],
+            CompositeIndexes: [{ IndexSpecs: ["/ten ASC", "/n DESC"], IndexImpactScore: "High" }],
+        });
     }
     const plain = await container.items.query("SELECT * FROM c WHERE c.n = 7").fetchNext();
     assert.equal(plain.queryMetrics, undefined);
@@ -221,7 +224,8 @@ onEach("the SDK reads query metrics and index metrics", async (container) => {
 
 onEach("the older form of index metrics is base64 of JSON", async (container) => {
     const headers = { "x-ms-cosmos-populateindexmetrics": "True" };
-    const answer = await askPage(server, container, "SELECT * FROM c WHERE c.n = 7 AND c.off.n = 7", { headers });
+    const query = "SELECT * FROM c WHERE c.n = 7 AND c.off.n = 7";
+    const answer = await askPage(server, container, query, { headers });
     const text = Buffer.from(answer.headers["x-ms-cosmos-index-utilization"], "base64").toString("utf8");
     const entry = (IndexSpec) => ({
         FilterExpression: "",
@@ -242,7 +246,8 @@ onEach("the older form of index metrics is base64 of JSON", async (container) =>
 
 onEach("a page has a charge for what it did, and the sessions of what it looked at", async (container) => {
     const ranges = (await partitionsOf(container)).resources.map(({ id }) => id);
-    const sessions = (answer) => answer.headers["x-ms-session-token"].split(",").map((one) => one.split(":")[0]);
+    const sessions = (answer) =>
+        answer.headers["x-ms-session-token"].split(",").map((one) => one.split(":")[0]);
     const charge = async (query, options) => {
         const answer = await askPage(server, container, query, options);
         resultsOf(answer);
@@ -298,8 +303,9 @@ const CONDITIONS = [
     "ST_WITHIN(c.place, {'type': 'Polygon', 'coordinates': [[[1, -1], [5, -1], [5, 1], [1, 1], [1, -1]]]})",
 ];
 const QUERIES = [
-    ...CONDITIONS.map((condition) => `SELECT VALUE c.n FROM c WHERE ${condition}`),
-    ...CONDITIONS.map((condition) => `SELECT VALUE [COUNT(1), SUM(c.n), MIN(c.ten)] FROM c WHERE ${condition}`),
+    ...["c.n", "[COUNT(1), SUM(c.n), MIN(c.ten)]"].flatMap((value) =>
+        CONDITIONS.map((condition) => `SELECT VALUE ${value} FROM c WHERE ${condition}`),
+    ),
     "SELECT c.ten, COUNT(1) AS count, MAX(c.n) AS max FROM c GROUP BY c.ten",
     "SELECT DISTINCT VALUE c.ten FROM c WHERE c.n > 200",
     "SELECT VALUE t FROM c JOIN t IN c.tags WHERE t != 'all' AND c.n < 20",
@@ -328,4 +334,36 @@ test("results are the same with any policy", async () => {
         }
     for (const other of answers.slice(1)) assert.deepEqual(other, answers[0]);
     assert.ok(answers[0].every(([, results]) => results.length > 0));
+});
+
+test("items without an index, and those that have expired, are there for no query", async () => {
+    const both = await eachSize(database, { defaultTtl: -1 });
+    for (const [, container] of both)
+        for (const { id, pk, n, ten } of ITEMS.slice(0, 40)) {
+            const directive = n % 5 === 0 ? "Exclude" : "Include";
+            const body = { id, pk, n, ten, one: 1, ...(n % 4 === 0 && { ttl: 1 }) };
+            const headers = { "x-ms-indexing-directive": directive };
+            const answer = await callItems(server, container, { method: "POST", key: pk, body, headers });
+            assert.equal(answer.status, 201);
+        }
+    const expected = ITEMS.slice(0, 40).flatMap(({ n }) => (n % 5 === 0 || n % 4 === 0 ? [] : n));
+    for (const [, container] of both) {
+        const ask = async (query) => (await container.items.query(query).fetchAll()).resources;
+        await until(async () => (await ask("SELECT * FROM c")).length === expected.length);
+        const count = expected.length;
+        for (const [query, results] of [
+            ["SELECT VALUE c.n FROM c WHERE c.n >= 0", expected],
+            ["SELECT VALUE c.n FROM c WHERE c.n * c.one >= 0", expected],
+            ["SELECT VALUE c.n FROM c ORDER BY c.n", expected],
+            ["SELECT VALUE COUNT(1) FROM c", [count]],
+            ["SELECT VALUE COUNT(1) FROM c WHERE c.one = 1", [count]],
+            ["SELECT c.one, COUNT(1) AS count FROM c GROUP BY c.one", [{ one: 1, count }]],
+            ["SELECT VALUE MAX(c.n) FROM c WHERE c.ten = 5", []],
+            ["SELECT VALUE c.n FROM c WHERE c.id IN ('4', '5', '6')", [6]],
+        ]) {
+            const found = await ask(query);
+            if (found.length > 1) found.sort((a, b) => a - b);
+            assert.deepEqual(found, results, query);
+        }
+    }
 });

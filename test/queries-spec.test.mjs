@@ -54,8 +54,12 @@ function grouped(list, keyOf) {
 }
 
 function definitionFor({ compositeIndexes, fullTextPolicy, indexingPolicy }) {
-    const policy = indexingPolicy ?? { ...DEFAULTS.indexingPolicy, ...(compositeIndexes && { compositeIndexes }) };
-    return { partitionKey: KEY, indexingPolicy: policy, ...(fullTextPolicy && { fullTextPolicy }) };
+    const usual = { ...DEFAULTS.indexingPolicy, ...(compositeIndexes && { compositeIndexes }) };
+    return {
+        partitionKey: KEY,
+        indexingPolicy: indexingPolicy ?? usual,
+        ...(fullTextPolicy && { fullTextPolicy }),
+    };
 }
 
 async function results(container, { query, parameters }) {
@@ -92,7 +96,7 @@ for (const size of SIZES) {
         assert.ok(EXAMPLES.length > 0);
         const server = await startServer(t, { args: ["--durability", "relaxed"] });
         const { database } = await clientOf(server).databases.create({ id: "examples" });
-        const keyOf = ({ docs, compositeIndexes, fullTextPolicy }) => [docs, compositeIndexes, fullTextPolicy];
+        const keyOf = (one) => [one.docs, one.compositeIndexes, one.fullTextPolicy];
         const wrong = [];
         await each(grouped(EXAMPLES, keyOf), async (examples) => {
             const [{ docs }] = examples;
@@ -140,7 +144,8 @@ function refusalComplaint({ query, status, code, codeInferred, uncertain, crossP
         (codes.length === 0 || codes.some((text) => error.message.includes(text))) &&
         (message === undefined || error.message.includes(message));
     if (isRight || isListed(query)) return;
-    return `${query}\n  expected ${status} ${code ?? message}\n  got      ${error?.message ?? shown(answer.rows)}`;
+    const got = error?.message ?? shown(answer.rows);
+    return `${query}\n  expected ${status} ${code ?? message}\n  got      ${got}`;
 }
 
 test("what differs from the corpus is explained", { skip: NO_CORPUS }, () => {

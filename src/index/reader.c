@@ -16,6 +16,7 @@ enum {
     WALK_BLOCK_BYTES = 16 * 1024,
     STORED_KEY_EXTRA = 8, /* the space in front of every key */
     KEY_BYTES_GUESS = 48, /* with its value, when there is no sample */
+    KEYS_PER_CLOCK = 256, /* read between two looks at the clock */
 };
 
 static_assert(TERM_KEY_HEAD + TERM_VALUE_BYTES_MAX + TERM_CHUNK_BYTES <= STORE_KEY_BYTES_MAX,
@@ -91,9 +92,13 @@ static Status read_entry(StoreCursor *cursor, bool is_down, Entry *out, bool *fo
 /* Asks the budget for one chunk. */
 static bool pay_key(IndexReader *reader)
 {
-    if (reader->budget->keys_left == 0)
+    IndexBudget *budget = reader->budget;
+    if (budget->deadline_us != 0 && budget->keys_left % KEYS_PER_CLOCK == 0 &&
+        clock_monotonic_us(budget->clock) >= budget->deadline_us)
+        budget->keys_left = 0;
+    if (budget->keys_left == 0)
         return false;
-    reader->budget->keys_left--;
+    budget->keys_left--;
     reader->keys_read++;
     return true;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "index/set.h"
 #include "index/term.h"
@@ -16,6 +17,8 @@
 typedef struct IndexBudget {
     uint64_t keys_left; /* chunks that may still be read */
     size_t bytes_left;  /* memory for sets */
+    const Clock *clock;
+    uint64_t deadline_us; /* of the monotonic clock, from which on no key is left; 0: none */
 } IndexBudget;
 
 typedef struct IndexReader {

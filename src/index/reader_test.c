@@ -342,6 +342,32 @@ static void budgets_end_a_read_without_failing_it(void **state)
     }
 }
 
+static void time_is_part_of_the_budget(void **state)
+{
+    (void)state;
+    AUTO(index_close) Index *index = index_of_ten();
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    FakeClock clock;
+    fake_clock_init(&clock, 5000);
+    static const struct {
+        uint64_t deadline_us;
+        bool complete;
+    } ROWS[] = {{0, true}, {5001, true}, {5000, false}, {1, false}};
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        index->budget = (IndexBudget){.keys_left = 1024,
+                                      .bytes_left = 100000,
+                                      .clock = &clock.clock,
+                                      .deadline_us = ROWS[i].deadline_us};
+        NumberSet set;
+        bool complete = !ROWS[i].complete;
+        assert_ok(index_read_range(&index->reader, (IndexRange){.path = PATH[1]}, &arena, &set,
+                                   &complete, err));
+        assert_int_equal(complete, ROWS[i].complete);
+        assert_int_equal(set.count, ROWS[i].complete ? 10 : 0);
+    }
+}
+
 static void estimates_are_exact_when_there_are_few(void **state)
 {
     (void)state;
@@ -618,6 +644,7 @@ int main(void)
         cmocka_unit_test(ranges_and_values_read_like_the_model),
         cmocka_unit_test(a_snapshot_is_what_is_read),
         cmocka_unit_test(budgets_end_a_read_without_failing_it),
+        cmocka_unit_test(time_is_part_of_the_budget),
         cmocka_unit_test(estimates_are_exact_when_there_are_few),
         cmocka_unit_test(walks_go_up_and_down_like_the_model),
         cmocka_unit_test(walks_go_on_when_there_is_budget_again),

@@ -71,6 +71,7 @@ typedef struct SetBuilder SetBuilder;
 SetBuilder *set_builder_new(Arena *arena);
 MUST_USE Status set_builder_add_value(SetBuilder *b, uint64_t high, Slice value, Error *err);
 void set_builder_add(SetBuilder *b, uint64_t number);
+void set_builder_add_set(SetBuilder *b, const NumberSet *set);
 size_t set_builder_bytes(const SetBuilder *b); /* what it holds, for the caller's budget */
 void set_builder_finish(SetBuilder *b, NumberSet *out);
 

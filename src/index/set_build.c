@@ -205,6 +205,31 @@ void set_builder_add(SetBuilder *b, uint64_t number)
     gather_number(b, find_gather(b, number >> SET_CHUNK_BITS), (uint16_t)number);
 }
 
+static void gather_chunk(SetBuilder *b, const SetChunk *chunk)
+{
+    Gather *gather = find_gather(b, chunk->high);
+    if (gather->bits == NULL && (chunk->is_bitmap || !gather_room(b, gather, chunk->count)))
+        make_bits(b, gather);
+    if (chunk->is_bitmap) {
+        for (size_t i = 0; i < SET_WORDS; i++)
+            gather->bits[i] |= chunk->bits[i];
+    } else if (gather->bits != NULL) {
+        bits_add(gather->bits, chunk->array, chunk->count);
+    } else {
+        uint16_t *end = gather->array + gather->count;
+        memcpy(end, chunk->array, chunk->count * sizeof(*end));
+        if (gather->count > 0 && end[-1] >= end[0])
+            gather->is_sorted = false;
+        gather->count += chunk->count;
+    }
+}
+
+void set_builder_add_set(SetBuilder *b, const NumberSet *set)
+{
+    for (size_t i = 0; i < set->chunk_count; i++)
+        gather_chunk(b, &set->chunks[i]);
+}
+
 static size_t sort_few(uint16_t *array, size_t count)
 {
     size_t sorted = 1;

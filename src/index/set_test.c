@@ -256,6 +256,30 @@ static void walks_begin_between_chunks_too(void **state)
     assert_false(set_has(&none, 0));
 }
 
+static void builders_unite_sets(void **state)
+{
+    (void)state;
+    Random random;
+    random_init(&random, seed_of(__func__));
+    for (int round = 0; round < ROUNDS / 4; round++) {
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 1 << 16);
+        AUTO(mem_free) void *memory = MEM_NEW(Model);
+        bool *has = ((Model *)memory)->has;
+        SetBuilder *b = set_builder_new(&arena);
+        for (uint64_t i = random_below(&random, 4); i < 4; i++) {
+            AUTO(mem_free) void *more = model_new(&random);
+            NumberSet set = set_of(&arena, more);
+            set_builder_add_set(b, &set);
+            for (size_t place = 0; place < UNIVERSE; place++)
+                has[place] = has[place] || ((Model *)more)->has[place];
+        }
+        NumberSet all;
+        set_builder_finish(b, &all);
+        expect_set(&all, has);
+    }
+}
+
 static void builders_unite_what_comes_in_any_order(void **state)
 {
     (void)state;
@@ -619,6 +643,7 @@ int main(void)
         cmocka_unit_test(results_share_nothing_with_their_operands),
         cmocka_unit_test(has_and_walks_agree_with_the_model_from_anywhere),
         cmocka_unit_test(walks_begin_between_chunks_too),
+        cmocka_unit_test(builders_unite_sets),
         cmocka_unit_test(builders_unite_what_comes_in_any_order),
         cmocka_unit_test(builders_keep_thousands_of_chunks_apart),
         cmocka_unit_test(any_grouping_of_operands_gives_the_same_value),

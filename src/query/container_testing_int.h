@@ -1,20 +1,68 @@
-/* container_testing_int.h - for tests: a container of a few partitions, filled and queried by
- * pages. Not part of the library. */
+/* container_testing_int.h - for tests and fuzz targets: a container of a few partitions, filled and
+ * queried by pages. What goes wrong with it ends the process. Not part of the library. */
 #pragma once
 
 #include "base/mem.h"
 #include "query/page.h"
-#include "query/testing_int.h"
 #include "store/memory/memory_store.h"
 
 #include <fcntl.h>
 #include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-enum { TEST_PARTITIONS_MAX = 3 };
+enum { TEST_PARTITIONS_MAX = 3, TEST_TARGETS_MAX = 12 };
+
+#define TEST_BEGIN_US ((uint64_t)1700000000 * 1000000)
+
+static inline void test_check(Status status, const Error *err)
+{
+    if (status == STATUS_OK)
+        return;
+    (void)fprintf(stderr, "the test's own container: %s\n", err->message);
+    abort();
+}
+
+static inline Json test_json(Arena *arena, const char *text)
+{
+    Error err;
+    Json value = JSON_NONE;
+    test_check(json_parse(arena, slice_from_cstr(text), &value, &err), &err);
+    return value;
+}
+
+/* Its wall stands still until it is moved, and every look at it costs 'step_us' of the other time:
+ * so time is over at the same place whenever a run is repeated. */
+typedef struct TestClock {
+    Clock clock;
+    _Atomic uint64_t wall_us;
+    _Atomic uint64_t monotonic_us;
+    _Atomic uint64_t step_us;
+} TestClock;
+
+static inline uint64_t test_clock_wall(const Clock *clock)
+{
+    return atomic_load(&((const TestClock *)clock)->wall_us);
+}
+
+static inline uint64_t test_clock_monotonic(const Clock *clock)
+{
+    TestClock *test = (TestClock *)(uintptr_t)clock;
+    return atomic_fetch_add(&test->monotonic_us, atomic_load(&test->step_us));
+}
+
+typedef struct TestOptions {
+    const char *policy; /* the normal form of an indexing policy; NULL: the default */
+    size_t partitions;  /* 0: one */
+    int64_t ttl_s;
+    bool is_hierarchical; /* the key is "/pk", "/sub" and not only "/pk" */
+} TestOptions;
 
 typedef struct TestContainer {
     Arena arena;
+    TestOptions options;
+    TestClock clock;
     Store *store;
     Workers *writers;
     PartitionHost host;
@@ -24,34 +72,40 @@ typedef struct TestContainer {
     size_t partition_count;
 } TestContainer;
 
-/* 'policy' is the normal form of an indexing policy; NULL: the default. The key is "/pk". */
-static inline PartitionSchema *test_schema(const char *policy)
+static inline PartitionSchema *test_schema(const TestOptions *options)
 {
+    static const char *const names[] = {"/pk", "/sub"};
     PartitionSchema *schema = schema_new();
     schema->database = 1;
     schema->container = 2;
     schema->self = SLICE("dbs/AQAAAA==/colls/AQAAAIAAAAI=/");
-    schema->key.kind = PARTITION_HASH_V2;
-    schema->key.path_count = 1;
-    size_t position = 0;
-    assert_true(path_parse(&schema->arena, SLICE("/pk"), &schema->key.paths[0], &position));
+    schema->key.kind = options->is_hierarchical ? PARTITION_MULTI_HASH : PARTITION_HASH_V2;
+    schema->key.path_count = options->is_hierarchical ? 2 : 1;
+    schema->default_ttl_s = options->ttl_s;
+    for (size_t i = 0; i < schema->key.path_count; i++) {
+        size_t position = 0;
+        bool is_path =
+            path_parse(&schema->arena, slice_from_cstr(names[i]), &schema->key.paths[i], &position);
+        ASSERT(is_path);
+    }
     Error err;
     IndexPolicy *index = NULL;
-    Json json = parse_json(&schema->arena, policy);
-    if (index_policy_new(&schema->arena, json, schema->key.paths, 1, &index, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
+    Json json = test_json(&schema->arena, options->policy == NULL ? "{}" : options->policy);
+    test_check(index_policy_new(&schema->arena, json, schema->key.paths, schema->key.path_count,
+                                &index, &err),
+               &err);
     schema->index = index;
-    JsonBuilder b;
-    json_build(&b, &schema->arena);
-    json_begin_object(&b);
-    json_end(&b);
-    schema->index_text = json_bytes(&schema->arena, json.at == NULL ? json_built(&b) : json);
+    schema->index_text = json_bytes(&schema->arena, json);
     return schema;
 }
 
-static inline void test_container_open(TestContainer *t, const char *policy, size_t partitions)
+static inline void test_container_open(TestContainer *t, TestOptions options)
 {
-    *t = (TestContainer){.partition_count = partitions};
+    *t = (TestContainer){.options = options,
+                         .partition_count = options.partitions == 0 ? 1 : options.partitions};
+    t->clock.clock = (Clock){test_clock_wall, test_clock_monotonic};
+    atomic_store(&t->clock.wall_us, TEST_BEGIN_US);
+    atomic_store(&t->clock.monotonic_us, 1000000);
     arena_init(&t->arena, 4096);
     memory_store_open_with(&PARTITION_MERGE, &t->store);
     t->writers = workers_open("test", 1, 8);
@@ -61,16 +115,16 @@ static inline void test_container_open(TestContainer *t, const char *policy, siz
     t->host = (PartitionHost){
         .store = t->store,
         .writers = t->writers,
-        .clock = clock_real(),
+        .clock = &t->clock.clock,
         .log = &t->log,
         .cache = item_cache_open((size_t)1 << 20, (HashKey){3, 4}),
     };
-    t->schema = test_schema(policy);
+    t->schema = test_schema(&options);
     Error err;
-    for (size_t i = 0; i < partitions; i++) {
-        if (partition_open(&t->host, 100 + i, (uint32_t)i, t->schema, &t->partitions[i], &err) !=
-            STATUS_OK)
-            fail_msg("%s", err.message);
+    for (size_t i = 0; i < t->partition_count; i++) {
+        test_check(
+            partition_open(&t->host, 100 + i, (uint32_t)i, t->schema, &t->partitions[i], &err),
+            &err);
     }
 }
 
@@ -87,9 +141,20 @@ static inline void test_container_close(TestContainer *t)
     arena_done(&t->arena);
 }
 
+static inline void test_set_policy(TestContainer *t, const char *policy)
+{
+    t->options.policy = policy;
+    schema_unref(t->schema);
+    t->schema = test_schema(&t->options);
+    for (size_t i = 0; i < t->partition_count; i++)
+        partition_set_schema(t->partitions[i], t->schema);
+}
+
+/* ---- writes ---- */
+
 typedef struct TestWrite {
     PartitionWrite write;
-    ItemWrite item;
+    ItemWrite *items;
     sem_t done;
 } TestWrite;
 
@@ -98,39 +163,159 @@ static inline void test_written(PartitionWrite *write)
     (void)sem_post(&CONTAINER_OF(write, TestWrite, write)->done);
 }
 
-/* The partition of an EPK: each has an equal share of the first byte. */
+/* The partition of an EPK: each has an equal share of the first byte, which is below 64. */
 static inline size_t test_partition_of(const TestContainer *t, const Epk *epk)
 {
-    return (size_t)epk->bytes[0] * t->partition_count / 64 < t->partition_count
-               ? (size_t)epk->bytes[0] * t->partition_count / 64
-               : t->partition_count - 1;
+    return (size_t)epk->bytes[0] * t->partition_count / 64;
 }
 
-static inline void test_write(TestContainer *t, ItemOp op, Json body)
+static inline PartitionKey test_key(const TestContainer *t, Json body)
+{
+    PartitionKey key = {.count = t->schema->key.path_count};
+    for (size_t i = 0; i < key.count; i++)
+        key.parts[i] = path_get(t->schema->key.paths[i], body);
+    return key;
+}
+
+static inline void test_fill_write(TestContainer *t, Arena *arena, ItemOp op, Json body,
+                                   ItemWrite *out)
 {
     Error err;
-    TestWrite *w = ARENA_NEW(&t->arena, TestWrite);
-    assert_int_equal(sem_init(&w->done, 0, 0), 0);
-    Slice id;
-    int32_t ttl_s = 0;
-    if (item_prepare(&t->arena, body, &w->item.document, &id, &ttl_s, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    PartitionKey key = {.count = 1, .parts = {path_get(t->schema->key.paths[0], body)}};
-    epk_make(t->schema->key.kind, &key, &w->item.epk);
-    w->item.op = op;
-    w->item.id = id;
-    w->item.document_id = id;
-    w->write.mode = WRITE_CONTINUE;
-    w->write.items = &w->item;
-    w->write.count = 1;
-    w->write.arena = &t->arena;
-    w->write.done = test_written;
-    Partition *partition = t->partitions[test_partition_of(t, &w->item.epk)];
-    if (partition_submit(partition, &w->write, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    while (sem_wait(&w->done) != 0)
+    *out = (ItemWrite){.op = op};
+    test_check(item_prepare(arena, body, &out->document, &out->id, &out->ttl_s, &err), &err);
+    PartitionKey key = test_key(t, body);
+    epk_make(t->schema->key.kind, &key, &out->epk);
+    out->document_id = out->id;
+}
+
+/* Writes of one partition; false if one of them failed, which then says why. */
+static inline bool test_submit(TestContainer *t, Arena *arena, ItemWrite *items, size_t count)
+{
+    Error err;
+    TestWrite w = {.items = items};
+    int failed = sem_init(&w.done, 0, 0);
+    ASSERT(failed == 0);
+    w.write = (PartitionWrite){.mode = WRITE_CONTINUE,
+                               .items = items,
+                               .count = count,
+                               .read_bytes_max = 1 << 20,
+                               .arena = arena,
+                               .done = test_written};
+    Partition *partition = t->partitions[test_partition_of(t, &items[0].epk)];
+    test_check(partition_submit(partition, &w.write, &err), &err);
+    while (sem_wait(&w.done) != 0)
         continue;
-    (void)sem_destroy(&w->done);
-    if (w->item.status != STATUS_OK)
-        fail_msg("%s", w->item.error.message);
+    (void)sem_destroy(&w.done);
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].status != STATUS_OK)
+            return false;
+    }
+    return true;
+}
+
+static inline void test_write(TestContainer *t, ItemOp op, Json body, IndexDirective directive)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    ItemWrite item;
+    test_fill_write(t, &arena, op, body, &item);
+    item.directive = directive;
+    if (!test_submit(t, &arena, &item, 1))
+        test_check(item.status, &item.error);
+}
+
+static inline void test_insert(TestContainer *t, const char *text)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    test_write(t, ITEM_UPSERT, test_json(&arena, text), INDEX_DEFAULT);
+}
+
+typedef struct TestPurge {
+    PartitionPurge purge;
+    sem_t done;
+} TestPurge;
+
+static inline void test_purged(PartitionPurge *purge)
+{
+    (void)sem_post(&CONTAINER_OF(purge, TestPurge, purge)->done);
+}
+
+/* Hides all items of a partition key; what removes them goes on in the background. */
+static inline void test_purge(TestContainer *t, const char *key)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    Error err;
+    PartitionKey parts = {.count = 1, .parts = {test_json(&arena, key)}};
+    TestPurge p = {.purge = {.done = test_purged}};
+    epk_make(t->schema->key.kind, &parts, &p.purge.epk);
+    int failed = sem_init(&p.done, 0, 0);
+    ASSERT(failed == 0);
+    test_check(partition_purge(t->partitions[test_partition_of(t, &p.purge.epk)], &p.purge, &err),
+               &err);
+    while (sem_wait(&p.done) != 0)
+        continue;
+    (void)sem_destroy(&p.done);
+    test_check(p.purge.status, &p.purge.error);
+}
+
+/* ---- pages ---- */
+
+/* Where partitions begin and end, and beyond. */
+static inline Slice test_bound(const TestContainer *t, size_t partition)
+{
+    static const char *const bounds[TEST_PARTITIONS_MAX + 1][TEST_PARTITIONS_MAX + 1] = {
+        {"", "", "", ""},
+        {"", "\xFF", "", ""},
+        {"", "\x20", "\xFF", ""},
+        {"", "\x16", "\x2B", "\xFF"}};
+    return slice_from_cstr(bounds[t->partition_count][partition]);
+}
+
+typedef struct TestTargets {
+    QueryTarget list[TEST_TARGETS_MAX];
+    size_t count;
+} TestTargets;
+
+/* What the targets have of ['from', 'to'), each cut at 'cuts', which are in order. */
+static inline void test_targets_open(TestContainer *t, Slice from, Slice to, const Slice *cuts,
+                                     size_t cut_count, TestTargets *out)
+{
+    Error err;
+    out->count = 0;
+    for (size_t i = 0; i < t->partition_count; i++) {
+        Slice begin = test_bound(t, i);
+        Slice last = test_bound(t, i + 1);
+        bool is_first = true;
+        for (size_t j = 0; j <= cut_count; j++) {
+            Slice end = j < cut_count && slice_compare(cuts[j], last) < 0 ? cuts[j] : last;
+            if (slice_compare(end, begin) <= 0)
+                continue;
+            QueryTarget *target = &out->list[out->count];
+            target->epk_from = slice_compare(begin, from) > 0 ? begin : from;
+            target->epk_to = slice_compare(end, to) < 0 ? end : to;
+            target->is_whole = is_first && slice_equal(end, last) &&
+                               slice_equal(target->epk_from, begin) &&
+                               slice_equal(target->epk_to, last);
+            is_first = false;
+            begin = end;
+            if (slice_compare(target->epk_from, target->epk_to) >= 0)
+                continue;
+            ASSERT(out->count < TEST_TARGETS_MAX);
+            test_check(partition_view_open(t->partitions[i], t->schema, &target->view, &err), &err);
+            out->count++;
+        }
+    }
+}
+
+static inline void test_targets_close(TestTargets *targets)
+{
+    for (size_t i = 0; i < targets->count; i++)
+        partition_view_close(targets->list[i].view);
+}
+
+static inline void test_targets_all(TestContainer *t, TestTargets *out)
+{
+    test_targets_open(t, SLICE_EMPTY, SLICE("\xFF"), NULL, 0, out);
 }

@@ -1,89 +1,173 @@
-/* counted.c - groups and aggregates that the index knows without any document.
+/* counted.c - groups, aggregates and distinct values that the index knows without any document.
  *
- * COUNT is the size of a set, MIN and MAX are the first and last value of a path, and the groups of
- * a path are its values. This is exact only if the filter is, if no value was cut, and if what has
- * expired or was purged can be taken away; otherwise nothing is counted here and documents are
- * read.
+ * COUNT is the size of a set, MIN and MAX are the first and last value of a path, a sum is made of
+ * its values and how many items have each, and the groups of a path are its values. This is exact
+ * only if the filter is, if no value was cut, and if what has expired or was purged can be taken
+ * away; otherwise nothing is counted here and documents are read.
  */
 #include "query/functions_int.h"
 #include "query/page_int.h"
 
-enum { GROUPS_MAX = 100000, EXTREME_KEYS_MAX = 10000, KEYS_PER_SCANNED = 3 };
+#include <math.h>
+
+enum {
+    GROUPS_MAX = 100000,      /* values of a path; with more of them reading costs as much */
+    EXTREME_KEYS_MAX = 10000, /* that no item has which counts */
+    KEYS_PER_SCANNED = 3,
+    SAMPLE_KEYS = 64,
+    SCRATCH_BYTES = 16 << 10,
+};
+
+/* Up to here integers add up exactly, in whatever order. */
+#define SUM_EXACT_MAX 0x1p53
+
+typedef enum CountedKind {
+    COUNTED_ITEMS,   /* COUNT(1), COUNT(c) */
+    COUNTED_PRESENT, /* COUNT(c.x) */
+    COUNTED_EXTREME, /* MIN(c.x), MAX(c.x) */
+    COUNTED_SUM,     /* SUM(c.x), AVG(c.x) */
+    COUNTED_KEY,     /* any of these, over the path that is grouped by */
+} CountedKind;
+
+typedef struct Part {
+    Aggregate aggregate;
+    CountedKind kind;
+    TermPath path;
+    NumberSet present;
+} Part;
 
 typedef struct Counting {
     Page *page;
+    Reading *reading;
     Planner *planner;
-    NumberSet items;       /* that pass the filter and are alive */
-    bool is_whole;         /* 'items' is everything that the index has */
-    const PlanPath *paths; /* of the aggregates; count 0: a constant */
-    NumberSet *present;    /* of each of those paths */
+    const Select *select;
+    NumberSet items; /* that pass the filter and are alive */
+    bool is_whole;   /* which is everything that the index has */
+    Part *parts;     /* one for each aggregate */
+    bool has_key;
+    TermPath key; /* the path that is grouped by, or whose values are wanted */
+    double sum_max;
 } Counting;
 
-/* COUNT(1), COUNT(c.x), MIN(c.x), MAX(c.x). */
-static bool is_countable(Planner *planner, const Node *call, bool is_grouped, PlanPath *path,
-                         bool *known)
-{
-    Aggregate aggregate = call->call.function->aggregate;
-    const Node *arg = call->call.args.first;
-    *known = false;
-    path->count = 0;
-    if (aggregate == AGGREGATE_COUNT &&
-        (arg->kind == NODE_LITERAL || arg->kind == NODE_PARAMETER)) {
-        const Value *value = arg->kind == NODE_LITERAL ? &arg->literal : &arg->parameter.value;
-        return value_defined(value);
-    }
-    bool is_extreme = aggregate == AGGREGATE_MIN || aggregate == AGGREGATE_MAX;
-    if (aggregate != AGGREGATE_COUNT && (!is_extreme || is_grouped))
-        return false;
-    if (!plan_path(planner, arg, path) || !path->is_precise)
-        return false;
-    if (path->count == 0)
-        return aggregate == AGGREGATE_COUNT; /* COUNT(c) */
-    *known = true;
-    return plan_is_indexed(planner, path);
-}
+/* ---- whether it can be done ---- */
 
 static bool is_plain(const Select *select)
 {
     const Source *source = select->sources;
     return select->source_count == 1 && source->subquery == NULL && !source->iterate &&
-           source->value->kind == NODE_NAME && select->group_by.count <= 1;
+           source->value->kind == NODE_NAME;
 }
 
-static Status read_present(Counting *counting, const PlanPath *path, NumberSet *out)
+/* A path that every item has at most one value at. */
+static bool read_path(Counting *counting, const Node *node, PlanPath *out)
 {
-    Planner *planner = counting->planner;
-    static const char tag[] = {TERM_PRESENT};
-    bool complete = true;
-    TRY(index_read_value(&planner->index, plan_term_path(planner, path), slice_make(tag, 1),
-                         planner->arena, out, &complete, planner->err));
-    planner->is_out_of_budget = planner->is_out_of_budget || !complete;
-    return STATUS_OK;
+    return plan_path(counting->planner, node, out) && out->is_precise &&
+           (out->count == 0 || plan_is_indexed(counting->planner, out));
+}
+
+/* The path whose values are the groups or the results, if there is one. */
+static bool read_key(Counting *counting)
+{
+    const Select *select = counting->select;
+    const Node *node = select->group_by.first;
+    PlanPath path;
+    if (select->distinct) {
+        bool is_one = select->projection != PROJECT_STAR && select->items->next == NULL;
+        bool is_sorted_by_it =
+            select->order_by == NULL ||
+            (select->order_count == 1 && node_equal(select->order_by->value, select->items->value));
+        if (!is_one || !is_sorted_by_it || select->is_grouped)
+            return false;
+        node = select->items->value;
+    } else if (select->group_by.count != 1) {
+        return select->group_by.count == 0;
+    }
+    counting->has_key = read_path(counting, node, &path) && path.count > 0;
+    if (counting->has_key)
+        counting->key = plan_term_path(counting->planner, &path);
+    return counting->has_key;
+}
+
+static bool is_defined_constant(const Node *node)
+{
+    return (node->kind == NODE_LITERAL && value_defined(&node->literal)) ||
+           (node->kind == NODE_PARAMETER && value_defined(&node->parameter.value));
+}
+
+static bool read_part(Counting *counting, const Node *call, Part *out)
+{
+    const Node *arg = call->call.args.first;
+    *out = (Part){.aggregate = call->call.function->aggregate};
+    bool is_count = out->aggregate == AGGREGATE_COUNT;
+    bool is_extreme = out->aggregate == AGGREGATE_MIN || out->aggregate == AGGREGATE_MAX;
+    bool is_sum = out->aggregate == AGGREGATE_SUM || out->aggregate == AGGREGATE_AVG;
+    if (is_count && is_defined_constant(arg))
+        return true;
+    PlanPath path;
+    if ((!is_count && !is_extreme && !is_sum) || !read_path(counting, arg, &path))
+        return false;
+    if (path.count == 0)
+        return is_count;
+    out->path = plan_term_path(counting->planner, &path);
+    if (counting->has_key && out->path == counting->key)
+        out->kind = COUNTED_KEY;
+    else if (is_count)
+        out->kind = COUNTED_PRESENT;
+    else
+        out->kind = is_sum ? COUNTED_SUM : COUNTED_EXTREME;
+    return !counting->has_key || out->kind <= COUNTED_PRESENT || out->kind == COUNTED_KEY;
+}
+
+static bool read_parts(Counting *counting)
+{
+    const Select *select = counting->select;
+    counting->parts = ARENA_NEW_ARRAY(counting->page->arena, Part, select->aggregate_count);
+    Part *part = counting->parts;
+    for (const Node *call = select->aggregates; call != NULL; call = call->call.next_aggregate) {
+        if (!read_part(counting, call, part++))
+            return false;
+    }
+    return true;
 }
 
 /* The items that count; '*exact' false: they cannot be told from the index. */
 static Status read_items(Counting *counting, bool *exact)
 {
-    Page *page = counting->page;
     Planner *planner = counting->planner;
     Filter *key = NULL;
-    TRY(page_filter(page, &key));
-    const Filter *filter = page->filter;
+    TRY(page_filter(counting->page, counting->reading, &key));
+    Filter *filter = counting->reading->filter;
+    const QueryTarget *target = &counting->page->options->targets[counting->reading->target];
     uint64_t all = partition_view_items(planner->view);
-    *exact = filter->exact && (page->options->targets[page->target].is_whole || key != NULL) &&
-             filter->estimate.keys <= KEYS_PER_SCANNED * all + 64;
+    bool is_cheaper = filter->estimate.keys <= KEYS_PER_SCANNED * all + SAMPLE_KEYS;
+    *exact = filter->exact && (target->is_whole || key != NULL) &&
+             (counting->reading->mode == PAGE_COUNTED || plan_prefers(planner, is_cheaper));
     if (!*exact)
         return STATUS_OK;
     NumberSet found;
     NumberSet gone;
     bool complete = true;
-    TRY(filter_read(planner, page->filter, &found, exact));
+    planner->wants_exact = true;
+    TRY(filter_read(planner, filter, planner->arena, &found, exact));
     TRY(partition_view_gone(planner->view, planner->arena, &gone, &complete, planner->err));
     *exact = *exact && complete && !planner->is_out_of_budget;
     set_minus(planner->arena, &found, &gone, &counting->items);
     counting->is_whole = filter->kind == FILTER_ALL && gone.count == 0;
     return STATUS_OK;
 }
+
+static Status read_present(Counting *counting)
+{
+    Planner *planner = counting->planner;
+    for (size_t i = 0; i < counting->select->aggregate_count; i++) {
+        Part *part = &counting->parts[i];
+        if (part->kind == COUNTED_PRESENT)
+            TRY(plan_read_present(planner, part->path, planner->arena, &part->present));
+    }
+    return STATUS_OK;
+}
+
+/* ---- values ---- */
 
 static bool to_value(Arena *arena, Slice bytes, Value *out)
 {
@@ -120,9 +204,62 @@ static uint64_t count_in(const Counting *counting, const NumberSet *items)
     return counting->is_whole ? items->count : set_and_count(items, &counting->items);
 }
 
-/* ---- without groups ---- */
+/* Adds 'count' times a value to a sum; false if that is not exact. */
+static bool add_sum(const Counting *counting, const Value *value, uint64_t count, double *size,
+                    Counted *out)
+{
+    double times = value->number * (double)count;
+    *size += fabs(times);
+    out->sum += times;
+    out->count += count;
+    return value->number == trunc(value->number) && *size <= counting->sum_max;
+}
 
-static Status has_values(Counting *counting, TermPath path, TermTag first, TermTag end, bool *out)
+/* The next value that an item has which counts; '*done' becomes false if there is no telling. */
+static Status next_value(Counting *counting, IndexWalk *walk, Arena *arena, uint32_t keys_max,
+                         Value *value, NumberSet *items, bool *found, bool *done)
+{
+    for (uint32_t keys = 0; keys < keys_max; keys++) {
+        Slice bytes;
+        bool complete = true;
+        TRY(index_walk_next(walk, &bytes, items, found, &complete, counting->planner->err));
+        *done = complete;
+        if (!*found)
+            return STATUS_OK;
+        if (count_in(counting, items) == 0)
+            continue;
+        *done = to_value(arena, bytes, value);
+        return STATUS_OK;
+    }
+    *done = false;
+    return STATUS_OK;
+}
+
+static Status open_walk(const Counting *counting, TermPath path, TermTag first, TermTag end,
+                        bool is_down, IndexWalk **out)
+{
+    const char from = (char)first;
+    const char to = (char)end;
+    IndexRange range = {path, slice_make(&from, 1), slice_make(&to, 1)};
+    return index_walk_open(&counting->planner->index, range, is_down, out, counting->planner->err);
+}
+
+/* Whether the values of a path are few enough to be looked at one by one. */
+static Status are_few(const Counting *counting, TermPath path, bool *out)
+{
+    static const char first[] = {TERM_NULL};
+    static const char end[] = {TERM_END};
+    IndexRange range = {path, slice_make(first, 1), slice_make(end, 1)};
+    IndexEstimate estimate;
+    TRY(index_estimate(&counting->planner->index, range, SAMPLE_KEYS, &estimate,
+                       counting->planner->err));
+    *out = estimate.keys < GROUPS_MAX;
+    return STATUS_OK;
+}
+
+/* Whether any item that counts has such a value. */
+static Status has_values(Counting *counting, TermPath path, TermTag first, TermTag end, bool *out,
+                         bool *done)
 {
     Planner *planner = counting->planner;
     const char from = (char)first;
@@ -131,60 +268,74 @@ static Status has_values(Counting *counting, TermPath path, TermTag first, TermT
     NumberSet items;
     bool complete = true;
     TRY(index_read_range(&planner->index, range, planner->arena, &items, &complete, planner->err));
-    *out = !complete || count_in(counting, &items) > 0;
+    *out = *out || count_in(counting, &items) > 0;
+    *done = *done && complete;
     return STATUS_OK;
 }
 
-static Status find_extreme(Counting *counting, const PlanPath *path, bool is_max, Counted *out,
-                           bool *done)
+/* ---- without groups ---- */
+
+static Status count_extreme(Counting *counting, const Part *part, Counted *out, bool *done)
 {
-    Planner *planner = counting->planner;
-    TermPath term = plan_term_path(planner, path);
-    bool is_spoiled = false;
-    TRY(has_values(counting, term, TERM_ARRAY, TERM_END, &is_spoiled));
-    *done = !is_spoiled;
-    if (is_spoiled)
+    TRY(has_values(counting, part->path, TERM_ARRAY, TERM_END, &out->is_spoiled, done));
+    if (out->is_spoiled || !*done)
         return STATUS_OK;
-    static const char first[] = {TERM_NULL};
-    static const char end[] = {TERM_ARRAY};
     AUTO(index_walk_close) IndexWalk *walk = NULL;
-    IndexRange range = {term, slice_make(first, 1), slice_make(end, 1)};
-    TRY(index_walk_open(&planner->index, range, is_max, &walk, planner->err));
-    for (uint32_t keys = 0; keys < EXTREME_KEYS_MAX; keys++) {
-        Slice value;
+    TRY(open_walk(counting, part->path, TERM_NULL, TERM_ARRAY, part->aggregate == AGGREGATE_MAX,
+                  &walk));
+    NumberSet items;
+    bool found = false;
+    return next_value(counting, walk, counting->page->arena, EXTREME_KEYS_MAX, &out->best, &items,
+                      &found, done);
+}
+
+static Status count_sum(Counting *counting, const Part *part, Counted *out, bool *done)
+{
+    TRY(are_few(counting, part->path, done));
+    TRY(has_values(counting, part->path, TERM_NULL, TERM_NUMBER, &out->is_spoiled, done));
+    TRY(has_values(counting, part->path, TERM_STRING, TERM_END, &out->is_spoiled, done));
+    if (out->is_spoiled || !*done)
+        return STATUS_OK;
+    AUTO(index_walk_close) IndexWalk *walk = NULL;
+    TRY(open_walk(counting, part->path, TERM_NUMBER, TERM_STRING, false, &walk));
+    double size = 0;
+    for (;;) {
+        Value value;
         NumberSet items;
         bool found = false;
-        bool complete = true;
-        TRY(index_walk_next(walk, &value, &items, &found, &complete, planner->err));
-        if (!found) {
-            *done = complete; /* no value at all */
+        TRY(next_value(counting, walk, counting->page->arena, GROUPS_MAX, &value, &items, &found,
+                       done));
+        if (!found || !*done)
             return STATUS_OK;
-        }
-        if (count_in(counting, &items) == 0)
-            continue;
-        *done = to_value(planner->arena, value, &out->best);
-        return STATUS_OK;
+        *done = add_sum(counting, &value, count_in(counting, &items), &size, out);
+        if (!*done)
+            return STATUS_OK;
     }
-    *done = false;
-    return STATUS_OK;
 }
 
 static Status count_all(Counting *counting, Execution *exec, bool *done)
 {
-    const Select *select = counting->page->query->select;
-    Counted *counted = ARENA_NEW_ARRAY(counting->page->arena, Counted, select->aggregate_count);
-    size_t i = 0;
-    for (const Node *call = select->aggregates; call != NULL && *done;
-         call = call->call.next_aggregate, i++) {
+    size_t count = counting->select->aggregate_count;
+    Counted *counted = ARENA_NEW_ARRAY(counting->page->arena, Counted, count);
+    for (size_t i = 0; i < count && *done; i++) {
+        const Part *part = &counting->parts[i];
         counted[i] = (Counted){.best = VALUE_UNDEFINED};
-        Aggregate aggregate = call->call.function->aggregate;
-        if (aggregate == AGGREGATE_COUNT)
-            counted[i].count = counting->paths[i].count == 0
-                                   ? counting->items.count
-                                   : count_in(counting, &counting->present[i]);
-        else
-            TRY(find_extreme(counting, &counting->paths[i], aggregate == AGGREGATE_MAX, &counted[i],
-                             done));
+        switch (part->kind) {
+        case COUNTED_ITEMS:
+            counted[i].count = counting->items.count;
+            break;
+        case COUNTED_PRESENT:
+            counted[i].count = count_in(counting, &part->present);
+            break;
+        case COUNTED_EXTREME:
+            TRY(count_extreme(counting, part, &counted[i], done));
+            break;
+        case COUNTED_SUM:
+            TRY(count_sum(counting, part, &counted[i], done));
+            break;
+        case COUNTED_KEY: /* there is none */
+            break;
+        }
     }
     return *done ? execution_add_group(exec, NULL, counted) : STATUS_OK;
 }
@@ -196,112 +347,148 @@ typedef struct Group {
     Counted *counted;
 } Group;
 
-static void count_group(Counting *counting, const NumberSet *items, Group *group)
+typedef struct GroupList {
+    Group *groups;
+    size_t count;
+    size_t capacity;
+} GroupList;
+
+static Status add_group(Counting *counting, GroupList *list, const Value *key, Group **out)
 {
-    const Select *select = counting->page->query->select;
-    group->counted = ARENA_NEW_ARRAY(counting->page->arena, Counted, select->aggregate_count);
-    NumberSet alive = *items;
-    if (!counting->is_whole)
-        set_and(counting->page->arena, items, &counting->items, &alive);
-    for (size_t i = 0; i < select->aggregate_count; i++) {
-        group->counted[i].best = VALUE_UNDEFINED;
-        group->counted[i].count = counting->paths[i].count == 0
-                                      ? alive.count
-                                      : set_and_count(&alive, &counting->present[i]);
+    Arena *arena = counting->page->arena;
+    size_t parts = counting->select->aggregate_count;
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 64 : 2 * list->capacity;
+        TRY(run_reserve(counting->page->run, capacity * sizeof(Group)));
+        Group *larger = ARENA_NEW_ARRAY(arena, Group, capacity);
+        if (list->count > 0)
+            memcpy(larger, list->groups, list->count * sizeof(Group));
+        list->groups = larger;
+        list->capacity = capacity;
+    }
+    TRY(run_reserve(counting->page->run, parts * sizeof(Counted)));
+    *out = &list->groups[list->count++];
+    **out = (Group){.key = *key, .counted = ARENA_NEW_ARRAY(arena, Counted, parts)};
+    return STATUS_OK;
+}
+
+/* An aggregate over the path itself that is grouped by; false if that is not exact. */
+static bool count_key(const Counting *counting, const Part *part, const Value *key, uint64_t count,
+                      Counted *out)
+{
+    if (!value_defined(key))
+        return true;
+    double size = 0;
+    switch ((int)part->aggregate) {
+    case AGGREGATE_MIN:
+    case AGGREGATE_MAX:
+        out->best = *key;
+        return true;
+    case AGGREGATE_SUM:
+    case AGGREGATE_AVG:
+        out->is_spoiled = key->type != JSON_NUMBER;
+        return out->is_spoiled || add_sum(counting, key, count, &size, out);
+    default:
+        out->count = count;
+        return true;
     }
 }
 
-static Status collect_groups(Counting *counting, const PlanPath *path, Group *groups, size_t *count,
-                             bool *done)
+static bool count_group(const Counting *counting, Arena *scratch, const NumberSet *items,
+                        Group *group)
 {
-    static const char first[] = {TERM_NULL};
-    static const char end[] = {TERM_END};
+    NumberSet alive = *items;
+    if (!counting->is_whole)
+        set_and(scratch, items, &counting->items, &alive);
+    bool done = true;
+    for (size_t i = 0; i < counting->select->aggregate_count && done; i++) {
+        const Part *part = &counting->parts[i];
+        Counted *counted = &group->counted[i];
+        counted->best = VALUE_UNDEFINED;
+        if (part->kind == COUNTED_KEY)
+            done = count_key(counting, part, &group->key, alive.count, counted);
+        else if (part->kind == COUNTED_PRESENT)
+            counted->count = set_and_count(&alive, &part->present);
+        else
+            counted->count = alive.count;
+    }
+    return done;
+}
+
+static Status collect_missing(Counting *counting, Arena *scratch, GroupList *list, bool *done)
+{
     Planner *planner = counting->planner;
-    Arena *arena = counting->page->arena;
     NumberSet present;
     NumberSet missing;
-    TRY(read_present(counting, path, &present));
-    set_minus(arena, &counting->items, &present, &missing);
-    if (missing.count > 0) {
-        groups[*count].key = VALUE_UNDEFINED;
-        count_group(counting, &missing, &groups[(*count)++]);
-    }
+    TRY(plan_read_present(planner, counting->key, planner->arena, &present));
+    *done = !planner->is_out_of_budget;
+    set_minus(planner->arena, &counting->items, &present, &missing);
+    if (missing.count == 0 || !*done)
+        return STATUS_OK;
+    Group *group = NULL;
+    Value key = VALUE_UNDEFINED;
+    TRY(add_group(counting, list, &key, &group));
+    *done = count_group(counting, scratch, &missing, group);
+    return STATUS_OK;
+}
+
+static Status collect_groups(Counting *counting, GroupList *list, bool *done)
+{
+    AUTO(arena_done) Arena scratch;
+    arena_init(&scratch, SCRATCH_BYTES);
+    TRY(collect_missing(counting, &scratch, list, done));
     AUTO(index_walk_close) IndexWalk *walk = NULL;
-    IndexRange range = {plan_term_path(planner, path), slice_make(first, 1), slice_make(end, 1)};
-    TRY(index_walk_open(&planner->index, range, false, &walk, planner->err));
-    for (;;) {
-        Slice value;
+    TRY(open_walk(counting, counting->key, TERM_NULL, TERM_END, false, &walk));
+    while (*done) {
+        Value value;
         NumberSet items;
         bool found = false;
-        bool complete = true;
-        TRY(index_walk_next(walk, &value, &items, &found, &complete, planner->err));
-        if (!found) {
-            *done = complete;
+        Group *group = NULL;
+        TRY(next_value(counting, walk, counting->page->arena, GROUPS_MAX, &value, &items, &found,
+                       done));
+        if (!found || !*done)
             return STATUS_OK;
-        }
-        if (count_in(counting, &items) == 0)
-            continue;
-        *done = *count < GROUPS_MAX && to_value(arena, value, &groups[*count].key);
-        if (!*done)
-            return STATUS_OK;
-        count_group(counting, &items, &groups[(*count)++]);
+        TRY(add_group(counting, list, &value, &group));
+        *done = list->count <= GROUPS_MAX && count_group(counting, &scratch, &items, group);
+        arena_reset(&scratch);
     }
+    return STATUS_OK;
 }
 
 static Status count_groups(Counting *counting, Execution *exec, bool *done)
 {
-    Page *page = counting->page;
-    PlanPath path;
-    *done = plan_path(counting->planner, page->query->select->group_by.first, &path) &&
-            path.is_precise && path.count > 0 && plan_is_indexed(counting->planner, &path);
-    if (!*done)
-        return STATUS_OK;
-    /* Few values are the point: counting as many as there are documents would save nothing. */
-    IndexEstimate estimate;
-    static const char first[] = {TERM_NULL};
-    static const char end[] = {TERM_END};
-    IndexRange range = {plan_term_path(counting->planner, &path), slice_make(first, 1),
-                        slice_make(end, 1)};
-    TRY(index_estimate(&counting->planner->index, range, 64, &estimate, page->err));
-    *done = estimate.keys < GROUPS_MAX;
-    if (!*done)
-        return STATUS_OK;
-    Group *groups = ARENA_NEW_ARRAY(page->arena, Group, GROUPS_MAX + 1);
-    size_t count = 0;
-    TRY(collect_groups(counting, &path, groups, &count, done));
-    for (size_t i = 0; i < count && *done; i++)
-        TRY(execution_add_group(exec, &groups[i].key, groups[i].counted));
+    GroupList list = {0};
+    TRY(are_few(counting, counting->key, done));
+    if (*done)
+        TRY(collect_groups(counting, &list, done));
+    for (size_t i = 0; i < list.count && *done; i++) {
+        if (counting->select->distinct)
+            TRY(execution_add_value(exec, &list.groups[i].key));
+        else
+            TRY(execution_add_group(exec, &list.groups[i].key, list.groups[i].counted));
+    }
     return STATUS_OK;
 }
 
-Status counted_groups(Page *page, Execution *exec, bool *done)
+Status page_count_groups(Page *page, Reading *reading, Execution *exec, bool *done)
 {
-    const Select *select = page->query->select;
-    Counting counting = {.page = page, .planner = &page->planner};
-    *done = false;
-    if (!is_plain(select))
-        return STATUS_OK;
-    bool exact = false;
-    TRY(read_items(&counting, &exact));
-    if (!exact)
-        return STATUS_OK;
-    PlanPath *paths = ARENA_NEW_ARRAY(page->arena, PlanPath, select->aggregate_count);
-    counting.paths = paths;
-    counting.present = ARENA_NEW_ARRAY(page->arena, NumberSet, select->aggregate_count);
-    size_t i = 0;
-    for (const Node *call = select->aggregates; call != NULL;
-         call = call->call.next_aggregate, i++) {
-        bool has_path = false;
-        if (!is_countable(counting.planner, call, select->group_by.count > 0, &paths[i], &has_path))
-            return STATUS_OK;
-        if (has_path && call->call.function->aggregate == AGGREGATE_COUNT)
-            TRY(read_present(&counting, &paths[i], &counting.present[i]));
-    }
-    *done = !page->planner.is_out_of_budget;
+    Counting counting = {
+        .page = page,
+        .reading = reading,
+        .planner = &reading->planner,
+        .select = page->query->select,
+        .sum_max = SUM_EXACT_MAX / (double)page->options->target_count,
+    };
+    *done = is_plain(counting.select) && read_key(&counting) && read_parts(&counting);
     if (*done)
-        TRY(select->group_by.count > 0 ? count_groups(&counting, exec, done)
-                                       : count_all(&counting, exec, done));
+        TRY(read_items(&counting, done));
     if (*done)
-        explain_target(page, "index alone");
+        TRY(read_present(&counting));
+    *done = *done && !reading->planner.is_out_of_budget;
+    if (*done)
+        TRY(counting.has_key ? count_groups(&counting, exec, done)
+                             : count_all(&counting, exec, done));
+    if (*done)
+        explain_reading(page, reading, "index alone");
     return STATUS_OK;
 }

@@ -19,15 +19,20 @@ MUST_USE Status select_run(Run *run, const Select *select, SelectPlace place, Ar
 
 uint64_t select_take_max(const Select *select); /* TOP or LIMIT */
 
-/* What an aggregate has seen of a group: a number of defined values, or of MIN and MAX the one that
- * counts. */
+/* What an aggregate has seen of a group: how many defined values, and of MIN and MAX the one that
+ * counts, of SUM and AVG what they add up to. */
 typedef struct Counted {
     uint64_t count;
     Value best;
+    double sum;
+    bool is_spoiled; /* by a value that the aggregate cannot take */
 } Counted;
 
 /* Adds to a group what somebody counted: one Counted for each aggregate, in their order. */
 MUST_USE Status execution_add_group(Execution *exec, const Value *keys, const Counted *counted);
+
+/* Adds a row whose projection, and what it is ordered by if it is, is this one value. */
+MUST_USE Status execution_add_value(Execution *exec, const Value *value);
 
 /* A subquery in an expression. */
 MUST_USE Status select_subquery(Run *run, const Node *node, Value *out);

@@ -1,7 +1,15 @@
-/* explain.c - what was planned and touched, for people and for the service's metrics. */
+/* explain.c - what was planned and touched, for people and for the service's metrics.
+ *
+ * Both travel in headers, and clients refuse those of more than some kilobytes: hence the bounds.
+ */
 #include "query/page_int.h"
 
-enum { SPECS_MAX = 64, EXPLAINED_MAX = 256 };
+enum {
+    SPECS_MAX = 32,
+    SPEC_BYTES_MAX = 200,
+    READINGS_MAX = 16, /* targets that are explained, */
+    FILTERS_MAX = 40,  /* and filters of all of them */
+};
 
 static const char *const KINDS[] = {
     [FILTER_ALL] = "everything", [FILTER_NONE] = "nothing",     [FILTER_TERM] = "look-up",
@@ -11,8 +19,9 @@ static const char *const KINDS[] = {
 
 static void add_text(JsonBuilder *b, Slice name, Slice text)
 {
+    Slice cut = slice_first(text, SPEC_BYTES_MAX);
     json_key(b, name);
-    json_add_string(b, json_utf8_valid(text) ? text : SLICE("?"));
+    json_add_string(b, json_utf8_valid(cut) ? cut : SLICE("?"));
 }
 
 static void add_count(JsonBuilder *b, Slice name, uint64_t count)
@@ -21,8 +30,15 @@ static void add_count(JsonBuilder *b, Slice name, uint64_t count)
     json_add_i64(b, (int64_t)count);
 }
 
-static void add_filter(JsonBuilder *b, const Filter *filter, int depth)
+/* The cells of a filter are counted, not listed. */
+static bool has_parts(const Filter *filter)
 {
+    return filter->children != NULL && filter->kind != FILTER_CELLS;
+}
+
+static void add_filter(Page *page, JsonBuilder *b, const Filter *filter)
+{
+    page->explained_filters++;
     json_begin_object(b);
     add_text(b, SLICE("filter"), slice_from_cstr(KINDS[filter->kind]));
     if (filter->spec.len > 0)
@@ -33,31 +49,36 @@ static void add_filter(JsonBuilder *b, const Filter *filter, int depth)
         add_count(b, SLICE("estimatedItems"), filter->estimate.items);
     if (filter->was_used)
         add_count(b, SLICE("foundItems"), filter->found);
-    if (filter->children != NULL && depth < 16) {
+    if (filter->child_count > 0)
+        add_count(b, SLICE("parts"), filter->child_count);
+    if (has_parts(filter) && page->explained_filters < FILTERS_MAX) {
         json_key(b, SLICE("of"));
         json_begin_array(b);
-        for (const Filter *child = filter->children; child != NULL; child = child->next)
-            add_filter(b, child, depth + 1);
+        for (const Filter *child = filter->children;
+             child != NULL && page->explained_filters < FILTERS_MAX; child = child->next)
+            add_filter(page, b, child);
         json_end(b);
     }
     json_end(b);
 }
 
-void explain_target(Page *page, const char *how)
+void explain_reading(Page *page, const Reading *reading, const char *how)
 {
-    if (!page->options->wants_explain || page->explained_count == EXPLAINED_MAX)
+    if (!page->options->wants_explain || page->explained_count == READINGS_MAX)
         return;
     if (page->explained == NULL)
-        page->explained = ARENA_NEW_ARRAY(page->arena, Json, EXPLAINED_MAX);
+        page->explained = ARENA_NEW_ARRAY(page->arena, Json, READINGS_MAX);
     JsonBuilder b;
     json_build(&b, page->arena);
     json_begin_object(&b);
     add_text(&b, SLICE("by"), slice_from_cstr(how));
-    if (page->order != NULL)
-        add_text(&b, SLICE("orderedBy"), page->order->spec);
-    add_count(&b, SLICE("items"), partition_view_items(page->planner.view));
-    json_key(&b, SLICE("where"));
-    add_filter(&b, page->filter, 0);
+    if (reading->order != NULL)
+        add_text(&b, SLICE("orderedBy"), reading->order->spec);
+    add_count(&b, SLICE("items"), partition_view_items(reading->planner.view));
+    if (page->explained_filters < FILTERS_MAX) {
+        json_key(&b, SLICE("where"));
+        add_filter(page, &b, reading->filter);
+    }
     json_end(&b);
     Json one = json_built(&b);
     if (one.at != NULL)
@@ -66,6 +87,8 @@ void explain_target(Page *page, const char *how)
 
 static void add_spec(Arena *arena, const Slice **list, size_t *count, Slice spec)
 {
+    if (spec.len > SPEC_BYTES_MAX)
+        return;
     if (*list == NULL)
         *list = ARENA_NEW_ARRAY(arena, Slice, SPECS_MAX);
     for (size_t i = 0; i < *count; i++) {
@@ -73,30 +96,32 @@ static void add_spec(Arena *arena, const Slice **list, size_t *count, Slice spec
             return;
     }
     if (*count < SPECS_MAX)
-        ((Slice *)(uintptr_t)*list)[(*count)++] = spec;
+        ((Slice *)(uintptr_t)*list)[(*count)++] = arena_copy(arena, spec);
 }
 
-static void add_used(Page *page, const Filter *filter, int depth)
+static void add_used(Page *page, const Filter *filter)
 {
-    if (filter->was_used && filter->spec.len > 0)
+    bool is_used = filter->was_used || filter->is_walked;
+    if (is_used && filter->is_composite)
+        page->out->used_composite = arena_copy(page->arena, filter->spec);
+    else if (is_used && filter->spec.len > 0)
         add_spec(page->arena, &page->out->used_paths, &page->out->used_path_count, filter->spec);
-    for (const Filter *child = filter->children; child != NULL && depth < QUERY_DEPTH_MAX;
-         child = child->next)
-        add_used(page, child, depth + 1);
+    for (const Filter *child = filter->children; child != NULL; child = child->next)
+        add_used(page, child);
 }
 
-void explain_indexes(Page *page)
+void explain_indexes(Page *page, const Reading *reading)
 {
-    if (page->filter != NULL)
-        add_used(page, page->filter, 0);
-    if (page->order != NULL && page->order->is_composite)
-        page->out->used_composite = page->order->spec;
-    else if (page->order != NULL)
-        add_spec(page->arena, &page->out->used_paths, &page->out->used_path_count,
-                 page->order->spec);
-    for (size_t i = 0; i < page->planner.excluded_count; i++)
+    const OrderBy *order = reading->source == NULL ? NULL : reading->order;
+    if (reading->filter != NULL)
+        add_used(page, reading->filter);
+    if (order != NULL && order->composite != NULL)
+        page->out->used_composite = arena_copy(page->arena, order->spec);
+    else if (order != NULL)
+        add_spec(page->arena, &page->out->used_paths, &page->out->used_path_count, order->spec);
+    for (size_t i = 0; i < reading->planner.excluded_count; i++)
         add_spec(page->arena, &page->out->potential_paths, &page->out->potential_path_count,
-                 page->planner.excluded[i]);
+                 reading->planner.excluded[i]);
 }
 
 Json explain_all(Page *page)

@@ -1,12 +1,10 @@
 /* order.c - where documents stand in an order: see source_int.h. */
 #include "query/source_int.h"
 
-enum { NUMBER_BYTES = 8, LENGTH_BYTES = 2 };
-
-static Slice text_of(const Value *value)
-{
-    return slice_first(value->string, ORDER_REST_BYTES);
-}
+enum {
+    NUMBER_BYTES = 8,
+    LENGTH_BYTES = 2,
+};
 
 static void invert(char *bytes, size_t len)
 {
@@ -15,25 +13,43 @@ static void invert(char *bytes, size_t len)
 }
 
 /* One value behind the others; '*exact' becomes false if it is a string that was cut. */
-static void put_part(Planner *planner, const OrderBy *order, size_t i, const Value *value, Buf *out,
-                     bool *exact)
+static void put_part(const OrderBy *order, size_t i, const Value *value, Buf *out, bool *exact)
 {
     size_t before = out->len;
     bool ignored = true; /* equal doubles are equal in ORDER BY, and there is no order of arrays */
-    bool *flag = value->type == JSON_STRING ? exact : &ignored;
-    buf_slice(out, plan_term(planner, value, flag));
+    plan_put_term(out, value, value->type == JSON_STRING ? exact : &ignored);
     if (order->inverted[i])
         invert(out->ptr + before, out->len - before);
 }
 
-/* More of a string's text than its term has, ended by a zero byte. */
-static void put_text(const OrderBy *order, size_t i, const Value *value, Buf *rest)
+/* Text as terms have it, but more: a zero byte in it is followed by 0xFF, and the end by 0x01. */
+static void put_text(Slice text, Buf *out)
 {
-    size_t before = rest->len;
-    buf_slice(rest, text_of(value));
-    buf_byte(rest, '\0');
+    Slice known = slice_first(text, ORDER_REST_BYTES); /* no more can be kept */
+    for (size_t i = 0; i < known.len; i++) {
+        buf_byte(out, (uint8_t)known.ptr[i]);
+        if (known.ptr[i] == '\0')
+            buf_byte(out, 0xFF);
+    }
+    buf_bytes(out, "\0\1", 2);
+}
+
+/* What the term lacks of a string that was cut, or, behind it, the next value. */
+static void put_rest(const OrderBy *order, size_t i, const Value *value, bool is_cut, Buf *out)
+{
+    size_t before = out->len;
+    bool ignored = true;
+    if (is_cut) {
+        put_text(slice_from(value->string, TERM_STRING_BYTES), out);
+    } else if (value->type == JSON_STRING) {
+        term_put_tag(out, TERM_STRING);
+        put_text(value->string, out);
+    } else {
+        put_part(order, i, value, out, &ignored);
+        return;
+    }
     if (order->inverted[i])
-        invert(rest->ptr + before, rest->len - before);
+        invert(out->ptr + before, out->len - before);
 }
 
 Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t number,
@@ -42,19 +58,16 @@ Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t 
     AUTO(buf_done) Buf term;
     AUTO(buf_done) Buf rest;
     buf_init(&term, TERM_VALUE_BYTES_MAX);
-    buf_init(&rest, ORDER_REST_BYTES + 1 + TERM_VALUE_BYTES_MAX);
-    bool exact = true;
+    buf_init(&rest, ORDER_REST_BYTES);
+    bool is_whole = true; /* up to here the term says all */
     for (size_t i = 0; i < order->count; i++) {
         Value value;
-        bool ignored = true;
+        bool was_whole = is_whole;
         TRY(eval(planner->run, order->values[i], &value));
-        if (!exact) { /* behind a string that was cut: what it lacks comes first */
-            put_part(planner, order, i, &value, &rest, &ignored);
-            continue;
-        }
-        put_part(planner, order, i, &value, &term, &exact);
-        if (!exact)
-            put_text(order, i, &value, &rest);
+        if (was_whole)
+            put_part(order, i, &value, &term, &is_whole);
+        if (!is_whole)
+            put_rest(order, i, &value, was_whole, &rest);
     }
     *out = (OrderKey){
         .term = arena_copy(arena, buf_view(&term)),
@@ -67,11 +80,22 @@ Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t 
 int order_compare(const OrderKey *a, const OrderKey *b, bool is_down)
 {
     int compared = slice_compare(a->term, b->term);
+    if (compared == 0 && (a->rest.len == 0) != (b->rest.len == 0))
+        return a->rest.len == 0 ? -1 : 1; /* a place in front of the term, in either direction */
     if (compared == 0)
         compared = slice_compare(a->rest, b->rest);
     if (compared == 0)
         compared = (a->number > b->number) - (a->number < b->number);
     return is_down ? -compared : compared;
+}
+
+OrderKey order_keep(Arena *arena, const OrderKey *key)
+{
+    return (OrderKey){
+        .term = arena_copy(arena, key->term),
+        .rest = arena_copy(arena, key->rest),
+        .number = key->number,
+    };
 }
 
 Slice order_position(Arena *arena, const OrderKey *key)

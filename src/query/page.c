@@ -3,166 +3,104 @@
 
 enum {
     CLOCK_DOCUMENTS = 16, /* between two looks at the clock */
-    LOOKS_BEHIND = 64,    /* documents that are looked at for a row behind a full page */
+    CLOCK_RESULTS = 64,
+    LOOKS_BEHIND = 64, /* documents that are looked at for a row behind a full page */
+    PLACE_BLOCK_BYTES = 1024,
 };
 
-#define INDEX_KEYS_MAX  ((uint64_t)20000000)
-#define INDEX_BYTES_MAX ((size_t)64 << 20)
+/* Of its time a page gives half to the index, since the other way, whatever it is, needs the rest;
+ * and some is left for what had begun when time was over: a document is not left half-way. */
+#define INDEX_US_MIN ((uint64_t)50000)
+#define GRACE_US     ((uint64_t)1000000)
 
-/* ---- positions ---- */
-
-enum { POSITION_HEAD = 2 + 3 * 8 + 2 };
-
-Slice page_position_print(Arena *arena, const PagePosition *position)
+/* The position is none that could be gone on at, or not any more. */
+static Status expired(const Page *page)
 {
-    size_t size = POSITION_HEAD + position->epk.len + position->place.len;
-    char *bytes = arena_alloc(arena, size);
-    bytes[0] = '1';
-    bytes[1] = (char)position->mode;
-    be64_put(bytes + 2, position->rows);
-    be64_put(bytes + 10, position->skip);
-    be64_put(bytes + 18, position->take);
-    bytes[26] = (char)(position->epk.len >> 8);
-    bytes[27] = (char)position->epk.len;
-    if (position->epk.len > 0)
-        memcpy(bytes + POSITION_HEAD, position->epk.ptr, position->epk.len);
-    if (position->place.len > 0)
-        memcpy(bytes + POSITION_HEAD + position->epk.len, position->place.ptr, position->place.len);
-    return slice_make(bytes, size);
-}
-
-bool page_position_read(Slice text, PagePosition *out)
-{
-    if (text.len < POSITION_HEAD || text.ptr[0] != '1')
-        return false;
-    const uint8_t *bytes = (const uint8_t *)text.ptr;
-    size_t epk_len = (size_t)bytes[26] << 8 | bytes[27];
-    Slice behind = slice_from(text, POSITION_HEAD);
-    if (epk_len > behind.len || epk_len > EPK_BYTES_MAX || strchr("NKVS", bytes[1]) == NULL)
-        return false;
-    *out = (PagePosition){
-        .mode = (PageMode)bytes[1],
-        .rows = be64_get(bytes + 2),
-        .skip = be64_get(bytes + 10),
-        .take = be64_get(bytes + 18),
-        .epk = slice_first(behind, epk_len),
-        .place = slice_from(behind, epk_len),
-    };
-    return bytes[1] != 0;
+    return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "The continuation token has expired: it was given for another query, or the "
+                     "container's indexing policy or partitions were changed. Begin the query "
+                     "again.");
 }
 
 /* ---- documents ---- */
 
-static void close_target(Page *page)
-{
-    if (page->is_planned) {
-        page->out->metrics.index_keys_read += page->planner.index.keys_read;
-        explain_indexes(page);
-    }
-    source_close(page->source);
-    page->source = NULL;
-    page->is_planned = false;
-}
-
-/* The target that a position is in: the first that does not end before it. */
-static bool find_target(Page *page)
+static bool is_late(const Page *page)
 {
     const QueryPageOptions *o = page->options;
-    Slice epk = page->from.epk;
-    while (page->target < o->target_count) {
-        Slice to = o->targets[page->target].epk_to;
-        if (to.len == 0 || slice_compare(to, epk) > 0)
-            return true;
-        page->target++;
-    }
-    return false;
+    return o->deadline_us != 0 && clock_monotonic_us(o->clock) >= o->deadline_us;
 }
 
 static bool must_pause(Page *page)
 {
-    const QueryPageOptions *o = page->options;
     uint64_t read = page->out->metrics.documents_read;
-    if (page->out->count >= o->items_max && page->looks_left-- == 0)
+    if (page->out->count >= page->options->items_max && page->looks_left-- == 0)
         return true;
-    return o->deadline_us != 0 && read > 0 && read % CLOCK_DOCUMENTS == 0 &&
-           clock_monotonic_us(o->clock) >= o->deadline_us;
+    /* Sixteen documents may take long, and the run has looked at the clock on its way. But a page
+     * that has only passed over the document at which it begins would come no further. */
+    uint64_t deadline_us = page->options->deadline_us;
+    if (deadline_us != 0 && page->is_further && page->run->looked_us >= deadline_us)
+        return true;
+    return read > 0 && read % CLOCK_DOCUMENTS == 0 && is_late(page);
 }
 
-static Status open_target(Page *page)
+/* Of the document at the place where the page begins some rows were returned. If it is gone, all
+ * rows of the next one are new. */
+static void skip_returned(Page *page)
 {
-    page->out->metrics.partitions++;
-    TRY(page_plan(page));
-    page->target_position = SLICE_EMPTY;
-    return STATUS_OK;
-}
-
-static Status next_item(Page *page, bool *found)
-{
-    *found = false;
-    while (page->target < page->options->target_count) {
-        if (page->source == NULL)
-            TRY(open_target(page));
-        TRY(source_next(page->source, &page->item, found));
-        if (*found)
-            return STATUS_OK;
-        if (source_is_paused(page->source)) {
-            page->is_paused = true;
-            page->is_paused_between = true;
-            return STATUS_OK;
-        }
-        if (page->planner.is_out_of_budget)
-            return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
-                             "The query reads more of the index than one page may; narrow it.");
-        close_target(page);
-        page->target++;
-        page->feed.rows_to_skip = 0;
-    }
-    return STATUS_OK;
+    Reading *reading = page->current;
+    page->feed.rows_to_skip = 0;
+    page->feed.document_rows = 0;
+    if (!reading->is_at_place)
+        return;
+    reading->is_at_place = false;
+    Slice position = source_position(reading->source, &page->run->sources);
+    if (slice_equal(position, page->from.place))
+        page->feed.rows_to_skip = page->from.rows;
 }
 
 static Status feed_next(Feed *feed, Run *run, bool *found)
 {
     Page *page = CONTAINER_OF(feed, Page, feed);
     *found = false;
+    if (page->has_item && must_pause(page))
+        page->is_paused = true;
     if (page->is_paused)
         return STATUS_OK;
-    if (page->has_item && must_pause(page)) {
-        page->is_paused = true;
-        return STATUS_OK;
-    }
-    if (page->has_item) {
-        feed->rows_to_skip = 0;
-        feed->document_rows = 0;
-    }
-    bool is_first = !page->has_item && page->out->metrics.documents_read == 0;
-    TRY(next_item(page, found));
+    TRY(page_next_item(page, found));
     page->has_item = *found;
     if (!*found)
         return STATUS_OK;
-    /* If the document is gone of which rows were returned, all rows of the next one are new. */
-    if (is_first && page->is_streaming && feed->rows_to_skip > 0 &&
-        !slice_equal(source_position(page->source, &run->sources), page->from.place))
-        feed->rows_to_skip = 0;
+    skip_returned(page);
+    page->is_further = page->is_further || feed->rows_to_skip != PAGE_ROWS_ALL;
+    const Item *item = &page->current->item;
     page->out->metrics.documents_read++;
-    page->out->metrics.document_bytes_read += page->item.bytes;
-    Json document = page->item.document;
-    if (page->planner.needs_system)
-        document = item_document(&run->sources, page->options->schema, &page->item);
+    page->out->metrics.document_bytes_read += item->bytes;
+    Json document = item->document;
+    if (page->needs_system)
+        document = item_document(&run->sources, page->options->schema, item);
     run->slots[SLOT_DOCUMENT] = value_of(document, false);
     return STATUS_OK;
 }
 
+/* Groups of the first targets, as long as the index alone can tell them: what is read later adds
+ * up with them. */
 static Status feed_groups(Feed *feed, Execution *exec)
 {
     Page *page = CONTAINER_OF(feed, Page, feed);
     while (page->target < page->options->target_count) {
+        char mode = page->modes[page->target];
+        if (mode != PAGE_ANY && mode != PAGE_COUNTED)
+            return STATUS_OK; /* the page before has read it */
         bool done = false;
-        TRY(counted_groups(page, exec, &done));
-        close_target(page);
-        if (!done)
-            return STATUS_OK; /* the rest is read: groups add up */
+        Reading *reading = &page->readings[page->reading_count++];
+        reading_begin(page, reading, page->target);
+        reading->mode = (PageMode)mode;
+        TRY(page_count_groups(page, reading, exec, &done));
+        page_end_readings(page);
+        if (!done) /* what is read comes in another order than what was counted */
+            return mode == PAGE_COUNTED ? expired(page) : STATUS_OK;
         page->out->metrics.partitions++;
-        page->target++;
+        page->modes[page->target++] = PAGE_COUNTED;
     }
     return STATUS_OK;
 }
@@ -171,19 +109,26 @@ static Status feed_groups(Feed *feed, Execution *exec)
 
 static void print_row(Page *page, Run *run, const Value *row)
 {
-    bool is_item = page->has_item && row->json.at != NULL &&
-                   row->json.at == page->item.document.at && row->type == JSON_OBJECT;
+    const Item *item = page->has_item ? &page->current->item : NULL;
+    bool is_item = item != NULL && row->type == JSON_OBJECT && row->json.at != NULL &&
+                   row->json.at == item->document.at;
     if (is_item)
-        item_print(page->options->schema, &page->item, page->text);
+        item_print(page->options->schema, item, page->text);
     else
         json_print(value_json(run->scratch, run->scratch, row), page->text);
+}
+
+static bool is_full(const Page *page)
+{
+    size_t count = page->out->count;
+    return count >= page->options->items_max ||
+           (count > 0 && count % CLOCK_RESULTS == 0 && is_late(page));
 }
 
 static Status take_result(void *context, Run *run, const Value *row, bool *more UNUSED)
 {
     Page *page = context;
-    const QueryPageOptions *o = page->options;
-    if (page->out->count >= o->items_max) {
+    if (is_full(page)) {
         page->feed.is_full = true;
         return STATUS_OK;
     }
@@ -191,8 +136,11 @@ static Status take_result(void *context, Run *run, const Value *row, bool *more 
     if (page->out->count > 0)
         buf_byte(page->text, ',');
     print_row(page, run, row);
-    bool fits = page->text->len - page->text_before <= o->bytes_max && !buf_full(page->text);
-    if (!fits && page->out->count > 0) {
+    bool fits = page->text->len - page->text_before <= page->options->bytes_max;
+    if ((!fits && page->out->count > 0) || buf_full(page->text)) {
+        if (page->out->count == 0)
+            return error_set(page->err, STATUS_TOO_LARGE, SUB_NONE,
+                             "A result of the query is larger than a page may be.");
         page->text->len = before;
         page->text->full = false;
         page->feed.is_full = true;
@@ -202,43 +150,20 @@ static Status take_result(void *context, Run *run, const Value *row, bool *more 
     return run_charge_value(run, row);
 }
 
-/* ---- the page ---- */
-
-static bool is_streaming(const Page *page)
-{
-    const Select *select = page->query->select;
-    return select->over_container && select->sources->subquery == NULL && !select->is_grouped &&
-           !select->distinct && (select->order_by == NULL || page->order != NULL);
-}
+/* ---- the beginning ---- */
 
 static Status read_position(Page *page)
 {
-    const QueryPageOptions *o = page->options;
-    page->feed.skip_left = page->query->select->offset.value;
-    page->feed.take_left = select_take_max(page->query->select);
-    if (o->position.len == 0)
-        return STATUS_OK;
-    bool is_good = page_position_read(o->position, &page->from) &&
-                   (page->from.mode == PAGE_WHOLE) == !page->is_streaming;
-    if (!is_good)
+    Slice position = page->options->position;
+    page->has_from = position.len > 0;
+    if (page->has_from && !page_position_read(position, &page->from))
         return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
                          "Invalid continuation token: it does not belong to this query.");
-    if (!page->is_streaming) { /* results that were returned are skipped as those of OFFSET are */
-        uint64_t rows = page->from.rows;
-        page->feed.skip_left += rows;
-        page->feed.take_left -= page->feed.take_left < rows ? page->feed.take_left : rows;
-        return STATUS_OK;
-    }
-    page->feed.rows_to_skip = page->from.rows;
-    page->feed.skip_left = page->from.skip;
-    page->feed.take_left = page->from.take;
-    page->target_position = page->from.place;
-    page->mode = page->from.mode;
-    (void)find_target(page); /* none is left: then there is nothing more */
     return STATUS_OK;
 }
 
-/* ORDER BY by an index is for one partition; the rows of several are sorted. */
+/* Whether indexes serve ORDER BY in all targets; their readings are then begun. What a page before
+ * has sorted is sorted again, although an index may be complete by now. */
 static Status find_order(Page *page)
 {
     const QueryPageOptions *o = page->options;
@@ -246,35 +171,126 @@ static Status find_order(Page *page)
     if (select->order_by == NULL || select->by_rank || !select->over_container ||
         o->target_count == 0)
         return STATUS_OK;
-    planner_init(&page->planner, page->arena, page->query, page->run, o->targets[0].view, o->schema,
-                 &page->budget, page->err);
-    TRY(plan_order(&page->planner, &page->order));
-    if (o->target_count > 1 || select->is_grouped || select->distinct)
-        page->order = NULL;
+    bool is_served = !select->is_grouped && !select->distinct &&
+                     !(page->has_from && page->from.mode == PAGE_WHOLE);
+    for (size_t i = 0; i < o->target_count; i++) {
+        Reading *reading = &page->readings[page->reading_count++];
+        reading_begin(page, reading, i);
+        TRY(plan_order(&reading->planner, &reading->order));
+        is_served = is_served && reading->order != NULL;
+        reading->position = page->from.place;
+        reading->is_at_place = page->has_from;
+    }
+    page->is_ordered = is_served;
+    if (!is_served)
+        page_end_readings(page);
     return STATUS_OK;
+}
+
+static bool is_streaming(const Page *page)
+{
+    const Select *select = page->query->select;
+    return select->over_container && select->sources->subquery == NULL && !select->is_grouped &&
+           !select->distinct && (select->order_by == NULL || page->is_ordered);
+}
+
+/* Whether the position is one of a page that was read like this one. */
+static Status check_position(const Page *page)
+{
+    bool is_good = true;
+    if (page->has_from && page->is_ordered)
+        is_good = page->from.mode == PAGE_ORDER;
+    else if (page->has_from && page->is_streaming)
+        is_good = page->from.mode != PAGE_ORDER && page->from.mode != PAGE_WHOLE;
+    else if (page->has_from)
+        is_good =
+            page->from.mode == PAGE_WHOLE && page->from.place.len == page->options->target_count;
+    return is_good ? STATUS_OK : expired(page);
+}
+
+/* Results that were returned before are skipped as those of OFFSET are. */
+static void begin_whole(Page *page)
+{
+    size_t count = page->options->target_count;
+    uint64_t rows = page->from.rows;
+    uint64_t skip = page->feed.skip_left + rows;
+    page->feed.skip_left = skip < rows ? UINT64_MAX : skip;
+    page->feed.take_left -= page->feed.take_left < rows ? page->feed.take_left : rows;
+    page->modes = ARENA_NEW_ARRAY(page->arena, char, count);
+    for (size_t i = 0; i < count && page->has_from; i++) {
+        char mode = page->from.place.ptr[i];
+        if (mode == PAGE_NUMBER || mode == PAGE_EPK || mode == PAGE_COUNTED)
+            page->modes[i] = mode;
+    }
+}
+
+static Status begin(Page *page)
+{
+    const Select *select = page->query->select;
+    page->readings = ARENA_NEW_ARRAY(page->arena, Reading, page->options->target_count);
+    page->feed.skip_left = select->offset.value;
+    page->feed.take_left = select_take_max(select);
+    TRY(read_position(page));
+    TRY(find_order(page));
+    page->is_streaming = is_streaming(page);
+    page->needs_system =
+        plan_needs_system(page->query) || (select->order_by != NULL && !page->is_ordered);
+    TRY(check_position(page));
+    if (!page->is_streaming) {
+        begin_whole(page);
+    } else if (page->has_from) {
+        page->feed.skip_left = page->from.skip;
+        page->feed.take_left = page->from.take;
+    }
+    return STATUS_OK;
+}
+
+/* ---- and the end ---- */
+
+/* Of the document at the place where the page ends: how many rows were returned. */
+static uint64_t rows_at(const Page *page, Slice place)
+{
+    if (!page->is_paused)
+        return page->feed.document_rows;
+    if (!page->is_paused_between || slice_equal(place, page->last))
+        return PAGE_ROWS_ALL;
+    return page->has_from && slice_equal(place, page->from.place) ? page->from.rows : 0;
 }
 
 static void write_position(Page *page)
 {
-    const QueryPageOptions *o = page->options;
     PagePosition position = {
-        .mode = page->is_streaming ? page->mode : PAGE_WHOLE,
-        .rows = page->is_streaming ? page->feed.document_rows : page->from.rows + page->out->count,
+        .mode = PAGE_WHOLE,
+        .rows = page->from.rows + page->out->count,
         .skip = page->feed.skip_left,
         .take = page->feed.take_left,
     };
     if (page->is_streaming) {
-        if (page->is_paused)
-            position.rows = page->is_paused_between ? 0 : PAGE_ROWS_ALL;
-        position.epk = o->targets[page->target].epk_from;
-        position.place = source_position(page->source, page->arena);
+        position.mode = page->current->mode;
+        position.place = source_position(page->current->source, page->arena);
+        position.rows = rows_at(page, position.place);
+    } else {
+        position.place = slice_make(page->modes, page->options->target_count);
+    }
+    if (page->is_streaming && !page->is_ordered) {
+        position.epk_from = page->group_from;
+        position.epk_to = page->group_to;
     }
     page->out->position = page_position_print(page->arena, &position);
 }
 
+/* Whether every result that has come is right although not all documents were read. */
+static bool is_right_so_far(const Page *page)
+{
+    const Select *select = page->query->select;
+    return page->is_streaming ||
+           (select->over_container && select->sources->subquery == NULL && !select->is_grouped &&
+            select->order_by == NULL && page->out->count > 0);
+}
+
 static Status finish(Page *page)
 {
-    if (page->is_paused && !page->is_streaming && page->out->count < page->options->items_max)
+    if (page->is_paused && !is_right_so_far(page))
         return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The query takes longer than a page may, and cannot be continued: it "
                          "groups, sorts or compares all documents. Narrow it.");
@@ -286,24 +302,30 @@ static Status finish(Page *page)
 
 static Status run_page(Page *page)
 {
-    TRY(find_order(page));
-    page->is_streaming = is_streaming(page);
-    page->feed.is_ordered = page->order != NULL;
-    TRY(read_position(page));
+    const Select *select = page->query->select;
+    TRY(begin(page));
     page->looks_left = page->is_streaming ? LOOKS_BEHIND : UINT32_MAX;
+    page->feed.is_ordered = page->is_ordered;
     page->feed.next = feed_next;
-    page->feed.groups = page->query->select->is_grouped ? feed_groups : NULL;
+    page->feed.groups = select->is_grouped || select->distinct ? feed_groups : NULL;
     page->run->feed = &page->feed;
-    TRY(select_run(page->run, page->query->select, SELECT_OUTERMOST, page->arena, take_result,
-                   page));
+    TRY(select_run(page->run, select, SELECT_OUTERMOST, page->arena, take_result, page));
     return finish(page);
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
 }
 
 Status query_page(const Query *query, const QueryPageOptions *options, Arena *arena, Buf *text,
                   QueryPage *out, Error *err)
 {
     TRY(query_check_available(query, err));
+    ASSERT(options->items_max > 0);
     uint64_t begun_us = clock_monotonic_us(options->clock);
+    uint64_t left_us = options->deadline_us > begun_us ? options->deadline_us - begun_us : 0;
+    bool has_deadline = options->deadline_us != 0;
     *out = (QueryPage){0};
     QueryOptions run_options = {
         .steps_max = options->steps_max,
@@ -311,6 +333,7 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
         .random = options->random,
         .clock = options->clock,
         .geo = options->geo,
+        .deadline_us = has_deadline ? begun_us + left_us + GRACE_US : 0,
     };
     AUTO(run_done) Run run;
     run_init(&run, run_options, arena, err);
@@ -323,12 +346,18 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
         .arena = arena,
         .err = err,
         .out = out,
-        .budget = {.keys_left = INDEX_KEYS_MAX, .bytes_left = INDEX_BYTES_MAX},
+        .budget = {.keys_left = options->index_keys_max == 0 ? QUERY_INDEX_KEYS_MAX
+                                                             : options->index_keys_max,
+                   .bytes_left = PAGE_SETS_BYTES_MAX,
+                   .clock = options->clock},
+        .index_deadline_us = has_deadline ? begun_us + later(left_us / 2, INDEX_US_MIN) : 0,
         .text = text,
         .text_before = text->len,
     };
+    arena_init(&page.last_arena, PLACE_BLOCK_BYTES);
     Status status = run_page(&page);
-    close_target(&page);
+    page_end_readings(&page);
+    arena_done(&page.last_arena);
     TRY(status);
     out->metrics.results = out->count;
     out->metrics.result_bytes = text->len - page.text_before;

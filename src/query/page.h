@@ -3,19 +3,27 @@
  * The query runs over one or several partitions as if they were one container. Documents are
  * found by the index where it helps (plan_int.h) and run through the clauses (select.c). A page
  * ends by count, by bytes or by time; its position is then enough to go on from there, with the
- * same query, on whatever serves the same range of keys by then. Documents that were not changed in
- * between are neither lost nor repeated.
+ * same query, on whatever partitions serve the same range of keys by then. Documents that were not
+ * changed in between are neither lost nor repeated.
  *
  * Queries that must see every document before the first result (GROUP BY, aggregates, DISTINCT, an
- * ORDER BY that no index serves) run whole for each page; their position counts results.
+ * ORDER BY that no index serves) run whole for each page; their position counts results. They fail
+ * if their time is over before they have seen all, and when the partitions were split between two
+ * pages.
  *
  * Ownership  Everything that comes out lives in the arena given. Targets are borrowed.
- * Threads    A worker's; it may take as long as 'deadline_us' allows.
+ * Threads    A worker's; it may take as long as 'deadline_us' allows, and a second more for what
+ *            cannot be left half-way.
+ * Bounds     Time, steps, memory, and keys of the index: see QueryPageOptions. Positions are bytes
+ *            of ours that come back from clients: whatever they hold is an error at worst.
  */
 #pragma once
 
 #include "partition/view.h"
 #include "query/query.h"
+
+/* Half of a page's time, at most; what needs more of the index is found in another way. */
+#define QUERY_INDEX_KEYS_MAX ((uint64_t)20000000)
 
 typedef struct QueryTarget {
     PartitionView *view;
@@ -31,12 +39,14 @@ typedef struct QueryPageOptions {
     const PartitionKey *key; /* the request's, also as values; NULL: none */
     Slice position;          /* of the page before; empty: from the start */
     uint32_t items_max;
-    size_t bytes_max;     /* of the text */
-    uint64_t deadline_us; /* of the monotonic clock; 0: none */
-    uint64_t steps_max;
-    size_t memory_max;
+    size_t bytes_max;        /* of the text */
+    uint64_t deadline_us;    /* of the monotonic clock; 0: none */
+    uint64_t steps_max;      /* 0: QUERY_STEPS_DEFAULT */
+    size_t memory_max;       /* 0: QUERY_BYTES_DEFAULT */
+    uint64_t index_keys_max; /* that are read before the first document; 0: QUERY_INDEX_KEYS_MAX */
     const Clock *clock;
-    Random *random; /* may be NULL */
+    Random *random;      /* may be NULL */
+    Random *plan_random; /* for tests: any plan that is right instead of the cheapest; else NULL */
     QueryGeo geo;
     bool wants_explain;
 } QueryPageOptions;
@@ -48,7 +58,6 @@ typedef struct QueryMetrics {
     uint64_t index_keys_read;
     uint64_t results;
     uint64_t result_bytes;
-    uint64_t plan_us;
     uint64_t index_us;
     uint64_t total_us;
     uint32_t partitions; /* that were looked at */

@@ -1,12 +1,16 @@
-/* page_int.h - what the files of a page share: its targets, the plan of the one at hand, its
- * position.
+/* page_int.h - what the files of a page share: its targets while they are read, its position.
  *
- *     position = | '1' | mode | rows u64 BE | skip u64 BE | take u64 BE | length u16 BE | EPK |
- * place |
+ *     position = | '1' | mode | rows u64 BE | skip u64 BE | take u64 BE |
+ *                | length u16 BE | EPK from | length u16 BE | EPK to | place |
  *
  * 'rows' of the document at 'place' were returned already; 'skip' and 'take' are what is left of
- * OFFSET and of TOP or LIMIT; EPK is where the target began. In mode 'S' there is no place: 'rows'
- * results were returned.
+ * OFFSET and of TOP or LIMIT. The EPKs are the range in which the place is: everything before it
+ * was read, and what is behind it was not begun. When that range has been split meanwhile all of
+ * its parts go on at the same place, the one that comes first first; an order of values goes on in
+ * all targets at once in the same way, and needs no range.
+ *
+ * In mode 'S' there is no place to go on at: 'rows' results were returned, and 'place' has the mode
+ * in which each target was read, so that they come in the same order again.
  */
 #pragma once
 
@@ -17,8 +21,10 @@ typedef enum PageMode {
     PAGE_ANY = 0,
     PAGE_NUMBER = 'N', /* documents by number */
     PAGE_EPK = 'K',
-    PAGE_VALUE = 'V',
-    PAGE_WHOLE = 'S', /* all documents first, then results */
+    PAGE_RANGE = 'V',   /* along a range of the filter */
+    PAGE_ORDER = 'O',   /* along the values of ORDER BY */
+    PAGE_WHOLE = 'S',   /* all documents first, then results */
+    PAGE_COUNTED = 'C', /* of a target in mode 'S': by the index alone */
 } PageMode;
 
 typedef struct PagePosition {
@@ -26,15 +32,40 @@ typedef struct PagePosition {
     uint64_t rows;
     uint64_t skip;
     uint64_t take;
-    Slice epk;
+    Slice epk_from;
+    Slice epk_to; /* empty: no end */
     Slice place;
 } PagePosition;
+
+/* Memory for the sets of what is read at a time. */
+#define PAGE_SETS_BYTES_MAX ((size_t)64 << 20)
 
 /* All rows of a document. */
 #define PAGE_ROWS_ALL UINT64_MAX
 
 Slice page_position_print(Arena *arena, const PagePosition *position);
 bool page_position_read(Slice text, PagePosition *out);
+
+/* A target, or a part of it, while it is read. */
+typedef struct Reading {
+    size_t target; /* its index */
+    Slice epk_from;
+    Slice epk_to;
+    Planner planner;
+    Arena memory;     /* of its plan */
+    size_t held;      /* and what of it the run knows of */
+    PageMode mode;    /* PAGE_ANY until it is planned */
+    Slice position;   /* where it begins; empty: at the start */
+    bool is_at_place; /* its first document may be the one at the position */
+    Filter *filter;
+    const OrderBy *order; /* by which an index serves ORDER BY */
+    DocumentSource *source;
+
+    Item item; /* the one that comes next, if 'has_item' */
+    bool has_item;
+    bool is_paused;
+    bool is_over;
+} Reading;
 
 typedef struct Page {
     Feed feed;
@@ -44,46 +75,64 @@ typedef struct Page {
     Arena *arena;
     Error *err;
     QueryPage *out;
-    PagePosition from;
     IndexBudget budget;
+    uint64_t index_deadline_us; /* of what is read of the index before the first document */
+
+    PagePosition from; /* where the page begins, */
+    bool has_from;     /* unless it is the first */
     bool is_streaming;
-    const OrderBy *order; /* that the index can serve; NULL: none */
+    bool is_ordered; /* documents come in the order of ORDER BY */
+    bool needs_system;
 
-    /* The target at hand. */
-    size_t target;
-    Planner planner;
-    bool is_planned;
-    Filter *filter;
-    PageMode mode;
-    DocumentSource *source;
-    Slice target_position; /* where it begins; empty: at the start */
+    /* What is read at a time: one target after the other, except for those that a position finds
+     * split and those of an order, which are merged. */
+    Reading *readings; /* room for all targets */
+    size_t reading_count;
+    bool is_place_read; /* what stands at the place where the page begins was begun */
+    Slice group_from;
+    Slice group_to;
+    size_t target; /* the next one */
+    Slice done_to; /* and the EPK up to which everything was read */
+    char *modes;   /* of each target, in mode 'S' */
 
-    Item item; /* the document at hand */
-    bool has_item;
-    Slice last;             /* the position of a document in front of the pause */
+    Reading *current;       /* whose item is at hand */
+    bool has_item;          /* there is one */
+    bool is_further;        /* one has come of which not all rows were returned before */
     bool is_paused;         /* by time, or because enough was looked at for another row */
-    bool is_paused_between; /* no document stands at the position */
+    bool is_paused_between; /* in front of a document, or where there is none */
+    Arena last_arena;
+    Slice last; /* where the last document stands, if several readings are merged */
     uint32_t looks_left;
     Buf *text;
     size_t text_before;
     Json *explained; /* of each target */
     size_t explained_count;
+    size_t explained_filters;
 } Page;
+
+/* page_read.c: documents. */
+void reading_begin(Page *page, Reading *reading, size_t target);
+void reading_end(Page *page, Reading *reading);
+
+/* The next document of all targets, in page->current. Without one they are over, or the page has
+ * paused. */
+MUST_USE Status page_next_item(Page *page, bool *found);
+void page_end_readings(Page *page);
 
 /* plan_order.c: the order by which an index serves ORDER BY; '*out' is NULL if rows must be sorted
  * after all. STATUS_BAD_REQUEST as the service has it: an index would be needed and is not there.
  */
 MUST_USE Status plan_order(Planner *planner, const OrderBy **out);
 
-/* counted.c: groups that the index alone can count, for the target at hand. */
-MUST_USE Status counted_groups(Page *page, Execution *exec, bool *done);
+/* counted.c: groups, or distinct values, of a target that the index alone can tell. */
+MUST_USE Status page_count_groups(Page *page, Reading *reading, Execution *exec, bool *done);
 
-/* page_plan.c: plans the target at hand and opens its source; the first makes only the filter, of
- * WHERE and partition key, and in '*key' that of the key alone (NULL: there is none). */
-MUST_USE Status page_filter(Page *page, Filter **key);
-MUST_USE Status page_plan(Page *page);
+/* page_plan.c: plans a reading and opens its source; the first makes only the filter, of WHERE and
+ * partition key, and in '*key' that of the key alone (NULL: there is none). */
+MUST_USE Status page_filter(Page *page, Reading *reading, Filter **key);
+MUST_USE Status page_plan(Page *page, Reading *reading);
 
-/* explain.c: how the target at hand is read, and, when it was, which indexes served. */
-void explain_target(Page *page, const char *how);
-void explain_indexes(Page *page);
+/* explain.c: how a target is read, and, when it was, which indexes served. */
+void explain_reading(Page *page, const Reading *reading, const char *how);
+void explain_indexes(Page *page, const Reading *reading);
 Json explain_all(Page *page);

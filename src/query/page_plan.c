@@ -6,7 +6,10 @@
  */
 #include "query/page_int.h"
 
-enum { COST_FETCH = 12, COST_SCAN = 3, WALK_KEYS_MIN = 4096 };
+enum { COST_FETCH = 12, COST_SCAN = 3, WALK_KEYS_MIN = 4096, CACHED_FETCHES_MAX = 10000 };
+
+/* What a walk may read of the index before the page pauses, however much planning has cost. */
+#define WALK_KEYS_MAX ((uint64_t)1 << 20)
 
 typedef struct Costs {
     double rows;   /* results that the page is to have */
@@ -20,12 +23,12 @@ static double lesser(double a, double b)
     return a < b ? a : b;
 }
 
-static Costs estimate_costs(const Page *page, const Filter *filter)
+static Costs estimate_costs(const Page *page, const Reading *reading, uint64_t found)
 {
     Costs costs = {
         .rows = page->options->items_max,
-        .all = (double)partition_view_items(page->planner.view),
-        .found = (double)filter->estimate.items,
+        .all = (double)partition_view_items(reading->planner.view),
+        .found = (double)found,
     };
     costs.rows = lesser(costs.rows, (double)page->feed.take_left) + (double)page->feed.skip_left;
     if (!page->is_streaming)
@@ -35,148 +38,178 @@ static Costs estimate_costs(const Page *page, const Filter *filter)
     return costs;
 }
 
-static Status open_with(Page *page, SourceOptions options, PageMode mode, const char *how)
+static Status open_with(Page *page, Reading *reading, SourceOptions options, PageMode mode,
+                        const char *how)
 {
-    const QueryTarget *target = &page->options->targets[page->target];
-    options.epk_from = target->epk_from;
-    options.epk_to = target->epk_to;
-    options.position = page->target_position;
+    options.epk_from = reading->epk_from;
+    options.epk_to = reading->epk_to;
+    options.position = reading->position;
     options.clock = page->options->clock;
     options.deadline_us = page->options->deadline_us;
-    page->mode = mode;
-    explain_target(page, how);
-    return source_open(&page->planner, &options, &page->source);
+    reading->mode = mode;
+    explain_reading(page, reading, how);
+    return source_open(&reading->planner, &options, &reading->source);
 }
 
-static Status open_scan(Page *page)
+static Status open_scan(Page *page, Reading *reading)
 {
     /* In order of their numbers the documents that are all returned come as they were made, which
      * is what people expect to see; otherwise the order of keys is several times faster. */
-    bool by_number = page->mode == PAGE_NUMBER ||
-                     (page->mode == PAGE_ANY && page->is_streaming &&
-                      page->query->select->where == NULL && page->options->key == NULL);
+    bool is_natural =
+        page->is_streaming && page->query->select->where == NULL && page->options->key == NULL;
+    bool by_number = reading->mode == PAGE_NUMBER ||
+                     (reading->mode == PAGE_ANY && plan_prefers(&reading->planner, is_natural));
     SourceOptions options = {
         .kind = SOURCE_SCAN,
         .scan_order = by_number ? SCAN_BY_NUMBER : SCAN_BY_EPK,
     };
-    return open_with(page, options, by_number ? PAGE_NUMBER : PAGE_EPK,
+    return open_with(page, reading, options, by_number ? PAGE_NUMBER : PAGE_EPK,
                      page->options->key != NULL ? "scan of the logical partition" : "full scan");
 }
 
-static Status open_set(Page *page)
+static Status open_set(Page *page, Reading *reading)
 {
+    Planner *planner = &reading->planner;
     SourceOptions options = {.kind = SOURCE_SET};
     bool exact = true;
-    TRY(filter_read(&page->planner, page->filter, &options.set, &exact));
-    if (!page->planner.is_out_of_budget)
-        return open_with(page, options, PAGE_NUMBER, "index");
-    page->planner.is_out_of_budget = false; /* larger than was thought */
-    page->budget.keys_left = 1000000;
-    return open_scan(page);
+    TRY(filter_read(planner, reading->filter, planner->arena, &options.set, &exact));
+    if (!planner->is_out_of_budget) {
+        /* So many would only drive out of the cache what others read again. */
+        partition_view_use_cache(planner->view,
+                                 page->is_streaming || options.set.count <= CACHED_FETCHES_MAX);
+        return open_with(page, reading, options, PAGE_NUMBER, "index");
+    }
+    planner->is_out_of_budget = false; /* larger than was thought */
+    return open_scan(page, reading);
 }
 
 /* ---- in the order of values ---- */
 
-/* The part of a filter that is a range of values of this very path; it is taken out of '*rest'. */
-static const Filter *take_range(Planner *planner, Filter *filter, TermPath path, Filter **rest)
+/* The part of a filter that is a range of values of this very path. */
+static Filter *find_range(Filter *filter, TermPath path)
 {
-    *rest = filter;
-    bool is_range = filter->kind == FILTER_RANGE || filter->kind == FILTER_TERM;
-    if (is_range && filter->path == path) {
-        *rest = filter_all(planner, filter->exact);
-        return filter;
+    Filter *first = filter->kind == FILTER_AND ? filter->children : filter;
+    for (Filter *part = first; part != NULL; part = filter == first ? NULL : part->next) {
+        if ((part->kind == FILTER_RANGE || part->kind == FILTER_TERM) && part->path == path)
+            return part;
     }
-    if (filter->kind != FILTER_AND)
-        return NULL;
-    Filter *first = filter->children;
-    Filter *second = first->next;
-    Filter *left = NULL;
-    const Filter *range = take_range(planner, first, path, &left);
-    if (range != NULL) {
-        *rest = filter_and(planner, left, second);
-        return range;
-    }
-    range = take_range(planner, second, path, &left);
-    if (range != NULL)
-        *rest = filter_and(planner, first, left);
-    return range;
+    return NULL;
 }
 
-static bool is_missing_only(const Filter *range)
+static bool is_presence(const Filter *range)
 {
     return range->kind == FILTER_TERM && range->from.len == 1 && range->from.ptr[0] == TERM_PRESENT;
 }
 
-static void set_range(Planner *planner, const Filter *range, SourceOptions *options)
+static void walk_range(Planner *planner, Filter *range, SourceOptions *options)
 {
-    if (range == NULL)
-        return;
+    static const char first[] = {TERM_NULL};
+    static const char end[] = {TERM_END};
     options->has_range = true;
-    if (is_missing_only(range)) { /* IS_DEFINED(c.x): every value */
-        static const char first[] = {TERM_NULL};
-        static const char end[] = {TERM_END};
+    range->is_walked = true;
+    if (is_presence(range)) { /* IS_DEFINED(c.x): every value */
         options->from = slice_make(first, 1);
         options->to = slice_make(end, 1);
         return;
     }
     options->from = range->from;
-    options->to = range->to;
-    if (range->kind == FILTER_TERM) {
-        AUTO(buf_done) Buf to;
-        buf_init(&to, TERM_VALUE_BYTES_MAX);
-        buf_slice(&to, range->from);
-        term_after(&to);
-        options->to = arena_copy(planner->arena, buf_view(&to));
+    options->to = range->kind == FILTER_TERM ? plan_after(planner, range->from) : range->to;
+}
+
+static void walk_composite(Planner *planner, Filter *filter, const CompositeIndex *index,
+                           SourceOptions *options)
+{
+    CompositeRange range;
+    if (!composite_range(planner, filter, index, &range))
+        return;
+    options->has_range = true;
+    options->from = range.from;
+    options->to = range.to;
+    for (size_t i = 0; i < range.parts; i++)
+        range.used[i]->is_walked = true;
+}
+
+/* What the rest of the filter costs and finds; false if there is none. */
+static bool estimate_rest(const Filter *filter, IndexEstimate *out)
+{
+    *out = (IndexEstimate){.items = UINT64_MAX};
+    if (filter->kind != FILTER_AND) {
+        *out = filter->estimate;
+        return filter->kind != FILTER_ALL && !filter->is_walked;
     }
+    bool has_rest = false;
+    for (const Filter *part = filter->children; part != NULL; part = part->next) {
+        if (part->is_walked)
+            continue;
+        has_rest = true;
+        out->keys += part->estimate.keys;
+        out->items = part->estimate.items < out->items ? part->estimate.items : out->items;
+    }
+    return has_rest;
 }
 
 /* Along the values, with what else the filter knows as a set if that is cheap to have. */
-static Status open_walk(Page *page, const OrderBy *order, const char *how)
+static Status open_walk(Page *page, Reading *reading, const OrderBy *order, PageMode mode,
+                        const char *how)
 {
-    Planner *planner = &page->planner;
+    Planner *planner = &reading->planner;
     SourceOptions options = {.kind = SOURCE_WALK, .order = order};
-    Filter *rest = page->filter;
-    const Filter *range = NULL;
-    if (!order->is_composite)
-        range = take_range(planner, page->filter, order->path, &rest);
-    set_range(planner, range, &options);
-    if (rest->kind != FILTER_ALL) {
-        TRY(filter_estimate(planner, rest));
-        Costs costs = estimate_costs(page, rest);
+    Filter *range = order->composite == NULL ? find_range(reading->filter, order->path) : NULL;
+    if (range != NULL)
+        walk_range(planner, range, &options);
+    else if (order->composite != NULL)
+        walk_composite(planner, reading->filter, order->composite, &options);
+    IndexEstimate rest;
+    if (estimate_rest(reading->filter, &rest)) {
+        Costs costs = estimate_costs(page, reading, rest.items);
         /* Walking looks at this many documents without the set. */
-        if ((double)rest->estimate.keys < COST_FETCH * costs.looked) {
+        if (plan_prefers(planner, (double)rest.keys < COST_FETCH * costs.looked)) {
             bool exact = true;
-            TRY(filter_read(planner, rest, &options.set, &exact));
+            TRY(filter_read(planner, reading->filter, planner->arena, &options.set, &exact));
             options.has_set = !planner->is_out_of_budget;
             planner->is_out_of_budget = false;
         }
     }
-    return open_with(page, options, PAGE_VALUE, how);
+    return open_with(page, reading, options, mode, how);
 }
 
-static Status open_ordered(Page *page)
+/* Whether to fetch and sort what the filter finds instead of walking in order past what it does
+ * not. */
+static bool is_sorting_cheaper(const Page *page, const Reading *reading)
 {
-    Planner *planner = &page->planner;
-    if (page->filter->kind != FILTER_ALL && page->filter->estimate.items <= ORDER_SORT_MAX &&
-        page->filter->estimate.keys <= COST_FETCH * ORDER_SORT_MAX) {
-        SourceOptions options = {.kind = SOURCE_SORT, .order = page->order};
+    const IndexEstimate *estimate = &reading->filter->estimate;
+    Costs costs = estimate_costs(page, reading, estimate->items);
+    double sort_cost = (double)estimate->keys + COST_FETCH * costs.found;
+    double walk_cost = costs.looked + COST_FETCH * lesser(costs.found, costs.rows);
+    return sort_cost <= COST_FETCH * ORDER_SORT_MAX || sort_cost <= walk_cost;
+}
+
+static Status open_ordered(Page *page, Reading *reading)
+{
+    Planner *planner = &reading->planner;
+    const Filter *filter = reading->filter;
+    if (filter->kind != FILTER_ALL && filter->estimate.items <= ORDER_FETCH_MAX &&
+        plan_prefers(planner, is_sorting_cheaper(page, reading))) {
+        SourceOptions options = {.kind = SOURCE_SORT, .order = reading->order};
         bool exact = true;
-        TRY(filter_read(planner, page->filter, &options.set, &exact));
-        if (!planner->is_out_of_budget && options.set.count <= ORDER_SORT_MAX)
-            return open_with(page, options, PAGE_VALUE, "index, then sorted");
+        TRY(filter_read(planner, reading->filter, planner->arena, &options.set, &exact));
+        if (!planner->is_out_of_budget && options.set.count <= ORDER_FETCH_MAX)
+            return open_with(page, reading, options, PAGE_ORDER, "index, then sorted");
         planner->is_out_of_budget = false;
     }
-    return open_walk(page, page->order, "index in the order of ORDER BY");
+    return open_walk(page, reading, reading->order, PAGE_ORDER, "index in the order of ORDER BY");
 }
 
 /* A long range is walked value by value instead of being read whole for every page. Not where a
  * document has several values. */
-static const OrderBy *range_order(Page *page)
+static const OrderBy *range_order(Page *page, const Reading *reading)
 {
-    const Filter *filter = page->filter;
+    const Filter *filter = reading->filter;
     bool is_range = filter->kind == FILTER_RANGE && filter->exact && page->is_streaming;
-    bool is_wanted = page->mode == PAGE_VALUE || filter->estimate.keys > WALK_KEYS_MIN;
-    if (!is_range || !is_wanted || (page->mode != PAGE_VALUE && page->mode != PAGE_ANY))
+    bool is_wanted = reading->mode == PAGE_RANGE ||
+                     (reading->mode == PAGE_ANY &&
+                      plan_prefers(&reading->planner, filter->estimate.keys > WALK_KEYS_MIN));
+    if (!is_range || !is_wanted)
         return NULL;
     OrderBy *order = ARENA_NEW(page->arena, OrderBy);
     order->path = filter->path;
@@ -185,59 +218,80 @@ static const OrderBy *range_order(Page *page)
     return order;
 }
 
-static Status choose(Page *page)
+static Status choose(Page *page, Reading *reading)
 {
-    Filter *filter = page->filter;
-    const OrderBy *order = range_order(page);
+    const Filter *filter = reading->filter;
+    const OrderBy *order = range_order(page, reading);
     if (order != NULL)
-        return open_walk(page, order, "index, along a range");
-    if (page->mode == PAGE_VALUE)
+        return open_walk(page, reading, order, PAGE_RANGE, "index, along a range");
+    if (reading->mode == PAGE_RANGE)
         return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The continuation token has expired: the container's indexing policy was "
                          "changed. Begin the query again.");
-    if (filter->kind == FILTER_ALL || page->mode == PAGE_EPK)
-        return open_scan(page);
-    if (page->mode == PAGE_NUMBER)
-        return open_set(page);
-    Costs costs = estimate_costs(page, filter);
+    if (filter->kind == FILTER_ALL || reading->mode == PAGE_EPK)
+        return open_scan(page, reading);
+    if (reading->mode == PAGE_NUMBER)
+        return open_set(page, reading);
+    Costs costs = estimate_costs(page, reading, filter->estimate.items);
     double set_cost = (double)filter->estimate.keys + COST_FETCH * lesser(costs.found, costs.rows);
     double scan_cost = COST_SCAN * costs.looked;
-    return set_cost <= scan_cost ? open_set(page) : open_scan(page);
+    return plan_prefers(&reading->planner, set_cost <= scan_cost) ? open_set(page, reading)
+                                                                  : open_scan(page, reading);
 }
 
-Status page_filter(Page *page, Filter **key)
+/* A small logical partition is quickest read as it lies. */
+static bool is_small(const Page *page, const Reading *reading, const Filter *key)
 {
-    Planner *planner = &page->planner;
+    if (key->kind == FILTER_ALL || reading->mode != PAGE_ANY)
+        return false;
+    const IndexEstimate *estimate = &reading->filter->estimate;
+    Costs costs = estimate_costs(page, reading, estimate->items);
+    double scan_cost = COST_SCAN * (double)key->estimate.items;
+    double set_cost = (double)estimate->keys + COST_FETCH * lesser(costs.found, costs.rows);
+    return plan_prefers(&reading->planner, scan_cost <= set_cost);
+}
+
+Status page_filter(Page *page, Reading *reading, Filter **key)
+{
+    Planner *planner = &reading->planner;
     const QueryPageOptions *o = page->options;
-    planner_init(planner, page->arena, page->query, page->run, o->targets[page->target].view,
-                 o->schema, &page->budget, page->err);
-    page->is_planned = true;
     const Select *select = page->query->select;
-    page->filter = filter_all(planner, true);
+    page->budget.deadline_us = page->index_deadline_us;
+    planner->needs_system = page->needs_system;
+    reading->filter = filter_all(planner, true);
     *key = NULL;
     if (select->where != NULL && select->over_container)
-        TRY(filter_make(planner, select->where, true, &page->filter));
+        TRY(filter_make(planner, select->where, true, &reading->filter));
     if (o->key != NULL) {
         *key = filter_key(planner, &o->schema->key, o->key);
-        page->filter = filter_and(planner, page->filter, *key);
+        TRY(filter_estimate(planner, *key));
+        reading->filter = filter_and(planner, reading->filter, *key);
     }
-    TRY(filter_estimate(planner, page->filter));
-    return STATUS_OK;
+    TRY(filter_use_composite(planner, reading->filter));
+    return filter_estimate(planner, reading->filter);
 }
 
-Status page_plan(Page *page)
+static Status plan(Page *page, Reading *reading)
 {
     Filter *key = NULL;
-    TRY(page_filter(page, &key));
-    if (page->order != NULL)
-        return open_ordered(page);
-    /* A small logical partition is quickest read as it lies. */
-    if (key != NULL && key->kind != FILTER_ALL && page->mode == PAGE_ANY) {
-        TRY(filter_estimate(&page->planner, key));
-        Costs costs = estimate_costs(page, page->filter);
-        if (COST_SCAN * (double)key->estimate.items <=
-            (double)page->filter->estimate.keys + COST_FETCH * lesser(costs.found, costs.rows))
-            return open_scan(page);
-    }
-    return choose(page);
+    TRY(page_filter(page, reading, &key));
+    if (reading->order != NULL)
+        return open_ordered(page, reading);
+    if (key != NULL && is_small(page, reading, key))
+        return open_scan(page, reading);
+    return choose(page, reading);
+}
+
+Status page_plan(Page *page, Reading *reading)
+{
+    uint64_t begun_us = clock_monotonic_us(page->options->clock);
+    TRY(plan(page, reading));
+    reading->held = arena_used(&reading->memory);
+    page->run->held += reading->held;
+    TRY(run_reserve(page->run, 0));
+    page->budget.deadline_us = 0; /* a walk pauses by itself */
+    if (page->budget.keys_left < WALK_KEYS_MAX)
+        page->budget.keys_left = WALK_KEYS_MAX;
+    page->out->metrics.index_us += clock_monotonic_us(page->options->clock) - begun_us;
+    return STATUS_OK;
 }

@@ -13,6 +13,11 @@
  *
  * A condition on the element of a JOIN, or inside EXISTS, is necessary for a document and not
  * sufficient; such filters are never exact.
+ *
+ * Ownership  Filters are in the planner's arena. What is put into another filter belongs to it.
+ * Bounds     The tree is as deep as the query; what programs generate in thousands, values of IN
+ *            and parts of AND and OR, are children of one filter. Keys, bytes and time of all that
+ *            is read come from one IndexBudget.
  */
 #pragma once
 
@@ -20,11 +25,11 @@
 #include "query/eval_int.h"
 #include "query/query_int.h"
 
-enum { PLAN_STEPS_MAX = 64 }; /* a longer path is not looked up */
+enum { PLAN_STEPS_MAX = JSON_DEPTH_MAX }; /* no document has anything at a longer path */
 
 /* Where an expression leads in the document. */
 typedef struct PlanPath {
-    IndexStep steps[PLAN_STEPS_MAX];
+    const IndexStep *steps;
     size_t count;
     bool is_precise; /* no element stands for a position, and no row for its document */
 } PlanPath;
@@ -38,48 +43,66 @@ typedef enum FilterKind {
     FILTER_AND,
     FILTER_OR,
     FILTER_MINUS, /* the first child without the second, which is exact */
-    FILTER_CELLS, /* items in cells of a spatial index: a union of ranges */
+    FILTER_CELLS, /* items in cells of a spatial index: a union, too */
 } FilterKind;
 
-typedef struct Filter {
+typedef struct Filter Filter;
+struct Filter {
     FilterKind kind;
     bool exact;
+    bool is_walked; /* documents come in the order of its range, so that no set of it is needed */
+    bool is_composite;
     TermPath path;
     Slice from; /* of FILTER_TERM: the value */
     Slice to;
     const Node *test; /* over 'slot' */
     uint32_t slot;
     bool wanted;
-    struct Filter *children;
-    struct Filter *next;
-    Slice spec; /* "/a/b/?", of what is looked up; for metrics */
+    Filter *children;
+    Filter *last_child;
+    size_t child_count;
+    Filter *next;
+    Slice spec; /* "/a/b/?", of what is looked up, or composite_spec(); for metrics */
     IndexEstimate estimate;
     bool is_estimated;
     NumberSet set; /* read while it was estimated, if 'has_set' */
     bool has_set;
     bool was_used;
     uint64_t found; /* after it was read; for explain */
-} Filter;
+};
 
-/* What is known while one partition's part of a query is planned and run. */
+/* What is known while one partition's part of a query is planned and run. The first group is filled
+ * in by the caller of planner_begin. */
 typedef struct Planner {
-    Arena *arena; /* lives as long as the page */
+    Arena *arena; /* lives as long as the partition is read */
     const Query *query;
     Run *run; /* to evaluate constants, and tests */
     PartitionView *view;
     PartitionSchema *schema;
     bool needs_system; /* documents are asked for what only the whole item has */
+    Random *random;    /* for tests: see plan_prefers */
+    Error *err;
+
     IndexReader index;
     PlanPath **slots; /* by slot: where it leads; NULL: not known */
     uint32_t slot_count;
+    bool wants_exact; /* sets that are not are of no use, so that nothing is left out of them */
     bool is_out_of_budget;
+    uint32_t looks;  /* between two looks at the clock */
     Slice *excluded; /* paths that a filter would have used, were they indexed */
     size_t excluded_count;
-    Error *err;
+    TermPath spec_path; /* the text of a path is made once for all its filters */
+    Slice spec;
 } Planner;
 
-void planner_init(Planner *planner, Arena *arena, const Query *query, Run *run, PartitionView *view,
-                  PartitionSchema *schema, IndexBudget *budget, Error *err);
+void planner_begin(Planner *planner, IndexBudget *budget);
+
+/* Whether to take a way that is right in any case: if it is the cheaper one, or by chance, so that
+ * tests see all of them. */
+static inline bool plan_prefers(const Planner *planner, bool is_cheaper)
+{
+    return planner->random == NULL ? is_cheaper : random_below(planner->random, 2) == 0;
+}
 
 /* Puts an item's document, in 'arena' if it has to be made, into the slots of FROM's first source.
  */
@@ -88,8 +111,13 @@ MUST_USE Status plan_bind(Planner *planner, const Item *item, Arena *arena);
 /* Whether a query asks for system properties other than through whole documents that it returns. */
 bool plan_needs_system(const Query *query);
 
+/* ---- paths and constants: plan_path.c ---- */
+
 /* The path of an expression, if it is nothing but one. */
 bool plan_path(Planner *planner, const Node *node, PlanPath *out);
+
+/* The path of its elements; false if that is too long. */
+bool plan_element(Planner *planner, const PlanPath *path, PlanPath *out);
 TermPath plan_term_path(const Planner *planner, const PlanPath *path);
 bool plan_is_indexed(const Planner *planner, const PlanPath *path);
 Slice plan_path_text(Arena *arena, const PlanPath *path); /* "/a/[]/b" */
@@ -97,8 +125,15 @@ Slice plan_path_text(Arena *arena, const PlanPath *path); /* "/a/[]/b" */
 /* True, and its value in the planner's arena, if an expression says the same for every document. */
 MUST_USE Status plan_constant(Planner *planner, const Node *node, Value *out, bool *is_constant);
 
-/* The encoded value as the index has it; '*exact' becomes false if it stands for others, too. */
+/* Appends the encoded value as the index has it; '*exact' becomes false if it stands for others,
+ * too. */
+void plan_put_term(Buf *out, const Value *value, bool *exact);
 Slice plan_term(Planner *planner, const Value *value, bool *exact);
+
+/* The first bytes behind all values that begin with these. */
+Slice plan_after(Planner *planner, Slice bytes);
+
+/* ---- filters: plan_filter.c ---- */
 
 /* The documents for which 'node' is 'wanted'. */
 MUST_USE Status filter_make(Planner *planner, const Node *node, bool wanted, Filter **out);
@@ -106,17 +141,68 @@ MUST_USE Status filter_make(Planner *planner, const Node *node, bool wanted, Fil
 /* Those of one logical partition, or of the prefix of a hierarchical key. */
 Filter *filter_key(Planner *planner, const PartitionKeyDefinition *definition,
                    const PartitionKey *key);
-Filter *filter_and(Planner *planner, Filter *a, Filter *b);
+
+Filter *filter_new(Planner *planner, FilterKind kind, bool exact);
 Filter *filter_all(Planner *planner, bool exact);
-Filter *filter_present(Planner *planner, const PlanPath *path);
+Filter *filter_none(Planner *planner);
+Filter *filter_and(Planner *planner, Filter *a, Filter *b);
+Filter *filter_or(Planner *planner, Filter *a, Filter *b);
+
+/* 'a' without 'b'; if 'b' may hold too much, nothing can be taken away. */
+Filter *filter_minus(Planner *planner, Filter *a, Filter *b);
+void filter_add_child(Filter *filter, Filter *child);
+
+/* An indexed path, and nothing else. */
+bool filter_path(Planner *planner, const Node *node, PlanPath *out);
+Filter *filter_term(Planner *planner, const PlanPath *path, Slice value, bool exact);
 Filter *filter_range(Planner *planner, const PlanPath *path, Slice from, Slice to, bool exact);
+Filter *filter_present(Planner *planner, const PlanPath *path);
+Filter *filter_types(Planner *planner, const PlanPath *path, TermTag first, TermTag end);
+Filter *filter_equal(Planner *planner, const PlanPath *path, const Value *value, bool wanted);
+Slice filter_spec(Planner *planner, const PlanPath *path, TermPath term);
+
+/* What an expression of one kind tells; '*out' stays NULL if that is nothing. */
+MUST_USE Status filter_call(Planner *planner, const Node *node, bool wanted,
+                            Filter **out); /* plan_call.c: functions, */
+MUST_USE Status filter_like(Planner *planner, const Node *node, bool wanted, Filter **out);
+MUST_USE Status filter_exists(Planner *planner, const Node *node, bool wanted, Filter **out);
+MUST_USE Status filter_test(Planner *planner, const Node *node, bool wanted,
+                            Filter **out); /* plan_values.c: any that depends on one path, */
+MUST_USE Status filter_shapes(Planner *planner, const Node *call, bool wanted,
+                              Filter **out); /* plan_spatial.c: ST_WITHIN, ST_INTERSECTS, */
+MUST_USE Status filter_distance(Planner *planner, const Node *call, const Node *limit, bool wanted,
+                                Filter **out); /* and ST_DISTANCE at most some constant. */
+
+/* ---- composite indexes: plan_composite.c ---- */
+
+/* Values of a composite index for which the parts of a conjunction ask: constants at its first
+ * parts, and perhaps a range at the next. */
+typedef struct CompositeRange {
+    Slice from;
+    Slice to;
+    size_t parts; /* of the index */
+    Filter *used[COMPOSITE_PARTS_MAX];
+    bool is_value; /* no range among them */
+    bool is_exact;
+} CompositeRange;
+bool composite_range(Planner *planner, Filter *filter, const CompositeIndex *index,
+                     CompositeRange *out);
+
+/* Puts one look-up in the place of several, if a composite index has all of their paths and that is
+ * cheaper. */
+MUST_USE Status filter_use_composite(Planner *planner, Filter *filter);
+Slice composite_spec(Arena *arena, const CompositeIndex *index); /* "/a ASC, /b DESC" */
+
+/* ---- sets: plan_set.c ---- */
 
 /* About how many items a filter gives, and how many keys are read for it. */
 MUST_USE Status filter_estimate(Planner *planner, Filter *filter);
 
-/* Reads it. '*exact' says whether exactly the documents wanted are in the set; without budget the
- * planner says so, and the set is of no use. */
-MUST_USE Status filter_read(Planner *planner, Filter *filter, NumberSet *out, bool *exact);
+/* Reads it, into 'arena'. '*exact' becomes false unless exactly the documents wanted are in the
+ * set; without budget the planner says so, and the set is of no use. */
+MUST_USE Status filter_read(Planner *planner, Filter *filter, Arena *arena, NumberSet *out,
+                            bool *exact);
 
-/* The terms of the root: every indexed item. */
-MUST_USE Status plan_read_all(Planner *planner, NumberSet *out);
+/* The terms of the root: every indexed item. And every item with anything at a path. */
+MUST_USE Status plan_read_all(Planner *planner, Arena *arena, NumberSet *out);
+MUST_USE Status plan_read_present(Planner *planner, TermPath path, Arena *arena, NumberSet *out);

@@ -29,10 +29,8 @@ static Status single(Planner *planner, const Order *order, const PlanPath *path,
     out->values[0] = order->value;
     out->count = 1;
     out->is_down = order->descending;
-    out->plan_path = *path;
     out->path = plan_term_path(planner, path);
-    Slice text = plan_path_text(planner->arena, path);
-    out->spec = arena_format(planner->arena, "%.*s/?", SLICE_ARG(text));
+    out->spec = filter_spec(planner, path, out->path);
     return STATUS_OK;
 }
 
@@ -67,19 +65,15 @@ static bool serves(const CompositeIndex *index, const Order *orders, const PlanP
 static void fill_composite(Planner *planner, const CompositeIndex *index, const Order *orders,
                            OrderBy *out)
 {
-    AUTO(buf_done) Buf spec;
-    buf_init(&spec, 8192);
-    out->is_composite = true;
+    out->composite = index;
     out->count = index->part_count;
     out->path = terms_composite_path(planner->index.key, index);
+    out->spec = composite_spec(planner->arena, index);
     const Order *order = orders;
     for (size_t i = 0; i < index->part_count; i++, order = order->next) {
         out->values[i] = order->value;
         out->inverted[i] = index->parts[i].is_descending;
-        buf_format(&spec, "%s%.*s %s", i == 0 ? "" : ", ", SLICE_CUT(index->parts[i].text, 500),
-                   index->parts[i].is_descending ? "DESC" : "ASC");
     }
-    out->spec = arena_copy(planner->arena, buf_view(&spec));
 }
 
 static Status several(Planner *planner, const Select *select, const PlanPath *paths, OrderBy *out,

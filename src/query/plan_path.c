@@ -4,22 +4,13 @@
 
 static void learn_sources(Planner *planner, const Source *sources);
 
-void planner_init(Planner *planner, Arena *arena, const Query *query, Run *run, PartitionView *view,
-                  PartitionSchema *schema, IndexBudget *budget, Error *err)
+void planner_begin(Planner *planner, IndexBudget *budget)
 {
-    *planner = (Planner){
-        .arena = arena,
-        .query = query,
-        .run = run,
-        .view = view,
-        .schema = schema,
-        .needs_system = plan_needs_system(query),
-        .index = partition_view_index(view, budget),
-        .slot_count = query->slot_count,
-        .slots = ARENA_NEW_ARRAY(arena, PlanPath *, query->slot_count),
-        .err = err,
-    };
-    PlanPath *root = ARENA_NEW(arena, PlanPath);
+    const Query *query = planner->query;
+    planner->index = partition_view_index(planner->view, budget);
+    planner->slot_count = query->slot_count;
+    planner->slots = ARENA_NEW_ARRAY(planner->arena, PlanPath *, query->slot_count);
+    PlanPath *root = ARENA_NEW(planner->arena, PlanPath);
     root->is_precise = true;
     planner->slots[SLOT_DOCUMENT] = root;
     learn_sources(planner, query->select->sources);
@@ -114,24 +105,29 @@ static void learn_sources(Planner *planner, const Source *sources)
         PlanPath path;
         if (source->value == NULL || !plan_path(planner, source->value, &path))
             continue;
-        if (source->iterate) {
-            if (path.count == PLAN_STEPS_MAX)
-                continue;
-            path.steps[path.count++] = (IndexStep){.is_element = true};
-            path.is_precise = false;
-        }
+        if (source->iterate && !plan_element(planner, &path, &path))
+            continue;
         PlanPath *kept = ARENA_NEW(planner->arena, PlanPath);
         *kept = path;
         planner->slots[source->slot] = kept;
     }
 }
 
-/* One more step; false if it is not known, or nobody knows where it leads. */
-static bool add_step(Planner *planner, const Step *step, PlanPath *path)
+bool plan_element(Planner *planner, const PlanPath *path, PlanPath *out)
 {
-    if (path->count == PLAN_STEPS_MAX)
+    if (path->count >= PLAN_STEPS_MAX)
         return false;
-    IndexStep *out = &path->steps[path->count++];
+    IndexStep *steps = ARENA_NEW_ARRAY(planner->arena, IndexStep, path->count + 1);
+    if (path->count > 0)
+        memcpy(steps, path->steps, path->count * sizeof(IndexStep));
+    steps[path->count] = (IndexStep){.is_element = true};
+    *out = (PlanPath){.steps = steps, .count = path->count + 1};
+    return true;
+}
+
+/* One step of a path; false if nobody knows where it leads. */
+static bool read_step(Planner *planner, const Step *step, IndexStep *out, bool *is_precise)
+{
     *out = (IndexStep){.name = step->name};
     if (step->index == NULL)
         return true;
@@ -149,8 +145,28 @@ static bool add_step(Planner *planner, const Step *step, PlanPath *path)
         return true;
     }
     *out = (IndexStep){.is_element = true};
-    path->is_precise = false; /* the index does not know positions */
+    *is_precise = false; /* the index does not know positions */
     return index.type == JSON_NUMBER;
+}
+
+static bool read_steps(Planner *planner, const Step *first, PlanPath *path)
+{
+    size_t count = path->count;
+    for (const Step *step = first; step != NULL; step = step->next)
+        count++;
+    if (count > PLAN_STEPS_MAX)
+        return false;
+    IndexStep *steps = ARENA_NEW_ARRAY(planner->arena, IndexStep, count);
+    if (path->count > 0)
+        memcpy(steps, path->steps, path->count * sizeof(IndexStep));
+    size_t at = path->count;
+    for (const Step *step = first; step != NULL; step = step->next, at++) {
+        if (!read_step(planner, step, &steps[at], &path->is_precise))
+            return false;
+    }
+    path->steps = steps;
+    path->count = count;
+    return true;
 }
 
 bool plan_path(Planner *planner, const Node *node, PlanPath *out)
@@ -162,13 +178,7 @@ bool plan_path(Planner *planner, const Node *node, PlanPath *out)
     if (known == NULL)
         return false;
     *out = *known;
-    if (node->kind != NODE_PATH)
-        return true;
-    for (const Step *step = node->path.first; step != NULL; step = step->next) {
-        if (!add_step(planner, step, out))
-            return false;
-    }
-    return true;
+    return node->kind != NODE_PATH || read_steps(planner, node->path.first, out);
 }
 
 TermPath plan_term_path(const Planner *planner, const PlanPath *path)
@@ -242,38 +252,56 @@ Status plan_constant(Planner *planner, const Node *node, Value *out, bool *is_co
     TRY(check_constant(is_constant, (Node *)(uintptr_t)node)); /* looks only */
     if (!*is_constant)
         return STATUS_OK;
-    Arena *before = planner->run->scratch;
-    planner->run->scratch = planner->arena;
-    Status status = eval(planner->run, node, out);
-    planner->run->scratch = before;
-    return status;
+    Run *run = planner->run;
+    Arena *before = run->scratch;
+    run->scratch = &run->rows; /* empty between two documents */
+    Status status = eval(run, node, out);
+    run->scratch = before;
+    TRY(status);
+    *out = value_keep(planner->arena, out);
+    arena_reset(&run->rows);
+    return run_reserve(run, arena_used(planner->arena));
+}
+
+void plan_put_term(Buf *out, const Value *value, bool *exact)
+{
+    switch (value->type) {
+    case JSON_UNDEFINED:
+        term_put_tag(out, TERM_UNDEFINED);
+        break;
+    case JSON_NULL:
+        term_put_tag(out, TERM_NULL);
+        break;
+    case JSON_BOOL:
+        term_put_bool(out, value->boolean);
+        break;
+    case JSON_NUMBER:
+        term_put_number(out, value->number, exact);
+        break;
+    case JSON_STRING:
+        term_put_string(out, value->string, exact);
+        break;
+    case JSON_ARRAY:
+    case JSON_OBJECT: /* the index knows that there is one, not which */
+        term_put_tag(out, value->type == JSON_ARRAY ? TERM_ARRAY : TERM_OBJECT);
+        *exact = false;
+        break;
+    }
 }
 
 Slice plan_term(Planner *planner, const Value *value, bool *exact)
 {
     AUTO(buf_done) Buf term;
     buf_init(&term, TERM_VALUE_BYTES_MAX);
-    switch (value->type) {
-    case JSON_UNDEFINED:
-        term_put_tag(&term, TERM_UNDEFINED);
-        break;
-    case JSON_NULL:
-        term_put_tag(&term, TERM_NULL);
-        break;
-    case JSON_BOOL:
-        term_put_bool(&term, value->boolean);
-        break;
-    case JSON_NUMBER:
-        term_put_number(&term, value->number, exact);
-        break;
-    case JSON_STRING:
-        term_put_string(&term, value->string, exact);
-        break;
-    case JSON_ARRAY:
-    case JSON_OBJECT: /* the index knows that there is one, not which */
-        term_put_tag(&term, value->type == JSON_ARRAY ? TERM_ARRAY : TERM_OBJECT);
-        *exact = false;
-        break;
-    }
+    plan_put_term(&term, value, exact);
     return arena_copy(planner->arena, buf_view(&term));
+}
+
+Slice plan_after(Planner *planner, Slice bytes)
+{
+    AUTO(buf_done) Buf end;
+    buf_init(&end, TERM_VALUE_BYTES_MAX);
+    buf_slice(&end, bytes);
+    term_after(&end);
+    return arena_copy(planner->arena, buf_view(&end));
 }

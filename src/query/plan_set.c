@@ -6,9 +6,14 @@
  */
 #include "query/plan_int.h"
 
+#include <stdlib.h>
+
 enum {
     SAMPLE_KEYS = 64,
+    SAMPLE_CHILDREN = 32,   /* of a union that are estimated; the others are like these */
     KEYS_PER_DOCUMENT = 16, /* keys that are read in the time that fetching a document takes */
+    LOOKS_PER_CLOCK = 64,
+    SCRATCH_BYTES = 16 << 10,
 };
 
 static Slice present_tag(void)
@@ -17,14 +22,29 @@ static Slice present_tag(void)
     return slice_make(tag, sizeof(tag));
 }
 
-Status plan_read_all(Planner *planner, NumberSet *out)
+Status plan_read_present(Planner *planner, TermPath path, Arena *arena, NumberSet *out)
 {
     bool complete = true;
-    TRY(index_read_value(&planner->index, term_path_root(planner->index.key), present_tag(),
-                         planner->arena, out, &complete, planner->err));
+    TRY(index_read_value(&planner->index, path, present_tag(), arena, out, &complete,
+                         planner->err));
     planner->is_out_of_budget = planner->is_out_of_budget || !complete;
     return STATUS_OK;
 }
+
+Status plan_read_all(Planner *planner, Arena *arena, NumberSet *out)
+{
+    return plan_read_present(planner, term_path_root(planner->index.key), arena, out);
+}
+
+/* Look-ups that find nothing cost no key, but time. */
+static bool is_late(Planner *planner)
+{
+    const IndexBudget *budget = planner->index.budget;
+    return budget->deadline_us != 0 && ++planner->looks % LOOKS_PER_CLOCK == 0 &&
+           clock_monotonic_us(budget->clock) >= budget->deadline_us;
+}
+
+/* ---- estimates ---- */
 
 static IndexRange range_of(const Filter *filter, Buf *end)
 {
@@ -40,14 +60,18 @@ static IndexRange range_of(const Filter *filter, Buf *end)
 static Status estimate_term(Planner *planner, Filter *filter)
 {
     IndexBudget *budget = planner->index.budget;
-    IndexBudget few = {.keys_left = SAMPLE_KEYS, .bytes_left = budget->bytes_left};
+    IndexBudget few = *budget;
+    few.keys_left = few.keys_left < SAMPLE_KEYS ? few.keys_left : SAMPLE_KEYS;
     uint64_t before = planner->index.keys_read;
     planner->index.budget = &few;
     Status status = index_read_value(&planner->index, filter->path, filter->from, planner->arena,
                                      &filter->set, &filter->has_set, planner->err);
     planner->index.budget = budget;
+    uint64_t keys = planner->index.keys_read - before;
+    budget->keys_left -= keys < budget->keys_left ? keys : budget->keys_left;
+    budget->bytes_left = few.bytes_left;
     filter->estimate = (IndexEstimate){
-        .keys = planner->index.keys_read - before,
+        .keys = keys,
         .items = filter->set.count,
         .is_exact = true,
     };
@@ -72,18 +96,52 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static void combine(Filter *filter, uint64_t all)
+static Status estimate_and(Planner *planner, Filter *filter)
 {
-    const Filter *first = filter->children;
-    filter->estimate = first->estimate;
-    for (const Filter *child = first->next; child != NULL; child = child->next) {
-        filter->estimate.is_exact = false;
+    filter->estimate = (IndexEstimate){.items = partition_view_items(planner->view)};
+    for (Filter *child = filter->children; child != NULL; child = child->next) {
+        TRY(filter_estimate(planner, child));
         filter->estimate.keys += child->estimate.keys;
-        if (filter->kind == FILTER_AND)
-            filter->estimate.items = least(filter->estimate.items, child->estimate.items);
-        else if (filter->kind == FILTER_OR || filter->kind == FILTER_CELLS)
-            filter->estimate.items = least(filter->estimate.items + child->estimate.items, all);
+        filter->estimate.items = least(filter->estimate.items, child->estimate.items);
     }
+    return STATUS_OK;
+}
+
+/* Of a long list only some are looked at. */
+static Status estimate_or(Planner *planner, Filter *filter)
+{
+    size_t step = filter->child_count / SAMPLE_CHILDREN + 1;
+    size_t at = 0;
+    uint64_t looked = 0;
+    IndexEstimate sum = {0};
+    for (Filter *child = filter->children; child != NULL; child = child->next) {
+        if (at++ % step != 0)
+            continue;
+        TRY(filter_estimate(planner, child));
+        sum.keys += child->estimate.keys;
+        sum.items += child->estimate.items;
+        looked++;
+    }
+    /* Also what is not there has to be looked for. */
+    uint64_t keys = (sum.keys > looked ? sum.keys : looked) * filter->child_count / looked;
+    filter->estimate = (IndexEstimate){
+        .keys = keys,
+        .items =
+            least(sum.items * filter->child_count / looked, partition_view_items(planner->view)),
+    };
+    return STATUS_OK;
+}
+
+static Status estimate_minus(Planner *planner, Filter *filter)
+{
+    Filter *from = filter->children;
+    TRY(filter_estimate(planner, from));
+    TRY(filter_estimate(planner, from->next));
+    filter->estimate = (IndexEstimate){
+        .keys = from->estimate.keys + from->next->estimate.keys,
+        .items = from->estimate.items,
+    };
+    return STATUS_OK;
 }
 
 Status filter_estimate(Planner *planner, Filter *filter)
@@ -108,16 +166,17 @@ Status filter_estimate(Planner *planner, Filter *filter)
         filter->estimate.is_exact = false;
         return STATUS_OK;
     case FILTER_AND:
+        return estimate_and(planner, filter);
     case FILTER_OR:
-    case FILTER_MINUS:
     case FILTER_CELLS:
-        break;
+        return estimate_or(planner, filter);
+    case FILTER_MINUS:
+        return estimate_minus(planner, filter);
     }
-    for (Filter *child = filter->children; child != NULL; child = child->next)
-        TRY(filter_estimate(planner, child));
-    combine(filter, all);
     return STATUS_OK;
 }
+
+/* ---- tests ---- */
 
 static Value value_of_term(const TermValue *term)
 {
@@ -141,12 +200,12 @@ static Value value_of_term(const TermValue *term)
     return VALUE_UNDEFINED;
 }
 
-static void add_set(SetBuilder *builder, const NumberSet *set)
+/* Whether a term tells all about the value that it stands for. 0 may be -0, which some functions
+ * tell from it. */
+static bool is_telling(const TermValue *term)
 {
-    SetWalk walk = set_walk_up(set, 0);
-    uint64_t number = 0;
-    while (set_walk_next(&walk, &number))
-        set_builder_add(builder, number);
+    return term->exact && term->tag < TERM_ARRAY &&
+           !(term->tag == TERM_NUMBER && term->number == 0);
 }
 
 /* Asks the test of one value; what the term does not tell whole is taken along. */
@@ -155,8 +214,7 @@ static Status test_value(Planner *planner, const Filter *filter, Slice bytes, bo
 {
     Run *run = planner->run;
     TermValue term;
-    bool is_read = term_read(&run->rows, &bytes, &term);
-    *taken = !is_read || !term.exact || term.tag >= TERM_ARRAY;
+    *taken = !term_read(&run->rows, &bytes, &term) || !is_telling(&term);
     if (*taken) {
         *exact = false;
         return STATUS_OK;
@@ -168,15 +226,10 @@ static Status test_value(Planner *planner, const Filter *filter, Slice bytes, bo
     return STATUS_OK;
 }
 
-static Status read_test(Planner *planner, const Filter *filter, NumberSet *out, bool *exact)
+static Status test_values(Planner *planner, const Filter *filter, IndexWalk *walk,
+                          SetBuilder *builder, bool *exact)
 {
-    AUTO(index_walk_close) IndexWalk *walk = NULL;
-    IndexRange range = {filter->path, filter->from, filter->to};
-    TRY(index_walk_open(&planner->index, range, false, &walk, planner->err));
-    SetBuilder *builder = set_builder_new(planner->arena);
     Run *run = planner->run;
-    Arena *before = run->scratch;
-    run->scratch = &run->rows;
     for (;;) {
         Slice value;
         NumberSet items;
@@ -185,20 +238,41 @@ static Status read_test(Planner *planner, const Filter *filter, NumberSet *out, 
         TRY(index_walk_next(walk, &value, &items, &found, &complete, planner->err));
         if (!found) {
             planner->is_out_of_budget = planner->is_out_of_budget || !complete;
-            break;
+            return STATUS_OK;
         }
         bool taken = false;
         TRY(test_value(planner, filter, value, &taken, exact));
         if (taken)
-            add_set(builder, &items);
+            set_builder_add_set(builder, &items);
+        if (set_builder_bytes(builder) > planner->index.budget->bytes_left) {
+            planner->is_out_of_budget = true;
+            return STATUS_OK;
+        }
+        TRY(run_reserve(run, 0));
         arena_reset(&run->rows);
     }
+}
+
+static Status read_test(Planner *planner, const Filter *filter, Arena *arena, NumberSet *out,
+                        bool *exact)
+{
+    AUTO(index_walk_close) IndexWalk *walk = NULL;
+    IndexRange range = {filter->path, filter->from, filter->to};
+    TRY(index_walk_open(&planner->index, range, false, &walk, planner->err));
+    SetBuilder *builder = set_builder_new(arena);
+    Run *run = planner->run;
+    Arena *before = run->scratch;
+    run->scratch = &run->rows;
+    TRY(test_values(planner, filter, walk, builder, exact));
+    arena_reset(&run->rows);
     run->scratch = before;
     set_builder_finish(builder, out);
     return STATUS_OK;
 }
 
-static Status read_leaf(Planner *planner, const Filter *filter, NumberSet *out)
+/* ---- sets ---- */
+
+static Status read_leaf(Planner *planner, const Filter *filter, Arena *arena, NumberSet *out)
 {
     bool complete = true;
     if (filter->has_set) {
@@ -206,121 +280,139 @@ static Status read_leaf(Planner *planner, const Filter *filter, NumberSet *out)
         return STATUS_OK;
     }
     if (filter->kind == FILTER_TERM)
-        TRY(index_read_value(&planner->index, filter->path, filter->from, planner->arena, out,
-                             &complete, planner->err));
+        TRY(index_read_value(&planner->index, filter->path, filter->from, arena, out, &complete,
+                             planner->err));
     else
         TRY(index_read_range(&planner->index, (IndexRange){filter->path, filter->from, filter->to},
-                             planner->arena, out, &complete, planner->err));
+                             arena, out, &complete, planner->err));
     planner->is_out_of_budget = planner->is_out_of_budget || !complete;
     return STATUS_OK;
 }
 
-/* The parts of a conjunction, also of those inside it, smallest first. */
-static size_t flatten(const Filter *filter, Filter **parts, size_t count, size_t max)
+/* A part of a conjunction. */
+typedef struct Conjunct {
+    Filter *filter;
+} Conjunct;
+
+static int compare_conjuncts(const void *a, const void *b)
 {
-    for (Filter *child = filter->children; child != NULL; child = child->next) {
-        if (child->kind == FILTER_AND) {
-            count = flatten(child, parts, count, max);
-            continue;
-        }
-        if (count == max)
-            return count;
-        size_t at = count++;
-        for (; at > 0 && parts[at - 1]->estimate.items > child->estimate.items; at--)
-            parts[at] = parts[at - 1];
-        parts[at] = child;
-    }
-    return count;
+    uint64_t left = ((const Conjunct *)a)->filter->estimate.items;
+    uint64_t right = ((const Conjunct *)b)->filter->estimate.items;
+    return (left > right) - (left < right);
 }
 
-static size_t count_parts(const Filter *filter)
+/* Those that sets are needed of, smallest first. */
+static size_t sort_conjuncts(const Filter *filter, Conjunct *out)
 {
     size_t count = 0;
-    for (const Filter *child = filter->children; child != NULL; child = child->next)
-        count += child->kind == FILTER_AND ? count_parts(child) : 1;
+    for (Filter *child = filter->children; child != NULL; child = child->next) {
+        if (!child->is_walked)
+            out[count++].filter = child;
+    }
+    if (count > 1)
+        qsort(out, count, sizeof(*out), compare_conjuncts);
     return count;
 }
 
-static Status read_and(Planner *planner, const Filter *filter, NumberSet *out, bool *exact)
+static Status read_and(Planner *planner, const Filter *filter, Arena *arena, NumberSet *out,
+                       bool *exact)
 {
-    size_t max = count_parts(filter);
-    Filter **parts = ARENA_NEW_ARRAY(planner->arena, Filter *, max);
-    size_t count = flatten(filter, parts, 0, max);
-    TRY(filter_read(planner, parts[0], out, exact));
+    Conjunct *parts = ARENA_NEW_ARRAY(planner->arena, Conjunct, filter->child_count);
+    size_t count = sort_conjuncts(filter, parts);
+    ASSERT(count > 0);
+    TRY(filter_read(planner, parts[0].filter, arena, out, exact));
     for (size_t i = 1; i < count && out->count > 0 && !planner->is_out_of_budget; i++) {
-        if (parts[i]->estimate.keys > KEYS_PER_DOCUMENT * out->count + SAMPLE_KEYS) {
+        Filter *part = parts[i].filter;
+        uint64_t worth = KEYS_PER_DOCUMENT * out->count + SAMPLE_KEYS;
+        if (!planner->wants_exact && !plan_prefers(planner, part->estimate.keys <= worth)) {
             *exact = false;
             continue;
         }
         NumberSet other;
         NumberSet both;
-        TRY(filter_read(planner, parts[i], &other, exact));
-        set_and(planner->arena, out, &other, &both);
+        TRY(filter_read(planner, part, arena, &other, exact));
+        if (planner->is_out_of_budget) { /* what there is serves without the rest */
+            planner->is_out_of_budget = false;
+            *exact = false;
+            return STATUS_OK;
+        }
+        set_and(arena, out, &other, &both);
         *out = both;
     }
     return STATUS_OK;
 }
 
-static Status read_or(Planner *planner, const Filter *filter, NumberSet *out, bool *exact)
+static Status read_or(Planner *planner, const Filter *filter, Arena *arena, NumberSet *out,
+                      bool *exact)
 {
-    *out = (NumberSet){0};
+    AUTO(arena_done) Arena scratch;
+    arena_init(&scratch, SCRATCH_BYTES);
+    SetBuilder *builder = set_builder_new(arena);
     for (Filter *child = filter->children; child != NULL && !planner->is_out_of_budget;
          child = child->next) {
-        NumberSet other;
-        NumberSet both;
-        TRY(filter_read(planner, child, &other, exact));
-        set_or(planner->arena, out, &other, &both);
-        *out = both;
+        NumberSet one;
+        TRY(filter_read(planner, child, &scratch, &one, exact));
+        set_builder_add_set(builder, &one);
+        arena_reset(&scratch);
     }
+    set_builder_finish(builder, out);
     return STATUS_OK;
 }
 
-static Status read_minus(Planner *planner, const Filter *filter, NumberSet *out, bool *exact)
+static Status read_minus(Planner *planner, const Filter *filter, Arena *arena, NumberSet *out,
+                         bool *exact)
 {
     NumberSet from;
     NumberSet what;
     bool what_exact = true;
-    TRY(filter_read(planner, filter->children, &from, exact));
-    TRY(filter_read(planner, filter->children->next, &what, &what_exact));
+    TRY(filter_read(planner, filter->children, arena, &from, exact));
+    TRY(filter_read(planner, filter->children->next, arena, &what, &what_exact));
     if (!what_exact) { /* it turned out so while it was read: take nothing away */
         *exact = false;
         *out = from;
         return STATUS_OK;
     }
-    set_minus(planner->arena, &from, &what, out);
+    set_minus(arena, &from, &what, out);
     return STATUS_OK;
 }
 
-static Status read_filter(Planner *planner, const Filter *filter, NumberSet *out, bool *exact)
+static Status read_filter(Planner *planner, const Filter *filter, Arena *arena, NumberSet *out,
+                          bool *exact)
 {
     switch (filter->kind) {
     case FILTER_ALL:
-        return plan_read_all(planner, out);
+        return plan_read_all(planner, arena, out);
     case FILTER_NONE:
         *out = (NumberSet){0};
         return STATUS_OK;
     case FILTER_TERM:
     case FILTER_RANGE:
-        return read_leaf(planner, filter, out);
+        return read_leaf(planner, filter, arena, out);
     case FILTER_TEST:
-        return read_test(planner, filter, out, exact);
+        return read_test(planner, filter, arena, out, exact);
     case FILTER_AND:
-        return read_and(planner, filter, out, exact);
+        return read_and(planner, filter, arena, out, exact);
     case FILTER_OR:
     case FILTER_CELLS:
-        return read_or(planner, filter, out, exact);
+        return read_or(planner, filter, arena, out, exact);
     case FILTER_MINUS:
-        return read_minus(planner, filter, out, exact);
+        return read_minus(planner, filter, arena, out, exact);
     }
     return STATUS_OK;
 }
 
-Status filter_read(Planner *planner, Filter *filter, NumberSet *out, bool *exact)
+Status filter_read(Planner *planner, Filter *filter, Arena *arena, NumberSet *out, bool *exact)
 {
-    TRY(filter_estimate(planner, filter));
+    *out = (NumberSet){0};
+    planner->is_out_of_budget = planner->is_out_of_budget || is_late(planner) ||
+                                arena_used(arena) > planner->index.budget->bytes_left;
+    if (planner->is_out_of_budget)
+        return STATUS_OK;
+    if (filter->kind == FILTER_AND) /* its parts are sorted by it */
+        TRY(filter_estimate(planner, filter));
     *exact = *exact && filter->exact;
     filter->was_used = true;
-    TRY(read_filter(planner, filter, out, exact));
+    TRY(read_filter(planner, filter, arena, out, exact));
     filter->found = out->count;
     return STATUS_OK;
 }

@@ -79,6 +79,8 @@ typedef struct QueryOptions {
     uint64_t static_us; /* for GetCurrentDateTimeStatic() and the like, so that several runs for one
                            query agree; 0: the time at which a run first asks */
     QueryGeo geo;
+    uint64_t deadline_us; /* of the monotonic clock; 0: none. A run that is not over by then fails,
+                             whatever it has left of steps and bytes */
 } QueryOptions;
 
 MUST_USE Status query_run_with(const Query *query, QueryOptions options, const Json *documents,

@@ -223,9 +223,8 @@ static void make_machine_code(Regexes *regexes, Regex *regex)
 static Status match(Run *run, Regex *regex, Slice text, size_t from, uint32_t options, int *result)
 {
     Regexes *regexes = run->regexes;
-    uint64_t chars = run->steps_left < UINT64_MAX / CHARS_PER_STEP
-                         ? run->steps_left * CHARS_PER_STEP
-                         : UINT64_MAX;
+    uint64_t steps = run_steps_at_once(run);
+    uint64_t chars = steps < UINT64_MAX / CHARS_PER_STEP ? steps * CHARS_PER_STEP : UINT64_MAX;
     regexes->meter = (Meter){.chars_left = chars, .position = from, .regex = regex};
     /* Documents and queries were checked: their strings are UTF-8. */
     *result = pcre2_match(regex->code, (PCRE2_SPTR)text.ptr, text.len, from,

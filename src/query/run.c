@@ -5,7 +5,10 @@
 #include "query/regex_int.h"
 #include "query/sql_error_int.h"
 
-enum { SCRATCH_BLOCK_BYTES = 16 << 10 };
+enum {
+    SCRATCH_BLOCK_BYTES = 16 << 10,
+    STEPS_PER_CLOCK = 100000, /* 2 to 10 ms */
+};
 
 void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
 {
@@ -14,7 +17,7 @@ void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
         run->options.steps_max = QUERY_STEPS_DEFAULT;
     if (run->options.bytes_max == 0)
         run->options.bytes_max = QUERY_BYTES_DEFAULT;
-    run->steps_left = run->options.steps_max;
+    run->steps_behind = run->options.steps_max;
     run->keep_before = arena_used(keep);
     arena_init(&run->sources, SCRATCH_BLOCK_BYTES);
     arena_init(&run->rows, SCRATCH_BLOCK_BYTES);
@@ -31,16 +34,34 @@ void run_done(Run *run)
     shapes_free(run->shapes);
 }
 
+Status run_charge_slow(Run *run, uint64_t steps)
+{
+    uint64_t left = run->steps_left + run->steps_behind;
+    if (left < steps)
+        return run_out_of_steps(run);
+    const Clock *clock = run->options.clock == NULL ? clock_real() : run->options.clock;
+    run->looked_us = run->options.deadline_us != 0 ? clock_monotonic_us(clock) : 0;
+    if (run->options.deadline_us != 0 && run->looked_us >= run->options.deadline_us)
+        return sql_error_plain(run->err,
+                               "The query takes longer than it may, at a place where it cannot "
+                               "be interrupted and continued. Narrow it.");
+    left -= steps;
+    run->steps_left = left < STEPS_PER_CLOCK ? left : STEPS_PER_CLOCK;
+    run->steps_behind = left - run->steps_left;
+    return STATUS_OK;
+}
+
 Status run_out_of_steps(Run *run)
 {
     run->steps_left = 0;
+    run->steps_behind = 0;
     return sql_error_plain(run->err, "The query needs more than %llu steps, which is its limit.",
                            (unsigned long long)run->options.steps_max);
 }
 
 Status run_reserve(Run *run, size_t bytes)
 {
-    size_t used = arena_used(run->keep) - run->keep_before + arena_used(&run->sources) +
+    size_t used = arena_used(run->keep) - run->keep_before + run->held + arena_used(&run->sources) +
                   arena_used(&run->rows);
     if (used <= run->options.bytes_max && bytes <= run->options.bytes_max - used)
         return STATUS_OK;

@@ -51,10 +51,13 @@ struct Run {
     Arena sources;
     Arena rows;
     size_t keep_before; /* bytes of 'keep' that are not ours */
+    size_t held;        /* bytes of other arenas that are kept for this run */
 
     QueryOptions options;
-    uint64_t steps_left;
-    Random own_random; /* used when the caller gave none */
+    uint64_t steps_left;   /* until the next look at the clock, */
+    uint64_t steps_behind; /* and those behind it */
+    uint64_t looked_us;    /* what the clock said then, if there is a deadline */
+    Random own_random;     /* used when the caller gave none */
     bool has_own_random;
     locale_t locale;      /* for case; opened when it is first needed */
     int64_t static_ticks; /* what GetCurrent...Static() says, once it has been asked */
@@ -70,12 +73,23 @@ DEFINE_AUTO_VALUE(Run, run_done)
 
 MUST_USE Status run_out_of_steps(Run *run);
 
+/* For run_charge only: takes what it needs from the steps behind, if there is time. */
+MUST_USE Status run_charge_slow(Run *run, uint64_t steps);
+
 static inline MUST_USE Status run_charge(Run *run, uint64_t steps)
 {
     if (UNLIKELY(run->steps_left < steps))
-        return run_out_of_steps(run);
+        return run_charge_slow(run, steps);
     run->steps_left -= steps;
     return STATUS_OK;
+}
+
+/* What a piece of work may take that cannot look at the clock: some seconds at worst. */
+#define RUN_STEPS_AT_ONCE ((uint64_t)20000000)
+static inline uint64_t run_steps_at_once(const Run *run)
+{
+    uint64_t left = run->steps_left + run->steps_behind;
+    return run->options.deadline_us == 0 || left < RUN_STEPS_AT_ONCE ? left : RUN_STEPS_AT_ONCE;
 }
 
 /* The price of moving or comparing so many bytes, which the C library does in blocks. */

@@ -274,11 +274,11 @@ Status execution_add_group(Execution *exec, const Value *keys, const Counted *co
     AggregateState *state = group_states(exec, index);
     for (const Node *call = select->aggregates; call != NULL;
          call = call->call.next_aggregate, state++, counted++) {
-        if (value_defined(&counted->best))
-            TRY(aggregate_add(exec->run, call->call.function->aggregate, state, exec->keep,
-                              &counted->best));
-        else
-            state->count += counted->count;
+        TRY(aggregate_add(exec->run, call->call.function->aggregate, state, exec->keep,
+                          &counted->best));
+        state->count += counted->count;
+        state->sum += counted->sum;
+        state->spoiled = state->spoiled || counted->is_spoiled;
     }
     return STATUS_OK;
 }
@@ -362,7 +362,8 @@ static bool is_row(const Execution *exec, const Value *row)
     return value_defined(row);
 }
 
-static Status add_sorted(Execution *exec, const Value *row)
+/* 'given' is what the row is ordered by, if it is not in the slots. */
+static Status add_sorted(Execution *exec, const Value *row, const Value *given)
 {
     const Select *select = exec->select;
     if (exec->sorted_count == exec->sorted_capacity) {
@@ -383,7 +384,10 @@ static Status add_sorted(Execution *exec, const Value *row)
     Value *keys = entry->keys;
     for (const Order *order = select->order_by; order != NULL; order = order->next) {
         Value key;
-        TRY(eval(exec->run, order->value, &key));
+        if (given != NULL)
+            key = *given;
+        else
+            TRY(eval(exec->run, order->value, &key));
         /* Every key takes part in some twenty comparisons; sorting itself cannot stop to pay. */
         for (int i = 0; i < 20; i++)
             TRY(run_charge_value(exec->run, &key));
@@ -393,24 +397,44 @@ static Status add_sorted(Execution *exec, const Value *row)
     return run_reserve(exec->run, 0);
 }
 
-/* Projects the row, or group, that the slots hold, and hands it on. */
-static Status deliver(Execution *exec)
+/* Hands a row on that has been projected; 'key' as in add_sorted. */
+static Status hand_on(Execution *exec, const Value *row, const Value *key)
 {
-    Value row;
-    TRY(project(exec, &row));
-    if (!is_row(exec, &row))
+    if (!is_row(exec, row))
         return STATUS_OK;
     if (exec->select->distinct) {
         uint32_t index;
         bool added;
-        TRY(tuples_add(exec->run, &exec->distinct, &row, &index, &added));
+        TRY(tuples_add(exec->run, &exec->distinct, row, &index, &added));
         if (!added)
             return STATUS_OK;
     }
     bool is_ordered =
         exec->select->order_by == NULL ||
         (exec->run->feed != NULL && exec->place == SELECT_OUTERMOST && exec->run->feed->is_ordered);
-    return is_ordered ? emit(exec, &row) : add_sorted(exec, &row);
+    return is_ordered ? emit(exec, row) : add_sorted(exec, row, key);
+}
+
+/* Projects the row, or group, that the slots hold, and hands it on. */
+static Status deliver(Execution *exec)
+{
+    Value row;
+    TRY(project(exec, &row));
+    return hand_on(exec, &row, NULL);
+}
+
+Status execution_add_value(Execution *exec, const Value *value)
+{
+    if (!exec->more)
+        return STATUS_OK;
+    Arena *before = begin_row(exec);
+    Value row = *value;
+    if (exec->select->projection == PROJECT_LIST)
+        TRY(build_row(exec->run, exec->select->items, value, &row));
+    TRY(hand_on(exec, &row, value));
+    TRY(run_reserve(exec->run, 0));
+    end_row(exec, before);
+    return STATUS_OK;
 }
 
 static Status emit(Execution *exec, const Value *row)

@@ -5,23 +5,31 @@
  *     by value    | number u64 BE | length u16 BE | term | rest |
  *
  * By value, documents come in the order of a term (of ORDER BY, or of a range). Where a string in
- * it was cut the term ends with it, and 'rest' is more of the string and what follows. Documents
- * with the same of both come by number; walking down, all of that in reverse.
+ * it was cut the term ends with it, and 'rest' is more of the string and what follows: never empty,
+ * so that without a rest the place is in front of all documents with that term. Documents with the
+ * same of both come by number; walking down, all of that in reverse. Such a place means the same in
+ * every partition.
+ *
+ * Ownership  A source lives in memory of its own and borrows its planner. Threads: one.
  */
 #pragma once
 
 #include "query/plan_int.h"
 
-enum { ORDER_PARTS_MAX = 8, ORDER_REST_BYTES = 400, ORDER_SORT_MAX = 2000 };
+enum {
+    ORDER_PARTS_MAX = COMPOSITE_PARTS_MAX,
+    ORDER_REST_BYTES = 400,  /* behind it nothing is compared, so that positions stay short */
+    ORDER_SORT_MAX = 2000,   /* documents that are sorted at a time, */
+    ORDER_FETCH_MAX = 50000, /* and those that are fetched for it, again for every page */
+};
 
 /* What documents are ordered by: an indexed path, or a composite index. */
 typedef struct OrderBy {
-    const Node *values[ORDER_PARTS_MAX];
-    bool inverted[ORDER_PARTS_MAX]; /* as the composite index has it */
+    const Node *values[ORDER_PARTS_MAX]; /* none, if terms are order enough */
+    bool inverted[ORDER_PARTS_MAX];      /* as the composite index has it */
     size_t count;
-    bool is_composite;
+    const CompositeIndex *composite; /* NULL: the path's range index */
     bool is_down;
-    PlanPath plan_path; /* if it is not composite */
     TermPath path;
     Slice spec;
 } OrderBy;
@@ -36,6 +44,7 @@ typedef struct OrderKey {
 MUST_USE Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t number,
                           OrderKey *out);
 int order_compare(const OrderKey *a, const OrderKey *b, bool is_down);
+OrderKey order_keep(Arena *arena, const OrderKey *key);
 Slice order_position(Arena *arena, const OrderKey *key);
 bool order_position_read(Slice position, OrderKey *out);
 
@@ -61,17 +70,23 @@ typedef struct SourceOptions {
     Slice epk_to;
     Slice position; /* begins with the document there, or the first behind it */
     const Clock *clock;
-    uint64_t deadline_us; /* 0: none; items that are gone take time, too */
+    uint64_t deadline_us; /* 0: none; what is passed over takes time, too */
 } SourceOptions;
 
+/* Closed by the caller also if it fails. */
 MUST_USE Status source_open(Planner *planner, const SourceOptions *options, DocumentSource **out);
 
 /* The next item; it lives until the next call. */
 MUST_USE Status source_next(DocumentSource *source, Item *item, bool *found);
 
-/* Whether it found nothing because time is over: there may be more behind its position. */
+/* Whether it found nothing because time is over: there may be more behind its position. However
+ * little time there is, it has then come further than it was. */
 bool source_is_paused(const DocumentSource *source);
 
 /* Where the item stands that came last, or where to go on. */
 Slice source_position(DocumentSource *source, Arena *arena);
+
+/* Which of two positions comes first, of sources that have the same order; by EPK it is not asked:
+ * 0. */
+int source_compare(const DocumentSource *a, const DocumentSource *b);
 void source_close(DocumentSource *source); /* accepts NULL */

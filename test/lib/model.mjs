@@ -145,6 +145,50 @@ export function randomOperation(random, model, fresh) {
     return { kind: "batch", operations };
 }
 
+// Conditions of one property; `holds` is undefined where SQL says so.
+function randomComparison(random) {
+    const k = random.below(100);
+    const digit = random.below(10);
+    const number = (n, holds) => (typeof n === "number" ? holds : undefined);
+    const string = (u, holds) => (typeof u === "string" ? holds(u) : undefined);
+    return random.pick([
+        [`c.n = ${k}`, ({ n }) => (n === undefined ? undefined : n === k)],
+        [`c.n != ${k}`, ({ n }) => (n === undefined ? undefined : n !== k)],
+        [`c.n < ${k}`, ({ n }) => number(n, n < k)],
+        [`c.n >= ${k}`, ({ n }) => number(n, n >= k)],
+        [`c.n BETWEEN ${k} AND ${k + 20}`, ({ n }) => number(n, n >= k && n <= k + 20)],
+        [`c.n % 7 = ${digit}`, ({ n }) => number(n, n % 7 === digit)],
+        [`c.u = ${digit}`, ({ u }) => u === digit],
+        ["IS_STRING(c.u)", ({ u }) => typeof u === "string"],
+        [`STARTSWITH(c.u, 'u${digit}')`, ({ u }) => string(u, (text) => text.startsWith(`u${digit}`))],
+        [`CONTAINS(c.u, '${k}')`, ({ u }) => string(u, (text) => text.includes(`${k}`))],
+        ["IS_DEFINED(c.n)", ({ n }) => n !== undefined],
+        ["IS_DEFINED(c.text)", ({ text }) => text !== undefined],
+        [`ARRAY_CONTAINS(c.list, ${digit})`, ({ list }) => list?.includes(digit)],
+        [
+            `EXISTS(SELECT VALUE l FROM l IN c.list WHERE l.k = ${digit})`,
+            ({ list }) => (list ?? []).some(({ k }) => k === digit),
+        ],
+        [`c.id >= 'i${digit}'`, ({ id }) => id >= `i${digit}`],
+        ["c.n = c.u", ({ n, u }) => (n === undefined ? undefined : n === u)],
+    ]);
+}
+
+const NOT = (a) => (a === undefined ? undefined : !a);
+const AND = (a, b) => (a === false || b === false ? false : a && b);
+const OR = (a, b) => (a === true || b === true ? true : a === undefined ? a : b);
+
+/** A condition as text, and as a function of an item that is true, false or undefined. */
+export function randomCondition(random, depth = 2) {
+    if (depth === 0 || random.chance(30)) return randomComparison(random);
+    const [text, holds] = randomCondition(random, depth - 1);
+    if (random.chance(25)) return [`NOT (${text})`, (item) => NOT(holds(item))];
+    const [other, holdsToo] = randomCondition(random, depth - 1);
+    return random.chance(50)
+        ? [`(${text}) AND (${other})`, (item) => AND(holds(item), holdsToo(item))]
+        : [`(${text}) OR (${other})`, (item) => OR(holds(item), holdsToo(item))];
+}
+
 const NAMES = {
     create: "Create",
     upsert: "Upsert",

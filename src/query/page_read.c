@@ -1,0 +1,191 @@
+/* page_read.c - the documents of a page, over all of its targets: see page_int.h. */
+#include "query/page_int.h"
+
+enum { MEMORY_BLOCK_BYTES = 16 << 10 };
+
+/* ---- one reading ---- */
+
+void reading_begin(Page *page, Reading *reading, size_t target)
+{
+    const QueryPageOptions *o = page->options;
+    *reading = (Reading){
+        .target = target,
+        .epk_from = o->targets[target].epk_from,
+        .epk_to = o->targets[target].epk_to,
+    };
+    arena_init(&reading->memory, MEMORY_BLOCK_BYTES);
+    reading->planner = (Planner){
+        .arena = &reading->memory,
+        .query = page->query,
+        .run = page->run,
+        .view = o->targets[target].view,
+        .schema = o->schema,
+        .random = o->plan_random,
+        .err = page->err,
+    };
+    planner_begin(&reading->planner, &page->budget);
+}
+
+void reading_end(Page *page, Reading *reading)
+{
+    page->out->metrics.index_keys_read += reading->planner.index.keys_read;
+    explain_indexes(page, reading);
+    source_close(reading->source);
+    page->run->held -= reading->held;
+    arena_done(&reading->memory);
+}
+
+void page_end_readings(Page *page)
+{
+    for (size_t i = 0; i < page->reading_count; i++)
+        reading_end(page, &page->readings[i]);
+    page->reading_count = 0;
+    page->budget.bytes_left = PAGE_SETS_BYTES_MAX;
+}
+
+/* ---- which come next ---- */
+
+/* Whether there is anything in ['from', 'to'). */
+static bool is_range(Slice from, Slice to)
+{
+    return to.len == 0 || slice_compare(from, to) < 0;
+}
+
+static Slice later(Slice a, Slice b)
+{
+    return slice_compare(a, b) > 0 ? a : b;
+}
+
+static Slice earlier_end(Slice a, Slice b)
+{
+    if (a.len == 0 || b.len == 0)
+        return a.len == 0 ? b : a;
+    return slice_compare(a, b) < 0 ? a : b;
+}
+
+/* What serves the range by now in which the page before has ended. */
+static bool begin_at_place(Page *page)
+{
+    const QueryPageOptions *o = page->options;
+    const PagePosition *from = &page->from;
+    for (size_t i = 0; i < o->target_count; i++) {
+        Slice begin = later(o->targets[i].epk_from, from->epk_from);
+        Slice end = earlier_end(o->targets[i].epk_to, from->epk_to);
+        if (!is_range(begin, end))
+            continue;
+        Reading *reading = &page->readings[page->reading_count++];
+        reading_begin(page, reading, i);
+        reading->epk_from = begin;
+        reading->epk_to = end;
+        reading->mode = from->mode;
+        reading->position = from->place;
+        reading->is_at_place = true;
+    }
+    page->group_from = from->epk_from;
+    page->group_to = from->epk_to;
+    page->done_to = from->epk_to;
+    if (from->epk_to.len == 0)
+        page->target = o->target_count;
+    return page->reading_count > 0;
+}
+
+static bool begin_target(Page *page)
+{
+    const QueryPageOptions *o = page->options;
+    while (page->target < o->target_count) {
+        size_t target = page->target++;
+        Slice begin = later(o->targets[target].epk_from, page->done_to);
+        if (!is_range(begin, o->targets[target].epk_to))
+            continue;
+        Reading *reading = &page->readings[page->reading_count++];
+        reading_begin(page, reading, target);
+        reading->epk_from = begin;
+        if (page->modes != NULL && page->modes[target] != PAGE_COUNTED)
+            reading->mode = (PageMode)page->modes[target];
+        page->group_from = begin;
+        page->group_to = reading->epk_to;
+        return true;
+    }
+    return false;
+}
+
+static bool begin_group(Page *page)
+{
+    if (page->is_ordered)
+        return false; /* there is one, of all targets, and it was begun with the page */
+    bool is_at_place = page->is_streaming && page->has_from && !page->is_place_read;
+    page->is_place_read = true;
+    return (is_at_place && begin_at_place(page)) || begin_target(page);
+}
+
+/* ---- items ---- */
+
+static Status open_reading(Page *page, Reading *reading)
+{
+    page->out->metrics.partitions++;
+    TRY(page_plan(page, reading));
+    if (page->modes != NULL)
+        page->modes[reading->target] = (char)reading->mode;
+    return STATUS_OK;
+}
+
+/* Of each the item that comes next. */
+static Status read_ahead(Page *page)
+{
+    for (size_t i = 0; i < page->reading_count; i++) {
+        Reading *reading = &page->readings[i];
+        if (reading->has_item || reading->is_over || reading->is_paused)
+            continue;
+        if (reading->source == NULL)
+            TRY(open_reading(page, reading));
+        TRY(source_next(reading->source, &reading->item, &reading->has_item));
+        reading->is_paused = !reading->has_item && source_is_paused(reading->source);
+        reading->is_over = !reading->has_item && !reading->is_paused;
+    }
+    return STATUS_OK;
+}
+
+/* The one that is first; those by EPK come one after the other. */
+static Reading *find_first(Page *page)
+{
+    Reading *first = NULL;
+    for (size_t i = 0; i < page->reading_count; i++) {
+        Reading *reading = &page->readings[i];
+        if (reading->is_over)
+            continue;
+        if (first == NULL || source_compare(reading->source, first->source) < 0)
+            first = reading;
+    }
+    return first;
+}
+
+/* One reading may pause at the very place of a document that another one has. */
+static void note_last(Page *page)
+{
+    arena_reset(&page->last_arena);
+    page->last = source_position(page->current->source, &page->last_arena);
+}
+
+Status page_next_item(Page *page, bool *found)
+{
+    *found = false;
+    for (;;) {
+        if (page->reading_count == 0 && !begin_group(page))
+            return STATUS_OK;
+        TRY(read_ahead(page));
+        Reading *first = find_first(page);
+        if (first == NULL) {
+            page->done_to = later(page->done_to, page->group_to);
+            page_end_readings(page);
+            continue;
+        }
+        page->current = first;
+        page->is_paused = first->is_paused;
+        page->is_paused_between = first->is_paused;
+        *found = first->has_item;
+        first->has_item = false;
+        if (*found && page->reading_count > 1)
+            note_last(page);
+        return STATUS_OK;
+    }
+}

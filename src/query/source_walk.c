@@ -1,0 +1,289 @@
+/* source_walk.c - documents along the values of a path: see source_int.h.
+ *
+ * Documents without a value come first, or last when walking down; a composite index has a term for
+ * them, too. Where a string was cut, documents with the same term are sorted by what they hold; in
+ * a composite index all terms that begin like that one are taken together, since the cut has mixed
+ * up what follows it.
+ */
+#include "query/source_parts_int.h"
+
+enum { ARENA_BYTES = 4096 };
+
+/* What is left for the chunks of one value when the walk pauses: those of 268 million items. */
+#define KEYS_RESERVE ((uint64_t)4096)
+
+/* ---- cut strings ---- */
+
+typedef struct Head {
+    size_t len; /* up to and with the first string that was cut; all, if none was */
+    bool is_cut;
+} Head;
+
+/* The end of the string at 'at', behind its mark; inside it a zero byte is followed by 0xFF. */
+static const uint8_t *skip_string(const uint8_t *at, const uint8_t *end, uint8_t mask, bool *is_cut)
+{
+    while (end - at >= 2) {
+        uint8_t byte = at[0] ^ mask;
+        uint8_t mark = at[1] ^ mask;
+        if (byte == 0 && mark != 0xFF) {
+            *is_cut = mark == 0x02;
+            return at + 2;
+        }
+        at += byte == 0 ? 2 : 1;
+    }
+    return end;
+}
+
+static Head head_of(const OrderBy *order, Slice value)
+{
+    const uint8_t *begin = (const uint8_t *)value.ptr;
+    const uint8_t *at = begin;
+    const uint8_t *end = begin + value.len;
+    Head head = {.len = value.len};
+    for (size_t i = 0; i < order->count && at < end && !head.is_cut; i++) {
+        uint8_t mask = order->inverted[i] ? 0xFF : 0;
+        uint8_t tag = *at++ ^ mask;
+        if (tag == TERM_NUMBER)
+            at += end - at < 8 ? end - at : 8;
+        if (tag == TERM_STRING)
+            at = skip_string(at, end, mask, &head.is_cut);
+    }
+    if (head.is_cut)
+        head.len = (size_t)(at - begin);
+    return head;
+}
+
+/* ---- begin and end ---- */
+
+static Slice missing_term(void)
+{
+    static const char tag[] = {TERM_UNDEFINED};
+    return slice_make(tag, sizeof(tag));
+}
+
+static void plan_phases(ValueWalk *walk)
+{
+    size_t count = 0;
+    bool has_missing = !walk->options->has_range && walk->order->composite == NULL;
+    if (has_missing && !walk->order->is_down)
+        walk->phases[count++] = PHASE_MISSING;
+    walk->phases[count++] = PHASE_VALUES;
+    if (has_missing && walk->order->is_down)
+        walk->phases[count++] = PHASE_MISSING;
+}
+
+/* What lies wholly before the place is not looked at again. */
+static void skip_phases(ValueWalk *walk)
+{
+    bool is_missing = slice_equal(walk->place.term, missing_term());
+    WalkPhase phase = is_missing ? PHASE_MISSING : PHASE_VALUES;
+    while (walk->phases[walk->phase] != phase && walk->phases[walk->phase] != PHASE_OVER)
+        walk->phase++;
+}
+
+Status value_walk_init(ValueWalk *walk, Fetcher *fetcher, const SourceOptions *options)
+{
+    *walk = (ValueWalk){.fetcher = fetcher, .options = options, .order = options->order};
+    arena_init(&walk->arena, ARENA_BYTES);
+    sorter_init(&walk->sorter, fetcher, options->order);
+    plan_phases(walk);
+    static_assert(ARRAY_COUNT(walk->phases) == 3, "the last phase is PHASE_OVER");
+    if (options->position.len == 0)
+        return STATUS_OK;
+    if (!order_position_read(options->position, &walk->place))
+        return source_bad_position(fetcher->planner);
+    walk->is_resuming = true;
+    if (walk->order->composite == NULL)
+        skip_phases(walk);
+    return STATUS_OK;
+}
+
+void value_walk_done(ValueWalk *walk)
+{
+    index_walk_close(walk->walk);
+    sorter_done(&walk->sorter);
+    arena_done(&walk->arena);
+}
+
+/* ---- values ---- */
+
+static void keep_wanted(ValueWalk *walk, NumberSet *items)
+{
+    if (!walk->options->has_set)
+        return;
+    NumberSet both;
+    set_and(&walk->arena, items, &walk->options->set, &both);
+    *items = both;
+}
+
+/* Stands before the items of one value. */
+static void enter_value(ValueWalk *walk, Slice value, bool is_cut, const NumberSet *items)
+{
+    const OrderBy *order = walk->order;
+    bool is_resumed = walk->is_resuming && slice_equal(value, walk->place.term);
+    walk->is_resuming = false;
+    walk->value = arena_copy(&walk->arena, value);
+    walk->has_value = true;
+    walk->items = *items;
+    walk->is_sorted = is_cut && order->values[0] != NULL;
+    if (walk->is_sorted) {
+        sorter_begin(&walk->sorter, items,
+                     is_resumed && walk->place.rest.len > 0 ? &walk->place : NULL);
+        return;
+    }
+    uint64_t from = order->is_down ? UINT64_MAX : 0;
+    if (is_resumed)
+        from = walk->place.number;
+    walk->numbers =
+        order->is_down ? set_walk_down(&walk->items, from) : set_walk_up(&walk->items, from);
+}
+
+static Status enter_missing(ValueWalk *walk)
+{
+    Planner *planner = walk->fetcher->planner;
+    NumberSet all;
+    NumberSet present;
+    NumberSet missing;
+    TRY(plan_read_all(planner, planner->arena, &all));
+    TRY(plan_read_present(planner, walk->order->path, planner->arena, &present));
+    if (planner->is_out_of_budget)
+        return source_out_of_budget(planner);
+    set_minus(planner->arena, &all, &present, &missing);
+    arena_reset(&walk->arena);
+    keep_wanted(walk, &missing);
+    enter_value(walk, missing_term(), false, &missing);
+    return STATUS_OK;
+}
+
+static Status open_values(ValueWalk *walk)
+{
+    static const char first[] = {TERM_NULL};
+    static const char end[] = {TERM_END};
+    Planner *planner = walk->fetcher->planner;
+    IndexRange range = {
+        .path = walk->order->path, .from = walk->options->from, .to = walk->options->to};
+    if (!walk->options->has_range && walk->order->composite == NULL) {
+        range.from = slice_make(first, 1);
+        range.to = slice_make(end, 1);
+    }
+    TRY(index_walk_open(&planner->index, range, walk->order->is_down, &walk->walk, planner->err));
+    if (walk->is_resuming)
+        index_walk_seek(walk->walk, walk->place.term);
+    return STATUS_OK;
+}
+
+/* All values that begin like this one, which a cut string has mixed up, as one. */
+static Status gather(ValueWalk *walk, Slice head, NumberSet *items)
+{
+    Planner *planner = walk->fetcher->planner;
+    SetBuilder *builder = set_builder_new(&walk->arena);
+    set_builder_add_set(builder, items);
+    for (;;) {
+        Slice value;
+        NumberSet more;
+        bool found = false;
+        bool complete = true;
+        TRY(index_walk_next(walk->walk, &value, &more, &found, &complete, planner->err));
+        if (!complete || set_builder_bytes(builder) > planner->index.budget->bytes_left)
+            return source_out_of_budget(planner);
+        if (found && slice_starts_with(value, head)) {
+            set_builder_add_set(builder, &more);
+            continue;
+        }
+        if (found)
+            index_walk_seek(walk->walk, arena_copy(&walk->arena, value));
+        set_builder_finish(builder, items);
+        return STATUS_OK;
+    }
+}
+
+/* Not at the first value: every page must come further. */
+static bool must_pause(ValueWalk *walk)
+{
+    return fetcher_is_late(walk->fetcher) ||
+           walk->fetcher->planner->index.budget->keys_left < KEYS_RESERVE;
+}
+
+static void pause_before(ValueWalk *walk, Slice value)
+{
+    arena_reset(&walk->arena);
+    walk->has_value = false;
+    walk->key = (OrderKey){.term = arena_copy(&walk->arena, value),
+                           .number = walk->order->is_down ? UINT64_MAX : 0};
+    walk->fetcher->is_paused = true;
+}
+
+/* Enters the next value that has an item; false at the end, and at a pause. */
+static Status next_value(ValueWalk *walk, bool *entered)
+{
+    Planner *planner = walk->fetcher->planner;
+    *entered = false;
+    if (walk->walk == NULL)
+        TRY(open_values(walk));
+    for (;;) {
+        Slice value;
+        NumberSet items;
+        bool found = false;
+        bool complete = true;
+        TRY(index_walk_next(walk->walk, &value, &items, &found, &complete, planner->err));
+        if (!complete)
+            return source_out_of_budget(planner);
+        if (!found)
+            return STATUS_OK;
+        Head head = head_of(walk->order, value);
+        Slice begin = slice_first(value, head.len);
+        if (walk->passed++ > 0 && must_pause(walk)) {
+            pause_before(walk, begin);
+            return STATUS_OK;
+        }
+        arena_reset(&walk->arena);
+        begin = arena_copy(&walk->arena, begin);
+        if (head.len < value.len)
+            TRY(gather(walk, begin, &items));
+        keep_wanted(walk, &items);
+        *entered = items.count > 0;
+        if (*entered) {
+            enter_value(walk, begin, head.is_cut, &items);
+            return STATUS_OK;
+        }
+    }
+}
+
+static Status next_in_value(ValueWalk *walk, Item *item, bool *found)
+{
+    *found = false;
+    if (!walk->has_value)
+        return STATUS_OK;
+    if (walk->is_sorted) {
+        TRY(sorter_next(&walk->sorter, item, found));
+        if (*found)
+            walk->key = walk->sorter.key;
+        return STATUS_OK;
+    }
+    TRY(fetcher_next(walk->fetcher, &walk->numbers, item, found));
+    walk->key = (OrderKey){.term = walk->value, .number = walk->fetcher->number};
+    return STATUS_OK;
+}
+
+Status value_walk_next(ValueWalk *walk, Item *item, bool *found)
+{
+    for (;;) {
+        TRY(next_in_value(walk, item, found));
+        if (*found || walk->fetcher->is_paused)
+            return STATUS_OK;
+        bool entered = false;
+        walk->has_value = false;
+        switch (walk->phases[walk->phase]) {
+        case PHASE_MISSING:
+            walk->phase++;
+            TRY(enter_missing(walk));
+            break;
+        case PHASE_VALUES:
+            TRY(next_value(walk, &entered));
+            walk->phase += !entered && !walk->fetcher->is_paused;
+            break;
+        case PHASE_OVER:
+            return STATUS_OK;
+        }
+    }
+}
