@@ -60,22 +60,6 @@ static void load_bits(uint64_t *bits, const SetChunk *chunk)
     bits_add(bits, chunk->array, chunk->count);
 }
 
-static void chunk_or(const SetChunk *a, const SetChunk *b, Made *made)
-{
-    uint64_t *bits = made->scratch.bits;
-    if (a->is_bitmap && b->is_bitmap) {
-        make_bits(made, bits_combine(BITS_OR, bits, a->bits, b->bits));
-    } else if ((size_t)a->count + b->count <= SET_ARRAY_MAX) {
-        make_array(made, array_or(a->array, a->count, b->array, b->count, made->scratch.array));
-    } else {
-        const SetChunk *more = b->is_bitmap ? b : a;
-        const SetChunk *array = b->is_bitmap ? a : b;
-        load_bits(bits, more);
-        bits_add(bits, array->array, array->count);
-        make_bits(made, bits_count(bits));
-    }
-}
-
 static void chunk_minus(const SetChunk *a, const SetChunk *b, Made *made)
 {
     if (a->is_bitmap && b->is_bitmap) {
@@ -204,31 +188,6 @@ uint64_t set_and_count(const NumberSet *a, const NumberSet *b)
     for (size_t i = 0, j = 0; find_common(a, b, &i, &j); i++, j++)
         count += chunk_and_count(&a->chunks[i], &b->chunks[j]);
     return count;
-}
-
-void set_or(Arena *arena, const NumberSet *a, const NumberSet *b, NumberSet *out)
-{
-    Result result = result_begin(arena, a->chunk_count + b->chunk_count);
-    Made made;
-    size_t i = 0;
-    size_t j = 0;
-    while (i < a->chunk_count || j < b->chunk_count) {
-        const SetChunk *x = i < a->chunk_count ? &a->chunks[i] : NULL;
-        const SetChunk *y = j < b->chunk_count ? &b->chunks[j] : NULL;
-        if (y == NULL || (x != NULL && x->high < y->high)) {
-            result_copy(&result, x);
-            i++;
-        } else if (x == NULL || y->high < x->high) {
-            result_copy(&result, y);
-            j++;
-        } else {
-            chunk_or(x, y, &made);
-            result_made(&result, x->high, &made);
-            i++;
-            j++;
-        }
-    }
-    result_end(&result, out);
 }
 
 void set_minus(Arena *arena, const NumberSet *a, const NumberSet *b, NumberSet *out)

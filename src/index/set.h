@@ -76,7 +76,6 @@ size_t set_builder_bytes(const SetBuilder *b); /* what it holds, for the caller'
 void set_builder_finish(SetBuilder *b, NumberSet *out);
 
 void set_and(Arena *arena, const NumberSet *a, const NumberSet *b, NumberSet *out);
-void set_or(Arena *arena, const NumberSet *a, const NumberSet *b, NumberSet *out);
 void set_minus(Arena *arena, const NumberSet *a, const NumberSet *b, NumberSet *out);
 bool set_has(const NumberSet *set, uint64_t number);
 

@@ -24,8 +24,6 @@ INLINE uint64_t combine_words(BitsOp op, uint64_t a, uint64_t b)
     switch (op) {
     case BITS_AND:
         return a & b;
-    case BITS_OR:
-        return a | b;
     case BITS_MINUS:
         return a & ~b;
     }
@@ -49,8 +47,6 @@ INLINE size_t combine_any(BitsOp op, uint64_t *out, const uint64_t *a, const uin
     switch (op) {
     case BITS_AND:
         return combine_loop(BITS_AND, out, a, b);
-    case BITS_OR:
-        return combine_loop(BITS_OR, out, a, b);
     case BITS_MINUS:
         return combine_loop(BITS_MINUS, out, a, b);
     }

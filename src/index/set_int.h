@@ -22,7 +22,7 @@ typedef union SetScratch {
 
 /* ---- bits; 'bits' always has SET_WORDS ---- */
 
-typedef enum BitsOp { BITS_AND, BITS_OR, BITS_MINUS } BitsOp;
+typedef enum BitsOp { BITS_AND, BITS_MINUS } BitsOp;
 
 /* out = a op b; returns how many bits that has. 'out' may be 'a' or 'b'. */
 size_t bits_combine(BitsOp op, uint64_t *out, const uint64_t *a, const uint64_t *b);

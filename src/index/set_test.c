@@ -125,7 +125,7 @@ static void expect_set(const NumberSet *set, const bool *has)
     assert_false(set_walk_next(&walk, &number));
 }
 
-static void sets_unite_intersect_and_subtract_like_the_model(void **state)
+static void sets_intersect_and_subtract_like_the_model(void **state)
 {
     (void)state;
     Random random;
@@ -150,10 +150,6 @@ static void sets_unite_intersect_and_subtract_like_the_model(void **state)
         expect_set(&z, c);
         assert_true(set_and_count(&x, &y) == z.count);
         for (size_t i = 0; i < UNIVERSE; i++)
-            c[i] = a[i] || b[i];
-        set_or(&arena, &x, &y, &z);
-        expect_set(&z, c);
-        for (size_t i = 0; i < UNIVERSE; i++)
             c[i] = a[i] && !b[i];
         set_minus(&arena, &x, &y, &z);
         expect_set(&z, c);
@@ -174,7 +170,9 @@ static void results_share_nothing_with_their_operands(void **state)
         NumberSet x = set_of(&operands, model);
         NumberSet none = {0};
         NumberSet all, rest;
-        set_or(&results, &x, &none, &all);
+        SetBuilder *b = set_builder_new(&results);
+        set_builder_add_set(b, &x);
+        set_builder_finish(b, &all);
         set_minus(&results, &x, &none, &rest);
         arena_done(&operands); /* the sanitizer sees who still looks there */
         expect_set(&all, ((Model *)model)->has);
@@ -639,7 +637,7 @@ static void a_bitmap_without_a_bit_is_the_empty_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_unite_intersect_and_subtract_like_the_model),
+        cmocka_unit_test(sets_intersect_and_subtract_like_the_model),
         cmocka_unit_test(results_share_nothing_with_their_operands),
         cmocka_unit_test(has_and_walks_agree_with_the_model_from_anywhere),
         cmocka_unit_test(walks_begin_between_chunks_too),
