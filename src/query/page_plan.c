@@ -174,10 +174,13 @@ static Status open_walk(Page *page, Reading *reading, const OrderBy *order, Page
 }
 
 /* Whether to fetch and sort what the filter finds instead of walking in order past what it does
- * not. */
+ * not. Where the filter is a range of that order, the walk passes nothing. */
 static bool is_sorting_cheaper(const Page *page, const Reading *reading)
 {
     const IndexEstimate *estimate = &reading->filter->estimate;
+    const OrderBy *order = reading->order;
+    if (order->composite == NULL && find_range(reading->filter, order->path) == reading->filter)
+        return false;
     Costs costs = estimate_costs(page, reading, estimate->items);
     double sort_cost = (double)estimate->keys + COST_FETCH * costs.found;
     double walk_cost = costs.looked + COST_FETCH * lesser(costs.found, costs.rows);

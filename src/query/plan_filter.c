@@ -7,6 +7,8 @@
 
 /* ---- trees ---- */
 
+enum { NARROWED_MAX = 16 }; /* parts of a conjunction among which a range looks for another */
+
 Filter *filter_new(Planner *planner, FilterKind kind, bool exact)
 {
     Filter *filter = ARENA_NEW(planner->arena, Filter);
@@ -62,12 +64,41 @@ static Filter *join(Planner *planner, FilterKind kind, Filter *a, Filter *b)
     return filter;
 }
 
+/* c.a >= 1 AND c.a < 5 is one range, since a document has one value there. */
+static bool narrow(Filter *range, const Filter *by)
+{
+    if (range->kind != FILTER_RANGE || range->path != by->path || !range->is_single)
+        return false;
+    range->exact = range->exact && by->exact;
+    if (slice_compare(by->from, range->from) > 0)
+        range->from = by->from;
+    if (slice_compare(by->to, range->to) < 0)
+        range->to = by->to;
+    if (slice_compare(range->from, range->to) > 0)
+        range->to = range->from; /* nothing */
+    return true;
+}
+
+static bool narrow_any(Filter *filter, const Filter *by)
+{
+    if (by->kind != FILTER_RANGE || filter->kind != FILTER_AND)
+        return by->kind == FILTER_RANGE && narrow(filter, by);
+    size_t left = NARROWED_MAX;
+    for (Filter *child = filter->children; child != NULL && left > 0; child = child->next, left--) {
+        if (narrow(child, by)) {
+            filter->exact = filter->exact && by->exact;
+            return true;
+        }
+    }
+    return false;
+}
+
 Filter *filter_and(Planner *planner, Filter *a, Filter *b)
 {
     if (a->kind == FILTER_NONE || b->kind == FILTER_NONE)
         return filter_none(planner);
     if (a->kind != FILTER_ALL && b->kind != FILTER_ALL)
-        return join(planner, FILTER_AND, a, b);
+        return narrow_any(a, b) ? a : join(planner, FILTER_AND, a, b);
     Filter *known = a->kind == FILTER_ALL ? b : a;
     known->exact = a->exact && b->exact;
     return known;
@@ -127,6 +158,9 @@ Filter *filter_range(Planner *planner, const PlanPath *path, Slice from, Slice t
     Filter *filter = filter_term(planner, path, from, exact);
     filter->kind = FILTER_RANGE;
     filter->to = to;
+    filter->is_single = true;
+    for (size_t i = 0; i < path->count; i++)
+        filter->is_single = filter->is_single && !path->steps[i].is_element;
     return filter;
 }
 

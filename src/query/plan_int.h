@@ -50,6 +50,7 @@ typedef struct Filter Filter;
 struct Filter {
     FilterKind kind;
     bool exact;
+    bool is_single; /* of a range: a document has one value at its path, or none */
     bool is_walked; /* documents come in the order of its range, so that no set of it is needed */
     bool is_composite;
     TermPath path;

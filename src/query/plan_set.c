@@ -6,6 +6,7 @@
  */
 #include "query/plan_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -96,14 +97,19 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* As if the parts had nothing to do with each other. */
 static Status estimate_and(Planner *planner, Filter *filter)
 {
-    filter->estimate = (IndexEstimate){.items = partition_view_items(planner->view)};
+    double all = (double)partition_view_items(planner->view);
+    double items = all;
+    filter->estimate = (IndexEstimate){0};
     for (Filter *child = filter->children; child != NULL; child = child->next) {
         TRY(filter_estimate(planner, child));
         filter->estimate.keys += child->estimate.keys;
-        filter->estimate.items = least(filter->estimate.items, child->estimate.items);
+        if ((double)child->estimate.items < all)
+            items *= (double)child->estimate.items / all;
     }
+    filter->estimate.items = (uint64_t)ceil(items);
     return STATUS_OK;
 }
 
