@@ -7,8 +7,6 @@
 //
 // RocksDB reads zeros behind the last record as the end of the log, and so does log_check.c. A log
 // that is closed is cut to what was written.
-//
-// RocksDB's C interface cannot take a file system, but it can find one by its name.
 #include "store/rocksdb/log_room_int.h"
 
 #include <algorithm>
@@ -32,7 +30,7 @@ using rocksdb::IOStatus;
 
 constexpr uint64_t PIECE_BYTES = 256 << 10;
 constexpr size_t STEP_BYTES = 32 << 10;
-constexpr char ENV_NAME[] = "orrery_log_room";
+constexpr char NAME[] = "orrery_log_room";
 
 class LogFile : public rocksdb::FSWritableFileOwnerWrapper
 {
@@ -133,23 +131,15 @@ rocksdb::Env *logRoomEnv()
 
 } // namespace
 
-rocksdb_options_t *log_room_options(void)
+const char *log_room_register(void)
 {
     static const bool registered = [] {
         rocksdb::ObjectLibrary::Default()->AddFactory<rocksdb::Env>(
-            ENV_NAME, [](const std::string &, std::unique_ptr<rocksdb::Env> *, std::string *) {
+            NAME, [](const std::string &, std::unique_ptr<rocksdb::Env> *, std::string *) {
                 return logRoomEnv();
             });
         return true;
     }();
     (void)registered;
-    rocksdb_options_t *plain = rocksdb_options_create();
-    rocksdb_options_t *options = rocksdb_options_create();
-    char *failed = nullptr;
-    rocksdb_get_options_from_string(plain, (std::string("env=") + ENV_NAME).c_str(), options,
-                                    &failed);
-    if (failed != nullptr) // and no harm done: the log is written as RocksDB would
-        rocksdb_free(failed);
-    rocksdb_options_destroy(plain);
-    return options;
+    return NAME;
 }

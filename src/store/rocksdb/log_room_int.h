@@ -1,14 +1,12 @@
-/* log_room_int.h - options of a database whose write-ahead log has room ahead of its end. */
+/* log_room_int.h - a write-ahead log with room ahead of its end: see log_room.cc. */
 #pragma once
-
-#include <rocksdb/c.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* RocksDB's own options but for the log: see log_room.cc. The caller destroys them. */
-rocksdb_options_t *log_room_options(void);
+/* Tells RocksDB of it, and under which name it finds it: the option env. */
+const char *log_room_register(void);
 
 #ifdef __cplusplus
 }

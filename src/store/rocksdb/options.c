@@ -6,7 +6,10 @@
  * container and a large server need no further settings.
  */
 #include "store/rocksdb/log_room_int.h"
+#include "store/rocksdb/memtable_int.h"
 #include "store/rocksdb/rocksdb_int.h"
+
+#include <stdio.h>
 
 enum {
     BLOOM_BITS_PER_KEY = 10, /* one look-up in a hundred reads a block in vain */
@@ -98,9 +101,24 @@ static void set_threads(rocksdb_options_t *options)
     rocksdb_options_set_avoid_unnecessary_blocking_io(options, 1);
 }
 
+/* RocksDB's C interface takes neither, but it can find them by their names. */
+static rocksdb_options_t *options_with_our_parts(void)
+{
+    char parts[128];
+    (void)snprintf(parts, sizeof(parts), "env=%s;memtable_factory=%s", log_room_register(),
+                   memtable_register());
+    rocksdb_options_t *plain = rocksdb_options_create();
+    rocksdb_options_t *options = rocksdb_options_create();
+    char *failed = NULL;
+    rocksdb_get_options_from_string(plain, parts, options, &failed);
+    ASSERT(failed == NULL);
+    rocksdb_options_destroy(plain);
+    return options;
+}
+
 rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache)
 {
-    rocksdb_options_t *options = log_room_options();
+    rocksdb_options_t *options = options_with_our_parts();
     rocksdb_options_set_create_if_missing(options, 1);
     rocksdb_options_set_paranoid_checks(options, 1);
     /* A log that ends in the middle of a record is taken, as a killed process leaves it. One with

@@ -1,0 +1,223 @@
+// memtable.cc - has RocksDB keep what it gathers in memory in a radix tree: see radix_int.h.
+#include "store/rocksdb/memtable_int.h"
+
+#include "store/rocksdb/radix_int.h"
+
+#include <cstdlib>
+#include <memory>
+#include <rocksdb/memtablerep.h>
+#include <rocksdb/slice.h>
+#include <rocksdb/utilities/object_registry.h>
+#include <string>
+#include <vector>
+
+namespace
+{
+
+constexpr char NAME[] = "orrery_radix";
+
+// RocksDB makes an iterator in memory of its own, which its public headers do not describe, and
+// then only calls the destructor. So the memory is taken and given back here: for the next one of
+// the same thread, because a destructor may still write to it when it has given it back.
+class Rooms
+{
+  public:
+    Rooms() = default;
+    Rooms(const Rooms &) = delete;
+    Rooms &operator=(const Rooms &) = delete;
+    ~Rooms()
+    {
+        for (void *room : free_)
+            std::free(room);
+    }
+    void *take(size_t bytes)
+    {
+        if (free_.empty())
+            return allocate(bytes);
+        void *room = free_.back();
+        free_.pop_back();
+        return room;
+    }
+    void giveBack(void *room)
+    {
+        if (free_.size() == KEPT_MAX) {
+            std::free(free_.back());
+            free_.pop_back();
+        }
+        free_.push_back(room);
+    }
+
+  private:
+    static constexpr size_t KEPT_MAX = 64;
+
+    static void *allocate(size_t bytes)
+    {
+        void *room = std::malloc(bytes);
+        if (room == nullptr)
+            std::abort(); // as everywhere in the server
+        return room;
+    }
+
+    std::vector<void *> free_;
+};
+
+thread_local Rooms rooms;
+
+class Walk : public rocksdb::MemTableRep::Iterator
+{
+  public:
+    explicit Walk(const Radix *radix, bool isRoomOurs = true)
+        : radix_(radix), is_room_ours_(isRoomOurs)
+    {
+    }
+    Walk(const Walk &) = delete;
+    Walk &operator=(const Walk &) = delete;
+    ~Walk() override
+    {
+        if (is_room_ours_)
+            rooms.giveBack(this);
+    }
+    static void *operator new(size_t bytes)
+    {
+        return rooms.take(bytes);
+    }
+    static void *operator new(size_t, void *room)
+    {
+        return room;
+    }
+    static void operator delete(void *) // the destructor has done it
+    {
+    }
+
+    bool Valid() const override
+    {
+        return at_ != nullptr;
+    }
+    const char *key() const override
+    {
+        return radix_read(at_);
+    }
+    void Next() override
+    {
+        at_ = radix_next(radix_, at_);
+    }
+    void Prev() override
+    {
+        at_ = radix_prev(radix_, at_);
+    }
+    void Seek(const rocksdb::Slice &key, const char *entry) override
+    {
+        rocksdb::Slice target = entry != nullptr ? rocksdb::GetLengthPrefixedSlice(entry) : key;
+        at_ = radix_at_or_after(radix_, target.data(), target.size());
+    }
+    void SeekForPrev(const rocksdb::Slice &key, const char *entry) override
+    {
+        rocksdb::Slice target = entry != nullptr ? rocksdb::GetLengthPrefixedSlice(entry) : key;
+        at_ = radix_at_or_before(radix_, target.data(), target.size());
+    }
+    void SeekToFirst() override
+    {
+        at_ = radix_first(radix_);
+    }
+    void SeekToLast() override
+    {
+        at_ = radix_last(radix_);
+    }
+
+  private:
+    const Radix *radix_;
+    bool is_room_ours_;
+    const RadixEntry *at_ = nullptr;
+};
+
+class Table : public rocksdb::MemTableRep
+{
+  public:
+    explicit Table(rocksdb::Allocator *allocator)
+        : MemTableRep(allocator), radix_(radix_new(allocateSome, this))
+    {
+    }
+
+    rocksdb::KeyHandle Allocate(size_t len, char **buf) override
+    {
+        RadixEntry *entry = radix_entry_new(radix_, len);
+        *buf = radix_data(entry);
+        return entry;
+    }
+    void Insert(rocksdb::KeyHandle handle) override
+    {
+        (void)InsertKey(handle);
+    }
+    bool InsertKey(rocksdb::KeyHandle handle) override
+    {
+        return radix_insert(radix_, static_cast<RadixEntry *>(handle));
+    }
+    bool Contains(const char *entry) const override
+    {
+        rocksdb::Slice target = rocksdb::GetLengthPrefixedSlice(entry);
+        const RadixEntry *found = radix_at_or_after(radix_, target.data(), target.size());
+        return found != nullptr && radix_is(found, target.data(), target.size());
+    }
+    size_t ApproximateMemoryUsage() override
+    {
+        return 0; // all of it is the allocator's, and counted there
+    }
+    rocksdb::MemTableRep::Iterator *GetIterator(rocksdb::Arena * /*arena*/) override
+    {
+        return new Walk(radix_);
+    }
+    // Get() asks for this one, uses it and forgets it.
+    rocksdb::MemTableRep::Iterator *GetDynamicPrefixIterator(rocksdb::Arena *arena) override
+    {
+        alignas(Walk) thread_local char room[sizeof(Walk)];
+        return arena != nullptr ? GetIterator(arena) : new (room) Walk(radix_, false);
+    }
+
+  private:
+    static void *allocateSome(void *ctx, size_t bytes)
+    {
+        char *room = nullptr;
+        static_cast<Table *>(ctx)->MemTableRep::Allocate(bytes, &room);
+        return room;
+    }
+
+    Radix *radix_;
+};
+
+class Factory : public rocksdb::MemTableRepFactory
+{
+  public:
+    const char *Name() const override
+    {
+        return NAME;
+    }
+    using MemTableRepFactory::CreateMemTableRep;
+    rocksdb::MemTableRep *CreateMemTableRep(const rocksdb::MemTableRep::KeyComparator & /*order*/,
+                                            rocksdb::Allocator *allocator,
+                                            const rocksdb::SliceTransform * /*transform*/,
+                                            rocksdb::Logger * /*logger*/) override
+    {
+        return new Table(allocator);
+    }
+    bool CanHandleDuplicatedKey() const override
+    {
+        return true;
+    }
+};
+
+} // namespace
+
+const char *memtable_register(void)
+{
+    static const bool registered = [] {
+        rocksdb::ObjectLibrary::Default()->AddFactory<rocksdb::MemTableRepFactory>(
+            NAME, [](const std::string &, std::unique_ptr<rocksdb::MemTableRepFactory> *guard,
+                     std::string *) {
+                *guard = std::make_unique<Factory>();
+                return guard->get();
+            });
+        return true;
+    }();
+    (void)registered;
+    return NAME;
+}
