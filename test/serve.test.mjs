@@ -8,6 +8,7 @@ import { join } from "node:path";
 import test from "node:test";
 
 import { ids } from "./lib/check.mjs";
+import { listAll } from "./lib/items.mjs";
 import { optionRows } from "./lib/options.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { DEVELOPMENT_KEY, run, startServer, temporaryFolder } from "./lib/server.mjs";
@@ -123,7 +124,7 @@ test("every thread says what it is", async (t) => {
     const { database } = await clientOf(server).databases.create({ id: "threads" });
     const { container } = await database.containers.create({ id: "c", partitionKey: "/pk" });
     await container.items.create({ id: "1", pk: "a" });
-    await container.items.readAll().fetchAll();
+    await listAll(server, container);
     const folder = `/proc/${server.pid}/task`;
     const names = readdirSync(folder).map((id) => readFileSync(join(folder, id, "comm"), "utf8").trim());
     for (const name of ["catalog", "cleaner", "commit", "keeper", "loop-0", "worker", "writer"])

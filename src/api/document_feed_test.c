@@ -497,6 +497,7 @@ static void a_page_ends_when_its_time_is_over(void **state)
     AUTO(fake_server_close) FakeServer server;
     open_filled(&server);
     server.api->limits.us_max = 0; /* over before it begins */
+    server.api->limits.brief_us = 0;
     for (int is_query = 0; is_query < 2; is_query++) {
         Ask a = is_query ? (Ask){"POST", DOCS, "{'query':'SELECT * FROM c'}", {QUERY}}
                          : (Ask){"GET", DOCS};
@@ -697,6 +698,7 @@ static void a_page_is_refused_when_too_many_wait(void **state)
     Jam jam;
     AUTO(fake_server_close) FakeServer server;
     open_filled(&server);
+    server.api->limits.brief_us = 0;
     jam_begin(&jam, &server, JAM_WAITING_MAX);
     (void)expect_status(&server, &(Ask){"GET", DOCS}, 503);
     (void)expect_status(
@@ -705,12 +707,44 @@ static void a_page_is_refused_when_too_many_wait(void **state)
     expect_each_once(&(Seen[]){read_all(&server, (Ask){"GET", DOCS}, "-1")}[0]);
 }
 
+static void a_query_that_is_soon_over_needs_no_worker(void **state)
+{
+    (void)state;
+    Jam jam;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    static const Ask query = {"POST", DOCS,
+                              "{'query':'SELECT VALUE c.id FROM c WHERE IS_DEFINED(c.pk) ORDER BY "
+                              "c.id OFFSET 3 LIMIT 2'}",
+                              .headers = {QUERY}};
+    server.api->limits.brief_us = 0;
+    Slice wanted = expect_status(&server, &query, 200).body;
+    expect_holds(wanted, "\"i03\"");
+    server.api->limits.brief_us = 10000000;
+
+    jam_begin(&jam, &server, JAM_WAITING_MAX);
+    expect_slice(expect_status(&server, &query, 200).body, wanted);
+    memory_store_forget(server.store, 1); /* not in memory: it has to wait for the disk */
+    (void)expect_status(&server, &query, 503);
+    expect_slice(expect_status(&server, &query, 200).body, wanted);
+    jam_end(&jam);
+
+    for (unsigned i = 1; i < 20; i++) { /* wherever it notices */
+        memory_store_forget(server.store, i);
+        expect_slice(expect_status(&server, &query, 200).body, wanted);
+        memory_store_forget(server.store, 0);
+    }
+    server.api->limits.brief_us = 1; /* over before it ends */
+    expect_slice(expect_status(&server, &query, 200).body, wanted);
+}
+
 static void a_page_outlives_its_container(void **state)
 {
     (void)state;
     Jam jam;
     AUTO(fake_server_close) FakeServer server;
     open_filled(&server);
+    server.api->limits.brief_us = 0;
     jam_begin(&jam, &server, 0);
     FakeAnswer list;
     FakeAnswer query;
@@ -743,6 +777,7 @@ static void a_page_that_the_disk_refuses_is_an_error(void **state)
     (void)state;
     AUTO(fake_server_close) FakeServer server;
     open_filled(&server);
+    server.api->limits.brief_us = 0;
     static const Ask feeds[] = {
         {"GET", DOCS},
         {"GET", DOCS, .headers = {PK("['k3']")}},
@@ -776,6 +811,7 @@ int main(void)
         cmocka_unit_test(a_page_may_end_among_the_results_of_an_item),
         cmocka_unit_test(a_query_over_partitions_must_be_allowed),
         cmocka_unit_test(a_page_is_refused_when_too_many_wait),
+        cmocka_unit_test(a_query_that_is_soon_over_needs_no_worker),
         cmocka_unit_test(a_page_outlives_its_container),
         cmocka_unit_test(a_page_that_the_disk_refuses_is_an_error),
     };

@@ -13,6 +13,10 @@
 #define QUERY_BYTES_MAX ((size_t)256 << 20)
 #define QUERY_STEPS_MAX ((uint64_t)2000000000)
 
+/* And on the loop. */
+#define BRIEF_BYTES_MAX ((size_t)8 << 20)
+#define BRIEF_KEYS_MAX  ((uint64_t)4096)
+
 /* A client takes only so many bytes of headers, Node 16 KB of all together, and what is told about
  * a query may be of any length. */
 #define REPORT_BYTES_MAX ((size_t)5 << 10)
@@ -49,7 +53,9 @@ static Status open_targets(ItemPage *page, QueryTarget *targets, size_t *count)
             slice_compare(range->max_bytes, page->epk_to) < 0 ? range->max_bytes : page->epk_to;
         target->is_whole = is_whole(range, target);
         item_page_session(page, range);
-        TRY(partition_view_open(range->partition, container->schema, &target->view, &page->error));
+        StoreRead read = page->is_brief ? STORE_READ_MEMORY : STORE_READ_ANY;
+        TRY(partition_view_open(range->partition, container->schema, read, &target->view,
+                                &page->error));
         ++*count;
     }
     return STATUS_OK;
@@ -331,10 +337,16 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         .deadline_us = clock_monotonic_us(api->options.clock) + api->limits.us_max,
         .steps_max = QUERY_STEPS_MAX,
         .memory_max = QUERY_BYTES_MAX,
+        .is_brief = page->is_brief,
         .clock = api->options.clock,
         .geo = geo_of(page->container),
         .wants_explain = (page->wanted & WANTS_EXPLAIN) != 0,
     };
+    if (page->is_brief) {
+        options.deadline_us = clock_monotonic_us(api->options.clock) + api->limits.brief_us;
+        options.index_keys_max = BRIEF_KEYS_MAX;
+        options.memory_max = BRIEF_BYTES_MAX;
+    }
     QueryPage out;
     TRY(query_page(page->query, &options, r->arena, &page->text, &out, &page->error));
     page->count = out.count;
@@ -398,6 +410,7 @@ Status documents_query(ApiRequest *r, Error *err)
     page->parse_us = clock_monotonic_us(r->api->options.clock) - begun_us;
     TRY(check_spread(r, page, err));
     page->wanted = wanted_headers(r);
+    page->can_be_brief = r->api->limits.brief_us > 0;
     Slice token = slice_trim(request_header(r, "x-ms-continuation"));
     if (token.len > 0)
         TRY(token_parse(r->arena, &r->api->options.token_secret, r->container->info.rid,

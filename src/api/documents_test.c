@@ -265,7 +265,7 @@ static void what_the_client_has_already_is_not_sent_again(void **state)
         for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
             Ask a = {"GET", ONE, .headers = {A, {"if-none-match", rows[i].given}}};
             if (is_cold)
-                memory_store_forget_gets(server.store, 1);
+                memory_store_forget(server.store, 1);
             FakeAnswer answer = expect_status(&server, &a, rows[i].status);
             expect_header(&answer, "etag", etag);
             assert_int_equal(answer.body.len > 0, rows[i].status == 200);
@@ -309,7 +309,7 @@ static void a_cold_read_is_answered_like_a_warm_one(void **state)
     };
     for (size_t i = 0; i < ARRAY_COUNT(steps); i++) {
         FakeAnswer warm = expect_step(&server, &steps[i]);
-        memory_store_forget_gets(server.store, 1);
+        memory_store_forget(server.store, 1);
         FakeAnswer cold = expect_step(&server, &steps[i]);
         assert_int_equal(cold.header_count, warm.header_count);
         expect_slice(fake_header(&cold, "x-ms-session-token"),
@@ -317,7 +317,7 @@ static void a_cold_read_is_answered_like_a_warm_one(void **state)
         expect_slice(fake_header(&cold, "x-ms-request-charge"),
                      fake_header(&warm, "x-ms-request-charge"));
     }
-    memory_store_forget_gets(server.store, 1);
+    memory_store_forget(server.store, 1);
     memory_store_fail_gets(server.store, 2, STATUS_IO);
     (void)expect_status(&server, &(Ask){"GET", ONE, .headers = {A}}, 503);
     memory_store_fail_gets(server.store, 0, STATUS_IO);
@@ -355,7 +355,7 @@ static void a_cold_read_outlives_its_container(void **state)
     make_item(&server, "{'id':'1','pk':'a'}");
     jam_begin(&jam, &server, 0);
     FakeAnswer answer;
-    memory_store_forget_gets(server.store, 1);
+    memory_store_forget(server.store, 1);
     FakeExchange *exchange = begin(&server, "GET", ONE, "", &answer);
     assert_int_equal(answer.status, 0);
     (void)expect_status(&server, &(Ask){"DELETE", "/dbs/db"}, 204);
@@ -373,7 +373,7 @@ static void too_many_cold_reads_are_refused(void **state)
     open_with_container(&server);
     make_item(&server, "{'id':'1','pk':'a'}");
     jam_begin(&jam, &server, JAM_WAITING_MAX);
-    memory_store_forget_gets(server.store, 1);
+    memory_store_forget(server.store, 1);
     FakeAnswer answer = expect_status(&server, &(Ask){"GET", ONE, .headers = {A}}, 503);
     expect_holds(answer.body, "ServiceUnavailable");
     (void)expect_status(&server, &(Ask){"GET", ONE, .headers = {A}}, 200); /* a warm one is not */

@@ -1,7 +1,8 @@
 /* item_page_int.h - one page of items or of results, on its way to a worker and back.
  *
  * Lists (document_feed.c) and queries (document_query.c) ask for a range of EPKs in the same ways
- * and answer in the same form; what is done in between is 'run', on a worker.
+ * and answer in the same form; what is done in between is 'run', on a worker or, if it is soon
+ * over, on the loop.
  *
  * Ownership  A page lives in its request's arena and holds the container until it is answered.
  */
@@ -17,7 +18,9 @@ typedef struct ItemPage ItemPage;
 struct ItemPage {
     WorkerJob job;
     HttpTask task;
-    Status (*run)(ItemPage *page); /* fills in what follows 'status'; on a worker */
+    Status (*run)(ItemPage *page); /* fills in what follows 'status' */
+    bool can_be_brief;             /* 'run' may be tried on the loop, with 'is_brief' */
+    bool is_brief;                 /* fail where it would take long, or wait for the disk */
     ApiRequest *request;
     Container *container; /* a reference of its own */
     Slice alt_path;

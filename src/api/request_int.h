@@ -25,6 +25,7 @@
 typedef struct PageLimits {
     uint64_t entries_max; /* as many of the smallest items fill a page */
     uint64_t us_max;
+    uint64_t brief_us; /* of a query on the loop, while others wait; 0: none runs there */
 } PageLimits;
 
 struct Api {

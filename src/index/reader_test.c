@@ -69,7 +69,7 @@ static Index *index_new(void)
 /* From now on the index is read as it is. */
 static IndexReader *index_read(Index *index)
 {
-    index->snapshot = store_snapshot_open(index->store);
+    index->snapshot = store_snapshot_open(index->store, STORE_READ_ANY);
     index->reader = (IndexReader){.store = index->store,
                                   .snapshot = index->snapshot,
                                   .space = SPACE,

@@ -334,7 +334,8 @@ static Status load_state(Check *check, Error *err)
 static Status check_all(Check *check, Error *err)
 {
     bool found = false;
-    TRY(partition_read_counters(check->partition, check->snapshot, &check->counters, &found, err));
+    TRY(partition_read_counters(check->partition, check->snapshot, STORE_READ_ANY, &check->counters,
+                                &found, err));
     TRY(load_state(check, err));
     return check_kinds(check, err);
 }
@@ -346,7 +347,7 @@ Status partition_check(Partition *partition, const PartitionSchema *schema,
     check->partition = partition;
     check->schema = schema;
     check->report = report;
-    check->snapshot = store_snapshot_open(partition->host->store);
+    check->snapshot = store_snapshot_open(partition->host->store, STORE_READ_ANY);
     random_secret(check->secret, sizeof(check->secret));
     arena_init(&check->arena, 16 << 10);
     Status status = check_all(check, err);

@@ -79,7 +79,7 @@ static inline void check_space(TestPartition *t)
 
     PartitionCounters counters;
     bool found = false;
-    assert_ok(partition_read_counters(t->partition, NULL, &counters, &found, err));
+    assert_ok(partition_read_counters(t->partition, NULL, STORE_READ_ANY, &counters, &found, err));
     if (found)
         assert_memory_equal(&counters, &t->partition->counters, sizeof(counters));
     PartitionUsage usage = partition_usage(t->partition);

@@ -161,7 +161,7 @@ static void reads_say_what_they_cannot_know(TestPartition *t)
     AUTO(store_value_release) StoreValue value = {0};
     Item item;
     StoreFound found = STORE_ABSENT;
-    memory_store_forget_gets(t->store, 1);
+    memory_store_forget(t->store, 1);
     assert_ok(partition_get(t->partition, t->schema, &epk, SLICE("a"), STORE_READ_MEMORY, &item,
                             &value, &found, err));
     assert_int_equal(found, STORE_UNKNOWN);

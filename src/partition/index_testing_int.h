@@ -65,7 +65,7 @@ static inline NumberSet view_set(TestPartition *t, PartitionView *view, const ch
 static inline PartitionView *test_view(TestPartition *t)
 {
     PartitionView *view = NULL;
-    assert_ok(partition_view_open(t->partition, t->schema, &view, err));
+    assert_ok(partition_view_open(t->partition, t->schema, STORE_READ_ANY, &view, err));
     return view;
 }
 

@@ -31,14 +31,14 @@ static const uint8_t COUNTERS_KEY[] = {KEY_COUNTERS};
 static void schedule(Partition *partition);
 static void on_writer(WorkerJob *job);
 
-Status partition_read_counters(Partition *partition, const StoreSnapshot *snapshot,
+Status partition_read_counters(Partition *partition, const StoreSnapshot *snapshot, StoreRead read,
                                PartitionCounters *out, bool *found, Error *err)
 {
     AUTO(store_value_release) StoreValue value = {0};
     StoreFound where = STORE_ABSENT;
     TRY(store_get(partition->host->store, snapshot, partition->space,
-                  slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)), STORE_READ_ANY, &value, &where,
-                  err));
+                  slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)), read, &value, &where, err));
+    TRY(store_check_known(where, err));
     *found = where == STORE_FOUND;
     if (!*found) {
         *out = (PartitionCounters){.lsn = 1, .item_next = 1};
@@ -55,7 +55,7 @@ Status partition_read_counters(Partition *partition, const StoreSnapshot *snapsh
 
 static Status load_counters(Partition *partition, bool *found, Error *err)
 {
-    TRY(partition_read_counters(partition, NULL, &partition->counters, found, err));
+    TRY(partition_read_counters(partition, NULL, STORE_READ_ANY, &partition->counters, found, err));
     if (!*found)
         partition->counters.ttl_swept_s = partition->schema->default_ttl_s;
     return STATUS_OK;

@@ -244,7 +244,8 @@ bool partition_index_is_stale(const Partition *partition);
 
 /* The counters as of a snapshot; those of an empty partition if there are none. */
 MUST_USE Status partition_read_counters(Partition *partition, const StoreSnapshot *snapshot,
-                                        PartitionCounters *out, bool *found, Error *err);
+                                        StoreRead read, PartitionCounters *out, bool *found,
+                                        Error *err);
 
 /* A copy of all purges, for whoever reads for a while; '*count' may be 0. */
 const Purge *partition_copy_purges(Partition *partition, Arena *arena, size_t *count);

@@ -138,7 +138,7 @@ Status partition_scan_open(Partition *partition, PartitionSchema *schema,
     TRY(scan_new(partition, schema, options, &scan, err));
     /* In this order: a purge that is over by now has nothing left in the snapshot. */
     scan->purges = partition_copy_purges(partition, &scan->arena, &scan->purge_count);
-    scan->own_snapshot = store_snapshot_open(partition->host->store);
+    scan->own_snapshot = store_snapshot_open(partition->host->store, STORE_READ_ANY);
     scan->snapshot = scan->own_snapshot;
     scan->now_s = (uint64_t)clock_wall_s(partition->host->clock);
     scan->budget = options->budget;

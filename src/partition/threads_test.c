@@ -140,7 +140,8 @@ static void view_round(Worker *worker, Arena *arena, bool puts)
 {
     PartitionView *view = NULL;
     Error failure = {0};
-    Status status = partition_view_open(worker->t->partition, worker->schema, &view, &failure);
+    Status status =
+        partition_view_open(worker->t->partition, worker->schema, STORE_READ_ANY, &view, &failure);
     ASSERT(status == STATUS_OK);
     partition_view_use_cache(view, puts);
     IndexBudget budget = {.keys_left = UINT32_MAX, .bytes_left = (size_t)1 << 30};

@@ -21,6 +21,7 @@ struct PartitionView {
     Partition *partition; /* references of its own */
     PartitionSchema *schema;
     IndexState *index;
+    StoreRead read;
     StoreSnapshot *snapshot;
     PartitionCounters counters; /* as of the snapshot */
     uint64_t now_s;
@@ -39,7 +40,7 @@ static void open_snapshot(PartitionView *view)
     for (;;) {
         view->index = partition_index_seen(partition);
         view->purges = partition_copy_purges(partition, &view->arena, &view->purge_count);
-        view->snapshot = store_snapshot_open(partition->host->store);
+        view->snapshot = store_snapshot_open(partition->host->store, view->read);
         AUTO(index_state_unref) IndexState *after = partition_index_seen(partition);
         if (LIKELY(after == view->index))
             return;
@@ -49,19 +50,20 @@ static void open_snapshot(PartitionView *view)
     }
 }
 
-Status partition_view_open(Partition *partition, PartitionSchema *schema, PartitionView **out,
-                           Error *err)
+Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreRead read,
+                           PartitionView **out, Error *err)
 {
     TRY(partition_check_damage(partition, err));
     AUTO(partition_view_close) PartitionView *view = MEM_NEW(PartitionView);
     view->partition = partition_ref(partition);
     view->schema = schema_ref(schema);
+    view->read = read;
     view->puts = true;
     arena_init(&view->arena, 256);
     open_snapshot(view);
     view->now_s = (uint64_t)clock_wall_s(partition->host->clock);
     bool found = false;
-    TRY(partition_read_counters(partition, view->snapshot, &view->counters, &found, err));
+    TRY(partition_read_counters(partition, view->snapshot, read, &view->counters, &found, err));
     *out = TAKE(view);
     return STATUS_OK;
 }
@@ -267,19 +269,17 @@ static Status read_item(PartitionView *view, const StoreSnapshot *snapshot, uint
     *epk = SLICE_EMPTY;
     store_value_release(&view->place);
     store_value_release(&view->value);
-    TRY(store_get(store, snapshot, space, key_slice(&key), STORE_READ_ANY, &view->place, &where,
-                  err));
+    TRY(store_get(store, snapshot, space, key_slice(&key), view->read, &view->place, &where, err));
     if (where != STORE_FOUND)
-        return STATUS_OK;
+        return store_check_known(where, err);
     Slice id;
     TRY(location_decode(view->place.data, epk, &id, err));
     if (!in_range(range, *epk))
         return STATUS_OK;
     key_item(&key, *epk, id);
-    TRY(store_get(store, snapshot, space, key_slice(&key), STORE_READ_ANY, &view->value, &where,
-                  err));
+    TRY(store_get(store, snapshot, space, key_slice(&key), view->read, &view->value, &where, err));
     if (where != STORE_FOUND)
-        return STATUS_OK;
+        return store_check_known(where, err);
     TRY(item_decode(view->value.data, item, err));
     *found = item->number == number;
     return STATUS_OK;

@@ -15,7 +15,9 @@
 
 typedef struct PartitionView PartitionView;
 
-MUST_USE Status partition_view_open(Partition *partition, PartitionSchema *schema,
+/* With STORE_READ_MEMORY whatever would have to wait for the disk, this call too, fails with
+ * STATUS_TIMEOUT. */
+MUST_USE Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreRead read,
                                     PartitionView **out, Error *err);
 void partition_view_close(PartitionView *view); /* accepts NULL */
 DEFINE_AUTO(PartitionView *, partition_view_close)

@@ -303,7 +303,9 @@ static inline void test_targets_open(TestContainer *t, Slice from, Slice to, con
             if (slice_compare(target->epk_from, target->epk_to) >= 0)
                 continue;
             ASSERT(out->count < TEST_TARGETS_MAX);
-            test_check(partition_view_open(t->partitions[i], t->schema, &target->view, &err), &err);
+            test_check(partition_view_open(t->partitions[i], t->schema, STORE_READ_ANY,
+                                           &target->view, &err),
+                       &err);
             out->count++;
         }
     }

@@ -6,6 +6,8 @@ enum {
     CLOCK_RESULTS = 64,
     LOOKS_BEHIND = 64, /* documents that are looked at for a row behind a full page */
     PLACE_BLOCK_BYTES = 1024,
+    BRIEF_DOCUMENTS = 200, /* a page of the usual 100, and some that it does not take */
+    BRIEF_DOCUMENT_BYTES = 512 << 10,
 };
 
 /* Of its time a page gives half to the index, since the other way, whatever it is, needs the rest;
@@ -20,6 +22,12 @@ static Status expired(const Page *page)
                      "The continuation token has expired: it was given for another query, or the "
                      "container's indexing policy or partitions were changed. Begin the query "
                      "again.");
+}
+
+/* Whoever wanted it brief asks again, for as long as it takes. */
+static Status give_up(const Page *page)
+{
+    return error_set(page->err, STATUS_TIMEOUT, SUB_NONE, "the query is not soon over");
 }
 
 /* ---- documents ---- */
@@ -58,6 +66,12 @@ static void skip_returned(Page *page)
         page->feed.rows_to_skip = page->from.rows;
 }
 
+static bool is_much(const QueryMetrics *metrics)
+{
+    return metrics->documents_read > BRIEF_DOCUMENTS ||
+           metrics->document_bytes_read > BRIEF_DOCUMENT_BYTES;
+}
+
 static Status feed_next(Feed *feed, Run *run, bool *found)
 {
     Page *page = CONTAINER_OF(feed, Page, feed);
@@ -75,6 +89,8 @@ static Status feed_next(Feed *feed, Run *run, bool *found)
     const Item *item = &page->current->item;
     page->out->metrics.documents_read++;
     page->out->metrics.document_bytes_read += item->bytes;
+    if (page->options->is_brief && is_much(&page->out->metrics))
+        return give_up(page);
     Json document = item->document;
     if (page->needs_system)
         document = item_document(&run->sources, page->options->schema, item);
@@ -290,6 +306,9 @@ static bool is_right_so_far(const Page *page)
 
 static Status finish(Page *page)
 {
+    bool is_cut = page->is_paused || page->feed.is_full;
+    if (page->options->is_brief && is_cut && page->out->count < page->options->items_max)
+        return give_up(page);
     if (page->is_paused && !is_right_so_far(page))
         return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The query takes longer than a page may, and cannot be continued: it "
@@ -313,9 +332,12 @@ static Status run_page(Page *page)
     return finish(page);
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t index_deadline_us(const QueryPageOptions *options, uint64_t begun_us,
+                                  uint64_t left_us)
 {
-    return a > b ? a : b;
+    if (options->deadline_us == 0 || options->is_brief)
+        return options->deadline_us;
+    return begun_us + (left_us / 2 > INDEX_US_MIN ? left_us / 2 : INDEX_US_MIN);
 }
 
 Status query_page(const Query *query, const QueryPageOptions *options, Arena *arena, Buf *text,
@@ -333,7 +355,7 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
         .random = options->random,
         .clock = options->clock,
         .geo = options->geo,
-        .deadline_us = has_deadline ? begun_us + left_us + GRACE_US : 0,
+        .deadline_us = has_deadline ? begun_us + left_us + (options->is_brief ? 0 : GRACE_US) : 0,
     };
     AUTO(run_done) Run run;
     run_init(&run, run_options, arena, err);
@@ -350,7 +372,7 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
                                                              : options->index_keys_max,
                    .bytes_left = PAGE_SETS_BYTES_MAX,
                    .clock = options->clock},
-        .index_deadline_us = has_deadline ? begun_us + later(left_us / 2, INDEX_US_MIN) : 0,
+        .index_deadline_us = index_deadline_us(options, begun_us, left_us),
         .text = text,
         .text_before = text->len,
     };

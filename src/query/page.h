@@ -13,9 +13,9 @@
  *
  * Ownership  Everything that comes out lives in the arena given. Targets are borrowed.
  * Threads    A worker's; it may take as long as 'deadline_us' allows, and a second more for what
- *            cannot be left half-way.
- * Bounds     Time, steps, memory, and keys of the index: see QueryPageOptions. Positions are bytes
- *            of ours that come back from clients: whatever they hold is an error at worst.
+ *            cannot be left half-way. With 'is_brief' and views of what is in memory, also a
+ * loop's. Bounds     Time, steps, memory, and keys of the index: see QueryPageOptions. Positions
+ * are bytes of ours that come back from clients: whatever they hold is an error at worst.
  */
 #pragma once
 
@@ -49,6 +49,10 @@ typedef struct QueryPageOptions {
     Random *plan_random; /* for tests: any plan that is right instead of the cheapest; else NULL */
     QueryGeo geo;
     bool wants_explain;
+
+    /* Only if it is soon over: the call fails with STATUS_TIMEOUT, if not with another status,
+     * where it would go on after the deadline, end the page early, or read many documents. */
+    bool is_brief;
 } QueryPageOptions;
 
 /* What was done, for charges, metrics and the curious. */

@@ -65,7 +65,8 @@ static void read_back(Model *m)
         AUTO(partition_view_close) PartitionView *view = NULL;
         AUTO(partition_scan_close) PartitionScan *scan = NULL;
         ScanOptions options = {.order = SCAN_BY_NUMBER};
-        assert_int_equal(partition_view_open(m->t.partitions[i], m->t.schema, &view, &err), 0);
+        assert_int_equal(
+            partition_view_open(m->t.partitions[i], m->t.schema, STORE_READ_ANY, &view, &err), 0);
         assert_int_equal(partition_view_scan(view, &options, &scan, &err), 0);
         for (;;) {
             Item item;

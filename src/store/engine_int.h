@@ -41,6 +41,7 @@ typedef struct EngineCursor EngineCursor; /* each engine has its own */
 /* An engine's snapshot begins with this. */
 struct StoreSnapshot {
     Engine *engine;
+    StoreRead read; /* of its cursors */
 };
 
 typedef enum EngineMove {
@@ -69,7 +70,7 @@ typedef struct EngineOps {
     Status (*get)(Engine *engine, const StoreSnapshot *snapshot, Slice key, StoreRead read,
                   StoreValue *value, StoreFound *found, Error *err);
 
-    StoreSnapshot *(*snapshot_open)(Engine *engine);
+    StoreSnapshot *(*snapshot_open)(Engine *engine, StoreRead read);
     void (*snapshot_close)(StoreSnapshot *snapshot);
 
     /* Over the keys in ['from', 'to'). The item of a move lives until the next one. */
@@ -106,6 +107,9 @@ struct Engine {
 MUST_USE Status store_open(Engine *engine, const Log *log, Store **out, Error *err);
 
 Engine *store_engine(Store *store);
+
+/* What a cursor says that would have to wait for the disk and must not. */
+MUST_USE Status engine_not_in_memory(Error *err);
 
 /* For store_damage: what an engine knows of damage that no read of this process has met. */
 void store_note_damage(Store *store, const Error *err);

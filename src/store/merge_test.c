@@ -102,9 +102,9 @@ static void rolling_back_takes_operands_away(Store *store)
 static void snapshots_and_cursors_keep_the_value_of_their_moment(Store *store)
 {
     merge_now(store, 1, "~k", "+a");
-    AUTO(store_snapshot_close) StoreSnapshot *first = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *first = store_snapshot_open(store, STORE_READ_ANY);
     merge_now(store, 1, "~k", "+b");
-    AUTO(store_snapshot_close) StoreSnapshot *second = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *second = store_snapshot_open(store, STORE_READ_ANY);
     StoreCursor *cursor = whole(store, NULL, 1);
     AUTO(store_value_release) StoreValue held = {0};
     StoreFound found = STORE_ABSENT;
@@ -151,7 +151,7 @@ static void an_empty_value_is_as_good_as_absent(Store *store)
     merge_now(store, 1, "~a", "+x");
     merge_now(store, 1, "~b", "+x");
     merge_now(store, 1, "~c", "+x");
-    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store, STORE_READ_ANY);
     merge_now(store, 1, "~b", "-x");
     merge_now(store, 1, "~never", "-x");
     expect_key(store, NULL, 1, "~b", NULL);
@@ -173,7 +173,7 @@ static void a_dropped_spaces_operands_are_gone(Store *store)
 {
     for (StoreSpace space = 10; space <= 12; space++)
         merge_now(store, space, "~k", "+a+b");
-    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store, STORE_READ_ANY);
     assert_ok(store_drop_spaces(store, 11, 11, err));
     expect_key(store, NULL, 10, "~k", "ab");
     expect_key(store, NULL, 11, "~k", NULL);
@@ -190,7 +190,7 @@ static void a_damaged_key_is_corrupt_and_its_neighbours_are_not(Store *store)
     merge_now(store, 1, "~a", "+x");
     merge_now(store, 1, "~b", "+x");
     merge_now(store, 1, "~c", "+x");
-    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store, STORE_READ_ANY);
     merge_now(store, 1, "~b", "?!");
     merge_now(store, 1, "~new", "odd");
     expect_corrupt(store, NULL, 1, "~b");
@@ -222,7 +222,7 @@ static void fresh_values_are_read_from_memory(Store *store)
 {
     merge_now(store, 1, "~k", "+a");
     merge_now(store, 1, "~k", "+b");
-    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store, STORE_READ_ANY);
     merge_now(store, 1, "~empty", "-a");
     const StoreSnapshot *snapshots[] = {NULL, snapshot};
     static const char *const absent[] = {"~j", "~empty"};
@@ -345,7 +345,7 @@ static void *write_pairs(void *ctx)
 
 static void expect_pair(Store *store, StoreSpace space)
 {
-    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store, STORE_READ_ANY);
     AUTO(store_value_release) StoreValue one = {0};
     StoreFound found = STORE_ABSENT;
     assert_ok(store_get(store, snapshot, space, SLICE("~one"), STORE_READ_ANY, &one, &found, err));

@@ -319,7 +319,7 @@ static void drop_a_space(Run *run)
 static void renew_snapshot(Run *run, size_t which)
 {
     store_snapshot_close(run->snapshots[which]);
-    run->snapshots[which] = store_snapshot_open(run->store);
+    run->snapshots[which] = store_snapshot_open(run->store, STORE_READ_ANY);
     run->snapshot_models[which] = run->committed;
 }
 

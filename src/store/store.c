@@ -108,9 +108,19 @@ void store_damage(Store *store, StoreDamage *out)
     pthread_mutex_unlock(&damage->lock);
 }
 
-StoreSnapshot *store_snapshot_open(Store *store)
+Status store_check_known(StoreFound found, Error *err)
 {
-    return store->engine->ops->snapshot_open(store->engine);
+    return found == STORE_UNKNOWN ? engine_not_in_memory(err) : STATUS_OK;
+}
+
+Status engine_not_in_memory(Error *err)
+{
+    return error_set(err, STATUS_TIMEOUT, SUB_NONE, "the answer is on disk, not in memory");
+}
+
+StoreSnapshot *store_snapshot_open(Store *store, StoreRead read)
+{
+    return store->engine->ops->snapshot_open(store->engine, read);
 }
 
 void store_snapshot_close(StoreSnapshot *snapshot)

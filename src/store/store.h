@@ -87,6 +87,9 @@ typedef struct StoreMerge {
 MUST_USE Status store_get(Store *store, const StoreSnapshot *snapshot, StoreSpace space, Slice key,
                           StoreRead read, StoreValue *value, StoreFound *found, Error *err);
 
+/* For who can do nothing with STORE_UNKNOWN: STATUS_TIMEOUT. */
+MUST_USE Status store_check_known(StoreFound found, Error *err);
+
 static inline void store_value_release(StoreValue *value)
 {
     if (value->owner != NULL)
@@ -95,7 +98,9 @@ static inline void store_value_release(StoreValue *value)
 }
 DEFINE_AUTO_VALUE(StoreValue, store_value_release)
 
-StoreSnapshot *store_snapshot_open(Store *store);
+/* With STORE_READ_MEMORY, a cursor over the snapshot fails with STATUS_TIMEOUT where it would have to
+ * wait for the disk. */
+StoreSnapshot *store_snapshot_open(Store *store, StoreRead read);
 void store_snapshot_close(StoreSnapshot *snapshot); /* accepts NULL */
 DEFINE_AUTO(StoreSnapshot *, store_snapshot_close)
 

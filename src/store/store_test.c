@@ -141,11 +141,11 @@ static void snapshots_show_what_was_when_they_were_taken(Store *store)
 {
     put_now(store, 1, "a", "1");
     put_now(store, 1, "b", "1");
-    AUTO(store_snapshot_close) StoreSnapshot *first = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *first = store_snapshot_open(store, STORE_READ_ANY);
     put_now(store, 1, "a", "2");
     delete_now(store, 1, "b");
     put_now(store, 1, "c", "2");
-    AUTO(store_snapshot_close) StoreSnapshot *second = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *second = store_snapshot_open(store, STORE_READ_ANY);
     delete_now(store, 1, "a");
 
     expect_key(store, first, 1, "a", "1");
@@ -183,7 +183,7 @@ static void a_value_stays_while_it_is_held(Store *store)
 static void fresh_writes_are_read_from_memory(Store *store)
 {
     put_now(store, 1, "a", "warm");
-    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store, STORE_READ_ANY);
     const StoreSnapshot *snapshots[] = {NULL, snapshot};
     for (size_t i = 0; i < ARRAY_COUNT(snapshots); i++) {
         AUTO(store_value_release) StoreValue value = {0};
@@ -452,7 +452,7 @@ static void dropped_spaces_are_empty_and_their_neighbours_whole(Store *store)
         put_now(store, space, "", "empty key");
     }
     put_letters(store, UINT64_MAX);
-    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store, STORE_READ_ANY);
     assert_ok(store_drop_spaces(store, 11, 13, err));
     assert_ok(store_drop_spaces(store, 15, 15, err));
     assert_ok(store_drop_spaces(store, UINT64_MAX, UINT64_MAX, err));
@@ -587,7 +587,7 @@ static void *write_many(void *ctx)
 /* While they write: a transaction is there as a whole or not at all, and "last" never goes back. */
 static void expect_whole_transactions(Store *store, StoreSpace space, uint32_t *last_seen)
 {
-    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store, STORE_READ_ANY);
     AUTO(store_value_release) StoreValue last = {0};
     StoreFound found = STORE_ABSENT;
     assert_ok(store_get(store, snapshot, space, SLICE("last"), STORE_READ_ANY, &last, &found, err));

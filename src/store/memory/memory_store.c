@@ -25,7 +25,7 @@ typedef struct MemoryEngine {
     Fault commits;
     Fault gets;
     Fault cursor_steps;
-    unsigned forgotten_gets;
+    unsigned forgotten;
     bool full;    /* only what makes room is taken */
     bool stall;   /* groups have to wait */
     bool stalled; /* a group is waiting */
@@ -41,6 +41,7 @@ typedef struct MemorySnapshot {
 struct EngineCursor {
     MemoryEngine *memory;
     Tree state;
+    StoreRead read;
     Slice from;
     Slice to;
     TreeEntry *at;
@@ -107,11 +108,11 @@ void memory_store_fail_cursor_steps(Store *store, unsigned count, Status status)
     set_fault(store, offsetof(MemoryEngine, cursor_steps), (Fault){count, status});
 }
 
-void memory_store_forget_gets(Store *store, unsigned count)
+void memory_store_forget(Store *store, unsigned count)
 {
     MemoryEngine *memory = memory_of_store(store);
     pthread_mutex_lock(&memory->lock);
-    memory->forgotten_gets = count;
+    memory->forgotten = count;
     pthread_mutex_unlock(&memory->lock);
 }
 
@@ -189,8 +190,8 @@ static Status memory_get_locked(MemoryEngine *memory, const StoreSnapshot *snaps
                                 StoreRead read, StoreValue *value, StoreFound *found, Error *err)
 {
     TRY(take_fault(&memory->gets, "get", err));
-    if (read == STORE_READ_MEMORY && memory->forgotten_gets > 0) {
-        memory->forgotten_gets--;
+    if (read == STORE_READ_MEMORY && memory->forgotten > 0) {
+        memory->forgotten--;
         *found = STORE_UNKNOWN;
         return STATUS_OK;
     }
@@ -219,10 +220,10 @@ static Tree copy_state(MemoryEngine *memory)
     return state;
 }
 
-static StoreSnapshot *memory_snapshot_open(Engine *engine)
+static StoreSnapshot *memory_snapshot_open(Engine *engine, StoreRead read)
 {
     MemorySnapshot *snapshot = MEM_NEW(MemorySnapshot);
-    snapshot->snapshot.engine = engine;
+    snapshot->snapshot = (StoreSnapshot){.engine = engine, .read = read};
     snapshot->state = copy_state(memory_of(engine));
     return &snapshot->snapshot;
 }
@@ -240,6 +241,7 @@ static EngineCursor *memory_cursor_open(Engine *engine, const StoreSnapshot *sna
     EngineCursor *cursor = MEM_NEW(EngineCursor);
     cursor->memory = memory_of(engine);
     cursor->state = snapshot != NULL ? tree_copy(state_of(snapshot)) : copy_state(cursor->memory);
+    cursor->read = snapshot != NULL ? snapshot->read : STORE_READ_ANY;
     cursor->from = from;
     cursor->to = to;
     return cursor;
@@ -265,6 +267,10 @@ static Status memory_cursor_move(EngineCursor *cursor, EngineMove move, Slice ke
 {
     pthread_mutex_lock(&cursor->memory->lock);
     Status status = take_fault(&cursor->memory->cursor_steps, "cursor step", err);
+    if (status == STATUS_OK && cursor->read == STORE_READ_MEMORY && cursor->memory->forgotten > 0) {
+        cursor->memory->forgotten--;
+        status = engine_not_in_memory(err);
+    }
     pthread_mutex_unlock(&cursor->memory->lock);
     TRY(status);
 

@@ -25,8 +25,8 @@ void memory_store_fail_cursor_steps(Store *store, unsigned count, Status status)
 /* From now on there is room for nothing but what makes room, or again for everything. */
 void memory_store_set_full(Store *store, bool full);
 
-/* The next 'count' gets with STORE_READ_MEMORY answer STORE_UNKNOWN. */
-void memory_store_forget_gets(Store *store, unsigned count);
+/* The next 'count' reads with STORE_READ_MEMORY would have to wait for the disk. */
+void memory_store_forget(Store *store, unsigned count);
 
 /* From now on the commit thread stops before it applies a group, as it would wait for a slow disk,
  * until memory_store_release. Meanwhile more transactions gather behind it. */

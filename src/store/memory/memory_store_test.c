@@ -58,7 +58,7 @@ static void nothing_is_visible_before_it_is_durable(void **state)
     commit_later(store, "a", &outcome);
     memory_store_wait_stalled(store);
     expect_key(store, NULL, 1, "a", NULL);
-    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store, STORE_READ_ANY);
     assert_int_equal(outcome.calls, 0);
     memory_store_release(store);
     assert_int_equal(outcome_wait(&outcome), STATUS_OK);
@@ -283,7 +283,7 @@ static void a_forgotten_key_is_unknown_to_memory_only(void **state)
 {
     Store *store = *state;
     put_now(store, 1, "a", "v");
-    memory_store_forget_gets(store, 1);
+    memory_store_forget(store, 1);
     expect_key(store, NULL, 1, "a", "v"); /* may go to the disk: finds it */
     AUTO(store_value_release) StoreValue value = {0};
     StoreFound found = STORE_ABSENT;

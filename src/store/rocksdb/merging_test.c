@@ -116,7 +116,7 @@ static void compaction_removes_what_has_become_empty(void **state)
         merge_now(store, 1, key, "+a");
         merge_now(store, 1, key, "-a");
     }
-    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store, STORE_READ_ANY);
     static const char all[] = "p=x plain= ~kept=a";
     for (uint32_t round = 0; round < 3; round++) {
         compact(db); /* the first one makes values of operands, the second removes them */
@@ -325,7 +325,7 @@ static void random_work_survives_flushes_and_compactions(void **state)
         case 4:
         case 5:
             store_snapshot_close(snapshots[which]);
-            snapshots[which] = store_snapshot_open(store);
+            snapshots[which] = store_snapshot_open(store, STORE_READ_ANY);
             then[which] = now;
             break;
         case 6:

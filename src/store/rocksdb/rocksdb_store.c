@@ -87,6 +87,7 @@ typedef struct RocksSnapshot {
 
 struct EngineCursor {
     RocksEngine *rocks;
+    StoreRead read;
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *iterator;
 };
@@ -270,6 +271,12 @@ static rocksdb_readoptions_t *options_for(RocksEngine *rocks, const StoreSnapsho
     return read == STORE_READ_MEMORY ? of->read_memory : of->read_any;
 }
 
+/* What RocksDB says about a read that would have to wait for the disk and must not. */
+static bool is_incomplete(StoreRead read, const char *text)
+{
+    return read == STORE_READ_MEMORY && text != NULL && strncmp(text, "Result incomplete", 17) == 0;
+}
+
 static Status rocks_get(Engine *engine, const StoreSnapshot *snapshot, Slice key, StoreRead read,
                         StoreValue *value, StoreFound *found, Error *err)
 {
@@ -278,7 +285,7 @@ static Status rocks_get(Engine *engine, const StoreSnapshot *snapshot, Slice key
     rocksdb_pinnableslice_t *pinned =
         rocksdb_get_pinned(rocks->db, options_for(rocks, snapshot, read), key.ptr, key.len, &text);
     if (text != NULL) {
-        if (read == STORE_READ_MEMORY && strncmp(text, "Result incomplete", 17) == 0) {
+        if (is_incomplete(read, text)) {
             rocksdb_free(text);
             *found = STORE_UNKNOWN;
             return STATUS_OK;
@@ -301,11 +308,11 @@ static Status rocks_get(Engine *engine, const StoreSnapshot *snapshot, Slice key
     return STATUS_OK;
 }
 
-static StoreSnapshot *rocks_snapshot_open(Engine *engine)
+static StoreSnapshot *rocks_snapshot_open(Engine *engine, StoreRead read)
 {
     RocksEngine *rocks = rocks_of(engine);
     RocksSnapshot *snapshot = MEM_NEW(RocksSnapshot);
-    snapshot->snapshot.engine = engine;
+    snapshot->snapshot = (StoreSnapshot){.engine = engine, .read = read};
     /* Counted before it exists: see rocks_drop. */
     atomic_fetch_add(&rocks->snapshots_count, 1);
     snapshot->rocks = rocksdb_create_snapshot(rocks->db);
@@ -332,7 +339,8 @@ static EngineCursor *rocks_cursor_open(Engine *engine, const StoreSnapshot *snap
 {
     EngineCursor *cursor = MEM_NEW(EngineCursor);
     cursor->rocks = rocks_of(engine);
-    cursor->options = read_options_new(STORE_READ_ANY);
+    cursor->read = snapshot != NULL ? snapshot->read : STORE_READ_ANY;
+    cursor->options = read_options_new(cursor->read);
     /* RocksDB keeps pointers to the bounds, which live as long as the cursor, and stops there
      * without looking at the deleted keys of a neighbour. */
     rocksdb_readoptions_set_iterate_lower_bound(cursor->options, from.ptr, from.len);
@@ -381,6 +389,10 @@ static Status rocks_cursor_move(EngineCursor *cursor, EngineMove move, Slice key
     if (!rocksdb_iter_valid(iterator)) {
         char *text = NULL;
         rocksdb_iter_get_error(iterator, &text);
+        if (is_incomplete(cursor->read, text)) {
+            rocksdb_free(text);
+            return engine_not_in_memory(err);
+        }
         if (text != NULL)
             return read_error(cursor->rocks, text, err);
         *found = false;

@@ -355,7 +355,7 @@ static void a_cold_key_is_unknown_to_memory_until_it_is_read(void **state)
     put_bulk(store, 1, 5000);
     store_close(store);
     store = open_at(folder.path);
-    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store, STORE_READ_ANY);
     static const StoreRead reads[] = {STORE_READ_MEMORY, STORE_READ_ANY, STORE_READ_MEMORY};
     static const StoreFound expected[] = {STORE_UNKNOWN, STORE_FOUND, STORE_FOUND};
     const StoreSnapshot *from[] = {snapshot, NULL, snapshot};
@@ -366,6 +366,45 @@ static void a_cold_key_is_unknown_to_memory_until_it_is_read(void **state)
         assert_int_equal(found, expected[i]);
     }
     store_snapshot_close(TAKE(snapshot));
+    store_close(store);
+}
+
+/* Walks all keys; how many come before the end, or before the status that ends it. */
+static uint32_t walk_memory(Store *store, StoreRead read, Status *status)
+{
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store, read);
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(store, snapshot, 1, SLICE_EMPTY, SLICE_EMPTY);
+    uint32_t count = 0;
+    bool found = true;
+    for (*status = STATUS_OK; *status == STATUS_OK && found; count += found ? 1 : 0) {
+        Slice key, value;
+        Error err;
+        *status = store_cursor_next(cursor, &key, &value, &found, &err);
+        found = found && *status == STATUS_OK;
+    }
+    return count;
+}
+
+static void a_cursor_in_memory_ends_where_the_disk_begins(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    Store *store = open_at(folder.path);
+    put_bulk(store, 1, 1000); /* less than the cache holds */
+    store_close(store);
+    store = open_at(folder.path);
+    Status status = STATUS_OK;
+    assert_in_range(walk_memory(store, STORE_READ_MEMORY, &status), 0, 999);
+    assert_int_equal(status, STATUS_TIMEOUT);
+    StoreDamage damage;
+    store_damage(store, &damage);
+    assert_int_equal(damage.reads, 0);
+    assert_int_equal(walk_memory(store, STORE_READ_ANY, &status), 1000);
+    assert_int_equal(status, STATUS_OK);
+    assert_int_equal(walk_memory(store, STORE_READ_MEMORY, &status), 1000);
+    assert_int_equal(status, STATUS_OK);
     store_close(store);
 }
 
@@ -398,7 +437,7 @@ static void a_snapshot_keeps_what_is_dropped_under_it(void **state)
     test_folder_init(&folder);
     AUTO(store_close) Store *store = open_at(folder.path);
     put_bulk(store, 2, 30000);
-    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store);
+    AUTO(store_snapshot_close) StoreSnapshot *snapshot = store_snapshot_open(store, STORE_READ_ANY);
     assert_ok(store_drop_spaces(store, 2, 2, err));
     for (uint32_t i = 0; i < 10; i++) { /* while the background is busy taking them away */
         assert_int_equal(count_keys(store, snapshot, 2), 30000);
@@ -424,6 +463,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(kill_9_in_a_loop_loses_nothing_acknowledged),
         cmocka_unit_test(kill_9_loses_nothing_when_relaxed_either),
         cmocka_unit_test(a_cold_key_is_unknown_to_memory_until_it_is_read),
+        cmocka_unit_test(a_cursor_in_memory_ends_where_the_disk_begins),
         cmocka_unit_test(dropping_gives_the_bytes_back),
         cmocka_unit_test(a_snapshot_keeps_what_is_dropped_under_it),
     };
