@@ -119,6 +119,49 @@ onEach("a partition key's query looks at its logical partition alone", async (co
     }
 });
 
+onEach("a filter of the partition key is as good as the key", async (container) => {
+    const all = (await partitionsOf(container)).resources.length;
+    const headers = { "x-ms-documentdb-query-enablecrosspartition": "true" };
+    for (const [condition, count, visited = 1] of [
+        ["c.pk = 'key 7'", 20],
+        ["'key 7' = c.pk AND c.n < 100", 5],
+        ["c.n < 100 AND c['pk'] = @key", 5],
+        ["c.pk = 'no'", 0],
+        ["c.pk = null", 0],
+        ["c.pk = 'key 7' AND c.pk = 'key 8'", 0],
+        ["c.pk = 0", 0, all], // -0 is equal, and elsewhere
+        ["c.pk = 'key 7' OR c.n = 8", 21, all],
+        ["c.pk IN ('key 7')", 20, all],
+        ["c.pk > 'key 7'", 40, all],
+    ]) {
+        const parameters = [{ name: "@key", value: "key 7" }];
+        const query = { query: `SELECT * FROM c WHERE ${condition}`, parameters };
+        const told = await explain(server, container, query, { headers, size: -1 });
+        assert.deepEqual([told.results, told.partitionsVisited], [count, visited], condition);
+        const { resources } = await container.items.query(query, { maxItemCount: 3 }).fetchAll();
+        assert.equal(resources.length, count, condition);
+    }
+});
+
+test("a filter of the first parts of a hierarchical key leads to them", async () => {
+    const partitionKey = { paths: ["/tenant", "/user"], kind: "MultiHash", version: 2 };
+    const container = await newContainer(database, SIZES.at(-1), { partitionKey });
+    const items = Array.from({ length: 90 }, (_, i) => ({ id: `${i}`, tenant: `t${i % 3}`, user: `u${i % 9}` }));
+    await fill(container, items);
+    for (const [condition, count, read] of [
+        ["c.tenant = 't1'", 30, 30],
+        ["c.user = 'u4' AND c.tenant = 't1'", 10, 10],
+        ["c.tenant = 't1' AND c.user > 'u4'", 10, 30],
+        ["c.user = 'u4'", 10, 90],
+    ]) {
+        const query = `SELECT * FROM c WHERE ${condition}`;
+        const told = await explain(server, container, query, { size: -1 });
+        assert.equal(told.results, count, condition);
+        assert.ok(told.itemsRead <= read, `${condition}: ${told.itemsRead} items read`);
+        if (read < 90) assert.equal(told.partitionsVisited, 1, condition);
+    }
+});
+
 test("a prefix of a hierarchical key looks at what is below it alone", async () => {
     const partitionKey = { paths: ["/tenant", "/user"], kind: "MultiHash", version: 2 };
     for (const size of SIZES) {

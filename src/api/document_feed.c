@@ -23,19 +23,26 @@ static Slice prefix_end(Arena *arena, Slice epk)
     return slice_make(end, epk.len + 1);
 }
 
+void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *key)
+{
+    Arena *arena = page->request->arena;
+    Epk epk;
+    epk_make(kind, key, &epk);
+    page->key = *key;
+    page->has_key = true;
+    page->epk_from = arena_copy(arena, epk_slice(&epk));
+    page->epk_to = prefix_end(arena, page->epk_from);
+    page->place.order = SCAN_BY_EPK;
+}
+
 static Status narrow_by_key(const ApiRequest *r, ItemPage *page, bool *found, Error *err)
 {
     const PartitionKeyDefinition *definition = &r->container->partition_key;
+    PartitionKey key;
     TRY(partition_key_parse(r->arena, request_header(r, "x-ms-documentdb-partitionkey"), definition,
-                            KEY_PREFIX, &page->key, found, err));
-    page->has_key = *found && definition->kind != PARTITION_NONE;
-    if (!page->has_key)
-        return STATUS_OK;
-    Epk epk;
-    epk_make(definition->kind, &page->key, &epk);
-    page->epk_from = arena_copy(r->arena, epk_slice(&epk));
-    page->epk_to = prefix_end(r->arena, page->epk_from);
-    page->place.order = SCAN_BY_EPK;
+                            KEY_PREFIX, &key, found, err));
+    if (*found && definition->kind != PARTITION_NONE)
+        item_page_narrow(page, definition->kind, &key);
     return STATUS_OK;
 }
 
@@ -205,6 +212,7 @@ static void on_worker(WorkerJob *job);
 Status item_page_begin(ApiRequest *r, Status (*run)(ItemPage *page), ItemPage **out, Error *err)
 {
     ItemPage *page = ARENA_NEW(r->arena, ItemPage);
+    page->request = r;
     page->epk_to = SLICE("\xFF");
     page->place.order = SCAN_BY_NUMBER;
     TRY(narrow_by_key(r, page, &page->is_narrow, err));
@@ -215,7 +223,6 @@ Status item_page_begin(ApiRequest *r, Status (*run)(ItemPage *page), ItemPage **
     page->run = run;
     page->job.run = on_worker;
     page->task.run = on_answer;
-    page->request = r;
     *out = page;
     return STATUS_OK;
 }

@@ -378,13 +378,31 @@ static Status run_query(ItemPage *page)
     return status;
 }
 
-/* Who has not said that a query may go to every partition must name one. */
-static Status check_spread(const ApiRequest *r, const ItemPage *page, Error *err)
+/* Whether documents with an equal value have the same hash. Objects and arrays have none, and that
+ * of -0 is not that of 0. */
+static bool is_hashed(Json value)
 {
-    const PartitionKeyDefinition *key = &r->container->partition_key;
-    if (page->is_narrow || r->container->range_count == 1 ||
-        request_flag(r, "x-ms-documentdb-query-enablecrosspartition") ||
-        query_fixes(page->query, key->paths, key->path_count))
+    return json_is(value, JSON_STRING) || json_is(value, JSON_BOOL) || json_is(value, JSON_NULL) ||
+           (json_is(value, JSON_NUMBER) && json_number(value) != 0);
+}
+
+/* Who has not said that a query may go to every partition must name one, by a header or a filter;
+ * and a filter of the key, or of the first parts of a hierarchical one, is as good as a header. */
+static Status narrow_by_filter(const ApiRequest *r, ItemPage *page, Error *err)
+{
+    const PartitionKeyDefinition *definition = &r->container->partition_key;
+    if (page->is_narrow)
+        return STATUS_OK;
+    PartitionKey key = {0};
+    size_t fixed =
+        query_fixed(page->query, r->arena, definition->paths, definition->path_count, key.parts);
+    while (key.count < fixed && is_hashed(key.parts[key.count]))
+        key.count++;
+    bool is_whole = key.count == definition->path_count;
+    if (key.count > 0 && (is_whole || definition->kind == PARTITION_MULTI_HASH))
+        item_page_narrow(page, definition->kind, &key);
+    if (fixed == definition->path_count || r->container->range_count == 1 ||
+        request_flag(r, "x-ms-documentdb-query-enablecrosspartition"))
         return STATUS_OK;
     return error_set(
         err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -408,7 +426,7 @@ Status documents_query(ApiRequest *r, Error *err)
     TRY(query_parse_with(r->arena, page->query_text, page->parameters, computed, &page->query,
                          err));
     page->parse_us = clock_monotonic_us(r->api->options.clock) - begun_us;
-    TRY(check_spread(r, page, err));
+    TRY(narrow_by_filter(r, page, err));
     page->wanted = wanted_headers(r);
     page->can_be_brief = r->api->limits.brief_us > 0;
     Slice token = slice_trim(request_header(r, "x-ms-continuation"));

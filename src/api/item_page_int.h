@@ -61,6 +61,9 @@ MUST_USE Status item_page_begin(ApiRequest *r, Status (*run)(ItemPage *page), It
                                 Error *err);
 MUST_USE Status item_page_post(ItemPage *page, Error *err);
 
+/* Only what has this key, or begins with it. */
+void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *key);
+
 /* Whether a partition has anything of ['from', 'to'). */
 bool range_overlaps(const PartitionRange *range, Slice from, Slice to);
 

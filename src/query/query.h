@@ -91,9 +91,10 @@ MUST_USE Status query_run_with(const Query *query, QueryOptions options, const J
  * cut off. Run on one document after the other, such a query gives what it gives on all of them. */
 bool query_is_streaming(const Query *query);
 
-/* True if its filter asks for one value at each of the paths, as in c.a = 1 AND c.b.c = @p, and so
- * can find documents of one partition key only. */
-bool query_fixes(const Query *query, const PropertyPath *paths, size_t count);
+/* How many of the paths, from the first on, its filter compares with a constant, as in c.a = 1 AND
+ * c.b.c = @p, so that it finds documents with these 'values' only, which live in the arena. */
+size_t query_fixed(const Query *query, Arena *arena, const PropertyPath *paths, size_t count,
+                   Json *values);
 
 /* Fails as the service's planner does, which sees only queries over several partitions: an
  * aggregate must then be an item of the projection by itself, so that clients can add up what the

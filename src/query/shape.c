@@ -36,40 +36,44 @@ static bool is_constant(const Node *node)
     return node->kind == NODE_LITERAL || node->kind == NODE_PARAMETER;
 }
 
-/* path = constant, or the other way round. */
-static bool fixes(const Node *node, const Source *source, PropertyPath path)
+/* path = constant, or the other way round; NULL if the node is something else. */
+static const Node *fixed_value(const Node *node, const Source *source, PropertyPath path)
 {
     if (node->kind != NODE_CHAIN || node->chain.links != node->chain.last ||
         node->chain.links->op != BINARY_EQUAL)
-        return false;
+        return NULL;
     const Node *left = node->chain.first;
     const Node *right = node->chain.links->right;
-    return (is_path(left, source, path) && is_constant(right)) ||
-           (is_constant(left) && is_path(right, source, path));
+    if (is_path(left, source, path) && is_constant(right))
+        return right;
+    return is_constant(left) && is_path(right, source, path) ? left : NULL;
 }
 
-static bool filter_fixes(const Node *where, const Source *source, PropertyPath path)
+static const Node *find_fixed(const Node *where, const Source *source, PropertyPath path)
 {
     if (where->kind != NODE_AND)
-        return fixes(where, source, path);
-    for (const Node *part = where->list.first; part != NULL; part = part->next) {
-        if (fixes(part, source, path))
-            return true;
-    }
-    return false;
+        return fixed_value(where, source, path);
+    const Node *found = NULL;
+    for (const Node *part = where->list.first; part != NULL && found == NULL; part = part->next)
+        found = fixed_value(part, source, path);
+    return found;
 }
 
-bool query_fixes(const Query *query, const PropertyPath *paths, size_t count)
+size_t query_fixed(const Query *query, Arena *arena, const PropertyPath *paths, size_t count,
+                   Json *values)
 {
     const Select *select = query->select;
     const Source *source = select->sources;
+    bool is_whole = select->where != NULL && select->over_container && source->subquery == NULL &&
+                    !source->iterate && source->value->kind == NODE_NAME;
     for (size_t i = 0; i < count; i++) {
-        bool is_whole = select->over_container && source->subquery == NULL && !source->iterate &&
-                        source->value->kind == NODE_NAME;
-        if (!is_whole || select->where == NULL || !filter_fixes(select->where, source, paths[i]))
-            return false;
+        const Node *node = is_whole ? find_fixed(select->where, source, paths[i]) : NULL;
+        if (node == NULL)
+            return i;
+        const Value *value = node->kind == NODE_LITERAL ? &node->literal : &node->parameter.value;
+        values[i] = value_json(arena, arena, value);
     }
-    return true;
+    return count;
 }
 
 typedef struct AggregateSearch {
