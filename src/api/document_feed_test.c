@@ -729,11 +729,16 @@ static void a_query_that_is_soon_over_needs_no_worker(void **state)
     expect_slice(expect_status(&server, &query, 200).body, wanted);
     jam_end(&jam);
 
+    static const Ask scan = {"POST", DOCS, "{'query':'SELECT VALUE c.id FROM c'}",
+                             .headers = {QUERY}};
+    Slice all = expect_status(&server, &scan, 200).body;
     for (unsigned i = 1; i < 20; i++) { /* wherever it notices */
         memory_store_forget(server.store, i);
         expect_slice(expect_status(&server, &query, 200).body, wanted);
-        memory_store_forget(server.store, 0);
+        memory_store_forget(server.store, i);
+        expect_slice(expect_status(&server, &scan, 200).body, all);
     }
+    memory_store_forget(server.store, 0);
     server.api->limits.brief_us = 1; /* over before it ends */
     expect_slice(expect_status(&server, &query, 200).body, wanted);
 }

@@ -209,9 +209,13 @@ static void stand_at_key(PartitionScan *scan, Slice key)
     scan->position_len = cut.len;
 }
 
-/* The EPK in front of an item's key: all of the key but the id, which the document tells. */
-static Slice epk_of(Slice key, const Item *item)
+/* The EPK in front of an item's key. Hashes have one length; otherwise it is all of the key but the
+ * id, which the document tells. */
+static Slice epk_of(const PartitionScan *scan, Slice key, const Item *item)
 {
+    const PartitionKeyDefinition *of = &scan->schema->key;
+    if (of->kind == PARTITION_HASH_V2 || of->kind == PARTITION_MULTI_HASH)
+        return slice_first(slice_from(key, 1), EPK_HASH_BYTES * of->path_count);
     Slice id = json_string(json_get(item->document, SLICE("id")));
     return slice_make(key.ptr + 1, key.len - 1 - id.len);
 }
@@ -257,7 +261,7 @@ static Status step_number(PartitionScan *scan, StoreCursor *cursor, Item *item, 
     TRY(store_get(scan->partition->host->store, scan->snapshot, scan->partition->space,
                   key_slice(&key), STORE_READ_ANY, &scan->value, &where, err));
     if (where != STORE_FOUND)
-        return STATUS_OK;
+        return store_check_known(where, err);
     TRY(item_decode(scan->value.data, item, err));
     *step = is_gone(scan, epk, item) ? STEP_NOTHING : STEP_ITEM;
     return STATUS_OK;
@@ -297,7 +301,7 @@ static Status step_key(PartitionScan *scan, Item *item, Step *step, Error *err)
     if (!spend(scan))
         return STATUS_OK;
     TRY(item_decode(bytes, item, err));
-    Slice epk = epk_of(key, item);
+    Slice epk = epk_of(scan, key, item);
     if (is_behind(scan, epk))
         return STATUS_OK;
     TRY(find_crowd(scan, key, &scan->crowd_key, &found, err));

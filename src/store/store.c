@@ -59,6 +59,8 @@ Status store_get(Store *store, const StoreSnapshot *snapshot, StoreSpace space, 
                  StoreRead read, StoreValue *value, StoreFound *found, Error *err)
 {
     FullKey full;
+    if (snapshot != NULL && snapshot->read == STORE_READ_MEMORY)
+        read = STORE_READ_MEMORY;
     Status status =
         engine_get(store->engine, snapshot, full_key(&full, space, key), read, value, found, err);
     return store_note_read(store, status, err);

@@ -98,8 +98,8 @@ static inline void store_value_release(StoreValue *value)
 }
 DEFINE_AUTO_VALUE(StoreValue, store_value_release)
 
-/* With STORE_READ_MEMORY, a cursor over the snapshot fails with STATUS_TIMEOUT where it would have to
- * wait for the disk. */
+/* With STORE_READ_MEMORY, no read of the snapshot waits for the disk: a cursor fails with
+ * STATUS_TIMEOUT where it would have to. */
 StoreSnapshot *store_snapshot_open(Store *store, StoreRead read);
 void store_snapshot_close(StoreSnapshot *snapshot); /* accepts NULL */
 DEFINE_AUTO(StoreSnapshot *, store_snapshot_close)

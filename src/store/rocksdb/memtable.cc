@@ -3,7 +3,6 @@
 
 #include "store/rocksdb/radix_int.h"
 
-#include <cstdlib>
 #include <memory>
 #include <rocksdb/memtablerep.h>
 #include <rocksdb/slice.h>
@@ -28,12 +27,12 @@ class Rooms
     ~Rooms()
     {
         for (void *room : free_)
-            std::free(room);
+            ::operator delete(room);
     }
     void *take(size_t bytes)
     {
         if (free_.empty())
-            return allocate(bytes);
+            return ::operator new(bytes);
         void *room = free_.back();
         free_.pop_back();
         return room;
@@ -41,7 +40,7 @@ class Rooms
     void giveBack(void *room)
     {
         if (free_.size() == KEPT_MAX) {
-            std::free(free_.back());
+            ::operator delete(free_.back());
             free_.pop_back();
         }
         free_.push_back(room);
@@ -49,14 +48,6 @@ class Rooms
 
   private:
     static constexpr size_t KEPT_MAX = 64;
-
-    static void *allocate(size_t bytes)
-    {
-        void *room = std::malloc(bytes);
-        if (room == nullptr)
-            std::abort(); // as everywhere in the server
-        return room;
-    }
 
     std::vector<void *> free_;
 };
