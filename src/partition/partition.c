@@ -16,8 +16,9 @@
 enum { COUNTERS_VERSION = 1 };
 
 /* What a group writes before the rest of what has gathered is left to the next one. A message of a
- * few bytes can change an item of 2 MB, so counting messages bounds nothing. */
-#define GROUP_BYTES_MAX ((size_t)16 << 20)
+ * few bytes can change an item of 2 MB, so counting messages bounds nothing; and the terms of the
+ * index, which are added at the end, take up to ten times as much as the items. */
+#define GROUP_BYTES_MAX ((size_t)4 << 20)
 
 typedef struct CountersRecord {
     uint8_t version;
