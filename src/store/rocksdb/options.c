@@ -101,12 +101,16 @@ static void set_threads(rocksdb_options_t *options)
     rocksdb_options_set_avoid_unnecessary_blocking_io(options, 1);
 }
 
-/* RocksDB's C interface takes neither, but it can find them by their names. */
-static rocksdb_options_t *options_with_our_parts(void)
+/* RocksDB's C interface takes neither, but it can find them by their names. Only who waits for
+ * syncs gains by a log with room, and only a log that is synced group by group is safe with it:
+ * where several groups are under way to the disk, a loss of power may leave the zeros of one and
+ * all of a later one, and RocksDB reads on behind zeros. */
+static rocksdb_options_t *options_with_our_parts(StoreDurability durability)
 {
     char parts[128];
-    (void)snprintf(parts, sizeof(parts), "env=%s;memtable_factory=%s", log_room_register(),
-                   memtable_register());
+    bool has_room = durability == STORE_DURABILITY_SYNC;
+    (void)snprintf(parts, sizeof(parts), "memtable_factory=%s%s%s", memtable_register(),
+                   has_room ? ";env=" : "", has_room ? log_room_register() : "");
     rocksdb_options_t *plain = rocksdb_options_create();
     rocksdb_options_t *options = rocksdb_options_create();
     char *failed = NULL;
@@ -116,9 +120,10 @@ static rocksdb_options_t *options_with_our_parts(void)
     return options;
 }
 
-rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache)
+rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache,
+                                         StoreDurability durability)
 {
-    rocksdb_options_t *options = options_with_our_parts();
+    rocksdb_options_t *options = options_with_our_parts(durability);
     rocksdb_options_set_create_if_missing(options, 1);
     rocksdb_options_set_paranoid_checks(options, 1);
     /* A log that ends in the middle of a record is taken, as a killed process leaves it. One with

@@ -56,7 +56,8 @@ size_t rocksdb_memtable_bytes(size_t cache_bytes);
 rocksdb_cache_t *rocksdb_tuned_cache(size_t cache_bytes);
 
 /* Sizes and habits of the database, thought through in options.c. The caller destroys it. */
-rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache);
+rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache,
+                                         StoreDurability durability);
 
 /* Which keys have many operands: see hot_keys.c. Commit thread only. */
 typedef struct HotSlot HotSlot;

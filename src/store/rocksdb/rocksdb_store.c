@@ -222,7 +222,8 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
     if (check_room(rocks, ENGINE_MAKES_ROOM, 0, err) != STATUS_OK)
         return error_context(err, "cannot open the data folder '%.200s'", options->path);
     rocks->cache = rocksdb_tuned_cache(cache_bytes);
-    rocksdb_options_t *tuned = rocksdb_tuned_options(cache_bytes, rocks->cache);
+    rocksdb_options_t *tuned =
+        rocksdb_tuned_options(cache_bytes, rocks->cache, options->durability);
     if (options->merge != NULL)
         rocksdb_set_merging(tuned, options->merge, &rocks->filter);
     Error reason;
