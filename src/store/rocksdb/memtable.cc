@@ -37,7 +37,7 @@ class Rooms
         free_.pop_back();
         return room;
     }
-    void giveBack(void *room)
+    void give_back(void *room)
     {
         if (free_.size() == KEPT_MAX) {
             ::operator delete(free_.back());
@@ -57,16 +57,15 @@ thread_local Rooms rooms;
 class Walk : public rocksdb::MemTableRep::Iterator
 {
   public:
-    explicit Walk(const Radix *radix, bool isRoomOurs = true)
-        : radix_(radix), is_room_ours_(isRoomOurs)
+    explicit Walk(const Radix *radix, bool owns_room = true) : radix_(radix), owns_room_(owns_room)
     {
     }
     Walk(const Walk &) = delete;
     Walk &operator=(const Walk &) = delete;
     ~Walk() override
     {
-        if (is_room_ours_)
-            rooms.giveBack(this);
+        if (owns_room_)
+            rooms.give_back(this);
     }
     static void *operator new(size_t bytes)
     {
@@ -90,42 +89,43 @@ class Walk : public rocksdb::MemTableRep::Iterator
     }
     void Next() override
     {
-        at_ = radix_next(radix_, at_);
+        at_ = radix_next(radix_, at_, &path_);
     }
     void Prev() override
     {
-        at_ = radix_prev(radix_, at_);
+        at_ = radix_prev(radix_, at_, &path_);
     }
     void Seek(const rocksdb::Slice &key, const char *entry) override
     {
         rocksdb::Slice target = entry != nullptr ? rocksdb::GetLengthPrefixedSlice(entry) : key;
-        at_ = radix_at_or_after(radix_, target.data(), target.size());
+        at_ = radix_at_or_after(radix_, target.data(), target.size(), &path_);
     }
     void SeekForPrev(const rocksdb::Slice &key, const char *entry) override
     {
         rocksdb::Slice target = entry != nullptr ? rocksdb::GetLengthPrefixedSlice(entry) : key;
-        at_ = radix_at_or_before(radix_, target.data(), target.size());
+        at_ = radix_at_or_before(radix_, target.data(), target.size(), &path_);
     }
     void SeekToFirst() override
     {
-        at_ = radix_first(radix_);
+        at_ = radix_first(radix_, &path_);
     }
     void SeekToLast() override
     {
-        at_ = radix_last(radix_);
+        at_ = radix_last(radix_, &path_);
     }
 
   private:
     const Radix *radix_;
-    bool is_room_ours_;
+    bool owns_room_;
     const RadixEntry *at_ = nullptr;
+    RadixPath path_; // meaningless without 'at_'
 };
 
 class Table : public rocksdb::MemTableRep
 {
   public:
     explicit Table(rocksdb::Allocator *allocator)
-        : MemTableRep(allocator), radix_(radix_new(allocateSome, this))
+        : MemTableRep(allocator), radix_(radix_new(allocate_some, this))
     {
     }
 
@@ -146,7 +146,8 @@ class Table : public rocksdb::MemTableRep
     bool Contains(const char *entry) const override
     {
         rocksdb::Slice target = rocksdb::GetLengthPrefixedSlice(entry);
-        const RadixEntry *found = radix_at_or_after(radix_, target.data(), target.size());
+        RadixPath path;
+        const RadixEntry *found = radix_at_or_after(radix_, target.data(), target.size(), &path);
         return found != nullptr && radix_is(found, target.data(), target.size());
     }
     size_t ApproximateMemoryUsage() override
@@ -157,7 +158,8 @@ class Table : public rocksdb::MemTableRep
     {
         return new Walk(radix_);
     }
-    // Get() asks for this one, uses it and forgets it.
+    // Get() asks for this one, uses it and forgets it: neither does it destroy it, nor begin with
+    // the next before, since merging, which it calls in between, does not read.
     rocksdb::MemTableRep::Iterator *GetDynamicPrefixIterator(rocksdb::Arena *arena) override
     {
         alignas(Walk) thread_local char room[sizeof(Walk)];
@@ -165,7 +167,7 @@ class Table : public rocksdb::MemTableRep
     }
 
   private:
-    static void *allocateSome(void *ctx, size_t bytes)
+    static void *allocate_some(void *ctx, size_t bytes)
     {
         char *room = nullptr;
         static_cast<Table *>(ctx)->MemTableRep::Allocate(bytes, &room);

@@ -1,8 +1,24 @@
 /* radix.c - see radix_int.h.
  *
- * A link is NULL, a node, or (with its lowest bit set) the newest entry of a key. Every change
- * becomes visible by one store: of the link to what is new, or of the number of children. So small
- * nodes keep their children in the order in which they came.
+ * A link is 0, a node, or (with its lowest bit set) the newest entry of a key. A node stands at a
+ * position in keys: what is below it has the same bytes up to there, as in one of them, its
+ * 'sample', and goes on with one byte a child, or ends. Where a node begins is not written in it,
+ * since that is where its parent ends: so a key that parts from others between two nodes gets a
+ * node there, and those stay as they are.
+ *
+ * Every change becomes visible by one store-release: of the link to what is new, of the number of
+ * children, or of the bit or place that tells of a child. What a reader follows it loads with
+ * acquire, so that everything the writer wrote before that store is there for it; and nothing that
+ * is not atomic changes after it. So small nodes keep their children in the order in which they
+ * came. A link never goes back to 0, and a byte once found in a node stays there.
+ *
+ * What a reader is bound to find was inserted before it began (RocksDB raises the sequence number
+ * it reads as of by a store-release after the insert), so each cell it loads is at least as new as
+ * that. A node is replaced by one that has all it had; who stands on the old one finds there all
+ * that was inserted until it was replaced, which is after it began.
+ *
+ * How bad it can get, see README.md: a client chooses keys, but each node on the way to a key takes
+ * another key, as long as the position at which it stands.
  */
 #include "store/rocksdb/radix_int.h"
 
@@ -12,12 +28,21 @@
 
 typedef uintptr_t Link;
 typedef _Atomic(uintptr_t) LinkCell;
+typedef struct RadixNode Node;
+
+/* One of several versions of a key. Most keys have only one, and none of these. */
+typedef struct Version Version;
+struct Version {
+    uint64_t tag;
+    RadixEntry *entry;
+    _Atomic(Version *) newer;
+    _Atomic(Version *) older;
+    Version *jump; /* an older one, often much older: see add_version(); NULL: none */
+    uint32_t height;
+};
 
 struct RadixEntry {
-    _Atomic(RadixEntry *) newer; /* versions of the same key */
-    _Atomic(RadixEntry *) older;
-    uint32_t key_at; /* in 'data' */
-    uint32_t key_len;
+    _Atomic(Version *) version; /* NULL: it is the only one */
     char data[];
 };
 
@@ -25,36 +50,43 @@ struct Radix {
     void *(*allocate)(void *ctx, size_t bytes);
     void *ctx;
     LinkCell root;
+    char *node_room; /* the writer's; for small nodes, so many bytes: */
+    size_t node_room_left;
 };
 
-typedef enum NodeKind { NODE_4, NODE_16, NODE_48, NODE_256 } NodeKind;
+/* By how many children there is room for. Most have two. What has been outgrown stays, so the sizes
+ * are chosen such that all of a node's life takes at most 64 bytes a child. */
+typedef enum NodeKind { NODE_2, NODE_5, NODE_16, NODE_48, NODE_256 } NodeKind;
 
-enum { SMALL_MAX = 16, MEDIUM_MAX = 48, BYTES = 256, TAG_BYTES = 8 };
+enum { MEDIUM_MAX = 48, BYTES = 256, WORDS = BYTES / 64, TAG_BYTES = 8, NODE_ROOM_BYTES = 4096 };
 
-/* What all keys below have in common is 'prefix', which points into one of them, behind what led
- * here; then one byte tells which child is meant. */
-typedef struct Node {
-    const char *prefix;
-    uint32_t prefix_len;
+struct RadixNode {
+    const char *sample; /* a key below */
+    uint32_t depth;     /* so many of its bytes all keys below have in common */
     uint8_t kind;
-    _Atomic uint16_t count; /* of children */
-    LinkCell end;           /* the key that ends here */
-} Node;
+    _Atomic uint8_t count; /* of children; nobody asks a NODE_256 */
+    uint8_t pair[2];       /* NODE_2: the bytes of its children */
+    LinkCell end;          /* the key that ends here */
+};
 
-typedef struct SmallNode { /* NODE_4 and NODE_16 */
+typedef struct SmallNode { /* up to NODE_16 */
     Node node;
-    uint8_t bytes[SMALL_MAX];
-    LinkCell children[]; /* 4 or 16 */
+    LinkCell children[]; /* and behind more than two of them their bytes */
 } SmallNode;
 
-typedef struct MediumNode {
+typedef struct WideNode { /* the beginning of NODE_48 and NODE_256 */
     Node node;
+    _Atomic uint64_t present[WORDS]; /* a bit for each byte that has a child */
+} WideNode;
+
+typedef struct MediumNode {
+    WideNode wide;
     _Atomic uint8_t places[BYTES]; /* one more than the position; 0: none */
     LinkCell children[MEDIUM_MAX];
 } MediumNode;
 
 typedef struct LargeNode {
-    Node node;
+    WideNode wide;
     LinkCell children[BYTES];
 } LargeNode;
 
@@ -62,8 +94,9 @@ static const struct {
     size_t bytes;
     unsigned children;
 } KINDS[] = {
-    [NODE_4] = {sizeof(SmallNode) + 4 * sizeof(LinkCell), 4},
-    [NODE_16] = {sizeof(SmallNode) + 16 * sizeof(LinkCell), 16},
+    [NODE_2] = {sizeof(SmallNode) + 2 * sizeof(LinkCell), 2},
+    [NODE_5] = {sizeof(SmallNode) + 5 * (sizeof(LinkCell) + 1), 5},
+    [NODE_16] = {sizeof(SmallNode) + 16 * (sizeof(LinkCell) + 1), 16},
     [NODE_48] = {sizeof(MediumNode), MEDIUM_MAX},
     [NODE_256] = {sizeof(LargeNode), BYTES},
 };
@@ -108,6 +141,18 @@ static SmallNode *small(const Node *node)
     return (SmallNode *)(uintptr_t)node;
 }
 
+static uint8_t *small_bytes(const Node *node)
+{
+    SmallNode *of = small(node);
+    return node->kind == NODE_2 ? of->node.pair
+                                : (uint8_t *)(of->children + KINDS[node->kind].children);
+}
+
+static WideNode *wide(const Node *node)
+{
+    return (WideNode *)(uintptr_t)node;
+}
+
 static MediumNode *medium(const Node *node)
 {
     return (MediumNode *)(uintptr_t)node;
@@ -116,6 +161,11 @@ static MediumNode *medium(const Node *node)
 static LargeNode *large(const Node *node)
 {
     return (LargeNode *)(uintptr_t)node;
+}
+
+static bool is_small(const Node *node)
+{
+    return node->kind <= NODE_16;
 }
 
 static unsigned child_count(const Node *node)
@@ -127,13 +177,14 @@ static unsigned child_count(const Node *node)
 static LinkCell *find_child(const Node *node, uint8_t byte)
 {
     switch ((NodeKind)node->kind) {
-    case NODE_4:
+    case NODE_2:
+    case NODE_5:
     case NODE_16: {
-        SmallNode *of = small(node);
+        const uint8_t *bytes = small_bytes(node);
         unsigned count = child_count(node);
         for (unsigned i = 0; i < count; i++) {
-            if (of->bytes[i] == byte)
-                return &of->children[i];
+            if (bytes[i] == byte)
+                return &small(node)->children[i];
         }
         return NULL;
     }
@@ -149,103 +200,133 @@ static LinkCell *find_child(const Node *node, uint8_t byte)
     return NULL;
 }
 
-/* The child with the lowest byte above 'byte' (-1: of all), or with the highest below it (256: of
- * all); 0 if there is none. */
-static Link small_neighbour(const Node *node, int byte, int step)
+static int small_byte_beside(const Node *node, int byte, int step)
 {
-    const SmallNode *of = small(node);
+    const uint8_t *bytes = small_bytes(node);
     unsigned count = child_count(node);
     int best = -1;
     for (unsigned i = 0; i < count; i++) {
-        int distance = (of->bytes[i] - byte) * step;
-        if (distance > 0 && (best < 0 || distance < (of->bytes[best] - byte) * step))
-            best = (int)i;
+        int distance = (bytes[i] - byte) * step;
+        if (distance > 0 && (best < 0 || distance < (best - byte) * step))
+            best = bytes[i];
     }
-    return best < 0 ? 0 : load(&of->children[best]);
+    return best;
 }
 
-static Link neighbour(const Node *node, int byte, int step)
+static int wide_byte_beside(const Node *node, int byte, int step)
 {
-    if (node->kind == NODE_4 || node->kind == NODE_16)
-        return small_neighbour(node, byte, step);
-    for (int at = byte + step; at >= 0 && at < BYTES; at += step) {
-        const LinkCell *cell = find_child(node, (uint8_t)at);
-        if (cell != NULL)
-            return load(cell);
+    int first = byte + step;
+    for (int word = first >> 6; first >= 0 && word >= 0 && word < WORDS; word += step) {
+        uint64_t bits = atomic_load_explicit(&wide(node)->present[word], memory_order_acquire);
+        if (word == first >> 6)
+            bits &= step > 0 ? UINT64_MAX << (first & 63) : UINT64_MAX >> (63 - (first & 63));
+        if (bits != 0)
+            return word * 64 + (step > 0 ? __builtin_ctzll(bits) : 63 - __builtin_clzll(bits));
     }
-    return 0;
+    return -1;
 }
 
-static Link child_after(const Node *node, int byte)
+/* The lowest byte of a child above 'byte' (-1: of all) if 'step' is 1, the highest below it (256:
+ * of all) if it is -1; -1 if there is none. */
+static int byte_beside(const Node *node, int byte, int step)
 {
-    return neighbour(node, byte, 1);
+    return is_small(node) ? small_byte_beside(node, byte, step)
+                          : wide_byte_beside(node, byte, step);
 }
 
-static Link child_before(const Node *node, int byte)
+static Link child_beside(const Node *node, int byte, int step)
 {
-    return neighbour(node, byte, -1);
+    int at = byte_beside(node, byte, step);
+    return at < 0 ? 0 : load(find_child(node, (uint8_t)at));
 }
 
 /* ---- making nodes: the writer's ---- */
 
+/* RocksDB's arena cuts pieces off a block, so those of whole words are aligned if all are. */
 static void *allocate(Radix *radix, size_t bytes)
 {
     const size_t unit = sizeof(void *);
-    uintptr_t at = (uintptr_t)radix->allocate(radix->ctx, bytes + unit - 1);
-    return (void *)((at + unit - 1) / unit * unit);
+    size_t rounded = (bytes + unit - 1) / unit * unit;
+    uintptr_t at = (uintptr_t)radix->allocate(radix->ctx, rounded);
+    if (at % unit != 0) {
+        at = (uintptr_t)radix->allocate(radix->ctx, rounded + unit - 1);
+        at = (at + unit - 1) / unit * unit;
+    }
+    return (void *)at;
 }
 
-static Node *node_new(Radix *radix, NodeKind kind, const char *prefix, size_t prefix_len)
+/* Small nodes lie together, not each beside the key for which it was made: long keys would put them
+ * all into pages, and the same lines of the cache, of their own. */
+static void *allocate_node(Radix *radix, size_t bytes)
 {
-    Node *node = allocate(radix, KINDS[kind].bytes);
+    bytes = (bytes + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
+    if (bytes > NODE_ROOM_BYTES / 16)
+        return allocate(radix, bytes);
+    if (bytes > radix->node_room_left) {
+        radix->node_room = allocate(radix, NODE_ROOM_BYTES);
+        radix->node_room_left = NODE_ROOM_BYTES;
+    }
+    radix->node_room_left -= bytes;
+    return radix->node_room + radix->node_room_left;
+}
+
+static Node *node_new(Radix *radix, NodeKind kind, const char *sample, size_t depth)
+{
+    Node *node = allocate_node(radix, KINDS[kind].bytes);
     memset(node, 0, KINDS[kind].bytes);
     node->kind = (uint8_t)kind;
-    node->prefix = prefix;
-    node->prefix_len = (uint32_t)prefix_len;
+    node->sample = sample;
+    node->depth = (uint32_t)depth;
     return node;
 }
 
 static bool is_full(const Node *node)
 {
-    return child_count(node) == KINDS[node->kind].children;
+    return node->kind != NODE_256 && child_count(node) == KINDS[node->kind].children;
+}
+
+static void mark_present(Node *node, uint8_t byte)
+{
+    _Atomic uint64_t *word = &wide(node)->present[byte / 64];
+    uint64_t bits = atomic_load_explicit(word, memory_order_relaxed);
+    atomic_store_explicit(word, bits | UINT64_C(1) << (byte % 64), memory_order_release);
 }
 
 static void add_child(Node *node, uint8_t byte, Link link)
 {
     unsigned count = child_count(node);
     switch ((NodeKind)node->kind) {
-    case NODE_4:
+    case NODE_2:
+    case NODE_5:
     case NODE_16:
-        small(node)->bytes[count] = byte;
+        small_bytes(node)[count] = byte;
         publish(&small(node)->children[count], link);
         break;
     case NODE_48:
         publish(&medium(node)->children[count], link);
         atomic_store_explicit(&medium(node)->places[byte], (uint8_t)(count + 1),
                               memory_order_release);
+        mark_present(node, byte);
         break;
     case NODE_256:
         publish(&large(node)->children[byte], link);
-        break;
+        mark_present(node, byte);
+        return;
     }
-    atomic_store_explicit(&node->count, (uint16_t)(count + 1), memory_order_release);
+    atomic_store_explicit(&node->count, (uint8_t)(count + 1), memory_order_release);
 }
 
-/* A node of this kind with the same children, the first 'skipped' bytes of whose prefix have gone
- * to a node above it. */
-static Node *node_copy(Radix *radix, const Node *from, NodeKind kind, size_t skipped)
+/* The same node with room for more children. */
+static Node *node_grown(Radix *radix, const Node *from)
 {
-    Node *node = node_new(radix, kind, from->prefix + skipped, from->prefix_len - skipped);
+    Node *node = node_new(radix, (NodeKind)(from->kind + 1), from->sample, from->depth);
     publish(&node->end, load(&from->end));
-    for (int byte = 0; byte < BYTES; byte++) {
-        const LinkCell *cell = find_child(from, (uint8_t)byte);
-        if (cell != NULL)
-            add_child(node, (uint8_t)byte, load(cell));
-    }
+    for (int byte = byte_beside(from, -1, 1); byte >= 0; byte = byte_beside(from, byte, 1))
+        add_child(node, (uint8_t)byte, load(find_child(from, (uint8_t)byte)));
     return node;
 }
 
-/* ---- inserting ---- */
+/* ---- entries ---- */
 
 Radix *radix_new(void *(*allocate_some)(void *ctx, size_t bytes), void *ctx)
 {
@@ -253,49 +334,16 @@ Radix *radix_new(void *(*allocate_some)(void *ctx, size_t bytes), void *ctx)
     Radix *radix = allocate(&plain, sizeof(Radix));
     radix->allocate = allocate_some;
     radix->ctx = ctx;
+    radix->node_room = NULL;
+    radix->node_room_left = 0;
     atomic_init(&radix->root, 0);
     return radix;
 }
 
-/* Where the user key stands: | length varint | user key | tag |. */
-static void decode_key(RadixEntry *entry)
-{
-    uint32_t len = 0;
-    uint32_t at = 0;
-    uint8_t byte = 0;
-    do {
-        byte = (uint8_t)entry->data[at];
-        len |= (uint32_t)(byte & 0x7F) << (7 * at);
-        at++;
-    } while ((byte & 0x80) != 0 && at < 5);
-    ASSERT(len >= TAG_BYTES);
-    entry->key_at = at;
-    entry->key_len = len - TAG_BYTES;
-}
-
-static Slice key_of(const RadixEntry *entry)
-{
-    return slice_make(entry->data + entry->key_at, entry->key_len);
-}
-
-/* Little-endian, like every machine we run on. */
-static uint64_t read_tag(const char *bytes)
-{
-    uint64_t tag = 0;
-    memcpy(&tag, bytes, sizeof(tag));
-    return tag;
-}
-
-static uint64_t tag_of(const RadixEntry *entry)
-{
-    return read_tag(entry->data + entry->key_at + entry->key_len);
-}
-
 RadixEntry *radix_entry_new(Radix *radix, size_t data_bytes)
 {
-    RadixEntry *entry = allocate(radix, sizeof(RadixEntry) + data_bytes);
-    atomic_init(&entry->newer, NULL);
-    atomic_init(&entry->older, NULL);
+    RadixEntry *entry = allocate(radix, offsetof(RadixEntry, data) + data_bytes);
+    atomic_init(&entry->version, NULL);
     return entry;
 }
 
@@ -309,307 +357,445 @@ const char *radix_read(const RadixEntry *entry)
     return entry->data;
 }
 
-static RadixEntry *older_of(const RadixEntry *entry)
+/* | user key | tag |, behind their length. */
+static Slice key_and_tag(const RadixEntry *entry)
 {
-    return atomic_load_explicit(&entry->older, memory_order_acquire);
+    uint32_t len = 0;
+    uint32_t at = 0;
+    uint8_t byte = 0;
+    do {
+        byte = (uint8_t)entry->data[at];
+        len |= (uint32_t)(byte & 0x7F) << (7 * at);
+        at++;
+    } while ((byte & 0x80) != 0 && at < 5);
+    return slice_make(entry->data + at, len);
 }
 
-/* Another version of the key to which the cell leads. They come in order, but for what RocksDB may
- * think of. */
-static bool add_version(LinkCell *cell, RadixEntry *entry)
+static Slice without_tag(Slice target)
+{
+    ASSERT(target.len >= TAG_BYTES);
+    return slice_first(target, target.len - TAG_BYTES);
+}
+
+/* Little-endian, like every machine we run on. */
+static uint64_t only_tag(Slice target)
+{
+    uint64_t tag = 0;
+    memcpy(&tag, target.ptr + target.len - TAG_BYTES, sizeof(tag));
+    return tag;
+}
+
+static Slice key_of(const RadixEntry *entry)
+{
+    return without_tag(key_and_tag(entry));
+}
+
+static uint64_t tag_of(const RadixEntry *entry)
+{
+    return only_tag(key_and_tag(entry));
+}
+
+bool radix_is(const RadixEntry *entry, const char *target, size_t len)
+{
+    return slice_equal(key_and_tag(entry), slice_make(target, len));
+}
+
+/* ---- versions ---- */
+
+static Version *follow(const _Atomic(Version *) *to)
+{
+    return atomic_load_explicit(to, memory_order_acquire);
+}
+
+/* Of the versions from 'from' on, which are older and older, the last one with at least this tag,
+ * as 'from' has, and the one behind it, or NULL. */
+static const Version *last_from(const Version *from, uint64_t tag, const Version **behind)
+{
+    for (;;) {
+        *behind = follow(&from->older);
+        if (from->jump != NULL && from->jump->tag >= tag)
+            from = from->jump;
+        else if (*behind != NULL && (*behind)->tag >= tag)
+            from = *behind;
+        else
+            return from;
+    }
+}
+
+/* The newest that is at most as new as the tag, NULL if there is none. */
+static const RadixEntry *version_at_most(const RadixEntry *newest, uint64_t tag)
+{
+    if (tag_of(newest) <= tag)
+        return newest;
+    const Version *version = follow(&newest->version);
+    if (version == NULL)
+        return NULL;
+    const Version *found = NULL;
+    (void)last_from(version, tag + 1, &found);
+    return found != NULL ? found->entry : NULL;
+}
+
+/* The oldest that is at least as new as the tag, NULL if there is none. */
+static const RadixEntry *version_at_least(const RadixEntry *newest, uint64_t tag)
+{
+    if (tag_of(newest) < tag)
+        return NULL;
+    const Version *version = follow(&newest->version);
+    const Version *behind = NULL;
+    return version != NULL ? last_from(version, tag, &behind)->entry : newest;
+}
+
+static Version *version_new(Radix *radix, RadixEntry *entry, Version *newer, Version *older)
+{
+    Version *version = allocate(radix, sizeof(Version));
+    *version = (Version){.tag = tag_of(entry), .entry = entry, .jump = older};
+    atomic_init(&version->newer, newer);
+    atomic_init(&version->older, older);
+    if (older == NULL)
+        return version;
+    /* Two jumps of the same length become one of twice that and one more: from any version it is
+     * then about twice as many steps as the logarithm of their number to any older one. */
+    const Version *jump = older->jump;
+    if (jump != NULL && jump->jump != NULL &&
+        older->height - jump->height == jump->height - jump->jump->height)
+        version->jump = jump->jump;
+    version->height = older->height + 1;
+    return version;
+}
+
+/* Another version of the key to which the cell leads. They come in the order of their tags, or it
+ * takes longer. */
+static bool add_version(Radix *radix, LinkCell *cell, RadixEntry *entry)
 {
     uint64_t tag = tag_of(entry);
-    RadixEntry *newer = NULL;
-    RadixEntry *older = entry_of(load(cell));
-    while (older != NULL && tag_of(older) > tag) {
-        newer = older;
-        older = older_of(older);
+    RadixEntry *newest = entry_of(load(cell));
+    Version *older = follow(&newest->version);
+    if (older == NULL) {
+        older = version_new(radix, newest, NULL, NULL);
+        atomic_store_explicit(&newest->version, older, memory_order_release);
     }
-    if (older != NULL && tag_of(older) == tag)
+    Version *newer = NULL;
+    while (older != NULL && older->tag > tag) {
+        newer = older;
+        older = follow(&older->older);
+    }
+    if (older != NULL && older->tag == tag)
         return false;
-    atomic_store_explicit(&entry->newer, newer, memory_order_relaxed);
-    atomic_store_explicit(&entry->older, older, memory_order_relaxed);
+    Version *version = version_new(radix, entry, newer, older);
+    atomic_store_explicit(&entry->version, version, memory_order_relaxed);
     if (newer != NULL)
-        atomic_store_explicit(&newer->older, entry, memory_order_release);
+        atomic_store_explicit(&newer->older, version, memory_order_release);
     else
         publish(cell, link_to(entry));
     if (older != NULL)
-        atomic_store_explicit(&older->newer, entry, memory_order_release);
+        atomic_store_explicit(&older->newer, version, memory_order_release);
     return true;
 }
 
-static size_t common_len(Slice a, Slice b)
+/* ---- inserting ---- */
+
+/* From 'at' up to 'end', where the bytes differ first. */
+static size_t common_end(const char *a, const char *b, size_t at, size_t end)
 {
-    size_t len = a.len < b.len ? a.len : b.len;
-    size_t at = 0;
-    while (at < len && a.ptr[at] == b.ptr[at])
+    for (; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
+        uint64_t left = 0;
+        uint64_t right = 0;
+        memcpy(&left, a + at, sizeof(left));
+        memcpy(&right, b + at, sizeof(right));
+        if (left != right)
+            return at + (size_t)__builtin_ctzll(left ^ right) / 8;
+    }
+    while (at < end && a[at] == b[at])
         at++;
     return at;
 }
 
-/* What is left of a key behind 'depth' leads on by its first byte, or ends. */
-static void add_below(Node *node, Slice key, size_t depth, Link link)
+/* What is left of a key behind the node leads on by its first byte, or ends. */
+static void add_below(Node *node, Slice key, Link link)
 {
-    if (depth == key.len)
+    if (node->depth == key.len)
         publish(&node->end, link);
     else
-        add_child(node, (uint8_t)key.ptr[depth], link);
+        add_child(node, (uint8_t)key.ptr[node->depth], link);
 }
 
-/* Two keys that part behind 'depth'. */
-static void part_entries(Radix *radix, LinkCell *cell, Slice key, size_t depth, Link link)
+/* The key parts at 'depth' from 'other', to which the cell has led. */
+static void part(Radix *radix, LinkCell *cell, Slice other, Slice key, size_t depth, Link link)
 {
-    Slice other = key_of(entry_of(load(cell)));
-    size_t common = common_len(slice_from(key, depth), slice_from(other, depth));
-    Node *node = node_new(radix, NODE_4, key.ptr + depth, common);
-    add_below(node, other, depth + common, load(cell));
-    add_below(node, key, depth + common, link);
+    Node *node = node_new(radix, NODE_2, other.ptr, depth);
+    add_below(node, other, load(cell));
+    add_below(node, key, link);
     publish(cell, (Link)node);
 }
 
-/* A key that parts from all below a node within its prefix. */
-static void part_prefix(Radix *radix, LinkCell *cell, Slice key, size_t depth, size_t common,
-                        Link link)
-{
-    const Node *old = node_of(load(cell));
-    Node *below = node_copy(radix, old, (NodeKind)old->kind, common + 1);
-    Node *node = node_new(radix, NODE_4, old->prefix, common);
-    add_child(node, (uint8_t)old->prefix[common], (Link)below);
-    add_below(node, key, depth + common, link);
-    publish(cell, (Link)node);
-}
-
-static void add_to_node(Radix *radix, LinkCell *cell, uint8_t byte, Link link)
+static void add_to_node(Radix *radix, LinkCell *cell, Slice key, Link link)
 {
     Node *node = node_of(load(cell));
     if (!is_full(node)) {
-        add_child(node, byte, link);
+        add_below(node, key, link);
         return;
     }
-    Node *larger = node_copy(radix, node, (NodeKind)(node->kind + 1), 0);
-    add_child(larger, byte, link);
+    Node *larger = node_grown(radix, node);
+    add_below(larger, key, link);
     publish(cell, (Link)larger);
 }
 
-/* Follows the key as far as it goes: the cell at which it ends or goes on anew. */
-static LinkCell *descend(Radix *radix, Slice key, size_t *depth, size_t *common)
+/* Follows the key to the cell behind whose link it goes on anew, or ends; '*depth' bytes of it have
+ * led there, or up to what it has in common with all that is below. */
+static LinkCell *descend(Radix *radix, Slice key, size_t *depth)
 {
     LinkCell *cell = &radix->root;
     for (;;) {
         Link link = load(cell);
         if (link == 0 || is_entry(link))
             return cell;
-        Node *node = node_of(link);
-        *common = common_len(slice_make(node->prefix, node->prefix_len), slice_from(key, *depth));
-        if (*common < node->prefix_len)
+        const Node *node = node_of(link);
+        size_t end = node->depth < key.len ? node->depth : key.len;
+        *depth = common_end(node->sample, key.ptr, *depth, end);
+        if (*depth < node->depth || *depth == key.len)
             return cell;
-        LinkCell *next = *depth + *common == key.len
-                             ? NULL
-                             : find_child(node, (uint8_t)key.ptr[*depth + *common]);
+        LinkCell *next = find_child(node, (uint8_t)key.ptr[*depth]);
         if (next == NULL)
             return cell;
-        *depth += *common + 1;
+        *depth += 1;
         cell = next;
     }
 }
 
+static bool insert_at_entry(Radix *radix, LinkCell *cell, Slice key, size_t depth,
+                            RadixEntry *entry)
+{
+    Slice other = key_of(entry_of(load(cell)));
+    size_t end = other.len < key.len ? other.len : key.len;
+    depth = common_end(other.ptr, key.ptr, depth, end);
+    if (depth == key.len && depth == other.len)
+        return add_version(radix, cell, entry);
+    part(radix, cell, other, key, depth, link_to(entry));
+    return true;
+}
+
 bool radix_insert(Radix *radix, RadixEntry *entry)
 {
-    decode_key(entry);
     Slice key = key_of(entry);
     size_t depth = 0;
-    size_t common = 0;
-    LinkCell *cell = descend(radix, key, &depth, &common);
+    LinkCell *cell = descend(radix, key, &depth);
     Link link = load(cell);
     if (link == 0) {
         publish(cell, link_to(entry));
         return true;
     }
-    if (is_entry(link)) {
-        if (slice_equal(key_of(entry_of(link)), key))
-            return add_version(cell, entry);
-        part_entries(radix, cell, key, depth, link_to(entry));
-        return true;
-    }
+    if (is_entry(link))
+        return insert_at_entry(radix, cell, key, depth, entry);
     Node *node = node_of(link);
-    if (common < node->prefix_len) {
-        part_prefix(radix, cell, key, depth, common, link_to(entry));
-    } else if (depth + common < key.len) {
-        add_to_node(radix, cell, (uint8_t)key.ptr[depth + common], link_to(entry));
-    } else {
-        if (load(&node->end) != 0)
-            return add_version(&node->end, entry);
+    if (depth < node->depth)
+        part(radix, cell, slice_make(node->sample, node->depth), key, depth, link_to(entry));
+    else if (depth < key.len)
+        add_to_node(radix, cell, key, link_to(entry));
+    else if (load(&node->end) != 0)
+        return add_version(radix, &node->end, entry);
+    else
         publish(&node->end, link_to(entry));
-    }
     return true;
 }
 
-/* ---- finding ---- */
+/* ---- finding: 'step' is 1 towards higher keys, -1 towards lower ones ---- */
 
-static Link leftmost(Link link)
+static void path_push(RadixPath *path, const Node *node)
 {
-    while (link != 0 && !is_entry(link)) {
-        const Node *node = node_of(link);
-        Link end = load(&node->end);
-        link = end != 0 ? end : child_after(node, -1);
-    }
-    return link;
+    path->nodes[path->count++ % RADIX_PATH_NODES] = node;
+    path->known += path->known < RADIX_PATH_NODES ? 1 : 0;
 }
 
-static Link rightmost(Link link)
+static void path_pop(RadixPath *path)
+{
+    path->count--;
+    path->known--;
+}
+
+static void path_forget(RadixPath *path)
+{
+    path->count = 0;
+    path->known = 0;
+}
+
+/* By which the key goes on below a node, -1 if it ends there. */
+static int byte_below(const Node *node, Slice key)
+{
+    return node->depth < key.len ? (uint8_t)key.ptr[node->depth] : -1;
+}
+
+/* Of what is below a link, the key that a walk meets first. */
+static const RadixEntry *nearest(Link link, int step, RadixPath *path)
 {
     while (link != 0 && !is_entry(link)) {
         const Node *node = node_of(link);
-        Link last = child_before(node, BYTES);
-        link = last != 0 ? last : load(&node->end);
+        path_push(path, node);
+        Link end = load(&node->end);
+        Link child = step > 0 && end != 0 ? 0 : child_beside(node, step > 0 ? -1 : BYTES, step);
+        link = child != 0 ? child : end;
     }
-    return link;
+    return link != 0 ? entry_of(link) : NULL;
+}
+
+/* What is beside the key's own way in a node on it, 0 if nothing is. */
+static Link beside(const Node *node, Slice key, int step)
+{
+    int byte = byte_below(node, key);
+    if (byte < 0 && step < 0)
+        return 0;
+    Link child = child_beside(node, byte, step);
+    return child != 0 || step > 0 ? child : load(&node->end);
 }
 
 /* How all keys below a node lie to 'key', whose first 'depth' bytes have led there: before it (-1),
  * behind it (1), or 0: the key goes on below, or ends there. */
-static int compare_prefix(const Node *node, Slice key, size_t depth)
+static int compare_below(const Node *node, Slice key, size_t depth)
 {
-    size_t left = key.len - depth;
-    size_t len = left < node->prefix_len ? left : node->prefix_len;
-    int order = len > 0 ? memcmp(node->prefix, key.ptr + depth, len) : 0;
-    if (order == 0 && left < node->prefix_len)
-        return 1;
-    return order < 0 ? -1 : order > 0;
+    size_t end = node->depth < key.len ? node->depth : key.len;
+    int order = end > depth ? memcmp(node->sample + depth, key.ptr + depth, end - depth) : 0;
+    if (order == 0)
+        return key.len < node->depth ? 1 : 0;
+    return order < 0 ? -1 : 1;
 }
 
-/* The first key behind 'key', or that itself. */
-static const RadixEntry *find_after(const Radix *radix, Slice key, bool or_equal)
+/* As step_from, in one go from the root: for ways too long for a path to know, on which it would
+ * have to be filled again and again. */
+static const RadixEntry *step_from_root(const Radix *radix, Slice key, int step, RadixPath *path)
 {
-    Link behind = 0; /* everything there is behind the key, and nearer than what is not */
+    Link found = 0;
     size_t depth = 0;
     Link link = load(&radix->root);
-    while (link != 0) {
-        if (is_entry(link)) {
-            int order = slice_compare(key_of(entry_of(link)), key);
-            behind = order > 0 || (order == 0 && or_equal) ? link : behind;
-            break;
-        }
+    while (link != 0 && !is_entry(link) && compare_below(node_of(link), key, depth) == 0) {
         const Node *node = node_of(link);
-        int order = compare_prefix(node, key, depth);
-        if (order != 0) {
-            behind = order > 0 ? link : behind;
-            break;
-        }
-        depth += node->prefix_len;
-        if (depth == key.len) {
-            Link end = or_equal ? load(&node->end) : 0;
-            behind = end != 0 ? end : child_after(node, -1);
-            break;
-        }
-        uint8_t byte = (uint8_t)key.ptr[depth++];
-        Link next = child_after(node, byte);
-        behind = next != 0 ? next : behind;
-        const LinkCell *cell = find_child(node, byte);
+        Link next = beside(node, key, step);
+        found = next != 0 ? next : found;
+        int byte = byte_below(node, key);
+        const LinkCell *cell = byte >= 0 ? find_child(node, (uint8_t)byte) : NULL;
         link = cell != NULL ? load(cell) : 0;
+        depth = (size_t)node->depth + 1;
     }
-    behind = leftmost(behind);
-    return behind != 0 ? entry_of(behind) : NULL;
-}
-
-/* The last key before 'key', or that itself. */
-static const RadixEntry *find_before(const Radix *radix, Slice key, bool or_equal)
-{
-    Link before = 0;
-    size_t depth = 0;
-    Link link = load(&radix->root);
-    while (link != 0) {
-        if (is_entry(link)) {
-            int order = slice_compare(key_of(entry_of(link)), key);
-            before = order < 0 || (order == 0 && or_equal) ? link : before;
-            break;
-        }
-        const Node *node = node_of(link);
-        int order = compare_prefix(node, key, depth);
-        if (order != 0) {
-            before = order < 0 ? link : before;
-            break;
-        }
-        depth += node->prefix_len;
-        Link end = load(&node->end);
-        if (depth == key.len) {
-            before = or_equal && end != 0 ? end : before;
-            break;
-        }
-        uint8_t byte = (uint8_t)key.ptr[depth++];
-        Link last = child_before(node, byte);
-        before = last != 0 ? last : end != 0 ? end : before;
-        const LinkCell *cell = find_child(node, byte);
-        link = cell != NULL ? load(cell) : 0;
-    }
-    before = rightmost(before);
-    return before != 0 ? entry_of(before) : NULL;
-}
-
-static const RadixEntry *oldest(const RadixEntry *entry)
-{
-    while (entry != NULL && older_of(entry) != NULL)
-        entry = older_of(entry);
+    const RadixEntry *entry = nearest(found, step, path);
+    path_forget(path);
     return entry;
 }
 
-const RadixEntry *radix_first(const Radix *radix)
+/* The key next to 'key', to which 'path' leads; it need not be there itself. */
+static const RadixEntry *step_from(const Radix *radix, Slice key, int step, RadixPath *path)
 {
-    Link link = leftmost(load(&radix->root));
-    return link != 0 ? entry_of(link) : NULL;
+    for (; path->known > 0; path_pop(path)) {
+        Link link = beside(path->nodes[(path->count - 1) % RADIX_PATH_NODES], key, step);
+        if (link != 0)
+            return nearest(link, step, path);
+    }
+    return path->count == 0 ? NULL : step_from_root(radix, key, step, path);
 }
 
-const RadixEntry *radix_last(const Radix *radix)
+/* The key itself, or the one next to it. */
+static const RadixEntry *seek(const Radix *radix, Slice key, int step, RadixPath *path,
+                              bool *is_same)
 {
-    Link link = rightmost(load(&radix->root));
-    return link != 0 ? oldest(entry_of(link)) : NULL;
+    path_forget(path);
+    *is_same = false;
+    size_t depth = 0;
+    Link link = load(&radix->root);
+    while (link != 0) {
+        const Node *node = is_entry(link) ? NULL : node_of(link);
+        int order = node != NULL ? compare_below(node, key, depth)
+                                 : slice_compare(slice_from(key_of(entry_of(link)), depth),
+                                                 slice_from(key, depth));
+        if (order != 0 && (order > 0) == (step > 0))
+            return nearest(link, step, path);
+        if (order != 0)
+            break;
+        int byte = -1;
+        if (node != NULL) {
+            path_push(path, node);
+            byte = byte_below(node, key);
+            link = byte < 0 ? load(&node->end) : link;
+        }
+        if (byte < 0) {
+            *is_same = link != 0;
+            break;
+        }
+        const LinkCell *cell = find_child(node, (uint8_t)byte);
+        link = cell != NULL ? load(cell) : 0;
+        depth = (size_t)node->depth + 1;
+    }
+    return *is_same ? entry_of(link) : step_from(radix, key, step, path);
 }
 
-static Slice target_key(const char *target, size_t len)
+/* Fills a path that knows nothing with the way to a key that is there. */
+static void find_way(const Radix *radix, Slice key, RadixPath *path)
 {
-    ASSERT(len >= TAG_BYTES);
-    return slice_make(target, len - TAG_BYTES);
+    Link link = load(&radix->root);
+    while (link != 0 && !is_entry(link)) {
+        const Node *node = node_of(link);
+        path_push(path, node);
+        int byte = byte_below(node, key);
+        const LinkCell *cell = byte >= 0 ? find_child(node, (uint8_t)byte) : NULL;
+        link = cell != NULL ? load(cell) : 0;
+    }
 }
 
-bool radix_is(const RadixEntry *entry, const char *target, size_t len)
+static const RadixEntry *oldest(const RadixEntry *newest)
 {
-    return slice_equal(slice_make(entry->data + entry->key_at, entry->key_len + TAG_BYTES),
-                       slice_make(target, len));
+    return newest != NULL ? version_at_least(newest, 0) : NULL;
 }
 
-const RadixEntry *radix_at_or_after(const Radix *radix, const char *target, size_t len)
+const RadixEntry *radix_first(const Radix *radix, RadixPath *path)
 {
-    Slice key = target_key(target, len);
-    uint64_t tag = read_tag(target + key.len);
-    const RadixEntry *entry = find_after(radix, key, true);
-    if (entry == NULL || !slice_equal(key_of(entry), key))
+    path_forget(path);
+    return nearest(load(&radix->root), 1, path);
+}
+
+const RadixEntry *radix_last(const Radix *radix, RadixPath *path)
+{
+    path_forget(path);
+    return oldest(nearest(load(&radix->root), -1, path));
+}
+
+const RadixEntry *radix_at_or_after(const Radix *radix, const char *target, size_t len,
+                                    RadixPath *path)
+{
+    Slice key = without_tag(slice_make(target, len));
+    bool is_same = false;
+    const RadixEntry *entry = seek(radix, key, 1, path, &is_same);
+    if (!is_same)
         return entry;
-    while (entry != NULL && tag_of(entry) > tag)
-        entry = older_of(entry);
-    return entry != NULL ? entry : find_after(radix, key, false);
+    entry = version_at_most(entry, only_tag(slice_make(target, len)));
+    return entry != NULL ? entry : step_from(radix, key, 1, path);
 }
 
-const RadixEntry *radix_at_or_before(const Radix *radix, const char *target, size_t len)
+const RadixEntry *radix_at_or_before(const Radix *radix, const char *target, size_t len,
+                                     RadixPath *path)
 {
-    Slice key = target_key(target, len);
-    uint64_t tag = read_tag(target + key.len);
-    const RadixEntry *entry = find_before(radix, key, true);
-    if (entry == NULL || !slice_equal(key_of(entry), key))
+    Slice key = without_tag(slice_make(target, len));
+    bool is_same = false;
+    const RadixEntry *entry = seek(radix, key, -1, path, &is_same);
+    if (!is_same)
         return oldest(entry);
-    const RadixEntry *found = NULL;
-    for (; entry != NULL && tag_of(entry) >= tag; entry = older_of(entry))
-        found = entry;
-    return found != NULL ? found : oldest(find_before(radix, key, false));
+    entry = version_at_least(entry, only_tag(slice_make(target, len)));
+    return entry != NULL ? entry : oldest(step_from(radix, key, -1, path));
 }
 
-const RadixEntry *radix_next(const Radix *radix, const RadixEntry *entry)
+/* From the last of a key's versions in that direction. */
+static const RadixEntry *leave_key(const Radix *radix, Slice key, int step, RadixPath *path)
 {
-    const RadixEntry *older = older_of(entry);
-    return older != NULL ? older : find_after(radix, key_of(entry), false);
+    if (path->count == 0)
+        find_way(radix, key, path);
+    return step_from(radix, key, step, path);
 }
 
-const RadixEntry *radix_prev(const Radix *radix, const RadixEntry *entry)
+const RadixEntry *radix_next(const Radix *radix, const RadixEntry *entry, RadixPath *path)
 {
-    const RadixEntry *newer = atomic_load_explicit(&entry->newer, memory_order_acquire);
-    return newer != NULL ? newer : oldest(find_before(radix, key_of(entry), false));
+    const Version *version = follow(&entry->version);
+    const Version *older = version != NULL ? follow(&version->older) : NULL;
+    return older != NULL ? older->entry : leave_key(radix, key_of(entry), 1, path);
+}
+
+const RadixEntry *radix_prev(const Radix *radix, const RadixEntry *entry, RadixPath *path)
+{
+    const Version *version = follow(&entry->version);
+    const Version *newer = version != NULL ? follow(&version->newer) : NULL;
+    return newer != NULL ? newer->entry : oldest(leave_key(radix, key_of(entry), -1, path));
 }

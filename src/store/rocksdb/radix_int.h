@@ -11,8 +11,10 @@
  *
  * Ownership  Memory comes from 'allocate' and is never given back: it all goes at once.
  * Threads    One writer at a time, any number of readers meanwhile, without locks. What is
- * replaced, as a node that has grown, stays as it is for those who still look at it; what was
- *            inserted since they began may be missing there, and is newer than what they look for.
+ *            replaced, as a node that has grown, stays as it is for those who still look at it:
+ *            what was inserted since they began may be missing there. Whoever reads as of a
+ *            sequence number that was complete when it began to, as RocksDB does, is not told
+ *            apart from one who reads a tree that rests.
  */
 #pragma once
 
@@ -26,6 +28,17 @@ extern "C" {
 
 typedef struct Radix Radix;
 typedef struct RadixEntry RadixEntry;
+typedef struct RadixNode RadixNode;
+
+enum { RADIX_PATH_NODES = 16 };
+
+/* The last nodes on the way from the root to where a walk stands, so that a step need not begin at
+ * the root. Zeroed it knows nothing, which is never wrong. One reader's own. */
+typedef struct RadixPath {
+    const RadixNode *nodes[RADIX_PATH_NODES]; /* that of level i at i % RADIX_PATH_NODES */
+    uint32_t count;                           /* of levels */
+    uint32_t known;                           /* of the last levels */
+} RadixPath;
 
 /* 'allocate' never fails; what it gives need not be aligned. */
 Radix *radix_new(void *(*allocate)(void *ctx, size_t bytes), void *ctx);
@@ -38,13 +51,18 @@ const char *radix_read(const RadixEntry *entry);
 /* False if there is one with the same key and tag. */
 bool radix_insert(Radix *radix, RadixEntry *entry);
 
-/* 'target' is | user key | tag |, as in an entry. All of these give NULL if there is none. */
-const RadixEntry *radix_first(const Radix *radix);
-const RadixEntry *radix_last(const Radix *radix);
-const RadixEntry *radix_at_or_after(const Radix *radix, const char *target, size_t len);
-const RadixEntry *radix_at_or_before(const Radix *radix, const char *target, size_t len);
-const RadixEntry *radix_next(const Radix *radix, const RadixEntry *entry);
-const RadixEntry *radix_prev(const Radix *radix, const RadixEntry *entry);
+/* 'target' is | user key | tag |, as in an entry. All of these give NULL if there is none, and
+ * leave in 'path' the way to what they give. */
+const RadixEntry *radix_first(const Radix *radix, RadixPath *path);
+const RadixEntry *radix_last(const Radix *radix, RadixPath *path);
+const RadixEntry *radix_at_or_after(const Radix *radix, const char *target, size_t len,
+                                    RadixPath *path);
+const RadixEntry *radix_at_or_before(const Radix *radix, const char *target, size_t len,
+                                     RadixPath *path);
+
+/* 'path' leads to 'entry', or knows nothing. */
+const RadixEntry *radix_next(const Radix *radix, const RadixEntry *entry, RadixPath *path);
+const RadixEntry *radix_prev(const Radix *radix, const RadixEntry *entry, RadixPath *path);
 
 /* Whether the entry's key and tag are these. */
 bool radix_is(const RadixEntry *entry, const char *target, size_t len);

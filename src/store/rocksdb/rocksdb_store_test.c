@@ -5,6 +5,7 @@
  */
 #include "store/rocksdb/testing_int.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -408,6 +409,89 @@ static void a_cursor_in_memory_ends_where_the_disk_begins(void **state)
     store_close(store);
 }
 
+/* ---- readers beside the writer ---- */
+
+enum { BESIDE_KEYS = 40, BESIDE_GROUPS = 600, BESIDE_BYTES = 500, BESIDE_READERS = 3 };
+
+typedef struct Beside {
+    Store *store;
+    _Atomic bool is_done;
+    _Atomic uint32_t walks;
+    _Atomic uint32_t failures;
+} Beside;
+
+/* All keys have been written by one transaction, the same one. */
+static bool is_one_group(Store *store)
+{
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(store, NULL, 1, SLICE_EMPTY, SLICE_EMPTY);
+    uint32_t first = 0;
+    for (uint32_t count = 0;; count++) {
+        Slice key, value;
+        bool found = false;
+        Error err;
+        if (store_cursor_next(cursor, &key, &value, &found, &err) != STATUS_OK)
+            return false;
+        if (!found)
+            return count == BESIDE_KEYS;
+        uint32_t group = 0;
+        memcpy(&group, value.ptr, sizeof(group));
+        first = count == 0 ? group : first;
+        if (group != first)
+            return false;
+    }
+}
+
+static void *walk_beside(void *ctx)
+{
+    Beside *beside = ctx;
+    while (!atomic_load(&beside->is_done)) {
+        if (!is_one_group(beside->store))
+            atomic_fetch_add(&beside->failures, 1);
+        atomic_fetch_add(&beside->walks, 1);
+    }
+    return NULL;
+}
+
+static void write_group(Store *store, uint32_t group)
+{
+    char value[BESIDE_BYTES] = {0};
+    memcpy(value, &group, sizeof(group));
+    StoreTxn *txn = store_txn_begin(store);
+    for (uint32_t i = 0; i < BESIDE_KEYS; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof(key), "%.*s%u", (int)(i % 5), "aaaa", i);
+        store_txn_put(txn, 1, slice_from_cstr(key), slice_make(value, sizeof(value)));
+    }
+    Error err;
+    assert_int_equal(store_txn_commit_wait(txn, &err), STATUS_OK);
+}
+
+/* Some memtables full of versions of few keys: cursors begin and end at any time on several
+ * threads, and what is replaced is flushed under them. */
+static void cursors_beside_the_writer_see_whole_groups(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    Store *store = NULL;
+    Error err;
+    assert_int_equal(try_open(folder.path, STORE_DURABILITY_RELAXED, &store, &err), STATUS_OK);
+    write_group(store, 0);
+    Beside beside = {.store = store};
+    pthread_t readers[BESIDE_READERS];
+    for (size_t i = 0; i < BESIDE_READERS; i++)
+        assert_int_equal(pthread_create(&readers[i], NULL, walk_beside, &beside), 0);
+    for (uint32_t group = 1; group < BESIDE_GROUPS; group++)
+        write_group(store, group);
+    atomic_store(&beside.is_done, true);
+    for (size_t i = 0; i < BESIDE_READERS; i++)
+        assert_int_equal(pthread_join(readers[i], NULL), 0);
+    assert_int_equal(beside.failures, 0);
+    assert_true(beside.walks > 0);
+    store_close(store);
+}
+
 static void dropping_gives_the_bytes_back(void **state)
 {
     (void)state;
@@ -464,6 +548,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(kill_9_loses_nothing_when_relaxed_either),
         cmocka_unit_test(a_cold_key_is_unknown_to_memory_until_it_is_read),
         cmocka_unit_test(a_cursor_in_memory_ends_where_the_disk_begins),
+        cmocka_unit_test(cursors_beside_the_writer_see_whole_groups),
         cmocka_unit_test(dropping_gives_the_bytes_back),
         cmocka_unit_test(a_snapshot_keeps_what_is_dropped_under_it),
     };
