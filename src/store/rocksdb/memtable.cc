@@ -118,7 +118,7 @@ class Walk : public rocksdb::MemTableRep::Iterator
     const Radix *radix_;
     bool owns_room_;
     const RadixEntry *at_ = nullptr;
-    RadixPath path_; // meaningless without 'at_'
+    RadixPath path_ = {}; // meaningless without 'at_'
 };
 
 class Table : public rocksdb::MemTableRep
