@@ -222,7 +222,7 @@ static void terms_are_counted(TestPartition *t)
     assert_int_equal(value, 2);
     test_advance_s(t, 1);
     uint32_t time = run_directed(t, ITEM_UPSERT, "{'id':'b','pk':'p','n':2}", INDEX_DEFAULT).terms;
-    assert_int_equal(time, 2);
+    assert_int_equal(time, 0); /* the time alone costs nothing */
     AUTO(test_write_done) TestWrite w;
     test_write_init(&w, t, WRITE_ATOMIC);
     (void)add_id(&w, ITEM_DELETE, "p", "b");
