@@ -241,6 +241,24 @@ static Status check_sessions(const ApiRequest *r, const ItemPage *page, Error *e
     return STATUS_OK;
 }
 
+enum { BRIEF_FAILURES_MAX = 8, BRIEF_SKIPS = 16 };
+
+/* Where most attempts are in vain, because what is asked for is on disk or long, few are made. */
+static bool tries_briefly(const ItemPage *page)
+{
+    ApiLoop *loop = page->request->loop;
+    return page->can_be_brief &&
+           (loop->brief_failures < BRIEF_FAILURES_MAX || ++loop->brief_skips % BRIEF_SKIPS == 0);
+}
+
+static void note_attempt(ApiLoop *loop, bool is_answered)
+{
+    if (is_answered)
+        loop->brief_failures /= 2;
+    else if (loop->brief_failures < BRIEF_FAILURES_MAX)
+        loop->brief_failures++;
+}
+
 /* Two threads that wake each other take longer than a query that finds a few items in memory. On
  * the loop others wait for it: what would take long is left, and begun anew on a worker. */
 static bool run_briefly(ItemPage *page)
@@ -248,7 +266,9 @@ static bool run_briefly(ItemPage *page)
     page->is_brief = true;
     page->status = page->run(page);
     page->is_brief = false;
-    if (page->status == STATUS_OK && !buf_full(&page->text))
+    bool is_answered = page->status == STATUS_OK && !buf_full(&page->text);
+    note_attempt(page->request->loop, is_answered);
+    if (is_answered)
         return true;
     page->text.len = 0;
     page->text.full = false;
@@ -271,7 +291,7 @@ Status item_page_post(ItemPage *page, Error *err)
     r->container = NULL; /* these go with the loop's snapshot */
     r->database = NULL;
     r->snapshot = NULL;
-    if (page->can_be_brief && run_briefly(page)) {
+    if (tries_briefly(page) && run_briefly(page)) {
         on_answer(&page->task);
         return STATUS_OK;
     }

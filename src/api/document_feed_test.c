@@ -741,6 +741,19 @@ static void a_query_that_is_soon_over_needs_no_worker(void **state)
     memory_store_forget(server.store, 0);
     server.api->limits.brief_us = 1; /* over before it ends */
     expect_slice(expect_status(&server, &query, 200).body, wanted);
+    server.api->limits.brief_us = 10000000;
+
+    /* After many failures few are tried; some still are, and lead back. */
+    memory_store_forget(server.store, 1000);
+    for (int i = 0; i < 20; i++)
+        expect_slice(expect_status(&server, &query, 200).body, wanted);
+    memory_store_forget(server.store, 0);
+    jam_begin(&jam, &server, JAM_WAITING_MAX);
+    int answered = 0;
+    for (int i = 0; i < 40; i++)
+        answered += ask(&server, &query).status == 200 ? 1 : 0;
+    jam_end(&jam);
+    assert_in_range(answered, 20, 39);
 }
 
 static void a_page_outlives_its_container(void **state)

@@ -38,7 +38,9 @@ struct Api {
 typedef struct ApiLoop {
     Api *api;
     CatalogReader reader;
-    Buf text; /* an item's body while it is sent */
+    Buf text;                /* an item's body while it is sent */
+    uint32_t brief_failures; /* see tries_briefly() */
+    uint32_t brief_skips;
 } ApiLoop;
 
 /* What a request does to a resource type; routes are (type, operation) pairs. */
