@@ -145,6 +145,34 @@ static Status visit_chain(Node *node, NodeVisit visit, void *context)
     return STATUS_OK;
 }
 
+bool node_is_closed(const Node *node)
+{
+    switch (node->kind) {
+    case NODE_NAME:
+    case NODE_SLOT:
+    case NODE_UDF:
+    case NODE_SUBQUERY:
+        return false;
+    case NODE_LITERAL:
+    case NODE_PARAMETER:
+    case NODE_PATH:
+    case NODE_UNARY:
+    case NODE_CHAIN:
+    case NODE_AND:
+    case NODE_OR:
+    case NODE_COALESCE:
+    case NODE_CONDITIONAL:
+    case NODE_BETWEEN:
+    case NODE_IN:
+    case NODE_LIKE:
+    case NODE_CALL:
+    case NODE_ARRAY:
+    case NODE_OBJECT:
+        return true;
+    }
+    return false;
+}
+
 Status node_each_child(Node *node, NodeVisit visit, void *context)
 {
     switch (node->kind) {

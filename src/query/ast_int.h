@@ -258,6 +258,10 @@ bool node_equal(const Node *a, const Node *b);
 /* True if 'path' begins with all of 'prefix'; '*rest' is then the first step behind it. */
 bool node_has_prefix(const Node *path, const Node *prefix, Step **rest);
 
+/* Whether nothing but its parts, and the function that it calls, decides what an expression says:
+ * it is no name, slot, subquery or function of a user. */
+bool node_is_closed(const Node *node);
+
 /* Calls 'visit' for every direct part of an expression, and of a query: all its clauses, and those
  * of the subqueries in its FROM. */
 typedef Status (*NodeVisit)(void *context, Node *node);

@@ -20,31 +20,7 @@ static bool is_steady(const Function *function)
 /* Whether it is constant if its parts are. */
 static bool may_be_constant(const Node *node)
 {
-    switch (node->kind) {
-    case NODE_NAME:
-    case NODE_SLOT:
-    case NODE_UDF:
-    case NODE_SUBQUERY:
-        return false;
-    case NODE_CALL:
-        return is_steady(node->call.function);
-    case NODE_LITERAL:
-    case NODE_PARAMETER:
-    case NODE_PATH:
-    case NODE_UNARY:
-    case NODE_CHAIN:
-    case NODE_AND:
-    case NODE_OR:
-    case NODE_COALESCE:
-    case NODE_CONDITIONAL:
-    case NODE_BETWEEN:
-    case NODE_IN:
-    case NODE_LIKE:
-    case NODE_ARRAY:
-    case NODE_OBJECT:
-        return true;
-    }
-    return false;
+    return node_is_closed(node) && (node->kind != NODE_CALL || is_steady(node->call.function));
 }
 
 static Status mark(void *context, Node *node)

@@ -213,36 +213,10 @@ Slice plan_path_text(Arena *arena, const PlanPath *path)
 static Status check_constant(void *context, Node *node)
 {
     bool *is_constant = context;
-    switch (node->kind) {
-    case NODE_NAME:
-    case NODE_SLOT:
-    case NODE_SUBQUERY:
-    case NODE_UDF:
-        *is_constant = false;
-        return STATUS_OK;
-    case NODE_CALL:
-        if (node->call.function->aggregate != AGGREGATE_NONE ||
-            (node->call.function->flags & FUNCTION_UNSTEADY) != 0) {
-            *is_constant = false;
-            return STATUS_OK;
-        }
-        break;
-    case NODE_LITERAL:
-    case NODE_PARAMETER:
-    case NODE_PATH:
-    case NODE_UNARY:
-    case NODE_CHAIN:
-    case NODE_AND:
-    case NODE_OR:
-    case NODE_COALESCE:
-    case NODE_CONDITIONAL:
-    case NODE_BETWEEN:
-    case NODE_IN:
-    case NODE_LIKE:
-    case NODE_ARRAY:
-    case NODE_OBJECT:
-        break;
-    }
+    bool is_steady =
+        node->kind != NODE_CALL || (node->call.function->aggregate == AGGREGATE_NONE &&
+                                    (node->call.function->flags & FUNCTION_UNSTEADY) == 0);
+    *is_constant = *is_constant && node_is_closed(node) && is_steady;
     return *is_constant ? node_each_child(node, check_constant, context) : STATUS_OK;
 }
 
