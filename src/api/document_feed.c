@@ -12,6 +12,8 @@
 #include "api/item_page_int.h"
 #include "base/mem.h"
 
+enum { TEXT_BYTES_FIRST = 4096 }; /* room for a few items from the start */
+
 /* ---- what is asked for ---- */
 
 static Slice prefix_end(Arena *arena, Slice epk)
@@ -287,6 +289,7 @@ Status item_page_post(ItemPage *page, Error *err)
     page->alt_path = context.alt_path;
     page->container = container_ref(r->container);
     buf_init(&page->text, ITEM_TEXT_BYTES_MAX);
+    (void)buf_reserve(&page->text, TEXT_BYTES_FIRST);
     buf_init(&page->session, 64 << 10);
     r->container = NULL; /* these go with the loop's snapshot */
     r->database = NULL;

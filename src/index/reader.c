@@ -68,6 +68,15 @@ static StoreCursor *open_cursor(const IndexReader *reader, const Bounds *bounds)
                              buf_view(&bounds->from), buf_view(&bounds->to));
 }
 
+/* Over the chunks of one value. */
+static StoreCursor *open_value(const IndexReader *reader, TermPath path, Slice value)
+{
+    AUTO(buf_done) Buf head;
+    buf_init(&head, STORE_KEY_BYTES_MAX);
+    key_at(&head, path, value);
+    return store_group_open(reader->store, reader->snapshot, reader->space, buf_view(&head));
+}
+
 /* One chunk as it was read; slices live until the cursor moves. */
 typedef struct Entry {
     Slice key;
@@ -117,10 +126,9 @@ static void pay_bytes(IndexReader *reader, size_t bytes)
     *left -= bytes < *left ? bytes : *left;
 }
 
-static Status read_bounds(IndexReader *reader, const Bounds *bounds, Arena *arena, NumberSet *out,
+static Status read_chunks(IndexReader *reader, StoreCursor *cursor, Arena *arena, NumberSet *out,
                           bool *complete, Error *err)
 {
-    AUTO(store_cursor_close) StoreCursor *cursor = open_cursor(reader, bounds);
     SetBuilder *builder = set_builder_new(arena);
     bool is_paid = true;
     while (true) {
@@ -147,18 +155,52 @@ Status index_read_range(IndexReader *reader, IndexRange range, Arena *arena, Num
 {
     AUTO(bounds_done) Bounds bounds;
     bounds_init(&bounds, range);
-    return read_bounds(reader, &bounds, arena, out, complete, err);
+    AUTO(store_cursor_close) StoreCursor *cursor = open_cursor(reader, &bounds);
+    return read_chunks(reader, cursor, arena, out, complete, err);
 }
 
 Status index_read_value(IndexReader *reader, TermPath path, Slice value, Arena *arena,
                         NumberSet *out, bool *complete, Error *err)
 {
-    AUTO(bounds_done) Bounds bounds;
-    buf_init(&bounds.from, STORE_KEY_BYTES_MAX);
-    buf_init(&bounds.to, STORE_KEY_BYTES_MAX);
-    key_at(&bounds.from, path, value);
-    key_after(&bounds.to, path, value);
-    return read_bounds(reader, &bounds, arena, out, complete, err);
+    AUTO(store_cursor_close) StoreCursor *cursor = open_value(reader, path, value);
+    return read_chunks(reader, cursor, arena, out, complete, err);
+}
+
+/* The chunk 'high' of a value, if there is one. */
+static Status read_chunk(StoreCursor *cursor, TermPath path, Slice value, uint64_t high, Entry *out,
+                         bool *found, Error *err)
+{
+    AUTO(buf_done) Buf key;
+    buf_init(&key, STORE_KEY_BYTES_MAX);
+    term_key(&key, path, slice_first(value, TERM_VALUE_BYTES_MAX), high);
+    store_cursor_seek(cursor, buf_view(&key));
+    TRY(read_entry(cursor, false, out, found, err));
+    *found = *found && out->high == high;
+    return STATUS_OK;
+}
+
+Status index_read_value_within(IndexReader *reader, TermPath path, Slice value,
+                               const NumberSet *within, Arena *arena, NumberSet *out,
+                               bool *complete, Error *err)
+{
+    AUTO(store_cursor_close) StoreCursor *cursor = open_value(reader, path, value);
+    SetBuilder *builder = set_builder_new(arena);
+    *out = (NumberSet){0};
+    *complete = true;
+    for (size_t i = 0; i < within->chunk_count && *complete; i++) {
+        Entry entry;
+        bool found = false;
+        TRY(read_chunk(cursor, path, value, within->chunks[i].high, &entry, &found, err));
+        *complete = set_builder_bytes(builder) <= reader->budget->bytes_left && pay_key(reader);
+        if (found && *complete)
+            TRY(set_builder_add_value(builder, entry.high, entry.set, err));
+    }
+    NumberSet chunks;
+    set_builder_finish(builder, &chunks);
+    if (*complete)
+        set_and(arena, &chunks, within, out);
+    pay_bytes(reader, set_builder_bytes(builder));
+    return STATUS_OK;
 }
 
 /* ---- estimates ---- */

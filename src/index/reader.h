@@ -46,6 +46,12 @@ MUST_USE Status index_read_range(IndexReader *reader, IndexRange range, Arena *a
 MUST_USE Status index_read_value(IndexReader *reader, TermPath path, Slice value, Arena *arena,
                                  NumberSet *out, bool *complete, Error *err);
 
+/* Of those under 'value', the ones that 'within' has: a key is read for each of its chunks, so that
+ * it is for sets that have few. */
+MUST_USE Status index_read_value_within(IndexReader *reader, TermPath path, Slice value,
+                                        const NumberSet *within, Arena *arena, NumberSet *out,
+                                        bool *complete, Error *err);
+
 /* About how many (chunk) keys and items the range has: exact if there are at most 'keys_max'
  * keys, else from a sample of so many and the store's estimate of bytes. */
 typedef struct IndexEstimate {

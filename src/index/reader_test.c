@@ -14,7 +14,11 @@
 enum { SPACE = 7, PATHS = 3, VALUES_MAX = 60, ITEMS_MAX = 400 };
 
 static const StoreMerge MERGE = {
-    .kind = TERM_KIND, .merge = set_merge, .is_empty = set_value_is_empty};
+    .kind = TERM_KIND,
+    .tail_bytes = TERM_CHUNK_BYTES,
+    .merge = set_merge,
+    .is_empty = set_value_is_empty,
+};
 
 /* Neighbours in key order, and the last path there is. */
 static const TermPath PATH[PATHS] = {41, 42, UINT64_MAX};
@@ -266,6 +270,14 @@ static void ranges_and_values_read_like_the_model(void **state)
                                        &complete, err));
             assert_true(complete);
             expect_numbers(&found, value->numbers, value->count);
+
+            NumberSet within;
+            set_and(&arena, &found, &expected, &within); /* of the range's numbers */
+            assert_ok(index_read_value_within(&index->reader, PATH[1], value->bytes, &expected,
+                                              &arena, &found, &complete, err));
+            assert_true(complete);
+            assert_true(found.count == within.count);
+            assert_true(set_and_count(&found, &within) == within.count);
         }
         NumberSet none;
         bool complete = false;

@@ -100,8 +100,6 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
     } else {
         delete_expiry(group, old);
         group->counters.bytes -= key.len + old->bytes;
-        key_number(&key, item->number);
-        group_note_changed(group, &key); /* nobody has a number in the cache that is new */
     }
     put_expiry(group, item);
     group_index_change(group, old, item, terms);
@@ -124,8 +122,7 @@ void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *
     store_txn_delete(group->txn, space, key_slice(&key));
     group->counters.bytes -= key.len + old->bytes;
     group->counters.items--;
-    key_number(&key, old->number);
-    group_note_changed(group, &key);
+    key_number(&key, old->number); /* in the cache its place is a hint, and harms nobody */
     store_txn_delete(group->txn, space, key_slice(&key));
     delete_expiry(group, old);
     group_index_change(group, old, NULL, terms);
@@ -248,6 +245,7 @@ static Status rename_item(Group *group, ItemWrite *w, const Item *old, Error *er
     /* group_put takes the old item's bytes off under the new key's length. */
     group->counters.bytes = group->counters.bytes - w->id.len + w->document_id.len;
     key_number(&key, old->number);
+    group_note_changed(group, &key);
     store_txn_put(group->txn, group->partition->space, key_slice(&key),
                   location_encode(&group->arena, epk, w->document_id));
     return STATUS_OK;

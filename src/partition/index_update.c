@@ -12,6 +12,7 @@
 
 const StoreMerge PARTITION_MERGE = {
     .kind = KEY_TERM,
+    .tail_bytes = TERM_CHUNK_BYTES,
     .merge = set_merge,
     .is_empty = set_value_is_empty,
 };

@@ -3,8 +3,8 @@
  *     shard: table of chains --> entry --> entry
  *            newest <-> entry <-> entry <-> oldest, and a hand that walks from old to new
  *
- * The table has a fixed size, a slot per kilobyte of the shard: growing it would make some reader
- * wait. Its memory is taken by the pages that are used.
+ * The table has a fixed size, two slots per kilobyte of the shard: growing it would make some
+ * reader wait. Its memory is taken by the pages that are used.
  */
 #include "partition/item_cache.h"
 
@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 
 #define SHARD_BYTES_MIN ((size_t)1 << 20)
-#define SLOT_BYTES      ((size_t)1024)
+#define SLOT_BYTES      ((size_t)512)
 
 enum {
     SHARDS_MAX = 256,
@@ -206,42 +206,29 @@ static void link_entry(const ItemCache *cache, Shard *shard, Entry *entry)
     shard->bytes += entry_bytes(entry);
 }
 
-static Entry *entry_new(uint64_t hash, StoreSpace space, Slice key, const Slice *parts,
-                        size_t count, size_t value_len)
+static Entry *entry_new(uint64_t hash, StoreSpace space, Slice key, Slice value)
 {
-    Entry *entry = mem_realloc(NULL, sizeof(Entry) + key.len + value_len); /* need not be zeroed */
+    Entry *entry = mem_realloc(NULL, sizeof(Entry) + key.len + value.len); /* need not be zeroed */
     *entry = (Entry){
         .hash = hash,
         .space = space,
         .key_len = (uint32_t)key.len,
-        .value_len = (uint32_t)value_len,
+        .value_len = (uint32_t)value.len,
     };
     atomic_init(&entry->refs, 1);
     memcpy(entry->bytes, key.ptr, key.len);
-    char *at = entry->bytes + key.len;
-    for (size_t i = 0; i < count; at += parts[i++].len) {
-        if (parts[i].len > 0)
-            memcpy(at, parts[i].ptr, parts[i].len);
-    }
+    if (value.len > 0)
+        memcpy(entry->bytes + key.len, value.ptr, value.len);
     return entry;
 }
 
 void item_cache_put(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key, Slice value,
                     uint32_t ticket)
 {
-    item_cache_put_parts(cache, hash, space, key, &value, 1, ticket);
-}
-
-void item_cache_put_parts(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key,
-                          const Slice *parts, size_t count, uint32_t ticket)
-{
-    size_t value_len = 0;
-    for (size_t i = 0; i < count; i++)
-        value_len += parts[i].len;
-    if (sizeof(Entry) + HEAP_OVERHEAD + key.len + value_len > cache->shard_bytes_max / ENTRY_SHARE)
+    if (sizeof(Entry) + HEAP_OVERHEAD + key.len + value.len > cache->shard_bytes_max / ENTRY_SHARE)
         return;
     Shard *shard = shard_of(cache, hash);
-    Entry *entry = entry_new(hash, space, key, parts, count, value_len);
+    Entry *entry = entry_new(hash, space, key, value);
     Entry *evicted = NULL; /* chained; freed after the lock is given back */
     (void)pthread_mutex_lock(&shard->lock);
     /* Someone else may have read the same and been quicker. */

@@ -35,10 +35,6 @@ bool item_cache_get(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key
 void item_cache_put(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key, Slice value,
                     uint32_t ticket);
 
-/* The same with a value that is put together here. */
-void item_cache_put_parts(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key,
-                          const Slice *parts, size_t count, uint32_t ticket);
-
 void item_cache_forget(ItemCache *cache, uint64_t hash);
 
 size_t item_cache_bytes(ItemCache *cache); /* in use */

@@ -54,6 +54,12 @@ Status partition_read_counters(Partition *partition, const StoreSnapshot *snapsh
     return STATUS_OK;
 }
 
+bool partition_is_resting(const Partition *partition, uint64_t *turns)
+{
+    *turns = atomic_load(&partition->turns);
+    return !atomic_load(&partition->is_active);
+}
+
 static Status load_counters(Partition *partition, bool *found, Error *err)
 {
     TRY(partition_read_counters(partition, NULL, STORE_READ_ANY, &partition->counters, found, err));
@@ -74,6 +80,8 @@ static void publish_counters(Partition *partition)
 {
     atomic_store_explicit(&partition->items, partition->counters.items, memory_order_relaxed);
     atomic_store_explicit(&partition->bytes, partition->counters.bytes, memory_order_relaxed);
+    atomic_store_explicit(&partition->ttl_swept_s, partition->counters.ttl_swept_s,
+                          memory_order_relaxed);
     atomic_store_explicit(&partition->lsn, partition->counters.lsn, memory_order_release);
 }
 
@@ -239,9 +247,8 @@ const Purge *partition_copy_purges(Partition *partition, Arena *arena, size_t *c
     return copy;
 }
 
-/* The stored bytes of an item, from the cache if they are there. */
-static Status get_item(Partition *partition, Slice key, StoreRead read, StoreValue *value,
-                       StoreFound *found, Error *err)
+Status partition_get_bytes(Partition *partition, Slice key, bool puts, StoreRead read,
+                           StoreValue *value, StoreFound *found, Error *err)
 {
     const PartitionHost *host = partition->host;
     if (host->cache == NULL)
@@ -253,7 +260,7 @@ static Status get_item(Partition *partition, Slice key, StoreRead read, StoreVal
         return STATUS_OK;
     }
     TRY(store_get(host->store, NULL, partition->space, key, read, value, found, err));
-    if (*found == STORE_FOUND)
+    if (*found == STORE_FOUND && puts)
         item_cache_put(host->cache, hash, partition->space, key, value->data, ticket);
     return STATUS_OK;
 }
@@ -268,7 +275,7 @@ Status partition_get(Partition *partition, const PartitionSchema *schema, const 
     Key key;
     key_item(&key, epk_slice(epk), id);
     uint64_t purged_lsn = partition_purged_lsn(partition, epk_slice(epk));
-    TRY(get_item(partition, key_slice(&key), read, value, found, err));
+    TRY(partition_get_bytes(partition, key_slice(&key), true, read, value, found, err));
     if (*found != STORE_FOUND)
         return STATUS_OK;
     Status status = item_decode(value->data, item, err);
@@ -393,6 +400,7 @@ static void schedule(Partition *partition)
 {
     if (atomic_exchange(&partition->is_active, true))
         return;
+    atomic_fetch_add(&partition->turns, 1);
     (void)partition_ref(partition);
     atomic_fetch_add(&partition->host->active, 1);
     bool taken = workers_post(partition->host->writers, &partition->job);

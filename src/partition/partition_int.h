@@ -90,11 +90,13 @@ struct Partition {
     _Atomic uint64_t waiting_bytes;
     _Atomic bool is_dropped;
     _Atomic bool is_active; /* a writer has it, or its group is on the way to the disk */
+    _Atomic uint64_t turns; /* how often it became active */
     WorkerJob job;
 
     _Atomic uint64_t lsn; /* durable; what follows are copies of the counters for other threads */
     _Atomic uint64_t items;
     _Atomic uint64_t bytes;
+    _Atomic int64_t ttl_swept_s;
 
     PartitionCounters counters; /* whoever made 'is_active' true, from here on */
     IndexState *index;
@@ -242,6 +244,11 @@ IndexState *partition_index_seen(Partition *partition);
 /* Whether the index is not as the newest policy wants it. The lock is held. */
 bool partition_index_is_stale(const Partition *partition);
 
+/* Whether nothing of the partition is being written. If it rests before and after something was
+ * done, and with as many turns, it has rested all the time, and what it has published is all there
+ * is. */
+bool partition_is_resting(const Partition *partition, uint64_t *turns);
+
 /* The counters as of a snapshot; those of an empty partition if there are none. */
 MUST_USE Status partition_read_counters(Partition *partition, const StoreSnapshot *snapshot,
                                         StoreRead read, PartitionCounters *out, bool *found,
@@ -263,6 +270,11 @@ MUST_USE Status partition_scan_open_at(Partition *partition, PartitionSchema *sc
 
 /* The reason why a damaged partition refuses everything. */
 MUST_USE Status partition_check_damage(const Partition *partition, Error *err);
+
+/* The stored bytes of the newest item under a key, from the cache if they are there; 'puts': and
+ * into the cache if they are not. */
+MUST_USE Status partition_get_bytes(Partition *partition, Slice key, bool puts, StoreRead read,
+                                    StoreValue *value, StoreFound *found, Error *err);
 
 /* | EPK length u16 | EPK | id |, the value of a KEY_NUMBER. */
 Slice location_encode(Arena *arena, Slice epk, Slice id);

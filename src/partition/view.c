@@ -5,7 +5,8 @@
  * terms away and after it has added the last one, so the state tells the truth about the snapshot.
  * The purges come before the snapshot, because one that is over by then has nothing left in it.
  *
- * The LSN is the snapshot's own, from the counters in it. An item of the cache, or the newest one
+ * The LSN is the snapshot's own, from the counters in it, which are read only if they may differ
+ * from those that the partition has published. An item of the cache, or the newest one
  * in the store, is the snapshot's version if its LSN is not higher; of the cache this holds once
  * the partition has published that LSN, because it forgets what has changed before that.
  */
@@ -32,6 +33,7 @@ struct PartitionView {
     bool is_settled;  /* the cache has forgotten what the snapshot's writes changed */
     StoreValue value; /* the item fetched last */
     StoreValue place; /* and where it is */
+    uint32_t ticket;  /* of the cache, for that place */
 };
 
 static void open_snapshot(PartitionView *view)
@@ -50,6 +52,30 @@ static void open_snapshot(PartitionView *view)
     }
 }
 
+/* While the partition rests, those that it has published are the snapshot's, too. */
+static Status open_with_counters(PartitionView *view, Error *err)
+{
+    Partition *partition = view->partition;
+    uint64_t before = 0;
+    uint64_t after = 0;
+    bool has_rested = partition_is_resting(partition, &before);
+    PartitionCounters seen = {
+        .lsn = partition_lsn(partition),
+        .items = atomic_load_explicit(&partition->items, memory_order_relaxed),
+        .ttl_swept_s = atomic_load_explicit(&partition->ttl_swept_s, memory_order_relaxed),
+    };
+    open_snapshot(view);
+    atomic_thread_fence(memory_order_seq_cst);
+    has_rested = has_rested && partition_is_resting(partition, &after) && before == after;
+    if (LIKELY(has_rested)) {
+        view->counters = seen;
+        return STATUS_OK;
+    }
+    bool found = false;
+    return partition_read_counters(partition, view->snapshot, view->read, &view->counters, &found,
+                                   err);
+}
+
 Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreRead read,
                            PartitionView **out, Error *err)
 {
@@ -60,10 +86,8 @@ Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreR
     view->read = read;
     view->puts = true;
     arena_init(&view->arena, 256);
-    open_snapshot(view);
+    TRY(open_with_counters(view, err));
     view->now_s = (uint64_t)clock_wall_s(partition->host->clock);
-    bool found = false;
-    TRY(partition_read_counters(partition, view->snapshot, read, &view->counters, &found, err));
     *out = TAKE(view);
     return STATUS_OK;
 }
@@ -255,97 +279,96 @@ static bool in_range(Range range, Slice epk)
            (range.to.len == 0 || slice_compare(epk, range.to) < 0);
 }
 
-/* Of the snapshot, or (NULL) the newest; absent also if another item is in the place by now. The
- * place's EPK stays the same as long as there is an item with this number. */
-static Status read_item(PartitionView *view, const StoreSnapshot *snapshot, uint64_t number,
-                        Range range, Slice *epk, Item *item, bool *found, Error *err)
+/* Where the item with this number is. From the cache it is a hint, true of almost every snapshot:
+ * an item moves only when its id is changed. */
+static bool hint_place(PartitionView *view, uint64_t number)
 {
-    Store *store = view->partition->host->store;
+    ItemCache *cache = view->partition->host->cache;
+    StoreSpace space = view->partition->space;
+    if (cache == NULL)
+        return false;
+    Key key;
+    key_number(&key, number);
+    uint64_t hash = item_cache_hash(cache, space, key_slice(&key));
+    store_value_release(&view->place);
+    return item_cache_get(cache, hash, space, key_slice(&key), &view->place, &view->ticket);
+}
+
+static Status read_place(PartitionView *view, uint64_t number, bool *found, Error *err)
+{
+    const PartitionHost *host = view->partition->host;
     StoreSpace space = view->partition->space;
     StoreFound where = STORE_ABSENT;
     Key key;
     key_number(&key, number);
-    *found = false;
-    *epk = SLICE_EMPTY;
     store_value_release(&view->place);
-    store_value_release(&view->value);
-    TRY(store_get(store, snapshot, space, key_slice(&key), view->read, &view->place, &where, err));
-    if (where != STORE_FOUND)
-        return store_check_known(where, err);
-    Slice id;
-    TRY(location_decode(view->place.data, epk, &id, err));
-    if (!in_range(range, *epk))
+    TRY(store_get(host->store, view->snapshot, space, key_slice(&key), view->read, &view->place,
+                  &where, err));
+    *found = where == STORE_FOUND;
+    if (*found && host->cache != NULL && view->puts)
+        item_cache_put(host->cache, item_cache_hash(host->cache, space, key_slice(&key)), space,
+                       key_slice(&key), view->place.data, view->ticket);
+    return store_check_known(where, err);
+}
+
+/* The newest item in a place, which the cache may have. '*is_known' is false if it is not the one
+ * that the snapshot has, or if nobody may be asked but the snapshot. */
+static Status find_newest(PartitionView *view, Slice key, uint64_t number, Item *item,
+                          bool *is_known, Error *err)
+{
+    Partition *partition = view->partition;
+    *is_known = false;
+    view->is_settled = view->is_settled || partition_lsn(partition) >= view->counters.lsn;
+    if (partition->host->cache == NULL || !view->is_settled)
         return STATUS_OK;
-    key_item(&key, *epk, id);
-    TRY(store_get(store, snapshot, space, key_slice(&key), view->read, &view->value, &where, err));
+    StoreFound found = STORE_ABSENT;
+    TRY(partition_get_bytes(partition, key, view->puts, view->read, &view->value, &found, err));
+    if (found != STORE_FOUND)
+        return STATUS_OK;
+    TRY(item_decode(view->value.data, item, err));
+    *is_known = item->number == number && item->lsn <= view->counters.lsn;
+    return STATUS_OK;
+}
+
+static Status read_item(PartitionView *view, Slice key, uint64_t number, Item *item, bool *found,
+                        Error *err)
+{
+    StoreFound where = STORE_ABSENT;
+    store_value_release(&view->value);
+    TRY(store_get(view->partition->host->store, view->snapshot, view->partition->space, key,
+                  view->read, &view->value, &where, err));
     if (where != STORE_FOUND)
         return store_check_known(where, err);
     TRY(item_decode(view->value.data, item, err));
-    *found = item->number == number;
+    *found = item->number == number; /* another item may be in the place by now */
     return STATUS_OK;
 }
 
-/* In the cache, under the key of its number: | EPK length u16 LE | EPK | the stored item |. */
-static Status decode_cached(Slice bytes, Slice *epk, Item *item, Error *err)
+static Status find_in_place(PartitionView *view, uint64_t number, Range range, Slice *epk,
+                            Item *item, bool *found, Error *err)
 {
-    uint16_t len = 0;
-    ASSERT(bytes.len >= sizeof(len)); /* nobody but put_cached writes it, and it is in memory */
-    memcpy(&len, bytes.ptr, sizeof(len));
-    *epk = slice_make(bytes.ptr + sizeof(len), len);
-    return item_decode(slice_from(bytes, sizeof(len) + len), item, err);
-}
-
-static void put_cached(PartitionView *view, uint64_t hash, Slice key, Slice epk, uint32_t ticket)
-{
-    uint16_t len = (uint16_t)epk.len;
-    Slice parts[] = {slice_make(&len, sizeof(len)), epk, view->value.data};
-    item_cache_put_parts(view->partition->host->cache, hash, view->partition->space, key, parts,
-                         ARRAY_COUNT(parts), ticket);
-}
-
-/* Tries the cache, then the newest item, which the cache may have. '*is_known' is false if the
- * snapshot has to be asked. */
-static Status find_newest(PartitionView *view, uint64_t number, Range range, Slice *epk, Item *item,
-                          bool *found, bool *is_known, Error *err)
-{
-    ItemCache *cache = view->partition->host->cache;
+    Slice id;
+    TRY(location_decode(view->place.data, epk, &id, err));
+    *found = false;
+    if (!in_range(range, *epk))
+        return STATUS_OK;
     Key key;
-    key_number(&key, number);
-    uint64_t hash = item_cache_hash(cache, view->partition->space, key_slice(&key));
-    uint32_t ticket = 0;
-    store_value_release(&view->value);
-    if (item_cache_get(cache, hash, view->partition->space, key_slice(&key), &view->value,
-                       &ticket)) {
-        TRY(decode_cached(view->value.data, epk, item, err));
-        *is_known = item->lsn <= view->counters.lsn;
-        *found = in_range(range, *epk);
-        return STATUS_OK;
-    }
-    *is_known = false;
-    if (!view->puts)
-        return STATUS_OK;
-    TRY(read_item(view, NULL, number, range, epk, item, found, err));
-    if (*found && item->lsn <= view->counters.lsn) {
-        *is_known = true;
-        put_cached(view, hash, key_slice(&key), *epk, ticket);
-    } else if (epk->ptr != NULL && !in_range(range, *epk)) {
-        *is_known = true; /* its EPK is the same in the snapshot */
-    }
-    return STATUS_OK;
+    key_item(&key, *epk, id);
+    TRY(find_newest(view, key_slice(&key), number, item, found, err));
+    return *found ? STATUS_OK : read_item(view, key_slice(&key), number, item, found, err);
 }
 
 static Status find_item(PartitionView *view, uint64_t number, Range range, Slice *epk, Item *item,
                         bool *found, Error *err)
 {
-    Partition *partition = view->partition;
-    view->is_settled = view->is_settled || partition_lsn(partition) >= view->counters.lsn;
-    if (partition->host->cache != NULL && view->is_settled) {
-        bool is_known = false;
-        TRY(find_newest(view, number, range, epk, item, found, &is_known, err));
-        if (is_known)
+    store_value_release(&view->value);
+    if (hint_place(view, number)) {
+        TRY(find_in_place(view, number, range, epk, item, found, err));
+        if (*found || !in_range(range, *epk)) /* it keeps its EPK wherever it goes */
             return STATUS_OK;
     }
-    return read_item(view, view->snapshot, number, range, epk, item, found, err);
+    TRY(read_place(view, number, found, err));
+    return *found ? find_in_place(view, number, range, epk, item, found, err) : STATUS_OK;
 }
 
 static bool is_gone(const PartitionView *view, Slice epk, const Item *item)

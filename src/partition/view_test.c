@@ -64,6 +64,29 @@ static void a_view_is_of_its_moment(TestPartition *t)
     }
 }
 
+static void an_item_that_gets_another_id_is_found_in_its_place_of_then_and_now(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','n':1}"), STATUS_OK);
+    uint64_t number = number_of(t, "p", "a");
+    AUTO(partition_view_close) PartitionView *before = test_view(t);
+    expect_fetch(t, before, number, "{'id':'a','pk':'p','n':1}");
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, WRITE_ATOMIC);
+    (void)add_replace(&w, "a", "{'id':'b','pk':'p','n':2}");
+    test_run(t, &w);
+    assert_int_equal(number_of(t, "p", "b"), number);
+    AUTO(partition_view_close) PartitionView *after = test_view(t);
+    for (int round = 0; round < 2; round++) { /* whoever was the last to tell the cache the place */
+        expect_fetch(t, after, number, "{'id':'b','pk':'p','n':2}");
+        expect_fetch(t, before, number, "{'id':'a','pk':'p','n':1}");
+    }
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','n':3}"), STATUS_OK);
+    AUTO(partition_view_close) PartitionView *last = test_view(t);
+    expect_fetch(t, before, number, "{'id':'a','pk':'p','n':1}");
+    expect_fetch(t, last, number, "{'id':'b','pk':'p','n':2}");
+    expect_fetch(t, last, number_of(t, "p", "a"), "{'id':'a','pk':'p','n':3}");
+}
+
 static void what_was_fetched_is_in_the_cache(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','n':1}"), STATUS_OK);
@@ -101,28 +124,30 @@ static void between_commit_and_forgetting_the_cache_is_not_used(TestPartition *t
     uint64_t lsn = partition_lsn(t->partition);
     assert_status(run_document(t, ITEM_REPLACE, "{'id':'a','pk':'p','n':3}"), STATUS_OK);
     /* As if the last group had not been published yet, and not forgotten. */
+    Epk epk;
+    make_epk(&t->arena, t->schema, "p", &epk);
     Key key;
-    key_number(&key, a);
+    key_item(&key, epk_slice(&epk), SLICE("a"));
     uint64_t hash = item_cache_hash(t->host.cache, TEST_SPACE, key_slice(&key));
     StoreValue value = {0};
     uint32_t ticket = 0;
-    assert_false(item_cache_get(t->host.cache, hash, TEST_SPACE, key_slice(&key), &value, &ticket));
     Item stale;
     assert_true(test_get(t, "p", "a", &stale));
     stale.lsn = lsn;
     stale.document = row_json(&t->arena, "{'id':'a','pk':'p','n':2}");
-    Epk epk;
-    make_epk(&t->arena, t->schema, "p", &epk);
-    Slice parts[] = {slice_make(&epk.len, sizeof(epk.len)), epk_slice(&epk),
-                     item_encode(&t->arena, &stale)};
-    item_cache_put_parts(t->host.cache, hash, TEST_SPACE, key_slice(&key), parts, 3, ticket);
+    item_cache_forget(t->host.cache, hash);
+    assert_false(item_cache_get(t->host.cache, hash, TEST_SPACE, key_slice(&key), &value, &ticket));
+    item_cache_put(t->host.cache, hash, TEST_SPACE, key_slice(&key), item_encode(&t->arena, &stale),
+                   ticket);
     uint64_t published = partition_lsn(t->partition);
+    atomic_store(&t->partition->is_active, true);
     atomic_store(&t->partition->lsn, lsn);
     AUTO(partition_view_close) PartitionView *view = test_view(t);
     assert_int_equal(partition_view_lsn(view), published);
     expect_fetch(t, view, a, "{'id':'a','pk':'p','n':3}");
     item_cache_forget(t->host.cache, hash);
     atomic_store(&t->partition->lsn, published);
+    atomic_store(&t->partition->is_active, false);
     expect_fetch(t, view, a, "{'id':'a','pk':'p','n':3}");
 }
 
@@ -295,6 +320,7 @@ int main(void)
                         "'spatialIndexes':[{'path':'/place/?','types':['Point']}]}"),
     };
     static const EngineTest on_memory[] = {
+        ENGINE_TEST(an_item_that_gets_another_id_is_found_in_its_place_of_then_and_now),
         ENGINE_TEST(what_was_fetched_is_in_the_cache),
         ENGINE_TEST(between_commit_and_forgetting_the_cache_is_not_used),
     };

@@ -137,6 +137,7 @@ static Status read_items(Counting *counting, bool *exact)
     Filter *key = NULL;
     TRY(page_filter(counting->page, counting->reading, &key));
     Filter *filter = counting->reading->filter;
+    TRY(filter_estimate(planner, filter));
     const QueryTarget *target = &counting->page->options->targets[counting->reading->target];
     uint64_t all = partition_view_items(planner->view);
     bool is_cheaper = filter->estimate.keys <= KEYS_PER_SCANNED * all + SAMPLE_KEYS;

@@ -173,14 +173,20 @@ static Status open_walk(Page *page, Reading *reading, const OrderBy *order, Page
     return open_with(page, reading, options, mode, how);
 }
 
+/* Whether the filter is a range of the order that is asked for. There is nothing to choose then,
+ * and nothing to estimate. */
+static bool is_range_of_order(const Reading *reading)
+{
+    const OrderBy *order = reading->order;
+    return order != NULL && order->composite == NULL &&
+           find_range(reading->filter, order->path) == reading->filter;
+}
+
 /* Whether to fetch and sort what the filter finds instead of walking in order past what it does
- * not. Where the filter is a range of that order, the walk passes nothing. */
+ * not. */
 static bool is_sorting_cheaper(const Page *page, const Reading *reading)
 {
     const IndexEstimate *estimate = &reading->filter->estimate;
-    const OrderBy *order = reading->order;
-    if (order->composite == NULL && find_range(reading->filter, order->path) == reading->filter)
-        return false;
     Costs costs = estimate_costs(page, reading, estimate->items);
     double sort_cost = (double)estimate->keys + COST_FETCH * costs.found;
     double walk_cost = costs.looked + COST_FETCH * lesser(costs.found, costs.rows);
@@ -191,7 +197,8 @@ static Status open_ordered(Page *page, Reading *reading)
 {
     Planner *planner = &reading->planner;
     const Filter *filter = reading->filter;
-    if (filter->kind != FILTER_ALL && filter->estimate.items <= ORDER_FETCH_MAX &&
+    if (filter->kind != FILTER_ALL && !is_range_of_order(reading) &&
+        filter->estimate.items <= ORDER_FETCH_MAX &&
         plan_prefers(planner, is_sorting_cheaper(page, reading))) {
         SourceOptions options = {.kind = SOURCE_SORT, .order = reading->order};
         bool exact = true;
@@ -268,16 +275,18 @@ Status page_filter(Page *page, Reading *reading, Filter **key)
     if (o->key != NULL) {
         *key = filter_key(planner, &o->schema->key, o->key);
         TRY(filter_estimate(planner, *key));
+        plan_look_within(planner, *key);
         reading->filter = filter_and(planner, reading->filter, *key);
     }
-    TRY(filter_use_composite(planner, reading->filter));
-    return filter_estimate(planner, reading->filter);
+    return filter_use_composite(planner, reading->filter);
 }
 
 static Status plan(Page *page, Reading *reading)
 {
     Filter *key = NULL;
     TRY(page_filter(page, reading, &key));
+    if (!is_range_of_order(reading) || page->options->wants_explain)
+        TRY(filter_estimate(&reading->planner, reading->filter));
     if (reading->order != NULL)
         return open_ordered(page, reading);
     if (key != NULL && is_small(page, reading, key))

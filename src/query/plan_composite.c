@@ -111,8 +111,8 @@ Slice composite_spec(Arena *arena, const CompositeIndex *index)
 static Filter *make_filter(Planner *planner, const CompositeIndex *index,
                            const CompositeRange *range)
 {
-    Filter *filter =
-        filter_new(planner, range->is_value ? FILTER_TERM : FILTER_RANGE, range->is_exact);
+    bool is_term = range->is_value && range->parts == index->part_count;
+    Filter *filter = filter_new(planner, is_term ? FILTER_TERM : FILTER_RANGE, range->is_exact);
     filter->path = terms_composite_path(planner->index.key, index);
     filter->from = range->from;
     filter->to = range->to;

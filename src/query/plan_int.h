@@ -68,6 +68,7 @@ struct Filter {
     bool is_estimated;
     NumberSet set; /* read while it was estimated, if 'has_set' */
     bool has_set;
+    bool is_within; /* 'set' and 'estimate' have only what is in the planner's 'within' */
     bool was_used;
     uint64_t found; /* after it was read; for explain */
 };
@@ -83,6 +84,10 @@ typedef struct Planner {
     bool needs_system; /* documents are asked for what only the whole item has */
     Random *random;    /* for tests: see plan_prefers */
     Error *err;
+
+    /* What is looked for is in this set, as far as it is in the index: look-ups read nothing else.
+     * NULL: nothing so small is known. */
+    const NumberSet *within;
 
     IndexReader index;
     PlanPath **slots; /* by slot: where it leads; NULL: not known */
@@ -198,6 +203,10 @@ Slice composite_spec(Arena *arena, const CompositeIndex *index); /* "/a ASC, /b 
 
 /* About how many items a filter gives, and how many keys are read for it. */
 MUST_USE Status filter_estimate(Planner *planner, Filter *filter);
+
+/* Everything that is planned from here on is asked together with this filter, which is estimated:
+ * if it has few items, nothing else needs to be read. */
+void plan_look_within(Planner *planner, const Filter *filter);
 
 /* Reads it, into 'arena'. '*exact' becomes false unless exactly the documents wanted are in the
  * set; without budget the planner says so, and the set is of no use. */

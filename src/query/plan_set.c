@@ -14,6 +14,7 @@ enum {
     SAMPLE_CHILDREN = 32,   /* of a union that are estimated; the others are like these */
     KEYS_PER_DOCUMENT = 16, /* keys that are read in the time that fetching a document takes */
     LOOKS_PER_CLOCK = 64,
+    WITHIN_CHUNKS_MAX = 8, /* finding a chunk costs a search */
     SCRATCH_BYTES = 16 << 10,
 };
 
@@ -56,6 +57,18 @@ static IndexRange range_of(const Filter *filter, Buf *end)
     return (IndexRange){filter->path, filter->from, buf_view(end)};
 }
 
+static Status read_term(Planner *planner, Filter *filter)
+{
+    IndexReader *index = &planner->index;
+    filter->is_within = planner->within != NULL;
+    if (filter->is_within)
+        return index_read_value_within(index, filter->path, filter->from, planner->within,
+                                       planner->arena, &filter->set, &filter->has_set,
+                                       planner->err);
+    return index_read_value(index, filter->path, filter->from, planner->arena, &filter->set,
+                            &filter->has_set, planner->err);
+}
+
 /* A value is in a few chunks: reading them all costs no more than estimating would, and once they
  * are read they need not be read again. */
 static Status estimate_term(Planner *planner, Filter *filter)
@@ -65,8 +78,7 @@ static Status estimate_term(Planner *planner, Filter *filter)
     few.keys_left = few.keys_left < SAMPLE_KEYS ? few.keys_left : SAMPLE_KEYS;
     uint64_t before = planner->index.keys_read;
     planner->index.budget = &few;
-    Status status = index_read_value(&planner->index, filter->path, filter->from, planner->arena,
-                                     &filter->set, &filter->has_set, planner->err);
+    Status status = read_term(planner, filter);
     planner->index.budget = budget;
     uint64_t keys = planner->index.keys_read - before;
     budget->keys_left -= keys < budget->keys_left ? keys : budget->keys_left;
@@ -97,17 +109,29 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+void plan_look_within(Planner *planner, const Filter *filter)
+{
+    if (planner->within == NULL && filter->has_set && filter->set.chunk_count <= WITHIN_CHUNKS_MAX)
+        planner->within = &filter->set;
+}
+
+/* The share of items that a filter lets pass. */
+static double share_of(const Planner *planner, const Filter *filter)
+{
+    uint64_t all = filter->is_within ? planner->within->count : partition_view_items(planner->view);
+    uint64_t items = filter->estimate.items;
+    return items < all ? (double)items / (double)all : 1;
+}
+
 /* As if the parts had nothing to do with each other. */
 static Status estimate_and(Planner *planner, Filter *filter)
 {
-    double all = (double)partition_view_items(planner->view);
-    double items = all;
+    double items = (double)partition_view_items(planner->view);
     filter->estimate = (IndexEstimate){0};
     for (Filter *child = filter->children; child != NULL; child = child->next) {
         TRY(filter_estimate(planner, child));
         filter->estimate.keys += child->estimate.keys;
-        if ((double)child->estimate.items < all)
-            items *= (double)child->estimate.items / all;
+        items *= share_of(planner, child);
     }
     filter->estimate.items = (uint64_t)ceil(items);
     return STATUS_OK;
@@ -120,12 +144,14 @@ static Status estimate_or(Planner *planner, Filter *filter)
     size_t at = 0;
     uint64_t looked = 0;
     IndexEstimate sum = {0};
+    filter->is_within = planner->within != NULL;
     for (Filter *child = filter->children; child != NULL; child = child->next) {
         if (at++ % step != 0)
             continue;
         TRY(filter_estimate(planner, child));
         sum.keys += child->estimate.keys;
         sum.items += child->estimate.items;
+        filter->is_within = filter->is_within && child->is_within;
         looked++;
     }
     /* Also what is not there has to be looked for. */

@@ -25,6 +25,7 @@ struct StoreCursor {
      * key that they have in that direction, 'key' included. */
     Direction direction;
     bool fresh;
+    bool is_group;
     FullKey *gap_memory; /* made when it is first needed */
     Slice gap;
     Slice key;
@@ -54,6 +55,21 @@ static Slice keep(char **memory, Slice key)
     return slice_make(start, key.len);
 }
 
+static StoreCursor *open_between(Store *store, const StoreSnapshot *snapshot, Slice first,
+                                 Slice last, bool is_group)
+{
+    StoreCursor *cursor = mem_alloc(sizeof(StoreCursor) + first.len + last.len);
+    char *memory = cursor->memory;
+    cursor->store = store;
+    cursor->from = keep(&memory, first);
+    cursor->to = keep(&memory, last);
+    cursor->fresh = true;
+    cursor->is_group = is_group;
+    cursor->base = store->engine->ops->cursor_open(store->engine, snapshot, cursor->from,
+                                                   cursor->to, is_group);
+    return cursor;
+}
+
 StoreCursor *cursor_open(Store *store, const StoreSnapshot *snapshot, const Tree *writes,
                          StoreSpace space, Slice from, Slice to)
 {
@@ -62,18 +78,27 @@ StoreCursor *cursor_open(Store *store, const StoreSnapshot *snapshot, const Tree
     Slice last = to.len > 0 ? full_key(&last_memory, space, to) : full_key_end(&last_memory, space);
     if (slice_compare(first, last) > 0)
         last = first; /* engines need not know what an upside-down range is */
-
-    StoreCursor *cursor = mem_alloc(sizeof(StoreCursor) + first.len + last.len);
-    char *memory = cursor->memory;
-    cursor->store = store;
-    cursor->from = keep(&memory, first);
-    cursor->to = keep(&memory, last);
-    cursor->fresh = true;
+    StoreCursor *cursor = open_between(store, snapshot, first, last, false);
     if (writes != NULL)
         cursor->writes = tree_copy(writes);
-    cursor->base =
-        store->engine->ops->cursor_open(store->engine, snapshot, cursor->from, cursor->to);
     return cursor;
+}
+
+StoreCursor *cursor_open_group(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
+                               Slice head)
+{
+    const StoreMerge *merge = store->engine->merge;
+    ASSERT(merge != NULL && head.len > 0 && (uint8_t)head.ptr[0] == merge->kind);
+    ASSERT(head.len + merge->tail_bytes <= STORE_KEY_BYTES_MAX);
+    FullKey first, last;
+    size_t len = full_key(&first, space, head).len;
+    (void)full_key(&last, space, head);
+    memset(first.bytes + len, 0, merge->tail_bytes);
+    memset(last.bytes + len, 0xFF, merge->tail_bytes);
+    len += merge->tail_bytes;
+    last.bytes[len] = 0; /* right behind the last tail there is */
+    return open_between(store, snapshot, slice_make(first.bytes, len),
+                        slice_make(last.bytes, len + 1), true);
 }
 
 Status store_cursor_next(StoreCursor *cursor, Slice *key, Slice *value, bool *found, Error *err)
@@ -83,6 +108,7 @@ Status store_cursor_next(StoreCursor *cursor, Slice *key, Slice *value, bool *fo
 
 Status store_cursor_prev(StoreCursor *cursor, Slice *key, Slice *value, bool *found, Error *err)
 {
+    ASSERT(!cursor->is_group);
     return step(cursor, DIRECTION_DOWN, key, value, found, err);
 }
 

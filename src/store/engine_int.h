@@ -73,9 +73,10 @@ typedef struct EngineOps {
     StoreSnapshot *(*snapshot_open)(Engine *engine, StoreRead read);
     void (*snapshot_close)(StoreSnapshot *snapshot);
 
-    /* Over the keys in ['from', 'to'). The item of a move lives until the next one. */
+    /* Over the keys in ['from', 'to'). The item of a move lives until the next one. 'is_group':
+     * they differ only in their tails, and no move goes down. */
     EngineCursor *(*cursor_open)(Engine *engine, const StoreSnapshot *snapshot, Slice from,
-                                 Slice to);
+                                 Slice to, bool is_group);
     Status (*cursor_move)(EngineCursor *cursor, EngineMove move, Slice key, EngineItem *item,
                           bool *found, Error *err);
     void (*cursor_close)(EngineCursor *cursor);

@@ -137,6 +137,12 @@ StoreCursor *store_cursor_open(Store *store, const StoreSnapshot *snapshot, Stor
     return cursor_open(store, snapshot, NULL, space, from, to);
 }
 
+StoreCursor *store_group_open(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
+                              Slice head)
+{
+    return cursor_open_group(store, snapshot, space, head);
+}
+
 Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error *err)
 {
     ASSERT(first <= last);

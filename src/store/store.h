@@ -71,6 +71,9 @@ typedef enum StoreFound {
 typedef struct StoreMerge {
     uint8_t kind; /* the first byte of the keys that are merged; no others are */
 
+    /* So many bytes at their ends tell keys of one group apart: see store_group_open. */
+    uint8_t tail_bytes;
+
     /* Applies 'count' operands, oldest first, to 'existing' (a NULL pointer: there is none) and
      * writes the value; with 'is_partial', writes one operand that does what they all do. 'out' is
      * empty. False if the bytes are damaged: readers of the key get STATUS_CORRUPT from then on,
@@ -98,8 +101,8 @@ static inline void store_value_release(StoreValue *value)
 }
 DEFINE_AUTO_VALUE(StoreValue, store_value_release)
 
-/* With STORE_READ_MEMORY, no read of the snapshot waits for the disk: a cursor fails with
- * STATUS_TIMEOUT where it would have to. */
+/* With STORE_READ_MEMORY, no read of the snapshot waits for the disk: store_get may ask for nothing
+ * else, and a cursor fails with STATUS_TIMEOUT where it would have to. */
 StoreSnapshot *store_snapshot_open(Store *store, StoreRead read);
 void store_snapshot_close(StoreSnapshot *snapshot); /* accepts NULL */
 DEFINE_AUTO(StoreSnapshot *, store_snapshot_close)
@@ -109,6 +112,13 @@ DEFINE_AUTO(StoreSnapshot *, store_snapshot_close)
  * stands before the first key: call store_cursor_next (or _prev to walk down from the end). */
 StoreCursor *store_cursor_open(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
                                Slice from, Slice to);
+
+/* A cursor over one group of keys: those that are merged and consist of 'head' and a tail. (Keys
+ * that begin with 'head' and are longer must be of no other group.) Where the store knows that a
+ * file has nothing of the group it does not search there, which makes this the quicker way if there
+ * are few. It goes up only. */
+StoreCursor *store_group_open(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
+                              Slice head);
 
 /* Moves to the next (previous) key and hands out slices that live until the cursor next moves or
  * is closed; keys come without their space. '*found' is false beyond the last (first) one. */

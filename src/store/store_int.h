@@ -82,3 +82,7 @@ Status store_note_read(Store *store, Status status, const Error *err);
 /* A cursor over the engine's keys with 'writes', which may be NULL, laid over them. */
 StoreCursor *cursor_open(Store *store, const StoreSnapshot *snapshot, const Tree *writes,
                          StoreSpace space, Slice from, Slice to);
+
+/* Over a group of the engine's keys: see store_group_open. */
+StoreCursor *cursor_open_group(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
+                               Slice head);

@@ -116,7 +116,7 @@ static inline void expect_walk(StoreCursor *cursor, bool up, const char *expecte
 /* Keys that begin with '~' are sets of bytes in the tests' stores. A value is the sorted bytes. An
  * operand is "+a-b...", sorted too, with the later word about a byte being the one that counts; an
  * operand with anything else in it is damaged. */
-enum { TEST_MERGE_KIND = '~' };
+enum { TEST_MERGE_KIND = '~', TEST_TAIL_BYTES = 1 };
 
 static inline bool test_merge_one(Slice operand, char marks[256])
 {
@@ -155,7 +155,11 @@ static inline bool test_merge_is_empty(Slice value)
 }
 
 static const StoreMerge TEST_MERGE = {
-    .kind = TEST_MERGE_KIND, .merge = test_merge, .is_empty = test_merge_is_empty};
+    .kind = TEST_MERGE_KIND,
+    .tail_bytes = TEST_TAIL_BYTES,
+    .merge = test_merge,
+    .is_empty = test_merge_is_empty,
+};
 
 static inline void merge_now(Store *store, StoreSpace space, const char *key, const char *operand)
 {

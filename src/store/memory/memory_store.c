@@ -236,8 +236,9 @@ static void memory_snapshot_close(StoreSnapshot *snapshot)
 }
 
 static EngineCursor *memory_cursor_open(Engine *engine, const StoreSnapshot *snapshot, Slice from,
-                                        Slice to)
+                                        Slice to, bool is_group)
 {
+    (void)is_group; /* a tree has everything in one place */
     EngineCursor *cursor = MEM_NEW(EngineCursor);
     cursor->memory = memory_of(engine);
     cursor->state = snapshot != NULL ? tree_copy(state_of(snapshot)) : copy_state(cursor->memory);

@@ -255,28 +255,53 @@ static void an_estimate_is_about_what_is_in_files(void **state)
 }
 
 /* Random work with flushes and compactions in between, under snapshots, against sets of bits. */
-enum { MODEL_KEYS = 6, MODEL_LETTERS = 4, MODEL_SNAPSHOTS = 3, MODEL_STEPS = 1500 };
+enum {
+    MODEL_KEYS = 6,
+    MODEL_GROUP = 2,
+    MODEL_LETTERS = 4,
+    MODEL_SNAPSHOTS = 3,
+    MODEL_STEPS = 1500,
+};
 
 typedef struct SetModel {
     uint32_t sets[MODEL_KEYS];
 } SetModel;
 
+/* Several keys to a group, which differ in their tails. */
+static void model_key(uint32_t k, char *key, size_t size)
+{
+    (void)snprintf(key, size, "~%c%c", 'a' + (char)(k / MODEL_GROUP),
+                   'x' + (char)(k % MODEL_GROUP));
+}
+
+static void add_text(char *all, size_t size, const char *key, const char *value)
+{
+    size_t len = strlen(all);
+    (void)snprintf(all + len, size - len, "%s%s=%s", len > 0 ? " " : "", key, value);
+}
+
 static void expect_model(Store *store, const StoreSnapshot *snapshot, const SetModel *model)
 {
-    char all[128] = "";
-    size_t len = 0;
+    char all[256] = "";
+    char group[128] = "";
     for (uint32_t k = 0; k < MODEL_KEYS; k++) {
         char key[8], value[8];
         size_t letters = 0;
-        (void)snprintf(key, sizeof(key), "~%u", k);
+        model_key(k, key, sizeof(key));
         for (uint32_t i = 0; i < MODEL_LETTERS; i++)
             if ((model->sets[k] & 1U << i) != 0)
                 value[letters++] = (char)('a' + i);
         value[letters] = '\0';
         expect_key(store, snapshot, 1, key, letters > 0 ? value : NULL);
-        if (letters > 0)
-            len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s=%s", len > 0 ? " " : "",
-                                    key, value);
+        if (letters > 0) {
+            add_text(all, sizeof(all), key, value);
+            add_text(group, sizeof(group), key, value);
+        }
+        if (k % MODEL_GROUP == MODEL_GROUP - 1) {
+            Slice head = slice_make(key, strlen(key) - TEST_TAIL_BYTES);
+            expect_walk(store_group_open(store, snapshot, 1, head), true, group);
+            group[0] = '\0';
+        }
     }
     expect_walk(store_cursor_open(store, snapshot, 1, SLICE_EMPTY, SLICE_EMPTY), true, all);
 }
@@ -287,7 +312,7 @@ static void change_set(Store *store, Random *random, SetModel *model)
     uint32_t letter = (uint32_t)random_below(random, MODEL_LETTERS);
     bool add = random_below(random, 5) < 2; /* empty more often than not */
     char key[8], operand[3] = {add ? '+' : '-', (char)('a' + letter), 0};
-    (void)snprintf(key, sizeof(key), "~%u", k);
+    model_key(k, key, sizeof(key));
     merge_now(store, 1, key, operand);
     model->sets[k] = add ? model->sets[k] | 1U << letter : model->sets[k] & ~(1U << letter);
 }

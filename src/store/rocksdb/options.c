@@ -56,11 +56,12 @@ static void set_tables(rocksdb_options_t *options, rocksdb_cache_t *cache)
      * without reading much that nobody asked for. */
     rocksdb_block_based_options_set_block_size(table, BLOCK_BYTES);
     rocksdb_block_based_options_set_block_cache(table, cache);
-    /* Whole keys: creating an item asks for a key that is almost never there. Cursors are kept in
-     * their range by bounds, and need no prefix filter. */
+    /* Creating an item asks for a key that is almost never there, and a value of the index is in
+     * few tables: filters know whole keys of the one kind, groups of the other (groups.c). Other
+     * cursors are kept in their range by bounds. */
     rocksdb_block_based_options_set_filter_policy(
         table, rocksdb_filterpolicy_create_bloom_full(BLOOM_BITS_PER_KEY));
-    rocksdb_block_based_options_set_whole_key_filtering(table, 1);
+    rocksdb_block_based_options_set_whole_key_filtering(table, 0);
     /* Inside the cache, so that the cache's size is the bound of everything that is read, and in
      * its better half, so that a long scan cannot push them out. */
     rocksdb_block_based_options_set_cache_index_and_filter_blocks(table, 1);

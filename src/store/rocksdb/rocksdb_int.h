@@ -80,6 +80,9 @@ bool hot_keys_note(HotKeys *keys, Slice key);
 void rocksdb_set_merging(rocksdb_options_t *options, const StoreMerge *merge,
                          rocksdb_compactionfilter_t **filter);
 
+/* Has the filters of tables answer for groups of keys: see groups.c. 'merge' may be NULL. */
+void rocksdb_set_groups(rocksdb_options_t *options, const StoreMerge *merge);
+
 /* The database under a store of this engine; for tests. */
 rocksdb_t *rocksdb_of_store(Store *store);
 

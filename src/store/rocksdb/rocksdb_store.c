@@ -224,6 +224,7 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
     rocks->cache = rocksdb_tuned_cache(cache_bytes);
     rocksdb_options_t *tuned =
         rocksdb_tuned_options(cache_bytes, rocks->cache, options->durability);
+    rocksdb_set_groups(tuned, options->merge);
     if (options->merge != NULL)
         rocksdb_set_merging(tuned, options->merge, &rocks->filter);
     Error reason;
@@ -269,6 +270,7 @@ static rocksdb_readoptions_t *options_for(RocksEngine *rocks, const StoreSnapsho
     if (snapshot == NULL)
         return read == STORE_READ_MEMORY ? rocks->read_memory : rocks->read_any;
     const RocksSnapshot *of = rocks_snapshot(snapshot);
+    ASSERT(read == STORE_READ_MEMORY || of->read_any != NULL);
     return read == STORE_READ_MEMORY ? of->read_memory : of->read_any;
 }
 
@@ -317,10 +319,12 @@ static StoreSnapshot *rocks_snapshot_open(Engine *engine, StoreRead read)
     /* Counted before it exists: see rocks_drop. */
     atomic_fetch_add(&rocks->snapshots_count, 1);
     snapshot->rocks = rocksdb_create_snapshot(rocks->db);
-    snapshot->read_any = read_options_new(STORE_READ_ANY);
     snapshot->read_memory = read_options_new(STORE_READ_MEMORY);
-    rocksdb_readoptions_set_snapshot(snapshot->read_any, snapshot->rocks);
     rocksdb_readoptions_set_snapshot(snapshot->read_memory, snapshot->rocks);
+    if (read == STORE_READ_MEMORY) /* it never reads anything else */
+        return &snapshot->snapshot;
+    snapshot->read_any = read_options_new(STORE_READ_ANY);
+    rocksdb_readoptions_set_snapshot(snapshot->read_any, snapshot->rocks);
     return &snapshot->snapshot;
 }
 
@@ -328,7 +332,8 @@ static void rocks_snapshot_close(StoreSnapshot *base)
 {
     RocksEngine *rocks = rocks_of(base->engine);
     RocksSnapshot *snapshot = CONTAINER_OF(base, RocksSnapshot, snapshot);
-    rocksdb_readoptions_destroy(snapshot->read_any);
+    if (snapshot->read_any != NULL)
+        rocksdb_readoptions_destroy(snapshot->read_any);
     rocksdb_readoptions_destroy(snapshot->read_memory);
     rocksdb_release_snapshot(rocks->db, snapshot->rocks);
     atomic_fetch_sub(&rocks->snapshots_count, 1);
@@ -336,7 +341,7 @@ static void rocks_snapshot_close(StoreSnapshot *base)
 }
 
 static EngineCursor *rocks_cursor_open(Engine *engine, const StoreSnapshot *snapshot, Slice from,
-                                       Slice to)
+                                       Slice to, bool is_group)
 {
     EngineCursor *cursor = MEM_NEW(EngineCursor);
     cursor->rocks = rocks_of(engine);
@@ -346,6 +351,7 @@ static EngineCursor *rocks_cursor_open(Engine *engine, const StoreSnapshot *snap
      * without looking at the deleted keys of a neighbour. */
     rocksdb_readoptions_set_iterate_lower_bound(cursor->options, from.ptr, from.len);
     rocksdb_readoptions_set_iterate_upper_bound(cursor->options, to.ptr, to.len);
+    rocksdb_readoptions_set_total_order_seek(cursor->options, !is_group); /* else: ask filters */
     rocksdb_readoptions_set_background_purge_on_iterator_cleanup(cursor->options, 1);
     if (snapshot != NULL)
         rocksdb_readoptions_set_snapshot(cursor->options, rocks_snapshot(snapshot)->rocks);

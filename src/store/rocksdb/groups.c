@@ -1,0 +1,47 @@
+/* groups.c - what the filters of RocksDB's tables know: keys, or groups of keys.
+ *
+ * A filter says whether a table may have a key. Keys that are merged come in groups, which differ
+ * in their tails, and nobody asks for one of them without the others: for these the filter has the
+ * group, under the key without its tail. For all other keys the "prefix" is the key itself, so that
+ * one filter serves both, and has nothing twice.
+ *
+ * RocksDB asks the filter for Get, and for cursors that do not want a total order; those may only
+ * seek to keys of the group that they are for.
+ */
+#include "store/merge_int.h"
+#include "store/rocksdb/rocksdb_int.h"
+
+/* The name is kept in each table. With another rule it must be another name. */
+static const char *name(void *state)
+{
+    (void)state;
+    return "orrery.group";
+}
+
+static char *head_of(void *state, const char *key, size_t len, size_t *head_len)
+{
+    const StoreMerge *merge = state;
+    size_t tail = merge_covers(merge, slice_make(key, len)) ? merge->tail_bytes : 0;
+    *head_len = len >= SPACE_BYTES + 1 + tail ? len - tail : len;
+    return (char *)key;
+}
+
+static unsigned char always(void *state, const char *key, size_t len)
+{
+    (void)state;
+    (void)key;
+    (void)len;
+    return 1;
+}
+
+static void no_destructor(void *state)
+{
+    (void)state; /* a StoreMerge outlives the database */
+}
+
+void rocksdb_set_groups(rocksdb_options_t *options, const StoreMerge *merge)
+{
+    rocksdb_options_set_prefix_extractor(
+        options,
+        rocksdb_slicetransform_create((void *)merge, no_destructor, head_of, always, always, name));
+}
