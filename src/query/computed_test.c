@@ -245,9 +245,8 @@ static void a_tree_prints_with_the_names_of_the_query(void **state)
     buf_init(&out, 4096);
     print_select(query->select, &out);
     buf_byte(&out, '\0');
-    assert_string_equal(out.ptr,
-                        "SELECT (q[\"cost\"] * (1 - q[\"off\"])), q[\"meta\"][\"tags\"][0] FROM "
-                        "root AS q ORDER BY LOWER(q[\"name\"]) ASC");
+    assert_string_equal(out.ptr, "SELECT (q.cost * (1 - q.off)), q.meta.tags[0] FROM "
+                                 "root AS q ORDER BY LOWER(q.name)");
 }
 
 int main(void)

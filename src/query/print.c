@@ -1,6 +1,7 @@
 /* print.c - see print_int.h. */
 #include "query/print_int.h"
 
+#include "query/lexer_int.h"
 #include "query/text_int.h"
 
 #include <math.h>
@@ -65,6 +66,29 @@ static void print_literal(const Value *value, Buf *out)
     }
 }
 
+/* Whether a name may stand behind a dot: reserved words and most text may not. */
+static bool is_identifier(Slice name)
+{
+    Lexer lexer = {.text = name};
+    Token token = lexer_next(&lexer);
+    return token.kind == TOKEN_IDENTIFIER && token.span.start == 0 && token.span.end == name.len;
+}
+
+static void print_step(const Step *step, Buf *out)
+{
+    if (step->index == NULL && is_identifier(step->name)) {
+        buf_byte(out, '.');
+        buf_slice(out, step->name);
+        return;
+    }
+    buf_byte(out, '[');
+    if (step->index == NULL)
+        json_print_string(step->name, out);
+    else
+        print_node(step->index, out);
+    buf_byte(out, ']');
+}
+
 static void print_path(const Node *node, Buf *out)
 {
     const Node *base = node->path.base;
@@ -74,14 +98,8 @@ static void print_path(const Node *node, Buf *out)
     print_node(base, out);
     if (is_number)
         buf_byte(out, ')');
-    for (const Step *step = node->path.first; step != NULL; step = step->next) {
-        buf_byte(out, '[');
-        if (step->index == NULL)
-            json_print_string(step->name, out);
-        else
-            print_node(step->index, out);
-        buf_byte(out, ']');
-    }
+    for (const Step *step = node->path.first; step != NULL; step = step->next)
+        print_step(step, out);
 }
 
 static void print_chain(const Node *node, Buf *out)
@@ -270,31 +288,44 @@ static void print_source(const Source *source, Buf *out)
         buf_format(out, " AS %.*s", SLICE_ARG(source->alias));
 }
 
-void print_select(const Select *select, Buf *out)
+/* Clauses are separated by 'gap'; those of subqueries stay on their line. */
+static void print_clauses(const Select *select, const char *gap, Buf *out)
 {
     print_text(out, select->distinct ? "SELECT DISTINCT" : "SELECT");
     print_count(&select->top, " TOP ", out);
     print_projection(select, out);
     for (const Source *source = select->sources; source != NULL; source = source->next) {
-        print_text(out, source == select->sources ? " FROM " : " JOIN ");
+        buf_format(out, "%s%s ", gap, source == select->sources ? "FROM" : "JOIN");
         print_source(source, out);
     }
     if (select->where != NULL) {
-        print_text(out, " WHERE ");
+        buf_format(out, "%sWHERE ", gap);
         print_node(select->where, out);
     }
     if (select->group_by.count > 0) {
-        print_text(out, " GROUP BY ");
+        buf_format(out, "%sGROUP BY ", gap);
         print_list(&select->group_by, ", ", out);
     }
     if (select->order_by != NULL)
-        print_text(out, select->by_rank ? " ORDER BY RANK " : " ORDER BY ");
+        buf_format(out, "%sORDER BY %s", gap, select->by_rank ? "RANK " : "");
     for (const Order *order = select->order_by; order != NULL; order = order->next) {
         if (order != select->order_by)
             print_text(out, ", ");
         print_node(order->value, out);
-        print_text(out, order->descending ? " DESC" : " ASC");
+        print_text(out, order->descending ? " DESC" : "");
     }
-    print_count(&select->offset, " OFFSET ", out);
+    if (select->limit.is_given)
+        print_text(out, gap);
+    print_count(&select->offset, "OFFSET ", out);
     print_count(&select->limit, " LIMIT ", out);
+}
+
+void print_select(const Select *select, Buf *out)
+{
+    print_clauses(select, " ", out);
+}
+
+void print_select_lines(const Select *select, Buf *out)
+{
+    print_clauses(select, "\n", out);
 }

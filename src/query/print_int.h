@@ -10,3 +10,4 @@
 
 void print_node(const Node *node, Buf *out);
 void print_select(const Select *select, Buf *out);
+void print_select_lines(const Select *select, Buf *out); /* a clause a line */
