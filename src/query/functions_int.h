@@ -15,6 +15,7 @@ typedef enum FunctionFlags {
     FUNCTION_SCORE = 1 << 3,  /* FullTextScore: only in ORDER BY RANK */
     FUNCTION_VECTOR = 1 << 4, /* VectorDistance: may be an item of ORDER BY */
     FUNCTION_FUSION = 1 << 5, /* RRF: known in ORDER BY RANK only */
+    FUNCTION_SYSTEM = 1 << 6, /* looks at the document's system properties, whatever it is given */
 } FunctionFlags;
 
 typedef enum Aggregate {

@@ -341,6 +341,11 @@ static void a_document_has_a_number(void **state)
         {"SELECT VALUE DOCUMENTID(c.id) FROM c", "[]"},
         {"SELECT * FROM c ORDER BY DOCUMENTID(c)", "!2206"},
         {"SELECT VALUE DOCUMENTID() FROM c", "!The DOCUMENTID function requires 1 argument(s)."},
+        {"SELECT VALUE _DOCUMENT_RID() FROM c",
+         "[\"AQAAAICAAAABAAAAAAAAAA==\",\"AQAAAICAAAD---------Dw==\",\"AQAAAICAAAA=\"]"},
+        {"SELECT VALUE [o, _document_rid()] FROM c.o",
+         "[[{\"_rid\":1},\"AQAAAICAAAABAAAAAAAAAA==\"]]"},
+        {"SELECT VALUE _DOCUMENT_RID()", "[]"},
     };
     /* The third is a container's. */
     CHECK_CASES(CASES,

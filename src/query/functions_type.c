@@ -82,3 +82,13 @@ Status function_documentid(Run *run UNUSED, const Value *args, uint32_t count UN
         *out = value_integer((int64_t)rid.child); /* the kind takes four bits of the 64 */
     return STATUS_OK;
 }
+
+/* The _rid of the item that the row at hand is made of. Plans for several partitions ask for it
+ * where no source of the query is the whole item. */
+Status function_document_rid(Run *run, const Value *args UNUSED, uint32_t count UNUSED, Value *out)
+{
+    const Value *document = &run->slots[SLOT_DOCUMENT];
+    if (document->type == JSON_OBJECT)
+        *out = value_of(json_get(document->json, SLICE("_rid")), document->stable);
+    return STATUS_OK;
+}

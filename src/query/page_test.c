@@ -296,6 +296,30 @@ static void sorted_items_keep_their_system_properties(void **state)
     }
 }
 
+static void rows_can_ask_for_the_id_of_their_item(void **state)
+{
+    static const char *const QUERIES[] = {
+        "SELECT VALUE _DOCUMENT_RID() FROM c",
+        "SELECT VALUE _DOCUMENT_RID() FROM c ORDER BY c.id",
+        "SELECT VALUE _DOCUMENT_RID() FROM x IN c.t",
+        "SELECT VALUE _DOCUMENT_RID() FROM c.t AS x ORDER BY x[0]",
+        "SELECT VALUE _DOCUMENT_RID() FROM (SELECT VALUE c.t FROM c) AS x",
+    };
+    TestContainer *t = *state;
+    test_container_open(t, (TestOptions){0});
+    test_insert(t, "{\"id\":\"1\",\"pk\":\"p\",\"t\":[2]}");
+    test_insert(t, "{\"id\":\"2\",\"pk\":\"p\",\"t\":[3]}");
+    for (size_t i = 0; i < ARRAY_COUNT(QUERIES); i++) {
+        AUTO(answered_done) Answered own;
+        AUTO(answered_done) Answered answered;
+        ask(t, "SELECT VALUE c._rid FROM c ORDER BY c.id", (Asked){0}, &own);
+        ask(t, QUERIES[i], (Asked){0}, &answered);
+        assert_int_equal(answered.status, STATUS_OK);
+        assert_int_equal(answered.page.count, 2);
+        assert_true(slice_equal(buf_view(&own.text), buf_view(&answered.text)));
+    }
+}
+
 static void print_long(size_t number, Buf *out)
 {
     buf_format(out, "{\"id\":\"%zu\",\"pk\":\"p\",\"n\":%zu,\"s\":\"", number, number % 2);
@@ -778,6 +802,7 @@ int main(void)
         PAGE_TEST(rare_values_are_counted_as_documents_would_be),
         PAGE_TEST(a_partition_key_of_zero_is_not_minus_zero),
         PAGE_TEST(sorted_items_keep_their_system_properties),
+        PAGE_TEST(rows_can_ask_for_the_id_of_their_item),
         PAGE_TEST(long_strings_are_sorted_in_pieces),
         cmocka_unit_test(a_place_without_a_rest_is_in_front_of_its_value),
         PAGE_TEST(a_long_range_is_walked_value_by_value),

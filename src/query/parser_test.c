@@ -86,7 +86,7 @@ static void operators_bind_as_the_language_has_it(void **state)
         {"- -5", "5"},
         {"a - -5", "(a - -5)"},
         {"-9223372036854775808", "-9223372036854775808"},
-        {"9223372036854775808", "9223372036854776000"},
+        {"9223372036854775808", "9223372036854776000.0"},
         {"+ ~ - a", "(+(~(-a)))"},
         {"NOT c.a = 1", "((NOT c.a) = 1)"},
         {"NOT c.a IN (1)", "((NOT c.a) IN (1))"},
@@ -127,6 +127,11 @@ static void operands_are_read_whole(void **state)
         {"rank", "rank"},
         {"(-5).a", "(-5).a"},
         {"-5.5[0]", "(-(5.5)[0])"},
+        /* A double stays one, also where it has no fraction. */
+        {"9223372036854775807", "9223372036854775807"},
+        {"6062622695331492294.0", "6062622695331492000.0"},
+        {"1e300", "1e+300"},
+        {"1.0", "1"},
     };
     check_trees(CASES, ARRAY_COUNT(CASES), "SELECT VALUE ");
 }

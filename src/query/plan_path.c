@@ -43,6 +43,11 @@ static bool is_document(const Whole *whole, const Node *node)
            (node->name.slot == whole->alias || node->name.slot == SLOT_DOCUMENT);
 }
 
+static bool is_system_call(const Node *node)
+{
+    return node->kind == NODE_CALL && (node->call.function->flags & FUNCTION_SYSTEM) != 0;
+}
+
 static Status find_whole(void *context, Node *node)
 {
     Whole *whole = context;
@@ -57,7 +62,7 @@ static Status find_whole(void *context, Node *node)
         }
         return STATUS_OK;
     }
-    if (is_document(whole, node)) {
+    if (is_document(whole, node) || is_system_call(node)) {
         whole->is_needed = true;
         return STATUS_OK;
     }

@@ -34,6 +34,18 @@ static void print_list(const NodeList *list, const char *separator, Buf *out)
     }
 }
 
+/* Digits alone would be read as an integer, with more of them than a double has. */
+static void print_double(double number, Buf *out)
+{
+    size_t before = out->len;
+    json_print_number(number, out);
+    bool is_digits = fabs(number) > 0x1p53;
+    for (size_t i = before; i < out->len; i++)
+        is_digits = is_digits && out->ptr[i] != 'e';
+    if (is_digits)
+        print_text(out, ".0");
+}
+
 static void print_literal(const Value *value, Buf *out)
 {
     switch (value->type) {
@@ -50,7 +62,7 @@ static void print_literal(const Value *value, Buf *out)
         if (value->is_integer)
             buf_i64(out, value->integer);
         else if (isfinite(value->number))
-            json_print_number(value->number, out);
+            print_double(value->number, out);
         else
             print_text(out, isnan(value->number) ? "NaN"
                             : value->number > 0  ? "Infinity"

@@ -14,8 +14,7 @@ Status query_parse(Arena *arena, Slice text, Json parameters, Query **out, Error
     return query_parse_with(arena, text, parameters, JSON_NONE, out, err);
 }
 
-Status query_parse_with(Arena *arena, Slice text, Json parameters, Json computed, Query **out,
-                        Error *err)
+static Status check_text(Slice text, Error *err)
 {
     if (text.len > QUERY_TEXT_BYTES_MAX)
         return sql_error(err, SLICE_EMPTY, (Span){0, 0}, "SC3020",
@@ -24,15 +23,30 @@ Status query_parse_with(Arena *arena, Slice text, Json parameters, Json computed
     if (!json_utf8_valid(text))
         return sql_error(err, SLICE_EMPTY, (Span){0, 0}, "SC1010",
                          "Syntax error, the query is not valid UTF-8.");
-    Parameters read;
-    TRY(parameters_read(arena, parameters, &read, err));
+    return STATUS_OK;
+}
+
+Status query_parse_with(Arena *arena, Slice text, Json parameters, Json computed, Query **out,
+                        Error *err)
+{
+    TRY(check_text(text, err));
     Query *query = ARENA_NEW(arena, Query);
     query->text = text;
+    query->computed = computed;
+    TRY(parameters_read(arena, parameters, &query->parameters, err));
     TRY(parser_run(arena, text, &query->select, err));
-    TRY(binder_run(arena, query, &read, computed, err));
+    TRY(binder_run(arena, query, &query->parameters, computed, err));
     fold_constants(arena, query);
     *out = query;
     return STATUS_OK;
+}
+
+Status query_check_text(const Query *query, Arena *arena, Slice text, Error *err)
+{
+    TRY(check_text(text, err));
+    Query other = {.text = text};
+    TRY(parser_run(arena, text, &other.select, err));
+    return binder_run(arena, &other, &query->parameters, query->computed, err);
 }
 
 Status query_check_available(const Query *query, Error *err)

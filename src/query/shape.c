@@ -1,19 +1,19 @@
 /* shape.c - what can be said of a query before it runs: see query.h. */
 #include "query/query_int.h"
 
-static bool streams(const Select *select)
+bool select_is_streaming(const Select *select)
 {
     if (!select->over_container || select->distinct || select->is_grouped ||
         select->order_by != NULL)
         return false;
     if (select->top.is_given || select->offset.is_given || select->limit.is_given)
         return false;
-    return select->sources->subquery == NULL || streams(select->sources->subquery);
+    return select->sources->subquery == NULL || select_is_streaming(select->sources->subquery);
 }
 
 bool query_is_streaming(const Query *query)
 {
-    return streams(query->select);
+    return select_is_streaming(query->select);
 }
 
 /* Whether the node is the path, seen from the documents that 'source' stands for. */

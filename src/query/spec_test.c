@@ -11,78 +11,11 @@
  * differences.md says why.
  */
 #include "query/query_int.h"
-#include "query/testing_int.h"
+#include "query/spec_testing_int.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static Arena arena;
-
-/* The corpus of plans gives no values, which do not matter to a plan. */
-static const char PLAN_PARAMETERS[] = "[{\"name\":\"@TOPCOUNT\",\"value\":42},"
-                                      "{\"name\":\"@vectorEmbedding\",\"value\":[]}]";
-
-/* The text of a file of the corpus, or false if there is none. */
-static bool read_file(const char *path, Slice *out)
-{
-    FILE *file = fopen(path, "rb");
-    if (file == NULL)
-        return false;
-    char *text = arena_alloc(&arena, JSON_TEXT_BYTES_MAX);
-    size_t len = fread(text, 1, JSON_TEXT_BYTES_MAX, file);
-    fclose(file);
-    *out = slice_make(text, len);
-    return true;
-}
-
-static bool find_file(const char *name, Slice *out)
-{
-    const char *folder = getenv("ORRERY_SPEC");
-    if (folder != NULL)
-        return read_file(arena_format(&arena, "%s/%s%c", folder, name, '\0').ptr, out);
-    Slice above = slice_from_cstr(__FILE__);
-    while (above.len > 0) {
-        while (above.len > 0 && above.ptr[above.len - 1] != '/')
-            above.len--;
-        if (above.len > 0)
-            above.len--;
-        Slice path = arena_format(&arena, "%.*s/shared/spec/%s%c", SLICE_ARG(above), name, '\0');
-        if (read_file(path.ptr, out))
-            return true;
-    }
-    return false;
-}
-
-static Json load(const char *name)
-{
-    Slice text;
-    if (!find_file(name, &text)) {
-        printf("SKIPPED: there is no %s: no $ORRERY_SPEC, and no shared/spec above\n", name);
-        skip();
-    }
-    Error err;
-    Json cases = JSON_NONE;
-    if (json_parse(&arena, text, &cases, &err) != STATUS_OK)
-        fail_msg("%s: %s", name, err.message);
-    return cases;
-}
-
-static bool flag(Json c, const char *name)
-{
-    Json value = json_get(c, slice_from_cstr(name));
-    return json_is(value, JSON_BOOL) && json_bool(value);
-}
-
-static Slice text_of(Json c, const char *name)
-{
-    Json value = json_get(c, slice_from_cstr(name));
-    return json_is(value, JSON_STRING) ? json_string(value) : SLICE_EMPTY;
-}
-
-static bool has(Json c, const char *name)
-{
-    return json_get(c, slice_from_cstr(name)).at != NULL;
-}
 
 /* Whether the message has the code, as a string or as a bare number. */
 static bool has_code(const char *message, Slice code)
@@ -98,29 +31,30 @@ static void invalid_queries_are_refused_with_their_codes(void **state)
     size_t run = 0;
     size_t skipped = 0;
     size_t failures = 0;
-    JsonIter iter = json_iter(load("sql-errors.json"));
+    JsonIter iter = json_iter(spec_load(&arena, "sql-errors.json"));
     while (json_next(&iter)) {
         Json c = iter.value;
-        if (has(c, "indexingPolicy")) {
+        if (spec_has(c, "indexingPolicy")) {
             skipped++;
             continue;
         }
         run++;
-        Slice query_text = text_of(c, "query");
-        Slice code = text_of(c, "code");
-        bool strict = code.len > 0 && !flag(c, "codeInferred") && !flag(c, "uncertain");
+        Slice query_text = spec_text(c, "query");
+        Slice code = spec_text(c, "code");
+        bool strict = code.len > 0 && !spec_flag(c, "codeInferred") && !spec_flag(c, "uncertain");
         Error err = {0};
         Query *query;
         Status status = query_parse(&arena, query_text, JSON_NONE, &query, &err);
-        if (status == STATUS_OK && flag(c, "crossPartitionOnly"))
+        if (status == STATUS_OK && spec_flag(c, "crossPartitionOnly"))
             status = query_check_cross_partition(query, &err);
         bool refused = status == STATUS_BAD_REQUEST;
         bool right = refused && (!strict || has_code(err.message, code));
         if (right)
             continue;
-        printf("%s: %.*s\n  expected %.*s, got %s\n", flag(c, "uncertain") ? "differs" : "WRONG",
-               SLICE_ARG(query_text), SLICE_ARG(code), refused ? err.message : "no error");
-        failures += !flag(c, "uncertain");
+        printf("%s: %.*s\n  expected %.*s, got %s\n",
+               spec_flag(c, "uncertain") ? "differs" : "WRONG", SLICE_ARG(query_text),
+               SLICE_ARG(code), refused ? err.message : "no error");
+        failures += !spec_flag(c, "uncertain");
     }
     printf("sql-errors.json: %zu run, %zu left out, %zu wrong\n", run, skipped, failures);
     assert_int_equal(failures, 0);
@@ -186,8 +120,8 @@ static Outcome run_example(Json c, const char **got)
     Json *results;
     size_t count;
     *got = "an error";
-    if (query_parse(&arena, text_of(c, "query"), json_get(c, SLICE("parameters")), &query, &err) !=
-        STATUS_OK) {
+    if (query_parse(&arena, spec_text(c, "query"), json_get(c, SLICE("parameters")), &query,
+                    &err) != STATUS_OK) {
         *got = arena_format(&arena, "%s%c", err.message, '\0').ptr;
         return WRONG;
     }
@@ -214,15 +148,15 @@ static Outcome run_example(Json c, const char **got)
     *got = arena_cstr(&arena, json_print_arena(&arena, array));
     Json tolerance = json_get(c, SLICE("tolerance"));
     Comparison how = {.tolerance = json_is(tolerance, JSON_NUMBER) ? json_number(tolerance) : 1e-12,
-                      .unordered = flag(c, "unorderedArrays")};
+                      .unordered = spec_flag(c, "unorderedArrays")};
     Json expected = json_get(c, SLICE("expected"));
-    return same_elements(array, expected, how, flag(c, "ordered")) ? RIGHT : WRONG;
+    return same_elements(array, expected, how, spec_flag(c, "ordered")) ? RIGHT : WRONG;
 }
 
 /* What is not there yet: anything else is wrong when it cannot be run. */
 static bool may_be_unavailable(Json c)
 {
-    Slice category = text_of(c, "category");
+    Slice category = spec_text(c, "category");
     return slice_equal(category, SLICE("udf")) || slice_equal(category, SLICE("vector")) ||
            slice_equal(category, SLICE("full-text"));
 }
@@ -233,7 +167,7 @@ static void documented_examples_give_documented_results(void **state)
     size_t right = 0;
     size_t failures = 0;
     size_t unavailable = 0;
-    JsonIter iter = json_iter(load("sql-examples.json"));
+    JsonIter iter = json_iter(spec_load(&arena, "sql-examples.json"));
     while (json_next(&iter)) {
         const char *got;
         Json c = iter.value;
@@ -244,9 +178,9 @@ static void documented_examples_give_documented_results(void **state)
             continue;
         Slice expected = json_print_arena(&arena, json_get(c, SLICE("expected")));
         printf("%s: %.*s\n  %.*s\n  expected %.*s\n  got      %.600s\n",
-               flag(c, "uncertain") ? "differs" : "WRONG", SLICE_ARG(text_of(c, "name")),
-               SLICE_ARG(text_of(c, "query")), SLICE_CUT(expected, 600), got);
-        failures += !flag(c, "uncertain");
+               spec_flag(c, "uncertain") ? "differs" : "WRONG", SLICE_ARG(spec_text(c, "name")),
+               SLICE_ARG(spec_text(c, "query")), SLICE_CUT(expected, 600), got);
+        failures += !spec_flag(c, "uncertain");
     }
     printf("sql-examples.json: %zu right, %zu not available yet, %zu wrong\n", right, unavailable,
            failures);
@@ -262,11 +196,11 @@ static void planned_queries_are_read_and_refusals_are_worded_alike(void **state)
     size_t accepted = 0;
     size_t refused = 0;
     size_t failures = 0;
-    JsonIter iter = json_iter(load("query-plans.json"));
+    JsonIter iter = json_iter(spec_load(&arena, "query-plans.json"));
     while (json_next(&iter)) {
         Json c = iter.value;
-        Slice query_text = text_of(c, "query");
-        Slice expected = text_of(c, "error");
+        Slice query_text = spec_text(c, "query");
+        Slice expected = spec_text(c, "error");
         bool wants_refusal = slice_starts_with(expected, SLICE("{\"errors\":[{")) ||
                              slice_starts_with(expected, SLICE("{\"Errors\":["));
         Error err = {0};
@@ -292,28 +226,14 @@ static void planned_queries_are_read_and_refusals_are_worded_alike(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* The text with the placeholder that clients replace replaced by true. */
-static Slice fill_in(Slice text)
-{
-    Slice placeholder = SLICE("{documentdb-formattableorderbyquery-filter}");
-    AUTO(buf_done) Buf out;
-    buf_init(&out, QUERY_TEXT_BYTES_MAX);
-    while (text.len > 0) {
-        bool found = slice_starts_with(text, placeholder);
-        buf_slice(&out, found ? SLICE("true") : slice_first(text, 1));
-        text = slice_from(text, found ? placeholder.len : 1);
-    }
-    return arena_copy(&arena, buf_view(&out));
-}
-
 /* Clients send the rewritten query to every partition. */
 static void rewritten_queries_are_read(void **state)
 {
     (void)state;
     size_t read = 0;
-    JsonIter iter = json_iter(load("query-plans.json"));
+    JsonIter iter = json_iter(spec_load(&arena, "query-plans.json"));
     while (json_next(&iter)) {
-        Slice text = fill_in(text_of(iter.value, "rewrittenQuery"));
+        Slice text = spec_fill_in(&arena, spec_text(iter.value, "rewrittenQuery"));
         Error err;
         Query *query;
         if (text.len == 0)

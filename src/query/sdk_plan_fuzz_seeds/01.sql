@@ -1,0 +1,1 @@
+SELECT c.id, c.n AS x, 1 FROM c WHERE c.n > @n OR c.s = 'x' ORDER BY c.s DESC, c.n

@@ -1,0 +1,1 @@
+SELECT VALUE c.o.p FROM c ORDER BY c.f

@@ -1,0 +1,1 @@
+SELECT COUNT(1) AS n, MIN(c.s), MAX(c.n) FROM c

@@ -1,0 +1,1 @@
+SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n

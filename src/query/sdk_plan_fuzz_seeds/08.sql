@@ -1,0 +1,1 @@
+SELECT VALUE {"a": c.n} FROM c GROUP BY c.n, c.f

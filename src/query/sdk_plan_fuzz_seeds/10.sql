@@ -1,0 +1,1 @@
+SELECT * FROM x IN c.v ORDER BY x

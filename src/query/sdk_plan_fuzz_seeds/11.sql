@@ -1,0 +1,1 @@
+SELECT x FROM c JOIN x IN c.v WHERE c.id = 'a' ORDER BY c.n

@@ -1,0 +1,1 @@
+SELECT VALUE c FROM c["o"]["p"] AS c ORDER BY c.q[0]
