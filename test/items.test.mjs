@@ -538,14 +538,6 @@ test("what is not there is 404, below a missing container with its own sub-statu
 test("what is not available yet says so", async () => {
     const rows = [
         ["the change feed", { headers: { "a-im": "Incremental Feed" } }],
-        [
-            "a query plan",
-            {
-                method: "POST",
-                headers: { "x-ms-cosmos-is-query-plan-request": "true" },
-                body: { query: "SELECT * FROM c" },
-            },
-        ],
     ];
     for (const [what, request] of rows) {
         const answer = await callItems(server, one, request);

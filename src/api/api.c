@@ -118,6 +118,16 @@ static Slice activity_id(const ApiRequest *r)
     return slice_make(guid, GUID_LEN);
 }
 
+/* Whether a POST to a feed asks for something. Some clients ask for the plan of a query as if they
+ * created a document. */
+static bool is_question(const ApiRequest *r)
+{
+    return request_flag(r, "x-ms-documentdb-isquery") ||
+           slice_starts_with(request_header(r, "content-type"), SLICE("application/query+json")) ||
+           (r->address.type == RESOURCE_DOCUMENT &&
+            request_flag(r, "x-ms-cosmos-is-query-plan-request"));
+}
+
 /* What the method does to the resource that the path names. */
 static Status choose_operation(ApiRequest *r, Error *err)
 {
@@ -126,10 +136,9 @@ static Status choose_operation(ApiRequest *r, Error *err)
     if (slice_equal(method, SLICE("GET")) || r->is_head) {
         r->operation = feed ? OPERATION_LIST : OPERATION_READ;
     } else if (slice_equal(method, SLICE("POST"))) {
-        Slice type = request_header(r, "content-type");
-        bool is_query = request_flag(r, "x-ms-documentdb-isquery") ||
-                        slice_starts_with(type, SLICE("application/query+json"));
-        r->operation = !feed ? OPERATION_EXECUTE : is_query ? OPERATION_QUERY : OPERATION_CREATE;
+        r->operation = !feed            ? OPERATION_EXECUTE
+                       : is_question(r) ? OPERATION_QUERY
+                                        : OPERATION_CREATE;
     } else if (slice_equal(method, SLICE("PUT")) && !feed) {
         r->operation = OPERATION_REPLACE;
     } else if (slice_equal(method, SLICE("PATCH")) && !feed) {

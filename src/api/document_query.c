@@ -5,6 +5,7 @@
  * they were one container; the page's position, signed, is the continuation token.
  */
 #include "api/item_page_int.h"
+#include "api/query_plan_int.h"
 #include "api/token_int.h"
 #include "base/encoding.h"
 #include "query/page.h"
@@ -414,7 +415,7 @@ static Status narrow_by_filter(const ApiRequest *r, ItemPage *page, Error *err)
 Status documents_query(ApiRequest *r, Error *err)
 {
     if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
-        return refuse_plan(err);
+        return documents_plan(r, err);
     ItemPage *page = NULL;
     Slice text;
     uint64_t begun_us = clock_monotonic_us(r->api->options.clock);

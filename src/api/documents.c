@@ -359,8 +359,6 @@ Status documents_create(ApiRequest *r, Error *err)
 {
     if (request_flag(r, "x-ms-cosmos-is-batch-request"))
         return documents_batch(r, err);
-    if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
-        return refuse_plan(err);
     bool is_upsert = request_flag(r, "x-ms-documentdb-is-upsert");
     return write_document(r, is_upsert ? ITEM_UPSERT : ITEM_CREATE, err);
 }

@@ -122,13 +122,6 @@ static void refusals_say_why(void **state)
         {{"DELETE", DOCS "/none", .headers = {A, {"if-match", "*"}}}, 404},
         {{"GET", "/dbs/db/colls/none/docs/1", .headers = {A}}, 404, 1003},
         {{"GET", "/dbs/none/colls/c/docs/1", .headers = {A}}, 404, 1003},
-        {{"POST", DOCS, "{'query':'SELECT 1'}",
-          .headers = {{"x-ms-cosmos-is-query-plan-request", "True"}}},
-         501},
-        {{"POST", DOCS, "{'query':'SELECT 1'}",
-          .headers = {{"x-ms-cosmos-is-query-plan-request", "True"},
-                      {"content-type", "application/query+json"}}},
-         501},
         {{"POST", DOCS, "{'id':'3','pk':'a'}", .headers = {A}, .key = FAKE_READ_KEY}, 403},
         {{"DELETE", ONE, .headers = {A}, .key = FAKE_READ_KEY}, 403},
         {{"GET", ONE, .headers = {A}, .key = FAKE_READ_KEY}, 200, 0, "'n':0"}, /* unharmed */

@@ -149,12 +149,6 @@ bool request_is_minimal(const ApiRequest *r)
     return slice_equal_nocase(slice_trim(request_header(r, "prefer")), SLICE("return=minimal"));
 }
 
-Status refuse_plan(Error *err)
-{
-    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
-                     "Query plans are not available in this version of orrery.");
-}
-
 void item_respond(ItemContext *context, int status, const Item *item, uint64_t lsn, Charge charge,
                   bool is_minimal)
 {

@@ -58,9 +58,6 @@ void item_respond_error(ItemContext *context, const Error *err, uint64_t lsn, Ch
 Slice charge_text(const ApiRequest *r, Charge charge);
 bool request_is_minimal(const ApiRequest *r); /* Prefer: return=minimal */
 
-/* What a request for a query's plan is answered: it may look like a query or like a document. */
-MUST_USE Status refuse_plan(Error *err);
-
 /* Of an operation that has been answered. */
 Charge item_write_charge(const ItemWrite *w);
 int item_write_status(const ItemWrite *w);
