@@ -16,7 +16,7 @@ enum { TEXT_BYTES_FIRST = 4096 }; /* room for a few items from the start */
 
 /* ---- what is asked for ---- */
 
-static Slice prefix_end(Arena *arena, Slice epk)
+Slice epk_prefix_end(Arena *arena, Slice epk)
 {
     char *end = arena_alloc(arena, epk.len + 1);
     if (epk.len > 0)
@@ -33,7 +33,7 @@ void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *ke
     page->key = *key;
     page->has_key = true;
     page->epk_from = arena_copy(arena, epk_slice(&epk));
-    page->epk_to = prefix_end(arena, page->epk_from);
+    page->epk_to = epk_prefix_end(arena, page->epk_from);
     page->place.order = SCAN_BY_EPK;
 }
 

@@ -64,6 +64,9 @@ MUST_USE Status item_page_post(ItemPage *page, Error *err);
 /* Only what has this key, or begins with it. */
 void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *key);
 
+/* The end of the range of all EPKs that begin with this one. */
+Slice epk_prefix_end(Arena *arena, Slice epk);
+
 /* Whether a partition has anything of ['from', 'to'). */
 bool range_overlaps(const PartitionRange *range, Slice from, Slice to);
 

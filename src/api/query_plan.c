@@ -2,8 +2,7 @@
  * definition, and nothing that is stored: it is made on the loop. */
 #include "api/query_plan_int.h"
 
-#include "api/partition_key_int.h"
-#include "api/respond_int.h"
+#include "api/item_page_int.h"
 #include "query/sdk_plan.h"
 
 /* A key that the client names is where its query goes, whatever the filter says. */
@@ -20,12 +19,9 @@ static Status find_route(const ApiRequest *r, const Query *query, QueryRoute *ou
     }
     Epk epk;
     epk_make(definition->kind, &key, &epk);
-    char *bytes = arena_alloc(r->arena, (size_t)epk.len + 1);
-    memcpy(bytes, epk.bytes, epk.len);
-    bytes[epk.len] = (char)0xFF;
     QueryRange *range = ARENA_NEW(r->arena, QueryRange);
-    range->from = slice_make(bytes, epk.len);
-    range->to = slice_make(bytes, (size_t)epk.len + 1);
+    range->from = arena_copy(r->arena, epk_slice(&epk));
+    range->to = epk_prefix_end(r->arena, range->from);
     range->is_key = key.count == definition->path_count;
     *out = (QueryRoute){.ranges = range, .count = 1};
     return STATUS_OK;

@@ -63,14 +63,29 @@ static void a_plan_is_told_however_it_is_asked_for(void **state)
     expect_holds(list.body, "\"_count\":0");
 }
 
+typedef struct RangeCase {
+    const char *query;
+    const char *key; /* NULL: none is given */
+    const char *ranges;
+} RangeCase;
+
+static void check_ranges(const char *definition, const RangeCase *rows, size_t count)
+{
+    AUTO(fake_server_close) FakeServer server;
+    open_with(&server, (Ask){.body = definition});
+    for (size_t i = 0; i < count; i++) {
+        Ask a = {"POST", DOCS, rows[i].query, .headers = {PLAN, AS_QUERY}};
+        if (rows[i].key != NULL)
+            a.headers[2] = (Header)PK(rows[i].key);
+        FakeAnswer answer = expect_status(&server, &a, 200);
+        expect_ranges(&server, &answer, rows[i].ranges);
+    }
+}
+
 static void ranges_are_those_of_the_key(void **state)
 {
     (void)state;
-    static const struct {
-        const char *query;
-        const char *key; /* NULL: none is given */
-        const char *ranges;
-    } rows[] = {
+    static const RangeCase rows[] = {
         {"{'query':'SELECT * FROM c'}", NULL, FULL},
         {"{'query':'SELECT * FROM c WHERE c.pk = null'}", NULL, NULL_KEY},
         {"{'query':'SELECT * FROM c WHERE c.pk = @k','parameters':[{'name':'@k','value':null}]}",
@@ -83,15 +98,7 @@ static void ranges_are_those_of_the_key(void **state)
         {"{'query':'SELECT 1'}", NULL,
          "{'min':'','max':'','isMinInclusive':true,'isMaxInclusive':true}"},
     };
-    AUTO(fake_server_close) FakeServer server;
-    open_with_container(&server);
-    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        Ask a = {"POST", DOCS, rows[i].query, .headers = {PLAN, AS_QUERY}};
-        if (rows[i].key != NULL)
-            a.headers[2] = (Header)PK(rows[i].key);
-        FakeAnswer answer = expect_status(&server, &a, 200);
-        expect_ranges(&server, &answer, rows[i].ranges);
-    }
+    check_ranges(CONTAINER, rows, ARRAY_COUNT(rows));
 }
 
 static void a_prefix_is_a_range_of_its_own(void **state)
@@ -106,24 +113,14 @@ static void a_prefix_is_a_range_of_its_own(void **state)
         "{'min':'378867E4430E67857ACE5C908374FE160E711127C5B5A8E4726AC6DD306A3E59',"
         "'max':'378867E4430E67857ACE5C908374FE160E711127C5B5A8E4726AC6DD306A3E59',"
         "'isMinInclusive':true,'isMaxInclusive':true}";
-    static const struct {
-        const char *query, *key, *ranges;
-    } rows[] = {
+    static const RangeCase rows[] = {
         {"{'query':'SELECT * FROM c WHERE c.a = null'}", NULL, prefix},
         {"{'query':'SELECT * FROM c'}", "[null]", prefix},
         {"{'query':'SELECT * FROM c WHERE c.b = true AND c.a = null'}", NULL, whole},
         {"{'query':'SELECT * FROM c'}", "[null,true]", whole},
         {"{'query':'SELECT * FROM c WHERE c.b = true'}", NULL, FULL},
     };
-    AUTO(fake_server_close) FakeServer server;
-    open_with(&server, (Ask){.body = definition});
-    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        Ask a = {"POST", DOCS, rows[i].query, .headers = {PLAN, AS_QUERY}};
-        if (rows[i].key != NULL)
-            a.headers[2] = (Header)PK(rows[i].key);
-        FakeAnswer answer = expect_status(&server, &a, 200);
-        expect_ranges(&server, &answer, rows[i].ranges);
-    }
+    check_ranges(definition, rows, ARRAY_COUNT(rows));
 }
 
 static void refusals_say_why(void **state)

@@ -12,8 +12,6 @@
 #include "query/sdk_plan.h"
 #include "query/spec_testing_int.h"
 
-static Arena arena;
-
 static PartitionKeyDefinition definition_of(Json c)
 {
     PartitionKeyDefinition definition = {.kind = PARTITION_NONE};
@@ -48,7 +46,7 @@ static Slice normal_form(Slice text)
     Error err;
     if (text.len == 0)
         return SLICE_EMPTY;
-    if (parser_run(&arena, spec_fill_in(&arena, text), &select, &err) != STATUS_OK)
+    if (parser_run(&arena, spec_fill_in(text), &select, &err) != STATUS_OK)
         fail_msg("%.*s\n  %s", SLICE_ARG(text), err.message);
     print_select(select, &out);
     return arena_copy(&arena, buf_view(&out));
@@ -200,7 +198,7 @@ static void plans_are_those_of_the_service(void **state)
     size_t refused = 0;
     size_t unavailable = 0;
     size_t failures = 0;
-    for (JsonIter iter = json_iter(spec_load(&arena, "query-plans.json")); json_next(&iter);) {
+    for (JsonIter iter = json_iter(spec_load("query-plans.json")); json_next(&iter);) {
         Json c = iter.value;
         Error err = {0};
         Json plan = JSON_NONE;
@@ -229,24 +227,10 @@ static void plans_are_those_of_the_service(void **state)
     assert_int_equal(failures, 0);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    arena_init(&arena, 1 << 20);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_done(&arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(plans_are_those_of_the_service, set_up, tear_down),
+        SPEC_TEST(plans_are_those_of_the_service),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,8 +15,6 @@
 
 #include <math.h>
 
-static Arena arena;
-
 /* Whether the message has the code, as a string or as a bare number. */
 static bool has_code(const char *message, Slice code)
 {
@@ -31,7 +29,7 @@ static void invalid_queries_are_refused_with_their_codes(void **state)
     size_t run = 0;
     size_t skipped = 0;
     size_t failures = 0;
-    JsonIter iter = json_iter(spec_load(&arena, "sql-errors.json"));
+    JsonIter iter = json_iter(spec_load("sql-errors.json"));
     while (json_next(&iter)) {
         Json c = iter.value;
         if (spec_has(c, "indexingPolicy")) {
@@ -167,7 +165,7 @@ static void documented_examples_give_documented_results(void **state)
     size_t right = 0;
     size_t failures = 0;
     size_t unavailable = 0;
-    JsonIter iter = json_iter(spec_load(&arena, "sql-examples.json"));
+    JsonIter iter = json_iter(spec_load("sql-examples.json"));
     while (json_next(&iter)) {
         const char *got;
         Json c = iter.value;
@@ -196,7 +194,7 @@ static void planned_queries_are_read_and_refusals_are_worded_alike(void **state)
     size_t accepted = 0;
     size_t refused = 0;
     size_t failures = 0;
-    JsonIter iter = json_iter(spec_load(&arena, "query-plans.json"));
+    JsonIter iter = json_iter(spec_load("query-plans.json"));
     while (json_next(&iter)) {
         Json c = iter.value;
         Slice query_text = spec_text(c, "query");
@@ -231,9 +229,9 @@ static void rewritten_queries_are_read(void **state)
 {
     (void)state;
     size_t read = 0;
-    JsonIter iter = json_iter(spec_load(&arena, "query-plans.json"));
+    JsonIter iter = json_iter(spec_load("query-plans.json"));
     while (json_next(&iter)) {
-        Slice text = spec_fill_in(&arena, spec_text(iter.value, "rewrittenQuery"));
+        Slice text = spec_fill_in(spec_text(iter.value, "rewrittenQuery"));
         Error err;
         Query *query;
         if (text.len == 0)
@@ -247,30 +245,13 @@ static void rewritten_queries_are_read(void **state)
     assert_true(read > 0);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    arena_init(&arena, 1 << 20);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_done(&arena);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(invalid_queries_are_refused_with_their_codes, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(planned_queries_are_read_and_refusals_are_worded_alike,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(rewritten_queries_are_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(documented_examples_give_documented_results, set_up,
-                                        tear_down),
+        SPEC_TEST(invalid_queries_are_refused_with_their_codes),
+        SPEC_TEST(planned_queries_are_read_and_refusals_are_worded_alike),
+        SPEC_TEST(rewritten_queries_are_read),
+        SPEC_TEST(documented_examples_give_documented_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
