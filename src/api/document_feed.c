@@ -14,15 +14,6 @@
 
 /* ---- what is asked for ---- */
 
-static Slice prefix_end(Arena *arena, Slice epk)
-{
-    char *end = arena_alloc(arena, epk.len + 1);
-    if (epk.len > 0)
-        memcpy(end, epk.ptr, epk.len);
-    end[epk.len] = (char)0xFF;
-    return slice_make(end, epk.len + 1);
-}
-
 void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *key)
 {
     Arena *arena = page->request->arena;
@@ -31,7 +22,7 @@ void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *ke
     page->key = *key;
     page->has_key = true;
     page->epk_from = arena_copy(arena, epk_slice(&epk));
-    page->epk_to = prefix_end(arena, page->epk_from);
+    page->epk_to = epk_prefix_end(arena, page->epk_from);
     page->place.order = SCAN_BY_EPK;
 }
 
@@ -82,9 +73,32 @@ static Status narrow_by_range(const ApiRequest *r, ItemPage *page, Error *err)
 /* What is done with an item: false ends the page before it. */
 typedef bool (*Visit)(ItemPage *page, const Item *item);
 
-bool range_overlaps(const PartitionRange *range, Slice from, Slice to)
+/* Whether a partition has anything of ['from', 'to'). */
+static bool range_overlaps(const PartitionRange *range, Slice from, Slice to)
 {
     return slice_compare(range->min_bytes, to) < 0 && slice_compare(from, range->max_bytes) < 0;
+}
+
+/* The first range of the route that does not end before the partition decides. */
+static bool is_on_route(const QueryRoute *route, const PartitionRange *range)
+{
+    size_t low = 0;
+    size_t high = route->count;
+    while (low < high) {
+        size_t middle = low + ((high - low) / 2);
+        if (slice_compare(route->ranges[middle].to, range->min_bytes) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < route->count &&
+           range_overlaps(range, route->ranges[low].from, route->ranges[low].to);
+}
+
+bool item_page_needs(const ItemPage *page, const PartitionRange *range)
+{
+    return range_overlaps(range, page->epk_from, page->epk_to) &&
+           (page->route == NULL || is_on_route(page->route, range));
 }
 
 void item_page_session(ItemPage *page, const PartitionRange *range)
@@ -232,7 +246,7 @@ static Status check_sessions(const ApiRequest *r, const ItemPage *page, Error *e
     if (request_header(r, "x-ms-session-token").len == 0)
         return STATUS_OK;
     for (size_t i = 0; i < r->container->range_count; i++) {
-        if (!range_overlaps(&r->container->ranges[i], page->epk_from, page->epk_to))
+        if (!item_page_needs(page, &r->container->ranges[i]))
             continue;
         ItemContext context;
         item_context_init(&context, (ApiRequest *)(uintptr_t)r, &r->container->ranges[i]);

@@ -194,6 +194,7 @@ static Status find_order(Page *page)
         reading_begin(page, reading, i);
         TRY(plan_order(&reading->planner, &reading->order));
         is_served = is_served && reading->order != NULL;
+        reading->is_over = !page_is_range(reading->epk_from, reading->epk_to);
         reading->position = page->from.place;
         reading->is_at_place = page->has_from;
     }

@@ -35,6 +35,7 @@ typedef struct QueryTarget {
 typedef struct QueryPageOptions {
     const QueryTarget *targets; /* in order of their EPKs */
     size_t target_count;
+    size_t partition_count; /* of the container, to compare with; 0: not told */
     PartitionSchema *schema;
     const PartitionKey *key; /* the request's, also as values; NULL: none */
     Slice position;          /* of the page before; empty: from the start */

@@ -114,6 +114,9 @@ typedef struct Page {
 void reading_begin(Page *page, Reading *reading, size_t target);
 void reading_end(Page *page, Reading *reading);
 
+/* Whether there can be anything in ['from', 'to'). */
+bool page_is_range(Slice from, Slice to);
+
 /* The next document of all targets, in page->current. Without one they are over, or the page has
  * paused. */
 MUST_USE Status page_next_item(Page *page, bool *found);
