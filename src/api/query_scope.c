@@ -1,6 +1,8 @@
 /* query_scope.c - see query_scope_int.h. */
 #include "api/query_scope_int.h"
 
+#include "base/encoding.h"
+
 /* Whether a value is all that there is to know of a key: the hash of undefined is also that of
  * arrays and objects, and 0 equals -0, whose hash is another. */
 static bool is_told_by_value(Json value)
@@ -42,18 +44,19 @@ static bool is_of_one_key(const QueryRoute *route)
     return !route->is_all;
 }
 
-Status query_scope_find(const ApiRequest *r, ItemPage *page, Error *err)
+static void find_route(const ApiRequest *r, ItemPage *page, QueryRoute *out)
 {
     const PartitionKeyDefinition *definition = &r->container->partition_key;
-    if (page->is_narrow)
-        return STATUS_OK;
-    QueryRoute *route = ARENA_NEW(r->arena, QueryRoute);
-    query_route(page->query, r->arena, definition, route);
-    if (!route->is_all) {
-        page->route = route;
-        narrow(page, definition);
-    }
-    /* As the service has it: several keys in one of many partitions are several, too. */
+    query_route(page->query, r->arena, definition, out);
+    if (out->is_all)
+        return;
+    page->route = out;
+    narrow(page, definition);
+}
+
+/* As SDKs have it: several keys in one of many partitions are several, too. */
+static Status check_allowed(const ApiRequest *r, const QueryRoute *route, Error *err)
+{
     if (is_of_one_key(route) || r->container->range_count == 1 ||
         request_flag(r, "x-ms-documentdb-query-enablecrosspartition"))
         return STATUS_OK;
@@ -62,4 +65,79 @@ Status query_scope_find(const ApiRequest *r, ItemPage *page, Error *err)
         "Cross partition query is required but disabled. Set "
         "x-ms-documentdb-query-enablecrosspartition to true, give the partition key in "
         "x-ms-documentdb-partitionkey, or filter by it.");
+}
+
+/* ---- what is left to clients ---- */
+
+/* The plan, for a client that is to run the query itself; so far which ranges it has to ask. */
+static Slice query_plan_text(const ApiRequest *r, const Query *query)
+{
+    QueryRoute route;
+    query_route(query, r->arena, &r->container->partition_key, &route);
+    AUTO(buf_done) Buf text;
+    buf_init(&text, PAGE_BYTES_MAX);
+    buf_slice(&text, SLICE("{\"partitionedQueryExecutionInfoVersion\":2,\"queryRanges\":["));
+    if (route.is_all)
+        buf_slice(&text, SLICE("{\"min\":\"\",\"max\":\"FF\",\"isMinInclusive\":true,"
+                               "\"isMaxInclusive\":false}"));
+    for (size_t i = 0; i < route.count; i++) {
+        const QueryRange *range = &route.ranges[i];
+        Slice to = range->is_key ? range->from : range->to;
+        char ends[2][2 * EPK_BYTES_MAX + 2];
+        hex_encode(range->from.ptr, range->from.len, ends[0]);
+        hex_encode(to.ptr, to.len, ends[1]);
+        buf_format(&text,
+                   "%s{\"min\":\"%.*s\",\"max\":\"%.*s\",\"isMinInclusive\":true,"
+                   "\"isMaxInclusive\":%s}",
+                   i > 0 ? "," : "", (int)(2 * range->from.len), ends[0], (int)(2 * to.len),
+                   ends[1], range->is_key ? "true" : "false");
+    }
+    buf_slice(&text, SLICE("]}"));
+    return arena_copy(r->arena, buf_view(&text));
+}
+
+/* "client": answer as the service does, whose gateway puts no results of partitions together. */
+static Status reads_client(const ApiRequest *r, bool *out, Error *err)
+{
+    Slice value = slice_trim(request_header(r, "x-orrery-cross-partition"));
+    *out = slice_equal_nocase(value, SLICE("client"));
+    if (*out || value.len == 0 || slice_equal_nocase(value, SLICE("server")))
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "x-orrery-cross-partition must be 'server' or 'client', not '%.*s'.",
+                     SLICE_CUT(value, 60));
+}
+
+static size_t count_needed(const ApiRequest *r, const ItemPage *page)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->container->range_count; i++)
+        count += item_page_needs(page, &r->container->ranges[i]);
+    return count;
+}
+
+static Status refuse_merging(ApiRequest *r, const ItemPage *page, Error *err)
+{
+    if (count_needed(r, page) <= 1)
+        return STATUS_OK;
+    TRY(query_check_cross_partition(page->query, err));
+    if (query_is_streaming(page->query))
+        return STATUS_OK;
+    r->error_info = query_plan_text(r, page->query);
+    return error_set(err, STATUS_BAD_REQUEST, SUB_CROSS_PARTITION_NOT_SERVABLE,
+                     "The provided cross partition query can not be directly served by the "
+                     "gateway. The client asked to put the results of partitions together itself "
+                     "(x-orrery-cross-partition); additionalErrorInfo is the plan for that.");
+}
+
+Status query_scope_find(ApiRequest *r, ItemPage *page, Error *err)
+{
+    bool is_client = false;
+    TRY(reads_client(r, &is_client, err));
+    if (page->is_narrow)
+        return STATUS_OK;
+    QueryRoute *route = ARENA_NEW(r->arena, QueryRoute);
+    find_route(r, page, route);
+    TRY(check_allowed(r, route, err));
+    return is_client ? refuse_merging(r, page, err) : STATUS_OK;
 }

@@ -186,12 +186,99 @@ static void pages_go_on_where_the_route_leads(void **state)
     }
 }
 
+#define CLIENT                               \
+    {                                        \
+        "x-orrery-cross-partition", "client" \
+    }
+
+/* A client that puts results together itself is told to, where the service would. */
+static void clients_may_ask_to_merge_themselves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query;
+        int sub;           /* -1: it is answered */
+        const char *holds; /* of the error */
+    } ROWS[] = {
+        {"SELECT * FROM c", -1, NULL},
+        {"SELECT c.n AS x FROM c WHERE c.n > 5 AND c.pk IN (1, 2, 3, 4)", -1, NULL},
+        {"SELECT VALUE t FROM c JOIN t IN c.tags", -1, NULL},
+        {"SELECT * FROM c ORDER BY c.n", 1004, "can not be directly served by the gateway"},
+        {"SELECT TOP 3 * FROM c", 1004, "can not be directly served by the gateway"},
+        {"SELECT * FROM c OFFSET 1 LIMIT 1", 1004, "can not be directly served"},
+        {"SELECT VALUE COUNT(1) FROM c", 1004, "can not be directly served"},
+        {"SELECT DISTINCT VALUE c.pk FROM c", 1004, "can not be directly served"},
+        {"SELECT c.pk FROM c GROUP BY c.pk", 1004, "can not be directly served"},
+        {"SELECT VALUE COUNT(1) + 1 FROM c", 0, "Compositions of aggregates"},
+        {"SELECT VALUE COUNT(1) + 1 FROM c WHERE c.pk = 1", -1, NULL},
+        {"SELECT TOP 3 * FROM c WHERE c.pk = 1 ORDER BY c.n", -1, NULL},
+        {"SELECT VALUE COUNT(1) FROM c WHERE false", -1, NULL},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        bool is_answered = ROWS[i].sub < 0;
+        Ask a = query_of(&server, ROWS[i].query, (Header)CROSS("true"));
+        (void)expect_status(&server, &a, 200);
+        a.headers[3] = (Header){"x-orrery-cross-partition", "Server"};
+        (void)expect_status(&server, &a, 200);
+        a.headers[3] = (Header)CLIENT;
+        FakeAnswer answer = expect_status(&server, &a, is_answered ? 200 : 400);
+        if (!is_answered) {
+            assert_int_equal(sub_status_of(&answer), ROWS[i].sub);
+            expect_holds(answer.body, ROWS[i].holds);
+            assert_int_equal(holds(answer.body, "\"additionalErrorInfo\":"), ROWS[i].sub == 1004);
+        }
+        a.headers[4] = (Header)PK("[1]"); /* then there is nothing to put together */
+        (void)expect_status(&server, &a, 200);
+        a.headers[4] = (Header){"x-ms-documentdb-partitionkeyrangeid", "0"};
+        (void)expect_status(&server, &a, 200);
+    }
+}
+
+static void the_plan_of_a_refusal_is_text(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    Ask a = query_of(&server, "SELECT TOP 1 * FROM c WHERE c.pk IN (1, 2, 3, 4, 5)",
+                     (Header)CROSS("true"));
+    a.headers[3] = (Header)CLIENT;
+    FakeAnswer answer = expect_status(&server, &a, 400);
+    Json plan = JSON_NONE;
+    Error err;
+    Slice text = text_of(body_of(&server, &answer), "additionalErrorInfo");
+    assert_int_equal(json_parse(&server.arena, text, &plan, &err), STATUS_OK);
+    Json ranges = json_get(plan, SLICE("queryRanges"));
+    assert_int_equal(json_count(ranges), 5);
+    Json first = json_at(ranges, 0);
+    expect_slice(text_of(first, "min"), text_of(first, "max"));
+    assert_true(json_bool(json_get(first, SLICE("isMaxInclusive"))));
+}
+
+static void other_ways_to_cross_partitions_are_refused(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    Ask a = query_of(&server, "SELECT * FROM c", (Header)CROSS("true"));
+    a.headers[3] = (Header){"x-orrery-cross-partition", "both"};
+    FakeAnswer answer = expect_status(&server, &a, 400);
+    expect_holds(answer.body, "x-orrery-cross-partition must be 'server' or 'client', not 'both'");
+    assert_int_equal(sub_status_of(&answer), 0);
+    a.headers[4] = (Header)PK("[1]");
+    (void)expect_status(&server, &a, 400);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_visit_the_partitions_of_the_keys_they_name),
         cmocka_unit_test(what_is_nowhere_is_counted_as_none),
         cmocka_unit_test(pages_go_on_where_the_route_leads),
+        cmocka_unit_test(clients_may_ask_to_merge_themselves),
+        cmocka_unit_test(the_plan_of_a_refusal_is_text),
+        cmocka_unit_test(other_ways_to_cross_partitions_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
