@@ -306,6 +306,13 @@ static unsigned wanted_headers(const ApiRequest *r)
            (request_flag(r, "x-orrery-explain") ? WANTS_EXPLAIN : 0);
 }
 
+/* Clients that merge rows skip those that they have returned, by their keys and then by _rid. */
+static Slice print_order(const QueryPage *out)
+{
+    return out->is_reversed ? SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":true}")
+                            : SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}");
+}
+
 static void answer_headers(ItemPage *page, const QueryPage *out)
 {
     Arena *arena = page->request->arena;
@@ -315,6 +322,8 @@ static void answer_headers(ItemPage *page, const QueryPage *out)
     if ((page->wanted & (WANTS_INDEXES | WANTS_INDEXES_V2)) != 0)
         add_header(page, SLICE("x-ms-cosmos-index-utilization"),
                    print_indexes(arena, out, (page->wanted & WANTS_INDEXES_V2) != 0));
+    if (out->is_ordered)
+        add_header(page, SLICE("x-ms-cosmos-query-execution-info"), print_order(out));
     if ((page->wanted & WANTS_EXPLAIN) != 0)
         add_header(page, SLICE("x-orrery-explain"), print_explain(arena, out->explain));
 }
@@ -347,6 +356,7 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         .schema = page->container->schema,
         .key = page->has_key ? &page->key : NULL,
         .position = page->position,
+        .resume_filter = page->resume_filter,
         .items_max = page->items_max,
         .bytes_max = PAGE_BYTES_MAX - ENVELOPE_BYTES_MAX,
         .deadline_us = clock_monotonic_us(api->options.clock) + api->limits.us_max,
@@ -398,12 +408,14 @@ Status documents_query(ApiRequest *r, Error *err)
     if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
         return refuse_plan(err);
     ItemPage *page = NULL;
-    Slice text;
+    QueryRequest request;
     uint64_t begun_us = clock_monotonic_us(r->api->options.clock);
     TRY(item_page_begin(r, run_query, &page, err));
-    TRY(query_request(r->arena, r->http->body, &text, &page->parameters, err));
+    TRY(query_request_items(r->arena, r->http->body, &request, err));
+    page->parameters = request.parameters;
+    page->resume_filter = request.resume_filter;
     /* The body goes away with this call, and a Query borrows from its text. */
-    page->query_text = arena_copy(r->arena, text);
+    page->query_text = arena_copy(r->arena, request.text);
     Json computed = json_get(r->container->definition, SLICE("computedProperties"));
     TRY(query_parse_with(r->arena, page->query_text, page->parameters, computed, &page->query,
                          err));

@@ -42,6 +42,7 @@ struct ItemPage {
     const QueryRoute *route; /* the keys that its filter names; NULL: any */
     Slice query_text;
     Json parameters;       /* undefined: there are none */
+    Json resume_filter;    /* likewise */
     uint64_t parse_us;     /* that reading the query took */
     Slice position;        /* where it goes on */
     unsigned wanted;       /* headers that the client asked for, as flags of document_query.c */

@@ -16,6 +16,7 @@ enum { ESCAPED_MAX = 6 }; /* bytes for one, in a string of JSON */
           "x-ms-alt-content-path, x-ms-resource-quota, x-ms-resource-usage, x-ms-schemaversion, " \
           "x-ms-serviceversion, x-ms-gatewayversion, x-ms-documentdb-partitionkeyrangeid, "       \
           "x-ms-documentdb-query-metrics, x-ms-cosmos-index-utilization, "                        \
+          "x-ms-cosmos-query-execution-info, "                                                    \
           "x-ms-cosmos-min-throughput, x-ms-offer-replace-pending, "                              \
           "x-ms-documentdb-collection-index-transformation-progress")
 

@@ -50,6 +50,15 @@ typedef struct Query Query;
  * undefined if there are none. */
 MUST_USE Status query_request(Arena *arena, Slice body, Slice *text, Json *parameters, Error *err);
 
+/* The same of a query on items, which may say besides where in its order it is to begin:
+ * 'resume_filter' goes into QueryPageOptions, or is undefined. */
+typedef struct QueryRequest {
+    Slice text;
+    Json parameters;
+    Json resume_filter;
+} QueryRequest;
+MUST_USE Status query_request_items(Arena *arena, Slice body, QueryRequest *out, Error *err);
+
 /* 'parameters' is the request's array, or undefined. */
 MUST_USE Status query_parse(Arena *arena, Slice text, Json parameters, Query **out, Error *err);
 
