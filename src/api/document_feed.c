@@ -37,11 +37,25 @@ static Status narrow_by_key(const ApiRequest *r, ItemPage *page, bool *found, Er
     return STATUS_OK;
 }
 
-/* Within a physical range, a narrower range of EPKs may be given besides. */
+/* SDKs say what the ends of a range are; other kinds than EPKs are for other transports. */
+static Status check_key_type(const ApiRequest *r, Error *err)
+{
+    Slice type = slice_trim(request_header(r, "x-ms-read-key-type"));
+    if (type.len == 0 || slice_equal_nocase(type, SLICE("EffectivePartitionKeyRange")))
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "x-ms-read-key-type '%.*s' is not supported: only EffectivePartitionKeyRange, "
+                     "with hexadecimal x-ms-start-epk and x-ms-end-epk.",
+                     SLICE_CUT(type, 60));
+}
+
+/* Any range of EPKs, finer or coarser than physical ones; within a physical range, if one is given,
+ * only what it has of it. */
 static Status narrow_by_range(const ApiRequest *r, ItemPage *page, Error *err)
 {
     const PartitionRange *range = NULL;
     bool found = false;
+    TRY(check_key_type(r, err));
     TRY(request_range(r, &range, &found, err));
     if (found) {
         page->epk_from = range->min_bytes;

@@ -194,6 +194,7 @@ static void refusals_say_why(void **state)
          1000},
         {{"GET", DOCS, .headers = {{"x-ms-start-epk", "0"}}}, 400},
         {{"GET", DOCS, .headers = {{"x-ms-end-epk", "zz"}}}, 400},
+        {{"GET", DOCS, .headers = {{"x-ms-read-key-type", "ResourceId"}}}, 400},
         {{"GET", DOCS, .headers = {PK("[")}}, 400},
         {{"GET", DOCS, .headers = {PK("['a','b']")}}, 400},
         {{"GET", DOCS, .headers = {{"a-im", "Incremental Feed"}}}, 501},
