@@ -17,30 +17,16 @@ static const char COMPUTED[] =
     "[{\"name\":\"ca\",\"query\":\"SELECT VALUE (c.a ?? c.none) FROM c\"},"
     "{\"name\":\"cb\",\"query\":\"SELECT VALUE (c.b ?? c.none) FROM c\"}]";
 
-#define LONG "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
+/* Twice this is longer than what a term of the index keeps. */
+#define ALPHABETS  "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
+#define LONG(last) ("\"" ALPHABETS ALPHABETS last "\"")
 
 /* NULL: nothing at all. */
 static const char *const VALUES[] = {
-    NULL,
-    "null",
-    "false",
-    "true",
-    "-5",
-    "0",
-    "-0.0",
-    "1",
-    "1.5",
-    "9007199254740993",
-    "1e300",
-    "\"\"",
-    "\"a\"",
-    "\"b\\u0000c\"",
-    "\"\xC3\xA4\"",
-    "\"" LONG LONG "\"",
-    "\"" LONG LONG "x\"",
-    "[]",
-    "[1]",
-    "{}",
+    NULL,        "null",    "false", "true",          "-5",
+    "0",         "-0.0",    "1",     "1.5",           "9007199254740993",
+    "1e300",     "\"\"",    "\"a\"", "\"b\\u0000c\"", "\"\xC3\xA4\"",
+    LONG(""),    LONG("x"), "[]",    "[1]",           "{}",
     "{\"x\":1}",
 };
 
