@@ -273,10 +273,19 @@ static bool is_of_level(const Router *r, const Box *box, size_t level)
 }
 
 /* c.a = 1 OR c.a = 2 OR ..., which programs write by the thousand, is one box. */
-static void gather(const Router *r, Area *area, size_t level)
+static void gather(Router *r, Area *area, size_t level)
 {
+    size_t boxes = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < area->count; i++) {
+        bool is_one = is_of_level(r, &area->boxes[i], level);
+        boxes += is_one;
+        count += is_one ? area->boxes[i].levels[level].count : 0;
+    }
+    if (boxes < 2 || !spend(r, count))
+        return;
     Area others = nothing();
-    KeyValues values = {.list = ARENA_NEW_ARRAY(r->arena, KeyValue, area->values + 1)};
+    KeyValues values = {.list = ARENA_NEW_ARRAY(r->arena, KeyValue, count)};
     for (size_t i = 0; i < area->count; i++) {
         const Box *box = &area->boxes[i];
         const KeyValues *more = &box->levels[level];
@@ -287,8 +296,6 @@ static void gather(const Router *r, Area *area, size_t level)
         memcpy(values.list + values.count, more->list, more->count * sizeof(KeyValue));
         values.count += more->count;
     }
-    if (others.count + 1 >= area->count)
-        return; /* there was one at most */
     sort_values(&values);
     Box box = {0};
     box.levels[level] = values;
@@ -478,7 +485,7 @@ static Area any_of(Router *r, const NodeList *list, bool wanted)
         for (size_t i = 0; i < more.count; i++)
             add_box(r, &area, &more.boxes[i]);
     }
-    for (size_t i = 0; i < r->definition->path_count && spend(r, area.values); i++)
+    for (size_t i = 0; i < r->definition->path_count; i++)
         gather(r, &area, i);
     return area;
 }
