@@ -128,10 +128,9 @@ onEach("a filter of the partition key is as good as the key", async (container) 
         ["c.n < 100 AND c['pk'] = @key", 5],
         ["c.pk = 'no'", 0],
         ["c.pk = null", 0],
-        ["c.pk = 'key 7' AND c.pk = 'key 8'", 0],
-        ["c.pk = 0", 0, all], // -0 is equal, and elsewhere
+        ["c.pk = 'key 7' AND c.pk = 'key 8'", 0, 0],
         ["c.pk = 'key 7' OR c.n = 8", 21, all],
-        ["c.pk IN ('key 7')", 20, all],
+        ["c.pk IN ('key 7')", 20],
         ["c.pk > 'key 7'", 40, all],
     ]) {
         const parameters = [{ name: "@key", value: "key 7" }];

@@ -16,15 +16,6 @@ enum { TEXT_BYTES_FIRST = 4096 }; /* room for a few items from the start */
 
 /* ---- what is asked for ---- */
 
-Slice epk_prefix_end(Arena *arena, Slice epk)
-{
-    char *end = arena_alloc(arena, epk.len + 1);
-    if (epk.len > 0)
-        memcpy(end, epk.ptr, epk.len);
-    end[epk.len] = (char)0xFF;
-    return slice_make(end, epk.len + 1);
-}
-
 void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *key)
 {
     Arena *arena = page->request->arena;
@@ -48,11 +39,25 @@ static Status narrow_by_key(const ApiRequest *r, ItemPage *page, bool *found, Er
     return STATUS_OK;
 }
 
-/* Within a physical range, a narrower range of EPKs may be given besides. */
+/* SDKs say what the ends of a range are; other kinds than EPKs are for other transports. */
+static Status check_key_type(const ApiRequest *r, Error *err)
+{
+    Slice type = slice_trim(request_header(r, "x-ms-read-key-type"));
+    if (type.len == 0 || slice_equal_nocase(type, SLICE("EffectivePartitionKeyRange")))
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "x-ms-read-key-type '%.*s' is not supported: only EffectivePartitionKeyRange, "
+                     "with hexadecimal x-ms-start-epk and x-ms-end-epk.",
+                     SLICE_CUT(type, 60));
+}
+
+/* Any range of EPKs, finer or coarser than physical ones; within a physical range, if one is given,
+ * only what it has of it. */
 static Status narrow_by_range(const ApiRequest *r, ItemPage *page, Error *err)
 {
     const PartitionRange *range = NULL;
     bool found = false;
+    TRY(check_key_type(r, err));
     TRY(request_range(r, &range, &found, err));
     if (found) {
         page->epk_from = range->min_bytes;
@@ -84,9 +89,32 @@ static Status narrow_by_range(const ApiRequest *r, ItemPage *page, Error *err)
 /* What is done with an item: false ends the page before it. */
 typedef bool (*Visit)(ItemPage *page, const Item *item);
 
-bool range_overlaps(const PartitionRange *range, Slice from, Slice to)
+/* Whether a partition has anything of ['from', 'to'). */
+static bool range_overlaps(const PartitionRange *range, Slice from, Slice to)
 {
     return slice_compare(range->min_bytes, to) < 0 && slice_compare(from, range->max_bytes) < 0;
+}
+
+/* The first range of the route that does not end before the partition decides. */
+static bool is_on_route(const QueryRoute *route, const PartitionRange *range)
+{
+    size_t low = 0;
+    size_t high = route->count;
+    while (low < high) {
+        size_t middle = low + ((high - low) / 2);
+        if (slice_compare(route->ranges[middle].to, range->min_bytes) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < route->count &&
+           range_overlaps(range, route->ranges[low].from, route->ranges[low].to);
+}
+
+bool item_page_needs(const ItemPage *page, const PartitionRange *range)
+{
+    return range_overlaps(range, page->epk_from, page->epk_to) &&
+           (page->route == NULL || is_on_route(page->route, range));
 }
 
 void item_page_session(ItemPage *page, const PartitionRange *range)
@@ -234,7 +262,7 @@ static Status check_sessions(const ApiRequest *r, const ItemPage *page, Error *e
     if (request_header(r, "x-ms-session-token").len == 0)
         return STATUS_OK;
     for (size_t i = 0; i < r->container->range_count; i++) {
-        if (!range_overlaps(&r->container->ranges[i], page->epk_from, page->epk_to))
+        if (!item_page_needs(page, &r->container->ranges[i]))
             continue;
         ItemContext context;
         item_context_init(&context, (ApiRequest *)(uintptr_t)r, &r->container->ranges[i]);

@@ -194,6 +194,7 @@ static void refusals_say_why(void **state)
          1000},
         {{"GET", DOCS, .headers = {{"x-ms-start-epk", "0"}}}, 400},
         {{"GET", DOCS, .headers = {{"x-ms-end-epk", "zz"}}}, 400},
+        {{"GET", DOCS, .headers = {{"x-ms-read-key-type", "ResourceId"}}}, 400},
         {{"GET", DOCS, .headers = {PK("[")}}, 400},
         {{"GET", DOCS, .headers = {PK("['a','b']")}}, 400},
         {{"GET", DOCS, .headers = {{"a-im", "Incremental Feed"}}}, 501},
@@ -809,9 +810,59 @@ static void a_page_that_the_disk_refuses_is_an_error(void **state)
     }
 }
 
+/* What clients that merge rows send when they begin again. */
+static void an_order_goes_on_where_the_client_was(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *expected; /* a part of it, if it begins with '!' */
+    } ROWS[] = {
+        {"{'query':'SELECT VALUE c.id FROM c ORDER BY c.id','resumeFilter':{'value':['i57'],"
+         "'exclude':false}}",
+         "'i57','i58','i59'"},
+        {"{'query':'SELECT VALUE c.id FROM c ORDER BY c.id','resumeFilter':{'value':['i57'],"
+         "'rid':null,'exclude':true},'parameters':[]}",
+         "'i58','i59'"},
+        {"{'query':'SELECT VALUE c.id FROM c WHERE c.id < @id ORDER BY c.id DESC','parameters':"
+         "[{'name':'@id','value':'i30'}],'resumeFilter':{'value':['i01']}}",
+         "'i01','i00'"},
+        {"{'query':'SELECT VALUE c.id FROM c WHERE c.id = @id ORDER BY c.id','parameters':"
+         "[{'name':'@id','value':'i30'}],'resumeFilter':null}",
+         "'i30'"},
+        {"{'query':'SELECT * FROM c ORDER BY c.id','resumeFilter':{'value':[1,2]}}",
+         "!for each item of ORDER BY"},
+        {"{'query':'SELECT * FROM c','resumeFilter':{'value':[1]}}", "!needs an ORDER BY"},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        bool is_refused = ROWS[i].expected[0] == '!';
+        Ask a = {"POST", DOCS, ROWS[i].body, {QUERY}};
+        FakeAnswer answer = expect_status(&server, &a, is_refused ? 400 : 200);
+        if (is_refused) {
+            expect_holds(answer.body, ROWS[i].expected + 1);
+            continue;
+        }
+        Slice list = json_print_arena(&server.arena,
+                                      json_get(body_of(&server, &answer), SLICE("Documents")));
+        expect_slice(slice_make(list.ptr + 1, list.len - 2),
+                     quoted(&server.arena, ROWS[i].expected));
+        expect_header(&answer, "x-ms-cosmos-query-execution-info",
+                      i == 2 ? "{\"reverseRidEnabled\":false,\"reverseIndexScan\":true}"
+                             : "{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}");
+    }
+    Ask plain = {"POST", DOCS, "{'query':'SELECT * FROM c'}", {QUERY}};
+    FakeAnswer answer = expect_status(&server, &plain, 200);
+    expect_header(&answer, "x-ms-cosmos-query-execution-info", "");
+    Ask other = {
+        "POST", "/dbs", "{'query':'SELECT * FROM r','resumeFilter':{'value':[1]}}", {QUERY}};
+    expect_holds(expect_status(&server, &other, 400).body, "is for queries on items");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_order_goes_on_where_the_client_was),
         cmocka_unit_test(every_item_is_shown_once_whatever_the_pages),
         cmocka_unit_test(a_key_or_a_range_narrows_a_feed),
         cmocka_unit_test(a_prefix_of_a_key_names_all_that_begin_with_it),

@@ -6,6 +6,7 @@
  */
 #include "api/item_page_int.h"
 #include "api/query_plan_int.h"
+#include "api/query_scope_int.h"
 #include "api/token_int.h"
 #include "base/encoding.h"
 #include "query/page.h"
@@ -38,14 +39,22 @@ static bool is_whole(const PartitionRange *range, const QueryTarget *target)
            slice_compare(target->epk_to, range->max_bytes) >= 0;
 }
 
-/* A view of every partition that has something of the range; the caller closes those that are
- * open, also if this fails. */
+static Status open_target(ItemPage *page, const PartitionRange *range, QueryTarget *target)
+{
+    item_page_session(page, range);
+    StoreRead read = page->is_brief ? STORE_READ_MEMORY : STORE_READ_ANY;
+    return partition_view_open(range->partition, page->container->schema, read, &target->view,
+                               &page->error);
+}
+
+/* A view of every partition that has something of what is asked for; the caller closes those that
+ * are open, also if this fails. */
 static Status open_targets(ItemPage *page, QueryTarget *targets, size_t *count)
 {
     const Container *container = page->container;
     for (size_t i = 0; i < container->range_count; i++) {
         const PartitionRange *range = &container->ranges[i];
-        if (!range_overlaps(range, page->epk_from, page->epk_to))
+        if (!item_page_needs(page, range))
             continue;
         QueryTarget *target = &targets[*count];
         target->epk_from =
@@ -53,12 +62,17 @@ static Status open_targets(ItemPage *page, QueryTarget *targets, size_t *count)
         target->epk_to =
             slice_compare(range->max_bytes, page->epk_to) < 0 ? range->max_bytes : page->epk_to;
         target->is_whole = is_whole(range, target);
-        item_page_session(page, range);
-        StoreRead read = page->is_brief ? STORE_READ_MEMORY : STORE_READ_ANY;
-        TRY(partition_view_open(range->partition, container->schema, read, &target->view,
-                                &page->error));
+        TRY(open_target(page, range, target));
         ++*count;
     }
+    if (*count > 0)
+        return STATUS_OK;
+    /* No item anywhere can be found, but what is counted is 0, and what cannot be sorted is refused
+     * all the same: it runs over nothing of the first partition. */
+    const PartitionRange *first = &container->ranges[0];
+    targets[0] = (QueryTarget){.epk_from = first->max_bytes, .epk_to = first->max_bytes};
+    TRY(open_target(page, first, &targets[0]));
+    *count = 1;
     return STATUS_OK;
 }
 
@@ -293,6 +307,13 @@ static unsigned wanted_headers(const ApiRequest *r)
            (request_flag(r, "x-orrery-explain") ? WANTS_EXPLAIN : 0);
 }
 
+/* Clients that merge rows skip those that they have returned, by their keys and then by _rid. */
+static Slice print_order(const QueryPage *out)
+{
+    return out->is_reversed ? SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":true}")
+                            : SLICE("{\"reverseRidEnabled\":false,\"reverseIndexScan\":false}");
+}
+
 static void answer_headers(ItemPage *page, const QueryPage *out)
 {
     Arena *arena = page->request->arena;
@@ -302,6 +323,8 @@ static void answer_headers(ItemPage *page, const QueryPage *out)
     if ((page->wanted & (WANTS_INDEXES | WANTS_INDEXES_V2)) != 0)
         add_header(page, SLICE("x-ms-cosmos-index-utilization"),
                    print_indexes(arena, out, (page->wanted & WANTS_INDEXES_V2) != 0));
+    if (out->is_ordered)
+        add_header(page, SLICE("x-ms-cosmos-query-execution-info"), print_order(out));
     if ((page->wanted & WANTS_EXPLAIN) != 0)
         add_header(page, SLICE("x-orrery-explain"), print_explain(arena, out->explain));
 }
@@ -330,9 +353,11 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
     QueryPageOptions options = {
         .targets = targets,
         .target_count = count,
+        .partition_count = page->container->range_count,
         .schema = page->container->schema,
         .key = page->has_key ? &page->key : NULL,
         .position = page->position,
+        .resume_filter = page->resume_filter,
         .items_max = page->items_max,
         .bytes_max = PAGE_BYTES_MAX - ENVELOPE_BYTES_MAX,
         .deadline_us = clock_monotonic_us(api->options.clock) + api->limits.us_max,
@@ -379,55 +404,24 @@ static Status run_query(ItemPage *page)
     return status;
 }
 
-/* Whether documents with an equal value have the same hash. Objects and arrays have none, and that
- * of -0 is not that of 0. */
-static bool is_hashed(Json value)
-{
-    return json_is(value, JSON_STRING) || json_is(value, JSON_BOOL) || json_is(value, JSON_NULL) ||
-           (json_is(value, JSON_NUMBER) && json_number(value) != 0);
-}
-
-/* Who has not said that a query may go to every partition must name one, by a header or a filter;
- * and a filter of the key, or of the first parts of a hierarchical one, is as good as a header. */
-static Status narrow_by_filter(const ApiRequest *r, ItemPage *page, Error *err)
-{
-    const PartitionKeyDefinition *definition = &r->container->partition_key;
-    if (page->is_narrow)
-        return STATUS_OK;
-    PartitionKey key = {0};
-    size_t fixed =
-        query_fixed(page->query, r->arena, definition->paths, definition->path_count, key.parts);
-    while (key.count < fixed && is_hashed(key.parts[key.count]))
-        key.count++;
-    bool is_whole = key.count == definition->path_count;
-    if (key.count > 0 && (is_whole || definition->kind == PARTITION_MULTI_HASH))
-        item_page_narrow(page, definition->kind, &key);
-    if (fixed == definition->path_count || r->container->range_count == 1 ||
-        request_flag(r, "x-ms-documentdb-query-enablecrosspartition"))
-        return STATUS_OK;
-    return error_set(
-        err, STATUS_BAD_REQUEST, SUB_NONE,
-        "Cross partition query is required but disabled. Set "
-        "x-ms-documentdb-query-enablecrosspartition to true, give the partition key in "
-        "x-ms-documentdb-partitionkey, or filter by it.");
-}
-
 Status documents_query(ApiRequest *r, Error *err)
 {
     if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
         return documents_plan(r, err);
     ItemPage *page = NULL;
-    Slice text;
+    QueryRequest request;
     uint64_t begun_us = clock_monotonic_us(r->api->options.clock);
     TRY(item_page_begin(r, run_query, &page, err));
-    TRY(query_request(r->arena, r->http->body, &text, &page->parameters, err));
+    TRY(query_request_items(r->arena, r->http->body, &request, err));
+    page->parameters = request.parameters;
+    page->resume_filter = request.resume_filter;
     /* The body goes away with this call, and a Query borrows from its text. */
-    page->query_text = arena_copy(r->arena, text);
+    page->query_text = arena_copy(r->arena, request.text);
     Json computed = json_get(r->container->definition, SLICE("computedProperties"));
     TRY(query_parse_with(r->arena, page->query_text, page->parameters, computed, &page->query,
                          err));
     page->parse_us = clock_monotonic_us(r->api->options.clock) - begun_us;
-    TRY(narrow_by_filter(r, page, err));
+    TRY(query_scope_find(r, page, err));
     page->wanted = wanted_headers(r);
     page->can_be_brief = r->api->limits.brief_us > 0;
     Slice token = slice_trim(request_header(r, "x-ms-continuation"));

@@ -10,7 +10,7 @@
 
 #include "api/item_int.h"
 #include "api/page_place_int.h"
-#include "query/query.h"
+#include "query/route.h"
 
 enum { ENVELOPE_BYTES_MAX = 256 }; /* what stands around the items of a page */
 
@@ -39,8 +39,10 @@ struct ItemPage {
 
     /* Of a query. */
     Query *query;
+    const QueryRoute *route; /* the keys that its filter names; NULL: any */
     Slice query_text;
     Json parameters;       /* undefined: there are none */
+    Json resume_filter;    /* likewise */
     uint64_t parse_us;     /* that reading the query took */
     Slice position;        /* where it goes on */
     unsigned wanted;       /* headers that the client asked for, as flags of document_query.c */
@@ -64,11 +66,8 @@ MUST_USE Status item_page_post(ItemPage *page, Error *err);
 /* Only what has this key, or begins with it. */
 void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *key);
 
-/* The end of the range of all EPKs that begin with this one. */
-Slice epk_prefix_end(Arena *arena, Slice epk);
-
-/* Whether a partition has anything of ['from', 'to'). */
-bool range_overlaps(const PartitionRange *range, Slice from, Slice to);
+/* Whether a partition can have anything of what is asked for. */
+bool item_page_needs(const ItemPage *page, const PartitionRange *range);
 
 /* Adds a partition's LSN, read before anything else of it is, to the answer's session token. */
 void item_page_session(ItemPage *page, const PartitionRange *range);

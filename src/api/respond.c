@@ -8,12 +8,15 @@
 #define SERVICE_VERSION SLICE("version=2.14.0.0")
 #define SCHEMA_VERSION  SLICE("1.18")
 
+enum { ESCAPED_MAX = 6 }; /* bytes for one, in a string of JSON */
+
 #define EXPOSED_HEADERS                                                                           \
     SLICE("etag, x-ms-activity-id, x-ms-request-charge, x-ms-session-token, x-ms-continuation, "  \
           "x-ms-item-count, x-ms-substatus, x-ms-retry-after-ms, x-ms-content-path, "             \
           "x-ms-alt-content-path, x-ms-resource-quota, x-ms-resource-usage, x-ms-schemaversion, " \
           "x-ms-serviceversion, x-ms-gatewayversion, x-ms-documentdb-partitionkeyrangeid, "       \
           "x-ms-documentdb-query-metrics, x-ms-cosmos-index-utilization, "                        \
+          "x-ms-cosmos-query-execution-info, "                                                    \
           "x-ms-cosmos-min-throughput, x-ms-offer-replace-pending, "                              \
           "x-ms-documentdb-collection-index-transformation-progress")
 
@@ -103,7 +106,7 @@ void response_error(const ApiRequest *r, Response *response, const Error *err, S
         LOG_WARN(r->api->options.log, "request.failed", "activity=%.*s status=%d reason=%s",
                  SLICE_ARG(r->activity_id), http_status, err->message);
     AUTO(buf_done) Buf text;
-    buf_init(&text, 8192);
+    buf_init(&text, 8192 + ESCAPED_MAX * r->error_info.len);
     buf_format(&text, "{\"code\":\"%s\",\"message\":", status_code(err->status));
     Slice message = arena_format(r->arena, "%s\r\nActivityId: %.*s, orrery/%s", err->message,
                                  SLICE_ARG(r->activity_id), ORRERY_VERSION);
@@ -115,6 +118,10 @@ void response_error(const ApiRequest *r, Response *response, const Error *err, S
         message = slice_make(ascii, message.len);
     }
     json_print_string(message, &text);
+    if (r->error_info.len > 0) {
+        buf_slice(&text, SLICE(",\"additionalErrorInfo\":"));
+        json_print_string(r->error_info, &text);
+    }
     buf_byte(&text, '}');
 
     response_begin(r, response, http_status, charge);

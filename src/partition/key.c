@@ -201,6 +201,15 @@ void epk_make(PartitionKind kind, const PartitionKey *key, Epk *out)
     }
 }
 
+Slice epk_prefix_end(Arena *arena, Slice epk)
+{
+    char *end = arena_alloc(arena, epk.len + 1);
+    if (epk.len > 0)
+        memcpy(end, epk.ptr, epk.len);
+    end[epk.len] = (char)0xFF;
+    return slice_make(end, epk.len + 1);
+}
+
 Status partition_key_check(PartitionKind kind, const PartitionKey *key, Error *err)
 {
     size_t max = kind == PARTITION_HASH_V1 ? PARTITION_KEY_V1_BYTES_MAX : PARTITION_KEY_BYTES_MAX;

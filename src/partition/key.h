@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "json/json.h"
@@ -67,6 +68,9 @@ static inline Slice epk_slice(const Epk *epk)
 {
     return slice_make(epk->bytes, epk->len);
 }
+
+/* Behind all EPKs that begin with this one: [epk, end) is the range of a key, or of a prefix. */
+Slice epk_prefix_end(Arena *arena, Slice epk);
 
 /* A number as version 1 encodes it, in memcmp order; returns how many bytes were written. */
 size_t epk_encode_number(double number, uint8_t out[EPK_NUMBER_BYTES_MAX]);

@@ -136,6 +136,8 @@ Json explain_all(Page *page)
         json_add(&b, page->explained[i]);
     json_end(&b);
     add_count(&b, SLICE("partitionsVisited"), m->partitions);
+    if (page->options->partition_count > 0)
+        add_count(&b, SLICE("partitionsTotal"), page->options->partition_count);
     add_count(&b, SLICE("indexKeysRead"), m->index_keys_read);
     add_count(&b, SLICE("itemsRead"), m->documents_read);
     add_count(&b, SLICE("itemBytesRead"), m->document_bytes_read);

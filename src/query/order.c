@@ -52,8 +52,7 @@ static void put_rest(const OrderBy *order, size_t i, const Value *value, bool is
         invert(out->ptr + before, out->len - before);
 }
 
-Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t number,
-                 OrderKey *out)
+OrderKey order_key_of(const OrderBy *order, const Value *values, Arena *arena, uint64_t number)
 {
     AUTO(buf_done) Buf term;
     AUTO(buf_done) Buf rest;
@@ -61,19 +60,26 @@ Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t 
     buf_init(&rest, ORDER_REST_BYTES);
     bool is_whole = true; /* up to here the term says all */
     for (size_t i = 0; i < order->count; i++) {
-        Value value;
         bool was_whole = is_whole;
-        TRY(eval(planner->run, order->values[i], &value));
         if (was_whole)
-            put_part(order, i, &value, &term, &is_whole);
+            put_part(order, i, &values[i], &term, &is_whole);
         if (!is_whole)
-            put_rest(order, i, &value, was_whole, &rest);
+            put_rest(order, i, &values[i], was_whole, &rest);
     }
-    *out = (OrderKey){
+    return (OrderKey){
         .term = arena_copy(arena, buf_view(&term)),
         .rest = arena_copy(arena, buf_view(&rest)),
         .number = number,
     };
+}
+
+Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t number,
+                 OrderKey *out)
+{
+    Value values[ORDER_PARTS_MAX];
+    for (size_t i = 0; i < order->count; i++)
+        TRY(eval(planner->run, order->values[i], &values[i]));
+    *out = order_key_of(order, values, arena, number);
     return STATUS_OK;
 }
 

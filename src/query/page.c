@@ -87,6 +87,7 @@ static Status feed_next(Feed *feed, Run *run, bool *found)
     skip_returned(page);
     page->is_further = page->is_further || feed->rows_to_skip != PAGE_ROWS_ALL;
     const Item *item = &page->current->item;
+    feed->number = item->number;
     page->out->metrics.documents_read++;
     page->out->metrics.document_bytes_read += item->bytes;
     if (page->options->is_brief && is_much(&page->out->metrics))
@@ -194,10 +195,12 @@ static Status find_order(Page *page)
         reading_begin(page, reading, i);
         TRY(plan_order(&reading->planner, &reading->order));
         is_served = is_served && reading->order != NULL;
+        reading->is_over = !page_is_range(reading->epk_from, reading->epk_to);
         reading->position = page->from.place;
         reading->is_at_place = page->has_from;
     }
     page->is_ordered = is_served;
+    page->out->is_reversed = is_served && page->readings[0].order->is_down;
     if (!is_served)
         page_end_readings(page);
     return STATUS_OK;
@@ -224,6 +227,30 @@ static Status check_position(const Page *page)
     return is_good ? STATUS_OK : expired(page);
 }
 
+/* Begins at the request's resumeFilter, if that is behind where the page before has ended. */
+static Status resume(Page *page)
+{
+    if (!page->resume.is_given)
+        return STATUS_OK;
+    TRY(page_resume_check(page));
+    if (!page->is_ordered) {
+        page->feed.resume = &page->resume.point;
+        return STATUS_OK;
+    }
+    const OrderBy *order = page->readings[0].order;
+    OrderKey key = page_resume_key(page, order);
+    OrderKey before;
+    if (page->has_from && order_position_read(page->from.place, &before) &&
+        order_compare(&key, &before, order->is_down) <= 0)
+        return STATUS_OK;
+    Slice position = order_position(page->arena, &key);
+    for (size_t i = 0; i < page->reading_count; i++) {
+        page->readings[i].position = position;
+        page->readings[i].is_at_place = false;
+    }
+    return STATUS_OK;
+}
+
 /* Results that were returned before are skipped as those of OFFSET are. */
 static void begin_whole(Page *page)
 {
@@ -247,11 +274,13 @@ static Status begin(Page *page)
     page->feed.skip_left = select->offset.value;
     page->feed.take_left = select_take_max(select);
     TRY(read_position(page));
+    TRY(page_resume_read(page, &page->resume));
     TRY(find_order(page));
     page->is_streaming = is_streaming(page);
     page->needs_system =
         plan_needs_system(page->query) || (select->order_by != NULL && !page->is_ordered);
     TRY(check_position(page));
+    TRY(resume(page));
     if (!page->is_streaming) {
         begin_whole(page);
     } else if (page->has_from) {
@@ -277,7 +306,7 @@ static void write_position(Page *page)
 {
     PagePosition position = {
         .mode = PAGE_WHOLE,
-        .rows = page->from.rows + page->out->count,
+        .rows = page->from.rows + page->feed.rows_before + page->out->count,
         .skip = page->feed.skip_left,
         .take = page->feed.take_left,
     };
@@ -381,6 +410,7 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
     page_end_readings(&page);
     arena_done(&page.last_arena);
     TRY(status);
+    out->is_ordered = query->select->order_by != NULL;
     out->metrics.results = out->count;
     out->metrics.result_bytes = text->len - page.text_before;
     out->metrics.total_us = clock_monotonic_us(options->clock) - begun_us;

@@ -35,9 +35,12 @@ typedef struct QueryTarget {
 typedef struct QueryPageOptions {
     const QueryTarget *targets; /* in order of their EPKs */
     size_t target_count;
+    size_t partition_count; /* of the container, to compare with; 0: not told */
     PartitionSchema *schema;
     const PartitionKey *key; /* the request's, also as values; NULL: none */
     Slice position;          /* of the page before; empty: from the start */
+    Json resume_filter;      /* of the request: where in its ORDER BY the query begins, also if the
+                                position is before that; undefined: at the start */
     uint32_t items_max;
     size_t bytes_max;        /* of the text */
     uint64_t deadline_us;    /* of the monotonic clock; 0: none */
@@ -70,7 +73,9 @@ typedef struct QueryMetrics {
 typedef struct QueryPage {
     size_t count;
     bool is_done;
-    Slice position; /* where the next page goes on, unless it is done */
+    Slice position;   /* where the next page goes on, unless it is done */
+    bool is_ordered;  /* by ORDER BY; rows with equal keys come by the numbers of their items, */
+    bool is_reversed; /* the highest first */
     QueryMetrics metrics;
     Json explain; /* if it was wanted: what was planned and what was touched */
 

@@ -44,6 +44,7 @@ static inline FuzzContainers *fuzz_containers(void)
 /* Runs pages until there are no more, with what a client could ask for. */
 typedef struct FuzzAsked {
     Slice position;
+    Json resume_filter;
     uint32_t items_max;
     uint64_t page_us; /* 0: no end */
     uint64_t index_keys_max;
@@ -65,6 +66,7 @@ static inline void fuzz_pages(TestContainer *t, const Query *query, FuzzAsked as
             .target_count = targets.count,
             .schema = t->schema,
             .position = asked.position,
+            .resume_filter = asked.resume_filter,
             .items_max = asked.items_max,
             .bytes_max = 100000,
             .deadline_us = asked.page_us == 0 ? 0 : clock_monotonic_us(clock) + asked.page_us,

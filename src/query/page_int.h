@@ -37,6 +37,13 @@ typedef struct PagePosition {
     Slice place;
 } PagePosition;
 
+/* Where the request's resumeFilter lets the query begin. */
+typedef struct PageResume {
+    bool is_given;
+    bool is_hashed; /* of an array or an object only the type is known */
+    ResumePoint point;
+} PageResume;
+
 /* Memory for the sets of what is read at a time. */
 #define PAGE_SETS_BYTES_MAX ((size_t)64 << 20)
 
@@ -80,6 +87,7 @@ typedef struct Page {
 
     PagePosition from; /* where the page begins, */
     bool has_from;     /* unless it is the first */
+    PageResume resume; /* and before which place it does not */
     bool is_streaming;
     bool is_ordered; /* documents come in the order of ORDER BY */
     bool needs_system;
@@ -114,6 +122,9 @@ typedef struct Page {
 void reading_begin(Page *page, Reading *reading, size_t target);
 void reading_end(Page *page, Reading *reading);
 
+/* Whether there can be anything in ['from', 'to'). */
+bool page_is_range(Slice from, Slice to);
+
 /* The next document of all targets, in page->current. Without one they are over, or the page has
  * paused. */
 MUST_USE Status page_next_item(Page *page, bool *found);
@@ -123,6 +134,12 @@ void page_end_readings(Page *page);
  * after all. STATUS_BAD_REQUEST as the service has it: an index would be needed and is not there.
  */
 MUST_USE Status plan_order(Planner *planner, const OrderBy **out);
+
+/* page_resume.c: reads the filter of the request; and makes a position of it, in the order of an
+ * index. */
+MUST_USE Status page_resume_read(const Page *page, PageResume *out);
+MUST_USE Status page_resume_check(const Page *page);
+OrderKey page_resume_key(const Page *page, const OrderBy *order);
 
 /* counted.c: groups, or distinct values, of a target that the index alone can tell. */
 MUST_USE Status page_count_groups(Page *page, Reading *reading, Execution *exec, bool *done);

@@ -1,6 +1,7 @@
-/* page_position_fuzz.c - any bytes as the position at which a query goes on.
+/* page_position_fuzz.c - any bytes as the position at which a query goes on, or as the filter that
+ * says where in its order it begins.
  *
- *     input = | container u8 | query u8 | position |
+ *     input = | container u8 | query and flags u8 | position, or JSON |
  *
  * The api signs positions, so that clients cannot make them up; nothing else relies on that. Beyond
  * surviving: what is read as a position prints as the same bytes.
@@ -36,6 +37,8 @@ static void check_position(Arena *arena, Slice bytes)
         ASSERT(slice_equal(order_position(arena, &key), bytes));
 }
 
+enum { FLAG_TIME = 1, FLAG_PLANS = 2, FLAG_FILTER = 4, FLAGS_END = 8 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2)
@@ -43,20 +46,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     TestContainer *t = &fuzz_containers()->list[data[0] % FUZZ_CONTAINERS];
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 64 << 10);
-    Slice position = arena_copy(&arena, slice_make(data + 2, size - 2));
-    check_position(&arena, position);
+    bool is_filter = (data[1] & FLAG_FILTER) != 0;
+    Slice bytes = arena_copy(&arena, slice_make(data + 2, size - 2));
+    check_position(&arena, bytes);
     Query *query = NULL;
+    Json filter = JSON_NONE;
     Error err;
-    Slice text = slice_from_cstr(QUERIES[data[1] / 8 % ARRAY_COUNT(QUERIES)]);
+    if (is_filter && json_parse(&arena, bytes, &filter, &err) != STATUS_OK)
+        return 0;
+    Slice text = slice_from_cstr(QUERIES[data[1] / FLAGS_END % ARRAY_COUNT(QUERIES)]);
     if (query_parse(&arena, text, JSON_NONE, &query, &err) != STATUS_OK)
         return 0;
     Random random;
     random_init(&random, size);
     FuzzAsked asked = {
-        .position = position,
+        .position = is_filter ? SLICE_EMPTY : bytes,
+        .resume_filter = filter,
         .items_max = 5,
-        .page_us = (data[1] & 1) != 0 ? 30 : 0,
-        .plan_random = (data[1] & 2) != 0 ? &random : NULL,
+        .page_us = (data[1] & FLAG_TIME) != 0 ? 30 : 0,
+        .plan_random = (data[1] & FLAG_PLANS) != 0 ? &random : NULL,
     };
     fuzz_pages(t, query, asked, &arena);
     return 0;

@@ -45,8 +45,7 @@ void page_end_readings(Page *page)
 
 /* ---- which come next ---- */
 
-/* Whether there is anything in ['from', 'to'). */
-static bool is_range(Slice from, Slice to)
+bool page_is_range(Slice from, Slice to)
 {
     return to.len == 0 || slice_compare(from, to) < 0;
 }
@@ -71,7 +70,7 @@ static bool begin_at_place(Page *page)
     for (size_t i = 0; i < o->target_count; i++) {
         Slice begin = later(o->targets[i].epk_from, from->epk_from);
         Slice end = earlier_end(o->targets[i].epk_to, from->epk_to);
-        if (!is_range(begin, end))
+        if (!page_is_range(begin, end))
             continue;
         Reading *reading = &page->readings[page->reading_count++];
         reading_begin(page, reading, i);
@@ -95,7 +94,7 @@ static bool begin_target(Page *page)
     while (page->target < o->target_count) {
         size_t target = page->target++;
         Slice begin = later(o->targets[target].epk_from, page->done_to);
-        if (!is_range(begin, o->targets[target].epk_to))
+        if (!page_is_range(begin, o->targets[target].epk_to))
             continue;
         Reading *reading = &page->readings[page->reading_count++];
         reading_begin(page, reading, target);

@@ -3,13 +3,27 @@
  *
  *     input = | container u8 | flags u8 | text |
  *
- * Beyond surviving: every page is whole JSON, with as many results as it says.
+ * Beyond surviving: every page is whole JSON, with as many results as it says, and the query's
+ * route is in order.
  */
 #include "query/page_fuzzing_int.h"
+#include "query/route.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { FLAG_PAGES = 1, FLAG_TIME = 2, FLAG_KEYS = 4, FLAG_PLANS = 8 };
+
+static void check_route(const TestContainer *t, const Query *query, Arena *arena)
+{
+    QueryRoute route;
+    query_route(query, arena, &t->schema->key, &route);
+    ASSERT(route.count <= QUERY_RANGES_MAX);
+    for (size_t i = 0; i < route.count; i++) {
+        const QueryRange *range = &route.ranges[i];
+        ASSERT(slice_compare(range->from, range->to) < 0);
+        ASSERT(i == 0 || slice_compare(range[-1].to, range->from) <= 0);
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -23,6 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Error err;
     if (query_parse(&arena, text, test_json(&arena, RANDOM_PARAMETERS), &query, &err) != STATUS_OK)
         return 0;
+    check_route(t, query, &arena);
     Random random;
     random_init(&random, size);
     FuzzAsked asked = {

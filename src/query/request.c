@@ -7,13 +7,13 @@
 
 enum { NAME_QUOTE_BYTES = 64 };
 
-Status query_request(Arena *arena, Slice body, Slice *text, Json *parameters, Error *err)
+Status query_request_items(Arena *arena, Slice body, QueryRequest *out, Error *err)
 {
     Json request;
+    *out = (QueryRequest){0};
     TRY(json_parse(arena, body, &request, err));
     if (json_is(request, JSON_STRING)) {
-        *text = json_string(request);
-        *parameters = JSON_NONE;
+        out->text = json_string(request);
         return STATUS_OK;
     }
     if (!json_is(request, JSON_OBJECT))
@@ -26,8 +26,23 @@ Status query_request(Arena *arena, Slice body, Slice *text, Json *parameters, Er
     Parameters checked;
     Json array = json_get(request, SLICE("parameters"));
     TRY(parameters_read(arena, array, &checked, err));
-    *text = json_string(query);
-    *parameters = checked.count == 0 ? JSON_NONE : array;
+    out->text = json_string(query);
+    out->parameters = checked.count == 0 ? JSON_NONE : array;
+    out->resume_filter = json_get(request, SLICE("resumeFilter"));
+    if (json_is(out->resume_filter, JSON_NULL))
+        out->resume_filter = JSON_NONE;
+    return STATUS_OK;
+}
+
+Status query_request(Arena *arena, Slice body, Slice *text, Json *parameters, Error *err)
+{
+    QueryRequest request;
+    TRY(query_request_items(arena, body, &request, err));
+    if (request.resume_filter.at != NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "a \"resumeFilter\" is for queries on items");
+    *text = request.text;
+    *parameters = request.parameters;
     return STATUS_OK;
 }
 

@@ -22,6 +22,13 @@ typedef struct Shapes Shapes;
 typedef struct Execution Execution;
 typedef struct Run Run;
 
+/* A place among rows that are ordered by ORDER BY. */
+typedef struct ResumePoint {
+    const Value *values; /* one for each item of ORDER BY */
+    bool is_behind;      /* all rows that have these values; otherwise in front of them, or, */
+    uint64_t number;     /* if it is not 0, of the document with that number among them */
+} ResumePoint;
+
 /* Documents that come one by one, for a page of results: page.c. */
 typedef struct Feed {
     /* Puts the next document into its slot, where it lives until the next call. */
@@ -32,6 +39,12 @@ typedef struct Feed {
     Status (*groups)(struct Feed *feed, Execution *execution);
 
     bool is_ordered; /* documents come in the order of ORDER BY */
+    uint64_t number; /* of the document at hand; 0: of none */
+
+    /* Where the rows begin that are sorted here; NULL: at the first. Those in front of it count
+     * as rows that were returned before. */
+    const ResumePoint *resume;
+    uint64_t rows_before;
 
     uint64_t rows_to_skip;  /* of the first document, in front of the first that is wanted */
     uint64_t document_rows; /* of the document at hand, that went this way */

@@ -525,8 +525,8 @@ static void every_kind_of_range_is_told(void **state)
 {
     (void)state;
     static const QueryRange RANGES[] = {
-        {SLICE_INIT("\x01\xAB"), SLICE_INIT("\x01\xAB\xFF"), false},
-        {SLICE_INIT("\x02"), SLICE_INIT("\x02\xFF"), true},
+        {.from = SLICE_INIT("\x01\xAB"), .to = SLICE_INIT("\x01\xAB\xFF")},
+        {.from = SLICE_INIT("\x02"), .to = SLICE_INIT("\x02\xFF"), .is_key = true},
     };
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 64 << 10);

@@ -18,7 +18,8 @@
 typedef struct SortedRow {
     Value row;
     Value *keys;
-    uint64_t sequence; /* equal keys keep the order of the documents */
+    uint64_t number;   /* of its document, by which rows with equal keys come; 0: of none */
+    uint64_t sequence; /* and otherwise as they were made */
     const Order *order_by;
 } SortedRow;
 
@@ -362,6 +363,12 @@ static bool is_row(const Execution *exec, const Value *row)
     return value_defined(row);
 }
 
+static uint64_t number_at_hand(const Execution *exec)
+{
+    const Feed *feed = exec->place == SELECT_OUTERMOST ? exec->run->feed : NULL;
+    return feed == NULL || exec->select->is_grouped ? 0 : feed->number;
+}
+
 /* 'given' is what the row is ordered by, if it is not in the slots. */
 static Status add_sorted(Execution *exec, const Value *row, const Value *given)
 {
@@ -379,6 +386,7 @@ static Status add_sorted(Execution *exec, const Value *row, const Value *given)
     SortedRow *entry = &exec->sorted[exec->sorted_count];
     *entry = (SortedRow){.row = value_keep(exec->keep, row),
                          .keys = arena_alloc(exec->keep, select->order_count * sizeof(Value)),
+                         .number = number_at_hand(exec),
                          .sequence = exec->sorted_count,
                          .order_by = select->order_by};
     Value *keys = entry->keys;
@@ -461,24 +469,65 @@ static Status emit(Execution *exec, const Value *row)
     return STATUS_OK;
 }
 
+static int compare_keys(const Order *orders, const Value *a, const Value *b)
+{
+    for (const Order *order = orders; order != NULL; order = order->next, a++, b++) {
+        int compared = value_compare(a, b);
+        if (compared != 0)
+            return order->descending ? -compared : compared;
+    }
+    return 0;
+}
+
 static int compare_sorted(const void *left, const void *right)
 {
     const SortedRow *a = left;
     const SortedRow *b = right;
-    size_t i = 0;
-    for (const Order *order = a->order_by; order != NULL; order = order->next, i++) {
-        int compared = value_compare(&a->keys[i], &b->keys[i]);
-        if (compared != 0)
-            return order->descending ? -compared : compared;
-    }
+    int compared = compare_keys(a->order_by, a->keys, b->keys);
+    if (compared != 0)
+        return compared;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
     return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+static bool is_before(const SortedRow *row, const ResumePoint *point)
+{
+    int compared = compare_keys(row->order_by, row->keys, point->values);
+    if (compared != 0)
+        return compared < 0;
+    return point->is_behind || (row->number != 0 && row->number < point->number);
+}
+
+/* Rows in front of the place where they are to begin are skipped, as if they had been returned. */
+static void skip_before(Execution *exec, Feed *feed)
+{
+    size_t low = 0;
+    size_t high = exec->sorted_count;
+    while (low < high) {
+        size_t middle = low + ((high - low) / 2);
+        if (is_before(&exec->sorted[middle], feed->resume))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low <= exec->skip_left)
+        return;
+    uint64_t more = low - exec->skip_left;
+    exec->skip_left = low;
+    exec->take_left -= more < exec->take_left ? more : exec->take_left;
+    exec->more = exec->take_left > 0;
+    feed->rows_before = more;
 }
 
 static Status emit_sorted(Execution *exec)
 {
+    Feed *feed = exec->place == SELECT_OUTERMOST ? exec->run->feed : NULL;
     if (exec->sorted_count == 0)
         return STATUS_OK;
     qsort(exec->sorted, exec->sorted_count, sizeof(SortedRow), compare_sorted);
+    if (feed != NULL && feed->resume != NULL)
+        skip_before(exec, feed);
     for (size_t i = 0; i < exec->sorted_count && exec->more; i++)
         TRY(emit(exec, &exec->sorted[i].row));
     return STATUS_OK;

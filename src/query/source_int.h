@@ -40,9 +40,11 @@ typedef struct OrderKey {
     uint64_t number;
 } OrderKey;
 
-/* Where a document stands in an order. The document is in its slot. */
+/* Where a document stands in an order, and where one with these values would stand. The document is
+ * in its slot. */
 MUST_USE Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t number,
                           OrderKey *out);
+OrderKey order_key_of(const OrderBy *order, const Value *values, Arena *arena, uint64_t number);
 int order_compare(const OrderKey *a, const OrderKey *b, bool is_down);
 OrderKey order_keep(Arena *arena, const OrderKey *key);
 Slice order_position(Arena *arena, const OrderKey *key);

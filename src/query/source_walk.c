@@ -76,6 +76,10 @@ static void plan_phases(ValueWalk *walk)
 static void skip_phases(ValueWalk *walk)
 {
     bool is_missing = slice_equal(walk->place.term, missing_term());
+    if (is_missing && walk->options->has_range && !walk->order->is_down) {
+        walk->is_resuming = false; /* all of the range is behind it */
+        return;
+    }
     WalkPhase phase = is_missing ? PHASE_MISSING : PHASE_VALUES;
     while (walk->phases[walk->phase] != phase && walk->phases[walk->phase] != PHASE_OVER)
         walk->phase++;

@@ -11,6 +11,7 @@
  * differences.md says why.
  */
 #include "query/query_int.h"
+#include "query/route.h"
 #include "query/spec_testing_int.h"
 
 #include <math.h>
@@ -245,12 +246,89 @@ static void rewritten_queries_are_read(void **state)
     assert_true(read > 0);
 }
 
+static PartitionKeyDefinition definition_of(Json c)
+{
+    PartitionKeyDefinition definition = {.kind = PARTITION_HASH_V2};
+    JsonIter iter = json_iter(json_get(c, SLICE("partitionKeyPaths")));
+    while (json_next(&iter)) {
+        size_t position = 0;
+        PropertyPath *path = &definition.paths[definition.path_count++];
+        assert_true(path_parse(&arena, json_string(iter.value), path, &position));
+    }
+    if (definition.path_count == 0)
+        definition.kind = PARTITION_NONE;
+    return definition;
+}
+
+/* A range is written "[[1.0],[1.0]]" for a key, "[[],[]]" for nothing, "[[],\"Infinity\")" for all;
+ * of several keys the corpus has the last one. */
+static bool is_route(const PartitionKeyDefinition *definition, const QueryRoute *route, Slice text)
+{
+    char *closed = arena_cstr(&arena, text);
+    closed[text.len - 1] = ']';
+    Json ends = parse_json(&arena, closed);
+    Json first = json_at(ends, 0);
+    if (!json_is(json_at(ends, 1), JSON_ARRAY))
+        return route->is_all;
+    if (json_count(first) == 0)
+        return !route->is_all && route->count == 0;
+    PartitionKey key = {0};
+    for (JsonIter it = json_iter(first); json_next(&it);)
+        key.parts[key.count++] = it.value;
+    Epk epk;
+    epk_make(definition->kind, &key, &epk);
+    for (size_t i = 0; i < route->count; i++) {
+        if (route->ranges[i].is_key && slice_equal(route->ranges[i].from, epk_slice(&epk)))
+            return true;
+    }
+    return false;
+}
+
+/* Only keys that are hashed: nobody has others any more. Functions of shapes are not evaluated
+ * before the container says what its coordinates mean, so those routes are wider. */
+static void routes_are_those_of_the_planner(void **state)
+{
+    (void)state;
+    size_t right = 0;
+    size_t wider = 0;
+    size_t failures = 0;
+    JsonIter iter = json_iter(spec_load("query-plans.json"));
+    while (json_next(&iter)) {
+        Json c = iter.value;
+        Json ranges = json_get(c, SLICE("queryRanges"));
+        Query *query;
+        Error err;
+        Json parameters = parse_json(&arena, PLAN_PARAMETERS);
+        if (!json_is(ranges, JSON_ARRAY) ||
+            !slice_equal(spec_text(c, "partitionKeyKind"), SLICE("Hash")) ||
+            query_parse(&arena, spec_text(c, "query"), parameters, &query, &err) != STATUS_OK)
+            continue;
+        PartitionKeyDefinition definition = definition_of(c);
+        QueryRoute route;
+        query_route(query, &arena, &definition, &route);
+        Slice expected = json_string(json_at(ranges, 0));
+        bool is_right = is_route(&definition, &route, expected);
+        bool is_wider = slice_equal(spec_text(c, "category"), SLICE("Spatial")) && route.is_all;
+        right += is_right;
+        wider += !is_right && is_wider;
+        if (is_right || is_wider)
+            continue;
+        printf("WRONG: %.*s\n  expected %.*s\n  got %zu ranges%s\n",
+               SLICE_ARG(spec_text(c, "query")), SLICE_ARG(expected), route.count,
+               route.is_all ? ", everything" : "");
+        failures++;
+    }
+    printf("query-plans.json: %zu routes right, %zu wider, %zu wrong\n", right, wider, failures);
+    assert_int_equal(failures, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SPEC_TEST(invalid_queries_are_refused_with_their_codes),
         SPEC_TEST(planned_queries_are_read_and_refusals_are_worded_alike),
         SPEC_TEST(rewritten_queries_are_read),
+        SPEC_TEST(routes_are_those_of_the_planner),
         SPEC_TEST(documented_examples_give_documented_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

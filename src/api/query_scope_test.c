@@ -1,0 +1,284 @@
+/* query_scope_test.c - which partitions queries look at, and which queries are refused. */
+#include "api/testing_int.h"
+#include "base/encoding.h"
+
+enum { ITEMS = 60, KEYS = 12, RANGES = 5 };
+
+#define CROSS(value)                                        \
+    {                                                       \
+        "x-ms-documentdb-query-enablecrosspartition", value \
+    }
+
+/* 'c' with five ranges and ITEMS items, as many of each key: numbers from 0 on, and strings. */
+static void open_filled(FakeServer *server)
+{
+    open_with(server, (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", "50000"}}});
+    assert_int_equal(container_now(server)->range_count, RANGES);
+    for (int i = 0; i < ITEMS; i++) {
+        const char *quote = i % KEYS < KEYS / 2 ? "" : "'";
+        Slice item = arena_format(&server->arena, "{'id':'i%02d','n':%d,'pk':%s%d%s}", i, i, quote,
+                                  i % KEYS, quote);
+        make_item(server, arena_cstr(&server->arena, item));
+    }
+}
+
+static Ask query_of(FakeServer *server, const char *text, Header first)
+{
+    Slice body = arena_format(&server->arena, "{'query':'%s'}", text);
+    return (Ask){"POST",
+                 DOCS,
+                 arena_cstr(&server->arena, body),
+                 {{"x-ms-documentdb-isquery", "true"}, {"x-orrery-explain", "true"}, first}};
+}
+
+static Json explained(FakeServer *server, const FakeAnswer *answer)
+{
+    Slice text;
+    Json explain = JSON_NONE;
+    Error err;
+    Slice header = fake_header(answer, "x-orrery-explain");
+    assert_true(percent_decode(&server->arena, header, &text));
+    assert_int_equal(json_parse(&server->arena, text, &explain, &err), STATUS_OK);
+    return explain;
+}
+
+static size_t count_of(Json explain, const char *name)
+{
+    int64_t count = -1;
+    assert_true(json_to_i64(json_get(explain, slice_from_cstr(name)), &count));
+    return (size_t)count;
+}
+
+/* In how many ranges the keys of a JSON array are. */
+static size_t ranges_of(FakeServer *server, const char *keys)
+{
+    Json list = JSON_NONE;
+    Error err;
+    assert_int_equal(json_parse(&server->arena, quoted(&server->arena, keys), &list, &err),
+                     STATUS_OK);
+    const Container *container = container_now(server);
+    bool is_used[RANGES] = {0};
+    size_t count = 0;
+    for (JsonIter it = json_iter(list); json_next(&it);) {
+        PartitionKey key = {.count = 1, .parts = {it.value}};
+        Epk epk;
+        epk_make(container->partition_key.kind, &key, &epk);
+        for (size_t i = 0; i < RANGES; i++) {
+            const PartitionRange *range = &container->ranges[i];
+            bool is_in = slice_compare(range->min_bytes, epk_slice(&epk)) <= 0 &&
+                         slice_compare(epk_slice(&epk), range->max_bytes) < 0;
+            count += is_in && !is_used[i];
+            is_used[i] = is_used[i] || is_in;
+        }
+    }
+    return count;
+}
+
+static void queries_visit_the_partitions_of_the_keys_they_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query, *keys; /* NULL: all */
+        size_t results;
+        bool is_free; /* needs no permission to cross partitions */
+    } ROWS[] = {
+        {"SELECT * FROM c", NULL, 60, false},
+        {"SELECT * FROM c WHERE c.pk > 3", NULL, 10, false},
+        {"SELECT * FROM c WHERE c.pk = 3", "[3]", 5, true},
+        {"SELECT * FROM c WHERE c.pk IN (3)", "[3]", 5, true},
+        {"SELECT * FROM c WHERE c.pk IN (3, 3.0)", "[3]", 5, true},
+        {"SELECT * FROM c WHERE c.pk = 3 AND c.n < 20", "[3]", 2, true},
+        {"SELECT * FROM c WHERE c.pk = 0", "[0,-0.0]", 5, true},
+        {"SELECT * FROM c WHERE c.pk IN (1, 2)", "[1,2]", 10, false},
+        {"SELECT * FROM c WHERE c.pk IN (1, 2, 3, 4, 5)", "[1,2,3,4,5]", 25, false},
+        {"SELECT * FROM c WHERE c.pk = 1 OR c.pk = 2 AND c.n < 20", "[1,2]", 7, false},
+        {"SELECT * FROM c WHERE c.pk IN (1, 2) ORDER BY c.n DESC", "[1,2]", 10, false},
+        {"SELECT VALUE COUNT(1) FROM c WHERE c.pk IN (1, 2)", "[1,2]", 1, false},
+        {"SELECT DISTINCT VALUE c.pk FROM c WHERE c.pk IN (1, 2)", "[1,2]", 2, false},
+        {"SELECT * FROM c WHERE c.pk = 1 OR c.n = 2", NULL, 6, false},
+        {"SELECT * FROM c WHERE NOT IS_DEFINED(c.pk)", "[[]]", 0, true},
+        {"SELECT * FROM c WHERE c.pk = 1 AND c.pk = 2", "[]", 0, true},
+        {"SELECT * FROM c WHERE c.pk = 1 AND c.pk = 2 ORDER BY c.n", "[]", 0, true},
+        {"SELECT * FROM c WHERE false", "[]", 0, true},
+        {"SELECT VALUE COUNT(1) FROM c WHERE false", "[]", 1, true},
+        {"SELECT MAX(c.n) AS m, COUNT(c.n) AS n FROM c WHERE c.pk = 1 AND c.pk = 2", "[]", 1, true},
+        {"SELECT c.pk, COUNT(1) AS n FROM c WHERE false GROUP BY c.pk", "[]", 0, true},
+        {"SELECT VALUE 5", "[]", 1, true},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        Ask a = query_of(&server, ROWS[i].query, (Header)CROSS("true"));
+        FakeAnswer answer = expect_status(&server, &a, 200);
+        Json explain = explained(&server, &answer);
+        size_t visited = ROWS[i].keys == NULL ? RANGES : ranges_of(&server, ROWS[i].keys);
+        if (count_of(explain, "results") != ROWS[i].results ||
+            count_of(explain, "partitionsVisited") != visited ||
+            count_of(explain, "partitionsTotal") != RANGES)
+            fail_msg("%s: expected %zu results of %zu partitions: %.*s", ROWS[i].query,
+                     ROWS[i].results, visited, SLICE_ARG(json_print_arena(&server.arena, explain)));
+        a.headers[2] = (Header)CROSS("false");
+        answer = expect_status(&server, &a, ROWS[i].is_free ? 200 : 400);
+        assert_int_equal(sub_status_of(&answer), 0);
+        if (!ROWS[i].is_free)
+            expect_holds(answer.body, "Cross partition query is required but disabled");
+    }
+}
+
+/* COUNT over no partition at all is 0, not nothing. */
+static void what_is_nowhere_is_counted_as_none(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query, *expected;
+    } ROWS[] = {
+        {"SELECT VALUE COUNT(1) FROM c WHERE c.pk = 1 AND c.pk = 2", "[0]"},
+        {"SELECT COUNT(1) AS n, SUM(c.n) AS s, MAX(c.n) AS m FROM c WHERE false",
+         "[{\"n\":0,\"s\":0}]"},
+        {"SELECT * FROM (SELECT COUNT(1) AS n FROM c WHERE false) AS s", "[{\"n\":0}]"},
+        {"SELECT VALUE c.n FROM c WHERE false ORDER BY c.n", "[]"},
+        {"SELECT VALUE 1 + 1", "[2]"},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        Ask a = query_of(&server, ROWS[i].query, (Header){NULL, NULL});
+        FakeAnswer answer = expect_status(&server, &a, 200);
+        Json documents = json_get(body_of(&server, &answer), SLICE("Documents"));
+        expect_slice(json_print_arena(&server.arena, documents), slice_from_cstr(ROWS[i].expected));
+    }
+    /* What the service refuses is refused, whether there is anything to look at or not. */
+    Ask a = query_of(&server, "SELECT * FROM c WHERE false ORDER BY c.n, c.pk", (Header){0});
+    (void)expect_status(&server, &a, 400);
+}
+
+/* Page by page, over partitions with gaps between them. */
+static void pages_go_on_where_the_route_leads(void **state)
+{
+    (void)state;
+    static const char *const QUERIES[] = {
+        "SELECT VALUE c.n FROM c WHERE c.pk IN (1, 2, 3, 0)",
+        "SELECT VALUE c.n FROM c WHERE c.pk IN (1, 2, 3, 0) ORDER BY c.n",
+        "SELECT DISTINCT VALUE c.n FROM c WHERE c.pk IN (1, 2, 3, 0)",
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(QUERIES); i++) {
+        bool is_seen[ITEMS] = {0};
+        size_t total = 0;
+        Ask a = query_of(&server, QUERIES[i], (Header)CROSS("true"));
+        a.headers[3] = (Header){"x-ms-max-item-count", "3"};
+        for (;;) {
+            FakeAnswer answer = expect_status(&server, &a, 200);
+            Json documents = json_get(body_of(&server, &answer), SLICE("Documents"));
+            for (JsonIter it = json_iter(documents); json_next(&it); total++) {
+                size_t n = (size_t)json_number(it.value);
+                assert_false(is_seen[n]);
+                assert_true(n % KEYS < 4);
+                is_seen[n] = true;
+            }
+            Slice token = fake_header(&answer, "x-ms-continuation");
+            if (token.len == 0)
+                break;
+            a.headers[4] = (Header){"x-ms-continuation", arena_cstr(&server.arena, token)};
+        }
+        assert_int_equal(total, 20);
+    }
+}
+
+#define CLIENT                               \
+    {                                        \
+        "x-orrery-cross-partition", "client" \
+    }
+
+/* A client that puts results together itself is told to, where the service would. */
+static void clients_may_ask_to_merge_themselves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query;
+        int sub;           /* -1: it is answered */
+        const char *holds; /* of the error */
+    } ROWS[] = {
+        {"SELECT * FROM c", -1, NULL},
+        {"SELECT c.n AS x FROM c WHERE c.n > 5 AND c.pk IN (1, 2, 3, 4)", -1, NULL},
+        {"SELECT VALUE t FROM c JOIN t IN c.tags", -1, NULL},
+        {"SELECT * FROM c ORDER BY c.n", 1004, "can not be directly served by the gateway"},
+        {"SELECT TOP 3 * FROM c", 1004, "can not be directly served by the gateway"},
+        {"SELECT * FROM c OFFSET 1 LIMIT 1", 1004, "can not be directly served"},
+        {"SELECT VALUE COUNT(1) FROM c", 1004, "can not be directly served"},
+        {"SELECT DISTINCT VALUE c.pk FROM c", 1004, "can not be directly served"},
+        {"SELECT c.pk FROM c GROUP BY c.pk", 1004, "can not be directly served"},
+        {"SELECT VALUE COUNT(1) + 1 FROM c", 0, "Compositions of aggregates"},
+        {"SELECT VALUE COUNT(1) + 1 FROM c WHERE c.pk = 1", -1, NULL},
+        {"SELECT TOP 3 * FROM c WHERE c.pk = 1 ORDER BY c.n", -1, NULL},
+        {"SELECT VALUE COUNT(1) FROM c WHERE false", -1, NULL},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        bool is_answered = ROWS[i].sub < 0;
+        Ask a = query_of(&server, ROWS[i].query, (Header)CROSS("true"));
+        (void)expect_status(&server, &a, 200);
+        a.headers[3] = (Header){"x-orrery-cross-partition", "Server"};
+        (void)expect_status(&server, &a, 200);
+        a.headers[3] = (Header)CLIENT;
+        FakeAnswer answer = expect_status(&server, &a, is_answered ? 200 : 400);
+        if (!is_answered) {
+            assert_int_equal(sub_status_of(&answer), ROWS[i].sub);
+            expect_holds(answer.body, ROWS[i].holds);
+            assert_int_equal(holds(answer.body, "\"additionalErrorInfo\":"), ROWS[i].sub == 1004);
+        }
+        a.headers[4] = (Header)PK("[1]"); /* then there is nothing to put together */
+        (void)expect_status(&server, &a, 200);
+        a.headers[4] = (Header){"x-ms-documentdb-partitionkeyrangeid", "0"};
+        (void)expect_status(&server, &a, 200);
+    }
+}
+
+static void the_plan_of_a_refusal_is_text(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    Ask a = query_of(&server, "SELECT TOP 1 * FROM c WHERE c.pk IN (1, 2, 3, 4, 5)",
+                     (Header)CROSS("true"));
+    a.headers[3] = (Header)CLIENT;
+    FakeAnswer answer = expect_status(&server, &a, 400);
+    Json plan = JSON_NONE;
+    Error err;
+    Slice text = text_of(body_of(&server, &answer), "additionalErrorInfo");
+    assert_int_equal(json_parse(&server.arena, text, &plan, &err), STATUS_OK);
+    Json ranges = json_get(plan, SLICE("queryRanges"));
+    assert_int_equal(json_count(ranges), 5);
+    Json first = json_at(ranges, 0);
+    expect_slice(text_of(first, "min"), text_of(first, "max"));
+    assert_true(json_bool(json_get(first, SLICE("isMaxInclusive"))));
+}
+
+static void other_ways_to_cross_partitions_are_refused(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    Ask a = query_of(&server, "SELECT * FROM c", (Header)CROSS("true"));
+    a.headers[3] = (Header){"x-orrery-cross-partition", "both"};
+    FakeAnswer answer = expect_status(&server, &a, 400);
+    expect_holds(answer.body, "x-orrery-cross-partition must be 'server' or 'client', not 'both'");
+    assert_int_equal(sub_status_of(&answer), 0);
+    a.headers[4] = (Header)PK("[1]");
+    (void)expect_status(&server, &a, 400);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(queries_visit_the_partitions_of_the_keys_they_name),
+        cmocka_unit_test(what_is_nowhere_is_counted_as_none),
+        cmocka_unit_test(pages_go_on_where_the_route_leads),
+        cmocka_unit_test(clients_may_ask_to_merge_themselves),
+        cmocka_unit_test(the_plan_of_a_refusal_is_text),
+        cmocka_unit_test(other_ways_to_cross_partitions_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
