@@ -25,6 +25,10 @@
 /* Half of a page's time, at most; what needs more of the index is found in another way. */
 #define QUERY_INDEX_KEYS_MAX ((uint64_t)20000000)
 
+/* Of a position, whatever values and ids it has to tell: with a signature it fits into the kilobyte
+ * of text to which clients limit continuation tokens. */
+#define QUERY_POSITION_BYTES_MAX 752
+
 typedef struct QueryTarget {
     PartitionView *view;
     Slice epk_from; /* what the query may see of it */

@@ -227,7 +227,7 @@ static size_t run_pages(Model *m, const Query *query, Arena *arena, Scope *scope
         count += out.count;
         if (out.is_done)
             break;
-        assert_true(out.position.len > 0 && out.position.len < 3000);
+        assert_true(out.position.len > 0 && out.position.len <= QUERY_POSITION_BYTES_MAX);
         position = out.position;
     }
     if (text.ptr[text.len - 1] == ',')

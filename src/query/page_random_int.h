@@ -40,9 +40,9 @@ static inline const char *random_pick(Random *r, const char *const *list, size_t
 
 static inline void random_long(Random *r, Buf *out)
 {
-    /* Strings that differ only behind what a term keeps of them, and some behind what a position
-     * does. */
-    size_t len = random_below(r, 4) == 0 ? 96 + (size_t)random_below(r, 3) : 120;
+    /* Strings that differ only behind what a term keeps of them, or at its end; several of them
+     * are more than a position keeps. */
+    size_t len = random_below(r, 3) == 0 ? 90 + (size_t)random_below(r, 9) : 120;
     buf_byte(out, '"');
     for (size_t i = 0; i < len; i++)
         buf_byte(out, 'x');

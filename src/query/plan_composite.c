@@ -151,6 +151,8 @@ static void replace(Filter *filter, const CompositeRange *range, Filter *with)
             filter_add_child(filter, child);
         child = next;
     }
+    if (filter->child_count == 1) /* so that a long range can be walked */
+        *filter = *with;
 }
 
 Status filter_use_composite(Planner *planner, Filter *filter)

@@ -5,10 +5,10 @@
  *     by value    | number u64 BE | length u16 BE | term | rest |
  *
  * By value, documents come in the order of a term (of ORDER BY, or of a range). Where a string in
- * it was cut the term ends with it, and 'rest' is more of the string and what follows: never empty,
- * so that without a rest the place is in front of all documents with that term. Documents with the
- * same of both come by number; walking down, all of that in reverse. Such a place means the same in
- * every partition.
+ * it was cut the term ends with it, and at ORDER_TERM_BYTES in any case; 'rest' is then more of the
+ * string and what follows: never empty, so that without a rest the place is in front of all
+ * documents with that term. Documents with the same of both come by number; walking down, all of
+ * that in reverse. Such a place means the same in every partition.
  *
  * Ownership  A source lives in memory of its own and borrows its planner. Threads: one.
  */
@@ -18,6 +18,8 @@
 
 enum {
     ORDER_PARTS_MAX = COMPOSITE_PARTS_MAX,
+    ORDER_HEAD_BYTES = 10,   /* of a place: number and length */
+    ORDER_TERM_BYTES = 280,  /* any value of one path, or a few of a composite index */
     ORDER_REST_BYTES = 400,  /* behind it nothing is compared, so that positions stay short */
     ORDER_SORT_MAX = 2000,   /* documents that are sorted at a time, */
     ORDER_FETCH_MAX = 50000, /* and those that are fetched for it, again for every page */
@@ -47,6 +49,8 @@ int order_compare(const OrderKey *a, const OrderKey *b, bool is_down);
 OrderKey order_keep(Arena *arena, const OrderKey *key);
 Slice order_position(Arena *arena, const OrderKey *key);
 bool order_position_read(Slice position, OrderKey *out);
+static_assert(TERM_VALUE_BYTES_MAX / COMPOSITE_PARTS_MAX <= ORDER_TERM_BYTES,
+              "a value of one path is a term that nothing is cut off");
 
 typedef enum SourceKind {
     SOURCE_SET,  /* fetched by numbers, in their order */

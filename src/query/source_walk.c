@@ -3,7 +3,7 @@
  * Documents without a value come first, or last when walking down; a composite index has a term for
  * them, too. Where a string was cut, documents with the same term are sorted by what they hold; in
  * a composite index all terms that begin like that one are taken together, since the cut has mixed
- * up what follows it.
+ * up what follows it. So are those that begin alike for longer than a position can tell.
  */
 #include "query/source_parts_int.h"
 
@@ -15,8 +15,8 @@ enum { ARENA_BYTES = 4096 };
 /* ---- cut strings ---- */
 
 typedef struct Head {
-    size_t len; /* up to and with the first string that was cut; all, if none was */
-    bool is_cut;
+    size_t len;  /* up to and with the first string that was cut, and ORDER_TERM_BYTES at most */
+    bool is_cut; /* it stands for more than one value */
 } Head;
 
 /* The end of the string at 'at', behind its mark; inside it a zero byte is followed by 0xFF. */
@@ -50,6 +50,8 @@ static Head head_of(const OrderBy *order, Slice value)
     }
     if (head.is_cut)
         head.len = (size_t)(at - begin);
+    if (head.len > ORDER_TERM_BYTES)
+        head = (Head){.len = ORDER_TERM_BYTES, .is_cut = true};
     return head;
 }
 
