@@ -170,6 +170,73 @@ static void a_range_of_a_composite_index_has_short_positions(void **state)
     mem_free(seen);
 }
 
+/* ---- orders whose index changes ---- */
+
+#define PAIR(order)                                                \
+    "[{\"path\":\"/a\",\"order\":\"" order "\"},{\"path\":\"/b\"," \
+    "\"order\":\"" order "\"}]"
+#define UP   PAIR("ascending")
+#define DOWN PAIR("descending")
+#define POLICY(pairs)                                                                              \
+    "{\"includedPaths\":[{\"path\":\"/*\"}],\"excludedPaths\":[],\"compositeIndexes\":[" pairs "]" \
+    "}"
+
+static void print_few(size_t number, Buf *out)
+{
+    buf_format(out, "{\"id\":\"%zu\",\"pk\":\"p\",\"a\":%zu,\"b\":%zu}", number, number % 4,
+               number % 2);
+}
+
+static void wait_for_index(TestContainer *t)
+{
+    for (int i = 0; partition_index_progress(t->partitions[0]) < 100; i++) {
+        assert_true(i < 10000);
+        (void)usleep(1000);
+    }
+}
+
+/* An index of the opposite orders serves as well, but has its own places, and equal keys the other
+ * way round. */
+static void an_order_goes_on_along_the_same_index_or_not_at_all(void **state)
+{
+    TestContainer *t = *state;
+    static const struct {
+        const char *before, *after;
+        bool goes_on;
+    } ROWS[] = {
+        {POLICY(UP), POLICY(UP "," DOWN), true}, {POLICY(DOWN), POLICY(DOWN "," UP), true},
+        {POLICY(UP "," DOWN), POLICY(UP), true}, {POLICY(UP), POLICY(DOWN), false},
+        {POLICY(DOWN), POLICY(UP), false},
+    };
+    static const char *const QUERIES[] = {"SELECT VALUE c.id FROM c ORDER BY c.a, c.b",
+                                          "SELECT VALUE c.id FROM c ORDER BY c.a DESC, c.b DESC"};
+    enum { COUNT = 20, FIRST = 7 };
+    for (size_t i = 0; i < 2 * ARRAY_COUNT(ROWS); i++) {
+        const char *query = QUERIES[i % 2];
+        test_container_open(t, (TestOptions){.policy = ROWS[i / 2].before});
+        insert_many(t, 0, COUNT, print_few);
+        AUTO(answered_done) Answered whole;
+        AUTO(answered_done) Answered first;
+        AUTO(answered_done) Answered second;
+        ask(t, query, (Asked){0}, &whole);
+        ask(t, query, (Asked){.items_max = FIRST}, &first);
+        test_set_policy(t, ROWS[i / 2].after);
+        wait_for_index(t);
+        ask(t, query, (Asked){.position = first.page.position}, &second);
+        if (ROWS[i / 2].goes_on) {
+            assert_int_equal(second.status, STATUS_OK);
+            assert_int_equal(second.page.count, COUNT - FIRST);
+            Slice rest = slice_from(buf_view(&second.text), 1);
+            assert_true(slice_ends_with(buf_view(&whole.text), rest));
+        } else {
+            assert_int_equal(second.status, STATUS_BAD_REQUEST);
+            assert_non_null(strstr(second.err.message, "continuation token has expired"));
+        }
+        if (i + 1 < 2 * ARRAY_COUNT(ROWS))
+            test_container_close(t);
+    }
+}
+
 /* ---- scans ---- */
 
 static void print_long_id(size_t number, Buf *out)
@@ -251,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PAGE_TEST(an_order_of_many_long_strings_has_short_positions),
         PAGE_TEST(a_range_of_a_composite_index_has_short_positions),
+        PAGE_TEST(an_order_goes_on_along_the_same_index_or_not_at_all),
         PAGE_TEST(a_scan_of_long_ids_has_short_positions),
         cmocka_unit_test(modes_of_many_targets_are_packed),
         cmocka_unit_test(damaged_modes_are_refused),
