@@ -387,6 +387,41 @@ static void the_index_alone_answers(void **state)
     expect(t, "SELECT VALUE SUM(c.a) FROM c", "[]");
 }
 
+static void print_text_number(size_t number, Buf *out)
+{
+    buf_format(out, "{\"id\":\"%zu\",\"pk\":\"p\",\"n\":%zu,\"s\":\"text %zu\",\"m\":%s}", number,
+               number % 5, number, number == 0 ? "[1]" : "7");
+}
+
+/* One value that is no number is enough to know that there is no sum. */
+static void a_sum_that_there_is_not_reads_little(void **state)
+{
+    TestContainer *t = *state;
+    test_container_open(t, (TestOptions){0});
+    insert_many(t, 0, 3000, print_text_number);
+    static const struct {
+        const char *query, *expected;
+        uint64_t keys_max;
+    } ROWS[] = {
+        {"SELECT VALUE SUM(c.s) FROM c", "[]", 200},
+        {"SELECT VALUE AVG(c.s) FROM c WHERE c.n = 3", "[]", 200},
+        {"SELECT VALUE SUM(c.m) FROM c", "[]", 200},
+        {"SELECT VALUE SUM(c.m) FROM c WHERE c.n = 3", "[4200]", 200},
+        {"SELECT VALUE SUM(c.s) FROM c WHERE c.n = 9", "[0]", 3200},
+        {"SELECT VALUE MAX(c.m) FROM c", "[]", 200},
+        {"SELECT VALUE MAX(c.m) FROM c WHERE c.n = 3", "[7]", 200},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        AUTO(answered_done) Answered answered;
+        ask(t, ROWS[i].query, (Asked){0}, &answered);
+        expect(t, ROWS[i].query, ROWS[i].expected);
+        assert_int_equal(answered.page.metrics.documents_read, 0);
+        if (answered.page.metrics.index_keys_read > ROWS[i].keys_max)
+            fail_msg("%s has read %llu keys", ROWS[i].query,
+                     (unsigned long long)answered.page.metrics.index_keys_read);
+    }
+}
+
 static void a_composite_index_serves_filters(void **state)
 {
     TestContainer *t = *state;
@@ -631,6 +666,7 @@ int main(void)
         PAGE_TEST(every_plan_gives_the_same_order),
         PAGE_TEST(each_partition_has_a_plan_of_its_own),
         PAGE_TEST(the_index_alone_answers),
+        PAGE_TEST(a_sum_that_there_is_not_reads_little),
         PAGE_TEST(a_composite_index_serves_filters),
         PAGE_TEST(cells_narrow_down_where_to_look),
         PAGE_TEST(what_cannot_be_paused_fails_in_time),
