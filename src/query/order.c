@@ -93,16 +93,17 @@ Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t 
     return STATUS_OK;
 }
 
-int order_compare(const OrderKey *a, const OrderKey *b, bool is_down)
+int order_compare(const OrderBy *order, const OrderKey *a, const OrderKey *b)
 {
     int compared = slice_compare(a->term, b->term);
     if (compared == 0 && (a->rest.len == 0) != (b->rest.len == 0))
-        return a->rest.len == 0 ? -1 : 1; /* a place in front of the term, in either direction */
+        return a->rest.len == 0 ? -1 : 1; /* a place in front of the term */
     if (compared == 0)
         compared = slice_compare(a->rest, b->rest);
-    if (compared == 0)
-        compared = (a->number > b->number) - (a->number < b->number);
-    return is_down ? -compared : compared;
+    if (compared != 0)
+        return compared;
+    compared = (a->number > b->number) - (a->number < b->number);
+    return order->numbers_down ? -compared : compared;
 }
 
 OrderKey order_keep(Arena *arena, const OrderKey *key)

@@ -189,11 +189,10 @@ static Status find_order(Page *page)
         return STATUS_OK;
     bool is_served = !select->is_grouped && !select->distinct &&
                      !(page->has_from && page->from.mode == PAGE_WHOLE);
-    Slice place = page->from.mode == PAGE_ORDER ? page->from.place : SLICE_EMPTY;
     for (size_t i = 0; i < o->target_count; i++) {
         Reading *reading = &page->readings[page->reading_count++];
         reading_begin(page, reading, i);
-        TRY(plan_order(&reading->planner, place, &reading->order));
+        TRY(plan_order(&reading->planner, &reading->order));
         is_served = is_served && reading->order != NULL;
         reading->position = page->from.place;
         reading->is_at_place = page->has_from;

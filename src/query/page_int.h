@@ -130,11 +130,9 @@ MUST_USE Status page_next_item(Page *page, bool *found);
 void page_end_readings(Page *page);
 
 /* plan_order.c: the order by which an index serves ORDER BY; '*out' is NULL if rows must be sorted
- * after all. 'place' is where the page goes on in an order, or empty. STATUS_BAD_REQUEST as the
- * service has it: an index would be needed and is not there; or it is another one than that of the
- * page before. */
-MUST_USE Status plan_order(Planner *planner, Slice place, const OrderBy **out);
-MUST_USE Status plan_is_outdated(const Planner *planner);
+ * after all. STATUS_BAD_REQUEST as the service has it: an index would be needed and is not there.
+ */
+MUST_USE Status plan_order(Planner *planner, const OrderBy **out);
 
 /* counted.c: groups, or distinct values, of a target that the index alone can tell. */
 MUST_USE Status page_count_groups(Page *page, Reading *reading, Execution *exec, bool *done);

@@ -228,7 +228,9 @@ static Status choose(Page *page, Reading *reading)
     if (order != NULL)
         return open_walk(page, reading, order, PAGE_RANGE, "index, along a range");
     if (reading->mode == PAGE_RANGE)
-        return plan_is_outdated(&reading->planner);
+        return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The continuation token has expired: the container's indexing policy was "
+                         "changed. Begin the query again.");
     if (filter->kind == FILTER_ALL || reading->mode == PAGE_EPK)
         return open_scan(page, reading);
     if (reading->mode == PAGE_NUMBER)

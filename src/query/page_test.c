@@ -184,19 +184,21 @@ static void a_place_without_a_rest_is_in_front_of_its_value(void **state)
     (void)state;
     static const struct {
         OrderKey a, b;
-        int up, down;
+        int up, down; /* as numbers go */
     } ROWS[] = {
         {{SLICE_INIT("b"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), {0}, 0}, 1, 1},
         {{SLICE_INIT("b"), {0}, UINT64_MAX}, {SLICE_INIT("b"), SLICE_INIT("r"), 5}, -1, -1},
-        {{SLICE_INIT("b"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), SLICE_INIT("s"), 0}, -1, 1},
+        {{SLICE_INIT("b"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), SLICE_INIT("s"), 0}, -1, -1},
         {{SLICE_INIT("b"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), SLICE_INIT("r"), 6}, -1, 1},
         {{SLICE_INIT("b"), {0}, 5}, {SLICE_INIT("b"), {0}, 6}, -1, 1},
         {{SLICE_INIT("b"), {0}, 5}, {SLICE_INIT("b"), {0}, 5}, 0, 0},
-        {{SLICE_INIT("a"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), {0}, 0}, -1, 1},
+        {{SLICE_INIT("a"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), {0}, 0}, -1, -1},
     };
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
-        int up = order_compare(&ROWS[i].a, &ROWS[i].b, false);
-        int down = order_compare(&ROWS[i].a, &ROWS[i].b, true);
+        OrderBy order = {0};
+        int up = order_compare(&order, &ROWS[i].a, &ROWS[i].b);
+        order.numbers_down = true;
+        int down = order_compare(&order, &ROWS[i].a, &ROWS[i].b);
         assert_int_equal((up > 0) - (up < 0), ROWS[i].up);
         assert_int_equal((down > 0) - (down < 0), ROWS[i].down);
     }

@@ -17,13 +17,6 @@ static Status refuse(Planner *planner, bool is_single)
                                  "that it can be served from.");
 }
 
-Status plan_is_outdated(const Planner *planner)
-{
-    return error_set(planner->err, STATUS_BAD_REQUEST, SUB_NONE,
-                     "The continuation token has expired: the container's indexing policy was "
-                     "changed. Begin the query again.");
-}
-
 static Status single(Planner *planner, const Order *order, const PlanPath *path, OrderBy *out,
                      bool *served)
 {
@@ -35,7 +28,9 @@ static Status single(Planner *planner, const Order *order, const PlanPath *path,
     *served = plan_is_indexed(planner, path);
     out->values[0] = order->value;
     out->count = 1;
+    out->inverted[0] = order->descending;
     out->is_down = order->descending;
+    out->numbers_down = order->descending;
     out->path = plan_term_path(planner, path);
     out->spec = filter_spec(planner, path, out->path);
     return STATUS_OK;
@@ -79,49 +74,32 @@ static void fill_composite(Planner *planner, const CompositeIndex *index, const 
     const Order *order = orders;
     for (size_t i = 0; i < index->part_count; i++, order = order->next) {
         out->values[i] = order->value;
-        out->inverted[i] = index->parts[i].is_descending;
+        out->inverted[i] = order->descending;
+        /* SDKs that look for the _rid at which they were rely on this. */
+        out->numbers_down = out->numbers_down || order->descending;
     }
 }
 
-/* Whether the place is one of this index, and not of one with the opposite orders. Tags are below
- * 0x80, unless they are inverted. */
-static bool has_place(const CompositeIndex *index, Slice place)
-{
-    OrderKey key;
-    if (!order_position_read(place, &key) || key.term.len == 0)
-        return true; /* the first page, or a position that the source will refuse */
-    return ((uint8_t)key.term.ptr[0] >= 0x80) == index->parts[0].is_descending;
-}
-
-static Status several(Planner *planner, const Select *select, const PlanPath *paths, Slice place,
-                      OrderBy *out, bool *served)
+static Status several(Planner *planner, const Select *select, const PlanPath *paths, OrderBy *out,
+                      bool *served)
 {
     size_t count = 0;
     const CompositeIndex *indexes = NULL;
     bool is_found = false;
-    bool has_other = false;
     if (planner->schema->index != NULL)
         indexes = index_policy_composites(planner->schema->index, &count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !*served; i++) {
         if (!serves(&indexes[i], select->order_by, paths, select->order_count, &out->is_down))
             continue;
-        if (!has_place(&indexes[i], place)) {
-            has_other = true;
-            continue;
-        }
         is_found = true;
-        *served = partition_view_has_composite(planner->view, &indexes[i]);
-        if (*served) { /* it is built */
+        *served = partition_view_has_composite(planner->view, &indexes[i]); /* it is built */
+        if (*served)
             fill_composite(planner, &indexes[i], select->order_by, out);
-            return STATUS_OK;
-        }
     }
-    if (is_found)
-        return STATUS_OK;
-    return has_other ? plan_is_outdated(planner) : refuse(planner, false);
+    return is_found ? STATUS_OK : refuse(planner, false);
 }
 
-Status plan_order(Planner *planner, Slice place, const OrderBy **out)
+Status plan_order(Planner *planner, const OrderBy **out)
 {
     const Select *select = planner->query->select;
     *out = NULL;
@@ -138,7 +116,7 @@ Status plan_order(Planner *planner, Slice place, const OrderBy **out)
     if (count == 1)
         TRY(single(planner, select->order_by, &paths[0], found, &served));
     else
-        TRY(several(planner, select, paths, place, found, &served));
+        TRY(several(planner, select, paths, found, &served));
     *out = served ? found : NULL;
     return STATUS_OK;
 }

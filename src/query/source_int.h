@@ -7,8 +7,9 @@
  * By value, documents come in the order of a term (of ORDER BY, or of a range). Where a string in
  * it was cut the term ends with it, and at ORDER_TERM_BYTES in any case; 'rest' is then more of the
  * string and what follows: never empty, so that without a rest the place is in front of all
- * documents with that term. Documents with the same of both come by number; walking down, all of
- * that in reverse. Such a place means the same in every partition.
+ * documents with that term. Documents with the same of both come by number. Such a place means the
+ * same in every partition and for every index that serves the order: its bytes are those of an
+ * index that is walked up, inverted where a key is descending, whichever index there is.
  *
  * Ownership  A source lives in memory of its own and borrows its planner. Threads: one.
  */
@@ -28,10 +29,11 @@ enum {
 /* What documents are ordered by: an indexed path, or a composite index. */
 typedef struct OrderBy {
     const Node *values[ORDER_PARTS_MAX]; /* none, if terms are order enough */
-    bool inverted[ORDER_PARTS_MAX];      /* as the composite index has it */
+    bool inverted[ORDER_PARTS_MAX];      /* the key is descending */
     size_t count;
     const CompositeIndex *composite; /* NULL: the path's range index */
-    bool is_down;
+    bool is_down;      /* the index is walked down, since all of its bytes are inverted to ours */
+    bool numbers_down; /* among equal keys */
     TermPath path;
     Slice spec;
 } OrderBy;
@@ -45,7 +47,7 @@ typedef struct OrderKey {
 /* Where a document stands in an order. The document is in its slot. */
 MUST_USE Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t number,
                           OrderKey *out);
-int order_compare(const OrderKey *a, const OrderKey *b, bool is_down);
+int order_compare(const OrderBy *order, const OrderKey *a, const OrderKey *b);
 OrderKey order_keep(Arena *arena, const OrderKey *key);
 Slice order_position(Arena *arena, const OrderKey *key);
 bool order_position_read(Slice position, OrderKey *out);

@@ -41,7 +41,7 @@ static Head head_of(const OrderBy *order, Slice value)
     const uint8_t *end = begin + value.len;
     Head head = {.len = value.len};
     for (size_t i = 0; i < order->count && at < end && !head.is_cut; i++) {
-        uint8_t mask = order->inverted[i] ? 0xFF : 0;
+        uint8_t mask = order->inverted[i] != order->is_down ? 0xFF : 0;
         uint8_t tag = *at++ ^ mask;
         if (tag == TERM_NUMBER)
             at += end - at < 8 ? end - at : 8;
@@ -57,10 +57,20 @@ static Head head_of(const OrderBy *order, Slice value)
 
 /* ---- begin and end ---- */
 
-static Slice missing_term(void)
+/* Between the bytes of the index and those of a place; a copy. */
+static Slice turn_round(ValueWalk *walk, Slice bytes)
 {
-    static const char tag[] = {TERM_UNDEFINED};
-    return slice_make(tag, sizeof(tag));
+    char *copy = arena_alloc(&walk->arena, bytes.len);
+    uint8_t mask = walk->order->is_down ? 0xFF : 0;
+    for (size_t i = 0; i < bytes.len; i++)
+        copy[i] = (char)((uint8_t)bytes.ptr[i] ^ mask);
+    return slice_make(copy, bytes.len);
+}
+
+static Slice missing_term(const OrderBy *order)
+{
+    static const char tags[] = {TERM_UNDEFINED, (char)~TERM_UNDEFINED};
+    return slice_make(&tags[order->is_down], 1);
 }
 
 static void plan_phases(ValueWalk *walk)
@@ -77,7 +87,7 @@ static void plan_phases(ValueWalk *walk)
 /* What lies wholly before the place is not looked at again. */
 static void skip_phases(ValueWalk *walk)
 {
-    bool is_missing = slice_equal(walk->place.term, missing_term());
+    bool is_missing = slice_equal(walk->place.term, missing_term(walk->order));
     WalkPhase phase = is_missing ? PHASE_MISSING : PHASE_VALUES;
     while (walk->phases[walk->phase] != phase && walk->phases[walk->phase] != PHASE_OVER)
         walk->phase++;
@@ -118,13 +128,13 @@ static void keep_wanted(ValueWalk *walk, NumberSet *items)
     *items = both;
 }
 
-/* Stands before the items of one value. */
+/* Stands before the items of one value, which is in the walk's arena. */
 static void enter_value(ValueWalk *walk, Slice value, bool is_cut, const NumberSet *items)
 {
     const OrderBy *order = walk->order;
     bool is_resumed = walk->is_resuming && slice_equal(value, walk->place.term);
     walk->is_resuming = false;
-    walk->value = arena_copy(&walk->arena, value);
+    walk->value = value;
     walk->has_value = true;
     walk->items = *items;
     walk->is_sorted = is_cut && order->values[0] != NULL;
@@ -133,11 +143,11 @@ static void enter_value(ValueWalk *walk, Slice value, bool is_cut, const NumberS
                      is_resumed && walk->place.rest.len > 0 ? &walk->place : NULL);
         return;
     }
-    uint64_t from = order->is_down ? UINT64_MAX : 0;
+    uint64_t from = order->numbers_down ? UINT64_MAX : 0;
     if (is_resumed)
         from = walk->place.number;
     walk->numbers =
-        order->is_down ? set_walk_down(&walk->items, from) : set_walk_up(&walk->items, from);
+        order->numbers_down ? set_walk_down(&walk->items, from) : set_walk_up(&walk->items, from);
 }
 
 static Status enter_missing(ValueWalk *walk)
@@ -153,7 +163,7 @@ static Status enter_missing(ValueWalk *walk)
     set_minus(planner->arena, &all, &present, &missing);
     arena_reset(&walk->arena);
     keep_wanted(walk, &missing);
-    enter_value(walk, missing_term(), false, &missing);
+    enter_value(walk, missing_term(walk->order), false, &missing);
     return STATUS_OK;
 }
 
@@ -170,7 +180,7 @@ static Status open_values(ValueWalk *walk)
     }
     TRY(index_walk_open(&planner->index, range, walk->order->is_down, &walk->walk, planner->err));
     if (walk->is_resuming)
-        index_walk_seek(walk->walk, walk->place.term);
+        index_walk_seek(walk->walk, turn_round(walk, walk->place.term));
     return STATUS_OK;
 }
 
@@ -210,8 +220,8 @@ static void pause_before(ValueWalk *walk, Slice value)
 {
     arena_reset(&walk->arena);
     walk->has_value = false;
-    walk->key = (OrderKey){.term = arena_copy(&walk->arena, value),
-                           .number = walk->order->is_down ? UINT64_MAX : 0};
+    walk->key = (OrderKey){.term = turn_round(walk, value),
+                           .number = walk->order->numbers_down ? UINT64_MAX : 0};
     walk->fetcher->is_paused = true;
 }
 
@@ -245,7 +255,7 @@ static Status next_value(ValueWalk *walk, bool *entered)
         keep_wanted(walk, &items);
         *entered = items.count > 0;
         if (*entered) {
-            enter_value(walk, begin, head.is_cut, &items);
+            enter_value(walk, turn_round(walk, begin), head.is_cut, &items);
             return STATUS_OK;
         }
     }
