@@ -17,7 +17,8 @@ static const char *const RANDOM_POLICIES[] = {
     "\"order\":\"ascending\"},{\"path\":\"/n\",\"order\":\"descending\"}],[{\"path\":\"/s\","
     "\"order\":\"ascending\"},{\"path\":\"/a\",\"order\":\"ascending\"}],[{\"path\":\"/n\","
     "\"order\":\"descending\"},{\"path\":\"/s\",\"order\":\"descending\"},{\"path\":\"/o/x\","
-    "\"order\":\"ascending\"}],[{\"path\":\"/i\",\"order\":\"ascending\"},{\"path\":\"/_ts\","
+    "\"order\":\"ascending\"}],[{\"path\":\"/s\",\"order\":\"ascending\"},{\"path\":\"/o/x\","
+    "\"order\":\"descending\"}],[{\"path\":\"/i\",\"order\":\"ascending\"},{\"path\":\"/_ts\","
     "\"order\":\"descending\"}]],\"spatialIndexes\":[{\"path\":\"/g/?\",\"types\":[\"Point\","
     "\"LineString\",\"Polygon\",\"MultiPolygon\"]}]}",
     "{\"indexingMode\":\"consistent\",\"automatic\":true,\"includedPaths\":[{\"path\":\"/a/?\"},"
@@ -408,7 +409,7 @@ static inline void random_where(Random *r, Buf *out, int depth)
 /* Orders of several keys are those that some policy has an index for. */
 static inline const char *random_keys(Random *r)
 {
-    switch (random_below(r, 8)) {
+    switch (random_below(r, 10)) {
     case 0:
         return PICK(r, "c.a, c.n DESC", "c.a DESC, c.n");
     case 1:
@@ -417,6 +418,8 @@ static inline const char *random_keys(Random *r)
         return PICK(r, "c.n, c.s, c.o.x DESC", "c.n DESC, c.s DESC, c.o.x");
     case 3:
         return PICK(r, "c.i, c._ts DESC", "c.i DESC, c._ts");
+    case 4:
+        return PICK(r, "c.s, c.o.x DESC", "c.s DESC, c.o.x");
     default:
         return PICK(r, "c.a", "c.n", "c.s", "c.o.x", "c._ts", "c.id", "c.i", "c.a DESC", "c.n DESC",
                     "c.s DESC", "c.o.x DESC", "c._ts DESC", "c.id DESC", "c.i ASC");
@@ -434,8 +437,18 @@ static inline void random_ordered(Random *r, RandomQuery *q, Buf *out)
         buf_slice(out, SLICE(" ?? '-', "));
     }
     buf_format(out, "c.id] FROM c%s", random_below(r, 6) == 0 ? " JOIN e IN c.t" : "");
-    if (random_below(r, 3) > 0)
-        random_where(r, out, 2);
+    /* What ties the first parts of some index to a value. */
+    const char *ties = PICK(r, "c.a = 1", "c.s = 'a'", "c.n = 1", "c.n = 1 AND c.s = 'a'",
+                            "c.s = @string AND c.n = -1", "c.i = 3", "c.s = @long", "c.a = null",
+                            "c.a = 1 AND c.a = 2", "c.n = 0", "c.a = [1]", "c.s = @none");
+    bool has_ties = random_below(r, 3) == 0;
+    bool has_where = random_below(r, 3) > 0;
+    if (has_ties)
+        buf_format(out, " WHERE %s%s", ties, has_where ? " AND " : "");
+    else if (has_where)
+        buf_slice(out, SLICE(" WHERE "));
+    if (has_where)
+        random_condition(r, out, 2);
     buf_format(out, " ORDER BY %s", keys);
 }
 

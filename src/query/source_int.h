@@ -26,8 +26,10 @@ enum {
     ORDER_FETCH_MAX = 50000, /* and those that are fetched for it, again for every page */
 };
 
-/* What documents are ordered by: an indexed path, or a composite index. */
+/* What documents are ordered by: an indexed path, or a composite index. If the filter has constants
+ * for the first parts of one, as in c.a = 1 for ORDER BY c.b, the others are in its order. */
 typedef struct OrderBy {
+    Slice prefix; /* of the composite index: the values to which the filter ties its first parts */
     const Node *values[ORDER_PARTS_MAX]; /* none, if terms are order enough */
     bool inverted[ORDER_PARTS_MAX];      /* the key is descending */
     size_t count;

@@ -37,8 +37,9 @@ static const uint8_t *skip_string(const uint8_t *at, const uint8_t *end, uint8_t
 static Head head_of(const OrderBy *order, Slice value)
 {
     const uint8_t *begin = (const uint8_t *)value.ptr;
-    const uint8_t *at = begin;
     const uint8_t *end = begin + value.len;
+    size_t tied = order->prefix.len < value.len ? order->prefix.len : value.len;
+    const uint8_t *at = begin + tied;
     Head head = {.len = value.len};
     for (size_t i = 0; i < order->count && at < end && !head.is_cut; i++) {
         uint8_t mask = order->inverted[i] != order->is_down ? 0xFF : 0;
@@ -50,21 +51,38 @@ static Head head_of(const OrderBy *order, Slice value)
     }
     if (head.is_cut)
         head.len = (size_t)(at - begin);
-    if (head.len > ORDER_TERM_BYTES)
-        head = (Head){.len = ORDER_TERM_BYTES, .is_cut = true};
+    if (head.len > tied + ORDER_TERM_BYTES)
+        head = (Head){.len = tied + ORDER_TERM_BYTES, .is_cut = true};
     return head;
 }
 
 /* ---- begin and end ---- */
 
-/* Between the bytes of the index and those of a place; a copy. */
-static Slice turn_round(ValueWalk *walk, Slice bytes)
+static void put_turned(const ValueWalk *walk, Slice bytes, char *out)
 {
-    char *copy = arena_alloc(&walk->arena, bytes.len);
     uint8_t mask = walk->order->is_down ? 0xFF : 0;
     for (size_t i = 0; i < bytes.len; i++)
-        copy[i] = (char)((uint8_t)bytes.ptr[i] ^ mask);
-    return slice_make(copy, bytes.len);
+        out[i] = (char)((uint8_t)bytes.ptr[i] ^ mask);
+}
+
+/* From a value of the index to the term of a place. */
+static Slice to_place(ValueWalk *walk, Slice value)
+{
+    Slice behind = slice_from(value, walk->order->prefix.len);
+    char *term = arena_alloc(&walk->arena, behind.len);
+    put_turned(walk, behind, term);
+    return slice_make(term, behind.len);
+}
+
+/* And back. */
+static Slice from_place(ValueWalk *walk, Slice term)
+{
+    Slice prefix = walk->order->prefix;
+    char *value = arena_alloc(&walk->arena, prefix.len + term.len);
+    if (prefix.len > 0)
+        memcpy(value, prefix.ptr, prefix.len);
+    put_turned(walk, term, value + prefix.len);
+    return slice_make(value, prefix.len + term.len);
 }
 
 static Slice missing_term(const OrderBy *order)
@@ -180,7 +198,7 @@ static Status open_values(ValueWalk *walk)
     }
     TRY(index_walk_open(&planner->index, range, walk->order->is_down, &walk->walk, planner->err));
     if (walk->is_resuming)
-        index_walk_seek(walk->walk, turn_round(walk, walk->place.term));
+        index_walk_seek(walk->walk, from_place(walk, walk->place.term));
     return STATUS_OK;
 }
 
@@ -220,7 +238,7 @@ static void pause_before(ValueWalk *walk, Slice value)
 {
     arena_reset(&walk->arena);
     walk->has_value = false;
-    walk->key = (OrderKey){.term = turn_round(walk, value),
+    walk->key = (OrderKey){.term = to_place(walk, value),
                            .number = walk->order->numbers_down ? UINT64_MAX : 0};
     walk->fetcher->is_paused = true;
 }
@@ -255,7 +273,7 @@ static Status next_value(ValueWalk *walk, bool *entered)
         keep_wanted(walk, &items);
         *entered = items.count > 0;
         if (*entered) {
-            enter_value(walk, turn_round(walk, begin), head.is_cut, &items);
+            enter_value(walk, to_place(walk, begin), head.is_cut, &items);
             return STATUS_OK;
         }
     }
