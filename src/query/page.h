@@ -53,6 +53,7 @@ typedef struct QueryPageOptions {
     Random *plan_random; /* for tests: any plan that is right instead of the cheapest; else NULL */
     QueryGeo geo;
     bool wants_explain;
+    bool wants_indexes; /* which were used, and which would have helped */
 
     /* Only if it is soon over: the call fails with STATUS_TIMEOUT, if not with another status,
      * where it would go on after the deadline, end the page early, or read many documents. */
@@ -71,6 +72,12 @@ typedef struct QueryMetrics {
     uint32_t partitions; /* that were looked at */
 } QueryMetrics;
 
+/* A composite index, part by part: "/a ASC". */
+typedef struct QueryComposite {
+    const Slice *parts;
+    size_t part_count;
+} QueryComposite;
+
 typedef struct QueryPage {
     size_t count;
     bool is_done;
@@ -78,12 +85,15 @@ typedef struct QueryPage {
     QueryMetrics metrics;
     Json explain; /* if it was wanted: what was planned and what was touched */
 
-    /* Indexes that were used, and those that would have helped; each once. */
+    /* If it was wanted: indexes that were used, and those that would have helped; each once. */
     const Slice *used_paths; /* "/a/b/?" */
     size_t used_path_count;
     const Slice *potential_paths;
     size_t potential_path_count;
-    Slice used_composite; /* "/a ASC, /b DESC", or empty */
+    const QueryComposite *used_composites;
+    size_t used_composite_count;
+    const QueryComposite *potential_composites;
+    size_t potential_composite_count;
 } QueryPage;
 
 /* Appends the results to 'text', separated by commas. */

@@ -145,4 +145,9 @@ MUST_USE Status page_plan(Page *page, Reading *reading);
 /* explain.c: how a target is read, and, when it was, which indexes served. */
 void explain_reading(Page *page, const Reading *reading, const char *how);
 void explain_indexes(Page *page, const Reading *reading);
+void explain_add_composite(Arena *arena, const QueryComposite **list, size_t *count,
+                           QueryComposite composite); /* unless it is there */
+
+/* advise.c: composite indexes that would serve the reading's filter and order. */
+void advise(Page *page, Reading *reading);
 Json explain_all(Page *page);

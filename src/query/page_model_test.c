@@ -192,6 +192,7 @@ static Status run_page(Model *m, const Query *query, Arena *arena, Scope *scope,
         .clock = clock,
         .plan_random = scope->any_plan ? &m->random : NULL,
         .wants_explain = true,
+        .wants_indexes = true,
     };
     atomic_store(&m->t.clock.step_us, scope->page_us == 0 ? 0 : below(m, 60) + 1);
     if (scope->page_us != 0)

@@ -288,6 +288,8 @@ Status page_filter(Page *page, Reading *reading, Filter **key)
     *key = NULL;
     if (select->where != NULL && select->over_container)
         TRY(filter_make(planner, select->where, true, &reading->filter));
+    if (o->wants_indexes)
+        advise(page, reading);
     if (o->key != NULL) {
         *key = filter_key(planner, &o->schema->key, o->key);
         TRY(filter_estimate(planner, *key));

@@ -58,6 +58,7 @@ static inline void ask_over(TestContainer *t, const TestTargets *targets, const 
         .clock = clock,
         .plan_random = asked.plan_random,
         .wants_explain = true,
+        .wants_indexes = true,
     };
     Query *query = NULL;
     if (query_parse(&out->arena, slice_from_cstr(text), JSON_NONE, &query, &out->err) != STATUS_OK)

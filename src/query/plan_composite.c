@@ -116,7 +116,7 @@ static Filter *make_filter(Planner *planner, const CompositeIndex *index,
     filter->path = terms_composite_path(planner->index.key, index);
     filter->from = range->from;
     filter->to = range->to;
-    filter->is_composite = true;
+    filter->composite = index;
     filter->spec = composite_spec(planner->arena, index);
     return filter;
 }
