@@ -284,6 +284,55 @@ onEach("the older form of index metrics is base64 of JSON", async (container) =>
     });
 });
 
+onEach("composite indexes that would help are named, in both forms", async (container) => {
+    const told = async (query, name) => {
+        const headers = { [name]: "True" };
+        const answer = await askPage(server, container, query, { headers });
+        resultsOf(answer);
+        return answer.headers["x-ms-cosmos-index-utilization"];
+    };
+    for (const [end, ...expected] of [
+        ["WHERE c.n = 7 AND c.text = 'text 7'", ["/n ASC", "/text ASC"]],
+        [
+            "WHERE c.text = 'text 7' AND c.n > 3 AND c.deep.er.n = 7 AND c._ts > 5",
+            ["/text ASC", "/deep/er/n ASC", "/n ASC"],
+            ["/text ASC", "/deep/er/n ASC", "/_ts ASC"],
+        ],
+        ["WHERE c.text = 'text 7' ORDER BY c.n DESC", ["/text ASC", "/n DESC"]],
+        ["WHERE c.text = 'text 7' ORDER BY c.ten, c.n DESC", ["/text ASC", "/ten ASC", "/n DESC"]],
+        ["WHERE c.ten = 3 AND c.n < 50"],
+        ["WHERE c.n > 7 AND c.text > 'a'"],
+    ]) {
+        const query = `SELECT * FROM c ${end}`;
+        const v2 = decodeURIComponent(await told(query, "x-ms-cosmos-populateindexmetrics-V2"));
+        assert.deepEqual(
+            JSON.parse(v2).PotentialIndexes.CompositeIndexes,
+            expected.map((IndexSpecs) => ({ IndexSpecs, IndexImpactScore: "High" })),
+            end,
+        );
+        const v1 = Buffer.from(await told(query, "x-ms-cosmos-populateindexmetrics"), "base64").toString();
+        assert.deepEqual(
+            JSON.parse(v1).PotentialCompositeIndexes,
+            expected.map((IndexSpecs) => ({ IndexSpecs, IndexPreciseSet: false, IndexImpactScore: "High" })),
+            end,
+        );
+    }
+});
+
+test("names with commas and dots are told whole", async () => {
+    const path = '/"a, b"/"c.d/e"';
+    const compositeIndexes = [[{ path }, { path: "/n", order: "descending" }]];
+    const container = await newContainer(database, SIZES[0], indexing({ compositeIndexes }));
+    const items = Array.from({ length: 40 }, (_, i) => ({ id: `${i}`, pk: "p", n: i, "a, b": { "c.d/e": i % 4 } }));
+    await fill(container, items);
+    const query = "SELECT * FROM c WHERE c['a, b']['c.d/e'] = 1 ORDER BY c.n";
+    const options = { populateIndexMetrics: true };
+    const { indexMetrics } = await container.items.query(query, options).fetchNext();
+    assert.deepEqual(JSON.parse(indexMetrics).UtilizedIndexes.CompositeIndexes, [
+        { IndexSpecs: [`${path} ASC`, "/n DESC"], IndexImpactScore: "High" },
+    ]);
+});
+
 // --- Charges and sessions
 
 onEach("a page has a charge for what it did, and the sessions of what it looked at", async (container) => {

@@ -4,7 +4,7 @@ import { Agent } from "node:http";
 import test from "node:test";
 
 import { errorAnswer } from "./lib/check.mjs";
-import { callItems, fill, newContainer, SIZES } from "./lib/items.mjs";
+import { callItems, fill, newContainer, ownContainer, SIZES } from "./lib/items.mjs";
 import { askPage, resultsOf } from "./lib/queries.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { sharedServer } from "./lib/server.mjs";
@@ -28,13 +28,13 @@ for (const size of SIZES) {
 const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 
 /** How long point reads take, one after the other on their own connection, until `isOver`. */
-async function readTimes(container, isOver) {
+async function readTimes(where, container, isOver) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const times = [];
     while (!isOver(times.length)) {
         const { id, pk } = ITEMS[times.length % ITEMS.length];
         const begun = performance.now();
-        const answer = await callItems(server, container, { id, key: pk, agent });
+        const answer = await callItems(where, container, { id, key: pk, agent });
         times.push(performance.now() - begun);
         assert.equal(answer.status, 200);
         await new Promise((resolve) => setTimeout(resolve, 5));
@@ -59,7 +59,7 @@ test("a runaway query ends, and point reads do not wait for it", async (t) => {
     };
     const whole = run(`SELECT VALUE COUNT(1) ${FOUR}`);
     const piecewise = run("SELECT VALUE a FROM c JOIN a IN c.list JOIN b IN c.part WHERE a + b = -1");
-    const times = await readTimes(container, () => running === 0);
+    const times = await readTimes(server, container, () => running === 0);
 
     // What must see everything before it can answer says that it could not; what looks at one item
     // after the other says how far it came.
@@ -72,6 +72,38 @@ test("a runaway query ends, and point reads do not wait for it", async (t) => {
     assert.ok(times.length > 50);
     assert.ok(half < 20, `half of the reads took ${half} ms`);
     assert.ok(most < 250, `99% of the reads took ${most} ms`);
+});
+
+/** Queries that never end by themselves, one for each connection; resolves when all have. */
+function runAway(where, container, count) {
+    const state = { running: count };
+    state.over = Promise.all(
+        Array.from({ length: count }, async () => {
+            const agent = new Agent();
+            const answer = await askPage(where, container, `SELECT VALUE COUNT(1) ${FOUR}`, { agent });
+            agent.destroy();
+            state.running--;
+            errorAnswer(answer, 400, "BadRequest", { message: /longer than|more than \d+ steps/ });
+        }),
+    );
+    return state;
+}
+
+test("reads that need the disk do not wait for a runaway query either", async (t) => {
+    const args = ["--durability", "relaxed", "--threads", "2"];
+    const { server: own, container } = await ownContainer(t, SIZES[0], {}, args);
+    const other = await newContainer(container.database, SIZES[0]);
+    await fill(container, ITEMS.slice(0, 5));
+    await fill(other, ITEMS);
+    await own.restart(); // nothing is in memory now
+    const runaways = runAway(own, container, 2);
+    await new Promise((resolve) => setTimeout(resolve, 300)); // they are on their way
+    const times = await readTimes(own, other, (count) => count === ITEMS.length);
+    assert.ok(runaways.running > 0, "the reads were over before the queries");
+    const [most, last] = [0.99, 1].map((share) => quantile(times, share));
+    t.diagnostic(`${times.length} reads: 99% within ${most.toFixed(1)} ms, all within ${last.toFixed(1)}`);
+    assert.ok(last < 1000, `a read took ${last} ms`);
+    await runaways.over;
 });
 
 test("queries that would hold too much are refused, and say so", async () => {

@@ -255,6 +255,9 @@ onEach("what the server adds to items orders them too", SYSTEM, TIES, async (con
         ]) {
             const found = await select(end);
             assert.equal(found.length, TIES.length, end);
+            const told = await explain(server, container, `SELECT * FROM c ${end}`, { size: 5 });
+            const isServed = told.partitions.every(({ orderedBy }) => orderedBy === "/same ASC, /_ts ASC");
+            assert.equal(isServed && told.itemsRead <= 20, name === "_ts", end);
             for (const [i, item] of found.entries()) {
                 const before = found[i - 1] ?? item;
                 assert.ok(sign * (item.same - before.same) >= 0, end);
@@ -265,6 +268,12 @@ onEach("what the server adds to items orders them too", SYSTEM, TIES, async (con
         const literal = JSON.stringify(key(changed));
         const [{ n }] = await select(`WHERE c.same = 0 AND c.${name} = ${literal} ORDER BY c.n`);
         assert.equal(n, 0, name);
+        if (name === "_ts") {
+            const since = `SELECT * FROM c WHERE c.same = 0 AND c._ts > ${first}`;
+            const told = await explain(server, container, since);
+            assert.deepEqual(told.rows.map((item) => item.n), [0]);
+            assert.match(JSON.stringify(told.partitions), /"index":"\/same ASC, \/_ts ASC"/);
+        }
         const range = `WHERE c.same = 0 AND c.${name} >= ${literal} AND c.n = 0`;
         assert.equal((await select(range)).length, 1, name);
         assert.equal((await select(`ORDER BY c.${name}`)).length, TIES.length, name);

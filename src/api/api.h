@@ -28,7 +28,8 @@ typedef struct ApiOptions {
     Catalog *catalog; /* these outlive the Api */
     Store *store;
     const AuthKeys *keys;
-    Workers *workers;
+    Workers *workers; /* for pages */
+    Workers *readers; /* for single items that are not in memory: none waits for somebody's query */
     const Clock *clock;
     const Log *log;
     Metrics *metrics;

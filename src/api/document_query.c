@@ -110,10 +110,10 @@ typedef struct IndexReport {
     bool is_v2;
 } IndexReport;
 
-static void add_flag(JsonBuilder *b, Slice name)
+static void add_flag(JsonBuilder *b, Slice name, bool value)
 {
     json_key(b, name);
-    json_add_bool(b, true);
+    json_add_bool(b, value);
 }
 
 static void add_impact(JsonBuilder *b)
@@ -134,8 +134,8 @@ static void add_specs(JsonBuilder *b, const IndexReport *report, const Slice *sp
         json_key(b, SLICE("IndexSpec"));
         json_add_string(b, specs[i]);
         if (!report->is_v2) {
-            add_flag(b, SLICE("FilterPreciseSet"));
-            add_flag(b, SLICE("IndexPreciseSet"));
+            add_flag(b, SLICE("FilterPreciseSet"), true);
+            add_flag(b, SLICE("IndexPreciseSet"), true);
             add_impact(b);
         }
         json_end(b);
@@ -143,18 +143,19 @@ static void add_specs(JsonBuilder *b, const IndexReport *report, const Slice *sp
     json_end(b);
 }
 
-static void add_composite(JsonBuilder *b, const IndexReport *report, Slice specs)
+static void add_composites(JsonBuilder *b, const IndexReport *report, const QueryComposite *list,
+                           size_t count, bool is_used)
 {
     json_begin_array(b);
-    if (specs.len > 0 && report->count_max > 0) {
+    for (size_t i = 0; i < count && i < report->count_max; i++) {
         json_begin_object(b);
         json_key(b, SLICE("IndexSpecs"));
         json_begin_array(b);
-        while (specs.len > 0)
-            json_add_string(b, slice_trim(slice_cut(&specs, ',')));
+        for (size_t j = 0; j < list[i].part_count; j++)
+            json_add_string(b, list[i].parts[j]);
         json_end(b);
         if (!report->is_v2)
-            add_flag(b, SLICE("IndexPreciseSet"));
+            add_flag(b, SLICE("IndexPreciseSet"), is_used);
         add_impact(b);
         json_end(b);
     }
@@ -167,7 +168,7 @@ static void add_used(JsonBuilder *b, const IndexReport *report, Slice singles, S
     json_key(b, singles);
     add_specs(b, report, page->used_paths, page->used_path_count);
     json_key(b, composites);
-    add_composite(b, report, page->used_composite);
+    add_composites(b, report, page->used_composites, page->used_composite_count, true);
 }
 
 static void add_potential(JsonBuilder *b, const IndexReport *report, Slice singles,
@@ -177,7 +178,7 @@ static void add_potential(JsonBuilder *b, const IndexReport *report, Slice singl
     json_key(b, singles);
     add_specs(b, report, page->potential_paths, page->potential_path_count);
     json_key(b, composites);
-    add_composite(b, report, SLICE_EMPTY);
+    add_composites(b, report, page->potential_composites, page->potential_composite_count, false);
 }
 
 static Slice print_v1(Arena *arena, const IndexReport *report)
@@ -367,6 +368,7 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         .clock = api->options.clock,
         .geo = geo_of(page->container),
         .wants_explain = (page->wanted & WANTS_EXPLAIN) != 0,
+        .wants_indexes = (page->wanted & (WANTS_INDEXES | WANTS_INDEXES_V2)) != 0,
     };
     if (page->is_brief) {
         options.deadline_us = clock_monotonic_us(api->options.clock) + api->limits.brief_us;

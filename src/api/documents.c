@@ -129,7 +129,7 @@ static Status read_cold(ItemContext *context, const Target *target, Error *err)
     read->if_none_match = arena_copy(r->arena, slice_trim(request_header(r, "if-none-match")));
     item_hold(context);
     read->context = *context;
-    if (workers_post(r->api->options.workers, &read->job))
+    if (workers_post(r->api->options.readers, &read->job))
         return STATUS_OK;
     container_unref((Container *)(uintptr_t)context->container);
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
@@ -276,7 +276,7 @@ static void on_rid(WorkerJob *job)
 static Status post_by_rid(WriteTask *t, Error *err)
 {
     t->job.run = on_rid;
-    if (workers_post(t->context.request->api->options.workers, &t->job))
+    if (workers_post(t->context.request->api->options.readers, &t->job))
         return STATUS_OK;
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                      "Too many requests are waiting for the disk; try again later.");

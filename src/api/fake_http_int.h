@@ -161,6 +161,7 @@ static inline void fake_server_open(FakeServer *server, const ApiOptions *option
     api.store = server->store;
     api.keys = server->keys;
     api.workers = server->workers;
+    api.readers = server->workers; /* so that a test can hold up either */
     api.clock = &server->clock.clock;
     api.log = &server->log;
     api.metrics = &server->metrics;

@@ -1,9 +1,13 @@
 /* token.c - see token_int.h. */
+#include "api/page_place_int.h"
 #include "api/token_int.h"
 
 #include "base/encoding.h"
+#include "query/page.h"
 
 enum { MAC_BYTES = 16, TOKEN_BYTES_MAX = 16 << 10 };
+static_assert(BASE64_LEN(MAC_BYTES + QUERY_POSITION_BYTES_MAX) <= TOKEN_TEXT_MAX,
+              "a token is as short as any client can ask for");
 
 static Slice make_mac(Arena *arena, const TokenSecret *secret, Slice rid, Slice query,
                       Slice position)

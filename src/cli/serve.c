@@ -57,7 +57,8 @@ typedef struct Server {
     Workers *writers; /* apply writes to partitions */
     PartitionHost host;
     Catalog *catalog;
-    Workers *workers; /* queries and cold reads */
+    Workers *workers; /* queries and lists */
+    Workers *readers; /* single items that are not in memory */
     Api *api;
     HttpServer *http;
     uint64_t begun_us;
@@ -231,11 +232,13 @@ static Status open_api(Server *server, Error *err)
     Slice certificate;
     TRY(read_text(&server->arena, server->cert, &certificate, err));
     server->workers = workers_open("orrery-worker", server->options.threads, WORKER_JOBS_MAX);
+    server->readers = workers_open("orrery-reader", server->options.threads, WORKER_JOBS_MAX);
     ApiOptions options = {
         .catalog = server->catalog,
         .store = server->store,
         .keys = server->keys,
         .workers = server->workers,
+        .readers = server->readers,
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics,
@@ -293,6 +296,7 @@ static void server_close(Server *server)
 {
     http_server_close(server->http, DRAIN_MS);
     workers_close(server->workers);
+    workers_close(server->readers);
     api_close(server->api);
     /* Partitions may still be tidying up: that ends first, then the catalogue lets go of them, and
      * the store's last completions find nobody who would begin anything new. */

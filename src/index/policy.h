@@ -54,7 +54,8 @@ typedef struct CompositePart {
     const IndexStep *steps;
     size_t step_count;
     bool is_descending;
-    Slice text; /* "/a/b", for messages and metrics */
+    bool is_time; /* "/_ts", which is the item's and not in its document */
+    Slice text;   /* "/a/b", for messages and metrics */
 } CompositePart;
 
 /* A composite index, or a tuple, which is one over the elements of an array. If parts go through

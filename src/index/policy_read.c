@@ -145,6 +145,12 @@ static Status read_composites(Arena *arena, Json list, IndexPolicy *out, Error *
     return STATUS_OK;
 }
 
+static bool is_time(const IndexPath *path)
+{
+    return path->step_count == 1 && !path->steps[0].is_element &&
+           slice_equal(path->steps[0].name, SLICE("_ts"));
+}
+
 static Status read_composite(Arena *arena, Json entry, IndexPolicy *out, Error *err)
 {
     size_t count = element_count(entry);
@@ -160,6 +166,7 @@ static Status read_composite(Arena *arena, Json entry, IndexPolicy *out, Error *
         *part++ = (CompositePart){.steps = path.steps,
                                   .step_count = path.step_count,
                                   .is_descending = text_is(order, SLICE("descending")),
+                                  .is_time = is_time(&path),
                                   .text = path.canonical};
     }
     add_composite(arena, parts, count, out);

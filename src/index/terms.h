@@ -5,10 +5,10 @@
  * the path of "any element". Arrays and objects give their own tag, and what is inside them.
  * A composite index gives one term, under a path of its own (the hash of its parts and orders):
  * the values one behind the other, those in descending order with every byte inverted, undefined
- * as TERM_UNDEFINED. Every indexed item has such a term. If parts go through arrays
- * (see policy.h), there is a term per element; an item with more than 256 of them also has the term
- * TERM_END there, which says that it must be looked at. A spatial index gives one term per cell
- * that covers a shape, under a path of its own: see spatial.h.
+ * as TERM_UNDEFINED; "/_ts" is the item's. Every indexed item has such a term. If parts go through
+ * arrays (see policy.h), there is a term per element; an item with more than 256 of them also has
+ * the term TERM_END there, which says that it must be looked at. A spatial index gives one term per
+ * cell that covers a shape, under a path of its own: see spatial.h.
  *
  * A batch collects what changed in many items and writes each chunk once: see terms_batch_finish.
  *

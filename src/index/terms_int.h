@@ -76,7 +76,7 @@ void collect_end(Collector *c, TermPath path, size_t start);
 void collect_tag(Collector *c, TermPath path, TermTag tag);
 
 /* Terms of composite and of spatial indexes: terms_kinds.c. */
-void collect_composites(Collector *c, Json document);
+void collect_composites(Collector *c, Json document, const TermSystem *system);
 void collect_spatials(Collector *c, Json document);
 
 /* Brings the loose entries in order and takes repetitions out; those with both signs, too, if

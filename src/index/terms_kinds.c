@@ -13,6 +13,7 @@ typedef struct CompositeWalk {
     Collector *c;
     const CompositeIndex *index;
     TermPath path;
+    uint32_t ts_s;
     size_t terms_left;
     Json values[COMPOSITE_PARTS_MAX];
 } CompositeWalk;
@@ -44,7 +45,7 @@ TermPath terms_composite_path(HashKey key, const CompositeIndex *index)
     return hash_kind(key, slice_make(bytes, len));
 }
 
-void collect_composites(Collector *c, Json document)
+void collect_composites(Collector *c, Json document, const TermSystem *system)
 {
     size_t count;
     const CompositeIndex *indexes = index_policy_composites(c->policy, &count);
@@ -52,6 +53,7 @@ void collect_composites(Collector *c, Json document)
         CompositeWalk walk = {.c = c,
                               .index = &indexes[i],
                               .path = terms_composite_path(c->key, &indexes[i]),
+                              .ts_s = system->ts_s,
                               .terms_left = COMPOSITE_ELEMENTS_MAX};
         bool has_array = indexes[i].array_steps > 0;
         c->arrays_open += has_array;
@@ -60,12 +62,32 @@ void collect_composites(Collector *c, Json document)
     }
 }
 
+static void invert(Buf *out, size_t start)
+{
+    for (size_t i = start; i < out->len; ++i)
+        out->ptr[i] = (char)~out->ptr[i];
+}
+
 void terms_put_part(Buf *out, Json value, bool is_descending, bool *exact)
 {
     size_t start = out->len;
     term_put_json(out, value, exact);
-    for (size_t i = start; is_descending && i < out->len; ++i)
-        out->ptr[i] = (char)~out->ptr[i];
+    if (is_descending)
+        invert(out, start);
+}
+
+static void put_part(const CompositeWalk *walk, size_t i, Buf *out)
+{
+    const CompositePart *part = &walk->index->parts[i];
+    bool exact = true; /* it is the reader who wants to know */
+    if (!part->is_time) {
+        terms_put_part(out, walk->values[i], part->is_descending, &exact);
+        return;
+    }
+    size_t start = out->len;
+    term_put_number(out, walk->ts_s, &exact);
+    if (part->is_descending)
+        invert(out, start);
 }
 
 static void composite_term(CompositeWalk *walk)
@@ -77,9 +99,8 @@ static void composite_term(CompositeWalk *walk)
     }
     --walk->terms_left;
     size_t start = collect_begin(walk->c);
-    bool exact = true; /* it is the reader who wants to know */
     for (size_t i = 0; i < index->part_count; ++i)
-        terms_put_part(&walk->c->values, walk->values[i], index->parts[i].is_descending, &exact);
+        put_part(walk, i, &walk->c->values);
     collect_end(walk->c, walk->path, start);
 }
 

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-#define KEY TESTING_KEY
+#define KEY  TESTING_KEY
+#define TIME "1700000000"
 static const TermSystem SYSTEM = {.ts_s = 1700000000};
 #define ALL  "{'includedPaths':[{'path':'/*'}]}"
 #define ONLY "{'excludedPaths':[{'path':'/*'}],'includedPaths':"
@@ -166,6 +167,14 @@ static void composite_indexes_give_a_term_per_item_or_element(void **state)
          "+++",
          "{'e':[{'f':[{'x':1},{'x':2}],'y':3},{'y':4},{'f':[{'x':5}]}],'z':0}",
          {"[1,3,0]", "[2,3,0]", "[[],4,0]", "[5,[],0]"}},
+        {ASC("/a") "," ASC("/_ts"), "++", "{'a':1}", {"[1," TIME "]"}},
+        {DESC("/_ts") "," ASC("/a"), "-+", "{'a':1}", {"[" TIME ",1]"}},
+        {ASC("/a/_ts") "," DESC("/\\\"_ts\\\""), "+-", "{'a':{'_ts':7}}", {"[7," TIME "]"}},
+        {ASC("/_ts/x") "," ASC("/a"), "++", "{'a':1}", {"[[],1]"}},
+        {ASC("/e/[]/x") "," ASC("/_ts"),
+         "++",
+         "{'e':[{'x':1},{'x':2}]}",
+         {"[1," TIME "]", "[2," TIME "]"}},
         {ASC("/t/[]") "," ASC("/a"),
          "++",
          "{'t':['u','v'],'a':true}",

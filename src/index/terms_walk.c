@@ -37,7 +37,7 @@ void collect_document(Collector *c, Json document, const TermSystem *system)
     if (json_is(document, JSON_OBJECT))
         walk_members(c, document, policy_root(c->policy), root);
     collect_system(c, system);
-    collect_composites(c, document);
+    collect_composites(c, document, system);
     collect_spatials(c, document);
 }
 
@@ -48,11 +48,11 @@ void collect_difference(Collector *c, Json old_document, const TermSystem *old_s
     walk_both(c, old_document, new_document, policy_root(c->policy), term_path_root(c->key));
     c->sign = -1;
     collect_system(c, old_system);
-    collect_composites(c, old_document);
+    collect_composites(c, old_document, old_system);
     collect_spatials(c, old_document);
     c->sign = 1;
     collect_system(c, new_system);
-    collect_composites(c, new_document);
+    collect_composites(c, new_document, new_system);
     collect_spatials(c, new_document);
 }
 

@@ -233,6 +233,27 @@ static void terms_are_counted(TestPartition *t)
     assert_int_equal(run_directed(t, ITEM_CREATE, "{'id':'c','pk':'p'}", INDEX_EXCLUDE).terms, 0);
 }
 
+/* Whatever a composite index says of the time: only what else is in it is charged. */
+static void the_time_in_a_composite_index_costs_nothing(TestPartition *t)
+{
+    set_policy(t, "{'includedPaths':[{'path':'/*'}],'excludedPaths':[],'compositeIndexes':[[{'path'"
+                  ":'/n','order':'ascending'},{'path':'/_ts','order':'descending'}]]}");
+    test_settle(t);
+    assert_int_equal(run_directed(t, ITEM_CREATE, "{'id':'a','pk':'p','n':1}", INDEX_DEFAULT).terms,
+                     11);
+    for (int seconds = 0; seconds < 2; seconds++) {
+        test_advance_s(t, seconds);
+        assert_int_equal(
+            run_directed(t, ITEM_UPSERT, "{'id':'a','pk':'p','n':1}", INDEX_DEFAULT).terms, 0);
+        test_advance_s(t, seconds);
+        assert_int_equal(
+            run_directed(t, ITEM_UPSERT, "{'id':'a','pk':'p','n':2}", INDEX_DEFAULT).terms, 4);
+        assert_int_equal(
+            run_directed(t, ITEM_UPSERT, "{'id':'a','pk':'p','n':1}", INDEX_DEFAULT).terms, 4);
+    }
+    check_space(t);
+}
+
 /* More terms than one batch holds. */
 static void very_large_items_are_indexed_in_parts(TestPartition *t)
 {
@@ -271,6 +292,7 @@ int main(void)
         ENGINE_TEST(without_automatic_an_item_must_ask, .index = POLICY_BY_HAND),
         ENGINE_TEST(with_mode_none_every_item_is_found, .index = POLICY_NONE),
         ENGINE_TEST(terms_are_counted),
+        ENGINE_TEST(the_time_in_a_composite_index_costs_nothing),
         ENGINE_TEST(very_large_items_are_indexed_in_parts),
     };
     static const EngineTest faults[] = {

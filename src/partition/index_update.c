@@ -80,15 +80,38 @@ void group_index_rebuild(Group *group, const Item *item)
     };
 }
 
-/* The terms of "_ts" that a change has anyway: whether a second began in between is nothing that a
- * client should be charged for. */
-static size_t terms_of_time(const IndexChange *c)
+static bool has_composite_of_time(const IndexPolicy *policy)
 {
-    static const IndexStep time[] = {{.name = SLICE_INIT("_ts")}};
+    size_t count = 0;
+    const CompositeIndex *indexes = index_policy_composites(policy, &count);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < indexes[i].part_count; j++) {
+            if (indexes[i].parts[j].is_time)
+                return true;
+        }
+    }
+    return false;
+}
+
+static size_t add_terms(TermsBatch *batch, const IndexChange *c, uint32_t old_ts_s)
+{
+    TermSystem before = {.ts_s = old_ts_s};
+    TermSystem after = {.ts_s = c->new_ts_s};
+    return terms_batch_change(batch, c->number, c->old_policy, c->old_document, &before,
+                              c->new_policy, c->new_document, &after);
+}
+
+/* Of the terms that a change writes those that it would also write within the same second: whether
+ * one began in between is nothing that a client should be charged for. */
+static size_t count_charged(const Partition *partition, const IndexChange *c, size_t changed)
+{
     if (c->old_policy == NULL || c->new_policy == NULL || c->old_ts_s == c->new_ts_s)
-        return 0;
-    return (index_policy_has(c->old_policy, time, ARRAY_COUNT(time)) ? 1 : 0) +
-           (index_policy_has(c->new_policy, time, ARRAY_COUNT(time)) ? 1 : 0);
+        return changed;
+    if (!has_composite_of_time(c->old_policy) && !has_composite_of_time(c->new_policy))
+        return changed - 2; /* "_ts" itself is always indexed */
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 16 << 10);
+    return add_terms(terms_batch_new(&arena, partition->index_key), c, c->new_ts_s);
 }
 
 static void write_terms(Group *group)
@@ -99,14 +122,11 @@ static void write_terms(Group *group)
     TermsBatch *batch = NULL;
     for (size_t i = 0; i < group->index_change_count; i++) {
         const IndexChange *c = &group->index_changes[i];
-        TermSystem before = {.ts_s = c->old_ts_s};
-        TermSystem after = {.ts_s = c->new_ts_s};
         if (batch == NULL)
             batch = terms_batch_new(&arena, partition->index_key);
-        size_t changed = terms_batch_change(batch, c->number, c->old_policy, c->old_document,
-                                            &before, c->new_policy, c->new_document, &after);
+        size_t changed = add_terms(batch, c, c->old_ts_s);
         if (c->terms != NULL)
-            *c->terms = (uint32_t)(changed - terms_of_time(c));
+            *c->terms = (uint32_t)count_charged(partition, c, changed);
         if (arena_used(&arena) > BATCH_BYTES_MAX) {
             terms_batch_finish(TAKE(batch), group->txn, partition->space);
             arena_reset(&arena);

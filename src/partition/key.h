@@ -51,6 +51,10 @@ typedef struct PartitionKey {
 #define EPK_COMPONENT_BYTES_MAX 102
 #define EPK_BYTES_MAX           (EPK_NUMBER_BYTES_MAX + PARTITION_KEY_PARTS_MAX * EPK_COMPONENT_BYTES_MAX)
 
+/* Of an item: a definition has fewer paths than the hash takes components. */
+#define EPK_ITEM_BYTES_MAX \
+    (EPK_NUMBER_BYTES_MAX + PARTITION_KEY_PATHS_MAX * EPK_COMPONENT_BYTES_MAX)
+
 typedef struct Epk {
     uint8_t bytes[EPK_BYTES_MAX];
     uint16_t len;

@@ -223,7 +223,7 @@ typedef struct ScanOptions {
 
 /* A position is small, however long ids are, and good for as long as the container lives, also in
  * another partition that has taken the range over. By number it is a number, big-endian. */
-#define SCAN_POSITION_BYTES_MAX 744
+#define SCAN_POSITION_BYTES_MAX 480
 #define SCAN_NUMBER_BYTES       8
 bool partition_scan_is_position(ScanOrder order, Slice bytes);
 

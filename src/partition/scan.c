@@ -13,7 +13,7 @@
  * differ within CUT_BYTES the later one, cut, stands between them. Keys that do not are a crowd.
  * They have no order that a short position could tell, so by EPK a crowd is walked in the order of
  * its items' numbers, from the map of all numbers of the partition. That is slow, resumable, and as
- * rare as two items whose ids agree in their first 700 bytes.
+ * rare as two items whose ids agree in their first 400 bytes.
  *
  * Bounds come from clients and may be longer than an EPK. Bytes behind an item's EPK in its key are
  * the id's, so a key is a place to begin and to end at, but only the EPK itself is compared with
@@ -26,7 +26,7 @@ enum {
     CUT_BYTES = SCAN_POSITION_BYTES_MAX - SCAN_NUMBER_BYTES,
     CLOCK_ENTRIES = 32, /* looked at between two looks at the clock */
 };
-static_assert(CUT_BYTES > EPK_BYTES_MAX, "a crowd has one EPK, and no bound falls into it");
+static_assert(CUT_BYTES > EPK_ITEM_BYTES_MAX, "a crowd has one EPK, and no bound falls into it");
 
 struct PartitionScan {
     Partition *partition; /* references of its own */
@@ -113,7 +113,7 @@ bool partition_scan_is_position(ScanOrder order, Slice at)
 static Status scan_new(Partition *partition, PartitionSchema *schema, const ScanOptions *options,
                        PartitionScan **out, Error *err)
 {
-    if (options->epk_from.len > EPK_BYTES_MAX || options->epk_to.len > EPK_BYTES_MAX)
+    if (options->epk_from.len > EPK_ITEM_BYTES_MAX || options->epk_to.len > EPK_ITEM_BYTES_MAX)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "A bound of the range of effective partition keys is too long.");
     if (!partition_scan_is_position(options->order, options->at))

@@ -295,9 +295,9 @@ static void strange_positions_do_no_harm(TestPartition *t)
 
 static void bounds_that_are_too_long_are_refused(TestPartition *t)
 {
-    char *longest = arena_zalloc(&t->arena, EPK_BYTES_MAX + 1);
-    Slice right = slice_make(longest, EPK_BYTES_MAX);
-    Slice wrong = slice_make(longest, EPK_BYTES_MAX + 1);
+    char *longest = arena_zalloc(&t->arena, EPK_ITEM_BYTES_MAX + 1);
+    Slice right = slice_make(longest, EPK_ITEM_BYTES_MAX);
+    Slice wrong = slice_make(longest, EPK_ITEM_BYTES_MAX + 1);
     ScanOptions rows[] = {{.epk_from = wrong}, {.epk_to = wrong}};
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         PartitionScan *scan = NULL;
@@ -385,8 +385,10 @@ static Slice walk_by_one(TestPartition *t, ScanOrder order, bool deletes)
 static void positions_are_short_and_lose_nothing(TestPartition *t)
 {
     static const char *const tails[] = {"c", "a", "b", "bb", "a0", "", "z"};
-    static const size_t lens[] = {1,   15,  700, 718, 719, 720, 721,  722,
-                                  734, 735, 736, 737, 738, 900, 1022, 1023};
+    enum { CUT = SCAN_POSITION_BYTES_MAX - SCAN_NUMBER_BYTES, ID = CUT - EPK_HASH_BYTES };
+    static const size_t lens[] = {1,       15,        ID - 20, ID - 2,  ID - 1, ID,
+                                  ID + 1,  ID + 2,    CUT - 2, CUT - 1, CUT,    CUT + 1,
+                                  CUT + 2, CUT + 200, 1022,    1023};
     size_t count = 0;
     create(t, "{'id':'first','pk':'2'}");
     create(t, "{'id':'other','pk':'3'}");

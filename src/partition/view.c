@@ -202,24 +202,25 @@ static Policies policies_of(const PartitionView *view)
     };
 }
 
-/* A policy may name any path. Of what the server adds to items the index knows "_ts", under a path
- * of its own, and nothing else. */
-static bool is_system(const IndexStep *steps, size_t count)
+/* A policy may name any path. Of what the server adds to items the index knows "_ts" and nothing
+ * else. */
+static bool is_unknown(const IndexStep *steps, size_t count)
 {
-    return count > 0 && !steps[0].is_element && item_is_system(steps[0].name);
+    return count > 0 && !steps[0].is_element && item_is_system(steps[0].name) &&
+           !slice_equal(steps[0].name, SLICE("_ts"));
 }
 
-static bool has_system_part(const CompositeIndex *index)
+static bool has_unknown_part(const CompositeIndex *index)
 {
     bool found = false;
     for (size_t i = 0; i < index->part_count && !found; i++)
-        found = is_system(index->parts[i].steps, index->parts[i].step_count);
+        found = is_unknown(index->parts[i].steps, index->parts[i].step_count);
     return found;
 }
 
 bool partition_view_has_path(const PartitionView *view, const IndexStep *steps, size_t count)
 {
-    if (is_system(steps, count) && !slice_equal(steps[0].name, SLICE("_ts")))
+    if (is_unknown(steps, count))
         return false;
     Policies policies = policies_of(view);
     bool has = policies.count > 0;
@@ -230,7 +231,7 @@ bool partition_view_has_path(const PartitionView *view, const IndexStep *steps, 
 
 bool partition_view_has_composite(const PartitionView *view, const CompositeIndex *index)
 {
-    if (has_system_part(index))
+    if (has_unknown_part(index))
         return false;
     Policies policies = policies_of(view);
     bool has = policies.count > 0;

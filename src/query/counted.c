@@ -258,19 +258,21 @@ static Status are_few(const Counting *counting, TermPath path, bool *out)
     return STATUS_OK;
 }
 
-/* Whether any item that counts has such a value. */
+/* Whether any item that counts has such a value; the first one is enough. */
 static Status has_values(Counting *counting, TermPath path, TermTag first, TermTag end, bool *out,
                          bool *done)
 {
-    Planner *planner = counting->planner;
-    const char from = (char)first;
-    const char to = (char)end;
-    IndexRange range = {path, slice_make(&from, 1), slice_make(&to, 1)};
-    NumberSet items;
-    bool complete = true;
-    TRY(index_read_range(&planner->index, range, planner->arena, &items, &complete, planner->err));
-    *out = *out || count_in(counting, &items) > 0;
-    *done = *done && complete;
+    AUTO(index_walk_close) IndexWalk *walk = NULL;
+    TRY(open_walk(counting, path, first, end, false, &walk));
+    bool found = true;
+    while (found && !*out) {
+        Slice value;
+        NumberSet items;
+        bool complete = true;
+        TRY(index_walk_next(walk, &value, &items, &found, &complete, counting->planner->err));
+        *out = found && count_in(counting, &items) > 0;
+        *done = *done && complete;
+    }
     return STATUS_OK;
 }
 
@@ -293,8 +295,10 @@ static Status count_extreme(Counting *counting, const Part *part, Counted *out, 
 static Status count_sum(Counting *counting, const Part *part, Counted *out, bool *done)
 {
     TRY(are_few(counting, part->path, done));
-    TRY(has_values(counting, part->path, TERM_NULL, TERM_NUMBER, &out->is_spoiled, done));
-    TRY(has_values(counting, part->path, TERM_STRING, TERM_END, &out->is_spoiled, done));
+    if (*done)
+        TRY(has_values(counting, part->path, TERM_NULL, TERM_NUMBER, &out->is_spoiled, done));
+    if (*done && !out->is_spoiled)
+        TRY(has_values(counting, part->path, TERM_STRING, TERM_END, &out->is_spoiled, done));
     if (out->is_spoiled || !*done)
         return STATUS_OK;
     AUTO(index_walk_close) IndexWalk *walk = NULL;

@@ -9,6 +9,7 @@ enum {
     SPEC_BYTES_MAX = 200,
     READINGS_MAX = 16, /* targets that are explained, */
     FILTERS_MAX = 40,  /* and filters of all of them */
+    COMPOSITES_MAX = 8,
 };
 
 static const char *const KINDS[] = {
@@ -99,11 +100,47 @@ static void add_spec(Arena *arena, const Slice **list, size_t *count, Slice spec
         ((Slice *)(uintptr_t)*list)[(*count)++] = arena_copy(arena, spec);
 }
 
+static bool is_same(QueryComposite a, QueryComposite b)
+{
+    bool same = a.part_count == b.part_count;
+    for (size_t i = 0; i < a.part_count && same; i++)
+        same = slice_equal(a.parts[i], b.parts[i]);
+    return same;
+}
+
+void explain_add_composite(Arena *arena, const QueryComposite **list, size_t *count,
+                           QueryComposite composite)
+{
+    if (*list == NULL)
+        *list = ARENA_NEW_ARRAY(arena, QueryComposite, COMPOSITES_MAX);
+    for (size_t i = 0; i < *count; i++) {
+        if (is_same((*list)[i], composite))
+            return;
+    }
+    if (*count < COMPOSITES_MAX)
+        ((QueryComposite *)(uintptr_t)*list)[(*count)++] = composite;
+}
+
+static void add_used_composite(Page *page, const CompositeIndex *index)
+{
+    Slice *parts = ARENA_NEW_ARRAY(page->arena, Slice, index->part_count);
+    for (size_t i = 0; i < index->part_count; i++) {
+        Slice path = slice_first(index->parts[i].text, SPEC_BYTES_MAX);
+        if (!json_utf8_valid(path)) /* in the middle of a character */
+            path = SLICE("?");
+        parts[i] = arena_format(page->arena, "%.*s %s", SLICE_ARG(path),
+                                index->parts[i].is_descending ? "DESC" : "ASC");
+    }
+    explain_add_composite(page->arena, &page->out->used_composites,
+                          &page->out->used_composite_count,
+                          (QueryComposite){parts, index->part_count});
+}
+
 static void add_used(Page *page, const Filter *filter)
 {
     bool is_used = filter->was_used || filter->is_walked;
-    if (is_used && filter->is_composite)
-        page->out->used_composite = arena_copy(page->arena, filter->spec);
+    if (is_used && filter->composite != NULL)
+        add_used_composite(page, filter->composite);
     else if (is_used && filter->spec.len > 0)
         add_spec(page->arena, &page->out->used_paths, &page->out->used_path_count, filter->spec);
     for (const Filter *child = filter->children; child != NULL; child = child->next)
@@ -112,11 +149,13 @@ static void add_used(Page *page, const Filter *filter)
 
 void explain_indexes(Page *page, const Reading *reading)
 {
+    if (!page->options->wants_indexes)
+        return;
     const OrderBy *order = reading->source == NULL ? NULL : reading->order;
     if (reading->filter != NULL)
         add_used(page, reading->filter);
     if (order != NULL && order->composite != NULL)
-        page->out->used_composite = arena_copy(page->arena, order->spec);
+        add_used_composite(page, order->composite);
     else if (order != NULL)
         add_spec(page->arena, &page->out->used_paths, &page->out->used_path_count, order->spec);
     for (size_t i = 0; i < reading->planner.excluded_count; i++)

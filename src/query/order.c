@@ -5,6 +5,7 @@ enum {
     NUMBER_BYTES = 8,
     LENGTH_BYTES = 2,
 };
+static_assert(NUMBER_BYTES + LENGTH_BYTES == ORDER_HEAD_BYTES, "what stands before the term");
 
 static void invert(char *bytes, size_t len)
 {
@@ -52,6 +53,20 @@ static void put_rest(const OrderBy *order, size_t i, const Value *value, bool is
         invert(out->ptr + before, out->len - before);
 }
 
+/* What is cut off the term, and behind it the rest. */
+static Slice join_rest(Arena *arena, Slice beyond, Slice rest)
+{
+    Slice first = slice_first(beyond, ORDER_REST_BYTES);
+    Slice second = slice_first(rest, ORDER_REST_BYTES - first.len);
+    if (first.len == 0)
+        return arena_copy(arena, second);
+    char *bytes = arena_alloc(arena, first.len + second.len);
+    memcpy(bytes, first.ptr, first.len);
+    if (second.len > 0)
+        memcpy(bytes + first.len, second.ptr, second.len);
+    return slice_make(bytes, first.len + second.len);
+}
+
 OrderKey order_key_of(const OrderBy *order, const Value *values, Arena *arena, uint64_t number)
 {
     AUTO(buf_done) Buf term;
@@ -66,9 +81,10 @@ OrderKey order_key_of(const OrderBy *order, const Value *values, Arena *arena, u
         if (!is_whole)
             put_rest(order, i, &values[i], was_whole, &rest);
     }
+    Slice whole = buf_view(&term);
     return (OrderKey){
-        .term = arena_copy(arena, buf_view(&term)),
-        .rest = arena_copy(arena, buf_view(&rest)),
+        .term = arena_copy(arena, slice_first(whole, ORDER_TERM_BYTES)),
+        .rest = join_rest(arena, slice_from(whole, ORDER_TERM_BYTES), buf_view(&rest)),
         .number = number,
     };
 }
@@ -83,16 +99,17 @@ Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t 
     return STATUS_OK;
 }
 
-int order_compare(const OrderKey *a, const OrderKey *b, bool is_down)
+int order_compare(const OrderBy *order, const OrderKey *a, const OrderKey *b)
 {
     int compared = slice_compare(a->term, b->term);
     if (compared == 0 && (a->rest.len == 0) != (b->rest.len == 0))
-        return a->rest.len == 0 ? -1 : 1; /* a place in front of the term, in either direction */
+        return a->rest.len == 0 ? -1 : 1; /* a place in front of the term */
     if (compared == 0)
         compared = slice_compare(a->rest, b->rest);
-    if (compared == 0)
-        compared = (a->number > b->number) - (a->number < b->number);
-    return is_down ? -compared : compared;
+    if (compared != 0)
+        return compared;
+    compared = (a->number > b->number) - (a->number < b->number);
+    return order->numbers_down ? -compared : compared;
 }
 
 OrderKey order_keep(Arena *arena, const OrderKey *key)
@@ -126,7 +143,7 @@ bool order_position_read(Slice position, OrderKey *out)
     const uint8_t *bytes = (const uint8_t *)position.ptr;
     size_t len = (size_t)bytes[NUMBER_BYTES] << 8 | bytes[NUMBER_BYTES + 1];
     Slice behind = slice_from(position, NUMBER_BYTES + LENGTH_BYTES);
-    if (len > behind.len || len > TERM_VALUE_BYTES_MAX)
+    if (len > behind.len || len > ORDER_TERM_BYTES || behind.len - len > ORDER_REST_BYTES)
         return false;
     *out = (OrderKey){
         .number = be64_get(bytes),

@@ -200,7 +200,7 @@ static Status find_order(Page *page)
         reading->is_at_place = page->has_from;
     }
     page->is_ordered = is_served;
-    page->out->is_reversed = is_served && page->readings[0].order->is_down;
+    page->out->is_reversed = is_served && page->readings[0].order->numbers_down;
     if (!is_served)
         page_end_readings(page);
     return STATUS_OK;
@@ -222,8 +222,8 @@ static Status check_position(const Page *page)
     else if (page->has_from && page->is_streaming)
         is_good = page->from.mode != PAGE_ORDER && page->from.mode != PAGE_WHOLE;
     else if (page->has_from)
-        is_good =
-            page->from.mode == PAGE_WHOLE && page->from.place.len == page->options->target_count;
+        is_good = page->from.mode == PAGE_WHOLE &&
+                  page_modes_read(page->from.place, page->options->target_count, page->modes);
     return is_good ? STATUS_OK : expired(page);
 }
 
@@ -241,7 +241,7 @@ static Status resume(Page *page)
     OrderKey key = page_resume_key(page, order);
     OrderKey before;
     if (page->has_from && order_position_read(page->from.place, &before) &&
-        order_compare(&key, &before, order->is_down) <= 0)
+        order_compare(order, &key, &before) <= 0)
         return STATUS_OK;
     Slice position = order_position(page->arena, &key);
     for (size_t i = 0; i < page->reading_count; i++) {
@@ -254,17 +254,10 @@ static Status resume(Page *page)
 /* Results that were returned before are skipped as those of OFFSET are. */
 static void begin_whole(Page *page)
 {
-    size_t count = page->options->target_count;
     uint64_t rows = page->from.rows;
     uint64_t skip = page->feed.skip_left + rows;
     page->feed.skip_left = skip < rows ? UINT64_MAX : skip;
     page->feed.take_left -= page->feed.take_left < rows ? page->feed.take_left : rows;
-    page->modes = ARENA_NEW_ARRAY(page->arena, char, count);
-    for (size_t i = 0; i < count && page->has_from; i++) {
-        char mode = page->from.place.ptr[i];
-        if (mode == PAGE_NUMBER || mode == PAGE_EPK || mode == PAGE_COUNTED)
-            page->modes[i] = mode;
-    }
 }
 
 static Status begin(Page *page)
@@ -279,6 +272,8 @@ static Status begin(Page *page)
     page->is_streaming = is_streaming(page);
     page->needs_system =
         plan_needs_system(page->query) || (select->order_by != NULL && !page->is_ordered);
+    if (!page->is_streaming)
+        page->modes = ARENA_NEW_ARRAY(page->arena, char, page->options->target_count);
     TRY(check_position(page));
     TRY(resume(page));
     if (!page->is_streaming) {
@@ -302,6 +297,18 @@ static uint64_t rows_at(const Page *page, Slice place)
     return page->has_from && slice_equal(place, page->from.place) ? page->from.rows : 0;
 }
 
+/* Bounds of the whole range come with the request for the next page, and may be long. */
+static void write_bounds(const Page *page, PagePosition *position)
+{
+    const QueryTarget *targets = page->options->targets;
+    Slice begin = targets[0].epk_from;
+    Slice end = targets[page->options->target_count - 1].epk_to;
+    if (slice_compare(page->group_from, begin) > 0)
+        position->epk_from = page->group_from;
+    if (slice_compare(page->group_to, end) < 0)
+        position->epk_to = page->group_to;
+}
+
 static void write_position(Page *page)
 {
     PagePosition position = {
@@ -315,12 +322,10 @@ static void write_position(Page *page)
         position.place = source_position(page->current->source, page->arena);
         position.rows = rows_at(page, position.place);
     } else {
-        position.place = slice_make(page->modes, page->options->target_count);
+        position.place = page_modes_print(page->arena, page->modes, page->options->target_count);
     }
-    if (page->is_streaming && !page->is_ordered) {
-        position.epk_from = page->group_from;
-        position.epk_to = page->group_to;
-    }
+    if (page->is_streaming && !page->is_ordered)
+        write_bounds(page, &position);
     page->out->position = page_position_print(page->arena, &position);
 }
 

@@ -25,6 +25,10 @@
 /* Half of a page's time, at most; what needs more of the index is found in another way. */
 #define QUERY_INDEX_KEYS_MAX ((uint64_t)20000000)
 
+/* Of a position, whatever values and ids it has to tell: with a signature it fits into the kilobyte
+ * of text to which clients limit continuation tokens. */
+#define QUERY_POSITION_BYTES_MAX 752
+
 typedef struct QueryTarget {
     PartitionView *view;
     Slice epk_from; /* what the query may see of it */
@@ -52,6 +56,7 @@ typedef struct QueryPageOptions {
     Random *plan_random; /* for tests: any plan that is right instead of the cheapest; else NULL */
     QueryGeo geo;
     bool wants_explain;
+    bool wants_indexes; /* which were used, and which would have helped */
 
     /* Only if it is soon over: the call fails with STATUS_TIMEOUT, if not with another status,
      * where it would go on after the deadline, end the page early, or read many documents. */
@@ -70,6 +75,12 @@ typedef struct QueryMetrics {
     uint32_t partitions; /* that were looked at */
 } QueryMetrics;
 
+/* A composite index, part by part: "/a ASC". */
+typedef struct QueryComposite {
+    const Slice *parts;
+    size_t part_count;
+} QueryComposite;
+
 typedef struct QueryPage {
     size_t count;
     bool is_done;
@@ -79,12 +90,15 @@ typedef struct QueryPage {
     QueryMetrics metrics;
     Json explain; /* if it was wanted: what was planned and what was touched */
 
-    /* Indexes that were used, and those that would have helped; each once. */
+    /* If it was wanted: indexes that were used, and those that would have helped; each once. */
     const Slice *used_paths; /* "/a/b/?" */
     size_t used_path_count;
     const Slice *potential_paths;
     size_t potential_path_count;
-    Slice used_composite; /* "/a ASC, /b DESC", or empty */
+    const QueryComposite *used_composites;
+    size_t used_composite_count;
+    const QueryComposite *potential_composites;
+    size_t potential_composite_count;
 } QueryPage;
 
 /* Appends the results to 'text', separated by commas. */

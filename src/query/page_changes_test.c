@@ -86,7 +86,8 @@ static void count_results(Arena *arena, Buf *text, uint32_t *counts)
     Json array = parse_json(arena, arena_cstr(arena, buf_view(text)));
     JsonIter it = json_iter(array);
     while (json_next(&it)) {
-        Json id = json_is(it.value, JSON_ARRAY) ? json_at(it.value, 1) : it.value;
+        bool has_keys = json_is(it.value, JSON_ARRAY);
+        Json id = has_keys ? json_at(it.value, json_count(it.value) - 1) : it.value;
         uint64_t number = strtoull(arena_cstr(arena, json_string(id)), NULL, 10);
         assert_true(number < DOCUMENTS);
         counts[number]++;
@@ -154,7 +155,7 @@ static bool read_whole(Model *m, Pages *pages)
     return done;
 }
 
-/* A query whose results, or their second elements, are ids. */
+/* A query whose results, or their last elements, are ids. */
 static void make_query(Model *m)
 {
     AUTO(buf_done) Buf text;

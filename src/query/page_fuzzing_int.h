@@ -76,6 +76,7 @@ static inline void fuzz_pages(TestContainer *t, const Query *query, FuzzAsked as
             .clock = clock,
             .plan_random = asked.plan_random,
             .wants_explain = true,
+            .wants_indexes = true,
         };
         QueryPage out;
         Error err;

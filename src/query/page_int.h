@@ -9,8 +9,14 @@
  * its parts go on at the same place, the one that comes first first; an order of values goes on in
  * all targets at once in the same way, and needs no range.
  *
+ * The range that the page was asked for is not told: its own bounds are left empty.
+ *
  * In mode 'S' there is no place to go on at: 'rows' results were returned, and 'place' has the mode
- * in which each target was read, so that they come in the same order again.
+ * in which each target was read, so that they come in the same order again:
+ *
+ *     | targets u16 BE | counted u16 BE | read u16 BE | a bit for each that was read: by EPK |
+ *
+ * Those that were counted by the index alone come first, and those that were not begun last.
  */
 #pragma once
 
@@ -52,6 +58,10 @@ typedef struct PageResume {
 
 Slice page_position_print(Arena *arena, const PagePosition *position);
 bool page_position_read(Slice text, PagePosition *out);
+
+/* The modes of all targets, PAGE_ANY where one was not read. */
+Slice page_modes_print(Arena *arena, const char *modes, size_t count);
+bool page_modes_read(Slice place, size_t count, char *modes);
 
 /* A target, or a part of it, while it is read. */
 typedef struct Reading {
@@ -152,4 +162,9 @@ MUST_USE Status page_plan(Page *page, Reading *reading);
 /* explain.c: how a target is read, and, when it was, which indexes served. */
 void explain_reading(Page *page, const Reading *reading, const char *how);
 void explain_indexes(Page *page, const Reading *reading);
+void explain_add_composite(Arena *arena, const QueryComposite **list, size_t *count,
+                           QueryComposite composite); /* unless it is there */
+
+/* advise.c: composite indexes that would serve the reading's filter and order. */
+void advise(Page *page, Reading *reading);
 Json explain_all(Page *page);

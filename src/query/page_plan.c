@@ -116,11 +116,22 @@ static void walk_range(Planner *planner, Filter *range, SourceOptions *options)
     options->to = range->kind == FILTER_TERM ? plan_after(planner, range->from) : range->to;
 }
 
-static void walk_composite(Planner *planner, Filter *filter, const CompositeIndex *index,
+/* The range of its composite index in which an order can be walked; false: all of it. */
+static bool range_of_order(Planner *planner, Filter *filter, const OrderBy *order,
+                           CompositeRange *out)
+{
+    if (composite_range(planner, filter, order->composite, out) &&
+        slice_starts_with(out->from, order->prefix))
+        return true;
+    *out = (CompositeRange){.from = order->prefix, .to = plan_after(planner, order->prefix)};
+    return order->prefix.len > 0;
+}
+
+static void walk_composite(Planner *planner, Filter *filter, const OrderBy *order,
                            SourceOptions *options)
 {
     CompositeRange range;
-    if (!composite_range(planner, filter, index, &range))
+    if (!range_of_order(planner, filter, order, &range))
         return;
     options->has_range = true;
     options->from = range.from;
@@ -154,11 +165,11 @@ static Status open_walk(Page *page, Reading *reading, const OrderBy *order, Page
 {
     Planner *planner = &reading->planner;
     SourceOptions options = {.kind = SOURCE_WALK, .order = order};
-    Filter *range = order->composite == NULL ? find_range(reading->filter, order->path) : NULL;
+    Filter *range = find_range(reading->filter, order->path);
     if (range != NULL)
         walk_range(planner, range, &options);
     else if (order->composite != NULL)
-        walk_composite(planner, reading->filter, order->composite, &options);
+        walk_composite(planner, reading->filter, order, &options);
     IndexEstimate rest;
     if (estimate_rest(reading->filter, &rest)) {
         Costs costs = estimate_costs(page, reading, rest.items);
@@ -173,13 +184,20 @@ static Status open_walk(Page *page, Reading *reading, const OrderBy *order, Page
     return open_with(page, reading, options, mode, how);
 }
 
-/* Whether the filter is a range of the order that is asked for. There is nothing to choose then,
- * and nothing to estimate. */
-static bool is_range_of_order(const Reading *reading)
+/* Whether the filter is a range of the order that is asked for. A walk passes nothing else then, and
+ * there is nothing to choose, nor to estimate. */
+static bool is_range_of_order(Reading *reading)
 {
     const OrderBy *order = reading->order;
-    return order != NULL && order->composite == NULL &&
-           find_range(reading->filter, order->path) == reading->filter;
+    Filter *filter = reading->filter;
+    if (order == NULL)
+        return false;
+    if (find_range(filter, order->path) == filter)
+        return true;
+    CompositeRange range;
+    size_t parts = filter->kind == FILTER_AND ? filter->child_count : 1;
+    return order->composite != NULL && range_of_order(&reading->planner, filter, order, &range) &&
+           range.parts == parts;
 }
 
 /* Whether to fetch and sort what the filter finds instead of walking in order past what it does
@@ -272,6 +290,8 @@ Status page_filter(Page *page, Reading *reading, Filter **key)
     *key = NULL;
     if (select->where != NULL && select->over_container)
         TRY(filter_make(planner, select->where, true, &reading->filter));
+    if (o->wants_indexes)
+        advise(page, reading);
     if (o->key != NULL) {
         *key = filter_key(planner, &o->schema->key, o->key);
         TRY(filter_estimate(planner, *key));

@@ -17,7 +17,9 @@ static const char *const RANDOM_POLICIES[] = {
     "\"order\":\"ascending\"},{\"path\":\"/n\",\"order\":\"descending\"}],[{\"path\":\"/s\","
     "\"order\":\"ascending\"},{\"path\":\"/a\",\"order\":\"ascending\"}],[{\"path\":\"/n\","
     "\"order\":\"descending\"},{\"path\":\"/s\",\"order\":\"descending\"},{\"path\":\"/o/x\","
-    "\"order\":\"ascending\"}]],\"spatialIndexes\":[{\"path\":\"/g/?\",\"types\":[\"Point\","
+    "\"order\":\"ascending\"}],[{\"path\":\"/s\",\"order\":\"ascending\"},{\"path\":\"/o/x\","
+    "\"order\":\"descending\"}],[{\"path\":\"/i\",\"order\":\"ascending\"},{\"path\":\"/_ts\","
+    "\"order\":\"descending\"}]],\"spatialIndexes\":[{\"path\":\"/g/?\",\"types\":[\"Point\","
     "\"LineString\",\"Polygon\",\"MultiPolygon\"]}]}",
     "{\"indexingMode\":\"consistent\",\"automatic\":true,\"includedPaths\":[{\"path\":\"/a/?\"},"
     "{\"path\":\"/o/*\"},{\"path\":\"/t/[]/?\"}],\"excludedPaths\":[{\"path\":\"/*\"}],"
@@ -40,9 +42,9 @@ static inline const char *random_pick(Random *r, const char *const *list, size_t
 
 static inline void random_long(Random *r, Buf *out)
 {
-    /* Strings that differ only behind what a term keeps of them, and some behind what a position
-     * does. */
-    size_t len = random_below(r, 4) == 0 ? 96 + (size_t)random_below(r, 3) : 120;
+    /* Strings that differ only behind what a term keeps of them, or at its end; several of them
+     * are more than a position keeps. */
+    size_t len = random_below(r, 3) == 0 ? 90 + (size_t)random_below(r, 9) : 120;
     buf_byte(out, '"');
     for (size_t i = 0; i < len; i++)
         buf_byte(out, 'x');
@@ -230,7 +232,8 @@ static inline const char *random_odd(Random *r)
                 "c.i BETWEEN 3 AND 9", "c.i > 5 AND c.i < 12", "c.i = 3 OR c.i = 4", "c.t[0] = 1",
                 "FLOOR(c.n) = c.n", "c.a IN (c.n, 1)", "c.pk = 'p1'", "c.sub = 1",
                 "c.pk = 'p1' AND c.sub = 1", "c.pk = @pk", "c.a = 1 AND c.n > 0",
-                "c.s >= 'a' AND c.a = 1", "c.s = 'a' AND c.a = 1",
+                "c.s >= 'a' AND c.a = 1", "c.i = 3 AND c._ts > 1700000020",
+                "c.i = 4 AND c._ts < 1700000010", "c.s = 'a' AND c.a = 1",
                 "c.n = 1 AND c.s = 'a' AND c.o.x < 5", "c.n < 2 AND c.s = 'a'",
                 "c.n = 1 AND c.s > 'a'", "c.a = 1 AND c.n BETWEEN -1 AND 2",
                 "c.o.x = 1 OR IS_STRING(c.o.x)", "ARRAY_CONTAINS(c.t, {\"x\": 1}, true)",
@@ -384,8 +387,8 @@ static inline void random_condition(Random *r, Buf *out, int depth)
 
 typedef enum RandomOrder {
     RANDOM_ORDER_NONE,
-    RANDOM_ORDER_FIRST, /* the first element of each result is what was ordered by */
-    RANDOM_ORDER_SELF,  /* or the result itself */
+    RANDOM_ORDER_KEYS, /* results are what was ordered by, and an id behind it */
+    RANDOM_ORDER_SELF, /* or the result itself */
 } RandomOrder;
 
 typedef struct RandomQuery {
@@ -403,30 +406,50 @@ static inline void random_where(Random *r, Buf *out, int depth)
     random_condition(r, out, depth);
 }
 
+/* Orders of several keys are those that some policy has an index for. */
+static inline const char *random_keys(Random *r)
+{
+    switch (random_below(r, 10)) {
+    case 0:
+        return PICK(r, "c.a, c.n DESC", "c.a DESC, c.n");
+    case 1:
+        return PICK(r, "c.s, c.a", "c.s DESC, c.a DESC");
+    case 2:
+        return PICK(r, "c.n, c.s, c.o.x DESC", "c.n DESC, c.s DESC, c.o.x");
+    case 3:
+        return PICK(r, "c.i, c._ts DESC", "c.i DESC, c._ts");
+    case 4:
+        return PICK(r, "c.s, c.o.x DESC", "c.s DESC, c.o.x");
+    default:
+        return PICK(r, "c.a", "c.n", "c.s", "c.o.x", "c._ts", "c.id", "c.i", "c.a DESC", "c.n DESC",
+                    "c.s DESC", "c.o.x DESC", "c._ts DESC", "c.id DESC", "c.i ASC");
+    }
+}
+
 static inline void random_ordered(Random *r, RandomQuery *q, Buf *out)
 {
-    static const char *const paths[] = {"c.a", "c.n", "c.s", "c.o.x", "c._ts", "c.id", "c.i"};
-    const char *by = random_pick(r, paths, ARRAY_COUNT(paths));
-    bool is_join = random_below(r, 6) == 0;
-    q->order = RANDOM_ORDER_FIRST;
-    uint64_t kind = random_below(r, 6);
-    bool down = random_below(r, 2) == 0;
-    if (kind == 0)
-        by = "c.a";
-    if (kind == 1)
-        by = random_below(r, 2) == 0 ? "c.s" : "c.n";
-    buf_format(out, "SELECT VALUE [%s ?? '-', c.id] FROM c%s", by, is_join ? " JOIN e IN c.t" : "");
-    if (random_below(r, 3) > 0)
-        random_where(r, out, 2);
-    if (kind == 0)
-        buf_format(out, " ORDER BY c.a %s, c.n %s", down ? "DESC" : "ASC", down ? "ASC" : "DESC");
-    else if (kind == 1 && by[2] == 's')
-        buf_format(out, " ORDER BY c.s %s, c.a %s", down ? "DESC" : "ASC", down ? "DESC" : "ASC");
-    else if (kind == 1)
-        buf_format(out, " ORDER BY c.n %s, c.s %s, c.o.x %s", down ? "DESC" : "ASC",
-                   down ? "DESC" : "ASC", down ? "ASC" : "DESC");
-    else
-        buf_format(out, " ORDER BY %s %s", by, PICK(r, "", "ASC", "DESC"));
+    const char *keys = random_keys(r);
+    q->order = RANDOM_ORDER_KEYS;
+    buf_slice(out, SLICE("SELECT VALUE ["));
+    for (Slice rest = slice_from_cstr(keys); rest.len > 0;) {
+        Slice key = slice_trim(slice_cut(&rest, ','));
+        buf_slice(out, slice_cut(&key, ' '));
+        buf_slice(out, SLICE(" ?? '-', "));
+    }
+    buf_format(out, "c.id] FROM c%s", random_below(r, 6) == 0 ? " JOIN e IN c.t" : "");
+    /* What ties the first parts of some index to a value. */
+    const char *ties = PICK(r, "c.a = 1", "c.s = 'a'", "c.n = 1", "c.n = 1 AND c.s = 'a'",
+                            "c.s = @string AND c.n = -1", "c.i = 3", "c.s = @long", "c.a = null",
+                            "c.a = 1 AND c.a = 2", "c.n = 0", "c.a = [1]", "c.s = @none");
+    bool has_ties = random_below(r, 3) == 0;
+    bool has_where = random_below(r, 3) > 0;
+    if (has_ties)
+        buf_format(out, " WHERE %s%s", ties, has_where ? " AND " : "");
+    else if (has_where)
+        buf_slice(out, SLICE(" WHERE "));
+    if (has_where)
+        random_condition(r, out, 2);
+    buf_format(out, " ORDER BY %s", keys);
 }
 
 static inline void random_plain(Random *r, RandomQuery *q, Buf *out)

@@ -102,7 +102,7 @@ Status page_resume_check(const Page *page)
 OrderKey page_resume_key(const Page *page, const OrderBy *order)
 {
     const ResumePoint *point = &page->resume.point;
-    uint64_t first = order->is_down ? UINT64_MAX : 0;
+    uint64_t first = order->numbers_down ? UINT64_MAX : 0;
     uint64_t number = point->number == 0 ? first : point->number;
     return order_key_of(order, point->values, page->arena, point->is_behind ? ~first : number);
 }

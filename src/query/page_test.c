@@ -1,165 +1,12 @@
 /* page_test.c - pages of queries, one promise at a time. page_model_test.c asks whether results are
  * right; this asks how they are found, and what happens at the bounds. */
-#include "query/container_testing_int.h"
-#include "query/page_int.h"
-#include "query/run_int.h"
-#include "query/testing_int.h"
-
-enum { BATCH = 200, TEXT_BYTES_MAX = 8 << 20 };
+#include "query/page_testing_int.h"
 
 static const char COMPOSITE[] =
     "{\"includedPaths\":[{\"path\":\"/*\"}],\"excludedPaths\":[],\"compositeIndexes\":[[{\"path\":"
     "\"/a\",\"order\":\"ascending\"},{\"path\":\"/b\",\"order\":\"descending\"}]],"
     "\"spatialIndexes\":[{\"path\":\"/g/?\",\"types\":[\"Point\",\"LineString\",\"Polygon\","
     "\"MultiPolygon\"]}]}";
-
-/* ---- helpers ---- */
-
-typedef struct Asked {
-    uint32_t items_max;
-    Slice position;
-    uint64_t page_us; /* 0: no end */
-    uint64_t steps_max;
-    size_t memory_max;
-    size_t text_max;
-    const PartitionKey *key;
-    bool is_real_time;
-    Random *plan_random;
-} Asked;
-
-typedef struct Answered {
-    Arena arena;
-    Buf text;
-    QueryPage page;
-    Status status;
-    Error err;
-} Answered;
-
-static void answered_done(Answered *answered)
-{
-    buf_done(&answered->text);
-    arena_done(&answered->arena);
-}
-DEFINE_AUTO_VALUE(Answered, answered_done)
-
-/* One page; its text is an array. */
-static void ask_over(TestContainer *t, const TestTargets *targets, const char *text, Asked asked,
-                     Answered *out)
-{
-    *out = (Answered){.status = STATUS_OK};
-    arena_init(&out->arena, 64 << 10);
-    buf_init(&out->text, asked.text_max == 0 ? TEXT_BYTES_MAX : asked.text_max);
-    const Clock *clock = asked.is_real_time ? clock_real() : &t->clock.clock;
-    QueryPageOptions options = {
-        .targets = targets->list,
-        .target_count = targets->count,
-        .schema = t->schema,
-        .key = asked.key,
-        .position = asked.position,
-        .items_max = asked.items_max == 0 ? UINT32_MAX : asked.items_max,
-        .bytes_max = TEXT_BYTES_MAX,
-        .deadline_us = asked.page_us == 0 ? 0 : clock_monotonic_us(clock) + asked.page_us,
-        .steps_max = asked.steps_max == 0 ? UINT64_MAX : asked.steps_max,
-        .memory_max = asked.memory_max == 0 ? (size_t)256 << 20 : asked.memory_max,
-        .clock = clock,
-        .plan_random = asked.plan_random,
-        .wants_explain = true,
-    };
-    Query *query = NULL;
-    if (query_parse(&out->arena, slice_from_cstr(text), JSON_NONE, &query, &out->err) != STATUS_OK)
-        fail_msg("%.200s: %s", text, out->err.message);
-    buf_byte(&out->text, '[');
-    out->status = query_page(query, &options, &out->arena, &out->text, &out->page, &out->err);
-    buf_byte(&out->text, ']');
-}
-
-static void ask(TestContainer *t, const char *text, Asked asked, Answered *out)
-{
-    TestTargets targets;
-    test_targets_all(t, &targets);
-    ask_over(t, &targets, text, asked, out);
-    test_targets_close(&targets);
-}
-
-static void expect(TestContainer *t, const char *text, const char *expected)
-{
-    AUTO(answered_done) Answered answered;
-    ask(t, text, (Asked){0}, &answered);
-    if (answered.status != STATUS_OK)
-        fail_msg("%.200s: %s", text, answered.err.message);
-    if (!slice_equal(buf_view(&answered.text), slice_from_cstr(expected)))
-        fail_msg("%.200s\n  expected %.500s\n  got      %.*s", text, expected,
-                 SLICE_CUT(buf_view(&answered.text), 500));
-}
-
-static void expect_error(TestContainer *t, const char *text, Asked asked, const char *expected)
-{
-    AUTO(answered_done) Answered answered;
-    ask(t, text, asked, &answered);
-    if (answered.status == STATUS_OK || strstr(answered.err.message, expected) == NULL)
-        fail_msg("%.200s\n  expected an error with %s\n  got %s", text, expected,
-                 answered.status == STATUS_OK ? "results" : answered.err.message);
-}
-
-/* All pages, one after the other; returns how many. */
-static size_t expect_pages(TestContainer *t, const char *text, Asked asked, const char *expected)
-{
-    AUTO(buf_done) Buf all;
-    buf_init(&all, TEXT_BYTES_MAX);
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 4096);
-    size_t pages = 0;
-    for (bool is_done = false; !is_done; pages++) {
-        AUTO(answered_done) Answered answered;
-        ask(t, text, asked, &answered);
-        if (answered.status != STATUS_OK)
-            fail_msg("%.200s: %s", text, answered.err.message);
-        Slice results = buf_view(&answered.text);
-        if (answered.page.count > 0 && all.len > 0)
-            buf_byte(&all, ',');
-        buf_slice(&all, slice_make(results.ptr + 1, results.len - 2));
-        is_done = answered.page.is_done;
-        asked.position = arena_copy(&arena, answered.page.position);
-    }
-    if (!slice_equal(buf_view(&all), slice_from_cstr(expected)))
-        fail_msg("%.200s\n  expected %.500s\n  got      %.*s", text, expected,
-                 SLICE_CUT(buf_view(&all), 500));
-    return pages;
-}
-
-/* Documents of one partition key, 'print' of each number. */
-static void insert_many(TestContainer *t, size_t from, size_t to,
-                        void (*print)(size_t number, Buf *out))
-{
-    for (size_t at = from; at < to;) {
-        AUTO(arena_done) Arena arena;
-        arena_init(&arena, 64 << 10);
-        ItemWrite writes[BATCH];
-        size_t count = 0;
-        for (; count < BATCH && at < to; count++, at++) {
-            AUTO(buf_done) Buf text;
-            buf_init(&text, 64 << 10);
-            print(at, &text);
-            test_fill_write(t, &arena, ITEM_UPSERT,
-                            parse_json(&arena, arena_cstr(&arena, buf_view(&text))),
-                            &writes[count]);
-        }
-        assert_true(test_submit(t, &arena, writes, count));
-    }
-}
-
-static int set_up(void **state)
-{
-    *state = MEM_NEW(TestContainer);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    test_container_close(*state);
-    mem_free(*state);
-    return 0;
-}
 
 /* ---- long lists ---- */
 
@@ -361,19 +208,21 @@ static void a_place_without_a_rest_is_in_front_of_its_value(void **state)
     (void)state;
     static const struct {
         OrderKey a, b;
-        int up, down;
+        int up, down; /* as numbers go */
     } ROWS[] = {
         {{SLICE_INIT("b"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), {0}, 0}, 1, 1},
         {{SLICE_INIT("b"), {0}, UINT64_MAX}, {SLICE_INIT("b"), SLICE_INIT("r"), 5}, -1, -1},
-        {{SLICE_INIT("b"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), SLICE_INIT("s"), 0}, -1, 1},
+        {{SLICE_INIT("b"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), SLICE_INIT("s"), 0}, -1, -1},
         {{SLICE_INIT("b"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), SLICE_INIT("r"), 6}, -1, 1},
         {{SLICE_INIT("b"), {0}, 5}, {SLICE_INIT("b"), {0}, 6}, -1, 1},
         {{SLICE_INIT("b"), {0}, 5}, {SLICE_INIT("b"), {0}, 5}, 0, 0},
-        {{SLICE_INIT("a"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), {0}, 0}, -1, 1},
+        {{SLICE_INIT("a"), SLICE_INIT("r"), 5}, {SLICE_INIT("b"), {0}, 0}, -1, -1},
     };
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
-        int up = order_compare(&ROWS[i].a, &ROWS[i].b, false);
-        int down = order_compare(&ROWS[i].a, &ROWS[i].b, true);
+        OrderBy order = {0};
+        int up = order_compare(&order, &ROWS[i].a, &ROWS[i].b);
+        order.numbers_down = true;
+        int down = order_compare(&order, &ROWS[i].a, &ROWS[i].b);
         assert_int_equal((up > 0) - (up < 0), ROWS[i].up);
         assert_int_equal((down > 0) - (down < 0), ROWS[i].down);
     }
@@ -564,6 +413,41 @@ static void the_index_alone_answers(void **state)
     expect(t, "SELECT VALUE SUM(c.a) FROM c", "[]");
 }
 
+static void print_text_number(size_t number, Buf *out)
+{
+    buf_format(out, "{\"id\":\"%zu\",\"pk\":\"p\",\"n\":%zu,\"s\":\"text %zu\",\"m\":%s}", number,
+               number % 5, number, number == 0 ? "[1]" : "7");
+}
+
+/* One value that is no number is enough to know that there is no sum. */
+static void a_sum_that_there_is_not_reads_little(void **state)
+{
+    TestContainer *t = *state;
+    test_container_open(t, (TestOptions){0});
+    insert_many(t, 0, 3000, print_text_number);
+    static const struct {
+        const char *query, *expected;
+        uint64_t keys_max;
+    } ROWS[] = {
+        {"SELECT VALUE SUM(c.s) FROM c", "[]", 200},
+        {"SELECT VALUE AVG(c.s) FROM c WHERE c.n = 3", "[]", 200},
+        {"SELECT VALUE SUM(c.m) FROM c", "[]", 200},
+        {"SELECT VALUE SUM(c.m) FROM c WHERE c.n = 3", "[4200]", 200},
+        {"SELECT VALUE SUM(c.s) FROM c WHERE c.n = 9", "[0]", 3200},
+        {"SELECT VALUE MAX(c.m) FROM c", "[]", 200},
+        {"SELECT VALUE MAX(c.m) FROM c WHERE c.n = 3", "[7]", 200},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        AUTO(answered_done) Answered answered;
+        ask(t, ROWS[i].query, (Asked){0}, &answered);
+        expect(t, ROWS[i].query, ROWS[i].expected);
+        assert_int_equal(answered.page.metrics.documents_read, 0);
+        if (answered.page.metrics.index_keys_read > ROWS[i].keys_max)
+            fail_msg("%s has read %llu keys", ROWS[i].query,
+                     (unsigned long long)answered.page.metrics.index_keys_read);
+    }
+}
+
 static void a_composite_index_serves_filters(void **state)
 {
     TestContainer *t = *state;
@@ -586,13 +470,79 @@ static void a_composite_index_serves_filters(void **state)
         AUTO(answered_done) Answered answered;
         ask(t, ROWS[i].query, (Asked){0}, &answered);
         expect(t, ROWS[i].query, ROWS[i].expected);
-        assert_int_equal(answered.page.used_composite.len > 0, ROWS[i].is_used);
+        assert_int_equal(answered.page.used_composite_count > 0, ROWS[i].is_used);
     }
     AUTO(answered_done) Answered answered;
     ask(t, "SELECT VALUE c.b FROM c WHERE c.a = 3 ORDER BY c.a, c.b DESC", (Asked){.items_max = 5},
         &answered);
     assert_true(slice_equal(buf_view(&answered.text), SLICE("[10,10,10,10,10]")));
-    assert_in_range(answered.page.metrics.documents_read, 5, 130);
+    assert_in_range(answered.page.metrics.documents_read, 5, 6);
+}
+
+#define TIES(paths)                                                                                \
+    "{\"includedPaths\":[{\"path\":\"/*\"}],\"excludedPaths\":[],\"compositeIndexes\":[" paths "]" \
+    "}"
+#define PART_UP(path)   "{\"path\":\"" path "\",\"order\":\"ascending\"}"
+#define PART_DOWN(path) "{\"path\":\"" path "\",\"order\":\"descending\"}"
+
+/* The documents with one value of the first parts are in the order of the others. */
+static void an_order_behind_constants_is_that_of_a_longer_index(void **state)
+{
+    TestContainer *t = *state;
+    static const struct {
+        const char *policy, *by;
+    } ROWS[] = {
+        {TIES("[" PART_UP("/a") "," PART_UP("/n") "]"), "/a ASC, /n ASC"},
+        {TIES("[" PART_UP("/a") "," PART_DOWN("/n") "]"), "/a ASC, /n DESC"},
+        {TIES("[" PART_DOWN("/a") "," PART_UP("/n") "]"), "/a DESC, /n ASC"},
+        {TIES("[" PART_UP("/pk") "," PART_UP("/n") "],[" PART_UP("/a") "," PART_UP("/n") "]"),
+         "/a ASC, /n ASC"},
+        {TIES("[" PART_UP("/n") "," PART_UP("/a") "]"), "/n/?"},
+        {TIES(""), "/n/?"},
+    };
+    static const char *const QUERIES[] = {
+        "SELECT VALUE c.n FROM c WHERE c.a = 3 ORDER BY c.n",
+        "SELECT VALUE c.n FROM c WHERE c.a = 3 ORDER BY c.n DESC",
+        "SELECT VALUE c.n FROM c WHERE c.b != 5 AND 3 = c.a ORDER BY c.n",
+        "SELECT VALUE c.n FROM c WHERE c.a = 3 AND c.n > 100 ORDER BY c.n DESC",
+        "SELECT VALUE c.n FROM c WHERE c.a = 3 AND c.n IN (3, 10, 17, 500) ORDER BY c.n",
+        "SELECT VALUE c.n FROM c WHERE (c.a = 3 OR c.a = 4) ORDER BY c.n",
+        "SELECT VALUE c.n FROM c WHERE c.a = 3 AND c.a = 4 ORDER BY c.n",
+    };
+    AUTO(buf_done) Buf expected;
+    buf_init(&expected, TEXT_BYTES_MAX);
+    for (size_t i = ARRAY_COUNT(ROWS); i-- > 0;) { /* the last one has no index to go wrong */
+        test_container_open(t, (TestOptions){.policy = ROWS[i].policy, .partitions = 3});
+        insert_spread(t, 500);
+        size_t at = 0;
+        for (size_t j = 0; j < ARRAY_COUNT(QUERIES); j++) {
+            AUTO(answered_done) Answered answered;
+            ask(t, QUERIES[j], (Asked){0}, &answered);
+            Slice all = buf_view(&answered.text);
+            Slice results = slice_make(all.ptr + 1, all.len - 2);
+            if (i == ARRAY_COUNT(ROWS) - 1)
+                buf_format(&expected, "%.*s%c", SLICE_ARG(results), '\0');
+            char *wanted = arena_cstr(&answered.arena, slice_from_cstr(expected.ptr + at));
+            at += strlen(wanted) + 1;
+            for (uint32_t round = 0; round < 4; round++) {
+                Random random;
+                random_init(&random, round);
+                Asked asked = {.items_max = 3 + 10 * round,
+                               .plan_random = round % 2 == 0 ? NULL : &random};
+                (void)expect_pages(t, QUERIES[j], asked, wanted);
+            }
+        }
+        AUTO(answered_done) Answered answered;
+        ask(t, QUERIES[0], (Asked){.items_max = 5}, &answered);
+        char *told =
+            arena_cstr(&answered.arena, json_print_arena(&answered.arena, answered.page.explain));
+        Slice by = arena_format(&answered.arena, "\"orderedBy\":\"%s\"", ROWS[i].by);
+        assert_non_null(strstr(told, arena_cstr(&answered.arena, by)));
+        if (ROWS[i].by[3] != '?') /* one more of each partition is looked at */
+            assert_in_range(answered.page.metrics.documents_read, 5, 8);
+        if (i > 0)
+            test_container_close(t);
+    }
 }
 
 static void print_place(size_t number, Buf *out)
@@ -792,8 +742,6 @@ static void a_query_that_is_read_whole_keeps_its_plan(void **state)
     assert_true(slice_equal(buf_view(&second.text), SLICE("[4,5,6,7,8,9]")));
 }
 
-#define PAGE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -811,7 +759,9 @@ int main(void)
         PAGE_TEST(every_plan_gives_the_same_order),
         PAGE_TEST(each_partition_has_a_plan_of_its_own),
         PAGE_TEST(the_index_alone_answers),
+        PAGE_TEST(a_sum_that_there_is_not_reads_little),
         PAGE_TEST(a_composite_index_serves_filters),
+        PAGE_TEST(an_order_behind_constants_is_that_of_a_longer_index),
         PAGE_TEST(cells_narrow_down_where_to_look),
         PAGE_TEST(what_cannot_be_paused_fails_in_time),
         PAGE_TEST(looking_through_the_index_ends_in_time),

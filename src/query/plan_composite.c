@@ -116,7 +116,7 @@ static Filter *make_filter(Planner *planner, const CompositeIndex *index,
     filter->path = terms_composite_path(planner->index.key, index);
     filter->from = range->from;
     filter->to = range->to;
-    filter->is_composite = true;
+    filter->composite = index;
     filter->spec = composite_spec(planner->arena, index);
     return filter;
 }
@@ -151,6 +151,8 @@ static void replace(Filter *filter, const CompositeRange *range, Filter *with)
             filter_add_child(filter, child);
         child = next;
     }
+    if (filter->child_count == 1) /* so that a long range can be walked */
+        *filter = *with;
 }
 
 Status filter_use_composite(Planner *planner, Filter *filter)

@@ -52,7 +52,7 @@ struct Filter {
     bool exact;
     bool is_single; /* of a range: a document has one value at its path, or none */
     bool is_walked; /* documents come in the order of its range, so that no set of it is needed */
-    bool is_composite;
+    const CompositeIndex *composite; /* or NULL */
     TermPath path;
     Slice from; /* of FILTER_TERM: the value */
     Slice to;

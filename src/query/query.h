@@ -26,6 +26,7 @@
 #include "base/random.h"
 #include "base/slice.h"
 #include "json/json.h"
+#include "json/path.h"
 
 #define QUERY_TEXT_BYTES_MAX ((size_t)512 << 10) /* as the service announces it */
 #define QUERY_JOINS_MAX      10                  /* likewise, of the whole query */
@@ -98,6 +99,11 @@ MUST_USE Status query_run_with(const Query *query, QueryOptions options, const J
 /* True if every document gives its results by itself: nothing is sorted, grouped, made distinct or
  * cut off. Run on one document after the other, such a query gives what it gives on all of them. */
 bool query_is_streaming(const Query *query);
+
+/* How many of the paths, from the first on, its filter compares with a constant, as in c.a = 1 AND
+ * c.b.c = @p, so that it finds documents with these 'values' only, which live in the arena. */
+size_t query_fixed(const Query *query, Arena *arena, const PropertyPath *paths, size_t count,
+                   Json *values);
 
 /* Fails as the service's planner does, which sees only queries over several partitions: an
  * aggregate must then be an item of the projection by itself, so that clients can add up what the

@@ -73,6 +73,56 @@ static void a_streaming_query_gives_the_same_document_by_document(void **state)
     }
 }
 
+static void a_query_may_name_its_partition_key(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query, *paths;
+        bool fixes;
+    } rows[] = {
+        {"SELECT * FROM c WHERE c.pk = 'a'", "/pk", true},
+        {"SELECT * FROM c WHERE 'a' = c.pk", "/pk", true},
+        {"SELECT * FROM c WHERE c['pk'] = @p", "/pk", true},
+        {"SELECT * FROM root WHERE root.pk = null AND root.n > 1", "/pk", true},
+        {"SELECT VALUE COUNT(1) FROM c JOIN t IN c.t WHERE t = 1 AND c.pk = 1", "/pk", true},
+        {"SELECT * FROM c WHERE c.a.b = 1 AND c.x = 2", "/a/b /x", true},
+        {"SELECT * FROM c WHERE c.a.b = 1", "/a/b /x", false},
+        {"SELECT * FROM c", "", true},
+        {"SELECT * FROM c", "/pk", false},
+        {"SELECT VALUE 1", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk > 'a'", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk != 'a'", "/pk", false},
+        {"SELECT * FROM c WHERE NOT (c.pk = 'a')", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk = 'a' OR c.n = 1", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk = c.n", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk = 'a' = true", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk.x = 'a'", "/pk", false},
+        {"SELECT * FROM c WHERE c.p = 'a'", "/pk", false},
+        {"SELECT * FROM c WHERE c.pk[0] = 'a'", "/pk", false},
+        {"SELECT * FROM t IN c.t WHERE t.pk = 'a'", "/pk", false},
+        {"SELECT * FROM c.t WHERE t.pk = 'a'", "/pk", false},
+        {"SELECT t FROM c JOIN t IN c.t WHERE t.pk = 'a'", "/pk", false},
+        {"SELECT * FROM (SELECT c.pk FROM c) s WHERE s.pk = 'a'", "/pk", false},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        Arena arena;
+        arena_init(&arena, 64 << 10);
+        PropertyPath paths[3];
+        size_t count = 0;
+        Slice rest = slice_from_cstr(rows[i].paths);
+        while (rest.len > 0) {
+            size_t position = 0;
+            assert_true(path_parse(&arena, slice_cut(&rest, ' '), &paths[count++], &position));
+        }
+        Json values[3];
+        if ((query_fixed(parse(&arena, rows[i].query), &arena, paths, count, values) == count) !=
+            rows[i].fixes)
+            fail_msg("%s", rows[i].query);
+        arena_done(&arena);
+    }
+}
+
 /* Over one partition they all run; over several an aggregate must stand alone. */
 static void aggregates_inside_expressions_are_for_one_partition(void **state)
 {
@@ -117,6 +167,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_streaming_query_gives_the_same_document_by_document),
+        cmocka_unit_test(a_query_may_name_its_partition_key),
         cmocka_unit_test(aggregates_inside_expressions_are_for_one_partition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,7 +185,7 @@ static uint64_t number_of(const DocumentSource *source)
 int source_compare(const DocumentSource *a, const DocumentSource *b)
 {
     if (a->options.order != NULL && b->options.order != NULL)
-        return order_compare(key_of(a), key_of(b), a->options.order->is_down);
+        return order_compare(a->options.order, key_of(a), key_of(b));
     if (a->options.scan_order == SCAN_BY_EPK && a->scan != NULL)
         return 0;
     return (number_of(a) > number_of(b)) - (number_of(a) < number_of(b));

@@ -5,10 +5,11 @@
  *     by value    | number u64 BE | length u16 BE | term | rest |
  *
  * By value, documents come in the order of a term (of ORDER BY, or of a range). Where a string in
- * it was cut the term ends with it, and 'rest' is more of the string and what follows: never empty,
- * so that without a rest the place is in front of all documents with that term. Documents with the
- * same of both come by number; walking down, all of that in reverse. Such a place means the same in
- * every partition.
+ * it was cut the term ends with it, and at ORDER_TERM_BYTES in any case; 'rest' is then more of the
+ * string and what follows: never empty, so that without a rest the place is in front of all
+ * documents with that term. Documents with the same of both come by number. Such a place means the
+ * same in every partition and for every index that serves the order: its bytes are those of an
+ * index that is walked up, inverted where a key is descending, whichever index there is.
  *
  * Ownership  A source lives in memory of its own and borrows its planner. Threads: one.
  */
@@ -18,18 +19,23 @@
 
 enum {
     ORDER_PARTS_MAX = COMPOSITE_PARTS_MAX,
+    ORDER_HEAD_BYTES = 10,   /* of a place: number and length */
+    ORDER_TERM_BYTES = 280,  /* any value of one path, or a few of a composite index */
     ORDER_REST_BYTES = 400,  /* behind it nothing is compared, so that positions stay short */
     ORDER_SORT_MAX = 2000,   /* documents that are sorted at a time, */
     ORDER_FETCH_MAX = 50000, /* and those that are fetched for it, again for every page */
 };
 
-/* What documents are ordered by: an indexed path, or a composite index. */
+/* What documents are ordered by: an indexed path, or a composite index. If the filter has constants
+ * for the first parts of one, as in c.a = 1 for ORDER BY c.b, the others are in its order. */
 typedef struct OrderBy {
+    Slice prefix; /* of the composite index: the values to which the filter ties its first parts */
     const Node *values[ORDER_PARTS_MAX]; /* none, if terms are order enough */
-    bool inverted[ORDER_PARTS_MAX];      /* as the composite index has it */
+    bool inverted[ORDER_PARTS_MAX];      /* the key is descending */
     size_t count;
     const CompositeIndex *composite; /* NULL: the path's range index */
-    bool is_down;
+    bool is_down;      /* the index is walked down, since all of its bytes are inverted to ours */
+    bool numbers_down; /* among equal keys */
     TermPath path;
     Slice spec;
 } OrderBy;
@@ -45,10 +51,12 @@ typedef struct OrderKey {
 MUST_USE Status order_key(Planner *planner, const OrderBy *order, Arena *arena, uint64_t number,
                           OrderKey *out);
 OrderKey order_key_of(const OrderBy *order, const Value *values, Arena *arena, uint64_t number);
-int order_compare(const OrderKey *a, const OrderKey *b, bool is_down);
+int order_compare(const OrderBy *order, const OrderKey *a, const OrderKey *b);
 OrderKey order_keep(Arena *arena, const OrderKey *key);
 Slice order_position(Arena *arena, const OrderKey *key);
 bool order_position_read(Slice position, OrderKey *out);
+static_assert(TERM_VALUE_BYTES_MAX / COMPOSITE_PARTS_MAX <= ORDER_TERM_BYTES,
+              "a value of one path is a term that nothing is cut off");
 
 typedef enum SourceKind {
     SOURCE_SET,  /* fetched by numbers, in their order */

@@ -50,22 +50,17 @@ void sorter_begin(Sorter *sorter, const NumberSet *set, const OrderKey *place)
     set_place(sorter, place, false);
 }
 
-static int compare_up(const void *a, const void *b)
+static int compare(const void *a, const void *b, void *order)
 {
-    return order_compare(a, b, false);
-}
-
-static int compare_down(const void *a, const void *b)
-{
-    return order_compare(a, b, true);
+    return order_compare(order, a, b);
 }
 
 /* Sorts the keys and keeps the first ones; the memory of the others is given back. */
 static void settle(Sorter *sorter)
 {
     if (sorter->count > 1)
-        qsort(sorter->keys, sorter->count, sizeof(OrderKey),
-              sorter->order->is_down ? compare_down : compare_up);
+        qsort_r(sorter->keys, sorter->count, sizeof(OrderKey), compare,
+                (OrderBy *)(uintptr_t)sorter->order);
     if (sorter->count <= ORDER_SORT_MAX)
         return;
     Arena *next = &sorter->arenas[sorter->arena == &sorter->arenas[0]];
@@ -79,13 +74,12 @@ static void settle(Sorter *sorter)
 
 static bool is_wanted(const Sorter *sorter, const OrderKey *key)
 {
-    bool is_down = sorter->order->is_down;
-    int from_place = sorter->has_place ? order_compare(key, &sorter->place, is_down) : 1;
+    int from_place = sorter->has_place ? order_compare(sorter->order, key, &sorter->place) : 1;
     if (from_place < 0 || (from_place == 0 && sorter->is_behind))
         return false;
     /* Behind the last of those that were kept is a place for the next time. */
     return !sorter->has_more || sorter->count < ORDER_SORT_MAX ||
-           order_compare(key, &sorter->keys[ORDER_SORT_MAX - 1], is_down) < 0;
+           order_compare(sorter->order, key, &sorter->keys[ORDER_SORT_MAX - 1]) < 0;
 }
 
 static Status add_item(Sorter *sorter, uint64_t number, const Item *item)

@@ -3,7 +3,7 @@
  * Documents without a value come first, or last when walking down; a composite index has a term for
  * them, too. Where a string was cut, documents with the same term are sorted by what they hold; in
  * a composite index all terms that begin like that one are taken together, since the cut has mixed
- * up what follows it.
+ * up what follows it. So are those that begin alike for longer than a position can tell.
  */
 #include "query/source_parts_int.h"
 
@@ -15,8 +15,8 @@ enum { ARENA_BYTES = 4096 };
 /* ---- cut strings ---- */
 
 typedef struct Head {
-    size_t len; /* up to and with the first string that was cut; all, if none was */
-    bool is_cut;
+    size_t len;  /* up to and with the first string that was cut, and ORDER_TERM_BYTES at most */
+    bool is_cut; /* it stands for more than one value */
 } Head;
 
 /* The end of the string at 'at', behind its mark; inside it a zero byte is followed by 0xFF. */
@@ -37,11 +37,12 @@ static const uint8_t *skip_string(const uint8_t *at, const uint8_t *end, uint8_t
 static Head head_of(const OrderBy *order, Slice value)
 {
     const uint8_t *begin = (const uint8_t *)value.ptr;
-    const uint8_t *at = begin;
     const uint8_t *end = begin + value.len;
+    size_t tied = order->prefix.len < value.len ? order->prefix.len : value.len;
+    const uint8_t *at = begin + tied;
     Head head = {.len = value.len};
     for (size_t i = 0; i < order->count && at < end && !head.is_cut; i++) {
-        uint8_t mask = order->inverted[i] ? 0xFF : 0;
+        uint8_t mask = order->inverted[i] != order->is_down ? 0xFF : 0;
         uint8_t tag = *at++ ^ mask;
         if (tag == TERM_NUMBER)
             at += end - at < 8 ? end - at : 8;
@@ -50,15 +51,44 @@ static Head head_of(const OrderBy *order, Slice value)
     }
     if (head.is_cut)
         head.len = (size_t)(at - begin);
+    if (head.len > tied + ORDER_TERM_BYTES)
+        head = (Head){.len = tied + ORDER_TERM_BYTES, .is_cut = true};
     return head;
 }
 
 /* ---- begin and end ---- */
 
-static Slice missing_term(void)
+static void put_turned(const ValueWalk *walk, Slice bytes, char *out)
 {
-    static const char tag[] = {TERM_UNDEFINED};
-    return slice_make(tag, sizeof(tag));
+    uint8_t mask = walk->order->is_down ? 0xFF : 0;
+    for (size_t i = 0; i < bytes.len; i++)
+        out[i] = (char)((uint8_t)bytes.ptr[i] ^ mask);
+}
+
+/* From a value of the index to the term of a place. */
+static Slice to_place(ValueWalk *walk, Slice value)
+{
+    Slice behind = slice_from(value, walk->order->prefix.len);
+    char *term = arena_alloc(&walk->arena, behind.len);
+    put_turned(walk, behind, term);
+    return slice_make(term, behind.len);
+}
+
+/* And back. */
+static Slice from_place(ValueWalk *walk, Slice term)
+{
+    Slice prefix = walk->order->prefix;
+    char *value = arena_alloc(&walk->arena, prefix.len + term.len);
+    if (prefix.len > 0)
+        memcpy(value, prefix.ptr, prefix.len);
+    put_turned(walk, term, value + prefix.len);
+    return slice_make(value, prefix.len + term.len);
+}
+
+static Slice missing_term(const OrderBy *order)
+{
+    static const char tags[] = {TERM_UNDEFINED, (char)~TERM_UNDEFINED};
+    return slice_make(&tags[order->is_down], 1);
 }
 
 static void plan_phases(ValueWalk *walk)
@@ -75,7 +105,7 @@ static void plan_phases(ValueWalk *walk)
 /* What lies wholly before the place is not looked at again. */
 static void skip_phases(ValueWalk *walk)
 {
-    bool is_missing = slice_equal(walk->place.term, missing_term());
+    bool is_missing = slice_equal(walk->place.term, missing_term(walk->order));
     if (is_missing && walk->options->has_range && !walk->order->is_down) {
         walk->is_resuming = false; /* all of the range is behind it */
         return;
@@ -120,13 +150,13 @@ static void keep_wanted(ValueWalk *walk, NumberSet *items)
     *items = both;
 }
 
-/* Stands before the items of one value. */
+/* Stands before the items of one value, which is in the walk's arena. */
 static void enter_value(ValueWalk *walk, Slice value, bool is_cut, const NumberSet *items)
 {
     const OrderBy *order = walk->order;
     bool is_resumed = walk->is_resuming && slice_equal(value, walk->place.term);
     walk->is_resuming = false;
-    walk->value = arena_copy(&walk->arena, value);
+    walk->value = value;
     walk->has_value = true;
     walk->items = *items;
     walk->is_sorted = is_cut && order->values[0] != NULL;
@@ -135,11 +165,11 @@ static void enter_value(ValueWalk *walk, Slice value, bool is_cut, const NumberS
                      is_resumed && walk->place.rest.len > 0 ? &walk->place : NULL);
         return;
     }
-    uint64_t from = order->is_down ? UINT64_MAX : 0;
+    uint64_t from = order->numbers_down ? UINT64_MAX : 0;
     if (is_resumed)
         from = walk->place.number;
     walk->numbers =
-        order->is_down ? set_walk_down(&walk->items, from) : set_walk_up(&walk->items, from);
+        order->numbers_down ? set_walk_down(&walk->items, from) : set_walk_up(&walk->items, from);
 }
 
 static Status enter_missing(ValueWalk *walk)
@@ -155,7 +185,7 @@ static Status enter_missing(ValueWalk *walk)
     set_minus(planner->arena, &all, &present, &missing);
     arena_reset(&walk->arena);
     keep_wanted(walk, &missing);
-    enter_value(walk, missing_term(), false, &missing);
+    enter_value(walk, missing_term(walk->order), false, &missing);
     return STATUS_OK;
 }
 
@@ -172,7 +202,7 @@ static Status open_values(ValueWalk *walk)
     }
     TRY(index_walk_open(&planner->index, range, walk->order->is_down, &walk->walk, planner->err));
     if (walk->is_resuming)
-        index_walk_seek(walk->walk, walk->place.term);
+        index_walk_seek(walk->walk, from_place(walk, walk->place.term));
     return STATUS_OK;
 }
 
@@ -212,8 +242,8 @@ static void pause_before(ValueWalk *walk, Slice value)
 {
     arena_reset(&walk->arena);
     walk->has_value = false;
-    walk->key = (OrderKey){.term = arena_copy(&walk->arena, value),
-                           .number = walk->order->is_down ? UINT64_MAX : 0};
+    walk->key = (OrderKey){.term = to_place(walk, value),
+                           .number = walk->order->numbers_down ? UINT64_MAX : 0};
     walk->fetcher->is_paused = true;
 }
 
@@ -247,7 +277,7 @@ static Status next_value(ValueWalk *walk, bool *entered)
         keep_wanted(walk, &items);
         *entered = items.count > 0;
         if (*entered) {
-            enter_value(walk, begin, head.is_cut, &items);
+            enter_value(walk, to_place(walk, begin), head.is_cut, &items);
             return STATUS_OK;
         }
     }
