@@ -365,6 +365,7 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         .steps_max = QUERY_STEPS_MAX,
         .memory_max = QUERY_BYTES_MAX,
         .is_brief = page->is_brief,
+        .workers = api->options.workers,
         .clock = api->options.clock,
         .geo = geo_of(page->container),
         .wants_explain = (page->wanted & WANTS_EXPLAIN) != 0,

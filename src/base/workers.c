@@ -62,6 +62,11 @@ Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max)
     return workers;
 }
 
+uint32_t workers_threads(const Workers *workers)
+{
+    return workers->threads_max;
+}
+
 bool workers_post(Workers *workers, WorkerJob *job)
 {
     (void)pthread_mutex_lock(&workers->lock);

@@ -22,6 +22,8 @@ typedef struct WorkerJob {
 /* 'name' is that of each thread, see thread_start; it is kept, not copied. */
 Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max);
 
+uint32_t workers_threads(const Workers *workers); /* at most */
+
 /* False, and the job is not taken, if 'jobs_max' jobs wait already, or if the system has no thread
  * for even the first of them. */
 MUST_USE bool workers_post(Workers *workers, WorkerJob *job);

@@ -24,6 +24,7 @@ struct PartitionView {
     IndexState *index;
     StoreRead read;
     StoreSnapshot *snapshot;
+    bool is_shared;             /* snapshot and purges are another view's */
     PartitionCounters counters; /* as of the snapshot */
     uint64_t now_s;
     const Purge *purges;
@@ -65,7 +66,7 @@ static Status open_with_counters(PartitionView *view, Error *err)
         .ttl_swept_s = atomic_load_explicit(&partition->ttl_swept_s, memory_order_relaxed),
     };
     open_snapshot(view);
-    atomic_thread_fence(memory_order_seq_cst);
+    /* Whose writes the snapshot has, it has synchronized with: their turn is seen here. */
     has_rested = has_rested && partition_is_resting(partition, &after) && before == after;
     if (LIKELY(has_rested)) {
         view->counters = seen;
@@ -92,13 +93,32 @@ Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreR
     return STATUS_OK;
 }
 
+PartitionView *partition_view_share(const PartitionView *view)
+{
+    PartitionView *other = MEM_NEW(PartitionView);
+    other->partition = partition_ref(view->partition);
+    other->schema = schema_ref(view->schema);
+    other->index = index_state_ref(view->index);
+    other->read = view->read;
+    other->snapshot = view->snapshot;
+    other->is_shared = true;
+    other->counters = view->counters;
+    other->now_s = view->now_s;
+    other->purges = view->purges;
+    other->purge_count = view->purge_count;
+    other->puts = view->puts;
+    arena_init(&other->arena, 256);
+    return other;
+}
+
 void partition_view_close(PartitionView *view)
 {
     if (view == NULL)
         return;
     store_value_release(&view->value);
     store_value_release(&view->place);
-    store_snapshot_close(view->snapshot);
+    if (!view->is_shared)
+        store_snapshot_close(view->snapshot);
     index_state_unref(view->index);
     schema_unref(view->schema);
     partition_unref(view->partition);

@@ -22,6 +22,10 @@ MUST_USE Status partition_view_open(Partition *partition, PartitionSchema *schem
 void partition_view_close(PartitionView *view); /* accepts NULL */
 DEFINE_AUTO(PartitionView *, partition_view_close)
 
+/* Another view of the same moment, for another thread: it sees what the first one sees, which must
+ * outlive it. */
+PartitionView *partition_view_share(const PartitionView *view);
+
 uint64_t partition_view_lsn(const PartitionView *view);
 
 /* To read the index with; 'budget' is the caller's and outlives the reader. */

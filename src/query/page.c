@@ -1,5 +1,5 @@
 /* page.c - see page.h: runs a query over the documents of its targets until the page is full. */
-#include "query/page_int.h"
+#include "query/ahead_int.h"
 
 enum {
     CLOCK_DOCUMENTS = 16, /* between two looks at the clock */
@@ -48,7 +48,10 @@ static bool must_pause(Page *page)
     uint64_t deadline_us = page->options->deadline_us;
     if (deadline_us != 0 && page->is_further && page->run->looked_us >= deadline_us)
         return true;
-    return read > 0 && read % CLOCK_DOCUMENTS == 0 && is_late(page);
+    if (read - page->clock_read < CLOCK_DOCUMENTS)
+        return false;
+    page->clock_read = read;
+    return is_late(page);
 }
 
 /* Of the document at the place where the page begins some rows were returned. If it is gone, all
@@ -61,7 +64,7 @@ static void skip_returned(Page *page)
     if (!reading->is_at_place)
         return;
     reading->is_at_place = false;
-    Slice position = source_position(reading->source, &page->run->sources);
+    Slice position = reading_position(reading, &page->run->sources);
     if (slice_equal(position, page->from.place))
         page->feed.rows_to_skip = page->from.rows;
 }
@@ -319,7 +322,7 @@ static void write_position(Page *page)
     };
     if (page->is_streaming) {
         position.mode = page->current->mode;
-        position.place = source_position(page->current->source, page->arena);
+        position.place = reading_position(page->current, page->arena);
         position.rows = rows_at(page, position.place);
     } else {
         position.place = page_modes_print(page->arena, page->modes, page->options->target_count);
@@ -413,6 +416,7 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
     arena_init(&page.last_arena, PLACE_BLOCK_BYTES);
     Status status = run_page(&page);
     page_end_readings(&page);
+    ahead_close(page.ahead);
     arena_done(&page.last_arena);
     TRY(status);
     out->is_ordered = query->select->order_by != NULL;

@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "base/workers.h"
 #include "partition/view.h"
 #include "query/query.h"
 
@@ -56,6 +57,9 @@ typedef struct QueryPageOptions {
     Random *plan_random; /* for tests: any plan that is right instead of the cheapest; else NULL */
     QueryGeo geo;
     bool wants_explain;
+    Workers *workers;   /* threads that may help; NULL: none */
+    size_t slice_items; /* for tests: about how many items of a scan are one's share; 0: as many as
+                         * are worth it */
     bool wants_indexes; /* which were used, and which would have helped */
 
     /* Only if it is soon over: the call fails with STATUS_TIMEOUT, if not with another status,

@@ -63,6 +63,10 @@ bool page_position_read(Slice text, PagePosition *out);
 Slice page_modes_print(Arena *arena, const char *modes, size_t count);
 bool page_modes_read(Slice place, size_t count, char *modes);
 
+/* Others who look for documents: ahead_int.h. */
+typedef struct Ahead Ahead;
+typedef struct Part Part;
+
 /* A target, or a part of it, while it is read. */
 typedef struct Reading {
     size_t target; /* its index */
@@ -77,6 +81,7 @@ typedef struct Reading {
     Filter *filter;
     const OrderBy *order; /* by which an index serves ORDER BY */
     DocumentSource *source;
+    Part *part; /* where documents come from instead, if others look for them, too */
 
     Item item; /* the one that comes next, if 'has_item' */
     bool has_item;
@@ -109,9 +114,11 @@ typedef struct Page {
     bool is_place_read; /* what stands at the place where the page begins was begun */
     Slice group_from;
     Slice group_to;
-    size_t target; /* the next one */
-    Slice done_to; /* and the EPK up to which everything was read */
-    char *modes;   /* of each target, in mode 'S' */
+    size_t target;  /* the next one */
+    Slice done_to;  /* and the EPK up to which everything was read */
+    char *modes;    /* of each target, in mode 'S' */
+    Ahead *ahead;   /* what is left of the targets, with others; NULL: the page reads them alone */
+    bool is_sliced; /* and that is slices of one */
 
     Reading *current;       /* whose item is at hand */
     bool has_item;          /* there is one */
@@ -121,6 +128,7 @@ typedef struct Page {
     Arena last_arena;
     Slice last; /* where the last document stands, if several readings are merged */
     uint32_t looks_left;
+    uint64_t clock_read; /* documents that had been read at the last look at the clock */
     Buf *text;
     size_t text_before;
     Json *explained; /* of each target */
@@ -139,6 +147,9 @@ bool page_is_range(Slice from, Slice to);
  * paused. */
 MUST_USE Status page_next_item(Page *page, bool *found);
 void page_end_readings(Page *page);
+
+/* Where the document stands that a reading has, or where it has paused. */
+Slice reading_position(const Reading *reading, Arena *arena);
 
 /* plan_order.c: the order by which an index serves ORDER BY; '*out' is NULL if rows must be sorted
  * after all. STATUS_BAD_REQUEST as the service has it: an index would be needed and is not there.

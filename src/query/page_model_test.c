@@ -38,8 +38,11 @@ typedef struct Scope {
     size_t bytes_max;
     uint64_t page_us; /* 0: no end */
     uint64_t index_keys_max;
-    bool any_plan; /* not only the best */
+    bool any_plan;      /* not only the best */
+    size_t slice_items; /* with the help of others; 0: alone */
 } Scope;
+
+static Workers *workers;
 
 static uint64_t below(Model *m, uint64_t bound)
 {
@@ -155,6 +158,8 @@ static void choose_scope(Model *m, Arena *arena, const RandomQuery *q, Scope *sc
     if (below(m, 6) == 0)
         scope->index_keys_max = below(m, 100) + 1;
     scope->any_plan = below(m, 2) == 0;
+    if (below(m, 2) == 0)
+        scope->slice_items = (size_t)below(m, 30) + 1;
 }
 
 static size_t documents_in(Model *m, const Scope *scope, Json *out)
@@ -191,8 +196,10 @@ static Status run_page(Model *m, const Query *query, Arena *arena, Scope *scope,
         .index_keys_max = scope->index_keys_max,
         .clock = clock,
         .plan_random = scope->any_plan ? &m->random : NULL,
-        .wants_explain = true,
+        .wants_explain = scope->slice_items == 0,
         .wants_indexes = true,
+        .workers = scope->slice_items == 0 ? NULL : workers,
+        .slice_items = scope->slice_items,
     };
     atomic_store(&m->t.clock.step_us, scope->page_us == 0 ? 0 : below(m, 60) + 1);
     if (scope->page_us != 0)
@@ -224,7 +231,7 @@ static size_t run_pages(Model *m, const Query *query, Arena *arena, Scope *scope
             return SIZE_MAX;
         assert_true(out.count <= scope->items_max);
         assert_true(out.count <= 1 || text.len - before <= scope->bytes_max);
-        assert_true(out.explain.at != NULL);
+        assert_true((out.explain.at != NULL) == (scope->slice_items == 0));
         count += out.count;
         if (out.is_done)
             break;
@@ -446,8 +453,10 @@ static void planned_queries_answer_as_scans_do(void **state)
     uint64_t first = setting("PAGE_SEED", clock_monotonic_us(clock_real()) % 1000000);
     uint64_t cases = setting("PAGE_CASES", CASES);
     print_message("PAGE_SEED=%llu\n", (unsigned long long)first);
+    workers = workers_open("helper", 4, 64);
     for (uint64_t seed = first; seed < first + cases; seed++)
         run_seed(seed);
+    workers_close(workers);
 }
 
 int main(void)

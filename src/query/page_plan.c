@@ -184,8 +184,8 @@ static Status open_walk(Page *page, Reading *reading, const OrderBy *order, Page
     return open_with(page, reading, options, mode, how);
 }
 
-/* Whether the filter is a range of the order that is asked for. A walk passes nothing else then, and
- * there is nothing to choose, nor to estimate. */
+/* Whether the filter is a range of the order that is asked for. A walk passes nothing else then,
+ * and there is nothing to choose, nor to estimate. */
 static bool is_range_of_order(Reading *reading)
 {
     const OrderBy *order = reading->order;
@@ -305,7 +305,8 @@ static Status plan(Page *page, Reading *reading)
 {
     Filter *key = NULL;
     TRY(page_filter(page, reading, &key));
-    if (!is_range_of_order(reading) || page->options->wants_explain)
+    bool is_chosen = reading->mode == PAGE_EPK || is_range_of_order(reading);
+    if (!is_chosen || page->options->wants_explain)
         TRY(filter_estimate(&reading->planner, reading->filter));
     if (reading->order != NULL)
         return open_ordered(page, reading);

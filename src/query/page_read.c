@@ -1,5 +1,5 @@
 /* page_read.c - the documents of a page, over all of its targets: see page_int.h. */
-#include "query/page_int.h"
+#include "query/ahead_int.h"
 
 enum { MEMORY_BLOCK_BYTES = 16 << 10 };
 
@@ -28,11 +28,21 @@ void reading_begin(Page *page, Reading *reading, size_t target)
 
 void reading_end(Page *page, Reading *reading)
 {
+    if (reading->part != NULL)
+        part_end(page, reading->part);
     page->out->metrics.index_keys_read += reading->planner.index.keys_read;
     explain_indexes(page, reading);
     source_close(reading->source);
     page->run->held -= reading->held;
     arena_done(&reading->memory);
+}
+
+Slice reading_position(const Reading *reading, Arena *arena)
+{
+    bool is_passed = false;
+    if (reading->part != NULL)
+        return part_position(reading->part, arena, &is_passed);
+    return source_position(reading->source, arena);
 }
 
 void page_end_readings(Page *page)
@@ -88,9 +98,34 @@ static bool begin_at_place(Page *page)
     return page->reading_count > 0;
 }
 
+/* Of several targets one is not enough, so that others may look at the next ones. */
+static bool begin_part(Page *page)
+{
+    const QueryPageOptions *o = page->options;
+    if (page->ahead == NULL && o->target_count - page->target > 1 && ahead_is_possible(page))
+        page->ahead = ahead_open_targets(page);
+    size_t target = 0;
+    Slice from = SLICE_EMPTY;
+    Slice to = SLICE_EMPTY;
+    Part *part = page->ahead == NULL ? NULL : ahead_next_part(page->ahead, &target, &from, &to);
+    if (part == NULL)
+        return false;
+    Reading *reading = &page->readings[page->reading_count++];
+    reading_begin(page, reading, target);
+    reading->part = part;
+    reading->epk_from = from;
+    reading->epk_to = to;
+    page->group_from = from;
+    page->group_to = to;
+    page->out->metrics.partitions += !page->is_sliced;
+    return true;
+}
+
 static bool begin_target(Page *page)
 {
     const QueryPageOptions *o = page->options;
+    if (begin_part(page))
+        return true;
     while (page->target < o->target_count) {
         size_t target = page->target++;
         Slice begin = later(o->targets[target].epk_from, page->done_to);
@@ -119,12 +154,34 @@ static bool begin_group(Page *page)
 
 /* ---- items ---- */
 
+/* The last target, if all of it must be scanned, is read in slices. */
+static bool slice_up(Page *page, const Reading *reading)
+{
+    bool is_all = page->target == page->options->target_count && page->reading_count == 1 &&
+                  reading->position.len == 0;
+    if (page->ahead == NULL && is_all && reading->mode == PAGE_EPK && ahead_is_possible(page))
+        page->ahead = ahead_open_slices(page, reading);
+    page->is_sliced = page->ahead != NULL;
+    return page->is_sliced;
+}
+
 static Status open_reading(Page *page, Reading *reading)
 {
     page->out->metrics.partitions++;
     TRY(page_plan(page, reading));
     if (page->modes != NULL)
         page->modes[reading->target] = (char)reading->mode;
+    reading->is_over = slice_up(page, reading);
+    return STATUS_OK;
+}
+
+static Status read_part(Page *page, Reading *reading)
+{
+    TRY(part_next(page, reading, &reading->has_item, &reading->is_paused));
+    reading->mode = part_mode(reading->part);
+    if (page->modes != NULL)
+        page->modes[reading->target] = (char)reading->mode;
+    reading->is_over = !reading->has_item && !reading->is_paused;
     return STATUS_OK;
 }
 
@@ -135,8 +192,14 @@ static Status read_ahead(Page *page)
         Reading *reading = &page->readings[i];
         if (reading->has_item || reading->is_over || reading->is_paused)
             continue;
+        if (reading->part != NULL) {
+            TRY(read_part(page, reading));
+            continue;
+        }
         if (reading->source == NULL)
             TRY(open_reading(page, reading));
+        if (reading->is_over)
+            continue;
         TRY(source_next(reading->source, &reading->item, &reading->has_item));
         reading->is_paused = !reading->has_item && source_is_paused(reading->source);
         reading->is_over = !reading->has_item && !reading->is_paused;
@@ -162,7 +225,17 @@ static Reading *find_first(Page *page)
 static void note_last(Page *page)
 {
     arena_reset(&page->last_arena);
-    page->last = source_position(page->current->source, &page->last_arena);
+    page->last = reading_position(page->current, &page->last_arena);
+}
+
+/* A part may have paused behind a document that has no result. */
+static bool is_behind(const Page *page)
+{
+    const Reading *reading = page->current;
+    bool is_passed = false;
+    if (reading->part != NULL && reading->is_paused)
+        (void)part_position(reading->part, &page->run->sources, &is_passed);
+    return is_passed;
 }
 
 Status page_next_item(Page *page, bool *found)
@@ -183,7 +256,7 @@ Status page_next_item(Page *page, bool *found)
         page->is_paused_between = first->is_paused;
         *found = first->has_item;
         first->has_item = false;
-        if (*found && page->reading_count > 1)
+        if ((*found && page->reading_count > 1) || is_behind(page))
             note_last(page);
         return STATUS_OK;
     }

@@ -19,6 +19,8 @@ typedef struct Asked {
     const PartitionKey *key;
     bool is_real_time;
     Random *plan_random;
+    Workers *workers;
+    size_t slice_items;
 } Asked;
 
 typedef struct Answered {
@@ -57,8 +59,10 @@ static inline void ask_over(TestContainer *t, const TestTargets *targets, const 
         .memory_max = asked.memory_max == 0 ? (size_t)256 << 20 : asked.memory_max,
         .clock = clock,
         .plan_random = asked.plan_random,
-        .wants_explain = true,
+        .wants_explain = asked.workers == NULL,
         .wants_indexes = true,
+        .workers = asked.workers,
+        .slice_items = asked.slice_items,
     };
     Query *query = NULL;
     if (query_parse(&out->arena, slice_from_cstr(text), JSON_NONE, &query, &out->err) != STATUS_OK)

@@ -1,0 +1,131 @@
+/* ahead_test.c - pages that several threads read, beside the same ones that one thread has read.
+ * page_model_test has random ones. */
+#include "query/page_testing_int.h"
+
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { DOCUMENTS = 3000, KEYS = 97 };
+
+/* "x" is not indexed, so that whoever asks for it scans. */
+static const char POLICY[] =
+    "{\"indexingMode\":\"consistent\",\"automatic\":true,\"includedPaths\":[{\"path\":\"/*\"}],"
+    "\"excludedPaths\":[{\"path\":\"/x/?\"}]}";
+
+static void print_document(size_t number, Buf *out)
+{
+    buf_format(out, "{\"id\":\"%zu\",\"pk\":\"k%zu\",\"n\":%zu,\"x\":%zu,\"t\":[%zu,%zu]}", number,
+               number % KEYS, number % 50, number * 7919 % 1000, number % 3, number % 5);
+}
+
+static void open_container(TestContainer *t, size_t partitions)
+{
+    test_container_open(t, (TestOptions){.policy = POLICY, .partitions = partitions});
+    insert_many(t, 0, DOCUMENTS, print_document);
+}
+
+static const char *const QUERIES[] = {
+    "SELECT * FROM c WHERE c.x = 500",
+    "SELECT VALUE c.id FROM c WHERE c.x < 100",
+    "SELECT VALUE c.id FROM c WHERE c.x < 0",
+    "SELECT VALUE c.id FROM c",
+    "SELECT TOP 40 VALUE c.id FROM c WHERE c.x < 100",
+    "SELECT VALUE c.id FROM c WHERE c.x < 300 OFFSET 100 LIMIT 50",
+    "SELECT VALUE c.id FROM c WHERE c.n = 7",
+    "SELECT VALUE c.id FROM c WHERE c.n = 7 AND c.x > 500",
+    "SELECT VALUE COUNT(1) FROM c WHERE c.x < 500",
+    "SELECT c.n, SUM(c.x) AS s FROM c WHERE c.x > 10 GROUP BY c.n",
+    "SELECT DISTINCT VALUE c.x FROM c WHERE c.x > 900",
+    "SELECT VALUE t FROM c JOIN t IN c.t WHERE t = 2 AND c.x > 900",
+    "SELECT VALUE c.id FROM c WHERE c.x > 900 ORDER BY c.n",
+    "SELECT VALUE c.id FROM c WHERE c.x * 2 > 1900",
+    "SELECT VALUE c.id FROM c WHERE RegexMatch(c.id, '^1.3') AND c.x > 1",
+};
+
+static void compare(TestContainer *t, const char *query, Workers *workers, size_t slice_items)
+{
+    AUTO(answered_done) Answered alone;
+    AUTO(answered_done) Answered helped;
+    ask(t, query, (Asked){0}, &alone);
+    ask(t, query, (Asked){.workers = workers, .slice_items = slice_items}, &helped);
+    if (alone.status != STATUS_OK || helped.status != STATUS_OK)
+        fail_msg("%s: %s", query,
+                 alone.status != STATUS_OK ? alone.err.message : helped.err.message);
+    if (!slice_equal(buf_view(&alone.text), buf_view(&helped.text)))
+        fail_msg("%s\n  alone  %.*s\n  helped %.*s", query, SLICE_CUT(buf_view(&alone.text), 500),
+                 SLICE_CUT(buf_view(&helped.text), 500));
+    const QueryMetrics *a = &alone.page.metrics;
+    const QueryMetrics *b = &helped.page.metrics;
+    assert_true(helped.page.is_done);
+    assert_int_equal(a->partitions, b->partitions);
+    assert_int_equal(a->index_keys_read, b->index_keys_read);
+    if (a->documents_read != b->documents_read || a->document_bytes_read != b->document_bytes_read)
+        fail_msg("%s: %llu documents alone, %llu with help", query,
+                 (unsigned long long)a->documents_read, (unsigned long long)b->documents_read);
+    assert_int_equal(alone.page.used_path_count, helped.page.used_path_count);
+}
+
+static void help_changes_neither_results_nor_what_they_cost(void **state)
+{
+    for (size_t partitions = 1; partitions <= 3; partitions += 2) {
+        TestContainer *t = *state;
+        open_container(t, partitions);
+        Workers *workers = workers_open("helper", 3, 64);
+        for (size_t i = 0; i < ARRAY_COUNT(QUERIES); i++) {
+            for (size_t items = 1; items <= 1000; items *= 10)
+                compare(t, QUERIES[i], workers, items);
+        }
+        workers_close(workers);
+        if (partitions == 1)
+            test_container_close(t);
+    }
+}
+
+static void pages_go_on_whoever_reads_them(void **state)
+{
+    TestContainer *t = *state;
+    open_container(t, 3);
+    Workers *workers = workers_open("helper", 3, 64);
+    for (size_t i = 0; i < ARRAY_COUNT(QUERIES); i++) {
+        AUTO(answered_done) Answered whole;
+        ask(t, QUERIES[i], (Asked){0}, &whole);
+        Slice text = buf_view(&whole.text);
+        char *expected = arena_cstr(&whole.arena, slice_make(text.ptr + 1, text.len - 2));
+        Asked asked = {.items_max = 7, .workers = workers, .slice_items = 20};
+        (void)expect_pages(t, QUERIES[i], asked, expected);
+    }
+    workers_close(workers);
+}
+
+/* Whoever meets it, it is the page's. */
+static void what_fails_fails_with_help_too(void **state)
+{
+    TestContainer *t = *state;
+    open_container(t, 3);
+    Workers *workers = workers_open("helper", 3, 64);
+    Asked asked = {.workers = workers, .slice_items = 10, .steps_max = 200};
+    expect_error(t, "SELECT VALUE c.id FROM c WHERE c.x < 0", asked, "more than 200 steps");
+    workers_close(workers);
+}
+
+static void without_room_in_the_queue_the_page_does_it_all(void **state)
+{
+    TestContainer *t = *state;
+    open_container(t, 3);
+    Workers *workers = workers_open("helper", 3, 0);
+    for (size_t i = 0; i < ARRAY_COUNT(QUERIES); i++)
+        compare(t, QUERIES[i], workers, 10);
+    workers_close(workers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PAGE_TEST(help_changes_neither_results_nor_what_they_cost),
+        PAGE_TEST(pages_go_on_whoever_reads_them),
+        PAGE_TEST(what_fails_fails_with_help_too),
+        PAGE_TEST(without_room_in_the_queue_the_page_does_it_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
