@@ -87,7 +87,7 @@ static Status feed_next(Feed *feed, Run *run, bool *found)
     skip_returned(page);
     page->is_further = page->is_further || feed->rows_to_skip != PAGE_ROWS_ALL;
     const Item *item = &page->current->item;
-    page->out->metrics.documents_read++;
+    page->out->metrics.documents_read += source_was_fetched(page->current->source);
     page->out->metrics.document_bytes_read += item->bytes;
     if (page->options->is_brief && is_much(&page->out->metrics))
         return give_up(page);

@@ -531,6 +531,21 @@ static inline void random_ordered(Random *r, RandomQuery *q, Buf *out)
     buf_format(out, " ORDER BY %s", keys);
 }
 
+/* Nothing but one path, so that the index may have all that is asked for. */
+static inline void random_covered(Random *r, RandomQuery *q, Buf *out)
+{
+    const char *path = PICK(r, "c.a", "c.n", "c.s", "c.o.x", "c.i", "c.id");
+    buf_format(out, "SELECT VALUE [%s ?? '-', 1] FROM c", path);
+    if (random_below(r, 3) > 0) {
+        buf_slice(out, SLICE(" WHERE "));
+        random_predicate(r, out, path);
+    }
+    if (random_below(r, 4) > 0) {
+        q->order = RANDOM_ORDER_KEYS;
+        buf_format(out, " ORDER BY %s%s", path, PICK(r, "", " DESC"));
+    }
+}
+
 static inline void random_plain(Random *r, RandomQuery *q, Buf *out)
 {
     const char *select =
@@ -625,12 +640,17 @@ static inline void random_query(Random *r, RandomQuery *q)
     AUTO(buf_done) Buf text;
     buf_init(&text, RANDOM_TEXT_BYTES - 64);
     *q = (RandomQuery){0};
-    switch (random_below(r, 4)) {
+    switch (random_below(r, 9)) {
     case 0:
+    case 1:
         random_ordered(r, q, &text);
         break;
-    case 1:
+    case 2:
+    case 3:
         random_grouped(r, q, &text);
+        break;
+    case 4:
+        random_covered(r, q, &text);
         break;
     default:
         random_plain(r, q, &text);
