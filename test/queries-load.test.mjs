@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { errorAnswer } from "./lib/check.mjs";
 import { callItems, fill, newContainer, ownContainer, SIZES } from "./lib/items.mjs";
-import { askPage, resultsOf } from "./lib/queries.mjs";
+import { askAll, askPage, resultsOf } from "./lib/queries.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { sharedServer } from "./lib/server.mjs";
 import { unique } from "./lib/wire.mjs";
@@ -104,6 +104,27 @@ test("reads that need the disk do not wait for a runaway query either", async (t
     t.diagnostic(`${times.length} reads: 99% within ${most.toFixed(1)} ms, all within ${last.toFixed(1)}`);
     assert.ok(last < 1000, `a read took ${last} ms`);
     await runaways.over;
+});
+
+test("short queries do not wait for long ones", async (t) => {
+    const args = ["--durability", "relaxed", "--threads", "2"];
+    const { server: own, container } = await ownContainer(t, SIZES[0], {}, args);
+    await fill(container, ITEMS);
+    const runaways = runAway(own, container, 3);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const times = [];
+    for (let i = 0; i < 20; i++) {
+        const begun = performance.now();
+        const query = `SELECT VALUE c.n + ${i} FROM c WHERE c.n * 2 >= 0`; // too many items for a loop
+        const found = await askAll(own, container, query, { size: -1 });
+        times.push(performance.now() - begun);
+        assert.equal(found.length, ITEMS.length);
+    }
+    assert.ok(runaways.running > 0, "the short ones were over before the long ones");
+    times.sort((a, b) => a - b);
+    t.diagnostic(`short ones: half within ${quantile(times, 0.5).toFixed()} ms, all within ${times.at(-1).toFixed()}`);
+    assert.ok(times.at(-1) < 1500, `a short query took ${times.at(-1)} ms`);
+    await runaways.over; // each has had its own five seconds
 });
 
 test("queries that would hold too much are refused, and say so", async () => {

@@ -289,6 +289,16 @@ static void note_attempt(ApiLoop *loop, bool is_answered)
         loop->brief_failures++;
 }
 
+/* So that it can begin anew. */
+static void forget(ItemPage *page)
+{
+    page->text.len = 0;
+    page->text.full = false;
+    page->session.len = 0;
+    page->header_count = 0;
+    page->continuation = SLICE_EMPTY;
+}
+
 /* Two threads that wake each other take longer than a query that finds a few items in memory. On
  * the loop others wait for it: what would take long is left, and begun anew on a worker. */
 static bool run_briefly(ItemPage *page)
@@ -298,14 +308,9 @@ static bool run_briefly(ItemPage *page)
     page->is_brief = false;
     bool is_answered = page->status == STATUS_OK && !buf_full(&page->text);
     note_attempt(page->request->loop, is_answered);
-    if (is_answered)
-        return true;
-    page->text.len = 0;
-    page->text.full = false;
-    page->session.len = 0;
-    page->header_count = 0;
-    page->continuation = SLICE_EMPTY;
-    return false;
+    if (!is_answered)
+        forget(page);
+    return is_answered;
 }
 
 Status item_page_post(ItemPage *page, Error *err)
@@ -338,7 +343,14 @@ Status item_page_post(ItemPage *page, Error *err)
 static void on_worker(WorkerJob *job)
 {
     ItemPage *page = CONTAINER_OF(job, ItemPage, job);
+    const Api *api = page->request->api;
+    page_clock_begin(&page->clock, api->options.clock, job, api->limits.us_max);
     page->status = page->run(page);
+    if (page->status != STATUS_OK && page->clock.over_us != 0) { /* no wonder */
+        forget(page);
+        worker_post_long(job);
+        return;
+    }
     if (page->status == STATUS_OK && buf_full(&page->text))
         page->status = error_set(&page->error, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
                                  "One result is larger than the %zu bytes that an answer may have.",

@@ -361,23 +361,29 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         .resume_filter = page->resume_filter,
         .items_max = page->items_max,
         .bytes_max = PAGE_BYTES_MAX - ENVELOPE_BYTES_MAX,
-        .deadline_us = clock_monotonic_us(api->options.clock) + api->limits.us_max,
+        .deadline_us = page->clock.deadline_us,
         .steps_max = QUERY_STEPS_MAX,
         .memory_max = QUERY_BYTES_MAX,
         .is_brief = page->is_brief,
         .workers = api->options.workers,
-        .clock = api->options.clock,
+        .workers_clock = api->options.clock,
+        .clock = &page->clock.clock,
         .geo = geo_of(page->container),
         .wants_explain = (page->wanted & WANTS_EXPLAIN) != 0,
         .wants_indexes = (page->wanted & (WANTS_INDEXES | WANTS_INDEXES_V2)) != 0,
     };
     if (page->is_brief) {
+        options.clock = api->options.clock;
         options.deadline_us = clock_monotonic_us(api->options.clock) + api->limits.brief_us;
         options.index_keys_max = BRIEF_KEYS_MAX;
         options.memory_max = BRIEF_BYTES_MAX;
     }
     QueryPage out;
     TRY(query_page(page->query, &options, r->arena, &page->text, &out, &page->error));
+    if (!page->is_brief) /* the page's clock may have jumped */
+        out.metrics.total_us = page_clock_us(&page->clock);
+    if (out.metrics.index_us > out.metrics.total_us)
+        out.metrics.index_us = out.metrics.total_us;
     page->count = out.count;
     page->charge = charge_query(&(QueryWork){
         .partitions = out.metrics.partitions,

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "api/item_int.h"
+#include "api/page_clock_int.h"
 #include "api/page_place_int.h"
 #include "query/route.h"
 
@@ -21,6 +22,7 @@ struct ItemPage {
     Status (*run)(ItemPage *page); /* fills in what follows 'status' */
     bool can_be_brief;             /* 'run' may be tried on the loop, with 'is_brief' */
     bool is_brief;                 /* fail where it would take long, or wait for the disk */
+    PageClock clock;               /* on a worker */
     ApiRequest *request;
     Container *container; /* a reference of its own */
     Slice alt_path;

@@ -5,6 +5,11 @@
 #include "base/mem.h"
 #include "base/thread.h"
 
+typedef struct JobList {
+    QueueNode *first;
+    QueueNode *last;
+} JobList;
+
 struct Workers {
     const char *name; /* immutable after open */
     uint32_t threads_max;
@@ -16,32 +21,97 @@ struct Workers {
     uint32_t thread_count;
     uint32_t idle_count;
     uint32_t job_count; /* waiting */
-    QueueNode *first;
-    QueueNode *last;
+    JobList jobs;
+    JobList long_jobs;
+    JobList spare_jobs;
+    uint32_t spare_count; /* waiting; not among 'job_count' */
+    uint32_t long_count;  /* threads that hold a long job */
     bool stop;
 };
+
+/* A thread's own; 'is_long' is guarded by the lock. */
+struct Worker {
+    Workers *workers;
+    bool is_long; /* it is one of 'long_count' */
+};
+
+static void list_add(JobList *list, WorkerJob *job)
+{
+    job->node.next = NULL;
+    if (list->last == NULL)
+        list->first = &job->node;
+    else
+        list->last->next = &job->node;
+    list->last = &job->node;
+}
+
+static WorkerJob *list_take(JobList *list)
+{
+    WorkerJob *job = CONTAINER_OF(list->first, WorkerJob, node);
+    list->first = job->node.next;
+    if (list->first == NULL)
+        list->last = NULL;
+    return job;
+}
+
+static bool has_room_for_long(const Workers *workers)
+{
+    return workers->long_count < (workers->threads_max > 1 ? workers->threads_max / 2 : 1);
+}
+
+static void hold_long(Worker *self)
+{
+    self->is_long = true;
+    self->workers->long_count++;
+}
+
+/* NULL: there is none. A thread that no short job wants runs a long one for the time being. */
+static WorkerJob *take_job(Worker *self)
+{
+    Workers *workers = self->workers;
+    bool has_room = has_room_for_long(workers);
+    WorkerJob *job = NULL;
+    if (workers->long_jobs.first != NULL && (has_room || workers->jobs.first == NULL)) {
+        job = list_take(&workers->long_jobs);
+        if (has_room)
+            hold_long(self);
+    } else if (workers->jobs.first != NULL) {
+        job = list_take(&workers->jobs);
+    } else if (workers->spare_jobs.first != NULL) {
+        workers->spare_count--;
+        return list_take(&workers->spare_jobs);
+    }
+    workers->job_count -= job != NULL ? 1 : 0;
+    return job;
+}
+
+/* The job is gone: it belongs to whoever it was handed to. */
+static void end_job(Worker *self)
+{
+    self->workers->long_count -= self->is_long ? 1 : 0;
+    self->is_long = false;
+}
 
 static void *run(void *arg)
 {
     Workers *workers = arg;
+    Worker self = {.workers = workers};
     (void)pthread_mutex_lock(&workers->lock);
     for (;;) {
-        if (workers->first == NULL) {
-            if (workers->stop)
-                break;
-            workers->idle_count++;
-            (void)pthread_cond_wait(&workers->arrived, &workers->lock);
-            workers->idle_count--;
+        WorkerJob *job = take_job(&self);
+        if (job != NULL) {
+            job->worker = &self;
+            (void)pthread_mutex_unlock(&workers->lock);
+            job->run(job);
+            (void)pthread_mutex_lock(&workers->lock);
+            end_job(&self);
             continue;
         }
-        WorkerJob *job = CONTAINER_OF(workers->first, WorkerJob, node);
-        workers->first = job->node.next;
-        if (workers->first == NULL)
-            workers->last = NULL;
-        workers->job_count--;
-        (void)pthread_mutex_unlock(&workers->lock);
-        job->run(job);
-        (void)pthread_mutex_lock(&workers->lock);
+        if (workers->stop)
+            break;
+        workers->idle_count++;
+        (void)pthread_cond_wait(&workers->arrived, &workers->lock);
+        workers->idle_count--;
     }
     (void)pthread_mutex_unlock(&workers->lock);
     return NULL;
@@ -67,29 +137,66 @@ uint32_t workers_threads(const Workers *workers)
     return workers->threads_max;
 }
 
-bool workers_post(Workers *workers, WorkerJob *job)
+/* If nobody is idle who could take one more job. More than one thread is only a wish, but without a
+ * first nothing would run. */
+static void start_thread(Workers *workers)
+{
+    uint32_t waiting = workers->job_count + workers->spare_count;
+    if (waiting < workers->idle_count || workers->thread_count == workers->threads_max)
+        return;
+    pthread_t *thread = &workers->threads[workers->thread_count];
+    Error err;
+    if (thread_start(thread, workers->name, run, workers, &err) == STATUS_OK)
+        workers->thread_count++;
+}
+
+static bool post(Workers *workers, WorkerJob *job, JobList *list, uint32_t *count)
 {
     (void)pthread_mutex_lock(&workers->lock);
-    if (workers->job_count >= workers->idle_count && workers->thread_count < workers->threads_max) {
-        /* More than one thread is only a wish, but without a first nothing would run. */
-        pthread_t *thread = &workers->threads[workers->thread_count];
-        Error err;
-        if (thread_start(thread, workers->name, run, workers, &err) == STATUS_OK)
-            workers->thread_count++;
-    }
-    bool taken = workers->job_count < workers->jobs_max && workers->thread_count > 0;
+    start_thread(workers);
+    bool taken = *count < workers->jobs_max && workers->thread_count > 0;
     if (taken) {
-        job->node.next = NULL;
-        if (workers->last == NULL)
-            workers->first = &job->node;
-        else
-            workers->last->next = &job->node;
-        workers->last = &job->node;
-        workers->job_count++;
+        list_add(list, job);
+        ++*count;
         (void)pthread_cond_signal(&workers->arrived);
     }
     (void)pthread_mutex_unlock(&workers->lock);
     return taken;
+}
+
+bool workers_post(Workers *workers, WorkerJob *job)
+{
+    return post(workers, job, &workers->jobs, &workers->job_count);
+}
+
+bool workers_post_spare(Workers *workers, WorkerJob *job)
+{
+    return post(workers, job, &workers->spare_jobs, &workers->spare_count);
+}
+
+bool worker_must_yield(WorkerJob *job)
+{
+    Worker *self = job->worker;
+    Workers *workers = self->workers;
+    (void)pthread_mutex_lock(&workers->lock);
+    if (!self->is_long && has_room_for_long(workers))
+        hold_long(self);
+    bool must = !self->is_long && workers->jobs.first != NULL && workers->idle_count == 0;
+    (void)pthread_mutex_unlock(&workers->lock);
+    return must;
+}
+
+void worker_post_long(WorkerJob *job)
+{
+    Workers *workers = job->worker->workers;
+    (void)pthread_mutex_lock(&workers->lock);
+    job->node.next = workers->long_jobs.first;
+    workers->long_jobs.first = &job->node;
+    if (workers->long_jobs.last == NULL)
+        workers->long_jobs.last = &job->node;
+    workers->job_count++;
+    (void)pthread_cond_signal(&workers->arrived);
+    (void)pthread_mutex_unlock(&workers->lock);
 }
 
 void workers_close(Workers *workers)

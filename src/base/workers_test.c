@@ -132,6 +132,30 @@ static void jobs_begin_in_the_order_of_their_posting(void **state)
         assert_int_equal(jobs[i].order, i);
 }
 
+static void spare_jobs_begin_when_nothing_else_waits(void **state)
+{
+    (void)state;
+    Shop shop = {0};
+    Workers *workers = workers_open("worker", 1, 2);
+    Job first = make_job(&shop, true);
+    Job spare[] = {make_job(&shop, false), make_job(&shop, false), make_job(&shop, false)};
+    Job plain[] = {make_job(&shop, false), make_job(&shop, false)};
+    assert_true(workers_post(workers, &first.job));
+    wait_for(&shop.begun, 1);
+    assert_true(workers_post_spare(workers, &spare[0].job));
+    assert_true(workers_post_spare(workers, &spare[1].job));
+    assert_false(workers_post_spare(workers, &spare[2].job)); /* they have a bound of their own */
+    assert_true(workers_post(workers, &plain[0].job));
+    assert_true(workers_post(workers, &plain[1].job));
+    atomic_store(&shop.open, true);
+    workers_close(workers);
+    assert_int_equal(plain[0].order, 1);
+    assert_int_equal(plain[1].order, 2);
+    assert_int_equal(spare[0].order, 3);
+    assert_int_equal(spare[1].order, 4);
+    assert_int_equal(spare[2].order, -1);
+}
+
 static void more_than_may_wait_is_refused_and_not_touched(void **state)
 {
     (void)state;
@@ -166,6 +190,104 @@ static void closing_runs_what_was_taken(void **state)
     }
     workers_close(workers);
     assert_int_equal(atomic_load(&shop.ended), COUNT);
+}
+
+/* ---- long jobs ---- */
+
+/* A job that runs until it must yield, and the second time until the shop opens. */
+typedef struct LongJob {
+    WorkerJob job;
+    Shop *shop;
+    _Atomic int begun;
+    _Atomic int yielded;
+    _Atomic int ended;
+} LongJob;
+
+static void work_long(WorkerJob *job)
+{
+    LongJob *self = CONTAINER_OF(job, LongJob, job);
+    atomic_fetch_add(&self->begun, 1);
+    while (!atomic_load(&self->shop->open)) {
+        if (worker_must_yield(job)) {
+            atomic_fetch_add(&self->yielded, 1);
+            worker_post_long(job);
+            return;
+        }
+        (void)usleep(100);
+    }
+    atomic_fetch_add(&self->ended, 1);
+}
+
+/* Two threads, two long jobs: one of them makes room for the short ones, and loses nothing but the
+ * time that it has run. */
+static void long_jobs_leave_a_thread_to_short_ones(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    AUTO(workers_close) Workers *workers = workers_open("test", 2, 100);
+    Shop shop = {0};
+    LongJob jobs[2] = {{.job.run = work_long, .shop = &shop},
+                       {.job.run = work_long, .shop = &shop}};
+    for (int i = 0; i < 2; i++) {
+        assert_true(workers_post(workers, &jobs[i].job));
+        wait_for(&jobs[i].begun, 1);
+    }
+    (void)usleep(20000);
+    for (int i = 0; i < 2; i++) /* nobody waits, so nobody yields */
+        assert_int_equal(atomic_load(&jobs[i].yielded), 0);
+    Job quick[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        quick[i] = make_job(&shop, false);
+        assert_true(workers_post(workers, &quick[i].job));
+        wait_for(&shop.ended, i + 1);
+    }
+    /* The same one, whenever no short one is there for the thread. */
+    assert_int_equal(atomic_load(&jobs[0].yielded) == 0, atomic_load(&jobs[1].yielded) > 0);
+    assert_int_equal(atomic_load(&jobs[0].ended) + atomic_load(&jobs[1].ended), 0);
+    atomic_store(&shop.open, true);
+    for (int i = 0; i < 2; i++) {
+        wait_for(&jobs[i].ended, 1);
+        assert_int_equal(atomic_load(&jobs[i].begun), 1 + atomic_load(&jobs[i].yielded));
+    }
+}
+
+static void a_single_thread_is_not_given_up(void **state)
+{
+    (void)state;
+    AUTO(workers_close) Workers *workers = workers_open("test", 1, 100);
+    Shop shop = {0};
+    LongJob job = {.job.run = work_long, .shop = &shop};
+    Job quick = make_job(&shop, false);
+    assert_true(workers_post(workers, &job.job));
+    wait_for(&job.begun, 1);
+    assert_true(workers_post(workers, &quick.job));
+    (void)usleep(20000);
+    assert_int_equal(atomic_load(&job.yielded), 0);
+    atomic_store(&shop.open, true);
+    wait_for(&shop.ended, 1);
+}
+
+static void closing_runs_those_that_had_to_yield(void **state)
+{
+    (void)state;
+    enum { COUNT = 10 };
+    Shop shop = {0};
+    LongJob jobs[COUNT];
+    Job quick[COUNT];
+    Workers *workers = workers_open("test", 4, 100);
+    for (int i = 0; i < COUNT; i++) {
+        jobs[i] = (LongJob){.job.run = work_long, .shop = &shop};
+        quick[i] = make_job(&shop, false);
+        assert_true(workers_post(workers, &jobs[i].job));
+        assert_true(workers_post(workers, &quick[i].job));
+    }
+    wait_for(&shop.ended, COUNT);
+    atomic_store(&shop.open, true);
+    workers_close(workers);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(atomic_load(&jobs[i].ended), 1);
+        assert_int_equal(atomic_load(&jobs[i].begun), 1 + atomic_load(&jobs[i].yielded));
+    }
 }
 
 enum { POSTERS = 4, POSTS = 2000 };
@@ -219,8 +341,12 @@ int main(void)
         cmocka_unit_test(one_thread_is_enough_for_jobs_that_do_not_meet),
         cmocka_unit_test(as_many_run_at_once_as_there_may_be_threads),
         cmocka_unit_test(jobs_begin_in_the_order_of_their_posting),
+        cmocka_unit_test(spare_jobs_begin_when_nothing_else_waits),
         cmocka_unit_test(more_than_may_wait_is_refused_and_not_touched),
         cmocka_unit_test(closing_runs_what_was_taken),
+        cmocka_unit_test(long_jobs_leave_a_thread_to_short_ones),
+        cmocka_unit_test(a_single_thread_is_not_given_up),
+        cmocka_unit_test(closing_runs_those_that_had_to_yield),
         cmocka_unit_test(many_threads_may_post),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

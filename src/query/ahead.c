@@ -27,6 +27,7 @@ typedef struct Kept {
     struct Kept *next;
     Item item;
     Slice place;
+    bool was_fetched;
     uint64_t passed; /* documents that were looked at since the one before, without this one */
     uint64_t passed_bytes;
     uint64_t keys; /* of the index, read so far */
@@ -119,6 +120,7 @@ static void begin(Part *part)
     part->options.target_count = 1;
     part->options.plan_random = NULL;
     part->options.workers = NULL;
+    part->options.clock = ahead->options->workers_clock;
     arena_init(&part->arena, PART_BLOCK_BYTES);
     run_init(&part->run, ahead->run_options, &part->arena, &part->error);
     part->run.slots = ARENA_NEW_ARRAY(&part->arena, Value, ahead->like.query->slot_count + 1);
@@ -158,6 +160,7 @@ static Status keep(Part *part, Batch *batch, const Item *item)
     Slice bytes = item_encode(&batch->arena, item);
     TRY(item_decode(bytes, &kept->item, &part->error));
     kept->item.bytes = item->bytes;
+    kept->was_fetched = source_was_fetched(part->reading.source);
     kept->place = source_position(part->reading.source, &batch->arena);
     kept->passed = part->passed;
     kept->passed_bytes = part->passed_bytes;
@@ -201,7 +204,7 @@ static Status look(Part *part, Batch *batch, uint64_t turn_end_us, bool *is_stop
         if (passed) {
             TRY(keep(part, batch, &item));
         } else {
-            part->passed++;
+            part->passed += source_was_fetched(reading->source);
             part->passed_bytes += item.bytes;
         }
         if (batch->count >= TURN_DOCUMENTS || batch->bytes >= TURN_BYTES)
@@ -285,7 +288,7 @@ static void on_worker(WorkerJob *job);
 static void post(Helper *helper)
 {
     Ahead *ahead = helper->ahead;
-    helper->is_posted = workers_post(ahead->options->workers, &helper->job);
+    helper->is_posted = workers_post_spare(ahead->options->workers, &helper->job);
     ahead->refs += helper->is_posted;
 }
 
@@ -360,6 +363,7 @@ static Ahead *ahead_new(Page *page, size_t count)
     ahead->static_ticks = run_static_ticks(page->run); /* the same for all */
     ahead->run_options = page->run->options;
     ahead->run_options.random = NULL;
+    ahead->run_options.clock = page->options->workers_clock;
     ahead->run_options.bytes_max = PART_MEMORY_MAX;
     ahead->like = (Page){
         .feed = {.skip_left = page->feed.skip_left, .take_left = page->feed.take_left},
@@ -369,6 +373,7 @@ static Ahead *ahead_new(Page *page, size_t count)
         .is_streaming = page->is_streaming,
         .needs_system = page->needs_system,
     };
+    ahead->like.budget.clock = page->options->workers_clock;
     ahead->like.budget.bytes_left = PAGE_SETS_BYTES_MAX / ahead->window_max;
     for (size_t i = 0; i < WINDOW_MAX; i++)
         ahead->helpers[i] = (Helper){.job = {.run = on_worker}, .ahead = ahead};
@@ -491,8 +496,8 @@ static void get_batch(const Page *page, Part *part)
     for (uint32_t turns = 0; part->first == NULL && part->state != PART_STOPPED; turns++) {
         if (part->state == PART_RUNNING) {
             (void)pthread_cond_wait(&ahead->changed, &ahead->lock);
-        } else if (is_enough && turns > 0) {
-            part->state = PART_STOPPED;
+        } else if (turns > 0 && (is_enough || page_is_late(page))) {
+            part->state = PART_STOPPED; /* as far as it is */
         } else {
             part->state = PART_RUNNING;
             take_turn(part);
@@ -505,6 +510,7 @@ static void get_batch(const Page *page, Part *part)
 
 static void add_passed(Page *page, uint64_t documents, uint64_t bytes)
 {
+    page->looked += documents;
     page->out->metrics.documents_read += documents;
     page->out->metrics.document_bytes_read += bytes;
 }
@@ -534,6 +540,11 @@ Status part_next(Page *page, Reading *reading, bool *found, bool *is_paused)
     part->keys = part->reading.planner.index.keys_read;
     *is_paused = !part->is_over;
     return STATUS_OK;
+}
+
+bool part_was_fetched(const Part *part)
+{
+    return part->kept->was_fetched;
 }
 
 PageMode part_mode(const Part *part)

@@ -44,5 +44,6 @@ MUST_USE Status part_next(Page *page, Reading *reading, bool *found, bool *is_pa
 /* As source_position. '*is_passed': the document there has no result, and was looked at. */
 Slice part_position(const Part *part, Arena *arena, bool *is_passed);
 
-PageMode part_mode(const Part *part); /* once a document has come, or that there is none */
+bool part_was_fetched(const Part *part); /* the document */
+PageMode part_mode(const Part *part);    /* once a document has come, or that there is none */
 void part_end(Page *page, Part *part);

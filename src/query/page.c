@@ -32,15 +32,8 @@ static Status give_up(const Page *page)
 
 /* ---- documents ---- */
 
-static bool is_late(const Page *page)
-{
-    const QueryPageOptions *o = page->options;
-    return o->deadline_us != 0 && clock_monotonic_us(o->clock) >= o->deadline_us;
-}
-
 static bool must_pause(Page *page)
 {
-    uint64_t read = page->out->metrics.documents_read;
     if (page->out->count >= page->options->items_max && page->looks_left-- == 0)
         return true;
     /* Sixteen documents may take long, and the run has looked at the clock on its way. But a page
@@ -48,10 +41,10 @@ static bool must_pause(Page *page)
     uint64_t deadline_us = page->options->deadline_us;
     if (deadline_us != 0 && page->is_further && page->run->looked_us >= deadline_us)
         return true;
-    if (read - page->clock_read < CLOCK_DOCUMENTS)
+    if (page->looked < CLOCK_DOCUMENTS)
         return false;
-    page->clock_read = read;
-    return is_late(page);
+    page->looked = 0;
+    return page_is_late(page);
 }
 
 /* Of the document at the place where the page begins some rows were returned. If it is gone, all
@@ -91,7 +84,8 @@ static Status feed_next(Feed *feed, Run *run, bool *found)
     page->is_further = page->is_further || feed->rows_to_skip != PAGE_ROWS_ALL;
     const Item *item = &page->current->item;
     feed->number = item->number;
-    page->out->metrics.documents_read++;
+    page->looked++;
+    page->out->metrics.documents_read += reading_was_fetched(page->current);
     page->out->metrics.document_bytes_read += item->bytes;
     if (page->options->is_brief && is_much(&page->out->metrics))
         return give_up(page);
@@ -142,7 +136,7 @@ static bool is_full(const Page *page)
 {
     size_t count = page->out->count;
     return count >= page->options->items_max ||
-           (count > 0 && count % CLOCK_RESULTS == 0 && is_late(page));
+           (count > 0 && count % CLOCK_RESULTS == 0 && page_is_late(page));
 }
 
 static Status take_result(void *context, Run *run, const Value *row, bool *more UNUSED)

@@ -57,7 +57,8 @@ typedef struct QueryPageOptions {
     Random *plan_random; /* for tests: any plan that is right instead of the cheapest; else NULL */
     QueryGeo geo;
     bool wants_explain;
-    Workers *workers;   /* threads that may help; NULL: none */
+    Workers *workers; /* threads that may help; NULL: none; and the time, for all of them: */
+    const Clock *workers_clock;
     size_t slice_items; /* for tests: about how many items of a scan are one's share; 0: as many as
                          * are worth it */
     bool wants_indexes; /* which were used, and which would have helped */

@@ -128,7 +128,7 @@ typedef struct Page {
     Arena last_arena;
     Slice last; /* where the last document stands, if several readings are merged */
     uint32_t looks_left;
-    uint64_t clock_read; /* documents that had been read at the last look at the clock */
+    uint64_t looked; /* at documents, since the last look at the clock */
     Buf *text;
     size_t text_before;
     Json *explained; /* of each target */
@@ -147,6 +147,12 @@ bool page_is_range(Slice from, Slice to);
  * paused. */
 MUST_USE Status page_next_item(Page *page, bool *found);
 void page_end_readings(Page *page);
+
+/* Whether the page's time is over. */
+bool page_is_late(const Page *page);
+
+/* Of the document that a reading has: whether it was read, and not made of the index. */
+bool reading_was_fetched(const Reading *reading);
 
 /* Where the document stands that a reading has, or where it has paused. */
 Slice reading_position(const Reading *reading, Arena *arena);

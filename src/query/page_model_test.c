@@ -21,6 +21,7 @@ typedef struct Model {
     Arena arena; /* of one seed */
     TestContainer t;
     ModelDocument documents[DOCUMENTS];
+    char policy[RANDOM_POLICY_BYTES];
     size_t count;
     Slice query; /* at hand, for messages */
 } Model;
@@ -199,6 +200,7 @@ static Status run_page(Model *m, const Query *query, Arena *arena, Scope *scope,
         .wants_explain = scope->slice_items == 0,
         .wants_indexes = true,
         .workers = scope->slice_items == 0 ? NULL : workers,
+        .workers_clock = clock,
         .slice_items = scope->slice_items,
     };
     atomic_store(&m->t.clock.step_us, scope->page_us == 0 ? 0 : below(m, 60) + 1);
@@ -414,6 +416,7 @@ static void run_case(Model *m)
         return;
     print_results(&arena, "ours", &ours);
     print_results(&arena, "expected", &expected);
+    print_message("policy: %s\n", m->t.options.policy == NULL ? "-" : m->t.options.policy);
     fail_msg("seed %llu, %zu partition(s): %s: %s", (unsigned long long)m->seed,
              m->t.partition_count, text, wrong);
 }
@@ -433,7 +436,7 @@ static void run_seed(uint64_t seed)
     random_init(&m->random, seed);
     arena_init(&m->arena, 64 << 10);
     TestOptions options = {
-        .policy = random_pick(&m->random, RANDOM_POLICIES, ARRAY_COUNT(RANDOM_POLICIES)),
+        .policy = random_policy(&m->random, m->policy),
         .partitions = below(m, 3) == 0 ? 3 : 1,
         .ttl_s = below(m, 3) == 0 ? -1 : 0,
         .is_hierarchical = below(m, 4) == 0,

@@ -6,7 +6,13 @@
  */
 #include "query/page_int.h"
 
-enum { COST_FETCH = 12, COST_SCAN = 3, WALK_KEYS_MIN = 4096, CACHED_FETCHES_MAX = 10000 };
+enum {
+    COST_FETCH = 12,
+    COST_SCAN = 3,
+    COST_COVERED = 1, /* of a document that is made of its value in the index */
+    WALK_KEYS_MIN = 4096,
+    CACHED_FETCHES_MAX = 10000,
+};
 
 /* What a walk may read of the index before the page pauses, however much planning has cost. */
 #define WALK_KEYS_MAX ((uint64_t)1 << 20)
@@ -159,12 +165,35 @@ static bool estimate_rest(const Filter *filter, IndexEstimate *out)
     return has_rest;
 }
 
-/* Along the values, with what else the filter knows as a set if that is cheap to have. */
-static Status open_walk(Page *page, Reading *reading, const OrderBy *order, PageMode mode,
-                        const char *how)
+/* The path of an order if nothing else of documents is asked for, and if all of its items are there
+ * for this query: then most need not be fetched. */
+static Status find_covered(Page *page, Reading *reading, const OrderBy *order, const PlanPath **out)
 {
     Planner *planner = &reading->planner;
-    SourceOptions options = {.kind = SOURCE_WALK, .order = order};
+    const QueryPageOptions *o = page->options;
+    const QueryTarget *target = &o->targets[reading->target];
+    bool is_whole = target->is_whole && o->key == NULL &&
+                    slice_equal(reading->epk_from, target->epk_from) &&
+                    slice_equal(reading->epk_to, target->epk_to);
+    PlanPath *path = ARENA_NEW(planner->arena, PlanPath);
+    *out = NULL;
+    if (!is_whole || order->composite != NULL || page->needs_system ||
+        !plan_asks_only(planner, order->path, path) || !plan_prefers(planner, true))
+        return STATUS_OK;
+    NumberSet gone;
+    bool complete = true;
+    TRY(partition_view_gone(planner->view, planner->arena, &gone, &complete, planner->err));
+    if (complete && gone.count == 0)
+        *out = path;
+    return STATUS_OK;
+}
+
+/* Along the values, with what else the filter knows as a set if that is cheap to have. */
+static Status open_walk(Page *page, Reading *reading, const OrderBy *order, const PlanPath *covers,
+                        PageMode mode, const char *how)
+{
+    Planner *planner = &reading->planner;
+    SourceOptions options = {.kind = SOURCE_WALK, .order = order, .covers = covers};
     Filter *range = find_range(reading->filter, order->path);
     if (range != NULL)
         walk_range(planner, range, &options);
@@ -173,8 +202,9 @@ static Status open_walk(Page *page, Reading *reading, const OrderBy *order, Page
     IndexEstimate rest;
     if (estimate_rest(reading->filter, &rest)) {
         Costs costs = estimate_costs(page, reading, rest.items);
+        double cost = covers != NULL ? COST_COVERED : COST_FETCH;
         /* Walking looks at this many documents without the set. */
-        if (plan_prefers(planner, (double)rest.keys < COST_FETCH * costs.looked)) {
+        if (plan_prefers(planner, (double)rest.keys < cost * costs.looked)) {
             bool exact = true;
             TRY(filter_read(planner, reading->filter, planner->arena, &options.set, &exact));
             options.has_set = !planner->is_out_of_budget;
@@ -202,11 +232,13 @@ static bool is_range_of_order(Reading *reading)
 
 /* Whether to fetch and sort what the filter finds instead of walking in order past what it does
  * not. */
-static bool is_sorting_cheaper(const Page *page, const Reading *reading)
+static bool is_sorting_cheaper(const Page *page, const Reading *reading, const PlanPath *covers)
 {
     const IndexEstimate *estimate = &reading->filter->estimate;
     Costs costs = estimate_costs(page, reading, estimate->items);
     double sort_cost = (double)estimate->keys + COST_FETCH * costs.found;
+    if (covers != NULL)
+        return sort_cost <= COST_COVERED * costs.looked;
     double walk_cost = costs.looked + COST_FETCH * lesser(costs.found, costs.rows);
     return sort_cost <= COST_FETCH * ORDER_SORT_MAX || sort_cost <= walk_cost;
 }
@@ -215,9 +247,11 @@ static Status open_ordered(Page *page, Reading *reading)
 {
     Planner *planner = &reading->planner;
     const Filter *filter = reading->filter;
+    const PlanPath *covers = NULL;
+    TRY(find_covered(page, reading, reading->order, &covers));
     if (filter->kind != FILTER_ALL && !is_range_of_order(reading) &&
         filter->estimate.items <= ORDER_FETCH_MAX &&
-        plan_prefers(planner, is_sorting_cheaper(page, reading))) {
+        plan_prefers(planner, is_sorting_cheaper(page, reading, covers))) {
         SourceOptions options = {.kind = SOURCE_SORT, .order = reading->order};
         bool exact = true;
         TRY(filter_read(planner, reading->filter, planner->arena, &options.set, &exact));
@@ -225,7 +259,8 @@ static Status open_ordered(Page *page, Reading *reading)
             return open_with(page, reading, options, PAGE_ORDER, "index, then sorted");
         planner->is_out_of_budget = false;
     }
-    return open_walk(page, reading, reading->order, PAGE_ORDER, "index in the order of ORDER BY");
+    return open_walk(page, reading, reading->order, covers, PAGE_ORDER,
+                     "index in the order of ORDER BY");
 }
 
 /* A long range is walked value by value instead of being read whole for every page. Not where a
@@ -250,8 +285,11 @@ static Status choose(Page *page, Reading *reading)
 {
     const Filter *filter = reading->filter;
     const OrderBy *order = range_order(page, reading);
-    if (order != NULL)
-        return open_walk(page, reading, order, PAGE_RANGE, "index, along a range");
+    if (order != NULL) {
+        const PlanPath *covers = NULL;
+        TRY(find_covered(page, reading, order, &covers));
+        return open_walk(page, reading, order, covers, PAGE_RANGE, "index, along a range");
+    }
     if (reading->mode == PAGE_RANGE)
         return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The continuation token has expired: the container's indexing policy was "

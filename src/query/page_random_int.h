@@ -38,6 +38,82 @@ static inline const char *random_pick(Random *r, const char *const *list, size_t
     random_pick((r), (const char *const[]){__VA_ARGS__}, \
                 sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
+/* ---- policies ---- */
+
+enum { RANDOM_POLICY_BYTES = 4096 };
+
+/* The paths of one list of a policy: the root, or not, and some of those that documents have. */
+static inline void random_paths(bool has_root, uint32_t chosen, Buf *out)
+{
+    static const char *const paths[] = {"/a/?",   "/n/?",   "/s/?",      "/s/*",    "/o/*",
+                                        "/o/x/?", "/o/y/?", "/t/*",      "/t/[]/?", "/t/[]/x/?",
+                                        "/i/?",   "/pk/?",  "/o/x/[]/*", "/_ts/?",  "/g/*"};
+    const char *separator = "";
+    if (has_root) {
+        buf_slice(out, SLICE("{\"path\":\"/*\"}"));
+        separator = ",";
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(paths); i++) {
+        if ((chosen >> i & 1) == 0)
+            continue;
+        buf_format(out, "%s{\"path\":\"%s\"}", separator, paths[i]);
+        separator = ",";
+    }
+}
+
+/* Two or three different paths, by their number so that no index comes twice. */
+static inline void random_composites(Random *r, Buf *out)
+{
+    static const char *const paths[] = {"/a", "/n", "/s", "/i", "/o/x", "/_ts", "/pk", "/t/[]"};
+    uint64_t seen = 0;
+    const char *separator = "";
+    for (uint64_t left = random_below(r, 4); left > 0; left--) {
+        uint64_t first = random_below(r, ARRAY_COUNT(paths));
+        uint64_t second =
+            (first + 1 + random_below(r, ARRAY_COUNT(paths) - 1)) % ARRAY_COUNT(paths);
+        uint64_t pair = first * ARRAY_COUNT(paths) + second;
+        if ((seen >> pair & 1) != 0)
+            continue;
+        seen |= UINT64_C(1) << pair;
+        buf_format(out, "%s[{\"path\":\"%s\",\"order\":\"%s\"},{\"path\":\"%s\",\"order\":\"%s\"}",
+                   separator, paths[first], PICK(r, "ascending", "descending"), paths[second],
+                   PICK(r, "ascending", "descending"));
+        uint64_t third = random_below(r, ARRAY_COUNT(paths) - 1);
+        if (third != first && third != second && random_below(r, 2) == 0)
+            buf_format(out, ",{\"path\":\"%s\",\"order\":\"%s\"}", paths[third],
+                       PICK(r, "ascending", "descending"));
+        buf_byte(out, ']');
+        separator = ",";
+    }
+}
+
+/* One of those above, or any. It lives in 'text'. */
+static inline const char *random_policy(Random *r, char text[RANDOM_POLICY_BYTES])
+{
+    if (random_below(r, 2) == 0)
+        return random_pick(r, RANDOM_POLICIES, ARRAY_COUNT(RANDOM_POLICIES));
+    uint32_t included = (uint32_t)random_below(r, 1 << 15) & (uint32_t)random_below(r, 1 << 15);
+    uint32_t excluded = (uint32_t)random_below(r, 1 << 15) & (uint32_t)random_below(r, 1 << 15);
+    bool is_root_included = random_below(r, 3) > 0;
+    AUTO(buf_done) Buf out;
+    buf_init(&out, RANDOM_POLICY_BYTES - 1);
+    buf_slice(&out,
+              SLICE("{\"indexingMode\":\"consistent\",\"automatic\":true,\"includedPaths\":["));
+    random_paths(is_root_included, included & ~excluded, &out);
+    buf_slice(&out, SLICE("],\"excludedPaths\":["));
+    random_paths(!is_root_included, excluded, &out);
+    buf_slice(&out, SLICE("],\"compositeIndexes\":["));
+    random_composites(r, &out);
+    buf_slice(&out, SLICE("],\"spatialIndexes\":["));
+    if (random_below(r, 2) == 0)
+        buf_format(&out, "{\"path\":\"%s\",\"types\":[\"Point\"%s]}", PICK(r, "/g/?", "/g/*", "/*"),
+                   PICK(r, "", ",\"Polygon\"", ",\"Polygon\",\"LineString\",\"MultiPolygon\""));
+    buf_slice(&out, SLICE("]}"));
+    memcpy(text, out.ptr, out.len);
+    text[out.len] = '\0';
+    return text;
+}
+
 /* ---- documents ---- */
 
 static inline void random_long(Random *r, Buf *out)
@@ -420,6 +496,9 @@ static inline const char *random_keys(Random *r)
         return PICK(r, "c.i, c._ts DESC", "c.i DESC, c._ts");
     case 4:
         return PICK(r, "c.s, c.o.x DESC", "c.s DESC, c.o.x");
+    case 5: /* seldom */
+        return PICK(r, "c.a, c.i", "c.n, c.a", "c.i DESC, c.n DESC", "c.pk, c.n",
+                    "c._ts, c.a DESC");
     default:
         return PICK(r, "c.a", "c.n", "c.s", "c.o.x", "c._ts", "c.id", "c.i", "c.a DESC", "c.n DESC",
                     "c.s DESC", "c.o.x DESC", "c._ts DESC", "c.id DESC", "c.i ASC");
@@ -450,6 +529,21 @@ static inline void random_ordered(Random *r, RandomQuery *q, Buf *out)
     if (has_where)
         random_condition(r, out, 2);
     buf_format(out, " ORDER BY %s", keys);
+}
+
+/* Nothing but one path, so that the index may have all that is asked for. */
+static inline void random_covered(Random *r, RandomQuery *q, Buf *out)
+{
+    const char *path = PICK(r, "c.a", "c.n", "c.s", "c.o.x", "c.i", "c.id");
+    buf_format(out, "SELECT VALUE [%s ?? '-', 1] FROM c", path);
+    if (random_below(r, 3) > 0) {
+        buf_slice(out, SLICE(" WHERE "));
+        random_predicate(r, out, path);
+    }
+    if (random_below(r, 4) > 0) {
+        q->order = RANDOM_ORDER_KEYS;
+        buf_format(out, " ORDER BY %s%s", path, PICK(r, "", " DESC"));
+    }
 }
 
 static inline void random_plain(Random *r, RandomQuery *q, Buf *out)
@@ -546,12 +640,17 @@ static inline void random_query(Random *r, RandomQuery *q)
     AUTO(buf_done) Buf text;
     buf_init(&text, RANDOM_TEXT_BYTES - 64);
     *q = (RandomQuery){0};
-    switch (random_below(r, 4)) {
+    switch (random_below(r, 9)) {
     case 0:
+    case 1:
         random_ordered(r, q, &text);
         break;
-    case 1:
+    case 2:
+    case 3:
         random_grouped(r, q, &text);
+        break;
+    case 4:
+        random_covered(r, q, &text);
         break;
     default:
         random_plain(r, q, &text);

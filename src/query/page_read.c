@@ -37,6 +37,18 @@ void reading_end(Page *page, Reading *reading)
     arena_done(&reading->memory);
 }
 
+bool page_is_late(const Page *page)
+{
+    const QueryPageOptions *o = page->options;
+    return o->deadline_us != 0 && clock_monotonic_us(o->clock) >= o->deadline_us;
+}
+
+bool reading_was_fetched(const Reading *reading)
+{
+    return reading->part != NULL ? part_was_fetched(reading->part)
+                                 : source_was_fetched(reading->source);
+}
+
 Slice reading_position(const Reading *reading, Arena *arena)
 {
     bool is_passed = false;

@@ -301,10 +301,10 @@ static void an_order_over_partitions_reads_what_it_returns(void **state)
     test_container_open(t, (TestOptions){.partitions = 3, .policy = COMPOSITE});
     insert_spread(t, 600);
     static const char *const ROWS[] = {
-        "SELECT TOP 10 VALUE c.n FROM c ORDER BY c.n",
-        "SELECT TOP 10 VALUE c.n FROM c ORDER BY c.n DESC",
+        "SELECT TOP 10 VALUE c.id FROM c ORDER BY c.n",
+        "SELECT TOP 10 VALUE c.id FROM c ORDER BY c.n DESC",
         "SELECT TOP 10 VALUE c.a FROM c ORDER BY c.a, c.b DESC",
-        "SELECT TOP 10 VALUE c.n FROM c WHERE c.n > 500 ORDER BY c.n",
+        "SELECT TOP 10 VALUE c.id FROM c WHERE c.n > 500 ORDER BY c.n",
     };
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
         AUTO(answered_done) Answered answered;
@@ -545,6 +545,79 @@ static void an_order_behind_constants_is_that_of_a_longer_index(void **state)
     }
 }
 
+static void print_covered(size_t number, Buf *out)
+{
+    static const char *const values[] = {"1.5",         "-0.0", "null", "true",
+                                         "\"text\"",    "[1]",  "{}",   "9007199254740993",
+                                         "\"\\u0000\"", "0",    "-3",   "1e300"};
+    buf_format(out, "{\"id\":\"%zu\",\"pk\":\"p\",\"m\":%zu,\"o\":{\"n\":%zu}", number, number % 3,
+               number);
+    if (number % 13 != 12)
+        buf_format(out, ",\"v\":%s", values[number % 13]);
+    buf_slice(out, SLICE(",\"s\":\""));
+    for (size_t i = 0; i < (number % 50 == 0 ? 120 : 8); i++)
+        buf_byte(out, 'x');
+    buf_format(out, "%03zu\"}", number);
+}
+
+/* What a term has is not fetched; what it has in part is. */
+static void a_projection_of_one_path_reads_its_index(void **state)
+{
+    TestContainer *t = *state;
+    enum { COUNT = 390 };
+    test_container_open(t, (TestOptions){0});
+    insert_many(t, 0, COUNT, print_covered);
+    static const struct {
+        const char *query;
+        uint64_t read; /* documents */
+    } ROWS[] = {
+        {"SELECT VALUE c.o.n FROM c ORDER BY c.o.n", 1}, /* 0, which may be -0 */
+        {"SELECT VALUE c.o.n FROM c WHERE c.o.n > 100 ORDER BY c.o.n DESC", 0},
+        {"SELECT c.o.n AS a, c.o.n + 1 AS b FROM c WHERE c.o.n % 2 = 1 ORDER BY c.o.n", 1},
+        {"SELECT TOP 5 VALUE c.o.n FROM c WHERE c.o.n >= 7 ORDER BY c.o.n", 0},
+        {"SELECT VALUE c.s FROM c ORDER BY c.s", 8},                   /* those that are cut */
+        {"SELECT VALUE {v: c.v} FROM c ORDER BY c.v", 5 * COUNT / 13}, /* [], {}, 0, -0, 2^53+1 */
+        {"SELECT VALUE {v: c.v} FROM c ORDER BY c.v DESC", 5 * COUNT / 13},
+        {"SELECT VALUE [c.o.n, c.id] FROM c ORDER BY c.o.n", COUNT},
+        {"SELECT VALUE c.o FROM c ORDER BY c.o.n", COUNT},
+        {"SELECT VALUE c.o.n FROM c WHERE c.m = 1 AND c.o.n > 50 ORDER BY c.o.n", 113},
+        {"SELECT VALUE (SELECT VALUE c.o.n) FROM c WHERE c.o.n > 100 ORDER BY c.o.n", 289},
+        {"SELECT * FROM c WHERE c.o.n > 100 ORDER BY c.o.n", 289},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        AUTO(answered_done) Answered best;
+        ask(t, ROWS[i].query, (Asked){0}, &best);
+        assert_int_equal(best.status, STATUS_OK);
+        if (best.page.metrics.documents_read != ROWS[i].read)
+            fail_msg("%s has read %llu documents and not %llu", ROWS[i].query,
+                     (unsigned long long)best.page.metrics.documents_read,
+                     (unsigned long long)ROWS[i].read);
+        Slice results = buf_view(&best.text);
+        char *expected = arena_cstr(&best.arena, slice_make(results.ptr + 1, results.len - 2));
+        for (uint64_t seed = 0; seed < 6; seed++) { /* some with documents, some without */
+            Random random;
+            random_init(&random, seed);
+            (void)expect_pages(t, ROWS[i].query, (Asked){.items_max = 50, .plan_random = &random},
+                               expected);
+        }
+    }
+}
+
+/* An index keeps terms of what has expired until it is swept up. */
+static void a_projection_leaves_out_what_is_gone(void **state)
+{
+    TestContainer *t = *state;
+    test_container_open(t, (TestOptions){.ttl_s = -1});
+    test_insert(t, "{\"id\":\"1\",\"pk\":\"p\",\"n\":1}");
+    test_insert(t, "{\"id\":\"2\",\"pk\":\"p\",\"n\":2,\"ttl\":10}");
+    test_insert(t, "{\"id\":\"3\",\"pk\":\"q\",\"n\":3}");
+    expect(t, "SELECT VALUE c.n FROM c ORDER BY c.n", "[1,2,3]");
+    atomic_fetch_add(&t->clock.wall_us, 11000000);
+    expect(t, "SELECT VALUE c.n FROM c ORDER BY c.n", "[1,3]");
+    test_purge(t, "\"q\"");
+    expect(t, "SELECT VALUE c.n FROM c ORDER BY c.n", "[1]");
+}
+
 static void print_place(size_t number, Buf *out)
 {
     buf_format(out,
@@ -762,6 +835,8 @@ int main(void)
         PAGE_TEST(a_sum_that_there_is_not_reads_little),
         PAGE_TEST(a_composite_index_serves_filters),
         PAGE_TEST(an_order_behind_constants_is_that_of_a_longer_index),
+        PAGE_TEST(a_projection_of_one_path_reads_its_index),
+        PAGE_TEST(a_projection_leaves_out_what_is_gone),
         PAGE_TEST(cells_narrow_down_where_to_look),
         PAGE_TEST(what_cannot_be_paused_fails_in_time),
         PAGE_TEST(looking_through_the_index_ends_in_time),

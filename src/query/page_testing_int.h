@@ -62,6 +62,7 @@ static inline void ask_over(TestContainer *t, const TestTargets *targets, const 
         .wants_explain = asked.workers == NULL,
         .wants_indexes = true,
         .workers = asked.workers,
+        .workers_clock = clock,
         .slice_items = asked.slice_items,
     };
     Query *query = NULL;

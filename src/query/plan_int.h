@@ -122,6 +122,9 @@ bool plan_needs_system(const Query *query);
 /* The path of an expression, if it is nothing but one. */
 bool plan_path(Planner *planner, const Node *node, PlanPath *out);
 
+/* Whether this is the only path of documents that the query asks for; '*out' is then its steps. */
+bool plan_asks_only(Planner *planner, TermPath path, PlanPath *out);
+
 /* The path of its elements; false if that is too long. */
 bool plan_element(Planner *planner, const PlanPath *path, PlanPath *out);
 TermPath plan_term_path(const Planner *planner, const PlanPath *path);

@@ -174,6 +174,55 @@ static bool read_steps(Planner *planner, const Step *first, PlanPath *path)
     return true;
 }
 
+typedef struct Only {
+    Planner *planner;
+    TermPath path;
+    PlanPath *found;
+    bool is_only;
+} Only;
+
+static Status find_other(void *context, Node *node)
+{
+    Only *only = context;
+    PlanPath path;
+    switch ((int)node->kind) {
+    case NODE_NAME:
+    case NODE_PATH:
+        only->is_only = only->is_only && plan_path(only->planner, node, &path) && path.is_precise &&
+                        plan_term_path(only->planner, &path) == only->path;
+        if (only->is_only)
+            *only->found = path;
+        return STATUS_OK;
+    case NODE_SUBQUERY:
+    case NODE_UDF:
+    case NODE_SLOT:
+        only->is_only = false;
+        return STATUS_OK;
+    default:
+        return only->is_only ? node_each_child(node, find_other, context) : STATUS_OK;
+    }
+}
+
+bool plan_asks_only(Planner *planner, TermPath path, PlanPath *out)
+{
+    const Select *select = planner->query->select;
+    const Source *source = select->sources;
+    Only only = {.planner = planner, .path = path, .found = out, .is_only = true};
+    *out = (PlanPath){0};
+    if (!select->over_container || select->source_count != 1 || source->subquery != NULL ||
+        source->iterate || source->value->kind != NODE_NAME || select->is_grouped ||
+        select->projection == PROJECT_STAR)
+        return false;
+    Status status = select->where == NULL ? STATUS_OK : find_other(&only, select->where);
+    for (const Order *order = select->order_by; order != NULL && status == STATUS_OK;
+         order = order->next)
+        status = find_other(&only, order->value);
+    for (const SelectItem *item = select->items; item != NULL && status == STATUS_OK;
+         item = item->next)
+        status = find_other(&only, item->value);
+    return status == STATUS_OK && only.is_only && out->count > 0;
+}
+
 bool plan_path(Planner *planner, const Node *node, PlanPath *out)
 {
     const Node *base = node->kind == NODE_PATH ? node->path.base : node;

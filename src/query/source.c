@@ -147,6 +147,11 @@ Status source_next(DocumentSource *source, Item *item, bool *found)
     return STATUS_OK;
 }
 
+bool source_was_fetched(const DocumentSource *source)
+{
+    return !source->has_walk || !source->walk.is_covered;
+}
+
 bool source_is_paused(const DocumentSource *source)
 {
     return source->fetcher.is_paused ||

@@ -75,7 +75,8 @@ typedef struct SourceOptions {
     const OrderBy *order; /* of SOURCE_WALK and SOURCE_SORT */
     Slice from;           /* of SOURCE_WALK: the values, as encoded */
     Slice to;
-    bool has_range; /* otherwise all of them, and those without a value, too */
+    bool has_range;         /* otherwise all of them, and those without a value, too */
+    const PlanPath *covers; /* of SOURCE_WALK: the one path that is asked for; see below */
     Slice epk_from;
     Slice epk_to;
     Slice position; /* begins with the document there, or the first behind it */
@@ -86,8 +87,10 @@ typedef struct SourceOptions {
 /* Closed by the caller also if it fails. */
 MUST_USE Status source_open(Planner *planner, const SourceOptions *options, DocumentSource **out);
 
-/* The next item; it lives until the next call. */
+/* The next item; it lives until the next call. If the source covers a path and the index has all of
+ * the value there, the item is not fetched, and its document has nothing but this value. */
 MUST_USE Status source_next(DocumentSource *source, Item *item, bool *found);
+bool source_was_fetched(const DocumentSource *source); /* the item that came last */
 
 /* Whether it found nothing because time is over: there may be more behind its position. However
  * little time there is, it has then come further than it was. */

@@ -73,6 +73,8 @@ typedef struct ValueWalk {
     SetWalk numbers;
     Sorter sorter;
     bool is_sorted;
+    Json covered;    /* what its documents have at the path that is covered, */
+    bool is_covered; /* unless they must be fetched */
 
     OrderKey place; /* where to begin, while 'is_resuming' */
     bool is_resuming;

@@ -139,8 +139,6 @@ void value_walk_done(ValueWalk *walk)
     arena_done(&walk->arena);
 }
 
-/* ---- values ---- */
-
 static void keep_wanted(ValueWalk *walk, NumberSet *items)
 {
     if (!walk->options->has_set)
@@ -149,6 +147,58 @@ static void keep_wanted(ValueWalk *walk, NumberSet *items)
     set_and(&walk->arena, items, &walk->options->set, &both);
     *items = both;
 }
+
+/* ---- documents that nobody needs to fetch ---- */
+
+/* The term of 0 is that of -0, too. */
+static bool is_whole_value(const TermValue *value)
+{
+    return value->exact && !(value->tag == TERM_NUMBER && value->number == 0);
+}
+
+static void add_value(JsonBuilder *b, const TermValue *value)
+{
+    if (value->tag == TERM_NUMBER)
+        json_add_number(b, value->number);
+    else if (value->tag == TERM_STRING)
+        json_add_string(b, value->text);
+    else if (value->tag == TERM_NULL)
+        json_add_null(b);
+    else
+        json_add_bool(b, value->tag == TERM_TRUE);
+}
+
+/* The document that has this value at the path, and none at all if there is none. */
+static void cover(ValueWalk *walk, const TermValue *value)
+{
+    const PlanPath *path = walk->options->covers;
+    JsonBuilder b;
+    json_build(&b, &walk->arena);
+    json_begin_object(&b);
+    for (size_t i = 0; i < path->count && value != NULL; i++) {
+        json_key(&b, path->steps[i].name);
+        if (i + 1 < path->count)
+            json_begin_object(&b);
+    }
+    if (value != NULL)
+        add_value(&b, value);
+    for (size_t i = 1; i < path->count && value != NULL; i++)
+        json_end(&b);
+    json_end(&b);
+    walk->covered = json_built(&b);
+    walk->is_covered = walk->covered.at != NULL;
+}
+
+static void cover_value(ValueWalk *walk, Slice bytes)
+{
+    TermValue value;
+    walk->is_covered = false;
+    if (walk->options->covers != NULL && term_read(&walk->arena, &bytes, &value) &&
+        bytes.len == 0 && is_whole_value(&value))
+        cover(walk, &value);
+}
+
+/* ---- values ---- */
 
 /* Stands before the items of one value, which is in the walk's arena. */
 static void enter_value(ValueWalk *walk, Slice value, bool is_cut, const NumberSet *items)
@@ -185,6 +235,8 @@ static Status enter_missing(ValueWalk *walk)
     set_minus(planner->arena, &all, &present, &missing);
     arena_reset(&walk->arena);
     keep_wanted(walk, &missing);
+    if (walk->options->covers != NULL)
+        cover(walk, NULL);
     enter_value(walk, missing_term(walk->order), false, &missing);
     return STATUS_OK;
 }
@@ -277,6 +329,7 @@ static Status next_value(ValueWalk *walk, bool *entered)
         keep_wanted(walk, &items);
         *entered = items.count > 0;
         if (*entered) {
+            cover_value(walk, begin);
             enter_value(walk, to_place(walk, begin), head.is_cut, &items);
             return STATUS_OK;
         }
@@ -294,7 +347,12 @@ static Status next_in_value(ValueWalk *walk, Item *item, bool *found)
             walk->key = walk->sorter.key;
         return STATUS_OK;
     }
-    TRY(fetcher_next(walk->fetcher, &walk->numbers, item, found));
+    if (walk->is_covered) {
+        *found = set_walk_next(&walk->numbers, &walk->fetcher->number);
+        *item = (Item){.number = walk->fetcher->number, .document = walk->covered};
+    } else {
+        TRY(fetcher_next(walk->fetcher, &walk->numbers, item, found));
+    }
     walk->key = (OrderKey){.term = walk->value, .number = walk->fetcher->number};
     return STATUS_OK;
 }
