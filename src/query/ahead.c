@@ -484,19 +484,23 @@ static void take_batch(Part *part)
     part->kept = batch->first;
 }
 
-/* Gets a batch, or sees that there is none. For a page that is full one turn has to do: the next
- * one goes on behind it. */
+/* A full page looks only so far for another row, however far others have looked. */
+static bool is_far(const Page *page, uint64_t passed)
+{
+    return page_is_full(page) && passed > page->looks_left;
+}
+
+/* Gets a batch, or sees that there is none, or none near enough. */
 static void get_batch(const Page *page, Part *part)
 {
     Ahead *ahead = part->ahead;
-    bool is_enough = page->is_streaming && page->out->count >= page->options->items_max;
     (void)pthread_mutex_lock(&ahead->lock);
-    if (!is_enough)
+    if (!page_is_full(page))
         invite(ahead);
     for (uint32_t turns = 0; part->first == NULL && part->state != PART_STOPPED; turns++) {
         if (part->state == PART_RUNNING) {
             (void)pthread_cond_wait(&ahead->changed, &ahead->lock);
-        } else if (turns > 0 && (is_enough || page_is_late(page))) {
+        } else if (is_far(page, part->passed) || (turns > 0 && page_is_late(page))) {
             part->state = PART_STOPPED; /* as far as it is */
         } else {
             part->state = PART_RUNNING;
@@ -511,25 +515,14 @@ static void get_batch(const Page *page, Part *part)
 static void add_passed(Page *page, uint64_t documents, uint64_t bytes)
 {
     page->looked += documents;
+    page->looks_left -= page_is_full(page) ? (uint32_t)documents : 0;
     page->out->metrics.documents_read += documents;
     page->out->metrics.document_bytes_read += bytes;
 }
 
-Status part_next(Page *page, Reading *reading, bool *found, bool *is_paused)
+/* The part has stopped without a document, and nobody else touches it any more. */
+static Status end_of_part(Page *page, Part *part, bool *is_paused)
 {
-    Part *part = reading->part;
-    drop_kept(part);
-    if (part->kept == NULL)
-        get_batch(page, part);
-    *found = part->kept != NULL;
-    *is_paused = false;
-    if (*found) {
-        reading->item = part->kept->item;
-        part->keys = part->kept->keys;
-        add_passed(page, part->kept->passed, part->kept->passed_bytes);
-        return STATUS_OK;
-    }
-    /* It is stopped, and nobody else touches it any more. */
     if (part->status != STATUS_OK) {
         *page->err = part->error;
         return part->status;
@@ -539,6 +532,29 @@ Status part_next(Page *page, Reading *reading, bool *found, bool *is_paused)
     part->passed_bytes = 0;
     part->keys = part->reading.planner.index.keys_read;
     *is_paused = !part->is_over;
+    return STATUS_OK;
+}
+
+Status part_next(Page *page, Reading *reading, bool *found, bool *is_paused)
+{
+    Part *part = reading->part;
+    *found = false;
+    *is_paused = false;
+    drop_kept(part);
+    if (part->kept == NULL)
+        get_batch(page, part);
+    uint64_t passed = part->kept != NULL ? part->kept->passed : part->passed;
+    if (is_far(page, passed)) {
+        page->is_at_last = true;
+        *is_paused = true;
+        return STATUS_OK;
+    }
+    if (part->kept == NULL)
+        return end_of_part(page, part, is_paused);
+    *found = true;
+    reading->item = part->kept->item;
+    part->keys = part->kept->keys;
+    add_passed(page, passed, part->kept->passed_bytes);
     return STATUS_OK;
 }
 

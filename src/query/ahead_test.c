@@ -98,6 +98,30 @@ static void pages_go_on_whoever_reads_them(void **state)
     workers_close(workers);
 }
 
+/* However far others have looked meanwhile, or it would be by chance what a page costs. */
+static void a_full_page_looks_as_far_as_it_would_alone(void **state)
+{
+    TestContainer *t = *state;
+    open_container(t, 3);
+    Workers *workers = workers_open("helper", 3, 64);
+    for (int round = 0; round < 20; round++) {
+        AUTO(answered_done) Answered first;
+        AUTO(answered_done) Answered second;
+        Asked asked = {.items_max = 1, .workers = workers, .slice_items = 10};
+        ask(t, "SELECT VALUE c.id FROM c WHERE c.id = ToString(500 * c.n + 25 * c.t[0])", asked,
+            &first);
+        assert_int_equal(first.page.count, 1);
+        assert_false(first.page.is_done);
+        assert_true(first.page.metrics.documents_read < DOCUMENTS / 2);
+        asked.position = first.page.position;
+        ask(t, "SELECT VALUE c.id FROM c WHERE c.id = ToString(500 * c.n + 25 * c.t[0])", asked,
+            &second);
+        assert_int_equal(second.page.count, 0);
+        assert_true(second.page.is_done);
+    }
+    workers_close(workers);
+}
+
 /* Whoever meets it, it is the page's. */
 static void what_fails_fails_with_help_too(void **state)
 {
@@ -124,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PAGE_TEST(help_changes_neither_results_nor_what_they_cost),
         PAGE_TEST(pages_go_on_whoever_reads_them),
+        PAGE_TEST(a_full_page_looks_as_far_as_it_would_alone),
         PAGE_TEST(what_fails_fails_with_help_too),
         PAGE_TEST(without_room_in_the_queue_the_page_does_it_all),
     };

@@ -34,7 +34,7 @@ static Status give_up(const Page *page)
 
 static bool must_pause(Page *page)
 {
-    if (page->out->count >= page->options->items_max && page->looks_left-- == 0)
+    if (page_is_full(page) && page->looks_left-- == 0)
         return true;
     /* Sixteen documents may take long, and the run has looked at the clock on its way. But a page
      * that has only passed over the document at which it begins would come no further. */
@@ -306,6 +306,22 @@ static void write_bounds(const Page *page, PagePosition *position)
         position->epk_to = page->group_to;
 }
 
+/* Of a page that streams. */
+static void write_place(Page *page, PagePosition *position)
+{
+    if (page->is_at_last) {
+        position->mode = page->last_mode;
+        position->place = page->last;
+        position->rows = PAGE_ROWS_ALL;
+        page->group_from = page->last_from;
+        page->group_to = page->last_to;
+        return;
+    }
+    position->mode = page->current->mode;
+    position->place = reading_position(page->current, page->arena);
+    position->rows = rows_at(page, position->place);
+}
+
 static void write_position(Page *page)
 {
     PagePosition position = {
@@ -314,13 +330,10 @@ static void write_position(Page *page)
         .skip = page->feed.skip_left,
         .take = page->feed.take_left,
     };
-    if (page->is_streaming) {
-        position.mode = page->current->mode;
-        position.place = reading_position(page->current, page->arena);
-        position.rows = rows_at(page, position.place);
-    } else {
+    if (page->is_streaming)
+        write_place(page, &position);
+    else
         position.place = page_modes_print(page->arena, page->modes, page->options->target_count);
-    }
     if (page->is_streaming && !page->is_ordered)
         write_bounds(page, &position);
     page->out->position = page_position_print(page->arena, &position);

@@ -126,7 +126,11 @@ typedef struct Page {
     bool is_paused;         /* by time, or because enough was looked at for another row */
     bool is_paused_between; /* in front of a document, or where there is none */
     Arena last_arena;
-    Slice last; /* where the last document stands, if several readings are merged */
+    Slice last; /* where the last document stands, if several readings are merged, or parts read */
+    PageMode last_mode;
+    Slice last_from; /* the range of its part */
+    Slice last_to;
+    bool is_at_last; /* paused right behind it, wherever others have looked since */
     uint32_t looks_left;
     uint64_t looked; /* at documents, since the last look at the clock */
     Buf *text;
@@ -148,8 +152,9 @@ bool page_is_range(Slice from, Slice to);
 MUST_USE Status page_next_item(Page *page, bool *found);
 void page_end_readings(Page *page);
 
-/* Whether the page's time is over. */
+/* Whether the page's time is over; and whether it has as many results as it may have. */
 bool page_is_late(const Page *page);
+bool page_is_full(const Page *page);
 
 /* Of the document that a reading has: whether it was read, and not made of the index. */
 bool reading_was_fetched(const Reading *reading);

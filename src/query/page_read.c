@@ -43,6 +43,11 @@ bool page_is_late(const Page *page)
     return o->deadline_us != 0 && clock_monotonic_us(o->clock) >= o->deadline_us;
 }
 
+bool page_is_full(const Page *page)
+{
+    return page->out->count >= page->options->items_max;
+}
+
 bool reading_was_fetched(const Reading *reading)
 {
     return reading->part != NULL ? part_was_fetched(reading->part)
@@ -114,7 +119,8 @@ static bool begin_at_place(Page *page)
 static bool begin_part(Page *page)
 {
     const QueryPageOptions *o = page->options;
-    if (page->ahead == NULL && o->target_count - page->target > 1 && ahead_is_possible(page))
+    bool is_much = o->target_count - page->target > 1 && !page_is_full(page);
+    if (page->ahead == NULL && is_much && ahead_is_possible(page))
         page->ahead = ahead_open_targets(page);
     size_t target = 0;
     Slice from = SLICE_EMPTY;
@@ -170,7 +176,7 @@ static bool begin_group(Page *page)
 static bool slice_up(Page *page, const Reading *reading)
 {
     bool is_all = page->target == page->options->target_count && page->reading_count == 1 &&
-                  reading->position.len == 0;
+                  reading->position.len == 0 && !page_is_full(page);
     if (page->ahead == NULL && is_all && reading->mode == PAGE_EPK && ahead_is_possible(page))
         page->ahead = ahead_open_slices(page, reading);
     page->is_sliced = page->ahead != NULL;
@@ -233,11 +239,16 @@ static Reading *find_first(Page *page)
     return first;
 }
 
-/* One reading may pause at the very place of a document that another one has. */
+/* One reading may pause at the very place of a document that another one has; and a part where
+ * nobody else could tell. */
 static void note_last(Page *page)
 {
+    const Reading *reading = page->current;
     arena_reset(&page->last_arena);
-    page->last = reading_position(page->current, &page->last_arena);
+    page->last = reading_position(reading, &page->last_arena);
+    page->last_mode = reading->mode;
+    page->last_from = reading->epk_from;
+    page->last_to = reading->epk_to;
 }
 
 /* A part may have paused behind a document that has no result. */
@@ -245,7 +256,7 @@ static bool is_behind(const Page *page)
 {
     const Reading *reading = page->current;
     bool is_passed = false;
-    if (reading->part != NULL && reading->is_paused)
+    if (reading->part != NULL && reading->is_paused && !page->is_at_last)
         (void)part_position(reading->part, &page->run->sources, &is_passed);
     return is_passed;
 }
@@ -268,7 +279,7 @@ Status page_next_item(Page *page, bool *found)
         page->is_paused_between = first->is_paused;
         *found = first->has_item;
         first->has_item = false;
-        if ((*found && page->reading_count > 1) || is_behind(page))
+        if ((*found && (page->reading_count > 1 || first->part != NULL)) || is_behind(page))
             note_last(page);
         return STATUS_OK;
     }
