@@ -8,15 +8,9 @@
 # grouped, and plans that are made once (planning @> again looks at a hundred documents and took six times
 # as long as running it). Rows with _btree say what an index for that one query brings it.
 
-. bench/items.sh
-many=${BENCH_ITEMS:-1000000}
+. bench/orders.sh
 answers=10 # turns that are compared
-free_kb=$(df -Pk "$temp" | awk 'NR == 2 { print $4 }')
-[ "$many" -ge 10000 ] && [ "$many" -le 100000000 ] && [ "$free_kb" -gt $((many * 12)) ] || {
-    echo "bench: expected BENCH_ITEMS from 10000, and 12 KB of disk for each; found $many, and $free_kb KB in $temp" >&2
-    exit 1
-}
-note items "$many"
+need_disk 12
 
 # Rows of the table, and the query of orrery-load for each.
 rows="unique unique_btree key range count count_btree group tag scan"
@@ -90,14 +84,6 @@ with_connections() {
     pgbench_variables=(-D turn=-1 -D "seed=$2" -D "clients=$1")
 }
 
-# orders COUNT URL BODY: a container of ours with so many orders.
-orders() {
-    create "${2%/*}" "$3"
-    fill "$2/docs" "$1" --orders
-}
-policy() {
-    printf '{"id":"%s","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}%s}' "$1" "$2"
-}
 none=',"indexingPolicy":{"indexingMode":"none","automatic":false}'
 
 # start_orrery FOLDER
@@ -275,10 +261,6 @@ measure_creation() {
         echo "bench: PostgreSQL took all $fresh orders that were prepared for it" >&2
         exit 1
     }
-}
-
-noted() {
-    number "$1" <"$temp/notes"
 }
 
 # print_pair TEXT FIELD OURS THEIRS: the medians of those rounds, and their ratio.
