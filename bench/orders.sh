@@ -28,6 +28,18 @@ orders() {
     fill "$url/docs" "$count" --orders
 }
 
+# read_all URL COUNT: brings all the orders of a container into memory, by one query with a thousand of
+# them a page.
+read_all() {
+    "$load" --json --query all --page-size 1000 --url "$1" --items-count "$2" --requests 1 --seconds 3600 \
+        --connections 1 >"$temp/read"
+    awk -v pages="$(number pages_per_request <"$temp/read")" -v count="$2" 'BEGIN { exit !(pages * 1000 >= count) }' &&
+        grep -q '"statuses":{"200":[0-9]*}' "$temp/read" || {
+        echo "bench: not all of $2 orders were read: $(cat "$temp/read")" >&2
+        exit 1
+    }
+}
+
 # noted NAME: a number that was given to note before.
 noted() {
     number "$1" <"$temp/notes"

@@ -3,8 +3,9 @@
 # Both servers hold the same orders (orders.h), ours in one physical partition, and are asked the same
 # (queries.h): in turn t of a round, the draws below give the parameters that orrery-load takes. Before
 # anything is timed, the first turns are compared answer by answer. Both have everything in memory:
-# ours gets --cache 6G and is asked all queries beforehand; PostgreSQL gets shared_buffers of 1 GB and, as
-# it counts on it, the page cache of the system for the rest, and is prewarmed. PostgreSQL is at its best: B-trees for what is sorted or counted, statistics for what is
+# ours gets --cache 6G and is asked for every order and then all queries beforehand; PostgreSQL gets
+# shared_buffers of 1 GB and, as it counts on it, the page cache of the system for the rest, and is
+# prewarmed. PostgreSQL is at its best: B-trees for what is sorted or counted, statistics for what is
 # grouped, and plans that are made once (planning @> again looks at a hundred documents and took six times
 # as long as running it). Rows with _btree say what an index for that one query brings it.
 
@@ -193,10 +194,14 @@ ask() {
         --connections "$connections" --warmup-ms 0 --drain
 }
 
-# What pg_prewarm is to PostgreSQL: every block is read by the scan, or by the others again and again.
+# What pg_prewarm is to PostgreSQL: every order is read once, by a query, and the index by the others
+# again and again.
 warm_orrery() {
     local row
     echo "== Asking Orrery everything beforehand"
+    read_all "$url/colls/c1/docs" $((many / 100))
+    read_all "$url/colls/c10/docs" $((many / 10))
+    read_all "$url/colls/c/docs" "$many"
     for row in scan unique key range tag; do
         "$load" --json --query "$row" --url "$url/colls/c/docs" --items-count "$many" --seed 99 --connections 8 \
             --pid "$server_pid" --seconds 6 --drain >"$temp/warmed"
