@@ -388,6 +388,9 @@ static void print_json(const RunResult *r)
            r->latency_us.count, (double)r->elapsed_us / 1e6, report.requests_per_s,
            histogram_percentile(&r->latency_us, 500), histogram_percentile(&r->latency_us, 990),
            histogram_percentile(&r->latency_us, 999), r->latency_us.value_max);
+    printf("\"first_page_p50_us\":%" PRIu64 ",\"first_page_p99_us\":%" PRIu64 ",",
+           histogram_percentile(&r->first_page_us, 500),
+           histogram_percentile(&r->first_page_us, 990));
     printf("\"failures\":%" PRIu64 ",\"statuses\":{", r->failures);
     const char *separator = "";
     for (int status = 0; status < RUN_STATUS_MAX; status++) {
@@ -412,6 +415,10 @@ static void print_text(const RunResult *r, bool has_server)
            " us, max %" PRIu64 " us\n",
            histogram_percentile(&r->latency_us, 500), histogram_percentile(&r->latency_us, 990),
            histogram_percentile(&r->latency_us, 999), r->latency_us.value_max);
+    if (r->pages > r->latency_us.count)
+        printf("first page      P50 %" PRIu64 " us, P99 %" PRIu64 " us\n",
+               histogram_percentile(&r->first_page_us, 500),
+               histogram_percentile(&r->first_page_us, 990));
     for (int status = 0; status < RUN_STATUS_MAX; status++) {
         if (r->by_status[status] > 0)
             printf("status %d      %" PRIu64 "\n", status, r->by_status[status]);
