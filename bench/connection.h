@@ -19,6 +19,8 @@ typedef struct Connection {
     uint64_t begun_us; /* when that request was sent, or should have been; with several pages, the
                           first of them */
     uint64_t turn;     /* number of that request */
+    uint64_t pages;    /* of its answer that have come */
+    uint64_t first_us; /* how long the first of them took */
     Buf out;
     size_t out_sent;
     Reply reply;

@@ -103,7 +103,7 @@ print_ratio() {
     note "ratio_${2}_${3}_$4" "$value"
 }
 
-# Only when it is the part that was asked for: large.sh and queries.sh read this file for fill.
+# Only when it is the part that was asked for: large.sh and orders.sh read this file for fill.
 [ "$part" != items ] || {
     measure_items
     note items "$items"

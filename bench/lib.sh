@@ -83,9 +83,11 @@ settle() {
     done
 }
 
-# create URL BODY
+# create URL BODY [OPTION...]
 create() {
-    "$load" --once --method POST --url "$1" --body "$2" >"$temp/created"
+    local url=$1 body=$2
+    shift 2
+    "$load" --once --method POST --url "$url" --body "$body" "$@" >"$temp/created"
 }
 
 start_nginx() {

@@ -34,6 +34,7 @@ static const char USAGE[] =
 #define X(name, text, what, sql) "                        " text ": " what "\n"
     QUERIES(X)
 #undef X
+        "  --page-size 100     results of a page of it at most\n"
         "  --turn 0            number of the first query; it and --seed give the parameters\n"
         "  --print-item        print the text of such an item, for the benchmarks of others, and "
         "end\n"
@@ -76,6 +77,7 @@ enum Option {
     OPTION_WRITES_PERCENT,
     OPTION_ORDERS,
     OPTION_QUERY,
+    OPTION_PAGE_SIZE,
     OPTION_TURN,
     OPTION_PRINT_ITEM,
     OPTION_PRINT_COPY,
@@ -107,6 +109,7 @@ static const struct option OPTIONS[] = {
     {"writes-percent", required_argument, NULL, OPTION_WRITES_PERCENT},
     {"orders", no_argument, NULL, OPTION_ORDERS},
     {"query", required_argument, NULL, OPTION_QUERY},
+    {"page-size", required_argument, NULL, OPTION_PAGE_SIZE},
     {"turn", required_argument, NULL, OPTION_TURN},
     {"print-item", no_argument, NULL, OPTION_PRINT_ITEM},
     {"print-copy", no_argument, NULL, OPTION_PRINT_COPY},
@@ -178,6 +181,10 @@ static Status read_number(Options *o, enum Option option, Slice text, Error *err
     case OPTION_WRITES_PERCENT:
         TRY(number("writes-percent", text, 0, 100, &value, err));
         items->writes_percent = (uint32_t)value;
+        break;
+    case OPTION_PAGE_SIZE:
+        TRY(number("page-size", text, 1, QUERY_PAGE_SIZE_MAX, &value, err));
+        o->run.request.query.page_size = (uint32_t)value;
         break;
     case OPTION_TURN:
         TRY(number("turn", text, 0, ITEM_COUNT_MAX, &o->run.turn, err));
@@ -278,6 +285,7 @@ static Status read_option(Options *o, enum Option option, Slice text, Error *err
         return read_items(request, text, err);
     case OPTION_QUERY:
         return read_query(request, text, err);
+    case OPTION_PAGE_SIZE:
     case OPTION_TURN:
     case OPTION_ITEMS_COUNT:
     case OPTION_ITEMS_FIRST:
@@ -380,6 +388,9 @@ static void print_json(const RunResult *r)
            r->latency_us.count, (double)r->elapsed_us / 1e6, report.requests_per_s,
            histogram_percentile(&r->latency_us, 500), histogram_percentile(&r->latency_us, 990),
            histogram_percentile(&r->latency_us, 999), r->latency_us.value_max);
+    printf("\"first_page_p50_us\":%" PRIu64 ",\"first_page_p99_us\":%" PRIu64 ",",
+           histogram_percentile(&r->first_page_us, 500),
+           histogram_percentile(&r->first_page_us, 990));
     printf("\"failures\":%" PRIu64 ",\"statuses\":{", r->failures);
     const char *separator = "";
     for (int status = 0; status < RUN_STATUS_MAX; status++) {
@@ -404,6 +415,10 @@ static void print_text(const RunResult *r, bool has_server)
            " us, max %" PRIu64 " us\n",
            histogram_percentile(&r->latency_us, 500), histogram_percentile(&r->latency_us, 990),
            histogram_percentile(&r->latency_us, 999), r->latency_us.value_max);
+    if (r->pages > r->latency_us.count)
+        printf("first page      P50 %" PRIu64 " us, P99 %" PRIu64 " us\n",
+               histogram_percentile(&r->first_page_us, 500),
+               histogram_percentile(&r->first_page_us, 990));
     for (int status = 0; status < RUN_STATUS_MAX; status++) {
         if (r->by_status[status] > 0)
             printf("status %d      %" PRIu64 "\n", status, r->by_status[status]);

@@ -101,6 +101,7 @@ static void print_parameters(const QueryOptions *o, uint64_t turn, Buf *body)
                    SCAN_NOTE_LENGTH);
         break;
     case QUERY_GROUP:
+    case QUERY_ALL:
     case QUERY_KIND_COUNT:
         break;
     }
@@ -111,7 +112,9 @@ ItemRequest query_turn(QueryMaker *maker, uint64_t turn, Slice continuation)
     const QueryOptions *o = &maker->options;
     buf_reset(&maker->headers);
     buf_reset(&maker->body);
-    put(&maker->headers, "x-ms-documentdb-isquery: True\r\nx-ms-max-item-count: 100\r\n");
+    buf_format(&maker->headers,
+               "x-ms-documentdb-isquery: True\r\nx-ms-max-item-count: %" PRIu32 "\r\n",
+               o->page_size == 0 ? QUERY_PAGE_SIZE : o->page_size);
     if (o->kind == QUERY_KEY)
         buf_format(&maker->headers, "x-ms-documentdb-partitionkey: [\"c%" PRIu64 "\"]\r\n",
                    order_name(query_draw(o->seed, turn, 0, o->count) / ITEMS_PER_KEY));

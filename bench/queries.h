@@ -11,6 +11,8 @@
 
 #include "bench/items.h"
 
+enum { QUERY_PAGE_SIZE = 100, QUERY_PAGE_SIZE_MAX = 1000000 };
+
 /* X(name, text, what, sql). KEY has the header of a partition key as well. */
 #define QUERIES(X)                                                                             \
     X(UNIQUE, "unique", "the order with a number", "SELECT * FROM c WHERE c.orderNumber = @a") \
@@ -25,7 +27,8 @@
     X(TAG, "tag", "100 of the orders with a tag, which are 0.1% of all",                       \
       "SELECT TOP 100 * FROM c WHERE ARRAY_CONTAINS(c.tags, @a)")                              \
     X(SCAN, "scan", "the few orders for which a product and a length are large",               \
-      "SELECT * FROM c WHERE c.quantity * c.price > @a AND LENGTH(c.note) > @b")
+      "SELECT * FROM c WHERE c.quantity * c.price > @a AND LENGTH(c.note) > @b")               \
+    X(ALL, "all", "every order, sorted", "SELECT * FROM c ORDER BY c.total")
 
 typedef enum QueryKind {
 #define X(name, text, what, sql) QUERY_##name,
@@ -41,6 +44,7 @@ typedef struct QueryOptions {
     QueryKind kind;
     uint64_t count; /* orders 0 to count - 1 exist; at least 1 */
     uint64_t seed;
+    uint32_t page_size; /* results of a page at most; 0: QUERY_PAGE_SIZE */
 } QueryOptions;
 
 typedef struct QueryMaker {

@@ -3,20 +3,15 @@
 # Both servers hold the same orders (orders.h), ours in one physical partition, and are asked the same
 # (queries.h): in turn t of a round, the draws below give the parameters that orrery-load takes. Before
 # anything is timed, the first turns are compared answer by answer. Both have everything in memory:
-# ours gets --cache 6G and is asked all queries beforehand; PostgreSQL gets shared_buffers of 1 GB and, as
-# it counts on it, the page cache of the system for the rest, and is prewarmed. PostgreSQL is at its best: B-trees for what is sorted or counted, statistics for what is
+# ours gets --cache 6G and is asked for every order and then all queries beforehand; PostgreSQL gets
+# shared_buffers of 1 GB and, as it counts on it, the page cache of the system for the rest, and is
+# prewarmed. PostgreSQL is at its best: B-trees for what is sorted or counted, statistics for what is
 # grouped, and plans that are made once (planning @> again looks at a hundred documents and took six times
 # as long as running it). Rows with _btree say what an index for that one query brings it.
 
-. bench/items.sh
-many=${BENCH_ITEMS:-1000000}
+. bench/orders.sh
 answers=10 # turns that are compared
-free_kb=$(df -Pk "$temp" | awk 'NR == 2 { print $4 }')
-[ "$many" -ge 10000 ] && [ "$many" -le 100000000 ] && [ "$free_kb" -gt $((many * 12)) ] || {
-    echo "bench: expected BENCH_ITEMS from 10000, and 12 KB of disk for each; found $many, and $free_kb KB in $temp" >&2
-    exit 1
-}
-note items "$many"
+need_disk 12
 
 # Rows of the table, and the query of orrery-load for each.
 rows="unique unique_btree key range count count_btree group tag scan"
@@ -90,14 +85,6 @@ with_connections() {
     pgbench_variables=(-D turn=-1 -D "seed=$2" -D "clients=$1")
 }
 
-# orders COUNT URL BODY: a container of ours with so many orders.
-orders() {
-    create "${2%/*}" "$3"
-    fill "$2/docs" "$1" --orders
-}
-policy() {
-    printf '{"id":"%s","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}%s}' "$1" "$2"
-}
 none=',"indexingPolicy":{"indexingMode":"none","automatic":false}'
 
 # start_orrery FOLDER
@@ -207,10 +194,14 @@ ask() {
         --connections "$connections" --warmup-ms 0 --drain
 }
 
-# What pg_prewarm is to PostgreSQL: every block is read by the scan, or by the others again and again.
+# What pg_prewarm is to PostgreSQL: every order is read once, by a query, and the index by the others
+# again and again.
 warm_orrery() {
     local row
     echo "== Asking Orrery everything beforehand"
+    read_all "$url/colls/c1/docs" $((many / 100))
+    read_all "$url/colls/c10/docs" $((many / 10))
+    read_all "$url/colls/c/docs" "$many"
     for row in scan unique key range tag; do
         "$load" --json --query "$row" --url "$url/colls/c/docs" --items-count "$many" --seed 99 --connections 8 \
             --pid "$server_pid" --seconds 6 --drain >"$temp/warmed"
@@ -275,10 +266,6 @@ measure_creation() {
         echo "bench: PostgreSQL took all $fresh orders that were prepared for it" >&2
         exit 1
     }
-}
-
-noted() {
-    number "$1" <"$temp/notes"
 }
 
 # print_pair TEXT FIELD OURS THEIRS: the medians of those rounds, and their ratio.

@@ -110,6 +110,40 @@ static void a_turn_says_what_is_asked_for(void **state)
     assert_true(has(slice_from_cstr(bodies[0]), expected));
 }
 
+static void a_page_has_as_many_results_as_are_asked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t page_size;
+        const char *header;
+    } rows[] = {
+        {0, "\r\nx-ms-max-item-count: 100\r\n"},
+        {1, "\r\nx-ms-max-item-count: 1\r\n"},
+        {1000, "\r\nx-ms-max-item-count: 1000\r\n"},
+        {QUERY_PAGE_SIZE_MAX, "\r\nx-ms-max-item-count: 1000000\r\n"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        QueryOptions options = {
+            .kind = QUERY_ALL, .count = 1, .seed = 1, .page_size = rows[i].page_size};
+        AUTO(query_maker_done) QueryMaker maker;
+        query_maker_init(&maker, &options);
+        assert_true(has(query_turn(&maker, 0, SLICE_EMPTY).headers, rows[i].header));
+        assert_true(has(query_turn(&maker, 0, SLICE("x")).headers, rows[i].header));
+    }
+}
+
+/* Whoever warms a server with it relies on every page of every turn being asked for. */
+static void all_asks_for_every_order_whatever_the_turn(void **state)
+{
+    (void)state;
+    QueryOptions options = {.kind = QUERY_ALL, .count = 1000, .seed = 1};
+    AUTO(query_maker_done) QueryMaker maker;
+    query_maker_init(&maker, &options);
+    Slice whole = SLICE("{\"query\":\"SELECT * FROM c ORDER BY c.total\",\"parameters\":[]}");
+    for (uint64_t turn = 0; turn < 3; turn++)
+        assert_true(slice_equal(query_turn(&maker, turn, SLICE_EMPTY).body, whole));
+}
+
 static void a_further_page_is_the_same_query_with_a_continuation(void **state)
 {
     (void)state;
@@ -134,6 +168,8 @@ int main(void)
         cmocka_unit_test(draws_are_spread_evenly),
         cmocka_unit_test(requests_are_those_of_an_sdk),
         cmocka_unit_test(a_turn_says_what_is_asked_for),
+        cmocka_unit_test(a_page_has_as_many_results_as_are_asked_for),
+        cmocka_unit_test(all_asks_for_every_order_whatever_the_turn),
         cmocka_unit_test(a_further_page_is_the_same_query_with_a_continuation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

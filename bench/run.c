@@ -118,6 +118,7 @@ static Status issue(Run *run, uint64_t due_us, Error *err)
     reply_reset(&c->reply);
     c->is_busy = true;
     c->begun_us = due_us;
+    c->pages = 0;
     c->turn = run->options->turn + run->issued++;
     return send_page(run, index, err);
 }
@@ -162,6 +163,29 @@ static Status send_more(Run *run, uint32_t index, Error *err)
     return send_page(run, index, err);
 }
 
+/* Counts an answer that is there, and goes on with the next page or the next request. */
+static Status take_page(Run *run, uint32_t index, Error *err)
+{
+    Connection *c = &run->connections[index];
+    RunResult *result = run->result;
+    uint64_t taken_us = clock_monotonic_us(run->clock) - c->begun_us;
+    result->by_status[c->reply.status]++;
+    result->pages++;
+    result->body_bytes += c->reply.body_len;
+    if (c->pages++ == 0)
+        c->first_us = taken_us;
+    if (has_more(run, c))
+        return send_more(run, index, err);
+    histogram_add(&result->latency_us, taken_us);
+    histogram_add(&result->first_page_us, c->first_us);
+    run->ended++;
+    c->is_busy = false;
+    if (c->reply.is_close)
+        return open_one(run, index, err);
+    run->idle[run->idle_count++] = index;
+    return STATUS_OK;
+}
+
 static Status handle_event(Run *run, const struct epoll_event *event, Error *err)
 {
     uint32_t index = event->data.u32;
@@ -188,18 +212,7 @@ static Status handle_event(Run *run, const struct epoll_event *event, Error *err
         return recover(run, index, &failure, err);
     if (!complete)
         return STATUS_OK;
-    run->result->by_status[c->reply.status]++;
-    run->result->pages++;
-    run->result->body_bytes += c->reply.body_len;
-    if (has_more(run, c))
-        return send_more(run, index, err);
-    histogram_add(&run->result->latency_us, clock_monotonic_us(run->clock) - c->begun_us);
-    run->ended++;
-    c->is_busy = false;
-    if (c->reply.is_close)
-        return open_one(run, index, err);
-    run->idle[run->idle_count++] = index;
-    return STATUS_OK;
+    return take_page(run, index, err);
 }
 
 /* Waits for answers, at most until 'until_us'. */

@@ -6,7 +6,7 @@
  * request was due: a server that stalls cannot hide it by making the client wait.
  *
  * A query is over when its last page is there: pages are asked for one by one, on its connection,
- * and its latency is that of all of them.
+ * and its latency is that of all of them. How long the first one took is counted beside it.
  *
  * Threads    One thread, which must not be the bottleneck: compare 'client_cpu_us' with the time.
  */
@@ -35,6 +35,7 @@ typedef struct RunOptions {
 
 typedef struct RunResult {
     Histogram latency_us;
+    Histogram first_page_us; /* until the first page of the same requests was there */
     uint64_t by_status[RUN_STATUS_MAX];
     uint64_t pages;      /* answers; as many as requests unless there were queries */
     uint64_t body_bytes; /* of all answers */
