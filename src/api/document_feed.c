@@ -121,8 +121,9 @@ void item_page_session(ItemPage *page, const PartitionRange *range)
 {
     if (page->session.len > 0)
         buf_byte(&page->session, ',');
-    buf_format(&page->session, "%u:-1#%llu", range->id,
-               (unsigned long long)partition_lsn(range->partition));
+    buf_u64(&page->session, range->id);
+    buf_slice(&page->session, SLICE(":-1#"));
+    buf_u64(&page->session, partition_lsn(range->partition));
 }
 
 /* Walks one partition; if the page ends there, 'position' is where. */
@@ -292,11 +293,16 @@ static void note_attempt(ApiLoop *loop, bool is_answered)
 /* So that it can begin anew. */
 static void forget(ItemPage *page)
 {
-    page->text.len = 0;
+    page->text.len = page->text_begin;
     page->text.full = false;
     page->session.len = 0;
     page->header_count = 0;
     page->continuation = SLICE_EMPTY;
+}
+
+static bool is_too_long(const ItemPage *page)
+{
+    return buf_full(&page->text) || page->text.len - page->text_begin > ITEM_TEXT_BYTES_MAX;
 }
 
 /* Two threads that wake each other take longer than a query that finds a few items in memory. On
@@ -306,11 +312,29 @@ static bool run_briefly(ItemPage *page)
     page->is_brief = true;
     page->status = page->run(page);
     page->is_brief = false;
-    bool is_answered = page->status == STATUS_OK && !buf_full(&page->text);
+    bool is_answered = page->status == STATUS_OK && !is_too_long(page);
     note_attempt(page->request->loop, is_answered);
     if (!is_answered)
         forget(page);
     return is_answered;
+}
+
+static void begin_text(ItemPage *page)
+{
+    Buf *text = &page->text;
+    buf_init(text, ITEM_TEXT_BYTES_MAX + 2 * ENVELOPE_BYTES_MAX);
+    (void)buf_reserve(text, TEXT_BYTES_FIRST);
+    buf_slice(text, SLICE("{\"_rid\":\""));
+    buf_slice(text, page->container->info.rid);
+    buf_slice(text, SLICE("\",\"Documents\":["));
+    page->text_begin = text->len;
+}
+
+static void end_text(ItemPage *page)
+{
+    buf_slice(&page->text, SLICE("],\"_count\":"));
+    buf_u64(&page->text, page->count);
+    buf_byte(&page->text, '}');
 }
 
 Status item_page_post(ItemPage *page, Error *err)
@@ -321,8 +345,7 @@ Status item_page_post(ItemPage *page, Error *err)
     item_context_init(&context, r, &r->container->ranges[0]);
     page->alt_path = context.alt_path;
     page->container = container_ref(r->container);
-    buf_init(&page->text, ITEM_TEXT_BYTES_MAX);
-    (void)buf_reserve(&page->text, TEXT_BYTES_FIRST);
+    begin_text(page);
     buf_init(&page->session, 64 << 10);
     r->container = NULL; /* these go with the loop's snapshot */
     r->database = NULL;
@@ -351,7 +374,7 @@ static void on_worker(WorkerJob *job)
         worker_post_long(job);
         return;
     }
-    if (page->status == STATUS_OK && buf_full(&page->text))
+    if (page->status == STATUS_OK && is_too_long(page))
         page->status = error_set(&page->error, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
                                  "One result is larger than the %zu bytes that an answer may have.",
                                  ITEM_TEXT_BYTES_MAX);
@@ -372,11 +395,7 @@ static void on_answer(HttpTask *task)
     if (page->status != STATUS_OK) {
         response_error(r, &response, &page->error, charge_text(r, charge_miss()));
     } else {
-        Buf body;
-        buf_init(&body, page->text.len + ENVELOPE_BYTES_MAX);
-        buf_format(&body, "{\"_rid\":\"%.*s\",\"Documents\":[", SLICE_ARG(container->info.rid));
-        buf_slice(&body, buf_view(&page->text));
-        buf_format(&body, "],\"_count\":%zu}", page->count);
+        end_text(page);
         response_begin(r, &response, 200, charge_text(r, page->charge));
         response_header(&response, SLICE("content-type"), SLICE("application/json"));
         response_header(&response, SLICE("x-ms-item-count"),
@@ -385,9 +404,10 @@ static void on_answer(HttpTask *task)
             response_header(&response, SLICE("x-ms-continuation"), page->continuation);
         for (size_t i = 0; i < page->header_count; i++)
             response_header(&response, page->headers[i].name, page->headers[i].value);
-        response.body = buf_view(&body);
+        response.body = buf_view(&page->text);
         response.body_release = release_body;
-        response.body_release_ctx = body.ptr;
+        response.body_release_ctx = page->text.ptr;
+        buf_init(&page->text, 0); /* it is the response's now */
     }
     if (page->session.len > 0)
         response_header(&response, SLICE("x-ms-session-token"),

@@ -53,7 +53,8 @@ struct ItemPage {
 
     Status status;
     Error error;
-    Buf text; /* the items, separated by commas */
+    Buf text; /* the answer: behind 'text_begin' the items, separated by commas */
+    size_t text_begin;
     size_t count;
     Charge charge;
     bool is_full; /* there is more behind 'place' */

@@ -91,8 +91,9 @@ static char peek(const Lexer *lexer, size_t ahead)
 
 static bool at_letter(const Lexer *lexer)
 {
-    if (lexer->at >= lexer->text.len)
-        return false;
+    unsigned char c = (unsigned char)peek(lexer, 0);
+    if (LIKELY(c < 0x80))
+        return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_';
     size_t at = lexer->at;
     return text_is_letter(text_next(lexer->text, &at));
 }
@@ -132,6 +133,8 @@ static void skip_space(Lexer *lexer)
                 lexer->at++;
             continue;
         }
+        if (peek(lexer, 0) > ' ')
+            return; /* as almost always */
         size_t at = lexer->at;
         if (!text_is_space(text_next(lexer->text, &at)))
             return;
@@ -142,6 +145,10 @@ static void skip_space(Lexer *lexer)
 static void skip_name(Lexer *lexer)
 {
     while (at_letter(lexer) || is_digit(peek(lexer, 0))) {
+        if ((unsigned char)peek(lexer, 0) < 0x80) {
+            lexer->at++;
+            continue;
+        }
         size_t at = lexer->at;
         (void)text_next(lexer->text, &at);
         lexer->at = (uint32_t)at;
@@ -153,8 +160,10 @@ static Token lex_word(Lexer *lexer)
     uint32_t start = lexer->at;
     skip_name(lexer);
     Slice word = slice_make(lexer->text.ptr + start, lexer->at - start);
+    char first = (char)(word.ptr[0] | 0x20);
     for (size_t i = 0; i < ARRAY_COUNT(KEYWORDS); i++) {
-        if (KEYWORDS[i].text.len == word.len && slice_equal_nocase(KEYWORDS[i].text, word))
+        if (KEYWORDS[i].text.len == word.len && (KEYWORDS[i].text.ptr[0] | 0x20) == first &&
+            slice_equal_nocase(KEYWORDS[i].text, word))
             return token_from(lexer, start, KEYWORDS[i].kind);
     }
     for (size_t i = 0; i < ARRAY_COUNT(EXACT_WORDS); i++) {
@@ -284,6 +293,8 @@ static Token lex_symbol(Lexer *lexer)
     uint32_t start = lexer->at;
     Slice rest = slice_from(lexer->text, start);
     for (size_t i = 0; i < ARRAY_COUNT(SYMBOLS); i++) {
+        if (SYMBOLS[i].text[0] != rest.ptr[0])
+            continue;
         Slice symbol = slice_from_cstr(SYMBOLS[i].text);
         if (slice_starts_with(rest, symbol)) {
             lexer->at += (uint32_t)symbol.len;
