@@ -16,6 +16,8 @@
 /* And on the loop. */
 #define BRIEF_BYTES_MAX ((size_t)8 << 20)
 #define BRIEF_KEYS_MAX  ((uint64_t)4096)
+#define BRIEF_STEPS_MAX \
+    ((uint64_t)50000) /* about 2 ms at worst, since a run seldom looks at the clock */
 
 /* A client takes only so many bytes of headers, Node 16 KB of all together, and what is told about
  * a query may be of any length. */
@@ -349,6 +351,7 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         options.deadline_us = clock_monotonic_us(api->options.clock) + api->limits.brief_us;
         options.index_keys_max = BRIEF_KEYS_MAX;
         options.memory_max = BRIEF_BYTES_MAX;
+        options.steps_max = BRIEF_STEPS_MAX;
     }
     QueryPage out;
     TRY(query_page(page->query, &options, r->arena, &page->text, &out, &page->error));
@@ -395,21 +398,20 @@ static bool is_hashed(Json value)
 
 /* Who has not said that a query may go to every partition must name one, by a header or a filter;
  * and a filter of the key, or of the first parts of a hierarchical one, is as good as a header. */
-static Status narrow_by_filter(const ApiRequest *r, ItemPage *page, Error *err)
+static Status narrow_by_filter(ItemPage *page, const Container *container, Error *err)
 {
-    const PartitionKeyDefinition *definition = &r->container->partition_key;
+    const PartitionKeyDefinition *definition = &container->partition_key;
     if (page->is_narrow)
         return STATUS_OK;
     PartitionKey key = {0};
-    size_t fixed =
-        query_fixed(page->query, r->arena, definition->paths, definition->path_count, key.parts);
+    size_t fixed = query_fixed(page->query, page->request->arena, definition->paths,
+                               definition->path_count, key.parts);
     while (key.count < fixed && is_hashed(key.parts[key.count]))
         key.count++;
     bool is_whole = key.count == definition->path_count;
     if (key.count > 0 && (is_whole || definition->kind == PARTITION_MULTI_HASH))
         item_page_narrow(page, definition->kind, &key);
-    if (fixed == definition->path_count || r->container->range_count == 1 ||
-        request_flag(r, "x-ms-documentdb-query-enablecrosspartition"))
+    if (fixed == definition->path_count || container->range_count == 1 || page->allows_cross)
         return STATUS_OK;
     return error_set(
         err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -418,27 +420,48 @@ static Status narrow_by_filter(const ApiRequest *r, ItemPage *page, Error *err)
         "x-ms-documentdb-partitionkey, or filter by it.");
 }
 
+/* The body may go away after the call. */
+static Status read_query(ItemPage *page, const Container *container, Slice body, Error *err)
+{
+    ApiRequest *r = page->request;
+    const Clock *clock = r->api->options.clock;
+    uint64_t begun_us = clock_monotonic_us(clock);
+    Slice text;
+    TRY(query_request(r->arena, body, &text, &page->parameters, err));
+    page->query_text = arena_copy(r->arena, text); /* which a Query borrows from */
+    Json computed = json_get(container->definition, SLICE("computedProperties"));
+    TRY(query_parse_with(r->arena, page->query_text, page->parameters, computed, &page->query,
+                         err));
+    page->parse_us = clock_monotonic_us(clock) - begun_us;
+    TRY(narrow_by_filter(page, container, err));
+    if (page->token.len > 0)
+        TRY(token_parse(r->arena, &r->api->options.token_secret, container->info.rid,
+                        token_scope(page), page->token, &page->position, err));
+    return STATUS_OK;
+}
+
+static Status read_and_run(ItemPage *page)
+{
+    if (page->body.len > 0)
+        TRY(read_query(page, page->container, page->body, &page->error));
+    page->body = SLICE_EMPTY;
+    return run_query(page);
+}
+
 Status documents_query(ApiRequest *r, Error *err)
 {
     if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
         return refuse_plan(err);
     ItemPage *page = NULL;
-    Slice text;
-    uint64_t begun_us = clock_monotonic_us(r->api->options.clock);
-    TRY(item_page_begin(r, run_query, &page, err));
-    TRY(query_request(r->arena, r->http->body, &text, &page->parameters, err));
-    /* The body goes away with this call, and a Query borrows from its text. */
-    page->query_text = arena_copy(r->arena, text);
-    Json computed = json_get(r->container->definition, SLICE("computedProperties"));
-    TRY(query_parse_with(r->arena, page->query_text, page->parameters, computed, &page->query,
-                         err));
-    page->parse_us = clock_monotonic_us(r->api->options.clock) - begun_us;
-    TRY(narrow_by_filter(r, page, err));
+    TRY(item_page_begin(r, read_and_run, &page, err));
     page->wanted = wanted_headers(r);
-    page->can_be_brief = r->api->limits.brief_us > 0;
-    Slice token = slice_trim(request_header(r, "x-ms-continuation"));
-    if (token.len > 0)
-        TRY(token_parse(r->arena, &r->api->options.token_secret, r->container->info.rid,
-                        token_scope(page), token, &page->position, err));
+    page->allows_cross = request_flag(r, "x-ms-documentdb-query-enablecrosspartition");
+    page->token = arena_copy(r->arena, slice_trim(request_header(r, "x-ms-continuation")));
+    bool is_long = r->http->body.len > LOOP_QUERY_BYTES_MAX;
+    page->can_be_brief = !is_long && r->api->limits.brief_us > 0;
+    if (is_long)
+        page->body = arena_copy(r->arena, r->http->body);
+    else
+        TRY(read_query(page, r->container, r->http->body, err));
     return item_page_post(page, err);
 }

@@ -40,6 +40,9 @@ struct ItemPage {
     size_t bytes_read;
 
     /* Of a query. */
+    Slice body;  /* that is yet to be read; empty: it was */
+    Slice token; /* of the page before */
+    bool allows_cross;
     Query *query;
     Slice query_text;
     Json parameters;       /* undefined: there are none */
