@@ -163,6 +163,13 @@ const POLICIES = [
     indexing({}),
     indexing({ includedPaths: paths("/u/?"), excludedPaths: paths("/*") }),
     indexing({ includedPaths: [], excludedPaths: paths("/*") }),
+    indexing({
+        compositeIndexes: [
+            [{ path: "/u" }, { path: "/_ts", order: "descending" }],
+            [{ path: "/pk", order: "descending" }, { path: "/u" }, { path: "/ttl" }],
+        ],
+        spatialIndexes: [{ path: "/*", types: ["Point", "Polygon"] }],
+    }),
 ];
 
 /** Another policy, while the others write; the server may be gone before it answers. */

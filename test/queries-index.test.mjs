@@ -25,6 +25,7 @@ const ITEMS = Array.from({ length: COUNT }, (_, i) => ({
     tags: [`tag ${i % 50}`, "all"],
     parts: [{ k: i % 25 }, { k: 100 + (i % 25) }],
     deep: { er: { n: i % 40 } },
+    ...(i % 100 === 27 && { rare: `rare ${(i - 27) / 100}` }),
     place: { type: "Point", coordinates: [i / 10, 0] },
 }));
 const POLICY = indexing({
@@ -59,6 +60,11 @@ onEach("an index is used where it helps, and said to be", async (container) => {
         ["ARRAY_CONTAINS(c.tags, 'tag 7')", "/tags/[]/?", 8],
         ["EXISTS(SELECT VALUE p FROM p IN c.parts WHERE p.k = 107)", "/parts/[]/k/?", 16],
         ["c.deep.er.n = 5", "/deep/er/n/?", 10],
+        ["IS_DEFINED(c.rare)", "/rare/?", 4],
+        ["IS_STRING(c.rare) AND c.n < 300", "/rare/?", 3],
+        ["NOT IS_DEFINED(c.n) OR c.rare != 'rare 0'", "/rare/?", 3],
+        ["c.pk = 'key 7' AND c.rare = 'rare 1'", "/rare/?", 1],
+        ["c.n = 1 AND c.text = 'text 1' AND c.deep.er.n = 1", "/text/?", 1],
         ["ST_DISTANCE(c.place, {'type': 'Point', 'coordinates': [20, 0]}) < 50000", "/place/?", 9],
     ]) {
         const told = await explain(server, container, `SELECT * FROM c WHERE ${condition}`);
@@ -68,6 +74,27 @@ onEach("an index is used where it helps, and said to be", async (container) => {
         assert.ok(told.indexKeysRead > 0, message);
         assert.match(JSON.stringify(told.partitions), new RegExp(`"index":"${escaped(index)}"`), message);
         assert.ok(told.partitions.some(({ by }) => by.startsWith("index")), message);
+    }
+});
+
+test("every value of an index is looked at rather than every item", async () => {
+    const [[, container]] = containers; // of few items it is as well to look at all
+    for (const [condition, index, count] of [
+        ["CONTAINS(c.text, '39')", "/text/?", 14],
+        ["CONTAINS(c.text, 'T 39', true)", "/text/?", 11],
+        ["ENDSWITH(c.text, '99')", "/text/?", 4],
+        ["REGEXMATCH(c.text, ' 3[0-4]$')", "/text/?", 5],
+        ["c.text LIKE '%t 39_'", "/text/?", 10],
+        ["STARTSWITH(c.text, 'TEXT 39', true)", "/text/?", 11],
+        ["UPPER(c.rare) = 'RARE 2'", "/rare/?", 1],
+        ["c.deep.er.n % 20 = 7 AND c.n < 100", "/deep/er/n/?", 5],
+    ]) {
+        const told = await explain(server, container, `SELECT * FROM c WHERE ${condition}`);
+        const message = `${condition}: ${JSON.stringify({ ...told, rows: 0 }).slice(0, 900)}`;
+        assert.equal(told.results, count, message);
+        assert.ok(told.itemsRead < COUNT / 4, message);
+        const pattern = new RegExp(`"filter":"(index scan|range|union)"[^}]*"index":"${escaped(index)}"`);
+        assert.match(JSON.stringify(told.partitions), pattern, message);
     }
 });
 
@@ -234,6 +261,27 @@ onEach("explanations and index metrics stay short enough for clients", async (co
         }
 });
 
+test("the partition key is indexed whatever the policy says", async () => {
+    for (const policy of [
+        indexing({ includedPaths: [], excludedPaths: paths("/*") }),
+        indexing({ excludedPaths: paths("/pk/?", "/pk/*") }),
+        { indexingPolicy: { indexingMode: "none", automatic: false } },
+    ]) {
+        const container = await newContainer(database, SIZES[0], policy);
+        await fill(container, ITEMS.slice(0, 100));
+        for (const [query, results] of [
+            ["SELECT VALUE c.n FROM c WHERE c.pk IN ('key 7') AND c.off.n > 50", 2],
+            ["SELECT VALUE c.n FROM c WHERE c.id = '17'", 1],
+        ]) {
+            const told = await explain(server, container, query);
+            assert.equal(told.results, results, query);
+            assert.ok(told.itemsRead <= 5, `${query}: ${told.itemsRead} items read`);
+        }
+        const order = "SELECT VALUE c.n FROM c ORDER BY c.pk DESC";
+        assert.equal((await explain(server, container, order)).results, 100);
+    }
+});
+
 // --- Metrics, as the SDK reads them
 
 onEach("the SDK reads query metrics and index metrics", async (container) => {
@@ -364,6 +412,7 @@ onEach("a page has a charge for what it did, and the sessions of what it looked 
     const many = await charge("SELECT * FROM c WHERE c.n IN (7, 8)");
     const scan = await charge("SELECT * FROM c WHERE c.off.n = 7");
     assert.ok(one < many && many < scan, `${one} ${many} ${scan}`);
+    assert.equal(await charge("SELECT * FROM c WHERE c.off.n = 7"), scan, "the same work has the same price");
     const half = await charge("SELECT * FROM c", { size: 10 });
     assert.ok(half < (await charge("SELECT * FROM c", { size: 400 })));
 });

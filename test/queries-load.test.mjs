@@ -127,6 +127,36 @@ test("short queries do not wait for long ones", async (t) => {
     await runaways.over; // each has had its own five seconds
 });
 
+test("the text of a query, however long, holds up no reads", async (t) => {
+    const args = ["--durability", "relaxed", "--threads", "1"];
+    const { server: own, container } = await ownContainer(t, SIZES[0], {}, args);
+    await fill(container, ITEMS);
+    const many = (count, print, separator) => Array.from({ length: count }, (_, i) => print(i)).join(separator);
+    const texts = [
+        `SELECT VALUE 1 FROM c WHERE ${many(15_000, (i) => `CONTAINS(c.s,'${i}')`, " OR ")}`,
+        `SELECT VALUE 1 FROM c WHERE ${many(30_000, (i) => `c.p=${i}`, " OR ")}`,
+        `SELECT VALUE 1 FROM c WHERE c.p IN (${many(80_000, (i) => i, ",")})`,
+        `SELECT ${many(20_000, (i) => `${i} AS a${i}`, ",")} FROM c WHERE c.n < 0`,
+        `SELECT VALUE 1 FROM c WHERE ${many(30_000, (i) => `c.p=${i}`, " OR ")} OR`,
+    ];
+    const link = `dbs/${container.database.id}`;
+    const containersFeed = { path: `/${link}/colls`, type: "colls", link };
+    const longest = [];
+    for (const query of texts)
+        for (const where of [{}, containersFeed]) {
+            const agent = new Agent();
+            let isOver = false;
+            const asked = askPage(own, container, query, { agent, ...where }).finally(() => (isOver = true));
+            longest.push((await readTimes(own, container, () => isOver)).at(-1));
+            const answer = await asked;
+            agent.destroy();
+            assert.equal(answer.status, query.endsWith("OR") ? 400 : 200, answer.text.slice(0, 300));
+        }
+    longest.sort((a, b) => a - b);
+    t.diagnostic(`the longest read beside each text took ${longest.map((ms) => ms.toFixed()).join(", ")} ms`);
+    assert.ok(quantile(longest, 0.5) < 40, "a read waits while a text is read");
+});
+
 test("queries that would hold too much are refused, and say so", async () => {
     for (const container of containers)
         for (const query of [

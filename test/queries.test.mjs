@@ -449,6 +449,24 @@ test("what is too large is refused, and says what the limit is", async (t) => {
     assert.deepEqual(await ask(container, `SELECT VALUE c.n FROM c ${joins(10)}`), []);
 });
 
+test("many and large parameters are fine, and more than a request may have is refused", async () => {
+    const [[, container]] = containers;
+    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`p${i}`, i]));
+    const list = Array.from({ length: 100_000 }, (_, i) => i + 55);
+    for (const [query, expected] of [
+        [given(`SELECT VALUE c.n FROM c WHERE c.n IN (${Object.keys(many).map((name) => `@${name}`)}) AND c.n > 57`, many), [58, 59]],
+        [given("SELECT VALUE c.n FROM c WHERE ARRAY_CONTAINS(@list, c.n) AND c.n > @p", { list, p: 57 }), [58, 59]],
+        [given("SELECT VALUE LENGTH(@text) FROM c WHERE c.n = 1", { text: "x".repeat(1_000_000) }), [1_000_000]],
+    ])
+        assert.deepEqual((await ask(container, query)).sort(), expected);
+    const deep = (levels) => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+    assert.deepEqual(await ask(container, given("SELECT VALUE @v", { v: deep(100) })), [deep(100)]);
+    const refusedBody = async (value) => askPage(server, container, given("SELECT VALUE @v", { v: value }));
+    errorAnswer(await refusedBody(deep(2000)), 400, "BadRequest");
+    const { status } = await refusedBody("x".repeat(5 << 20));
+    assert.equal(status, 413);
+});
+
 test("long lists of values are fine", async () => {
     const list = Array.from({ length: 5000 }, (_, i) => i + 58);
     for (const [, container] of containers) {

@@ -18,6 +18,8 @@
 /* And on the loop. */
 #define BRIEF_BYTES_MAX ((size_t)8 << 20)
 #define BRIEF_KEYS_MAX  ((uint64_t)4096)
+#define BRIEF_STEPS_MAX \
+    ((uint64_t)50000) /* about 2 ms at worst, since a run seldom looks at the clock */
 
 /* A client takes only so many bytes of headers, Node 16 KB of all together, and what is told about
  * a query may be of any length. */
@@ -377,6 +379,7 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         options.deadline_us = clock_monotonic_us(api->options.clock) + api->limits.brief_us;
         options.index_keys_max = BRIEF_KEYS_MAX;
         options.memory_max = BRIEF_BYTES_MAX;
+        options.steps_max = BRIEF_STEPS_MAX;
     }
     QueryPage out;
     TRY(query_page(page->query, &options, r->arena, &page->text, &out, &page->error));
@@ -413,29 +416,50 @@ static Status run_query(ItemPage *page)
     return status;
 }
 
+/* The body may go away after the call. */
+static Status read_query(ItemPage *page, const Container *container, Slice body, Error *err)
+{
+    ApiRequest *r = page->request;
+    const Clock *clock = r->api->options.clock;
+    uint64_t begun_us = clock_monotonic_us(clock);
+    QueryRequest request;
+    TRY(query_request_items(r->arena, body, &request, err));
+    page->parameters = request.parameters;
+    page->resume_filter = request.resume_filter;
+    page->query_text = arena_copy(r->arena, request.text); /* which a Query borrows from */
+    Json computed = json_get(container->definition, SLICE("computedProperties"));
+    TRY(query_parse_with(r->arena, page->query_text, page->parameters, computed, &page->query,
+                         err));
+    page->parse_us = clock_monotonic_us(clock) - begun_us;
+    TRY(query_scope_find(page, container, err));
+    if (page->token.len > 0)
+        TRY(token_parse(r->arena, &r->api->options.token_secret, container->info.rid,
+                        token_scope(page), page->token, &page->position, err));
+    return STATUS_OK;
+}
+
+static Status read_and_run(ItemPage *page)
+{
+    if (page->body.len > 0)
+        TRY(read_query(page, page->container, page->body, &page->error));
+    page->body = SLICE_EMPTY;
+    return run_query(page);
+}
+
 Status documents_query(ApiRequest *r, Error *err)
 {
     if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
         return documents_plan(r, err);
     ItemPage *page = NULL;
-    QueryRequest request;
-    uint64_t begun_us = clock_monotonic_us(r->api->options.clock);
-    TRY(item_page_begin(r, run_query, &page, err));
-    TRY(query_request_items(r->arena, r->http->body, &request, err));
-    page->parameters = request.parameters;
-    page->resume_filter = request.resume_filter;
-    /* The body goes away with this call, and a Query borrows from its text. */
-    page->query_text = arena_copy(r->arena, request.text);
-    Json computed = json_get(r->container->definition, SLICE("computedProperties"));
-    TRY(query_parse_with(r->arena, page->query_text, page->parameters, computed, &page->query,
-                         err));
-    page->parse_us = clock_monotonic_us(r->api->options.clock) - begun_us;
-    TRY(query_scope_find(r, page, err));
+    TRY(item_page_begin(r, read_and_run, &page, err));
     page->wanted = wanted_headers(r);
-    page->can_be_brief = r->api->limits.brief_us > 0;
-    Slice token = slice_trim(request_header(r, "x-ms-continuation"));
-    if (token.len > 0)
-        TRY(token_parse(r->arena, &r->api->options.token_secret, r->container->info.rid,
-                        token_scope(page), token, &page->position, err));
+    TRY(query_scope_begin(r, page, err));
+    page->token = arena_copy(r->arena, slice_trim(request_header(r, "x-ms-continuation")));
+    bool is_long = r->http->body.len > LOOP_QUERY_BYTES_MAX;
+    page->can_be_brief = !is_long && r->api->limits.brief_us > 0;
+    if (is_long)
+        page->body = arena_copy(r->arena, r->http->body);
+    else
+        TRY(read_query(page, r->container, r->http->body, err));
     return item_page_post(page, err);
 }

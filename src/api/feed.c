@@ -44,10 +44,9 @@ static bool hex_field(Slice token, size_t at, size_t len, uint32_t *out)
     return true;
 }
 
-static Status token_parse(const ApiRequest *r, char kind, uint32_t parent, Position *position,
-                          Error *err)
+static Status token_parse(const ApiRequest *r, Slice token, char kind, uint32_t parent,
+                          Position *position, Error *err)
 {
-    Slice token = request_header(r, "x-ms-continuation");
     *position = (Position){0};
     if (token.len == 0)
         return STATUS_OK;
@@ -103,7 +102,8 @@ Status feed_list(ApiRequest *r, Feed feed, Error *err)
     uint32_t items_max = 0;
     TRY(request_max_items(r, &items_max, err));
     Position from;
-    TRY(token_parse(r, 'L', feed.parent, &from, err));
+    Slice token = request_header(r, "x-ms-continuation");
+    TRY(token_parse(r, token, 'L', feed.parent, &from, err));
     Buf documents;
     buf_init(&documents, 2 * PAGE_BYTES_MAX);
     size_t count = 0;
@@ -129,6 +129,8 @@ typedef struct FeedQuery {
     ApiRequest *request;
     Feed feed;
     Snapshot *snapshot; /* a reference of its own */
+    Slice body;         /* that is yet to be read; empty: it was */
+    Slice token;
     Query *query;
     uint32_t items_max;
     Position from;
@@ -250,27 +252,45 @@ static void on_answer(HttpTask *task)
               CHARGE_QUERY);
 }
 
+/* The body may go away after the call. */
+static Status read_query(FeedQuery *q, Slice body, Error *err)
+{
+    ApiRequest *r = q->request;
+    Slice text;
+    Json parameters;
+    TRY(query_request(r->arena, body, &text, &parameters, err));
+    /* A Query borrows from its text. */
+    TRY(query_parse(r->arena, arena_copy(r->arena, text), parameters, &q->query, err));
+    return token_parse(r, q->token, token_kind(q), q->feed.parent, &q->from, err);
+}
+
+static Status read_and_run(FeedQuery *q)
+{
+    if (q->body.len > 0)
+        TRY(read_query(q, q->body, &q->error));
+    return run_query(q);
+}
+
 static void on_worker(WorkerJob *job)
 {
     FeedQuery *q = CONTAINER_OF(job, FeedQuery, job);
-    q->status = run_query(q);
+    q->status = read_and_run(q);
     http_loop_post(q->request->http->loop, &q->task);
 }
 
 Status feed_query(ApiRequest *r, Feed feed, Error *err)
 {
     FeedQuery *q = ARENA_NEW(r->arena, FeedQuery);
-    Slice text;
-    Json parameters;
     TRY(request_max_items(r, &q->items_max, err));
-    TRY(query_request(r->arena, r->http->body, &text, &parameters, err));
-    /* The body goes away with this call, and a Query borrows from its text. */
-    TRY(query_parse(r->arena, arena_copy(r->arena, text), parameters, &q->query, err));
-    TRY(token_parse(r, token_kind(q), feed.parent, &q->from, err));
     q->job.run = on_worker;
     q->task.run = on_answer;
     q->request = r;
     q->feed = feed;
+    q->token = arena_copy(r->arena, request_header(r, "x-ms-continuation"));
+    if (r->http->body.len > LOOP_QUERY_BYTES_MAX)
+        q->body = arena_copy(r->arena, r->http->body);
+    else
+        TRY(read_query(q, r->http->body, err));
     q->feed.parent_rid = arena_copy(r->arena, feed.parent_rid);
     q->snapshot = snapshot_ref(r->snapshot);
     buf_init(&q->documents, 2 * PAGE_BYTES_MAX);

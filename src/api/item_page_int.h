@@ -40,6 +40,10 @@ struct ItemPage {
     size_t bytes_read;
 
     /* Of a query. */
+    Slice body;        /* that is yet to be read; empty: it was */
+    Slice token;       /* of the page before */
+    bool allows_cross; /* to look at several partitions, */
+    bool is_client;    /* whose results the client puts together */
     Query *query;
     const QueryRoute *route; /* the keys that its filter names; NULL: any */
     Slice query_text;

@@ -27,15 +27,13 @@ static Status find_route(const ApiRequest *r, const Query *query, QueryRoute *ou
     return STATUS_OK;
 }
 
-Slice query_plan_text(const ApiRequest *r, const Query *query)
+Slice query_plan_text(Arena *arena, const Query *query, const QueryRoute *route)
 {
-    QueryRoute route;
     Json plan;
     Error ignored;
-    if (find_route(r, query, &route, &ignored) != STATUS_OK ||
-        sdk_plan(query, r->arena, &route, SDK_FEATURES_ALL, &plan, &ignored) != STATUS_OK)
+    if (sdk_plan(query, arena, route, SDK_FEATURES_ALL, &plan, &ignored) != STATUS_OK)
         return SLICE_EMPTY;
-    return json_print_arena(r->arena, plan);
+    return json_print_arena(arena, plan);
 }
 
 Status documents_plan(ApiRequest *r, Error *err)

@@ -3,11 +3,10 @@
 #pragma once
 
 #include "api/request_int.h"
-#include "query/query.h"
+#include "query/route.h"
 
 /* Answers a request that has a query's body and the header x-ms-cosmos-is-query-plan-request. */
 MUST_USE Status documents_plan(ApiRequest *r, Error *err);
 
-/* The plan as text, in the request's arena, for whatever client it may be; empty if there is none.
- * Not after a deferral. */
-Slice query_plan_text(const ApiRequest *r, const Query *query);
+/* The plan as text, for whatever client it may be; empty if there is none. */
+Slice query_plan_text(Arena *arena, const Query *query, const QueryRoute *route);

@@ -193,15 +193,16 @@ static void the_plan_of_any_query_is_text(void **state)
     };
     AUTO(fake_server_close) FakeServer server;
     open_with_container(&server);
-    HttpRequest http = {.arena = &server.arena};
-    ApiRequest r = {.http = &http, .arena = &server.arena, .container = container_now(&server)};
+    const Container *container = container_now(&server);
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         Error err;
         Query *query;
         assert_int_equal(
             query_parse(&server.arena, slice_from_cstr(rows[i].query), JSON_NONE, &query, &err),
             STATUS_OK);
-        Slice text = query_plan_text(&r, query);
+        QueryRoute route;
+        query_route(query, &server.arena, &container->partition_key, &route);
+        Slice text = query_plan_text(&server.arena, query, &route);
         Slice expected = quoted(&server.arena, rows[i].text);
         if (expected.len == 0)
             assert_int_equal(text.len, 0);

@@ -44,10 +44,9 @@ static bool is_of_one_key(const QueryRoute *route)
     return !route->is_all;
 }
 
-static void find_route(const ApiRequest *r, ItemPage *page, QueryRoute *out)
+static void find_route(ItemPage *page, const PartitionKeyDefinition *definition, QueryRoute *out)
 {
-    const PartitionKeyDefinition *definition = &r->container->partition_key;
-    query_route(page->query, r->arena, definition, out);
+    query_route(page->query, page->request->arena, definition, out);
     if (out->is_all)
         return;
     page->route = out;
@@ -55,10 +54,10 @@ static void find_route(const ApiRequest *r, ItemPage *page, QueryRoute *out)
 }
 
 /* As SDKs have it: several keys in one of many partitions are several, too. */
-static Status check_allowed(const ApiRequest *r, const QueryRoute *route, Error *err)
+static Status check_allowed(const ItemPage *page, const Container *container,
+                            const QueryRoute *route, Error *err)
 {
-    if (is_of_one_key(route) || r->container->range_count == 1 ||
-        request_flag(r, "x-ms-documentdb-query-enablecrosspartition"))
+    if (is_of_one_key(route) || container->range_count == 1 || page->allows_cross)
         return STATUS_OK;
     return error_set(
         err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -69,48 +68,49 @@ static Status check_allowed(const ApiRequest *r, const QueryRoute *route, Error 
 
 /* ---- what is left to clients ---- */
 
-/* "client": answer as the service does, whose gateway puts no results of partitions together. */
-static Status reads_client(const ApiRequest *r, bool *out, Error *err)
-{
-    Slice value = slice_trim(request_header(r, "x-orrery-cross-partition"));
-    *out = slice_equal_nocase(value, SLICE("client"));
-    if (*out || value.len == 0 || slice_equal_nocase(value, SLICE("server")))
-        return STATUS_OK;
-    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                     "x-orrery-cross-partition must be 'server' or 'client', not '%.*s'.",
-                     SLICE_CUT(value, 60));
-}
-
-static size_t count_needed(const ApiRequest *r, const ItemPage *page)
+static size_t count_needed(const ItemPage *page, const Container *container)
 {
     size_t count = 0;
-    for (size_t i = 0; i < r->container->range_count; i++)
-        count += item_page_needs(page, &r->container->ranges[i]);
+    for (size_t i = 0; i < container->range_count; i++)
+        count += item_page_needs(page, &container->ranges[i]);
     return count;
 }
 
-static Status refuse_merging(ApiRequest *r, const ItemPage *page, Error *err)
+static Status refuse_merging(const ItemPage *page, const Container *container,
+                             const QueryRoute *route, Error *err)
 {
-    if (count_needed(r, page) <= 1)
+    if (count_needed(page, container) <= 1)
         return STATUS_OK;
     TRY(query_check_cross_partition(page->query, err));
     if (query_is_streaming(page->query))
         return STATUS_OK;
-    r->error_info = query_plan_text(r, page->query);
+    ApiRequest *r = page->request;
+    r->error_info = query_plan_text(r->arena, page->query, route);
     return error_set(err, STATUS_BAD_REQUEST, SUB_CROSS_PARTITION_NOT_SERVABLE,
                      "The provided cross partition query can not be directly served by the "
                      "gateway. The client asked to put the results of partitions together itself "
                      "(x-orrery-cross-partition); additionalErrorInfo is the plan for that.");
 }
 
-Status query_scope_find(ApiRequest *r, ItemPage *page, Error *err)
+/* "client": answer as the service does, whose gateway puts no results of partitions together. */
+Status query_scope_begin(const ApiRequest *r, ItemPage *page, Error *err)
 {
-    bool is_client = false;
-    TRY(reads_client(r, &is_client, err));
+    Slice value = slice_trim(request_header(r, "x-orrery-cross-partition"));
+    page->is_client = slice_equal_nocase(value, SLICE("client"));
+    page->allows_cross = request_flag(r, "x-ms-documentdb-query-enablecrosspartition");
+    if (page->is_client || value.len == 0 || slice_equal_nocase(value, SLICE("server")))
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "x-orrery-cross-partition must be 'server' or 'client', not '%.*s'.",
+                     SLICE_CUT(value, 60));
+}
+
+Status query_scope_find(ItemPage *page, const Container *container, Error *err)
+{
     if (page->is_narrow)
         return STATUS_OK;
-    QueryRoute *route = ARENA_NEW(r->arena, QueryRoute);
-    find_route(r, page, route);
-    TRY(check_allowed(r, route, err));
-    return is_client ? refuse_merging(r, page, err) : STATUS_OK;
+    QueryRoute *route = ARENA_NEW(page->request->arena, QueryRoute);
+    find_route(page, &container->partition_key, route);
+    TRY(check_allowed(page, container, route, err));
+    return page->is_client ? refuse_merging(page, container, route, err) : STATUS_OK;
 }

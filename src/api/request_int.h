@@ -17,6 +17,10 @@
 
 #define PAGE_ITEMS_DEFAULT 100
 
+/* A query in a longer body is read on a worker: this much is parsed in less than a millisecond, the
+ * most that a query may have in some hundreds. */
+#define LOOP_QUERY_BYTES_MAX ((size_t)4 << 10)
+
 /* API versions from which something is different, as the dates that name them. */
 #define VERSION_PARTITION_KEY_REQUIRED 20181231
 

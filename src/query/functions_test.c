@@ -223,7 +223,9 @@ static void numbers_are_computed(void **state)
         {"[INTBITAND(15, 25), INTBITOR(56, 100), INTBITXOR(5, 1), INTBITNOT(65)]", "[9,124,4,-66]"},
         {"[INTBITLEFTSHIFT(1, 40), INTBITRIGHTSHIFT(-16, 2), INTBITLEFTSHIFT(1, 64)]",
          "[1099511627776,-4,1]"},
-        {"[IntBitwiseAnd(6, 3), IntBitwiseLeftShift(1, 2)]", "[2,4]"},
+        {"[IntBitwiseAnd(6, 3), IntBitwiseOr(6, 3), IntBitwiseXor(6, 3), IntBitwiseNot(6)]",
+         "[2,7,5,-7]"},
+        {"[IntBitwiseLeftShift(1, 2), IntBitwiseRightShift(16, 2)]", "[4,4]"},
         {"INTBITNOT(0.5)", ""},
     };
     CHECK_EXPRESSIONS(CASES);

@@ -377,6 +377,49 @@ static void each_partition_has_a_plan_of_its_own(void **state)
     assert_true(answered.page.metrics.documents_read < 60);
 }
 
+/* The same question has another plan where the data is other data, and what was estimated is told.
+ */
+static void the_plan_follows_from_the_data(void **state)
+{
+    TestContainer *t = *state;
+    test_container_open(t, (TestOptions){0});
+    insert_many(t, 0, 1000, print_number); /* n: all different, m: ten values */
+    static const struct {
+        const char *where, *by;
+        uint64_t estimated, read;
+    } ROWS[] = {
+        {"c.n < 10", "index", 10, 10},
+        {"c.n >= 0", "full scan", 1000, 1000}, /* the index would be a detour */
+        {"c.m = 3", "index", 100, 100},
+        {"c.m < 9", "full scan", 900, 1000},
+        {"c.n != 3", "full scan", 999, 1000},
+        {"c.m != 3 AND c.n < 20", "index", 18, 18},
+        {"c.n = 7 AND c.m >= 0", "index", 1, 1}, /* what leaves less is read, in any sequence, */
+        {"c.m >= 0 AND c.n = 7", "index", 1, 1},
+        {"c.n < 5 OR c.n > 994", "index", 10, 10},
+        {"NOT IS_DEFINED(c.n)", "index", 0, 0},
+        {"IS_DEFINED(c.n)", "full scan", 1000, 1000},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        AUTO(answered_done) Answered answered;
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        Slice text = arena_format(&arena, "SELECT VALUE c.id FROM c WHERE %s", ROWS[i].where);
+        ask(t, arena_cstr(&arena, text), (Asked){0}, &answered);
+        assert_int_equal(answered.status, STATUS_OK);
+        Json partition = json_at(json_get(answered.page.explain, SLICE("partitions")), 0);
+        Json where = json_get(partition, SLICE("where"));
+        Slice by = json_string(json_get(partition, SLICE("by")));
+        double estimated = json_number(json_get(where, SLICE("estimatedItems")));
+        uint64_t read = answered.page.metrics.documents_read;
+        bool is_near = estimated >= 0.7 * (double)ROWS[i].estimated &&
+                       estimated <= 1.5 * (double)ROWS[i].estimated;
+        if (!slice_equal(by, slice_from_cstr(ROWS[i].by)) || read != ROWS[i].read || !is_near)
+            fail_msg("%s: %.*s, about %g, read %llu", ROWS[i].where, SLICE_ARG(by), estimated,
+                     (unsigned long long)read);
+    }
+}
+
 static void the_index_alone_answers(void **state)
 {
     TestContainer *t = *state;
@@ -831,6 +874,7 @@ int main(void)
         PAGE_TEST(an_order_over_partitions_reads_what_it_returns),
         PAGE_TEST(every_plan_gives_the_same_order),
         PAGE_TEST(each_partition_has_a_plan_of_its_own),
+        PAGE_TEST(the_plan_follows_from_the_data),
         PAGE_TEST(the_index_alone_answers),
         PAGE_TEST(a_sum_that_there_is_not_reads_little),
         PAGE_TEST(a_composite_index_serves_filters),

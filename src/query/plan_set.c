@@ -169,9 +169,13 @@ static Status estimate_minus(Planner *planner, Filter *filter)
     Filter *from = filter->children;
     TRY(filter_estimate(planner, from));
     TRY(filter_estimate(planner, from->next));
+    const IndexEstimate *whole = &from->estimate;
+    const IndexEstimate *part = &from->next->estimate; /* what is taken away is part of the rest */
+    bool is_exact = whole->is_exact && part->is_exact;
     filter->estimate = (IndexEstimate){
-        .keys = from->estimate.keys + from->next->estimate.keys,
-        .items = from->estimate.items,
+        .keys = whole->keys + part->keys,
+        .items = whole->items - (is_exact ? least(part->items, whole->items) : 0),
+        .is_exact = is_exact,
     };
     return STATUS_OK;
 }
@@ -184,7 +188,8 @@ Status filter_estimate(Planner *planner, Filter *filter)
     uint64_t all = partition_view_items(planner->view);
     switch (filter->kind) {
     case FILTER_ALL:
-        filter->estimate = (IndexEstimate){.keys = all >> SET_CHUNK_BITS, .items = all};
+        filter->estimate =
+            (IndexEstimate){.keys = all >> SET_CHUNK_BITS, .items = all, .is_exact = true};
         return STATUS_OK;
     case FILTER_NONE:
         filter->estimate = (IndexEstimate){.is_exact = true};
