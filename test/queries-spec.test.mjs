@@ -7,11 +7,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 
-import { DEFAULTS } from "./lib/definition.mjs";
 import { newContainer, SIZES } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { ROOT, startServer } from "./lib/server.mjs";
-import { bare, corpus, isExpected, NO_CORPUS, withIds } from "./lib/spec.mjs";
+import {
+    bare, byContainer, corpus, definitionFor, each, grouped, isExpected, NO_CORPUS, shown, UNAVAILABLE, withIds,
+} from "./lib/spec.mjs";
 
 if (NO_CORPUS) console.error(`SKIPPED: ${NO_CORPUS}`);
 const EXAMPLES = corpus("sql-examples.json") ?? [];
@@ -25,43 +26,6 @@ const DIFFERENT = {
 };
 const differed = new Set();
 
-// What the server does not have yet: it must say so, and by name.
-const UNAVAILABLE = {
-    udf: /SC2003.*User-defined function 'REGEX_MATCH' could not be resolved/,
-    vector: /SC2990.*'VectorDistance'.*not available/,
-    "full-text": /SC2990.*'FullTextContains'.*not available/,
-};
-
-const KEY = { paths: ["/id"], kind: "Hash", version: 2 };
-const AT_ONCE = 4;
-
-/** Does `work` for all of a list, a few at a time. */
-async function each(list, work) {
-    const rest = [...list];
-    const one = async () => {
-        while (rest.length > 0) await work(rest.shift());
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, one));
-}
-
-function grouped(list, keyOf) {
-    const groups = new Map();
-    for (const one of list) {
-        const key = JSON.stringify(keyOf(one));
-        groups.set(key, [...(groups.get(key) ?? []), one]);
-    }
-    return [...groups.values()];
-}
-
-function definitionFor({ compositeIndexes, fullTextPolicy, indexingPolicy }) {
-    const usual = { ...DEFAULTS.indexingPolicy, ...(compositeIndexes && { compositeIndexes }) };
-    return {
-        partitionKey: KEY,
-        indexingPolicy: indexingPolicy ?? usual,
-        ...(fullTextPolicy && { fullTextPolicy }),
-    };
-}
-
 async function results(container, { query, parameters }) {
     try {
         return { rows: (await container.items.query({ query, parameters }).fetchAll()).resources };
@@ -69,8 +33,6 @@ async function results(container, { query, parameters }) {
         return { error };
     }
 }
-
-const shown = (value) => JSON.stringify(value).slice(0, 600);
 
 function isListed(name) {
     if (!Object.hasOwn(DIFFERENT, name)) return false;
@@ -96,9 +58,8 @@ for (const size of SIZES) {
         assert.ok(EXAMPLES.length > 0);
         const server = await startServer(t, { args: ["--durability", "relaxed"] });
         const { database } = await clientOf(server).databases.create({ id: "examples" });
-        const keyOf = (one) => [one.docs, one.compositeIndexes, one.fullTextPolicy];
         const wrong = [];
-        await each(grouped(EXAMPLES, keyOf), async (examples) => {
+        await each(byContainer(EXAMPLES), async (examples) => {
             const [{ docs }] = examples;
             const container = await newContainer(database, size, definitionFor(examples[0]));
             for (const item of withIds(docs)) await container.items.create(item);

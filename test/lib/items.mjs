@@ -11,6 +11,7 @@ export const SIZES = [
     { partitions: 1, throughput: 400 },
     { partitions: 5, throughput: 50_000 },
 ];
+export const MANY = { partitions: 25, throughput: 250_000 };
 
 /** A new container; `more` goes into its definition. */
 export async function newContainer(database, { throughput = 400 } = SIZES[0], more = {}) {

@@ -65,6 +65,7 @@ export function compareValues(a, b) {
     const types = TYPES.indexOf(typeOf(a)) - TYPES.indexOf(typeOf(b));
     if (types !== 0) return types;
     if (typeof a === "string") return Buffer.compare(Buffer.from(a), Buffer.from(b));
+    if (typeof a === "object") return 0;
     return a < b ? -1 : a > b ? 1 : 0;
 }
 

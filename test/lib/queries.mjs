@@ -38,13 +38,15 @@ export function resultsOf(answer, size = 0) {
     return Documents;
 }
 
-/** All results, page by page; `between` is called with what was seen so far before each next page. */
+/** All results, page by page, whose `size` may be a function that tells the next one's; `between` is
+ *  called with what was seen so far before each next page. */
 export async function askAll(server, container, query, { size, between, ...rest } = {}) {
     const results = [];
     let token;
     for (let pages = 1; ; pages++) {
-        const answer = await askPage(server, container, query, { size, token, ...rest });
-        results.push(...resultsOf(answer, size));
+        const next = typeof size === "function" ? size() : size;
+        const answer = await askPage(server, container, query, { size: next, token, ...rest });
+        results.push(...resultsOf(answer, next));
         token = answer.headers["x-ms-continuation"];
         if (!token) return results;
         assert.ok(pages < 10_000, "the query does not end");

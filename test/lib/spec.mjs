@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { DEFAULTS } from "./definition.mjs";
 import { ROOT } from "./server.mjs";
 
 const FOLDER = process.env.SPEC ?? join(ROOT, "../shared/spec");
@@ -17,6 +18,52 @@ export function corpus(name) {
 /** Why tests of the corpus are skipped, or false. */
 export const NO_CORPUS =
     !existsSync(FOLDER) && `there is no ${FOLDER}; SPEC names another folder with the conformance corpus`;
+
+// --- Running
+
+/** What the server does not have yet, by the category of an example: it must say so, and by name. */
+export const UNAVAILABLE = {
+    udf: /SC2003.*User-defined function 'REGEX_MATCH' could not be resolved/,
+    vector: /SC2990.*'VectorDistance'.*not available/,
+    "full-text": /SC2990.*'FullTextContains'.*not available/,
+};
+
+const AT_ONCE = 4;
+
+/** Does `work` for all of a list, a few at a time. */
+export async function each(list, work) {
+    const rest = [...list];
+    const one = async () => {
+        while (rest.length > 0) await work(rest.shift());
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, one));
+}
+
+/** Lists of those that have the same key. */
+export function grouped(list, keyOf) {
+    const groups = new Map();
+    for (const one of list) {
+        const key = JSON.stringify(keyOf(one));
+        groups.set(key, [...(groups.get(key) ?? []), one]);
+    }
+    return [...groups.values()];
+}
+
+/** Lists of examples that can be asked of the same container. */
+export const byContainer = (examples) =>
+    grouped(examples, (one) => [one.docs, one.compositeIndexes, one.fullTextPolicy]);
+
+/** The definition of a container for an example. */
+export function definitionFor({ compositeIndexes, fullTextPolicy, indexingPolicy }) {
+    const usual = { ...DEFAULTS.indexingPolicy, ...(compositeIndexes && { compositeIndexes }) };
+    return {
+        partitionKey: { paths: ["/id"], kind: "Hash", version: 2 },
+        indexingPolicy: indexingPolicy ?? usual,
+        ...(fullTextPolicy && { fullTextPolicy }),
+    };
+}
+
+export const shown = (value) => JSON.stringify(value).slice(0, 600);
 
 // --- Results
 
