@@ -12,7 +12,7 @@ import { damage, endOfLog, limitFiles, needsDisk, smallDisk, storeFiles } from "
 import { callItems, contentOf, listAll, newContainer, sameItems, storedCount, until } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { run, startServer } from "./lib/server.mjs";
-import { send } from "./lib/wire.mjs";
+import { metric, send } from "./lib/wire.mjs";
 
 // The least that the server makes of it: memtables of 4 MB. It wants room for 5 of them, and for all
 // the data once more, so that a disk of this size is full with about 14 MB of data.
@@ -31,13 +31,6 @@ async function expectDegraded(server, reason) {
 }
 
 const isHealthy = async (server) => (await health(server)).status === 200;
-
-async function metric(server, name) {
-    const { text } = await send(server.endpoint, { path: "/metrics" });
-    const line = text.split("\n").find((one) => one.startsWith(`${name} `));
-    assert.ok(line, `there is no metric ${name}`);
-    return Number(line.slice(name.length));
-}
 
 // Text that cannot be compressed.
 const text = (bytes) => randomBytes(bytes).toString("base64");

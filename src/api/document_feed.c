@@ -363,13 +363,29 @@ Status item_page_post(ItemPage *page, Error *err)
                      "Too many queries are waiting for a worker; try again later.");
 }
 
+static bool is_abandoned(const ItemPage *page)
+{
+    return atomic_load_explicit(&page->request->http->is_abandoned, memory_order_relaxed);
+}
+
+/* For a client that has closed only its half of the connection; any other will not read it. */
+static Status cancelled(ItemPage *page)
+{
+    return error_set(
+        &page->error, STATUS_TIMEOUT, SUB_NONE,
+        "The request was cancelled: its connection was closed before it was answered.");
+}
+
 static void on_worker(WorkerJob *job)
 {
     ItemPage *page = CONTAINER_OF(job, ItemPage, job);
     const Api *api = page->request->api;
-    page_clock_begin(&page->clock, api->options.clock, job, api->limits.us_max);
-    page->status = page->run(page);
-    if (page->status != STATUS_OK && page->clock.over_us != 0) { /* no wonder */
+    page_clock_begin(&page->clock, api->options.clock, job, &page->request->http->is_abandoned,
+                     api->limits.us_max);
+    page->status = is_abandoned(page) ? cancelled(page) : page->run(page);
+    if (page->status != STATUS_OK && is_abandoned(page)) {
+        page->status = cancelled(page);
+    } else if (page->status != STATUS_OK && page->clock.over_us != 0) { /* no wonder */
         forget(page);
         worker_post_long(job);
         return;
@@ -392,6 +408,8 @@ static void on_answer(HttpTask *task)
     ApiRequest *r = page->request;
     Container *container = page->container;
     Response response;
+    if (is_abandoned(page))
+        metrics_add(http_loop_metrics(r->http->loop), METRIC_QUERIES_CANCELLED, 1);
     if (page->status != STATUS_OK) {
         response_error(r, &response, &page->error, charge_text(r, charge_miss()));
     } else {

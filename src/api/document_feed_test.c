@@ -708,6 +708,36 @@ static void a_page_is_refused_when_too_many_wait(void **state)
     expect_each_once(&(Seen[]){read_all(&server, (Ask){"GET", DOCS}, "-1")}[0]);
 }
 
+/* Nobody is left to read what a worker would find; a client that is told waits with its half of the
+ * connection closed. */
+static void a_page_is_not_begun_when_its_client_has_left(void **state)
+{
+    (void)state;
+    static const Ask rows[] = {
+        {"GET", DOCS},
+        {"POST", DOCS, "{'query':'SELECT * FROM c'}", .headers = {QUERY}},
+        {"POST", DOCS, "{'query':'SELECT VALUE COUNT(1) FROM c'}", .headers = {QUERY}},
+    };
+    Jam jam;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    server.api->limits.brief_us = 0;
+    for (size_t i = 0; i < 2 * ARRAY_COUNT(rows); i++) {
+        bool is_abandoned = i % 2 == 1;
+        FakeAnswer answer;
+        jam_begin(&jam, &server, 0);
+        FakeExchange *exchange = ask_only(&server, &rows[i / 2], &answer);
+        atomic_store(&exchange->http.is_abandoned, is_abandoned);
+        jam_end(&jam);
+        fake_wait(&server, &answer);
+        mem_free(exchange);
+        assert_int_equal(answer.status, is_abandoned ? 408 : 200);
+        if (is_abandoned)
+            expect_holds(answer.body, "was cancelled");
+        assert_int_equal(metrics_total(&server.metrics, METRIC_QUERIES_CANCELLED), (i + 1) / 2);
+    }
+}
+
 static void a_query_that_is_soon_over_needs_no_worker(void **state)
 {
     (void)state;
@@ -880,6 +910,7 @@ int main(void)
         cmocka_unit_test(a_page_may_end_among_the_results_of_an_item),
         cmocka_unit_test(a_query_over_partitions_must_be_allowed),
         cmocka_unit_test(a_page_is_refused_when_too_many_wait),
+        cmocka_unit_test(a_page_is_not_begun_when_its_client_has_left),
         cmocka_unit_test(a_query_that_is_soon_over_needs_no_worker),
         cmocka_unit_test(a_page_outlives_its_container),
         cmocka_unit_test(a_page_that_the_disk_refuses_is_an_error),

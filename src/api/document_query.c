@@ -368,7 +368,7 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         .memory_max = QUERY_BYTES_MAX,
         .is_brief = page->is_brief,
         .workers = api->options.workers,
-        .workers_clock = api->options.clock,
+        .workers_clock = &page->clock.shared,
         .clock = &page->clock.clock,
         .geo = geo_of(page->container),
         .wants_explain = (page->wanted & WANTS_EXPLAIN) != 0,

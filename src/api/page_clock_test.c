@@ -1,4 +1,5 @@
-/* page_clock_test.c - the time of a page is over early exactly when others wait for its worker. */
+/* page_clock_test.c - the time of a page is over early exactly when others wait for its worker, or
+ * nobody for the page. */
 #include "api/page_clock_int.h"
 
 #include <setjmp.h>
@@ -21,6 +22,7 @@ typedef struct Scene {
     _Atomic bool is_over;
     _Atomic bool has_other;
     _Atomic bool is_other_done;
+    _Atomic bool is_cancelled;
     bool others_wait;
     uint64_t times_us[6];
 } Scene;
@@ -46,7 +48,7 @@ static uint64_t look(Scene *scene)
 static void run_page(WorkerJob *job)
 {
     Scene *scene = CONTAINER_OF(job, Scene, page);
-    page_clock_begin(&scene->clock, &scene->real.clock, job, PAGE_US);
+    page_clock_begin(&scene->clock, &scene->real.clock, job, &scene->is_cancelled, PAGE_US);
     if (scene->others_wait) {
         atomic_store(&scene->has_other, workers_post(scene->workers, &scene->other));
     }
@@ -102,6 +104,31 @@ static void with_others_waiting_a_long_page_is_over(void **state)
     assert_int_equal(scene.clock.over_us, 2100000);
     assert_int_equal(page_clock_us(&scene.clock), 7101000);
     assert_int_equal(clock_wall_us(&scene.clock.clock), clock_wall_us(&scene.real.clock));
+    assert_int_equal(clock_monotonic_us(&scene.clock.shared), 8101000); /* helpers end with it */
+}
+
+static void a_page_that_nobody_waits_for_is_over_at_once(void **state)
+{
+    (void)state;
+    Scene scene = {0};
+    fake_clock_init(&scene.real, SECOND_US);
+    page_clock_begin(&scene.clock, &scene.real.clock, &scene.page, &scene.is_cancelled, PAGE_US);
+    fake_clock_advance(&scene.real, 1000);
+    assert_int_equal(look(&scene), 1001000);
+    assert_int_equal(clock_monotonic_us(&scene.clock.shared), 1001000);
+    assert_int_equal(clock_wall_us(&scene.clock.shared), clock_wall_us(&scene.real.clock));
+    atomic_store(&scene.is_cancelled, true);
+    uint64_t last_us = 0;
+    for (int i = 0; i < 10; i++) {
+        uint64_t now_us = look(&scene);
+        assert_true(now_us > SECOND_US + PAGE_US + SECOND_US); /* also for what had begun */
+        assert_true(now_us >= last_us);
+        assert_int_equal(clock_monotonic_us(&scene.clock.shared), now_us); /* for helpers as well */
+        last_us = now_us;
+        fake_clock_advance(&scene.real, SECOND_US);
+    }
+    assert_int_equal(page_clock_us(&scene.clock), 10001000);
+    assert_int_equal(scene.clock.over_us, 0); /* nobody else waits, so it is not begun again */
 }
 
 int main(void)
@@ -109,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_a_page_has_all_of_its_time),
         cmocka_unit_test(with_others_waiting_a_long_page_is_over),
+        cmocka_unit_test(a_page_that_nobody_waits_for_is_over_at_once),
     };
     return cmocka_run_group_tests_name("the time of a page", tests, NULL, NULL);
 }

@@ -35,7 +35,8 @@ static inline Slice quoted(Arena *arena, const char *row)
     return slice_from_cstr(text);
 }
 
-static inline FakeAnswer ask(FakeServer *server, const Ask *a)
+/* Sends it without waiting for the answer; free the exchange when that has come (fake_wait). */
+static inline FakeExchange *ask_only(FakeServer *server, const Ask *a, FakeAnswer *answer)
 {
     HttpHeader headers[ARRAY_COUNT(a->headers)];
     size_t count = 0;
@@ -50,8 +51,15 @@ static inline FakeAnswer ask(FakeServer *server, const Ask *a)
         .body = quoted(&server->arena, a->body),
         .key = a->key == NULL ? SLICE(FAKE_KEY) : slice_from_cstr(a->key),
     };
+    return fake_send(server, &request, answer);
+}
+
+static inline FakeAnswer ask(FakeServer *server, const Ask *a)
+{
     FakeAnswer answer;
-    fake_request(server, &request, &answer);
+    FakeExchange *exchange = ask_only(server, a, &answer);
+    fake_wait(server, &answer);
+    mem_free(exchange);
     return answer;
 }
 

@@ -47,10 +47,17 @@ void conn_open(HttpLoop *loop, h2o_socket_t *sock)
     conn_arm(conn, &loop->idle_timeout);
 }
 
+void conn_abandon(Conn *conn)
+{
+    if (conn->request != NULL && conn->state == CONN_HANDLING)
+        atomic_store_explicit(&conn->request->http.is_abandoned, true, memory_order_relaxed);
+}
+
 void conn_close(Conn *conn)
 {
     if (conn->state == CONN_CLOSED)
         return;
+    conn_abandon(conn);
     if (conn->request != NULL && conn->state == CONN_HANDLING)
         conn->request->conn = NULL; /* the handler still has it, and will answer to nobody */
     else if (conn->request != NULL)

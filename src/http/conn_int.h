@@ -71,6 +71,9 @@ struct Request {
 void conn_open(HttpLoop *loop, h2o_socket_t *sock);
 void conn_close(Conn *conn);
 
+/* Tells the handler, if it has a request, that nobody waits for the answer any more. */
+void conn_abandon(Conn *conn);
+
 /* Closes the connection unless a request is under way on it. */
 void conn_drain(Conn *conn);
 

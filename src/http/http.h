@@ -42,6 +42,10 @@ typedef struct HttpRequest {
     Arena *arena;      /* for everything that lives as long as this request */
     void *user;        /* for the handler's own use */
     uint64_t begun_us; /* monotonic */
+
+    /* Set when the client closes its side of the connection while the handler has the request; any
+     * thread may look. The answer is still due, but most likely nobody will read it. */
+    _Atomic bool is_abandoned;
 } HttpRequest;
 
 /* The server itself adds date, server, content-length and, where they apply, connection,

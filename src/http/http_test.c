@@ -458,6 +458,43 @@ static void a_deferred_answer_to_nobody_is_dropped(void **state)
     assert_int_equal(site_metric(site, METRIC_REQUESTS_2XX), 10);
 }
 
+/* Also if it has closed only its half of the connection, which looks the same from here. */
+static void a_handler_learns_that_its_client_has_left(void **state)
+{
+    enum { CLOSE, RESET, CLOSE_HALF, WAYS };
+    Site *site = *state;
+    for (int way = 0; way < WAYS; way++) {
+        Client *client = client_open(site);
+        client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 5\r\n\r\nabcde");
+        WAIT_UNTIL(atomic_load(&site->held_count) == 1);
+        client_send(client, HELLO); /* a client that waits may send the next one ahead */
+        sleep_ms(5);
+        assert_false(site_is_abandoned(site));
+        struct linger reset = {.l_onoff = 1};
+        if (way == RESET)
+            assert_int_equal(setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)),
+                             0);
+        if (way == CLOSE_HALF)
+            assert_int_equal(shutdown(client->fd, SHUT_WR), 0);
+        else
+            client_close(client);
+        WAIT_UNTIL(site_is_abandoned(site));
+        assert_int_equal(site_answer_held(site), 1);
+        WAIT_UNTIL(site_metric(site, METRIC_REQUESTS_OPEN) == 0);
+        if (way == CLOSE_HALF)
+            client_close(client);
+        WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 0);
+    }
+    /* The next request begins anew. */
+    Client *client = client_open(site);
+    client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    WAIT_UNTIL(atomic_load(&site->held_count) == 1);
+    assert_false(site_is_abandoned(site));
+    assert_int_equal(site_answer_held(site), 1);
+    client_expect(client, 200, "hi");
+    client_close(client);
+}
+
 static void a_client_that_closed_its_side_still_gets_its_answers(void **state)
 {
     Site *site = *state;
@@ -610,6 +647,7 @@ int main(void)
         WITH_SITE(a_client_that_leaves_during_the_answer_costs_nothing),
         WITH_SITE(a_client_that_leaves_during_the_request_costs_nothing),
         WITH_SITE(a_deferred_answer_to_nobody_is_dropped),
+        WITH_SITE(a_handler_learns_that_its_client_has_left),
         WITH_SITE(a_client_that_closed_its_side_still_gets_its_answers),
         WITH_SITE(answers_from_another_thread_come_in_bursts),
         WITH_SITE(http_1_0_closes_unless_asked_to_keep),

@@ -109,6 +109,7 @@ void conn_receive(Conn *conn)
             break;
         case TRANSPORT_ENDED:
             conn->has_ended = true;
+            conn_abandon(conn);
             h2o_socket_read_stop(conn->transport.sock);
             break;
         case TRANSPORT_BROKEN:

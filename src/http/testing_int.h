@@ -205,6 +205,17 @@ static inline void page_hold(Site *site, HttpRequest *request, uint64_t number)
     atomic_fetch_add(&site->held_count, 1);
 }
 
+/* Whether the client of the only request that /hold has is known to have left. */
+static inline bool site_is_abandoned(Site *site)
+{
+    QueueNode *node = queue_take(&site->held);
+    assert_non_null(node);
+    bool is_abandoned = atomic_load(&CONTAINER_OF(node, Held, node)->request->is_abandoned);
+    assert_null(node->next);
+    (void)queue_push(&site->held, node);
+    return is_abandoned;
+}
+
 /* Answers everything that /hold has collected, from this thread. */
 static inline int site_answer_held(Site *site)
 {

@@ -98,6 +98,14 @@ export function call(server, { method = "GET", path, type, link, headers = {}, b
     });
 }
 
+/** What the server has counted under a name. */
+export async function metric(server, name) {
+    const { text } = await send(server.endpoint, { path: "/metrics" });
+    const line = text.split("\n").find((one) => one.startsWith(`${name} `));
+    if (line === undefined) throw new Error(`there is no metric ${name}`);
+    return Number(line.slice(name.length));
+}
+
 /** An authorised query of a feed. */
 export function query(server, path, text, { parameters = [], headers = {} } = {}) {
     return call(server, {
