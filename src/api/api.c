@@ -215,6 +215,7 @@ static void *on_loop_open(void *ctx, HttpLoop *http_loop)
     loop->api = ctx;
     catalog_reader_init(&loop->reader, loop->api->options.catalog);
     buf_init(&loop->text, ITEM_TEXT_BYTES_MAX);
+    arena_init(&loop->brief, LOOP_QUERY_ARENA_BYTES);
     return loop;
 }
 
@@ -224,6 +225,7 @@ static void on_loop_close(void *ctx, void *loop_user)
     ApiLoop *loop = loop_user;
     catalog_reader_done(&loop->reader);
     buf_done(&loop->text);
+    arena_done(&loop->brief);
     mem_free(loop);
 }
 

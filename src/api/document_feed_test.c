@@ -787,6 +787,34 @@ static void a_query_that_is_soon_over_needs_no_worker(void **state)
     assert_in_range(answered, 20, 39);
 }
 
+/* A request waits for a worker, and then for its client to read: there may be thousands of them. */
+static void what_a_query_holds_is_gone_before_its_answer(void **state)
+{
+#define TIMES_100                                     \
+    "JOIN a IN (SELECT VALUE [0,1,2,3,4,5,6,7,8,9]) " \
+    "JOIN b IN (SELECT VALUE [0,1,2,3,4,5,6,7,8,9]) "
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    static const Ask rows[] = {
+        {"POST", DOCS,
+         "{'query':'SELECT a, b, COUNT(1) AS k FROM c " TIMES_100 "GROUP BY c.id, a, b'}",
+         .headers = {QUERY, {"x-ms-max-item-count", "1"}}},
+        {"POST", DOCS,
+         "{'query':'SELECT VALUE ARRAY_LENGTH(MAKELIST([c, a, b])) FROM c " TIMES_100 "'}",
+         .headers = {QUERY, {"x-ms-max-item-count", "1"}}},
+        {"POST", DOCS, "{'query':'SELECT DISTINCT VALUE [c.id, a, b] FROM c " TIMES_100 "'}",
+         .headers = {QUERY}},
+    };
+#undef TIMES_100
+    static const uint64_t brief_us[] = {0, 10000000, 1}; /* on a worker; on the loop; on both */
+    for (size_t i = 0; i < ARRAY_COUNT(rows) * ARRAY_COUNT(brief_us); i++) {
+        server.api->limits.brief_us = brief_us[i % ARRAY_COUNT(brief_us)];
+        FakeAnswer answer = expect_status(&server, &rows[i / ARRAY_COUNT(brief_us)], 200);
+        assert_in_range(answer.held, 1, 32 << 10);
+    }
+}
+
 static void a_page_outlives_its_container(void **state)
 {
     (void)state;
@@ -912,6 +940,7 @@ int main(void)
         cmocka_unit_test(a_page_is_refused_when_too_many_wait),
         cmocka_unit_test(a_page_is_not_begun_when_its_client_has_left),
         cmocka_unit_test(a_query_that_is_soon_over_needs_no_worker),
+        cmocka_unit_test(what_a_query_holds_is_gone_before_its_answer),
         cmocka_unit_test(a_page_outlives_its_container),
         cmocka_unit_test(a_page_that_the_disk_refuses_is_an_error),
     };

@@ -15,6 +15,8 @@
 #define QUERY_BYTES_MAX ((size_t)256 << 20)
 #define QUERY_STEPS_MAX ((uint64_t)2000000000)
 
+enum { ARENA_BLOCK_BYTES = 64 << 10 };
+
 /* And on the loop. */
 #define BRIEF_BYTES_MAX ((size_t)8 << 20)
 #define BRIEF_KEYS_MAX  ((uint64_t)4096)
@@ -349,7 +351,7 @@ static Slice token_scope(const ItemPage *page)
     return arena_copy(arena, buf_view(&scope));
 }
 
-static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t count)
+static Status run_in(ItemPage *page, const QueryTarget *targets, size_t count, Arena *arena)
 {
     ApiRequest *r = page->request;
     const Api *api = r->api;
@@ -382,7 +384,7 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         options.steps_max = BRIEF_STEPS_MAX;
     }
     QueryPage out;
-    TRY(query_page(page->query, &options, r->arena, &page->text, &out, &page->error));
+    TRY(query_page(page->query, &options, arena, &page->text, &out, &page->error));
     if (!page->is_brief) /* the page's clock may have jumped */
         out.metrics.total_us = page_clock_us(&page->clock);
     if (out.metrics.index_us > out.metrics.total_us)
@@ -401,6 +403,21 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
                         token_scope(page), out.position);
     answer_headers(page, &out);
     return STATUS_OK;
+}
+
+/* What a query holds while it runs may be hundreds of megabytes. The request is there for longer:
+ * it may have to wait for another turn, and then for its client to read the answer. */
+static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t count)
+{
+    if (page->is_brief) {
+        Arena *arena = &page->request->loop->brief;
+        Status status = run_in(page, targets, count, arena);
+        arena_reset(arena);
+        return status;
+    }
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_BLOCK_BYTES);
+    return run_in(page, targets, count, &arena);
 }
 
 static Status run_query(ItemPage *page)

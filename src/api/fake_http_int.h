@@ -64,6 +64,7 @@ typedef struct FakeAnswer {
     HttpHeader *headers;
     size_t header_count;
     Slice body;
+    size_t held; /* bytes of the request's arena that stay until the client has read the answer */
 } FakeAnswer;
 
 /* A request on its way, as the server would hold it. */
@@ -99,6 +100,7 @@ void http_respond(HttpRequest *request, const HttpResponse *response)
         answer->headers[i].value = arena_copy(keep, response->headers[i].value);
     }
     answer->body = arena_copy(keep, response->body);
+    answer->held = arena_used(&exchange->arena);
     if (response->body_release != NULL)
         response->body_release(response->body_release_ctx);
     arena_done(&exchange->arena);

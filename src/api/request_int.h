@@ -38,11 +38,15 @@ struct Api {
     Arena arena;
 };
 
+/* What the loop's own queries take at once; so much is kept for the next one. */
+#define LOOP_QUERY_ARENA_BYTES ((size_t)32 << 10)
+
 /* What the api keeps per loop: the loop's thread only. */
 typedef struct ApiLoop {
     Api *api;
     CatalogReader reader;
     Buf text;                /* an item's body while it is sent */
+    Arena brief;             /* of a query that runs on the loop, while it does */
     uint32_t brief_failures; /* see tries_briefly() */
     uint32_t brief_skips;
 } ApiLoop;
