@@ -109,12 +109,14 @@ $(filter-out unit-tsan,$(PRESETS:%=unit-%)): unit-%: build-%
 	@echo "== Running the unit tests of build/$*"
 	@ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(JOBS)
 
-# The other layers have no threads, locks or atomics that the thread sanitizer could look at.
+# The other layers have no threads, locks or atomics that the thread sanitizer could look at, but for
+# the help that pages of queries get.
 THREADED := base store partition catalog http api
 unit-tsan: build/tsan/build.ninja
 	@echo "== Building and running the unit tests of build/tsan, of the layers with threads"
-	@cmake --build build/tsan -j $(JOBS) --target $(THREADED:%=%_tests)
+	@cmake --build build/tsan -j $(JOBS) --target $(THREADED:%=%_tests) query_ahead_test
 	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -j $(JOBS) -L '$(subst $(eval) ,|,$(THREADED))'
+	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -R '^query/ahead_test$$'
 
 # The tests start the server that the variable names.
 $(PRESETS:%=e2e-%): e2e-%: build-% $(SDK)
