@@ -6,11 +6,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { fill, MANY, newContainer, SIZES } from "./lib/items.mjs";
-import { mergeAll } from "./lib/merge.mjs";
-import { askAll } from "./lib/queries.mjs";
+import { complaint, filled } from "./lib/every-way.mjs";
+import { MANY, SIZES } from "./lib/items.mjs";
 import { chooseSeed, Random } from "./lib/random.mjs";
-import { DEFINITION, difference, randomItems, randomQuery } from "./lib/random-queries.mjs";
+import { difference, randomItems } from "./lib/random-queries.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { sharedServer } from "./lib/server.mjs";
 import { each } from "./lib/spec.mjs";
@@ -23,65 +22,6 @@ const seed = chooseSeed();
 const CASES = Number(process.env.ORRERY_TEST_CASES ?? 300);
 const ROUNDS = [20, 150, 400]; // items
 const randomOf = (round, number) => new Random(seed ^ Math.imul(1 + round + 10 * number, 0x9e3779b1));
-
-const specOf = ({ query, parameters }) => ({ query, ...(parameters && { parameters }) });
-
-/** Sizes of pages, another for each. */
-const sizes = (r) => {
-    const most = r.pick([3, 12, 60]);
-    return () => (r.chance(5) ? -1 : 1 + r.below(most));
-};
-
-async function bySdk(r, container, spec) {
-    const options = {
-        maxItemCount: r.pick([1, 5, 20, 100]),
-        maxDegreeOfParallelism: r.pick([-1, 1, 2, 30]),
-        bufferItems: r.chance(50),
-    };
-    const feed = container.items.query(specOf(spec), { forceQueryPlan: true, ...options });
-    return (await feed.fetchAll()).resources;
-}
-
-/** All ways of a query but the first, as pairs of a name and what it gives. */
-async function* answers(r, containers, spec) {
-    const query = specOf(spec);
-    for (const [where, container] of containers) {
-        if (where !== containers[0][0]) yield [`${where}, whole`, await askAll(server, container, query, { size: -1 })];
-        yield [`${where}, pages`, await askAll(server, container, query, { size: sizes(r) })];
-    }
-    if (spec.isPlanned) {
-        const [where, container] = r.pick(containers);
-        const { results } = await mergeAll(server, container, query, { size: r.pick([-1, 1, 7]) });
-        yield [`${where}, own client`, results];
-    }
-    // Without an order TOP and OFFSET LIMIT make the SDK take from whichever range answers first.
-    if (spec.isForSdk && !(spec.isCut && !spec.keys)) {
-        const [where, container] = r.pick(containers);
-        yield [`${where}, SDK`, await bySdk(r, container, spec)];
-    }
-}
-
-/** What is wrong with a case, or nothing; `seen` counts what was compared. */
-async function complaint(r, containers, seen) {
-    const spec = randomQuery(r);
-    const [[, one]] = containers;
-    let way = "whole on one partition";
-    try {
-        const expected = await askAll(server, one, specOf(spec), { size: -1 });
-        const uncut = { ...specOf(spec), query: spec.uncut };
-        const whole = spec.isCut ? await askAll(server, one, uncut, { size: -1 }) : expected;
-        seen.rows += expected.length;
-        way = "the next";
-        for await (const [name, found] of answers(r, containers, spec)) {
-            const what = difference(spec, found, expected, whole);
-            assert.ok(!what, `${name}: ${what}`);
-            way = `the one after ${name}`;
-            seen.answers++;
-        }
-    } catch (error) {
-        return `${JSON.stringify(specOf(spec))}\n  ${way}: ${error.message}`;
-    }
-}
 
 test("answers that differ are told apart", () => {
     const keys = (row) => [row.k];
@@ -109,18 +49,13 @@ for (const [round, count] of ROUNDS.entries())
     test(`random queries over ${count} items give the same everywhere`, async (t) => {
         t.diagnostic(`ORRERY_TEST_SEED=${seed}`);
         const items = randomItems(randomOf(round, 0), count);
-        const containers = [];
-        for (const size of [...SIZES, MANY]) {
-            const container = await newContainer(database, size, DEFINITION);
-            await fill(container, items);
-            containers.push([`${size.partitions} partitions`, container]);
-        }
+        const containers = await filled(database, [...SIZES, MANY], items);
         const numbers = Array.from({ length: Math.ceil(CASES / ROUNDS.length) }, (_, i) => i + 1);
         const seen = { answers: 0, rows: 0 };
         const wrong = [];
         await each(numbers, async (number) => {
             if (wrong.length >= 10) return;
-            const what = await complaint(randomOf(round, number), containers, seen);
+            const what = await complaint(server, containers, randomOf(round, number), seen);
             if (what) wrong.push(`case ${number}: ${what}`);
         });
         t.diagnostic(`${numbers.length} queries, ${seen.answers} answers compared, ${seen.rows} rows`);

@@ -12,6 +12,7 @@ export const SIZES = [
     { partitions: 5, throughput: 50_000 },
 ];
 export const MANY = { partitions: 25, throughput: 250_000 };
+export const HUNDRED = { partitions: 100, throughput: 1_000_000 };
 
 /** A new container; `more` goes into its definition. */
 export async function newContainer(database, { throughput = 400 } = SIZES[0], more = {}) {

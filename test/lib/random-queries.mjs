@@ -61,6 +61,8 @@ export function randomItems(r, count) {
 
 const PATHS = ["u", "n", "kind", "q", "s", "b", "m", "o.x", "o.y", "t[0]", "pk", "none", "lower", "id"];
 const NUMBERS = ["u", "n", "q", "o.x", "m"];
+const TYPE_TESTS = ["IS_DEFINED", "IS_NUMBER", "IS_STRING", "IS_NULL", "IS_PRIMITIVE"];
+const TEXT_TESTS = ["STARTSWITH", "CONTAINS", "ENDSWITH"];
 const STRINGS = ["s", "kind", "o.y", "m", "lower"];
 
 class Writer {
@@ -106,13 +108,13 @@ class Writer {
         const { r } = this;
         switch (r.below(10)) {
             case 0:
-                return `${r.pick(["IS_DEFINED", "IS_NUMBER", "IS_STRING", "IS_NULL", "IS_PRIMITIVE"])}(c.${r.pick(PATHS)})`;
+                return `${r.pick(TYPE_TESTS)}(c.${r.pick(PATHS)})`;
             case 1:
-                return `${r.pick(["STARTSWITH", "CONTAINS", "ENDSWITH"])}(c.${r.pick(STRINGS)}, ${this.value(r.pick(["a", "b", "z"]))})`;
+                return `${r.pick(TEXT_TESTS)}(c.${r.pick(STRINGS)}, ${this.value(r.pick(["a", "b", "z"]))})`;
             case 2:
                 return `ARRAY_CONTAINS(c.t, ${this.value(r.pick(TAGS))})`;
             case 3:
-                return `EXISTS (SELECT VALUE 1 FROM e IN c.w WHERE e.v ${r.pick(["=", ">"])} ${this.value(r.below(6))})`;
+                return `EXISTS (SELECT VALUE 1 FROM e IN c.w WHERE e.v > ${this.value(r.below(6))})`;
             case 4:
                 return `c.${r.pick(NUMBERS)} % 3 = ${r.below(3)}`;
             case 5:
