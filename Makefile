@@ -121,7 +121,7 @@ unit-tsan: build/tsan/build.ninja
 # The tests start the server that the variable names.
 $(PRESETS:%=e2e-%): e2e-%: build-% $(SDK)
 	@echo "== Running the end-to-end tests against the server of build/$*"
-	@cd test && ORRERY=$(CURDIR)/build$(if $(filter release,$*),,/$*)/orrery node --test --test-reporter=spec *.test.mjs
+	@tools/e2e.sh $(CURDIR)/build$(if $(filter release,$*),,/$*)/orrery
 
 # npm writes this file at the end, so it is older than the lock exactly when something is missing.
 $(SDK): test/package.json test/package-lock.json test/.npmrc | deps-test
