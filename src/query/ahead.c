@@ -136,22 +136,25 @@ static void begin(Part *part)
     part->reading.mode = part->mode_wanted;
 }
 
-static Status passes(Part *part, const Item *item, bool *out)
+static Status ask_where(Part *part, const Item *item, Value *answer)
 {
     Run *run = &part->run;
-    Value answer;
-    *out = true;
-    if (!part->ahead->tests)
-        return STATUS_OK;
     arena_reset(&run->sources);
     arena_reset(&run->rows);
     run->scratch = &run->sources;
     TRY(plan_bind(&part->reading.planner, item, &run->sources));
     run->scratch = &run->rows;
     TRY(run_charge(run, 1));
-    TRY(eval(run, part->page.query->select->where, &answer));
-    *out = answer.type == JSON_BOOL && answer.boolean;
-    return STATUS_OK;
+    return eval(run, part->page.query->select->where, answer);
+}
+
+/* What is too much for a part, which has less memory than the page, is left to the page: it asks
+ * again, and fails if it has to. */
+static bool passes(Part *part, const Item *item)
+{
+    Value answer;
+    return !part->ahead->tests || ask_where(part, item, &answer) != STATUS_OK ||
+           (answer.type == JSON_BOOL && answer.boolean);
 }
 
 static Status keep(Part *part, Batch *batch, const Item *item)
@@ -191,7 +194,6 @@ static Status look(Part *part, Batch *batch, uint64_t turn_end_us, bool *is_stop
     for (uint32_t looked = 1;; looked++) {
         Item item;
         bool found = false;
-        bool passed = false;
         TRY(source_next(reading->source, &item, &found));
         if (!found) {
             part->is_over = !source_is_paused(reading->source);
@@ -199,9 +201,8 @@ static Status look(Part *part, Batch *batch, uint64_t turn_end_us, bool *is_stop
             *is_stopped = true;
             return STATUS_OK;
         }
-        TRY(passes(part, &item, &passed));
         part->is_passed = true;
-        if (passed) {
+        if (passes(part, &item)) {
             TRY(keep(part, batch, &item));
         } else {
             part->passed += source_was_fetched(reading->source);

@@ -122,6 +122,24 @@ static void a_full_page_looks_as_far_as_it_would_alone(void **state)
     workers_close(workers);
 }
 
+/* A helper has less memory than the page; what is too much for it is no failure of the query. */
+static void what_is_too_much_for_a_helper_is_left_to_the_page(void **state)
+{
+    TestContainer *t = *state;
+    open_container(t, 3);
+    Workers *workers = workers_open("helper", 3, 64);
+    static const char LARGE[] =
+        "SELECT VALUE c.id FROM c WHERE c.x = 500 AND ARRAY_LENGTH(ARRAY(SELECT VALUE [u, v, w, "
+        "c.id] "
+        "FROM u IN (SELECT VALUE [0,1,2,3,4,5,6,7,8,9]) JOIN v IN (SELECT VALUE "
+        "[0,1,2,3,4,5,6,7,8,9]) "
+        "JOIN w IN (SELECT VALUE [0,1,2,3,4,5,6,7,8,9]) JOIN x IN (SELECT VALUE "
+        "[0,1,2,3,4,5,6,7,8,9]) "
+        "JOIN y IN (SELECT VALUE [0,1,2,3,4,5,6,7,8,9]) JOIN z IN (SELECT VALUE [0,1,2]))) > 0";
+    compare(t, LARGE, workers, 10);
+    workers_close(workers);
+}
+
 /* Whoever meets it, it is the page's. */
 static void what_fails_fails_with_help_too(void **state)
 {
@@ -149,6 +167,7 @@ int main(void)
         PAGE_TEST(help_changes_neither_results_nor_what_they_cost),
         PAGE_TEST(pages_go_on_whoever_reads_them),
         PAGE_TEST(a_full_page_looks_as_far_as_it_would_alone),
+        PAGE_TEST(what_is_too_much_for_a_helper_is_left_to_the_page),
         PAGE_TEST(what_fails_fails_with_help_too),
         PAGE_TEST(without_room_in_the_queue_the_page_does_it_all),
     };
