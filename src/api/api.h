@@ -16,6 +16,7 @@
 #include "catalog/catalog.h"
 #include "http/http.h"
 #include "store/store.h"
+#include "throughput/charge.h"
 
 typedef struct Api Api;
 
@@ -33,10 +34,11 @@ typedef struct ApiOptions {
     const Clock *clock;
     const Log *log;
     Metrics *metrics;
-    Slice certificate;        /* PEM text of what TLS clients see */
-    Slice public_endpoint;    /* overrides the address in the account document; may be empty */
-    TokenSecret token_secret; /* of continuation tokens; the same after a restart */
-    bool trust_forwarded;     /* believe X-Forwarded-Proto and -Host */
+    Slice certificate;          /* PEM text of what TLS clients see */
+    Slice public_endpoint;      /* overrides the address in the account document; may be empty */
+    TokenSecret token_secret;   /* of continuation tokens; the same after a restart */
+    const ChargeModel *charges; /* what work costs; NULL: as the service publishes it */
+    bool trust_forwarded;       /* believe X-Forwarded-Proto and -Host */
 } ApiOptions;
 
 Api *api_open(const ApiOptions *options); /* slices are copied */
