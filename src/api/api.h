@@ -7,6 +7,7 @@
 #pragma once
 
 #include "api/auth.h"
+#include "api/consistency.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -38,6 +39,7 @@ typedef struct ApiOptions {
     Slice public_endpoint;      /* overrides the address in the account document; may be empty */
     TokenSecret token_secret;   /* of continuation tokens; the same after a restart */
     const ChargeModel *charges; /* what work costs; NULL: as the service publishes it */
+    Consistency consistency;    /* the account's; a request may ask for less */
     bool trust_forwarded;       /* believe X-Forwarded-Proto and -Host */
 } ApiOptions;
 
