@@ -9,9 +9,11 @@
 /* What encodeURI leaves alone: the JS SDK compares x-ms-alt-content-path with a path made by it. */
 #define URI_KEPT SLICE(";,/?:@&=+$-_.!~*'()#")
 
-static const ResourceInfo *next_container(const Snapshot *snapshot, uint32_t parent, uint32_t from)
+static const ResourceInfo *next_container(const Feed *feed, const Snapshot *snapshot, uint32_t from,
+                                          Arena *arena)
 {
-    const Container *container = snapshot_next_container(snapshot, parent, from);
+    (void)arena;
+    const Container *container = snapshot_next_container(snapshot, feed->parent, from);
     return container == NULL ? NULL : &container->info;
 }
 

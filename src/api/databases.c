@@ -3,9 +3,11 @@
 #include "api/mutation_int.h"
 #include "api/respond_int.h"
 
-static const ResourceInfo *next_database(const Snapshot *snapshot, uint32_t parent, uint32_t from)
+static const ResourceInfo *next_database(const Feed *feed, const Snapshot *snapshot, uint32_t from,
+                                         Arena *arena)
 {
-    (void)parent;
+    (void)feed;
+    (void)arena;
     const Database *database = snapshot_next_database(snapshot, from);
     return database == NULL ? NULL : &database->info;
 }
