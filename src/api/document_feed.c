@@ -10,6 +10,7 @@
  * neither lost nor repeated.
  */
 #include "api/item_page_int.h"
+#include "api/throttle_int.h"
 #include "base/mem.h"
 
 enum { TEXT_BYTES_FIRST = 4096 }; /* room for a few items from the start */
@@ -117,8 +118,44 @@ bool item_page_needs(const ItemPage *page, const PartitionRange *range)
            (page->route == NULL || is_on_route(page->route, range));
 }
 
-void item_page_session(ItemPage *page, const PartitionRange *range)
+/* ---- what is paid ---- */
+
+static uint64_t now_us(const ItemPage *page)
 {
+    return clock_monotonic_us(page->request->api->options.clock);
+}
+
+Status item_page_admit(ItemPage *page, const PartitionRange *range)
+{
+    return throttle_admit(page->request, range, now_us(page), &page->error);
+}
+
+static const PartitionRange *first_needed(const ItemPage *page)
+{
+    const Container *container = page->container;
+    size_t i = 0;
+    while (i + 1 < container->range_count && !item_page_needs(page, &container->ranges[i]))
+        i++;
+    return &container->ranges[i];
+}
+
+Slice item_page_charge(ItemPage *page, Charge charge)
+{
+    ApiRequest *r = page->request;
+    if (page->visited_count == 0)
+        page->visited[page->visited_count++] = first_needed(page);
+    Charge each = charge / page->visited_count;
+    Charge rest = charge % page->visited_count;
+    for (size_t i = 0; i < page->visited_count; i++)
+        throttle_pay(r, page->visited[i]->budget, each + (i == 0 ? rest : 0), now_us(page));
+    return charge_text(r, charge);
+}
+
+void item_page_visit(ItemPage *page, const PartitionRange *range)
+{
+    /* A list may come to a partition several times, in one piece after the other. */
+    if (page->visited_count == 0 || page->visited[page->visited_count - 1] != range)
+        page->visited[page->visited_count++] = range;
     if (page->session.len > 0)
         buf_byte(&page->session, ',');
     buf_u64(&page->session, range->id);
@@ -126,19 +163,27 @@ void item_page_session(ItemPage *page, const PartitionRange *range)
     buf_u64(&page->session, partition_lsn(range->partition));
 }
 
-/* Walks one partition; if the page ends there, 'position' is where. */
+/* Walks one partition; if the page ends there, 'position' is where. A partition that has nothing
+ * left to spend turns the page away if it is the first, and otherwise ends it. */
 static Status walk_range(ItemPage *page, const PartitionRange *range, const ScanOptions *options,
                          Visit visit, Slice *position)
 {
+    bool is_admitted = true;
+    if (page->visited_count > 0)
+        is_admitted = throttle_has_credit(page->request, range, now_us(page));
+    else if (!page->is_admitted) /* or it was, and has to begin anew */
+        TRY(item_page_admit(page, range));
+    page->is_admitted = true;
     AUTO(partition_scan_close) PartitionScan *scan = NULL;
     TRY(partition_scan_open(range->partition, page->container->schema, options, &scan,
                             &page->error));
-    item_page_session(page, range);
+    if (is_admitted)
+        item_page_visit(page, range);
     bool found = true;
     while (found) {
         Item item;
         TRY(partition_scan_next(scan, &item, &found, &page->error));
-        if (found && !visit(page, &item)) {
+        if (found && !(is_admitted && visit(page, &item))) {
             page->is_full = true;
             break;
         }
@@ -244,6 +289,7 @@ Status item_page_begin(ApiRequest *r, Status (*run)(ItemPage *page), ItemPage **
 {
     ItemPage *page = ARENA_NEW(r->arena, ItemPage);
     page->request = r;
+    TRY(throttle_classify(r, err));
     page->epk_to = SLICE("\xFF");
     page->place.order = SCAN_BY_NUMBER;
     TRY(narrow_by_key(r, page, &page->is_narrow, err));
@@ -296,6 +342,7 @@ static void forget(ItemPage *page)
     page->text.len = page->text_begin;
     page->text.full = false;
     page->session.len = 0;
+    page->visited_count = 0;
     page->header_count = 0;
     page->continuation = SLICE_EMPTY;
 }
@@ -312,7 +359,8 @@ static bool run_briefly(ItemPage *page)
     page->is_brief = true;
     page->status = page->run(page);
     page->is_brief = false;
-    bool is_answered = page->status == STATUS_OK && !is_too_long(page);
+    bool is_answered =
+        page->status == STATUS_THROTTLED || (page->status == STATUS_OK && !is_too_long(page));
     note_attempt(page->request->loop, is_answered);
     if (!is_answered)
         forget(page);
@@ -345,6 +393,7 @@ Status item_page_post(ItemPage *page, Error *err)
     item_context_init(&context, r, &r->container->ranges[0]);
     page->alt_path = context.alt_path;
     page->container = container_ref(r->container);
+    page->visited = ARENA_NEW_ARRAY(r->arena, const PartitionRange *, r->container->range_count);
     begin_text(page);
     buf_init(&page->session, 64 << 10);
     r->container = NULL; /* these go with the loop's snapshot */
@@ -385,7 +434,8 @@ static void on_worker(WorkerJob *job)
     page->status = is_abandoned(page) ? cancelled(page) : page->run(page);
     if (page->status != STATUS_OK && is_abandoned(page)) {
         page->status = cancelled(page);
-    } else if (page->status != STATUS_OK && page->clock.over_us != 0) { /* no wonder */
+    } else if (page->status != STATUS_OK && page->status != STATUS_THROTTLED &&
+               page->clock.over_us != 0) { /* no wonder */
         forget(page);
         worker_post_long(job);
         return;
@@ -411,10 +461,12 @@ static void on_answer(HttpTask *task)
     if (is_abandoned(page))
         metrics_add(http_loop_metrics(r->http->loop), METRIC_QUERIES_CANCELLED, 1);
     if (page->status != STATUS_OK) {
-        response_error(r, &response, &page->error, charge_text(r, charge_miss()));
+        bool is_free = page->status == STATUS_THROTTLED; /* nothing was done */
+        response_error(r, &response, &page->error,
+                       is_free ? SLICE("0") : item_page_charge(page, charge_miss()));
     } else {
         end_text(page);
-        response_begin(r, &response, 200, charge_text(r, page->charge));
+        response_begin(r, &response, 200, item_page_charge(page, page->charge));
         response_header(&response, SLICE("content-type"), SLICE("application/json"));
         response_header(&response, SLICE("x-ms-item-count"),
                         arena_format(r->arena, "%zu", page->count));

@@ -26,6 +26,9 @@ struct ItemPage {
     ApiRequest *request;
     Container *container; /* a reference of its own */
     Slice alt_path;
+    const PartitionRange **visited; /* partitions that were looked at: they pay for the page */
+    size_t visited_count;
+    bool is_admitted;
     Slice epk_from; /* what is asked for */
     Slice epk_to;
     bool is_narrow; /* by a key or a range */
@@ -76,5 +79,13 @@ void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *ke
 /* Whether a partition can have anything of what is asked for. */
 bool item_page_needs(const ItemPage *page, const PartitionRange *range);
 
-/* Adds a partition's LSN, read before anything else of it is, to the answer's session token. */
-void item_page_session(ItemPage *page, const PartitionRange *range);
+/* Begins with a partition: adds its LSN, read before anything else of it is, to the answer's
+ * session token. */
+void item_page_visit(ItemPage *page, const PartitionRange *range);
+
+/* Whether the page may look at a partition: STATUS_THROTTLED in its error if not. */
+MUST_USE Status item_page_admit(ItemPage *page, const PartitionRange *range);
+
+/* Takes the page's charge from the budgets of the partitions that were looked at, and returns it as
+ * text. */
+Slice item_page_charge(ItemPage *page, Charge charge);

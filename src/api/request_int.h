@@ -79,7 +79,8 @@ typedef struct ApiRequest {
     const Database *database; /* what the path names, as far as it exists */
     const Container *container;
     const Offer *offer;
-    Slice error_info; /* what a failure says in "additionalErrorInfo"; empty: nothing */
+    BudgetClass class; /* how it stands to budgets: see throttle_int.h */
+    Slice error_info;  /* what a failure says in "additionalErrorInfo"; empty: nothing */
 } ApiRequest;
 
 /* A handler answers (respond_int.h), or defers its answer, or fails before it has done either. */

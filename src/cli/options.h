@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "store/store.h"
+#include "throughput/provision.h"
 
 #include <stdio.h>
 
@@ -42,7 +43,7 @@ typedef struct ServeOptions {
     uint32_t request_timeout_s;
     const char *public_endpoint;
     bool trust_forwarded;
-    bool no_rate_limit;
+    ProvisionRules throughput;
     LogLevel log_level;
 } ServeOptions;
 

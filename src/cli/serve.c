@@ -223,6 +223,7 @@ static Status open_catalog(Server *server, Error *err)
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics.shards[server->options.threads],
+        .throughput = &server->options.throughput,
     };
     return catalog_open(&options, &server->catalog, err);
 }
