@@ -130,37 +130,60 @@ Status item_page_admit(ItemPage *page, const PartitionRange *range)
     return throttle_admit(page->request, range, now_us(page), &page->error);
 }
 
-static const PartitionRange *first_needed(const ItemPage *page)
+void item_page_session(ItemPage *page, const PartitionRange *range)
 {
-    const Container *container = page->container;
-    size_t i = 0;
-    while (i + 1 < container->range_count && !item_page_needs(page, &container->ranges[i]))
-        i++;
-    return &container->ranges[i];
-}
-
-Slice item_page_charge(ItemPage *page, Charge charge)
-{
-    ApiRequest *r = page->request;
-    if (page->visited_count == 0)
-        page->visited[page->visited_count++] = first_needed(page);
-    Charge each = charge / page->visited_count;
-    Charge rest = charge % page->visited_count;
-    for (size_t i = 0; i < page->visited_count; i++)
-        throttle_pay(r, page->visited[i]->budget, each + (i == 0 ? rest : 0), now_us(page));
-    return charge_text(r, charge);
-}
-
-void item_page_visit(ItemPage *page, const PartitionRange *range)
-{
-    /* A list may come to a partition several times, in one piece after the other. */
-    if (page->visited_count == 0 || page->visited[page->visited_count - 1] != range)
-        page->visited[page->visited_count++] = range;
     if (page->session.len > 0)
         buf_byte(&page->session, ',');
     buf_u64(&page->session, range->id);
     buf_slice(&page->session, SLICE(":-1#"));
     buf_u64(&page->session, partition_lsn(range->partition));
+}
+
+/* Partitions are visited in their order; one may be visited twice, if it was split between pages.
+ */
+static RangeCharge *charge_of(ItemPage *page, const PartitionRange *range)
+{
+    const Container *container = page->container;
+    uint32_t index = (uint32_t)(range - container->ranges);
+    if (page->charges == NULL)
+        page->charges = ARENA_NEW_ARRAY(page->request->arena, RangeCharge, container->range_count);
+    if (page->charge_count == 0 || page->charges[page->charge_count - 1].range != index) {
+        ASSERT(page->charge_count < container->range_count);
+        page->charges[page->charge_count++] = (RangeCharge){.range = index};
+    }
+    return &page->charges[page->charge_count - 1];
+}
+
+void item_page_charge(ItemPage *page, const PartitionRange *range, Charge charge)
+{
+    charge = item_read_charge(page->request, charge);
+    charge_of(page, range)->charge += charge;
+    page->charge += charge;
+}
+
+/* Nobody knows how far it came: it is charged as any request that is refused, to the first
+ * partition that it was about. */
+static void charge_failure(ItemPage *page)
+{
+    const Container *container = page->container;
+    size_t first = 0;
+    while (first + 1 < container->range_count && !item_page_needs(page, &container->ranges[first]))
+        first++;
+    page->charge_count = 0;
+    page->charge = 0;
+    item_page_charge(page, &container->ranges[first], item_failed_charge(page->request));
+}
+
+/* Takes the page's charges from the budgets of the partitions, and returns their sum as text. */
+static Slice pay(ItemPage *page)
+{
+    ApiRequest *r = page->request;
+    uint64_t now = now_us(page);
+    for (size_t i = 0; i < page->charge_count; i++) {
+        const PartitionRange *range = &page->container->ranges[page->charges[i].range];
+        throttle_pay(r, range->budget, page->charges[i].charge, now);
+    }
+    return charge_text(r, page->charge);
 }
 
 /* Walks one partition; if the page ends there, 'position' is where. A partition that has nothing
@@ -169,7 +192,7 @@ static Status walk_range(ItemPage *page, const PartitionRange *range, const Scan
                          Visit visit, Slice *position)
 {
     bool is_admitted = true;
-    if (page->visited_count > 0)
+    if (page->charge_count > 0)
         is_admitted = throttle_has_credit(page->request, range, now_us(page));
     else if (!page->is_admitted) /* or it was, and has to begin anew */
         TRY(item_page_admit(page, range));
@@ -177,8 +200,12 @@ static Status walk_range(ItemPage *page, const PartitionRange *range, const Scan
     AUTO(partition_scan_close) PartitionScan *scan = NULL;
     TRY(partition_scan_open(range->partition, page->container->schema, options, &scan,
                             &page->error));
-    if (is_admitted)
-        item_page_visit(page, range);
+    const ChargeModel *model = page->request->api->options.charges;
+    RangeCharge *reads = NULL;
+    if (is_admitted) {
+        item_page_session(page, range);
+        reads = charge_of(page, range);
+    }
     bool found = true;
     while (found) {
         Item item;
@@ -187,8 +214,8 @@ static Status walk_range(ItemPage *page, const PartitionRange *range, const Scan
             page->is_full = true;
             break;
         }
-        page->items_read += found ? 1 : 0;
-        page->bytes_read += found ? item.bytes : 0;
+        if (found)
+            reads->charge += charge_read(model, item.bytes);
     }
     page->is_full = page->is_full || partition_scan_paused(scan);
     *position = arena_copy(page->request->arena, partition_scan_position(scan));
@@ -272,9 +299,14 @@ static bool visit_list(ItemPage *page, const Item *item)
 
 static Status run_list(ItemPage *page)
 {
+    const ChargeModel *model = page->request->api->options.charges;
     set_budget(page);
     TRY(walk(page, visit_list));
-    page->charge = charge_feed(page->bytes_read, page->items_read);
+    for (size_t i = 0; i < page->charge_count; i++) {
+        Charge *charge = &page->charges[i].charge; /* of the reads, so far */
+        *charge = item_read_charge(page->request, charge_feed(model, *charge));
+        page->charge += *charge;
+    }
     if (page->is_full)
         page->continuation = place_print(page->request->arena, &page->place);
     return STATUS_OK;
@@ -342,8 +374,9 @@ static void forget(ItemPage *page)
     page->text.len = page->text_begin;
     page->text.full = false;
     page->session.len = 0;
-    page->visited_count = 0;
     page->header_count = 0;
+    page->charge_count = 0;
+    page->charge = 0;
     page->continuation = SLICE_EMPTY;
 }
 
@@ -393,7 +426,6 @@ Status item_page_post(ItemPage *page, Error *err)
     item_context_init(&context, r, &r->container->ranges[0]);
     page->alt_path = context.alt_path;
     page->container = container_ref(r->container);
-    page->visited = ARENA_NEW_ARRAY(r->arena, const PartitionRange *, r->container->range_count);
     begin_text(page);
     buf_init(&page->session, 64 << 10);
     r->container = NULL; /* these go with the loop's snapshot */
@@ -461,12 +493,12 @@ static void on_answer(HttpTask *task)
     if (is_abandoned(page))
         metrics_add(http_loop_metrics(r->http->loop), METRIC_QUERIES_CANCELLED, 1);
     if (page->status != STATUS_OK) {
-        bool is_free = page->status == STATUS_THROTTLED; /* nothing was done */
-        response_error(r, &response, &page->error,
-                       is_free ? SLICE("0") : item_page_charge(page, charge_miss()));
+        if (page->status != STATUS_THROTTLED) /* which has cost nothing */
+            charge_failure(page);
+        response_error(r, &response, &page->error, pay(page));
     } else {
         end_text(page);
-        response_begin(r, &response, 200, item_page_charge(page, page->charge));
+        response_begin(r, &response, 200, pay(page));
         response_header(&response, SLICE("content-type"), SLICE("application/json"));
         response_header(&response, SLICE("x-ms-item-count"),
                         arena_format(r->arena, "%zu", page->count));

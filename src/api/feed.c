@@ -118,7 +118,8 @@ Status feed_list(ApiRequest *r, Feed feed, Error *err)
     Slice continuation = info == NULL
                              ? SLICE_EMPTY
                              : token_print(r, 'L', feed.parent, (Position){.at = info->number});
-    feed_send(r, feed.parent_rid, &documents, count, continuation, SLICE_EMPTY, CHARGE_LIST);
+    feed_send(r, feed.parent_rid, &documents, count, continuation, SLICE_EMPTY,
+              charge_text_read(r));
     return STATUS_OK;
 }
 
@@ -250,7 +251,7 @@ static void on_answer(HttpTask *task)
     Slice continuation =
         q->more ? token_print(r, token_kind(q), q->feed.parent, q->next) : SLICE_EMPTY;
     feed_send(r, q->feed.parent_rid, &q->documents, q->count, continuation, SLICE_EMPTY,
-              CHARGE_QUERY);
+              charge_text_query(r));
 }
 
 /* The body may go away after the call. */

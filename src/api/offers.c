@@ -50,12 +50,12 @@ Status offers_read(ApiRequest *r, Error *err)
 {
     (void)err;
     if (request_has_version(r, r->offer->info.etag)) {
-        respond_resource(r, 304, &r->offer->info, CHARGE_READ);
+        respond_resource(r, 304, &r->offer->info, charge_text_read(r));
         return STATUS_OK;
     }
     OfferUsage usage = catalog_offer_usage(r->snapshot, r->offer, r->http->begun_us);
     ProvisionHistory history = catalog_provision_history(r->snapshot, r->offer, &usage);
-    respond_offer(r, r->offer, &usage, &history, CHARGE_READ);
+    respond_offer(r, r->offer, &usage, &history, charge_text_read(r));
     return STATUS_OK;
 }
 
@@ -129,7 +129,7 @@ static Status check_identity(const ApiRequest *r, Json body, Error *err)
 
 static void answer_replaced(ApiRequest *r, const CatalogChange *change)
 {
-    respond_offer(r, change->result_offer, &change->usage, &change->history, CHARGE_CHANGE);
+    respond_offer(r, change->result_offer, &change->usage, &change->history, charge_text_change(r));
 }
 
 Status offers_replace(ApiRequest *r, Error *err)

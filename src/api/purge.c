@@ -24,7 +24,7 @@ static Charge charge_parts(PurgeTask *t)
 {
     const ApiRequest *r = t->context.request;
     uint64_t now_us = clock_monotonic_us(r->api->options.clock);
-    Charge each = charge_metadata_write();
+    Charge each = charge_metadata_write(r->api->options.charges);
     for (size_t i = 1; i < t->count; i++)
         throttle_pay(r, t->parts[i].budget, each, now_us);
     t->context.paid_by_others = each * (t->count - 1);
@@ -34,10 +34,11 @@ static Charge charge_parts(PurgeTask *t)
 static void on_loop(HttpTask *task)
 {
     PurgeTask *t = CONTAINER_OF(task, PurgeTask, task);
+    const ApiRequest *r = t->context.request;
     uint64_t lsn = t->parts[0].purge.lsn;
     for (size_t i = 0; i < t->count; i++) {
         if (t->parts[i].purge.status != STATUS_OK) {
-            item_respond_error(&t->context, &t->parts[i].purge.error, lsn, charge_miss());
+            item_respond_error(&t->context, &t->parts[i].purge.error, lsn, item_failed_charge(r));
             return;
         }
     }

@@ -80,6 +80,7 @@ typedef struct ApiRequest {
     const Container *container;
     const Offer *offer;
     BudgetClass class; /* how it stands to budgets: see throttle_int.h */
+    bool is_strong;    /* reads are as at Strong or BoundedStaleness, and cost as much */
     Slice error_info;  /* what a failure says in "additionalErrorInfo"; empty: nothing */
 } ApiRequest;
 
