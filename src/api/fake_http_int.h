@@ -142,7 +142,7 @@ static inline void fake_open_catalog(FakeServer *server, const ProvisionRules *r
     ASSERT(status == STATUS_OK);
 }
 
-/* 'options' may be NULL; of it only the last three members count. Without 'rules' nobody is turned
+/* 'options' may be NULL; of it only what is not set below counts. Without 'rules' nobody is turned
  * away. */
 static inline void fake_server_open_with(FakeServer *server, const ApiOptions *options,
                                          const ProvisionRules *rules)

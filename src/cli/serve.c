@@ -249,6 +249,7 @@ static Status open_api(Server *server, Error *err)
         .charges = server->options.charges,
         .consistency = server->options.consistency,
         .trust_forwarded = server->options.trust_forwarded,
+        .is_serverless = server->options.throughput.is_serverless,
     };
     server->api = api_open(&options);
     return STATUS_OK;
