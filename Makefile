@@ -111,7 +111,7 @@ $(filter-out unit-tsan,$(PRESETS:%=unit-%)): unit-%: build-%
 
 # The other layers have no threads, locks or atomics that the thread sanitizer could look at, but for
 # the help that pages of queries get.
-THREADED := base store partition catalog http api
+THREADED := base store throughput partition catalog http api
 unit-tsan: build/tsan/build.ninja
 	@echo "== Building and running the unit tests of build/tsan, of the layers with threads"
 	@cmake --build build/tsan -j $(JOBS) --target $(THREADED:%=%_tests) query_ahead_test

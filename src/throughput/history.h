@@ -1,0 +1,80 @@
+/* history.h - what one physical partition was asked for: in all, each second, each five minutes.
+ *
+ * Seconds are kept for an hour and steps of five minutes for a week, both in rings. What many
+ * threads add at the same time is counted exactly: nobody waits, and nothing is lost when a slot of
+ * the ring begins a new life. Only a count that does not fit its slot stops at its largest value.
+ *
+ * The totals are always there. The rings take about 88 KB, are made when something is first added,
+ * and there are at most as many in a process as their pool says: a partition that comes too late
+ * has totals, and no history until another one goes.
+ *
+ * Time is the wall clock's, since that is what a reader asks by. When it is set back, the seconds
+ * that are lived through again replace, in slots that an hour had already passed over, and add to,
+ * in the others, what was there.
+ *
+ * Ownership  Reference counted, since the catalogue's snapshots share it. A pool outlives its
+ *            histories.
+ * Threads    Any thread adds and reads, without locks. The numbers of a slot are read one after the
+ *            other: what is added meanwhile may be in one of them and not yet in the next.
+ */
+#pragma once
+
+#include "base/defs.h"
+#include "throughput/charge.h"
+
+#include <stdatomic.h>
+
+#define HISTORY_SECONDS             3600 /* slots of a second: an hour */
+#define HISTORY_STEP_S              300
+#define HISTORY_STEPS               2016 /* slots of five minutes: a week */
+#define HISTORIES_MAX               512  /* rings in a process: 45 MB */
+#define HISTORY_GRAINS              2
+#define HISTORY_RU_MAX              (((uint64_t)1 << 48) - 1) /* of a slot, in hundredths */
+#define HISTORY_SECOND_REQUESTS_MAX (((uint64_t)1 << 24) - 1) /* of a slot; also throttled ones */
+#define HISTORY_STEP_REQUESTS_MAX   (((uint64_t)1 << 28) - 1)
+
+typedef enum HistoryGrain { HISTORY_SECOND, HISTORY_STEP } HistoryGrain;
+
+typedef struct History History;
+
+typedef struct HistoryPool {
+    _Atomic uint32_t used;
+    uint32_t max;
+} HistoryPool;
+
+void history_pool_init(HistoryPool *pool, uint32_t max);
+
+typedef struct HistoryCount {
+    Charge charge;
+    uint64_t requests;  /* all of them, */
+    uint64_t throttled; /* and those that were answered 429 */
+} HistoryCount;
+
+History *history_new(HistoryPool *pool);
+History *history_ref(History *history);
+void history_unref(History *history); /* accepts NULL */
+DEFINE_AUTO(History *, history_unref)
+
+/* 'now_s' since 1970. */
+void history_add(History *history, uint64_t now_s, HistoryCount more);
+
+HistoryCount history_total(const History *history); /* since the process began */
+
+/* Whether there are rings. Without, everything below is 0. */
+bool history_is_kept(const History *history);
+
+/* Seconds, or five minutes, that a slot of this grain stands for, and how many slots there are. */
+uint64_t history_slot_s(HistoryGrain grain);
+uint64_t history_slots(HistoryGrain grain);
+
+/* The slot that 'time_s' lies in. 0 for what was longer ago than the ring is long, if the caller
+ * asks for it: he knows what time it is, the history does not. */
+HistoryCount history_at(const History *history, HistoryGrain grain, uint64_t time_s);
+
+/* Of the seconds 'from_s' to 'to_s', the latter exclusive: all of it, and the largest charge of a
+ * single second. */
+typedef struct HistorySpan {
+    HistoryCount sum;
+    Charge charge_max;
+} HistorySpan;
+HistorySpan history_span(const History *history, uint64_t from_s, uint64_t to_s);

@@ -1,0 +1,244 @@
+/* top.c - see top.h; putting sketches together is in top_read.c.
+ *
+ * A sketch has its entries in three forms: the entries themselves, which stay where they are; a
+ * heap, whose root is the lightest; and a table, which finds an entry by its key.
+ *
+ *     table word = | first 48 bits of the key's hash | entry + 1, 16 |       0: free
+ *
+ * A key is known by its hash alone, 64 bits made with a secret: of a thousand entries and a million
+ * million keys, two would be taken for one with a chance of one in ten thousand.
+ *
+ * Readers on other threads see entries and their counts, nothing else. What an entry is about
+ * changes under its sequence number, which is odd meanwhile: who has seen the same even number
+ * before and after has seen one state. The words between are atomic, stored with release and loaded
+ * with acquire, so that no fence is needed; on x86-64 both are ordinary moves.
+ */
+#include "throughput/top_int.h"
+
+#include "base/mem.h"
+
+uint32_t top_entries(uint32_t threads)
+{
+    size_t each = sizeof(TopEntry) + sizeof(HeapNode) + 2 * sizeof(uint64_t);
+    size_t sketches = (size_t)(threads == 0 ? 1 : threads) * TOP_KINDS * TOP_WINDOWS;
+    size_t fit = TOP_BYTES_MAX / (each * sketches);
+    uint32_t entries = TOP_ENTRIES_MAX;
+    while (entries > TOP_ENTRIES_MIN && entries > fit)
+        entries /= 2;
+    return entries;
+}
+
+Top *top_new(uint32_t entries, HashKey key)
+{
+    ASSERT(entries > 0 && entries <= TOP_ENTRIES_MAX);
+    Top *top = MEM_NEW(Top);
+    top->key = key;
+    top->entries_max = entries;
+    top->table_bits = 1;
+    while ((uint32_t)1 << top->table_bits < 2 * entries)
+        top->table_bits++;
+    return top;
+}
+
+static void sketch_free(Sketch *sketch)
+{
+    if (sketch == NULL)
+        return;
+    mem_free(sketch->entries);
+    mem_free(sketch->heap);
+    mem_free(sketch->table);
+    mem_free(sketch);
+}
+
+void top_free(Top *top)
+{
+    if (top == NULL)
+        return;
+    for (size_t kind = 0; kind < TOP_KINDS; kind++)
+        for (size_t i = 0; i < TOP_WINDOWS; i++)
+            sketch_free(atomic_load_explicit(&top->sketches[kind][i], memory_order_relaxed));
+    mem_free(top);
+}
+
+/* The sketch of the window, empty if it was another's before. */
+static Sketch *sketch_of(Top *top, TopKind kind, uint64_t window)
+{
+    _Atomic(Sketch *) *place = &top->sketches[kind][window % TOP_WINDOWS];
+    Sketch *sketch = atomic_load_explicit(place, memory_order_relaxed);
+    if (UNLIKELY(sketch == NULL)) {
+        sketch = MEM_NEW(Sketch);
+        sketch->entries = MEM_NEW_ARRAY(TopEntry, top->entries_max);
+        sketch->heap = MEM_NEW_ARRAY(HeapNode, top->entries_max);
+        sketch->table = MEM_NEW_ARRAY(uint64_t, (size_t)1 << top->table_bits);
+        atomic_init(&sketch->window, window);
+        atomic_store_explicit(place, sketch, memory_order_release);
+    } else if (UNLIKELY(atomic_load_explicit(&sketch->window, memory_order_relaxed) != window)) {
+        atomic_store_explicit(&sketch->used, 0, memory_order_relaxed);
+        atomic_store_explicit(&sketch->window, window, memory_order_release);
+        memset(sketch->table, 0, sizeof(uint64_t) << top->table_bits);
+    }
+    return sketch;
+}
+
+/* The table. */
+
+enum { ENTRY_BITS = 16 };
+static_assert(TOP_ENTRIES_MAX < 1 << ENTRY_BITS, "an entry's number stands in a word of the table");
+
+static uint64_t word_of(uint64_t hash, uint32_t entry)
+{
+    return hash >> ENTRY_BITS << ENTRY_BITS | (entry + 1);
+}
+
+static uint32_t entry_of(uint64_t word)
+{
+    return (uint32_t)(word & (((uint64_t)1 << ENTRY_BITS) - 1)) - 1;
+}
+
+static size_t home_of(const Top *top, uint64_t word)
+{
+    return word >> (64 - top->table_bits);
+}
+
+/* Where the key's word is, or where it would be. There is always a free word: the table is never
+ * more than half full. */
+static size_t table_find(const Top *top, const Sketch *sketch, uint64_t hash)
+{
+    size_t mask = ((size_t)1 << top->table_bits) - 1;
+    size_t at = home_of(top, hash);
+    for (; sketch->table[at] != 0; at = (at + 1) & mask) {
+        uint64_t word = sketch->table[at];
+        if ((word ^ hash) >> ENTRY_BITS == 0 && sketch->entries[entry_of(word)].hash == hash)
+            break;
+    }
+    return at;
+}
+
+/* Closes the gap: whoever stands behind it and could stand in it moves up. */
+static void table_remove(const Top *top, Sketch *sketch, uint64_t hash)
+{
+    size_t mask = ((size_t)1 << top->table_bits) - 1;
+    size_t gap = table_find(top, sketch, hash);
+    for (size_t at = (gap + 1) & mask; sketch->table[at] != 0; at = (at + 1) & mask) {
+        size_t home = home_of(top, sketch->table[at]);
+        if (((at - home) & mask) >= ((at - gap) & mask)) {
+            sketch->table[gap] = sketch->table[at];
+            gap = at;
+        }
+    }
+    sketch->table[gap] = 0;
+}
+
+/* The heap. */
+
+static void heap_place(Sketch *sketch, uint32_t at, HeapNode node)
+{
+    sketch->heap[at] = node;
+    sketch->entries[node.entry].heap_at = at;
+}
+
+static void heap_down(Sketch *sketch, uint32_t at, uint32_t count)
+{
+    HeapNode node = sketch->heap[at];
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child + 1 < count && sketch->heap[child + 1].weight < sketch->heap[child].weight)
+            child++;
+        if (child >= count || sketch->heap[child].weight >= node.weight)
+            break;
+        heap_place(sketch, at, sketch->heap[child]);
+        at = child;
+    }
+    heap_place(sketch, at, node);
+}
+
+static void heap_up(Sketch *sketch, uint32_t at)
+{
+    HeapNode node = sketch->heap[at];
+    for (; at > 0 && sketch->heap[(at - 1) / 2].weight > node.weight; at = (at - 1) / 2)
+        heap_place(sketch, at, sketch->heap[(at - 1) / 2]);
+    heap_place(sketch, at, node);
+}
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
+/* The entries. */
+
+static void entry_write(TopEntry *entry, const TopPlate *plate, uint64_t weight)
+{
+    uint64_t words[TOP_PLATE_WORDS];
+    memcpy(words, plate, sizeof(words));
+    uint32_t sequence = atomic_load_explicit(&entry->sequence, memory_order_relaxed);
+    atomic_store_explicit(&entry->sequence, sequence + 1, memory_order_relaxed);
+    for (size_t i = 0; i < TOP_PLATE_WORDS; i++)
+        atomic_store_explicit(&entry->words[i], words[i], memory_order_release);
+    atomic_store_explicit(&entry->weight, weight, memory_order_release);
+    atomic_store_explicit(&entry->sequence, sequence + 2, memory_order_release);
+}
+
+static TopPlate plate_of(const TopKey *key, uint64_t window, uint64_t inherited, TopName name)
+{
+    TopPlate plate = {
+        .window = window,
+        .inherited = inherited,
+        .container = key->container,
+        .range = key->range,
+        .epk_len = (uint8_t)(key->epk.len < TOP_EPK_MAX ? key->epk.len : TOP_EPK_MAX),
+    };
+    if (plate.epk_len > 0)
+        memcpy(plate.epk, key->epk.ptr, plate.epk_len);
+    bool is_cut = false;
+    size_t len = name.print(name.ctx, plate.text, &is_cut);
+    ASSERT(len <= TOP_TEXT_MAX);
+    plate.text_len = (uint8_t)len;
+    plate.is_cut = is_cut;
+    return plate;
+}
+
+static void add_new(Top *top, Sketch *sketch, uint64_t hash, const TopKey *key, uint64_t weight,
+                    TopName name)
+{
+    uint64_t window = atomic_load_explicit(&sketch->window, memory_order_relaxed);
+    uint32_t used = atomic_load_explicit(&sketch->used, memory_order_relaxed);
+    bool is_full = used == top->entries_max;
+    uint32_t at = is_full ? sketch->heap[0].entry : used;
+    uint64_t inherited = is_full ? sketch->heap[0].weight : 0;
+    TopEntry *entry = &sketch->entries[at];
+    if (is_full)
+        table_remove(top, sketch, entry->hash);
+    entry->hash = hash;
+    sketch->table[table_find(top, sketch, hash)] = word_of(hash, at);
+    TopPlate plate = plate_of(key, window, inherited, name);
+    weight = add_up(inherited, weight);
+    entry_write(entry, &plate, weight);
+    HeapNode node = {.weight = weight, .entry = at};
+    if (is_full) {
+        sketch->heap[0] = node;
+        heap_down(sketch, 0, used);
+    } else {
+        sketch->heap[used] = node;
+        heap_up(sketch, used);
+        atomic_store_explicit(&sketch->used, used + 1, memory_order_release);
+    }
+}
+
+void top_add(Top *top, TopKind kind, uint64_t now_s, const TopKey *key, uint64_t weight,
+             TopName name)
+{
+    Sketch *sketch = sketch_of(top, kind, now_s / TOP_WINDOW_S);
+    HashKey salted = {top->key.k0 ^ ((uint64_t)key->container << 32 | key->range), top->key.k1};
+    uint64_t hash = hash_keyed(salted, key->epk);
+    uint64_t word = sketch->table[table_find(top, sketch, hash)];
+    if (word == 0) {
+        add_new(top, sketch, hash, key, weight, name);
+        return;
+    }
+    TopEntry *entry = &sketch->entries[entry_of(word)];
+    HeapNode *node = &sketch->heap[entry->heap_at];
+    node->weight = add_up(node->weight, weight);
+    atomic_store_explicit(&entry->weight, node->weight, memory_order_relaxed);
+    heap_down(sketch, entry->heap_at, atomic_load_explicit(&sketch->used, memory_order_relaxed));
+}
