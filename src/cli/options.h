@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "store/store.h"
 #include "throughput/charge.h"
+#include "throughput/provision.h"
 
 #include <stdio.h>
 
@@ -38,13 +39,14 @@ typedef struct ServeOptions {
     const char *cert_key;
     StoreDurability durability;
     uint64_t cache_bytes;
+    uint64_t logical_partition_bytes_max; /* 0: no limit */
     uint32_t threads;
     uint32_t connections_max;
     uint32_t idle_timeout_s;
     uint32_t request_timeout_s;
     const char *public_endpoint;
     bool trust_forwarded;
-    bool no_rate_limit;
+    ProvisionRules throughput;
     const ChargeModel *charges; /* of --charges; NULL: as published */
     Consistency consistency;
     LogLevel log_level;
