@@ -53,5 +53,8 @@ MUST_USE Status options_parse(Arena *arena, int argc, char *const *argv, char *c
 
 void options_print_help(FILE *to);
 
+/* The key that a file holds in its first line. */
+MUST_USE Status options_read_key(Arena *arena, const char *path, const char **out, Error *err);
+
 /* The words of 'candidates' (NULL at the end) that is most like 'word', or NULL if none is near. */
 const char *options_nearest(const char *word, const char *const *candidates);
