@@ -88,6 +88,15 @@ static Status endpoint_of(const ApiRequest *r, Slice *out, Error *err)
     return STATUS_OK;
 }
 
+/* Bounds are the least that the service has for one region; nothing here is ever stale. */
+static void print_consistency(Consistency level, Buf *text)
+{
+    buf_format(text, "{\"defaultConsistencyLevel\":\"%.*s\"", SLICE_ARG(consistency_name(level)));
+    if (level == CONSISTENCY_BOUNDED_STALENESS)
+        buf_slice(text, SLICE(",\"maxStalenessPrefix\":10,\"maxIntervalInSeconds\":5"));
+    buf_byte(text, '}');
+}
+
 Status account_read(ApiRequest *r, Error *err)
 {
     Slice endpoint = SLICE_EMPTY;
@@ -108,11 +117,12 @@ Status account_read(ApiRequest *r, Error *err)
                     "\"enablePerPartitionFailoverBehavior\":false,"
                     "\"userReplicationPolicy\":{\"asyncReplication\":false,"
                     "\"minReplicaSetSize\":1,\"maxReplicasetSize\":1},"
-                    "\"userConsistencyPolicy\":{\"defaultConsistencyLevel\":\"Session\"},"
-                    "\"systemReplicationPolicy\":{\"minReplicaSetSize\":1,"
-                    "\"maxReplicasetSize\":1},"
-                    "\"readPolicy\":{\"primaryReadCoefficient\":1,"
-                    "\"secondaryReadCoefficient\":1},\"queryEngineConfiguration\":"));
+                    "\"userConsistencyPolicy\":"));
+    print_consistency(r->api->options.consistency, &text);
+    buf_slice(&text, SLICE(",\"systemReplicationPolicy\":{\"minReplicaSetSize\":1,"
+                           "\"maxReplicasetSize\":1},"
+                           "\"readPolicy\":{\"primaryReadCoefficient\":1,"
+                           "\"secondaryReadCoefficient\":1},\"queryEngineConfiguration\":"));
     json_print_string(SLICE(QUERY_ENGINE_CONFIGURATION), &text);
     buf_byte(&text, '}');
     ASSERT(!buf_full(&text));

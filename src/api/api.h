@@ -7,6 +7,7 @@
 #pragma once
 
 #include "api/auth.h"
+#include "api/consistency.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -16,6 +17,7 @@
 #include "catalog/catalog.h"
 #include "http/http.h"
 #include "store/store.h"
+#include "throughput/charge.h"
 
 typedef struct Api Api;
 
@@ -33,10 +35,12 @@ typedef struct ApiOptions {
     const Clock *clock;
     const Log *log;
     Metrics *metrics;
-    Slice certificate;        /* PEM text of what TLS clients see */
-    Slice public_endpoint;    /* overrides the address in the account document; may be empty */
-    TokenSecret token_secret; /* of continuation tokens; the same after a restart */
-    bool trust_forwarded;     /* believe X-Forwarded-Proto and -Host */
+    Slice certificate;          /* PEM text of what TLS clients see */
+    Slice public_endpoint;      /* overrides the address in the account document; may be empty */
+    TokenSecret token_secret;   /* of continuation tokens; the same after a restart */
+    const ChargeModel *charges; /* what work costs; NULL: as the service publishes it */
+    Consistency consistency;    /* the account's; a request may ask for less */
+    bool trust_forwarded;       /* believe X-Forwarded-Proto and -Host */
 } ApiOptions;
 
 Api *api_open(const ApiOptions *options); /* slices are copied */

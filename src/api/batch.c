@@ -39,7 +39,7 @@ static void fill_result(const Batch *batch, size_t i, BatchResult *result, Charg
 {
     const ItemWrite *w = batch->results[i];
     Arena *arena = batch->context.request->arena;
-    Charge charge = item_write_charge(w);
+    Charge charge = item_write_charge(batch->context.request, w);
     *total += charge;
     *result = (BatchResult){
         .status = item_write_status(w),
@@ -153,7 +153,8 @@ static void on_loop(HttpTask *task)
     if (batch->write.mode == WRITE_ORDERED)
         fail_others(batch); /* also those that were not sent along */
     if (batch->write.status != STATUS_OK)
-        item_respond_error(&batch->context, &batch->write.error, batch->write.lsn, charge_miss());
+        item_respond_error(&batch->context, &batch->write.error, batch->write.lsn,
+                           item_failed_charge(batch->context.request));
     else
         answer(batch);
 }

@@ -9,9 +9,11 @@
 /* What encodeURI leaves alone: the JS SDK compares x-ms-alt-content-path with a path made by it. */
 #define URI_KEPT SLICE(";,/?:@&=+$-_.!~*'()#")
 
-static const ResourceInfo *next_container(const Snapshot *snapshot, uint32_t parent, uint32_t from)
+static const ResourceInfo *next_container(const Feed *feed, const Snapshot *snapshot, uint32_t from,
+                                          Arena *arena)
 {
-    const Container *container = snapshot_next_container(snapshot, parent, from);
+    (void)arena;
+    const Container *container = snapshot_next_container(snapshot, feed->parent, from);
     return container == NULL ? NULL : &container->info;
 }
 
@@ -49,18 +51,18 @@ static Status check_computed(Json definition, Error *err)
 
 static void answer_created(ApiRequest *r, const CatalogChange *change)
 {
-    respond_resource(r, 201, &change->result_container->info, CHARGE_CHANGE);
+    respond_resource(r, 201, &change->result_container->info, charge_text_change(r));
 }
 
 static void answer_replaced(ApiRequest *r, const CatalogChange *change)
 {
-    respond_resource(r, 200, &change->result_container->info, CHARGE_CHANGE);
+    respond_resource(r, 200, &change->result_container->info, charge_text_change(r));
 }
 
 static void answer_deleted(ApiRequest *r, const CatalogChange *change)
 {
     (void)change;
-    respond_empty(r, 204, CHARGE_CHANGE);
+    respond_empty(r, 204, charge_text_change(r));
 }
 
 Status containers_create(ApiRequest *r, Error *err)
@@ -118,7 +120,7 @@ Status containers_read(ApiRequest *r, Error *err)
     const ResourceInfo *info = &r->container->info;
     Response response;
     bool unchanged = request_has_version(r, info->etag);
-    response_begin(r, &response, unchanged ? 304 : 200, CHARGE_READ);
+    response_begin(r, &response, unchanged ? 304 : 200, charge_text_read(r));
     response_header(&response, SLICE("etag"), info->etag);
     Slice database_id = percent_encode(r->arena, r->database->info.id, URI_KEPT);
     response_header(&response, SLICE("x-ms-content-path"), r->database->info.rid);

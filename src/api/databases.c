@@ -3,9 +3,11 @@
 #include "api/mutation_int.h"
 #include "api/respond_int.h"
 
-static const ResourceInfo *next_database(const Snapshot *snapshot, uint32_t parent, uint32_t from)
+static const ResourceInfo *next_database(const Feed *feed, const Snapshot *snapshot, uint32_t from,
+                                         Arena *arena)
 {
-    (void)parent;
+    (void)feed;
+    (void)arena;
     const Database *database = snapshot_next_database(snapshot, from);
     return database == NULL ? NULL : &database->info;
 }
@@ -24,7 +26,7 @@ Status databases_query(ApiRequest *r, Error *err)
 
 static void answer_created(ApiRequest *r, const CatalogChange *change)
 {
-    respond_resource(r, 201, &change->result_database->info, CHARGE_CHANGE);
+    respond_resource(r, 201, &change->result_database->info, charge_text_change(r));
 }
 
 Status databases_create(ApiRequest *r, Error *err)
@@ -44,14 +46,14 @@ Status databases_read(ApiRequest *r, Error *err)
 {
     (void)err;
     const ResourceInfo *info = &r->database->info;
-    respond_resource(r, request_has_version(r, info->etag) ? 304 : 200, info, CHARGE_READ);
+    respond_resource(r, request_has_version(r, info->etag) ? 304 : 200, info, charge_text_read(r));
     return STATUS_OK;
 }
 
 static void answer_deleted(ApiRequest *r, const CatalogChange *change)
 {
     (void)change;
-    respond_empty(r, 204, CHARGE_CHANGE);
+    respond_empty(r, 204, charge_text_change(r));
 }
 
 Status databases_delete(ApiRequest *r, Error *err)

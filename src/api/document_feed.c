@@ -126,6 +126,41 @@ void item_page_session(ItemPage *page, const PartitionRange *range)
     buf_u64(&page->session, partition_lsn(range->partition));
 }
 
+/* Partitions are visited in their order; one may be visited twice, if it was split between pages.
+ */
+static RangeCharge *charge_of(ItemPage *page, const PartitionRange *range)
+{
+    const Container *container = page->container;
+    uint32_t index = (uint32_t)(range - container->ranges);
+    if (page->charges == NULL)
+        page->charges = ARENA_NEW_ARRAY(page->request->arena, RangeCharge, container->range_count);
+    if (page->charge_count == 0 || page->charges[page->charge_count - 1].range != index) {
+        ASSERT(page->charge_count < container->range_count);
+        page->charges[page->charge_count++] = (RangeCharge){.range = index};
+    }
+    return &page->charges[page->charge_count - 1];
+}
+
+void item_page_charge(ItemPage *page, const PartitionRange *range, Charge charge)
+{
+    charge = item_read_charge(page->request, charge);
+    charge_of(page, range)->charge += charge;
+    page->charge += charge;
+}
+
+/* Nobody knows how far it came: it is charged as any request that is refused, to the first
+ * partition that it was about. */
+static void charge_failure(ItemPage *page)
+{
+    const Container *container = page->container;
+    size_t first = 0;
+    while (first + 1 < container->range_count && !item_page_needs(page, &container->ranges[first]))
+        first++;
+    page->charge_count = 0;
+    page->charge = 0;
+    item_page_charge(page, &container->ranges[first], item_failed_charge(page->request));
+}
+
 /* Walks one partition; if the page ends there, 'position' is where. */
 static Status walk_range(ItemPage *page, const PartitionRange *range, const ScanOptions *options,
                          Visit visit, Slice *position)
@@ -134,6 +169,8 @@ static Status walk_range(ItemPage *page, const PartitionRange *range, const Scan
     TRY(partition_scan_open(range->partition, page->container->schema, options, &scan,
                             &page->error));
     item_page_session(page, range);
+    const ChargeModel *model = page->request->api->options.charges;
+    RangeCharge *reads = charge_of(page, range);
     bool found = true;
     while (found) {
         Item item;
@@ -142,8 +179,7 @@ static Status walk_range(ItemPage *page, const PartitionRange *range, const Scan
             page->is_full = true;
             break;
         }
-        page->items_read += found ? 1 : 0;
-        page->bytes_read += found ? item.bytes : 0;
+        reads->charge += found ? charge_read(model, item.bytes) : 0;
     }
     page->is_full = page->is_full || partition_scan_paused(scan);
     *position = arena_copy(page->request->arena, partition_scan_position(scan));
@@ -227,9 +263,14 @@ static bool visit_list(ItemPage *page, const Item *item)
 
 static Status run_list(ItemPage *page)
 {
+    const ChargeModel *model = page->request->api->options.charges;
     set_budget(page);
     TRY(walk(page, visit_list));
-    page->charge = charge_feed(page->bytes_read, page->items_read);
+    for (size_t i = 0; i < page->charge_count; i++) {
+        Charge *charge = &page->charges[i].charge; /* of the reads, so far */
+        *charge = item_read_charge(page->request, charge_feed(model, *charge));
+        page->charge += *charge;
+    }
     if (page->is_full)
         page->continuation = place_print(page->request->arena, &page->place);
     return STATUS_OK;
@@ -297,6 +338,8 @@ static void forget(ItemPage *page)
     page->text.full = false;
     page->session.len = 0;
     page->header_count = 0;
+    page->charge_count = 0;
+    page->charge = 0;
     page->continuation = SLICE_EMPTY;
 }
 
@@ -411,7 +454,8 @@ static void on_answer(HttpTask *task)
     if (is_abandoned(page))
         metrics_add(http_loop_metrics(r->http->loop), METRIC_QUERIES_CANCELLED, 1);
     if (page->status != STATUS_OK) {
-        response_error(r, &response, &page->error, charge_text(r, charge_miss()));
+        charge_failure(page);
+        response_error(r, &response, &page->error, charge_text(r, page->charge));
     } else {
         end_text(page);
         response_begin(r, &response, 200, charge_text(r, page->charge));

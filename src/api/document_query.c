@@ -61,6 +61,7 @@ static Status open_targets(ItemPage *page, QueryTarget *targets, size_t *count)
         if (!item_page_needs(page, range))
             continue;
         QueryTarget *target = &targets[*count];
+        target->range = (uint32_t)i;
         target->epk_from =
             slice_compare(range->min_bytes, page->epk_from) > 0 ? range->min_bytes : page->epk_from;
         target->epk_to =
@@ -351,6 +352,32 @@ static Slice token_scope(const ItemPage *page)
     return arena_copy(arena, buf_view(&scope));
 }
 
+static void charge_target(ItemPage *page, const QueryTarget *target, const QueryTargetWork *work)
+{
+    QueryWork done = {
+        .index_keys = work->index_keys_read,
+        .items = work->documents_read,
+        .item_bytes = work->document_bytes_read,
+        .results = work->results,
+        .result_bytes = work->result_bytes,
+    };
+    item_page_charge(page, &page->container->ranges[target->range],
+                     charge_query(page->request->api->options.charges, &done));
+}
+
+/* Each partition that was visited pays for what it did; if none was, because nothing stored is
+ * asked for, the first one has answered. */
+static void charge_targets(ItemPage *page, const QueryTarget *targets, size_t count,
+                           const QueryTargetWork *work)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (work[i].is_visited)
+            charge_target(page, &targets[i], &work[i]);
+    }
+    if (page->charge_count == 0)
+        charge_target(page, &targets[0], &work[0]);
+}
+
 static Status run_in(ItemPage *page, const QueryTarget *targets, size_t count, Arena *arena)
 {
     ApiRequest *r = page->request;
@@ -390,13 +417,7 @@ static Status run_in(ItemPage *page, const QueryTarget *targets, size_t count, A
     if (out.metrics.index_us > out.metrics.total_us)
         out.metrics.index_us = out.metrics.total_us;
     page->count = out.count;
-    page->charge = charge_query(&(QueryWork){
-        .partitions = out.metrics.partitions,
-        .index_keys = out.metrics.index_keys_read,
-        .items = out.metrics.documents_read,
-        .item_bytes = out.metrics.document_bytes_read,
-        .result_bytes = out.metrics.result_bytes,
-    });
+    charge_targets(page, targets, count, out.work);
     if (!out.is_done)
         page->continuation =
             token_print(r->arena, &api->options.token_secret, page->container->info.rid,

@@ -70,7 +70,9 @@ static void answer_read(ItemContext *context, StoreFound found, const Item *item
         if (error_set(&err, STATUS_NOT_FOUND, SUB_NONE,
                       "Resource Not Found. There is no item '%.*s' with this partition key.",
                       SLICE_CUT(id, 260)) != STATUS_OK)
-            item_respond_error(context, &err, lsn, charge_miss());
+            item_respond_error(
+                context, &err, lsn,
+                item_read_charge(context->request, item_failed_charge(context->request)));
         return;
     }
     char etag[ITEM_ETAG_LEN];
@@ -78,7 +80,9 @@ static void answer_read(ItemContext *context, StoreFound found, const Item *item
     bool unchanged =
         etag_known.len > 0 && (slice_equal(etag_known, SLICE("*")) ||
                                slice_equal(etag_known, slice_make(etag, sizeof(etag))));
-    item_respond(context, unchanged ? 304 : 200, item, lsn, charge_read(item->bytes), false);
+    Charge charge = charge_read(context->request->api->options.charges, item->bytes);
+    item_respond(context, unchanged ? 304 : 200, item, lsn,
+                 item_read_charge(context->request, charge), false);
 }
 
 static void on_cold_answer(HttpTask *task)
@@ -86,7 +90,8 @@ static void on_cold_answer(HttpTask *task)
     ColdRead *read = CONTAINER_OF(task, ColdRead, task);
     StoreValue value = read->value; /* the arena goes with the answer */
     if (read->status != STATUS_OK)
-        item_respond_error(&read->context, &read->error, read->lsn, charge_miss());
+        item_respond_error(&read->context, &read->error, read->lsn,
+                           item_failed_charge(read->context.request));
     else
         answer_read(&read->context, read->found, &read->item, read->if_none_match, read->lsn);
     store_value_release(&value);
@@ -145,7 +150,7 @@ Status documents_read(ApiRequest *r, Error *err)
     /* The LSN first: what is read then is at least as new. */
     uint64_t lsn = partition_lsn(context.partition);
     if (item_check_session(&context, err) != STATUS_OK) {
-        item_respond_error(&context, err, lsn, charge_miss());
+        item_respond_error(&context, err, lsn, item_failed_charge(r));
         return STATUS_OK;
     }
     Slice id = item_id(r);
@@ -172,30 +177,35 @@ typedef struct WriteTask {
     bool is_minimal;
 } WriteTask;
 
-static Charge charge_of(const ItemWrite *w)
+static Charge charge_of(const ApiRequest *r, const ItemWrite *w)
 {
+    const ChargeModel *model = r->api->options.charges;
     switch (w->op) {
     case ITEM_CREATE:
     case ITEM_UPSERT:
         if (w->created)
-            return charge_create(w->bytes_after, w->terms);
-        return charge_replace(w->bytes_before, w->bytes_after, w->terms);
+            return charge_create(model, w->bytes_after, w->terms);
+        return charge_replace(model, w->bytes_before, w->bytes_after, w->terms);
     case ITEM_REPLACE:
-        return charge_replace(w->bytes_before, w->bytes_after, w->terms);
+        return charge_replace(model, w->bytes_before, w->bytes_after, w->terms);
     case ITEM_PATCH:
-        return charge_patch(w->bytes_before, w->bytes_after, w->terms,
+        return charge_patch(model, w->bytes_before, w->bytes_after, w->terms,
                             patch_operation_count(w->patch));
     case ITEM_DELETE:
-        return charge_delete(w->bytes_before, w->terms);
+        return charge_delete(model, w->bytes_before, w->terms);
     case ITEM_READ:
-        return charge_read(w->bytes_before);
+        return item_read_charge(r, charge_read(model, w->bytes_before));
     }
-    return charge_miss();
+    return item_failed_charge(r);
 }
 
-Charge item_write_charge(const ItemWrite *w)
+Charge item_write_charge(const ApiRequest *r, const ItemWrite *w)
 {
-    return w->status == STATUS_OK ? charge_of(w) : charge_miss();
+    bool is_known = w->op == ITEM_READ && w->status == STATUS_NOT_MODIFIED; /* to the client */
+    if (w->status == STATUS_OK || is_known)
+        return charge_of(r, w);
+    Charge failed = item_failed_charge(r);
+    return w->op == ITEM_READ ? item_read_charge(r, failed) : failed;
 }
 
 int item_write_status(const ItemWrite *w)
@@ -212,14 +222,15 @@ static void on_written(HttpTask *task)
 {
     WriteTask *t = CONTAINER_OF(task, WriteTask, task);
     const ItemWrite *w = &t->item;
+    const ApiRequest *r = t->context.request;
     uint64_t lsn = t->write.lsn;
     if (t->write.status != STATUS_OK)
-        item_respond_error(&t->context, &t->write.error, lsn, charge_miss());
+        item_respond_error(&t->context, &t->write.error, lsn, item_failed_charge(r));
     else if (w->status != STATUS_OK)
-        item_respond_error(&t->context, &w->error, lsn, item_write_charge(w));
+        item_respond_error(&t->context, &w->error, lsn, item_write_charge(r, w));
     else
         item_respond(&t->context, item_write_status(w), w->op == ITEM_DELETE ? NULL : &w->item, lsn,
-                     item_write_charge(w), t->is_minimal);
+                     item_write_charge(r, w), t->is_minimal);
 }
 
 static void on_done(PartitionWrite *write)

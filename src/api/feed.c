@@ -108,7 +108,7 @@ Status feed_list(ApiRequest *r, Feed feed, Error *err)
     buf_init(&documents, 2 * PAGE_BYTES_MAX);
     size_t count = 0;
     const ResourceInfo *info;
-    while ((info = feed.next(r->snapshot, feed.parent, from.at)) != NULL && count < items_max &&
+    while ((info = feed.next(&feed, r->snapshot, from.at, r->arena)) != NULL && count < items_max &&
            (count == 0 || documents.len + info->body.len < PAGE_BYTES_MAX)) {
         if (count++ > 0)
             buf_byte(&documents, ',');
@@ -118,7 +118,8 @@ Status feed_list(ApiRequest *r, Feed feed, Error *err)
     Slice continuation = info == NULL
                              ? SLICE_EMPTY
                              : token_print(r, 'L', feed.parent, (Position){.at = info->number});
-    feed_send(r, feed.parent_rid, &documents, count, continuation, SLICE_EMPTY, CHARGE_LIST);
+    feed_send(r, feed.parent_rid, &documents, count, continuation, SLICE_EMPTY,
+              charge_text_read(r));
     return STATUS_OK;
 }
 
@@ -181,14 +182,15 @@ static Status run_stream(FeedQuery *q)
     arena_init(&scratch, 16 << 10);
     uint32_t from = q->from.at;
     const ResourceInfo *info;
-    while (!q->more && (info = q->feed.next(q->snapshot, q->feed.parent, from)) != NULL) {
+    while (!q->more && (info = q->feed.next(&q->feed, q->snapshot, from, &scratch)) != NULL) {
         if (from != q->from.at && clock_monotonic_us(api->options.clock) >= deadline_us) {
             end_page(q, info->number, 0);
             break;
         }
-        arena_reset(&scratch);
+        uint32_t next = info->number + 1;
         TRY(run_on(q, info, &scratch));
-        from = info->number + 1;
+        from = next;
+        arena_reset(&scratch);
     }
     return STATUS_OK;
 }
@@ -201,7 +203,7 @@ static Status run_whole(FeedQuery *q)
     size_t count = 0;
     Json *documents = ARENA_NEW_ARRAY(r->arena, Json, capacity);
     const ResourceInfo *info;
-    for (uint32_t from = 0; (info = q->feed.next(q->snapshot, q->feed.parent, from)) != NULL;
+    for (uint32_t from = 0; (info = q->feed.next(&q->feed, q->snapshot, from, r->arena)) != NULL;
          from = info->number + 1) {
         if (count == capacity) {
             Json *larger = ARENA_NEW_ARRAY(r->arena, Json, 2 * capacity);
@@ -249,7 +251,7 @@ static void on_answer(HttpTask *task)
     Slice continuation =
         q->more ? token_print(r, token_kind(q), q->feed.parent, q->next) : SLICE_EMPTY;
     feed_send(r, q->feed.parent_rid, &q->documents, q->count, continuation, SLICE_EMPTY,
-              CHARGE_QUERY);
+              charge_text_query(r));
 }
 
 /* The body may go away after the call. */

@@ -8,14 +8,18 @@
 
 #include "api/request_int.h"
 
-/* The resource with the smallest number >= 'from' among the children of 'parent', or NULL. */
-typedef const ResourceInfo *(*FeedNext)(const Snapshot *snapshot, uint32_t parent, uint32_t from);
+/* The resource with the smallest number >= 'from' among the children of the feed's parent, or NULL.
+ * It may be made for the occasion, in 'arena'. */
+typedef struct Feed Feed;
+typedef const ResourceInfo *(*FeedNext)(const Feed *feed, const Snapshot *snapshot, uint32_t from,
+                                        Arena *arena);
 
-typedef struct Feed {
+struct Feed {
     Slice parent_rid; /* empty for the feeds of the account */
     uint32_t parent;  /* number, 0 for the account */
+    uint64_t now_us;  /* monotonic: of what changes by itself */
     FeedNext next;
-} Feed;
+};
 
 Status feed_list(ApiRequest *r, Feed feed, Error *err);
 

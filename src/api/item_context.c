@@ -138,10 +138,14 @@ Status item_check_session(const ItemContext *context, Error *err)
                      context->range_id, (unsigned long long)lsn, (unsigned long long)wanted);
 }
 
-Slice charge_text(const ApiRequest *r, Charge charge)
+Charge item_read_charge(const ApiRequest *r, Charge charge)
 {
-    char *text = arena_alloc(r->arena, CHARGE_TEXT_MAX);
-    return slice_make(text, charge_print(charge, text));
+    return r->is_strong ? charge_strong(r->api->options.charges, charge) : charge;
+}
+
+Charge item_failed_charge(const ApiRequest *r)
+{
+    return charge_failed(r->api->options.charges);
 }
 
 bool request_is_minimal(const ApiRequest *r)

@@ -5,7 +5,6 @@
 #include "api/request_int.h"
 #include "api/respond_int.h"
 #include "partition/partition.h"
-#include "throughput/charge.h"
 
 /* What a request on items addresses. */
 typedef struct Target {
@@ -55,11 +54,14 @@ void item_respond(ItemContext *context, int status, const Item *item, uint64_t l
                   bool is_minimal);
 void item_respond_error(ItemContext *context, const Error *err, uint64_t lsn, Charge charge);
 
-Slice charge_text(const ApiRequest *r, Charge charge);
+/* What a read costs at the request's level of consistency, and what a refused request does. */
+Charge item_read_charge(const ApiRequest *r, Charge charge);
+Charge item_failed_charge(const ApiRequest *r);
+
 bool request_is_minimal(const ApiRequest *r); /* Prefer: return=minimal */
 
 /* Of an operation that has been answered. */
-Charge item_write_charge(const ItemWrite *w);
+Charge item_write_charge(const ApiRequest *r, const ItemWrite *w);
 int item_write_status(const ItemWrite *w);
 
 /* Checks the body of a patch against the container's rules and fills in the operation's patch and

@@ -15,6 +15,12 @@
 
 enum { ENVELOPE_BYTES_MAX = 256 }; /* what stands around the items of a page */
 
+/* What one partition has done for a page. */
+typedef struct RangeCharge {
+    uint32_t range; /* index in the container's ranges */
+    Charge charge;
+} RangeCharge;
+
 typedef struct ItemPage ItemPage;
 struct ItemPage {
     WorkerJob job;
@@ -36,8 +42,6 @@ struct ItemPage {
     /* Of a list. */
     PagePlace place;
     ScanBudget budget;
-    size_t items_read;
-    size_t bytes_read;
 
     /* Of a query. */
     Slice body;        /* that is yet to be read; empty: it was */
@@ -60,8 +64,10 @@ struct ItemPage {
     Buf text; /* the answer: behind 'text_begin' the items, separated by commas */
     size_t text_begin;
     size_t count;
-    Charge charge;
-    bool is_full; /* there is more behind 'place' */
+    RangeCharge *charges; /* of each partition that was visited, once, in their order */
+    size_t charge_count;  /* at least one when the page is answered */
+    Charge charge;        /* the sum of them */
+    bool is_full;         /* there is more behind 'place' */
     Slice continuation;
     Buf session;
 };
@@ -75,6 +81,9 @@ void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *ke
 
 /* Whether a partition can have anything of what is asked for. */
 bool item_page_needs(const ItemPage *page, const PartitionRange *range);
+
+/* Adds what a partition has done to the page's charges: each one at most once, in their order. */
+void item_page_charge(ItemPage *page, const PartitionRange *range, Charge charge);
 
 /* Adds a partition's LSN, read before anything else of it is, to the answer's session token. */
 void item_page_session(ItemPage *page, const PartitionRange *range);

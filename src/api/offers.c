@@ -3,28 +3,37 @@
 #include "api/mutation_int.h"
 #include "api/respond_int.h"
 
-static const ResourceInfo *next_offer(const Snapshot *snapshot, uint32_t parent, uint32_t from)
+static const ResourceInfo *next_offer(const Feed *feed, const Snapshot *snapshot, uint32_t from,
+                                      Arena *arena)
 {
-    (void)parent;
     const Offer *offer = snapshot_next_offer(snapshot, from);
-    return offer == NULL ? NULL : &offer->info;
+    if (offer == NULL)
+        return NULL;
+    OfferUsage usage = catalog_offer_usage(snapshot, offer, feed->now_us);
+    ResourceInfo *info = ARENA_NEW(arena, ResourceInfo);
+    *info = offer_info(offer, &usage, arena);
+    return info;
 }
 
-static const Feed OFFERS = {.next = next_offer};
+static Feed offers_of(const ApiRequest *r)
+{
+    return (Feed){.now_us = r->http->begun_us, .next = next_offer};
+}
 
 Status offers_list(ApiRequest *r, Error *err)
 {
-    return feed_list(r, OFFERS, err);
+    return feed_list(r, offers_of(r), err);
 }
 
 Status offers_query(ApiRequest *r, Error *err)
 {
-    return feed_query(r, OFFERS, err);
+    return feed_query(r, offers_of(r), err);
 }
 
-static void respond_offer(ApiRequest *r, const Offer *offer, const ProvisionHistory *history,
-                          Slice charge)
+static void respond_offer(ApiRequest *r, const Offer *offer, const OfferUsage *usage,
+                          const ProvisionHistory *history, Slice charge)
 {
+    ResourceInfo info = offer_info(offer, usage, r->arena);
     Response response;
     response_begin(r, &response, 200, charge);
     response_header(&response, SLICE("etag"), offer->info.etag);
@@ -33,7 +42,7 @@ static void respond_offer(ApiRequest *r, const Offer *offer, const ProvisionHist
     response_header(
         &response, SLICE("x-ms-cosmos-min-throughput"),
         arena_format(r->arena, "%u", provision_minimum_ru(offer->provision.mode, history)));
-    response.body = offer->info.body;
+    response.body = info.body;
     response_send(r, &response);
 }
 
@@ -41,11 +50,12 @@ Status offers_read(ApiRequest *r, Error *err)
 {
     (void)err;
     if (request_has_version(r, r->offer->info.etag)) {
-        respond_resource(r, 304, &r->offer->info, CHARGE_READ);
+        respond_resource(r, 304, &r->offer->info, charge_text_read(r));
         return STATUS_OK;
     }
-    ProvisionHistory history = catalog_provision_history(r->snapshot, r->offer);
-    respond_offer(r, r->offer, &history, CHARGE_READ);
+    OfferUsage usage = catalog_offer_usage(r->snapshot, r->offer, r->http->begun_us);
+    ProvisionHistory history = catalog_provision_history(r->snapshot, r->offer, &usage);
+    respond_offer(r, r->offer, &usage, &history, charge_text_read(r));
     return STATUS_OK;
 }
 
@@ -71,7 +81,8 @@ static Status parse_replacement(const ApiRequest *r, Json body, Provision *out, 
     Json settings = json_get(content, SLICE("offerAutopilotSettings"));
     bool has_settings = json_is(settings, JSON_OBJECT);
     ProvisionMode old = r->offer->provision.mode;
-    ProvisionHistory history = catalog_provision_history(r->snapshot, r->offer);
+    OfferUsage usage = catalog_offer_usage(r->snapshot, r->offer, r->http->begun_us);
+    ProvisionHistory history = catalog_provision_history(r->snapshot, r->offer, &usage);
     if (request_flag(r, "x-ms-cosmos-migrate-offer-to-autopilot")) {
         *out = provision_migrate(&r->offer->provision, PROVISION_AUTOSCALE, &history);
         return has_settings ? number_of(settings, "maxThroughput", out, err) : STATUS_OK;
@@ -118,7 +129,7 @@ static Status check_identity(const ApiRequest *r, Json body, Error *err)
 
 static void answer_replaced(ApiRequest *r, const CatalogChange *change)
 {
-    respond_offer(r, change->result_offer, &change->history, CHARGE_CHANGE);
+    respond_offer(r, change->result_offer, &change->usage, &change->history, charge_text_change(r));
 }
 
 Status offers_replace(ApiRequest *r, Error *err)

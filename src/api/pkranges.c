@@ -26,7 +26,7 @@ Status pkranges_list(ApiRequest *r, Error *err)
     Slice etag = arena_format(r->arena, "\"%llu\"", (unsigned long long)container->ranges_lsn);
     if (since >= container->ranges_lsn) {
         Response response;
-        response_begin(r, &response, 304, CHARGE_READ);
+        response_begin(r, &response, 304, charge_text_read(r));
         response_header(&response, SLICE("etag"), etag);
         response_header(&response, SLICE("x-ms-content-path"), container->info.rid);
         response_send(r, &response);
@@ -57,7 +57,7 @@ Status pkranges_list(ApiRequest *r, Error *err)
         partition_range_print(container, range, &documents);
     }
     ASSERT(!buf_full(&documents)); /* RANGES_MAX times a few hundred bytes */
-    feed_send(r, container->info.rid, &documents, count, continuation, etag, CHARGE_LIST);
+    feed_send(r, container->info.rid, &documents, count, continuation, etag, charge_text_read(r));
     return STATUS_OK;
 }
 
@@ -79,7 +79,7 @@ Status pkranges_read(ApiRequest *r, Error *err)
         buf_init(&text, PAGE_BYTES_MAX);
         partition_range_print(container, &container->ranges[i], &text);
         Response response;
-        response_begin(r, &response, 200, CHARGE_READ);
+        response_begin(r, &response, 200, charge_text_read(r));
         response_header(&response, SLICE("content-type"), SLICE("application/json"));
         response.body = arena_copy(r->arena, buf_view(&text));
         response_send(r, &response);

@@ -20,14 +20,15 @@ typedef struct PurgeTask {
 static void on_loop(HttpTask *task)
 {
     PurgeTask *t = CONTAINER_OF(task, PurgeTask, task);
+    const ApiRequest *r = t->context.request;
     uint64_t lsn = t->parts[0].purge.lsn;
     for (size_t i = 0; i < t->count; i++) {
         if (t->parts[i].purge.status != STATUS_OK) {
-            item_respond_error(&t->context, &t->parts[i].purge.error, lsn, charge_miss());
+            item_respond_error(&t->context, &t->parts[i].purge.error, lsn, item_failed_charge(r));
             return;
         }
     }
-    item_respond(&t->context, 200, NULL, lsn, charge_metadata_write(), true);
+    item_respond(&t->context, 200, NULL, lsn, charge_metadata_write(r->api->options.charges), true);
 }
 
 static void part_over(PurgeTask *t)

@@ -50,7 +50,7 @@ Status documents_plan(ApiRequest *r, Error *err)
     Json plan;
     TRY(sdk_plan(query, r->arena, &route, sdk_features_read(features), &plan, err));
     Response response;
-    response_begin(r, &response, 200, CHARGE_READ);
+    response_begin(r, &response, 200, charge_text_read(r));
     response_header(&response, SLICE("content-type"), SLICE("application/json"));
     response.body = json_print_arena(r->arena, plan);
     response_send(r, &response);

@@ -79,6 +79,7 @@ typedef struct ApiRequest {
     const Database *database; /* what the path names, as far as it exists */
     const Container *container;
     const Offer *offer;
+    bool is_strong;   /* reads are as at Strong or BoundedStaleness, and cost as much */
     Slice error_info; /* what a failure says in "additionalErrorInfo"; empty: nothing */
 } ApiRequest;
 

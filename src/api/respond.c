@@ -63,6 +63,27 @@ void response_send(ApiRequest *r, const Response *response)
     http_respond(r->http, &http);
 }
 
+Slice charge_text(const ApiRequest *r, Charge charge)
+{
+    char *text = arena_alloc(r->arena, CHARGE_TEXT_MAX);
+    return slice_make(text, charge_print(charge, text));
+}
+
+Slice charge_text_read(const ApiRequest *r)
+{
+    return charge_text(r, charge_metadata_read(r->api->options.charges));
+}
+
+Slice charge_text_query(const ApiRequest *r)
+{
+    return charge_text(r, charge_metadata_query(r->api->options.charges));
+}
+
+Slice charge_text_change(const ApiRequest *r)
+{
+    return charge_text(r, charge_metadata_write(r->api->options.charges));
+}
+
 void respond_empty(ApiRequest *r, int status, Slice charge)
 {
     Response response;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/request_int.h"
+#include "throughput/charge.h"
 
 #define RESPONSE_HEADERS_MAX 40
 
@@ -14,11 +15,12 @@ typedef struct Response {
     void *body_release_ctx;
 } Response;
 
-/* Request units of what the catalogue does, as text: they do not depend on the data. */
-#define CHARGE_READ   SLICE("1")
-#define CHARGE_LIST   SLICE("1")
-#define CHARGE_QUERY  SLICE("2.33")
-#define CHARGE_CHANGE SLICE("4.95")
+/* Request units as text, in the request's arena; and those of what the catalogue does, which do not
+ * depend on the data. */
+Slice charge_text(const ApiRequest *r, Charge charge);
+Slice charge_text_read(const ApiRequest *r); /* also of a list */
+Slice charge_text_query(const ApiRequest *r);
+Slice charge_text_change(const ApiRequest *r);
 
 /* Begins with the headers that every answer has; the value of a header must live until the answer
  * is sent, so it is a literal or in the request's arena. */

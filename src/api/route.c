@@ -108,33 +108,24 @@ static Status resolve(ApiRequest *r, Error *err)
 }
 
 /* A client may ask for a weaker guarantee than the account's, never for a stronger one. */
-static Status check_consistency(const ApiRequest *r, Error *err)
+static Status check_consistency(ApiRequest *r, Error *err)
 {
-    static const Slice levels[] = {
-        SLICE_INIT("Eventual"),         SLICE_INIT("ConsistentPrefix"), SLICE_INIT("Session"),
-        SLICE_INIT("BoundedStaleness"), SLICE_INIT("Strong"),
-    };
-    enum { ACCOUNT_LEVEL = 2 };
+    Consistency account = r->api->options.consistency;
+    Consistency level = account;
     Slice asked = slice_trim(request_header(r, "x-ms-consistency-level"));
-    if (asked.len == 0)
-        return STATUS_OK;
-    for (size_t i = 0; i <= ACCOUNT_LEVEL; i++) {
-        if (slice_equal_nocase(asked, levels[i]))
-            return STATUS_OK;
-    }
-    for (size_t i = ACCOUNT_LEVEL + 1; i < ARRAY_COUNT(levels); i++) {
-        if (slice_equal_nocase(asked, levels[i]))
-            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                             "ConsistencyLevel %.*s specified in the request is invalid when "
-                             "service is configured with consistency level %.*s. Ensure the "
-                             "request consistency level is not stronger than the service "
-                             "consistency level.",
-                             SLICE_ARG(levels[i]), SLICE_ARG(levels[ACCOUNT_LEVEL]));
-    }
-    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                     "x-ms-consistency-level '%.*s' is not a consistency level; expected Session, "
-                     "ConsistentPrefix or Eventual.",
-                     SLICE_CUT(asked, 40));
+    if (asked.len > 0 && !consistency_parse(asked, &level))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "x-ms-consistency-level '%.*s' is not a consistency level; expected "
+                         "Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual.",
+                         SLICE_CUT(asked, 40));
+    if (level > account)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "ConsistencyLevel %.*s specified in the request is invalid when service "
+                         "is configured with consistency level %.*s. Ensure the request "
+                         "consistency level is not stronger than the service consistency level.",
+                         SLICE_ARG(consistency_name(level)), SLICE_ARG(consistency_name(account)));
+    r->is_strong = consistency_is_strong(level);
+    return STATUS_OK;
 }
 
 /* A client that caches a container's id says which one it means; after the container was deleted

@@ -19,6 +19,7 @@ enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
 /* Messages other than changes are told apart by their address: there is one of each. */
 struct Catalog {
     PartitionHost *host; /* immutable after open */
+    ProvisionRules rules;
     Store *store;
     const Clock *clock;
     const Log *log;
@@ -62,6 +63,7 @@ static Status begin_empty(Catalog *catalog, Error *err)
         .container_next = 1 + (uint32_t)random_below(&random, RID_CONTAINER_MAX / 2),
         .offer_next = 1 + (uint32_t)random_below(&random, RID_OFFER_MAX / 4),
         .space_next = SPACE_PARTITION_FIRST,
+        .is_serverless = catalog->rules.is_serverless,
     };
     StoreTxn *txn = store_txn_begin(catalog->store);
     record_put_counters(txn, &catalog->counters);
@@ -74,6 +76,18 @@ static Status load(Catalog *catalog, Error *err)
     TRY(catalog_load(catalog->host, &catalog->published, &catalog->counters, &found,
                      &catalog->garbage, err));
     return found ? STATUS_OK : begin_empty(catalog, err);
+}
+
+static Status check_account(const Catalog *catalog, Error *err)
+{
+    if (catalog->counters.is_serverless == catalog->rules.is_serverless)
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "the data folder holds a %s account, and cannot be served as a %s one: start "
+                     "%s --serverless, or with another folder",
+                     catalog->counters.is_serverless ? "serverless" : "provisioned",
+                     catalog->counters.is_serverless ? "provisioned" : "serverless",
+                     catalog->counters.is_serverless ? "with" : "without");
 }
 
 /* ---- the thread ---- */
@@ -132,11 +146,13 @@ static void begin_group(Catalog *catalog)
     QueueNode *group = take_group(catalog);
     Work work = {
         .host = catalog->host,
+        .rules = &catalog->rules,
         .snapshot = snapshot_copy(catalog->published), /* only this thread replaces it */
         .txn = store_txn_begin(catalog->store),
         .counters = &catalog->counters,
         .dropped = &catalog->dropped,
         .now_s = clock_wall_s(catalog->clock),
+        .now_us = clock_monotonic_us(catalog->clock),
     };
     work.full.status = store_room(catalog->store, &work.full);
     size_t applied = 0;
@@ -163,14 +179,21 @@ static void begin_group(Catalog *catalog)
 }
 
 /* What the rest of the server must know of a durable group: partitions follow a replaced
- * definition, and those of dropped containers fall silent and are emptied. */
+ * definition and a replaced offer, and those of dropped containers fall silent and are emptied. */
 static void take_effect(Catalog *catalog, QueueNode *group)
 {
+    uint64_t now_us = clock_monotonic_us(catalog->clock);
     for (QueueNode *node = group; node != NULL; node = node->next) {
         const CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
         const Container *container = change->result_container;
         for (size_t i = 0; container != NULL && i < container->range_count; i++)
             partition_set_schema(container->ranges[i].partition, container->schema);
+        /* Another change of the group may have replaced it again: the newest counts. */
+        const Offer *offer = change->op != CATALOG_REPLACE_OFFER
+                                 ? NULL
+                                 : snapshot_offer(catalog->published, change->offer);
+        if (offer != NULL)
+            share_offer(catalog->published, offer, &catalog->rules, now_us);
     }
     for (size_t i = 0; i < catalog->dropped.count; i++)
         cleaner_drop(&catalog->cleaner, catalog->dropped.items[i]);
@@ -240,12 +263,19 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     catalog->clock = options->clock;
     catalog->log = options->log;
     catalog->metrics = options->metrics;
+    catalog->rules = PROVISION_RULES_DEFAULT;
+    catalog->rules.is_enforced = false;
+    if (options->throughput != NULL)
+        catalog->rules = *options->throughput;
     atomic_init(&catalog->version, 1);
     int failed = pthread_mutex_init(&catalog->lock, NULL);
     ASSERT(failed == 0);
     mailbox_init(&catalog->mailbox);
     cleaner_open(&catalog->cleaner, catalog->store, options->log);
     TRY(load(catalog, err));
+    if (options->throughput != NULL)
+        TRY(check_account(catalog, err));
+    share_all(catalog->published, &catalog->rules, clock_monotonic_us(catalog->clock));
     post_garbage(catalog);
     keeper_open(&catalog->keeper, catalog);
     TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));

@@ -28,6 +28,9 @@ typedef struct CatalogOptions {
     const Clock *clock;
     const Log *log;
     MetricsShard *metrics; /* of the catalogue's own thread */
+    /* NULL: nothing is served, only looked at. The kind of account, serverless or not, is decided
+     * when a data folder is made; opening it as the other kind is refused. */
+    const ProvisionRules *throughput;
 } CatalogOptions;
 
 /* Loads what is in the store, or begins an empty catalogue. */
@@ -69,12 +72,15 @@ struct CatalogChange {
     Json definition;     /* create container: normal form; replace: the body that was sent */
     bool has_provision;  /* create: throughput was asked for */
     Provision provision; /* create, replace offer */
-    Slice if_match;      /* empty, "*", or the ETag that the resource must still have */
+    bool has_buckets;    /* replace offer: these, too */
+    OfferBuckets buckets;
+    Slice if_match; /* empty, "*", or the ETag that the resource must still have */
     void (*done)(CatalogChange *change);
 
     Status status;               /* the answer */
     Error error;                 /* if 'status' is not STATUS_OK */
-    ProvisionHistory history;    /* replace offer: what its minimum follows from */
+    ProvisionHistory history;    /* replace offer: what its minimum follows from, */
+    OfferUsage usage;            /* and what it shows */
     Database *result_database;   /* what was created; the sender releases it */
     Container *result_container; /* what was created or replaced */
     Offer *result_offer;
@@ -83,8 +89,10 @@ struct CatalogChange {
 void catalog_submit(Catalog *catalog, CatalogChange *change);
 void catalog_change_release(CatalogChange *change); /* gives the results back */
 
-/* What the minimum throughput of 'offer' depends on. */
-ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer *offer);
+/* What an offer shows at the moment ('now_us' is monotonic), and what its minimum depends on. */
+OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uint64_t now_us);
+ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer *offer,
+                                           const OfferUsage *usage);
 
 /* STATUS_PRECONDITION_FAILED unless 'if_match' is empty, "*" or 'etag'. */
 MUST_USE Status catalog_check_etag(Slice if_match, Slice etag, Error *err);

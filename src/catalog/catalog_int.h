@@ -66,6 +66,14 @@ bool garbage_next(const Container *container, size_t *from, Garbage *out);
 MUST_USE Status catalog_load(PartitionHost *host, Snapshot **snapshot, CatalogCounters *counters,
                              bool *found, GarbageList *garbage, Error *err);
 
+/* From offers to budgets (share.c). share_offer gives what an offer provides to the partitions of
+ * its owner, in equal parts; share_serverless gives a container's partitions what they have without
+ * one; share_all does the one or the other for everything there is. */
+void share_offer(const Snapshot *snapshot, const Offer *offer, const ProvisionRules *rules,
+                 uint64_t now_us);
+void share_serverless(const Container *container, const ProvisionRules *rules, uint64_t now_us);
+void share_all(const Snapshot *snapshot, const ProvisionRules *rules, uint64_t now_us);
+
 /* Containers that a group drops; one reference on each. */
 typedef struct ContainerList {
     Container **items;
@@ -76,11 +84,13 @@ typedef struct ContainerList {
 /* A group of changes being applied: the catalogue's thread only. */
 typedef struct Work {
     PartitionHost *host;
+    const ProvisionRules *rules;
     Snapshot *snapshot; /* private copy */
     StoreTxn *txn;
     CatalogCounters *counters;
     ContainerList *dropped;
     int64_t now_s;
+    uint64_t now_us; /* monotonic */
     bool takes_room; /* not only drops; and if that must not be: */
     Error full;      /* the disk is full; STATUS_OK: it is not */
 } Work;

@@ -20,6 +20,11 @@ static void expect_refusal(TestCatalog *t, TestChange *c, Status status, SubStat
     test_change_done(c);
 }
 
+static ProvisionHistory history_of(TestCatalog *t, const Offer *offer)
+{
+    return catalog_provision_history(test_read(t), offer, &(OfferUsage){0});
+}
+
 static const Container *find_container(TestCatalog *t, uint32_t database, const char *id)
 {
     return snapshot_container_by_id(test_read(t), database, slice_from_cstr(id));
@@ -163,8 +168,7 @@ static void a_container_without_a_key_has_one_partition(TestCatalog *t)
     assert_int_equal(c.change.result_offer->provision.ru, 400);
     uint32_t offer = c.change.result_offer->info.number;
     test_change_done(&c);
-    assert_true(
-        catalog_provision_history(test_read(t), snapshot_offer(test_read(t), offer)).is_fixed);
+    assert_true(history_of(t, snapshot_offer(test_read(t), offer)).is_fixed);
     test_change_init(&c, CATALOG_REPLACE_OFFER);
     c.change.offer = offer;
     c.change.provision = MANUAL(10100);
@@ -399,8 +403,8 @@ static void the_minimum_of_a_shared_offer_follows_its_containers(TestCatalog *t)
     const Offer *of_database =
         snapshot_offer(snapshot, snapshot_database(snapshot, database)->offer);
     const Offer *of_container = snapshot_offer(snapshot, find_container(t, database, "own")->offer);
-    assert_int_equal(catalog_provision_history(snapshot, of_database).shared_containers, 1);
-    assert_int_equal(catalog_provision_history(snapshot, of_container).shared_containers, 0);
+    assert_int_equal(history_of(t, of_database).shared_containers, 1);
+    assert_int_equal(history_of(t, of_container).shared_containers, 0);
 }
 
 static void a_restart_finds_the_same(TestCatalog *t)

@@ -7,8 +7,6 @@
 #include "catalog/catalog_int.h"
 #include "catalog/epk_range.h"
 
-#define DEFAULT_PROVISION ((Provision){.mode = PROVISION_MANUAL, .ru = 400})
-
 Status catalog_check_etag(Slice if_match, Slice etag, Error *err)
 {
     if (if_match.len == 0 || slice_equal(if_match, SLICE("*")) || slice_equal(if_match, etag))
@@ -81,6 +79,13 @@ static void put_offer(Work *work, Offer *offer)
     snapshot_put_offer(work->snapshot, offer_ref(offer));
 }
 
+/* Nobody sees its owner before the group is durable, so that it can take effect at once. */
+static void put_new_offer(Work *work, Offer *offer)
+{
+    put_offer(work, offer);
+    share_offer(work->snapshot, offer, work->rules, work->now_us);
+}
+
 static void drop_offer(Work *work, uint32_t number)
 {
     if (number == 0)
@@ -93,6 +98,10 @@ static Status create_database(Work *work, CatalogChange *change, Error *err)
 {
     if (snapshot_database_by_id(work->snapshot, change->id) != NULL)
         return exists(err, "database", change->id);
+    if (change->has_provision && work->rules->is_serverless)
+        return error_set(
+            err, STATUS_BAD_REQUEST, SUB_NONE,
+            "Shared throughput database creation is not supported for serverless accounts.");
     if (change->has_provision)
         TRY(provision_check(&change->provision, &(ProvisionHistory){0}, err));
     DatabaseRecord record = {.id = change->id, .lsn = ++work->counters->lsn, .ts_s = work->now_s};
@@ -101,13 +110,14 @@ static Status create_database(Work *work, CatalogChange *change, Error *err)
     if (change->has_provision) {
         TRY(create_offer(work, change->provision, record.number, 0, &offer, err));
         record.offer = offer->info.number;
+        record.partitions = provision_partitions(&change->provision, work->rules->partition_ru);
     }
     AUTO(database_unref) Database *database = database_new(&record);
     if (!snapshot_put_database(work->snapshot, database_ref(database)))
         return name_collision(err);
     record_put_database(work->txn, &record);
     if (offer != NULL)
-        put_offer(work, offer);
+        put_new_offer(work, offer);
     change->result_offer = TAKE(offer);
     change->result_database = TAKE(database);
     return STATUS_OK;
@@ -185,15 +195,30 @@ static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t
     return STATUS_OK;
 }
 
-/* Which throughput a new container gets: its own if it asked or if there is none to share. */
+typedef struct NewThroughput {
+    bool is_own; /* 'provision' is; otherwise the database's is shared, or nothing provisioned */
+    Provision provision;
+    uint32_t partitions;
+} NewThroughput;
+
+/* Which throughput a new container gets, and how many partitions: its own if it asked or if there
+ * is none to share. */
 static Status choose_provision(Work *work, const CatalogChange *change, const Database *database,
-                               bool is_fixed, bool *own, Provision *out, Error *err)
+                               bool is_fixed, NewThroughput *out, Error *err)
 {
-    const Offer *shared = snapshot_offer(work->snapshot, database->offer);
-    *own = change->has_provision || shared == NULL || is_fixed;
-    if (*own) {
-        *out = change->has_provision ? change->provision : DEFAULT_PROVISION;
-        return provision_check(out, &(ProvisionHistory){.is_fixed = is_fixed}, err);
+    *out = (NewThroughput){.partitions = 1};
+    if (work->rules->is_serverless && change->has_provision)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "Setting offer throughput or autopilot on container is not supported for "
+                         "serverless accounts.");
+    if (work->rules->is_serverless)
+        return STATUS_OK;
+    out->is_own = change->has_provision || database->offer == 0 || is_fixed;
+    if (out->is_own) {
+        out->provision = change->has_provision ? change->provision : work->rules->fallback;
+        if (!is_fixed)
+            out->partitions = provision_partitions(&out->provision, work->rules->partition_ru);
+        return provision_check(&out->provision, &(ProvisionHistory){.is_fixed = is_fixed}, err);
     }
     if (snapshot_shared_count(work->snapshot, database->info.number) >= SHARED_CONTAINERS_MAX)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -201,7 +226,7 @@ static Status choose_provision(Work *work, const CatalogChange *change, const Da
                          "there can be; give this container throughput of its own "
                          "(x-ms-offer-throughput).",
                          SHARED_CONTAINERS_MAX);
-    *out = shared->provision;
+    out->partitions = database->partitions;
     return STATUS_OK;
 }
 
@@ -219,10 +244,8 @@ static Status create_container(Work *work, CatalogChange *change, Error *err)
     PartitionKeyDefinition key;
     TRY(container_partition_key(&arena, change->definition, &key, err));
     bool is_fixed = key.kind == PARTITION_NONE;
-    bool own = false;
-    Provision provision;
-    TRY(choose_provision(work, change, database, is_fixed, &own, &provision, err));
-    uint32_t partitions = is_fixed ? 1 : provision_partitions(&provision);
+    NewThroughput throughput;
+    TRY(choose_provision(work, change, database, is_fixed, &throughput, err));
 
     ContainerRecord record = {
         .database = change->database,
@@ -231,19 +254,21 @@ static Status create_container(Work *work, CatalogChange *change, Error *err)
         .definition = change->definition,
     };
     TRY(number_take(&work->counters->container_next, RID_CONTAINER_MAX, &record.number, err));
-    TRY(make_ranges(work, &arena, key.kind, partitions, &record, err));
+    TRY(make_ranges(work, &arena, key.kind, throughput.partitions, &record, err));
     AUTO(offer_unref) Offer *offer = NULL;
-    if (own) {
-        TRY(create_offer(work, provision, change->database, record.number, &offer, err));
+    if (throughput.is_own) {
+        TRY(create_offer(work, throughput.provision, change->database, record.number, &offer, err));
         record.offer = offer->info.number;
     }
     AUTO(container_unref) Container *container = NULL;
-    TRY(container_new(&record, work->host, NULL, &container, err));
+    TRY(container_new(&record, work->host, database, NULL, &container, err));
     if (!snapshot_put_container(work->snapshot, container_ref(container)))
         return name_collision(err);
     record_put_container(work->txn, &record);
     if (offer != NULL)
-        put_offer(work, offer);
+        put_new_offer(work, offer);
+    else if (work->rules->is_serverless)
+        share_serverless(container, work->rules, work->now_us);
     change->result_offer = TAKE(offer);
     change->result_container = TAKE(container);
     return STATUS_OK;
@@ -263,7 +288,7 @@ static Status replace_container(Work *work, CatalogChange *change, Error *err)
     record.lsn = ++work->counters->lsn;
     record.ts_s = work->now_s;
     AUTO(container_unref) Container *container = NULL;
-    TRY(container_new(&record, work->host, old, &container, err));
+    TRY(container_new(&record, work->host, NULL, old, &container, err));
     record_put_container(work->txn, &record);
     bool put = snapshot_put_container(work->snapshot, container_ref(container));
     ASSERT(put); /* the name is the old one's */
@@ -284,37 +309,28 @@ static Status delete_container(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
-ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer *offer)
-{
-    const Container *container =
-        offer->container == 0 ? NULL
-                              : snapshot_container(snapshot, offer->database, offer->container);
-    return (ProvisionHistory){
-        .ru_ever = offer->ru_ever,
-        .shared_containers =
-            offer->container == 0 ? (uint32_t)snapshot_shared_count(snapshot, offer->database) : 0,
-        .is_fixed = container != NULL && container->partition_key.kind == PARTITION_NONE,
-    };
-}
-
 static Status replace_offer(Work *work, CatalogChange *change, Error *err)
 {
     const Offer *old = snapshot_offer(work->snapshot, change->offer);
     if (old == NULL)
         return not_found(err, "offer");
     TRY(catalog_check_etag(change->if_match, old->info.etag, err));
-    ProvisionHistory history = catalog_provision_history(work->snapshot, old);
+    OfferUsage usage = catalog_offer_usage(work->snapshot, old, work->now_us);
+    ProvisionHistory history = catalog_provision_history(work->snapshot, old, &usage);
     TRY(provision_check(&change->provision, &history, err));
     OfferRecord record = offer_record(old);
     record.lsn = ++work->counters->lsn;
     record.ts_s = work->now_s;
     record.provision = change->provision;
+    if (change->has_buckets)
+        record.buckets = change->buckets;
     record.replaced_at_s = work->now_s;
     if (record.ru_ever < change->provision.ru)
         record.ru_ever = change->provision.ru;
     Offer *offer = offer_new(&record);
     put_offer(work, offer);
-    change->history = catalog_provision_history(work->snapshot, offer);
+    change->history = catalog_provision_history(work->snapshot, offer, &usage);
+    change->usage = usage;
     change->result_offer = offer;
     return STATUS_OK;
 }

@@ -74,7 +74,8 @@ static Status load_container(void *ctx, const ContainerRecord *record, Error *er
         return STATUS_OK; /* its database may be the one that was left out */
     TRY(check_info(load, "container", record->number, load->counters.container_next, record->lsn,
                    err));
-    if (snapshot_database(load->snapshot, record->database) == NULL)
+    const Database *database = snapshot_database(load->snapshot, record->database);
+    if (database == NULL)
         return broken(err, "container", record->number, "has no database");
     if (record->ranges_lsn > load->counters.lsn)
         return broken(err, "container", record->number, "has ranges of a change that never was");
@@ -83,7 +84,7 @@ static Status load_container(void *ctx, const ContainerRecord *record, Error *er
             return broken(err, "container", record->number, "lies in a space never given out");
     }
     AUTO(container_unref) Container *container = NULL;
-    TRY(container_new(record, load->host, NULL, &container, err));
+    TRY(container_new(record, load->host, database, NULL, &container, err));
     if (snapshot_container_by_id(load->snapshot, record->database, container->info.id) != NULL)
         return broken(err, "container", record->number, "has the name of another one");
     load->owners += record->offer != 0 ? 1 : 0;

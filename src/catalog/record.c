@@ -65,6 +65,12 @@ static void add_u64(JsonBuilder *b, Slice name, uint64_t value)
     json_add_i64(b, (int64_t)value);
 }
 
+static void add_flag(JsonBuilder *b, Slice name, bool value)
+{
+    json_key(b, name);
+    json_add_bool(b, value);
+}
+
 static void begin(JsonBuilder *b, Arena *arena)
 {
     json_build(b, arena);
@@ -89,6 +95,7 @@ void record_put_counters(StoreTxn *txn, const CatalogCounters *counters)
     add_u64(&b, SLICE("container"), counters->container_next);
     add_u64(&b, SLICE("offer"), counters->offer_next);
     add_u64(&b, SLICE("space"), counters->space_next);
+    add_flag(&b, SLICE("serverless"), counters->is_serverless);
     finish(&b, &arena, txn, key_begin(KIND_COUNTERS));
 }
 
@@ -103,6 +110,7 @@ void record_put_database(StoreTxn *txn, const DatabaseRecord *record)
     add_u64(&b, SLICE("lsn"), record->lsn);
     add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
     add_u64(&b, SLICE("offer"), record->offer);
+    add_u64(&b, SLICE("partitions"), record->partitions);
     finish(&b, &arena, txn, key_u32(key_begin(KIND_DATABASE), record->number));
 }
 
@@ -148,11 +156,16 @@ void record_put_offer(StoreTxn *txn, const OfferRecord *record)
     add_u64(&b, SLICE("container"), record->container);
     add_u64(&b, SLICE("lsn"), record->lsn);
     add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
-    json_key(&b, SLICE("autoscale"));
-    json_add_bool(&b, record->provision.mode == PROVISION_AUTOSCALE);
+    add_flag(&b, SLICE("autoscale"), record->provision.mode == PROVISION_AUTOSCALE);
     add_u64(&b, SLICE("ru"), record->provision.ru);
     add_u64(&b, SLICE("ruEver"), record->ru_ever);
     add_u64(&b, SLICE("replacedAt"), (uint64_t)record->replaced_at_s);
+    json_key(&b, SLICE("buckets"));
+    json_begin_array(&b);
+    for (size_t i = 0; i < BUDGET_BUCKETS_MAX; i++)
+        json_add_i64(&b, record->buckets.percent[i]);
+    json_end(&b);
+    add_u64(&b, SLICE("bucket"), record->buckets.chosen);
     finish(&b, &arena, txn, key_u32(key_begin(KIND_OFFER), record->number));
 }
 
@@ -209,6 +222,14 @@ static uint64_t read_u64(Reader *reader, Json from, const char *name, uint64_t m
     return (uint64_t)value;
 }
 
+/* Of a member that records from before it was thought of do not have. */
+static uint64_t read_u64_or(Reader *reader, Json from, const char *name, uint64_t max,
+                            uint64_t fallback)
+{
+    bool is_there = !json_is(json_get(from, slice_from_cstr(name)), JSON_UNDEFINED);
+    return is_there ? read_u64(reader, from, name, max) : fallback;
+}
+
 static Slice read_text(Reader *reader, Json from, const char *name)
 {
     Json value = json_get(from, slice_from_cstr(name));
@@ -242,6 +263,8 @@ static Status load_counters(Reader *r, const RecordVisitor *visitor, Error *err)
         .offer_next = (uint32_t)read_u64(r, r->record, "offer", RID_OFFER_MAX),
         .space_next = read_u64(r, r->record, "space", SPACE_MAX),
     };
+    Json serverless = json_get(r->record, SLICE("serverless"));
+    counters.is_serverless = json_is(serverless, JSON_BOOL) && json_bool(serverless);
     TRY(read_check(r, "counters", err));
     return visitor->counters(visitor->ctx, &counters, err);
 }
@@ -255,8 +278,12 @@ static Status load_database(Reader *r, uint32_t number, const RecordVisitor *vis
         .ts_s = (int64_t)read_u64(r, r->record, "ts", TIME_MAX),
         .offer = (uint32_t)read_u64(r, r->record, "offer", RID_OFFER_MAX),
     };
+    record.partitions =
+        (uint32_t)read_u64_or(r, r->record, "partitions", RANGES_MAX, record.offer != 0 ? 1 : 0);
     if (record.id.len == 0 || record.id.len > ID_BYTES_MAX)
         r->wrong = "id";
+    if ((record.partitions != 0) != (record.offer != 0))
+        r->wrong = "partitions";
     TRY(read_check(r, "database", err));
     return visitor->database(visitor->ctx, &record, err);
 }
@@ -326,6 +353,26 @@ static Status load_container(Reader *r, uint32_t database, uint32_t number, Aren
     return visitor->container(visitor->ctx, &record, err);
 }
 
+static OfferBuckets load_buckets(Reader *r)
+{
+    OfferBuckets buckets = {
+        .chosen = (uint8_t)read_u64_or(r, r->record, "bucket", BUDGET_BUCKETS_MAX, 0)};
+    Json list = json_get(r->record, SLICE("buckets"));
+    if (json_is(list, JSON_UNDEFINED))
+        return buckets;
+    JsonIter it = json_iter(list);
+    for (size_t i = 0; i < BUDGET_BUCKETS_MAX; i++) {
+        int64_t percent = -1;
+        if (!json_is(list, JSON_ARRAY) || !json_next(&it) || !json_to_i64(it.value, &percent) ||
+            percent < 0 || percent > 100) {
+            r->wrong = "buckets";
+            break;
+        }
+        buckets.percent[i] = (uint8_t)percent;
+    }
+    return buckets;
+}
+
 static Status load_offer(Reader *r, uint32_t number, const RecordVisitor *visitor, Error *err)
 {
     Json autoscale = json_get(r->record, SLICE("autoscale"));
@@ -343,6 +390,7 @@ static Status load_offer(Reader *r, uint32_t number, const RecordVisitor *visito
                       .ru = (uint32_t)read_u64(r, r->record, "ru", PROVISION_RU_MAX)},
         .ru_ever = (uint32_t)read_u64(r, r->record, "ruEver", PROVISION_RU_MAX),
         .replaced_at_s = (int64_t)read_u64(r, r->record, "replacedAt", TIME_MAX),
+        .buckets = load_buckets(r),
     };
     TRY(read_check(r, "offer", err));
     return visitor->offer(visitor->ctx, &record, err);

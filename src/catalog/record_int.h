@@ -17,6 +17,7 @@ typedef struct CatalogCounters {
     uint32_t container_next;
     uint32_t offer_next;
     StoreSpace space_next;
+    bool is_serverless; /* of the account, for good: no throughput is provisioned */
 } CatalogCounters;
 
 /* Spaces whose container is gone and whose data is still to be removed. */

@@ -10,9 +10,9 @@ typedef struct Seen {
 static Status see_counters(void *ctx, const CatalogCounters *c, Error *err)
 {
     (void)err;
-    buf_format(&((Seen *)ctx)->text, "counters %llu %u %u %u %llu\n", (unsigned long long)c->lsn,
+    buf_format(&((Seen *)ctx)->text, "counters %llu %u %u %u %llu%s\n", (unsigned long long)c->lsn,
                c->database_next, c->container_next, c->offer_next,
-               (unsigned long long)c->space_next);
+               (unsigned long long)c->space_next, c->is_serverless ? " serverless" : "");
     return STATUS_OK;
 }
 
@@ -21,8 +21,8 @@ static Status see_database(void *ctx, const DatabaseRecord *r, Error *err)
     Seen *seen = ctx;
     if (seen->refuse)
         return error_set(err, STATUS_INTERNAL, SUB_NONE, "enough");
-    buf_format(&seen->text, "database %u '%.*s' %llu %lld %u\n", r->number, SLICE_ARG(r->id),
-               (unsigned long long)r->lsn, (long long)r->ts_s, r->offer);
+    buf_format(&seen->text, "database %u '%.*s' %llu %lld %u,%u\n", r->number, SLICE_ARG(r->id),
+               (unsigned long long)r->lsn, (long long)r->ts_s, r->offer, r->partitions);
     return STATUS_OK;
 }
 
@@ -45,9 +45,12 @@ static Status see_container(void *ctx, const ContainerRecord *r, Error *err)
 static Status see_offer(void *ctx, const OfferRecord *r, Error *err)
 {
     (void)err;
-    buf_format(&((Seen *)ctx)->text, "offer %u of %u/%u %llu %lld mode=%d %u ever=%u at=%lld\n",
+    buf_format(&((Seen *)ctx)->text, "offer %u of %u/%u %llu %lld mode=%d %u ever=%u at=%lld",
                r->number, r->database, r->container, (unsigned long long)r->lsn, (long long)r->ts_s,
                (int)r->provision.mode, r->provision.ru, r->ru_ever, (long long)r->replaced_at_s);
+    for (size_t i = 0; i < BUDGET_BUCKETS_MAX && r->buckets.chosen > 0; i++)
+        buf_format(&((Seen *)ctx)->text, " %u", r->buckets.percent[i]);
+    buf_format(&((Seen *)ctx)->text, " bucket=%u\n", r->buckets.chosen);
     return STATUS_OK;
 }
 
@@ -103,6 +106,7 @@ static void records_are_read_as_they_were_written(void **state)
                                          .lsn = 6,
                                          .ts_s = TEST_BEGIN_S,
                                          .provision = {PROVISION_AUTOSCALE, 4000},
+                                         .buckets = {.percent = {10, 0, 100}, .chosen = 3},
                                          .ru_ever = 5000,
                                          .replaced_at_s = TEST_BEGIN_S + 1});
     record_put_container(txn, &(ContainerRecord){.number = 8,
@@ -121,20 +125,24 @@ static void records_are_read_as_they_were_written(void **state)
                                                .id = SLICE("\xc3\xa9"),
                                                .lsn = (UINT64_C(1) << 53) - 1,
                                                .ts_s = (INT64_C(1) << 40) - 1,
-                                               .offer = RID_OFFER_MAX});
+                                               .offer = RID_OFFER_MAX,
+                                               .partitions = 3});
     record_put_counters(txn, &(CatalogCounters){.lsn = 7,
                                                 .database_next = 10,
                                                 .container_next = 11,
                                                 .offer_next = 12,
-                                                .space_next = 13});
+                                                .space_next = 13,
+                                                .is_serverless = true});
     assert_ok(store_txn_commit_wait(txn, err));
-    expect_load(store, "counters 7 10 11 12 13\n"
-                       "database 7 'd b' 2 1 0\n"
-                       "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215\n"
-                       "container 7/8 5 1700000000 9 next=2 lsn=4 {\"id\":\"c\"} 0:-7F@65536,3 "
-                       "1:7F-FF@65540,3\n"
-                       "offer 9 of 7/8 6 1700000000 mode=1 4000 ever=5000 at=1700000001\n"
-                       "garbage 70000-70002\n");
+    expect_load(
+        store,
+        "counters 7 10 11 12 13 serverless\n"
+        "database 7 'd b' 2 1 0,0\n"
+        "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215,3\n"
+        "container 7/8 5 1700000000 9 next=2 lsn=4 {\"id\":\"c\"} 0:-7F@65536,3 "
+        "1:7F-FF@65540,3\n"
+        "offer 9 of 7/8 6 1700000000 mode=1 4000 ever=5000 at=1700000001 10 0 100 0 0 bucket=3\n"
+        "garbage 70000-70002\n");
 
     txn = store_txn_begin(store);
     record_delete_database(txn, 7);
@@ -142,8 +150,8 @@ static void records_are_read_as_they_were_written(void **state)
     record_delete_offer(txn, 9);
     record_delete_garbage(txn, (Garbage){.first = 70000, .last = 70002});
     assert_ok(store_txn_commit_wait(txn, err));
-    expect_load(store, "counters 7 10 11 12 13\n"
-                       "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215\n");
+    expect_load(store, "counters 7 10 11 12 13 serverless\n"
+                       "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215,3\n");
 }
 
 static void put_raw(Store *store, Slice key, Slice value)
@@ -174,6 +182,11 @@ static void what_a_record_may_be_has_bounds(void **state)
         {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0}", true},
         /* a later version may add members, but says so when it changes their meaning */
         {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0,'new':[1]}", true},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':1}", true},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':1,'partitions':3}", true},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':1,'partitions':0}", false},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0,'partitions':1}", false},
+        {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':1,'partitions':9999}", false},
         {DATABASE_KEY, "{'v':2,'id':'d','lsn':1,'ts':1,'offer':0}", false},
         {DATABASE_KEY, "{'id':'d','lsn':1,'ts':1,'offer':0}", false},
         {DATABASE_KEY, "{'v':1,'lsn':1,'ts':1,'offer':0}", false},

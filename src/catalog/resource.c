@@ -96,6 +96,10 @@ Database *database_new(const DatabaseRecord *record)
     info->lsn = record->lsn;
     info->ts_s = record->ts_s;
     database->offer = record->offer;
+    database->partitions = record->partitions;
+    database->budgets = ARENA_NEW_ARRAY(arena, Budget *, record->partitions);
+    for (uint32_t i = 0; i < record->partitions; i++)
+        database->budgets[i] = budget_new(&(BudgetTerms){0}, 0);
 
     JsonBuilder b;
     json_build(&b, arena);
@@ -118,6 +122,7 @@ DatabaseRecord database_record(const Database *database)
         .lsn = database->info.lsn,
         .ts_s = database->info.ts_s,
         .offer = database->offer,
+        .partitions = database->partitions,
     };
 }
 
@@ -150,18 +155,19 @@ static Slice bound_bytes(Arena *arena, Slice hex)
     return slice_make(bytes, len);
 }
 
-static Partition *find_partition(const Container *container, StoreSpace space)
+static const PartitionRange *find_range(const Container *container, StoreSpace space)
 {
     for (size_t i = 0; container != NULL && i < container->range_count; i++) {
         if (container->ranges[i].space == space)
-            return container->ranges[i].partition;
+            return &container->ranges[i];
     }
     return NULL;
 }
 
 static Status open_ranges(Container *container, const ContainerRecord *record, PartitionHost *host,
-                          const Container *old, Error *err)
+                          const Database *database, const Container *old, Error *err)
 {
+    bool is_sharing = record->offer == 0 && database != NULL && database->partitions > 0;
     Arena *arena = &container->arena;
     PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, record->range_count);
     container->ranges = ranges;
@@ -172,11 +178,14 @@ static Status open_ranges(Container *container, const ContainerRecord *record, P
         range->max = arena_copy(arena, range->max);
         range->min_bytes = bound_bytes(arena, range->min);
         range->max_bytes = bound_bytes(arena, range->max);
-        Partition *partition = find_partition(old, range->space);
+        const PartitionRange *before = find_range(old, range->space);
         range->partition = NULL;
+        range->budget = before != NULL ? budget_ref(before->budget)
+                        : is_sharing   ? budget_ref(database->budgets[i % database->partitions])
+                                       : budget_new(&(BudgetTerms){0}, 0);
         container->range_count = i + 1; /* so that what is open is released if the next fails */
-        if (partition != NULL)
-            range->partition = partition_ref(partition);
+        if (before != NULL)
+            range->partition = partition_ref(before->partition);
         else
             TRY(partition_open(host, range->space, range->id, container->schema, &range->partition,
                                err));
@@ -219,8 +228,8 @@ static Status make_schema(Container *container, Error *err)
     return make_index(schema, json_get(definition, SLICE("indexingPolicy")), err);
 }
 
-Status container_new(const ContainerRecord *record, PartitionHost *host, const Container *old,
-                     Container **out, Error *err)
+Status container_new(const ContainerRecord *record, PartitionHost *host, const Database *database,
+                     const Container *old, Container **out, Error *err)
 {
     AUTO(container_unref) Container *container = MEM_NEW(Container);
     atomic_init(&container->refs, 1);
@@ -245,7 +254,7 @@ Status container_new(const ContainerRecord *record, PartitionHost *host, const C
     container->offer = record->offer;
     TRY(make_schema(container, err));
     container->partition_key = container->schema->key;
-    TRY(open_ranges(container, record, host, old, err));
+    TRY(open_ranges(container, record, host, database, old, err));
     if (!build_container_body(container))
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
                          "a stored container's definition is too large");
@@ -269,16 +278,39 @@ ContainerRecord container_record(const Container *container)
     };
 }
 
-static void build_offer_content(JsonBuilder *b, const Offer *offer)
+static void add_buckets(JsonBuilder *b, const OfferBuckets *buckets)
+{
+    json_key(b, SLICE("throughputBuckets"));
+    json_begin_array(b);
+    for (size_t i = 0; i < BUDGET_BUCKETS_MAX; i++) {
+        if (buckets->percent[i] == 0)
+            continue;
+        json_begin_object(b);
+        add_integer(b, SLICE("id"), (int64_t)i + 1);
+        add_integer(b, SLICE("maxThroughputPercentage"), buckets->percent[i]);
+        json_key(b, SLICE("isDefaultBucket"));
+        json_add_bool(b, buckets->chosen == i + 1);
+        json_end(b);
+    }
+    json_end(b);
+}
+
+static bool has_buckets(const OfferBuckets *buckets)
+{
+    static const uint8_t none[BUDGET_BUCKETS_MAX] = {0};
+    return memcmp(buckets->percent, none, sizeof(none)) != 0;
+}
+
+static void build_offer_content(JsonBuilder *b, const Offer *offer, const OfferUsage *usage)
 {
     json_begin_object(b);
-    add_integer(b, SLICE("offerThroughput"), provision_current_ru(&offer->provision));
+    add_integer(b, SLICE("offerThroughput"), provision_current_ru(&offer->provision, usage->ru));
     json_key(b, SLICE("offerIsRUPerMinuteThroughputEnabled"));
     json_add_bool(b, false);
     json_key(b, SLICE("offerMinimumThroughputParameters"));
     json_begin_object(b);
     add_integer(b, SLICE("maxThroughputEverProvisioned"), offer->ru_ever);
-    add_integer(b, SLICE("maxConsumedStorageEverInKB"), 0);
+    add_integer(b, SLICE("maxConsumedStorageEverInKB"), (int64_t)usage->storage_kb);
     json_end(b);
     if (offer->provision.mode == PROVISION_AUTOSCALE) {
         json_key(b, SLICE("offerAutopilotSettings"));
@@ -291,8 +323,33 @@ static void build_offer_content(JsonBuilder *b, const Offer *offer)
         add_integer(b, SLICE("targetMaxThroughput"), 0);
         json_end(b);
     }
+    if (has_buckets(&offer->buckets))
+        add_buckets(b, &offer->buckets);
     add_integer(b, SLICE("offerLastReplaceTimestamp"), offer->replaced_at_s);
     json_end(b);
+}
+
+ResourceInfo offer_info(const Offer *offer, const OfferUsage *usage, Arena *arena)
+{
+    ResourceInfo info = offer->info;
+    Slice owner_self = offer->container == 0
+                           ? arena_format(arena, "dbs/%.*s/", SLICE_ARG(offer->owner_rid))
+                           : self_make_container(arena, offer->database, offer->owner_rid);
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    add_text(&b, SLICE("resource"), owner_self);
+    add_text(&b, SLICE("offerType"), SLICE("Invalid"));
+    add_text(&b, SLICE("offerResourceId"), offer->owner_rid);
+    add_text(&b, SLICE("offerVersion"), SLICE("V2"));
+    json_key(&b, SLICE("content"));
+    build_offer_content(&b, offer, usage);
+    add_text(&b, SLICE("id"), info.id);
+    add_system_properties(&b, &info);
+    json_end(&b);
+    bool fits = finish_body(&b, arena, &info);
+    ASSERT(fits);
+    return info;
 }
 
 Offer *offer_new(const OfferRecord *record)
@@ -315,29 +372,13 @@ Offer *offer_new(const OfferRecord *record)
     offer->database = record->database;
     offer->container = record->container;
     offer->provision = record->provision;
+    offer->buckets = record->buckets;
     offer->ru_ever = record->ru_ever;
     offer->replaced_at_s = record->replaced_at_s;
     offer->owner_rid = record->container == 0
                            ? rid_make_database(arena, record->database)
                            : rid_make_container(arena, record->database, record->container);
-    Slice owner_self = record->container == 0
-                           ? arena_format(arena, "dbs/%.*s/", SLICE_ARG(offer->owner_rid))
-                           : self_make_container(arena, record->database, offer->owner_rid);
-
-    JsonBuilder b;
-    json_build(&b, arena);
-    json_begin_object(&b);
-    add_text(&b, SLICE("resource"), owner_self);
-    add_text(&b, SLICE("offerType"), SLICE("Invalid"));
-    add_text(&b, SLICE("offerResourceId"), offer->owner_rid);
-    add_text(&b, SLICE("offerVersion"), SLICE("V2"));
-    json_key(&b, SLICE("content"));
-    build_offer_content(&b, offer);
-    add_text(&b, SLICE("id"), info->id);
-    add_system_properties(&b, info);
-    json_end(&b);
-    bool fits = finish_body(&b, arena, info);
-    ASSERT(fits);
+    *info = offer_info(offer, &(OfferUsage){0}, arena);
     return offer;
 }
 
@@ -350,6 +391,7 @@ OfferRecord offer_record(const Offer *offer)
         .lsn = offer->info.lsn,
         .ts_s = offer->info.ts_s,
         .provision = offer->provision,
+        .buckets = offer->buckets,
         .ru_ever = offer->ru_ever,
         .replaced_at_s = offer->replaced_at_s,
     };
@@ -375,12 +417,20 @@ OfferRecord offer_record(const Offer *offer)
 
 static void release_partitions(Container *container)
 {
-    for (size_t i = 0; i < container->range_count; i++)
+    for (size_t i = 0; i < container->range_count; i++) {
         partition_unref(container->ranges[i].partition);
+        budget_unref(container->ranges[i].budget);
+    }
     schema_unref(container->schema);
 }
 
-DEFINE_REFERENCES(Database, database, (void)0)
+static void release_budgets(Database *database)
+{
+    for (uint32_t i = 0; i < database->partitions; i++)
+        budget_unref(database->budgets[i]);
+}
+
+DEFINE_REFERENCES(Database, database, release_budgets(object))
 DEFINE_REFERENCES(Container, container, release_partitions(object))
 DEFINE_REFERENCES(Offer, offer, (void)0)
 

@@ -17,6 +17,7 @@
 #include "catalog/rid.h"
 #include "partition/partition.h"
 #include "store/store.h"
+#include "throughput/budget.h"
 #include "throughput/provision.h"
 #include "json/json.h"
 
@@ -41,6 +42,12 @@ typedef struct ResourceInfo {
     Slice body;    /* the same as JSON text */
 } ResourceInfo;
 
+/* Parts of an offer's throughput that some requests must not exceed: see budget.h. */
+typedef struct OfferBuckets {
+    uint8_t percent[BUDGET_BUCKETS_MAX]; /* 0: there is no such bucket */
+    uint8_t chosen;                      /* 1 to 5: of requests that name none; 0: none */
+} OfferBuckets;
+
 typedef struct Offer {
     _Atomic uint32_t refs;
     Arena arena;
@@ -49,9 +56,16 @@ typedef struct Offer {
     uint32_t container; /* ... 0 if it is the database's own, shared by its containers */
     Slice owner_rid;
     Provision provision;
+    OfferBuckets buckets;
     uint32_t ru_ever; /* the most that was ever provisioned */
     int64_t replaced_at_s;
 } Offer;
+
+/* What an offer shows that changes by itself. */
+typedef struct OfferUsage {
+    uint64_t ru;         /* a second: what the load of the last seconds asks for */
+    uint64_t storage_kb; /* the most ever stored */
+} OfferUsage;
 
 /* A range of effective partition keys and the physical partition that serves it. */
 typedef struct PartitionRange {
@@ -62,6 +76,7 @@ typedef struct PartitionRange {
     Slice max_bytes;
     Partition *partition; /* kept by the Container that holds the range; NULL in a record */
     StoreSpace space;     /* where its data is */
+    Budget *budget;       /* what it may spend; kept like 'partition' */
     uint64_t lsn;         /* of the change that made it: the range feed shows what is newer */
 } PartitionRange;
 
@@ -80,11 +95,15 @@ typedef struct Container {
     uint32_t offer;      /* 0: shares its database's throughput */
 } Container;
 
+/* The throughput that a database's containers share is divided, like that of a container, over
+ * physical partitions: each has a budget, which the ranges that lie there spend together. */
 typedef struct Database {
     _Atomic uint32_t refs;
     Arena arena;
     ResourceInfo info;
     uint32_t offer; /* 0: its containers have their own throughput */
+    Budget **budgets;
+    uint32_t partitions; /* how many; 0 without an offer */
 } Database;
 
 /* Plain descriptions, from which the objects above are made and which are what is stored. */
@@ -94,6 +113,7 @@ typedef struct DatabaseRecord {
     uint64_t lsn;
     int64_t ts_s;
     uint32_t offer;
+    uint32_t partitions;
 } DatabaseRecord;
 
 typedef struct ContainerRecord {
@@ -116,17 +136,23 @@ typedef struct OfferRecord {
     uint64_t lsn;
     int64_t ts_s;
     Provision provision;
+    OfferBuckets buckets;
     uint32_t ru_ever;
     int64_t replaced_at_s;
 } OfferRecord;
 
 /* Everything is copied. container_new opens the partitions, or takes those of 'old', the container
- * that this one replaces; it fails, with STATUS_CORRUPT, on a definition that is not a normal form,
- * and when a partition cannot be opened. */
+ * that this one replaces, with their budgets. Without an offer of its own it spends those of
+ * 'database' (NULL: there is none to share). It fails, with STATUS_CORRUPT, on a definition that is
+ * not a normal form, and when a partition cannot be opened. New budgets have no terms yet. */
 Database *database_new(const DatabaseRecord *record);
 MUST_USE Status container_new(const ContainerRecord *record, PartitionHost *host,
-                              const Container *old, Container **out, Error *err);
+                              const Database *database, const Container *old, Container **out,
+                              Error *err);
 Offer *offer_new(const OfferRecord *record);
+
+/* The offer as it is shown: its info with the body as of 'usage', in 'arena'. */
+ResourceInfo offer_info(const Offer *offer, const OfferUsage *usage, Arena *arena);
 
 /* What an object was made from; slices and documents are borrowed from it. */
 DatabaseRecord database_record(const Database *database);

@@ -96,7 +96,7 @@ static void a_container_is_its_definition_and_its_links(void **state)
     arena_init(&arena, 1024);
     ContainerRecord record = container_of(&arena, 2);
     AUTO(container_unref) Container *container = NULL;
-    assert_ok(container_new(&record, test_host, NULL, &container, err));
+    assert_ok(container_new(&record, test_host, NULL, NULL, &container, err));
     const ResourceInfo *info = &container->info;
     /* The definition as it is, then what the server adds. */
     Slice definition = json_print_arena(&arena, record.definition);
@@ -149,7 +149,7 @@ static void a_definition_that_is_no_normal_form_makes_no_container(void **state)
         record.definition = row_json(&arena, rows[i]);
         AUTO(container_unref) Container *container = NULL;
         Error refusal = {0};
-        if (container_new(&record, test_host, NULL, &container, &refusal) != STATUS_CORRUPT)
+        if (container_new(&record, test_host, NULL, NULL, &container, &refusal) != STATUS_CORRUPT)
             fail_msg("row %zu was taken", i);
         assert_null(container);
     }
@@ -178,7 +178,8 @@ static void a_definition_as_large_as_no_request_makes_no_container(void **state)
     record.definition = json_built(&b);
     AUTO(container_unref) Container *container = NULL;
     Error refusal = {0};
-    assert_int_equal(container_new(&record, test_host, NULL, &container, &refusal), STATUS_CORRUPT);
+    assert_int_equal(container_new(&record, test_host, NULL, NULL, &container, &refusal),
+                     STATUS_CORRUPT);
     assert_null(container);
 }
 
@@ -263,7 +264,7 @@ static void a_range_is_printed_as_the_protocol_shows_it(void **state)
         arena_init(&arena, 1024);
         ContainerRecord record = container_of(&arena, rows[i].range_count);
         AUTO(container_unref) Container *container = NULL;
-        assert_ok(container_new(&record, test_host, NULL, &container, err));
+        assert_ok(container_new(&record, test_host, NULL, NULL, &container, err));
         AUTO(buf_done) Buf text;
         buf_init(&text, 4096);
         partition_range_print(container, &container->ranges[rows[i].index], &text);

@@ -25,7 +25,7 @@ static Container *new_container(uint32_t database, uint32_t number, const char *
                               .ranges_lsn = 1,
                               .offer = offer};
     Container *container = NULL;
-    assert_ok(container_new(&record, test_host, NULL, &container, err));
+    assert_ok(container_new(&record, test_host, NULL, NULL, &container, err));
     return container;
 }
 

@@ -99,6 +99,7 @@ typedef struct TestCatalog {
     Log log;
     Metrics metrics;
     Arena arena; /* what changes point to */
+    const ProvisionRules *rules;
 } TestCatalog;
 
 /* What catalog_open says about the store as it is. */
@@ -111,7 +112,8 @@ static inline Status test_try_open(TestCatalog *t, Error *err)
     CatalogOptions options = {.host = &t->host,
                               .clock = &t->clock.clock,
                               .log = &t->log,
-                              .metrics = &t->metrics.shards[0]};
+                              .metrics = &t->metrics.shards[0],
+                              .throughput = t->rules};
     Status status = catalog_open(&options, &t->catalog, err);
     if (status != STATUS_OK) {
         workers_close(TAKE(t->host.writers));
@@ -152,9 +154,9 @@ static inline void test_reopen(TestCatalog *t)
     assert_ok(test_try_open(t, err));
 }
 
-static inline void test_open(TestCatalog *t, TestEngine engine)
+static inline void test_open_with(TestCatalog *t, TestEngine engine, const ProvisionRules *rules)
 {
-    *t = (TestCatalog){.engine = engine, .path = "/tmp/orrery_catalog_XXXXXX"};
+    *t = (TestCatalog){.engine = engine, .path = "/tmp/orrery_catalog_XXXXXX", .rules = rules};
     if (engine == TEST_ROCKSDB)
         assert_non_null(mkdtemp(t->path));
     fake_clock_init(&t->clock, UINT64_C(1000000) * TEST_BEGIN_S);
@@ -165,6 +167,11 @@ static inline void test_open(TestCatalog *t, TestEngine engine)
     arena_init(&t->arena, 4096);
     test_open_store(t);
     assert_ok(test_try_open(t, err));
+}
+
+static inline void test_open(TestCatalog *t, TestEngine engine)
+{
+    test_open_with(t, engine, NULL);
 }
 
 static inline int test_remove(const char *path, const struct stat *info, int kind, struct FTW *ftw)

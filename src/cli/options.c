@@ -295,6 +295,21 @@ static Status resolve_key(Arena *arena, const Settings *s, ServeOptions *out, Er
     return STATUS_OK;
 }
 
+static Status resolve_charges(Arena *arena, const char *path, const ChargeModel **out, Error *err)
+{
+    if (path[0] == '\0')
+        return STATUS_OK;
+    Slice text;
+    Error cause;
+    ChargeModel *model = ARENA_NEW(arena, ChargeModel);
+    TRY(read_file(arena, path, CHARGE_FILE_BYTES_MAX, &text, err));
+    if (charge_model_parse(text, model, &cause) != STATUS_OK)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--charges %s, %s", path,
+                         cause.message);
+    *out = model;
+    return STATUS_OK;
+}
+
 static Status check_endpoint(const char *text, Error *err)
 {
     Slice url = slice_from_cstr(text);
@@ -348,6 +363,12 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     if (!log_level_parse(slice_from_cstr(s->log_level), &o.log_level))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--log-level must be error, warn, info or debug, not '%s'", s->log_level);
+    if (!consistency_parse(slice_from_cstr(s->consistency), &o.consistency))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--consistency must be Strong, BoundedStaleness, Session, "
+                         "ConsistentPrefix or Eventual, not '%s'",
+                         s->consistency);
+    TRY(resolve_charges(arena, s->charges, &o.charges, err));
     if (s->public_endpoint[0] != '\0')
         TRY(check_endpoint(s->public_endpoint, err));
     TRY(resolve_key(arena, s, &o, err));

@@ -7,10 +7,12 @@
  */
 #pragma once
 
+#include "api/consistency.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "store/store.h"
+#include "throughput/charge.h"
 
 #include <stdio.h>
 
@@ -43,11 +45,13 @@ typedef struct ServeOptions {
     const char *public_endpoint;
     bool trust_forwarded;
     bool no_rate_limit;
+    const ChargeModel *charges; /* of --charges; NULL: as published */
+    Consistency consistency;
     LogLevel log_level;
 } ServeOptions;
 
 /* 'environment' is a list like environ. '*help' is true if --help was asked for; '*out' is then not
- * written. Reads --config and --key-file. */
+ * written. Reads --config, --key-file and --charges. */
 MUST_USE Status options_parse(Arena *arena, int argc, char *const *argv, char *const *environment,
                               ServeOptions *out, bool *help, Error *err);
 

@@ -101,6 +101,8 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_int_equal(o.request_timeout_s, 30);
     assert_string_equal(o.public_endpoint, "");
     assert_false(o.trust_forwarded);
+    assert_null(o.charges);
+    assert_int_equal(o.consistency, CONSISTENCY_SESSION);
     assert_int_equal(o.log_level, LOG_LEVEL_INFO);
 }
 
@@ -150,7 +152,8 @@ static void every_option_has_its_place(void **state)
                                  "durability = relaxed\nno-rate-limit = false\nthreads = 3\n"
                                  "connections-max = 10\nidle-timeout = 20\nrequest-timeout = 40\n"
                                  "public-endpoint = https://db.example.com:443/\n"
-                                 "trust-forwarded = false\nlog-level = debug\n"});
+                                 "trust-forwarded = false\nlog-level = debug\n"
+                                 "consistency = boundedstaleness\n"});
     assert_string_equal(o.host, "0.0.0.0");
     assert_string_equal(o.key, KEY);
     assert_true(o.key_is_given);
@@ -168,6 +171,7 @@ static void every_option_has_its_place(void **state)
     assert_string_equal(o.public_endpoint, "https://db.example.com:443/");
     assert_false(o.trust_forwarded);
     assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
+    assert_int_equal(o.consistency, CONSISTENCY_BOUNDED_STALENESS);
 }
 
 static void what_is_not_understood_is_refused_with_a_hint(void **state)
@@ -221,6 +225,10 @@ static void what_is_not_understood_is_refused_with_a_hint(void **state)
         {{.arguments = {"--no-rate-limit=yes"}}, "not 'yes'"},
         {{.arguments = {"--durability", "none"}}, "must be sync or relaxed, not 'none'"},
         {{.arguments = {"--durability", "Sync"}}, "not 'Sync'"},
+        {{.arguments = {"--consistency", "Linear"}},
+         "Session, ConsistentPrefix or Eventual, not 'Linear'"},
+        {{.arguments = {"--consistency="}}, "not ''"},
+        {{.arguments = {"--charges", "/nothing/here"}}, "cannot read '/nothing/here'"},
         {{.arguments = {"--log-level", "loud"}}, "error, warn, info or debug, not 'loud'"},
         {{.arguments = {"--data", ""}}, "--data and --host must not be empty"},
         {{.arguments = {"--host="}}, "--data and --host must not be empty"},
@@ -284,13 +292,33 @@ static void a_key_may_be_in_a_file(void **state)
     }
 }
 
+static void charges_may_be_in_a_file(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    AUTO(file_done) TestFile file = {0};
+    file_write(&file, SLICE("failed = 3\n"));
+    Try t = {.arguments = {"--charges", file.path}};
+    ServeOptions o = parse_good(&arena, &t);
+    assert_int_equal(charge_failed(o.charges), 300);
+    AUTO(file_done) TestFile bad = {0};
+    file_write(&bad, SLICE("\nfailed = -3\n"));
+    Try u = {.arguments = {"--charges", bad.path}};
+    bool help = false;
+    Error err = {0};
+    assert_int_equal(parse(&arena, &u, &o, &help, &err), STATUS_BAD_REQUEST);
+    assert_non_null(strstr(err.message, bad.path));
+    assert_non_null(strstr(err.message, "line 2: '-3' is not a number"));
+}
+
 static void a_file_beyond_its_bound_is_refused(void **state)
 {
     (void)state;
     static const struct {
         const char *option;
         size_t bytes_max;
-    } rows[] = {{"--key-file", 4 << 10}, {"--config", 64 << 10}};
+    } rows[] = {{"--key-file", 4 << 10}, {"--config", 64 << 10}, {"--charges", 64 << 10}};
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         for (size_t extra = 0; extra < 2; extra++) {
             AUTO(arena_done) Arena arena;
@@ -415,6 +443,7 @@ int main(void)
         cmocka_unit_test(every_option_has_its_place),
         cmocka_unit_test(what_is_not_understood_is_refused_with_a_hint),
         cmocka_unit_test(a_key_may_be_in_a_file),
+        cmocka_unit_test(charges_may_be_in_a_file),
         cmocka_unit_test(a_file_beyond_its_bound_is_refused),
         cmocka_unit_test(an_endpoint_has_its_bound),
         cmocka_unit_test(help_is_given_before_anything_is_read),

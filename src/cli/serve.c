@@ -245,6 +245,8 @@ static Status open_api(Server *server, Error *err)
         .certificate = certificate,
         .public_endpoint = slice_from_cstr(server->options.public_endpoint),
         .token_secret = server->token_secret,
+        .charges = server->options.charges,
+        .consistency = server->options.consistency,
         .trust_forwarded = server->options.trust_forwarded,
     };
     server->api = api_open(&options);

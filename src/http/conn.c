@@ -101,6 +101,7 @@ static void on_readable(h2o_socket_t *sock, const char *error)
 {
     (void)error; /* h2o does not read for us, so it has nothing to complain about */
     Conn *conn = sock->data;
+    loop_awake(conn->loop);
     hold(conn);
     if (conn->state == CONN_OPENING)
         choose_protocol(conn);

@@ -209,6 +209,23 @@ static void without_descriptors_the_server_waits_and_does_not_spin(void **state)
     site_end(site, 0);
 }
 
+/* A loop does not sleep between questions that follow each other closely; when they end, it must.
+ */
+static void after_a_rush_of_requests_the_loop_sleeps(void **state)
+{
+    Site *site = *state;
+    Client *client = client_open(site);
+    for (int i = 0; i < 500; i++) {
+        client_send(client, HELLO);
+        client_expect(client, 200, "hello");
+    }
+    sleep_ms(20);
+    uint64_t begun = cpu_ms();
+    sleep_ms(300);
+    assert_in_range(cpu_ms() - begun, 0, 50);
+    client_close(client);
+}
+
 static void a_thousand_connections_at_once_are_served(void **state)
 {
     enum { COUNT = 1000 };
@@ -393,6 +410,7 @@ int main(void)
         cmocka_unit_test(a_client_that_reads_slowly_gets_everything),
         cmocka_unit_test(beyond_the_limit_connections_are_refused),
         cmocka_unit_test(without_descriptors_the_server_waits_and_does_not_spin),
+        WITH_SITE(after_a_rush_of_requests_the_loop_sleeps),
         WITH_SITE(a_thousand_connections_at_once_are_served),
         WITH_SITE(connections_come_and_go_quickly),
         WITH_SITE(a_port_in_use_fails_to_open),

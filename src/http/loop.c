@@ -17,6 +17,12 @@
  * stay in the queue of the listening socket meanwhile. */
 #define PAUSE_MS 100
 
+/* A wait that is not longer is brief: to sleep and be woken would take about as long. */
+#define BRIEF_WAIT_US 50
+
+/* What a longer wait counts for, so that some brief ones make up for it. */
+#define LONG_WAIT_US 400
+
 /* For clients that still send after an answer that closes the connection. */
 #define LINGER_MS 2000
 
@@ -139,6 +145,34 @@ static bool is_over(const HttpLoop *loop)
     return loop->is_draining && loop->conn_count == 0 && loop->request_count == 0;
 }
 
+void loop_awake(HttpLoop *loop)
+{
+    if (!loop->is_waiting)
+        return;
+    loop->is_waiting = false;
+    uint64_t us = clock_monotonic_us(loop->server->options.clock) - loop->waiting_since_us;
+    loop->usual_wait_us = (7 * loop->usual_wait_us + (us < LONG_WAIT_US ? us : LONG_WAIT_US)) / 8;
+}
+
+/* Waits for something to do, and does it. While waits are brief the loop does not sleep but looks
+ * again and again: whoever asks one question after the other has the answer sooner, and what that
+ * costs is bounded by what answering costs anyway. */
+static void turn(HttpLoop *loop)
+{
+    const Clock *clock = loop->server->options.clock;
+    loop->is_waiting = true;
+    loop->waiting_since_us = clock_monotonic_us(clock);
+    bool looks = loop->usual_wait_us < BRIEF_WAIT_US;
+    while (looks && loop->is_waiting) {
+        (void)h2o_evloop_run(loop->events, 0);
+        looks = clock_monotonic_us(clock) - loop->waiting_since_us < BRIEF_WAIT_US;
+        if (looks && loop->is_waiting)
+            (void)sched_yield(); /* whoever waits for the processor may be whom we wait for */
+    }
+    if (loop->is_waiting)
+        (void)h2o_evloop_run(loop->events, INT32_MAX); /* fails when a debugger interrupts it */
+}
+
 static void *run(void *arg)
 {
     HttpLoop *loop = arg;
@@ -146,7 +180,7 @@ static void *run(void *arg)
     bool is_open = loop->open_error == 0;
     (void)sem_post(&loop->server->opened);
     while (is_open && !is_over(loop))
-        (void)h2o_evloop_run(loop->events, INT32_MAX); /* fails when a debugger interrupts it */
+        turn(loop);
     loop_close(loop);
     OPENSSL_thread_stop();
     return NULL;
@@ -177,6 +211,7 @@ static void on_wake(h2o_socket_t *sock, const char *error)
 {
     (void)error; /* h2o does not read for us */
     HttpLoop *loop = sock->data;
+    loop_awake(loop);
     uint64_t count;
     /* Before the tasks are taken: one that is posted after that wakes the loop again. */
     if (read(loop->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN && errno != EINTR)

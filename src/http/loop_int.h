@@ -61,6 +61,9 @@ struct HttpLoop {
     Request *free_requests;
     size_t free_request_count;
     bool is_draining;
+    bool is_waiting; /* nothing has happened since the last turn's end */
+    uint64_t waiting_since_us;
+    uint64_t usual_wait_us;
     void *user;
     Random random;
     Gzip gzip;
@@ -84,6 +87,9 @@ struct HttpServer {
     /* Atomic. */
     _Atomic uint32_t connections;
 };
+
+/* To be called wherever the loop learns that there is something to do. */
+void loop_awake(HttpLoop *loop);
 
 /* Starts the loop's thread, which posts server->opened when it serves or has set 'open_error'. */
 MUST_USE Status loop_start(HttpLoop *loop, Error *err);

@@ -339,6 +339,7 @@ static Status apply_read(Group *group, PartitionWrite *write, ItemWrite *w, Erro
     TRY(group_get_living(group, epk_slice(&w->epk), w->id, &item, &found, err));
     if (!found)
         return not_found(w, err);
+    w->bytes_before = item.bytes;
     char etag[ITEM_ETAG_LEN];
     item_etag(&item, etag);
     if (w->if_none_match.len > 0 && slice_equal(w->if_none_match, slice_make(etag, sizeof(etag))))
@@ -346,7 +347,6 @@ static Status apply_read(Group *group, PartitionWrite *write, ItemWrite *w, Erro
     TRY(reserve_read(group, write, &item, err));
     item.document = json_trust(json_bytes(write->arena, item.document));
     w->item = item;
-    w->bytes_before = item.bytes;
     return STATUS_OK;
 }
 

@@ -137,7 +137,8 @@ typedef struct ItemWrite {
     Error error;
     bool created;        /* an upsert found nothing there */
     Item item;           /* what is there now (not after a delete); lives in the write's arena */
-    size_t bytes_before; /* of the item that was there, for the charge */
+    size_t bytes_before; /* of the item that was there, for the charge; also of a read that is
+                            STATUS_NOT_MODIFIED */
     size_t bytes_after;
     uint32_t terms; /* of the index that were added or taken away, for the charge */
 } ItemWrite;

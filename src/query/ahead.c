@@ -67,6 +67,7 @@ struct Part {
     bool has_begun;
     QueryPageOptions options;
     QueryPage out;
+    QueryTargetWork work; /* not the page's: it takes what it needs of it */
     Page page;
     Run run;
     Reading reading;
@@ -132,6 +133,7 @@ static void begin(Part *part)
     part->page.arena = &part->arena;
     part->page.err = &part->error;
     part->page.out = &part->out;
+    part->page.work = &part->work;
     reading_begin(&part->page, &part->reading, 0);
     part->reading.mode = part->mode_wanted;
 }
@@ -513,12 +515,11 @@ static void get_batch(const Page *page, Part *part)
     (void)pthread_mutex_unlock(&ahead->lock);
 }
 
-static void add_passed(Page *page, uint64_t documents, uint64_t bytes)
+static void add_passed(Page *page, const Part *part, uint64_t documents, uint64_t bytes)
 {
     page->looked += documents;
     page->looks_left -= page_is_full(page) ? (uint32_t)documents : 0;
-    page->out->metrics.documents_read += documents;
-    page->out->metrics.document_bytes_read += bytes;
+    page_add_documents(page, part->target, documents, bytes);
 }
 
 /* The part has stopped without a document, and nobody else touches it any more. */
@@ -528,7 +529,7 @@ static Status end_of_part(Page *page, Part *part, bool *is_paused)
         *page->err = part->error;
         return part->status;
     }
-    add_passed(page, part->passed, part->passed_bytes);
+    add_passed(page, part, part->passed, part->passed_bytes);
     part->passed = 0;
     part->passed_bytes = 0;
     part->keys = part->reading.planner.index.keys_read;
@@ -555,7 +556,7 @@ Status part_next(Page *page, Reading *reading, bool *found, bool *is_paused)
     *found = true;
     reading->item = part->kept->item;
     part->keys = part->kept->keys;
-    add_passed(page, passed, part->kept->passed_bytes);
+    add_passed(page, part, passed, part->kept->passed_bytes);
     return STATUS_OK;
 }
 
@@ -604,7 +605,7 @@ void part_end(Page *page, Part *part)
     ahead->at++;
     ahead->window *= ahead->window < ahead->window_max ? 2 : 1;
     (void)pthread_mutex_unlock(&ahead->lock);
-    page->out->metrics.index_keys_read += part->keys;
+    page->work[part->target].index_keys_read += part->keys;
     if (part->has_begun)
         explain_indexes(page, &part->reading);
     part_free(part);

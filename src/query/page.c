@@ -62,10 +62,9 @@ static void skip_returned(Page *page)
         page->feed.rows_to_skip = page->from.rows;
 }
 
-static bool is_much(const QueryMetrics *metrics)
+static bool is_much(const Page *page)
 {
-    return metrics->documents_read > BRIEF_DOCUMENTS ||
-           metrics->document_bytes_read > BRIEF_DOCUMENT_BYTES;
+    return page->documents > BRIEF_DOCUMENTS || page->document_bytes > BRIEF_DOCUMENT_BYTES;
 }
 
 static Status feed_next(Feed *feed, Run *run, bool *found)
@@ -85,9 +84,9 @@ static Status feed_next(Feed *feed, Run *run, bool *found)
     const Item *item = &page->current->item;
     feed->number = item->number;
     page->looked++;
-    page->out->metrics.documents_read += reading_was_fetched(page->current);
-    page->out->metrics.document_bytes_read += item->bytes;
-    if (page->options->is_brief && is_much(&page->out->metrics))
+    bool was_fetched = reading_was_fetched(page->current);
+    page_add_documents(page, page->current->target, was_fetched, item->bytes);
+    if (page->options->is_brief && is_much(page))
         return give_up(page);
     Json document = item->document;
     if (page->needs_system)
@@ -113,7 +112,7 @@ static Status feed_groups(Feed *feed, Execution *exec)
         page_end_readings(page);
         if (!done) /* what is read comes in another order than what was counted */
             return mode == PAGE_COUNTED ? expired(page) : STATUS_OK;
-        page->out->metrics.partitions++;
+        page->work[page->target].is_visited = true;
         page->modes[page->target++] = PAGE_COUNTED;
     }
     return STATUS_OK;
@@ -139,6 +138,15 @@ static bool is_full(const Page *page)
            (count > 0 && count % CLOCK_RESULTS == 0 && page_is_late(page));
 }
 
+/* Of what comes out of all of them. */
+static QueryTargetWork *first_work(const Page *page)
+{
+    size_t i = 0;
+    while (i + 1 < page->options->target_count && !page->work[i].is_visited)
+        i++;
+    return page->work[i].is_visited ? &page->work[i] : page->work;
+}
+
 static Status take_result(void *context, Run *run, const Value *row, bool *more UNUSED)
 {
     Page *page = context;
@@ -161,6 +169,9 @@ static Status take_result(void *context, Run *run, const Value *row, bool *more 
         return STATUS_OK;
     }
     page->out->count++;
+    QueryTargetWork *work = page->has_item ? &page->work[page->current->target] : first_work(page);
+    work->results++;
+    work->result_bytes += page->text->len - before;
     return run_charge_value(run, row);
 }
 
@@ -260,7 +271,10 @@ static void begin_whole(Page *page)
 static Status begin(Page *page)
 {
     const Select *select = page->query->select;
-    page->readings = ARENA_NEW_ARRAY(page->arena, Reading, page->options->target_count);
+    size_t count = page->options->target_count;
+    page->readings = ARENA_NEW_ARRAY(page->arena, Reading, count);
+    page->work = ARENA_NEW_ARRAY(page->arena, QueryTargetWork, count == 0 ? 1 : count);
+    page->out->work = page->work;
     page->feed.skip_left = select->offset.value;
     page->feed.take_left = select_take_max(select);
     TRY(read_position(page));
@@ -270,7 +284,7 @@ static Status begin(Page *page)
     page->needs_system =
         plan_needs_system(page->query) || (select->order_by != NULL && !page->is_ordered);
     if (!page->is_streaming)
-        page->modes = ARENA_NEW_ARRAY(page->arena, char, page->options->target_count);
+        page->modes = ARENA_NEW_ARRAY(page->arena, char, count);
     TRY(check_position(page));
     TRY(resume(page));
     if (!page->is_streaming) {
@@ -384,6 +398,18 @@ static uint64_t index_deadline_us(const QueryPageOptions *options, uint64_t begu
     return begun_us + (left_us / 2 > INDEX_US_MIN ? left_us / 2 : INDEX_US_MIN);
 }
 
+static void add_up(const Page *page)
+{
+    QueryMetrics *m = &page->out->metrics;
+    for (size_t i = 0; i < page->options->target_count; i++) {
+        const QueryTargetWork *work = &page->work[i];
+        m->partitions += work->is_visited;
+        m->documents_read += work->documents_read;
+        m->document_bytes_read += work->document_bytes_read;
+        m->index_keys_read += work->index_keys_read;
+    }
+}
+
 Status query_page(const Query *query, const QueryPageOptions *options, Arena *arena, Buf *text,
                   QueryPage *out, Error *err)
 {
@@ -427,6 +453,7 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
     arena_done(&page.last_arena);
     TRY(status);
     out->is_ordered = query->select->order_by != NULL;
+    add_up(&page);
     out->metrics.results = out->count;
     out->metrics.result_bytes = text->len - page.text_before;
     out->metrics.total_us = clock_monotonic_us(options->clock) - begun_us;

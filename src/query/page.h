@@ -34,7 +34,8 @@ typedef struct QueryTarget {
     PartitionView *view;
     Slice epk_from; /* what the query may see of it */
     Slice epk_to;
-    bool is_whole; /* which is all of it */
+    bool is_whole;  /* which is all of it */
+    uint32_t range; /* which of the container's it is; the caller's */
 } QueryTarget;
 
 typedef struct QueryPageOptions {
@@ -68,7 +69,18 @@ typedef struct QueryPageOptions {
     bool is_brief;
 } QueryPageOptions;
 
-/* What was done, for charges, metrics and the curious. */
+/* What was done with one target, for charges. Results that come out of several targets together,
+ * as groups and sorted rows do, count for the first one that was visited. */
+typedef struct QueryTargetWork {
+    bool is_visited;
+    uint64_t documents_read;
+    uint64_t document_bytes_read;
+    uint64_t index_keys_read;
+    uint64_t results;
+    uint64_t result_bytes;
+} QueryTargetWork;
+
+/* What was done with all of them, for metrics and the curious. */
 typedef struct QueryMetrics {
     uint64_t documents_read;
     uint64_t document_bytes_read;
@@ -93,7 +105,8 @@ typedef struct QueryPage {
     bool is_ordered;  /* by ORDER BY; rows with equal keys come by the numbers of their items, */
     bool is_reversed; /* the highest first */
     QueryMetrics metrics;
-    Json explain; /* if it was wanted: what was planned and what was touched */
+    const QueryTargetWork *work; /* of each target; together they are the metrics */
+    Json explain;                /* if it was wanted: what was planned and what was touched */
 
     /* If it was wanted: indexes that were used, and those that would have helped; each once. */
     const Slice *used_paths; /* "/a/b/?" */

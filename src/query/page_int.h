@@ -97,6 +97,9 @@ typedef struct Page {
     Arena *arena;
     Error *err;
     QueryPage *out;
+    QueryTargetWork *work; /* of each target */
+    uint64_t documents;    /* that were read of all of them so far, */
+    uint64_t document_bytes;
     IndexBudget budget;
     uint64_t index_deadline_us; /* of what is read of the index before the first document */
 
@@ -141,6 +144,7 @@ typedef struct Page {
 } Page;
 
 /* page_read.c: documents. */
+void page_add_documents(Page *page, size_t target, uint64_t documents, uint64_t bytes);
 void reading_begin(Page *page, Reading *reading, size_t target);
 void reading_end(Page *page, Reading *reading);
 

@@ -30,11 +30,19 @@ void reading_end(Page *page, Reading *reading)
 {
     if (reading->part != NULL)
         part_end(page, reading->part);
-    page->out->metrics.index_keys_read += reading->planner.index.keys_read;
+    page->work[reading->target].index_keys_read += reading->planner.index.keys_read;
     explain_indexes(page, reading);
     source_close(reading->source);
     page->run->held -= reading->held;
     arena_done(&reading->memory);
+}
+
+void page_add_documents(Page *page, size_t target, uint64_t documents, uint64_t bytes)
+{
+    page->documents += documents;
+    page->document_bytes += bytes;
+    page->work[target].documents_read += documents;
+    page->work[target].document_bytes_read += bytes;
 }
 
 bool page_is_late(const Page *page)
@@ -135,7 +143,7 @@ static bool begin_part(Page *page)
     reading->epk_to = to;
     page->group_from = from;
     page->group_to = to;
-    page->out->metrics.partitions += !page->is_sliced;
+    page->work[target].is_visited = true;
     return true;
 }
 
@@ -185,7 +193,7 @@ static bool slice_up(Page *page, const Reading *reading)
 
 static Status open_reading(Page *page, Reading *reading)
 {
-    page->out->metrics.partitions++;
+    page->work[reading->target].is_visited = true;
     TRY(page_plan(page, reading));
     if (page->modes != NULL)
         page->modes[reading->target] = (char)reading->mode;

@@ -3,106 +3,165 @@
 
 #include "base/encoding.h"
 
-typedef struct Row {
-    uint32_t kb;
-    uint32_t read;  /* hundredths */
-    uint32_t write; /* with few indexed terms */
-} Row;
+/* So that a few of them can be added without a look; nobody is ever charged as much. */
+#define MICRO_MAX ((uint64_t)1 << 60)
 
-/* The published figures; a page of documentation calls them illustrative. */
-static const Row ROWS[] = {
-    {1, 100, 495},     {2, 104, 629},      {4, 114, 667},        {8, 133, 704},
-    {16, 167, 952},    {32, 219, 1123},    {64, 476, 2267},      {128, 995, 4819},
-    {256, 2028, 9829}, {512, 4095, 18457}, {1024, 14590, 62500}, {2048, 29180, 125000},
-};
+#define MICRO_PER_UNIT ((uint64_t)1000000)
+#define MICRO_PER_CENT (MICRO_PER_UNIT / 100)
 
-enum { TERM = 20, PATCH_OPERATION = 40, FEED_BASE = 100 };
+/* ---- the model ---- */
+
 enum {
-    QUERY_BASE = 228,
-    QUERY_ITEM = 3,
-    QUERY_ITEM_KB = 30,
-    QUERY_RESULT_KB = 5,
-    QUERY_KEYS_PER_CENT = 10,
+    READ_COUNT = 0
+#define CHARGE_READ_SIZE(kilobytes, units) +1
+#include "throughput/charge.def"
+    ,
+    WRITE_COUNT = 0
+#define CHARGE_WRITE_SIZE(kilobytes, units) +1
+#include "throughput/charge.def"
+};
+static_assert(READ_COUNT <= CHARGE_SIZES_MAX && WRITE_COUNT <= CHARGE_SIZES_MAX,
+              "a model has room for the published sizes");
+
+#define MICRO(units)               (uint64_t)((units) * (double)MICRO_PER_UNIT + 0.5)
+#define SIZE_ROW(kilobytes, units) {(kilobytes)*1024, MICRO(units)},
+
+static const ChargeModel PUBLISHED = {
+    .read.rows =
+        {
+#define CHARGE_READ_SIZE SIZE_ROW
+#include "throughput/charge.def"
+        },
+    .read.count = READ_COUNT,
+    .write.rows =
+        {
+#define CHARGE_WRITE_SIZE SIZE_ROW
+#include "throughput/charge.def"
+        },
+    .write.count = WRITE_COUNT,
+#define CHARGE_CONSTANT(field, name, units, per, why) .field = MICRO(units),
+#include "throughput/charge.def"
 };
 
-/* The line through the two rows around 'bytes'; flat below the first. */
-static Charge interpolate(size_t bytes, bool is_write)
+const ChargeModel *charge_model_default(void)
 {
-    const Row *high = &ROWS[0];
-    size_t i = 0;
-    while (i + 1 < ARRAY_COUNT(ROWS) && bytes > (size_t)high->kb * 1024)
-        high = &ROWS[++i];
-    Charge high_cost = is_write ? high->write : high->read;
-    if (i == 0)
-        return high_cost;
-    const Row *low = &ROWS[i - 1];
-    Charge low_cost = is_write ? low->write : low->read;
-    uint64_t low_bytes = (uint64_t)low->kb * 1024;
-    uint64_t width = (uint64_t)high->kb * 1024 - low_bytes;
-    return low_cost + (high_cost - low_cost) * (bytes - low_bytes) / width;
+    return &PUBLISHED;
 }
 
-Charge charge_read(size_t bytes)
+/* ---- arithmetic ---- */
+
+static uint64_t times(uint64_t count, uint64_t micro)
 {
-    return interpolate(bytes, false);
+    uint64_t product = 0;
+    bool is_too_much = __builtin_mul_overflow(count, micro, &product);
+    return is_too_much || product > MICRO_MAX ? MICRO_MAX : product;
 }
 
-Charge charge_miss(void)
+static uint64_t per_kb(uint64_t bytes, uint64_t micro)
 {
-    return ROWS[0].read;
+    return times(bytes, micro) / 1024;
 }
 
-Charge charge_create(size_t bytes, uint32_t terms)
+static Charge to_charge(uint64_t micro)
 {
-    return interpolate(bytes, true) + (Charge)terms * TERM;
+    return (micro + MICRO_PER_CENT / 2) / MICRO_PER_CENT;
 }
 
-Charge charge_delete(size_t bytes, uint32_t terms)
+/* The line through the two rows around 'bytes', or through the last two; flat below the first. */
+static uint64_t by_size(const ChargeSizes *sizes, uint64_t bytes)
 {
-    return charge_create(bytes, terms);
+    size_t high = 0;
+    while (high + 1 < sizes->count && bytes > sizes->rows[high].bytes)
+        high++;
+    if (high == 0)
+        return sizes->rows[0].micro;
+    const ChargeSize *to = &sizes->rows[high];
+    const ChargeSize *from = to - 1;
+    uint64_t width = to->bytes - from->bytes;
+    uint64_t rise = to->micro - from->micro;
+    uint64_t behind = bytes - from->bytes;
+    return from->micro + times(behind, rise / width) + times(behind, rise % width) / width;
 }
 
-Charge charge_replace(size_t bytes_before, size_t bytes_after, uint32_t terms)
+/* ---- items ---- */
+
+Charge charge_read(const ChargeModel *model, size_t bytes)
 {
-    return interpolate(bytes_before, true) + interpolate(bytes_after, true) + (Charge)terms * TERM;
+    return to_charge(by_size(&model->read, bytes));
 }
 
-Charge charge_patch(size_t bytes_before, size_t bytes_after, uint32_t terms, size_t operations)
+Charge charge_create(const ChargeModel *model, size_t bytes, uint32_t terms)
 {
-    return charge_replace(bytes_before, bytes_after, terms) + operations * PATCH_OPERATION;
+    return to_charge(by_size(&model->write, bytes) + times(terms, model->index_term));
 }
 
-/* About what reading the items one by one would cost, without a unit for each small one. */
-Charge charge_feed(size_t bytes, size_t items)
+/* What is taken away is written, too: the item's room and each of its terms. */
+Charge charge_delete(const ChargeModel *model, size_t bytes, uint32_t terms)
 {
-    Charge by_size = bytes / 1024 * ROWS[0].read / 2;
-    Charge by_count = items * 5;
-    return FEED_BASE + (by_size > by_count ? by_size : by_count);
+    return charge_create(model, bytes, terms);
 }
 
-/* A base for each partition that was visited, a little for every index key, and for items a part of
- * what reading them one by one would cost. */
-Charge charge_query(const QueryWork *work)
+static uint64_t replace_micro(const ChargeModel *model, size_t before, size_t after, uint32_t terms)
 {
-    uint64_t partitions = work->partitions == 0 ? 1 : work->partitions;
-    Charge items = work->items * QUERY_ITEM + work->item_bytes / 1024 * QUERY_ITEM_KB;
-    Charge results = work->result_bytes / 1024 * QUERY_RESULT_KB;
-    return partitions * QUERY_BASE + work->index_keys / QUERY_KEYS_PER_CENT + items + results;
+    return by_size(&model->write, before) + by_size(&model->write, after) +
+           times(terms, model->index_term);
 }
 
-Charge charge_metadata_read(void)
+Charge charge_replace(const ChargeModel *model, size_t bytes_before, size_t bytes_after,
+                      uint32_t terms)
 {
-    return 100;
+    return to_charge(replace_micro(model, bytes_before, bytes_after, terms));
 }
 
-Charge charge_metadata_write(void)
+Charge charge_patch(const ChargeModel *model, size_t bytes_before, size_t bytes_after,
+                    uint32_t terms, size_t operations)
 {
-    return 495;
+    return to_charge(replace_micro(model, bytes_before, bytes_after, terms) +
+                     times(operations, model->patch_operation));
 }
 
-Charge charge_metadata_query(void)
+Charge charge_failed(const ChargeModel *model)
 {
-    return 233;
+    return to_charge(model->failed);
+}
+
+/* ---- pages ---- */
+
+Charge charge_feed(const ChargeModel *model, Charge reads)
+{
+    Charge least = to_charge(model->feed_partition);
+    return reads > least ? reads : least;
+}
+
+Charge charge_query(const ChargeModel *model, const QueryWork *work)
+{
+    return to_charge(model->query_partition + times(work->index_keys, model->query_index_key) +
+                     times(work->items, model->query_item) +
+                     per_kb(work->item_bytes, model->query_item_kb) +
+                     times(work->results, model->query_result) +
+                     per_kb(work->result_bytes, model->query_result_kb));
+}
+
+Charge charge_strong(const ChargeModel *model, Charge charge)
+{
+    return (times(charge, model->strong_read) + MICRO_PER_UNIT / 2) / MICRO_PER_UNIT;
+}
+
+/* ---- the rest ---- */
+
+Charge charge_metadata_read(const ChargeModel *model)
+{
+    return to_charge(model->metadata_read);
+}
+
+Charge charge_metadata_write(const ChargeModel *model)
+{
+    return to_charge(model->metadata_write);
+}
+
+Charge charge_metadata_query(const ChargeModel *model)
+{
+    return to_charge(model->metadata_query);
 }
 
 size_t charge_print(Charge charge, char out[CHARGE_TEXT_MAX])

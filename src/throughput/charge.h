@@ -1,38 +1,83 @@
 /* charge.h - what work costs, in request units.
  *
  * Charges are functions of the work done and of nothing else: the same request on the same data
- * always costs the same. The model follows the figures that the service's documentation publishes,
- * by size of the item's text; between them it goes in straight lines.
+ * always costs the same. What one kind of work costs is a row of charge.def, which follows the
+ * figures that the service's documentation publishes; a calibration file can replace any of them.
  *
- * A Charge counts hundredths of a request unit, so that sums are exact.
+ * A Charge counts hundredths of a request unit, so that sums are exact. The model itself counts
+ * millionths, and every charge is rounded once.
+ *
+ * Threads    A model is immutable once it is made; any thread.
  */
 #pragma once
 
 #include "base/defs.h"
+#include "base/error.h"
 #include "base/slice.h"
 
 typedef uint64_t Charge;
 
-Charge charge_read(size_t bytes); /* a point read of an item of this size */
-Charge charge_miss(void);         /* a point read that finds nothing */
-Charge charge_create(size_t bytes, uint32_t terms);
-Charge charge_delete(size_t bytes, uint32_t terms);
-Charge charge_replace(size_t bytes_before, size_t bytes_after, uint32_t terms);
-Charge charge_patch(size_t bytes_before, size_t bytes_after, uint32_t terms, size_t operations);
-Charge charge_feed(size_t bytes, size_t items); /* a page of a feed */
-Charge charge_metadata_read(void);
-Charge charge_metadata_write(void);
-Charge charge_metadata_query(void);
+#define CHARGE_SIZES_MAX      64                  /* rows of a size table */
+#define CHARGE_UNITS_MAX      ((uint64_t)1000000) /* of one row */
+#define CHARGE_FILE_BYTES_MAX ((size_t)64 << 10)  /* of a calibration file */
 
-/* What a query did: partitions visited, index keys and items read, results given. */
+/* What an item of this size costs. */
+typedef struct ChargeSize {
+    uint64_t bytes;
+    uint64_t micro; /* millionths of a request unit, as all fields of a model */
+} ChargeSize;
+
+typedef struct ChargeSizes {
+    ChargeSize rows[CHARGE_SIZES_MAX]; /* the larger the dearer */
+    size_t count;                      /* at least one */
+} ChargeSizes;
+
+typedef struct ChargeModel {
+    ChargeSizes read;
+    ChargeSizes write;
+#define CHARGE_CONSTANT(field, name, units, per, why) uint64_t field;
+#include "throughput/charge.def"
+} ChargeModel;
+
+/* The published figures. */
+const ChargeModel *charge_model_default(void);
+
+/* The published figures, but for what 'text' says in lines like
+ *
+ *     index-term = 0.15      # what charge.def calls it
+ *     read 100KB = 10        # a row of a size table, there or new; B, KB or MB
+ *
+ * STATUS_BAD_REQUEST with the line's number: a name or number that is none, twice the same, or a
+ * larger item that would cost less. */
+MUST_USE Status charge_model_parse(Slice text, ChargeModel *out, Error *err);
+
+Charge charge_read(const ChargeModel *model, size_t bytes); /* a point read of an item */
+Charge charge_create(const ChargeModel *model, size_t bytes, uint32_t terms);
+Charge charge_delete(const ChargeModel *model, size_t bytes, uint32_t terms);
+Charge charge_replace(const ChargeModel *model, size_t bytes_before, size_t bytes_after,
+                      uint32_t terms);
+Charge charge_patch(const ChargeModel *model, size_t bytes_before, size_t bytes_after,
+                    uint32_t terms, size_t operations);
+Charge charge_failed(const ChargeModel *model); /* whatever was refused, or not found */
+Charge charge_metadata_read(const ChargeModel *model);
+Charge charge_metadata_write(const ChargeModel *model);
+Charge charge_metadata_query(const ChargeModel *model);
+
+/* What one partition has done for a page of a list: 'reads' are the point reads of its items. */
+Charge charge_feed(const ChargeModel *model, Charge reads);
+
+/* What one partition has done for a page of a query. */
 typedef struct QueryWork {
-    uint64_t partitions;
     uint64_t index_keys;
     uint64_t items;
     uint64_t item_bytes;
+    uint64_t results;
     uint64_t result_bytes;
 } QueryWork;
-Charge charge_query(const QueryWork *work);
+Charge charge_query(const ChargeModel *model, const QueryWork *work);
+
+/* What a read costs at Strong or BoundedStaleness that costs 'charge' otherwise. */
+Charge charge_strong(const ChargeModel *model, Charge charge);
 
 /* "5.71", "1"; at most CHARGE_TEXT_MAX characters, not terminated. */
 #define CHARGE_TEXT_MAX 24

@@ -2,7 +2,7 @@
  *
  *     least manual     = max(400 + 100 * s, GB, ever / 100)      in steps of 100
  *     least autoscale  = max(1000 + 1000 * s, 10 * GB, ever / 10) in steps of 1,000
- *     partitions       = RU / 10,000, at least 1
+ *     partitions       = RU / what one serves, at least 1
  *
  * GB is the most ever stored, 'ever' the most ever provisioned and s the containers beyond 25
  * that share a database's throughput; all quotients are rounded up.
@@ -104,15 +104,23 @@ Provision provision_migrate(const Provision *from, ProvisionMode to,
     return (Provision){.mode = to, .ru = ru > least ? ru : least};
 }
 
-uint32_t provision_current_ru(const Provision *provision)
+uint32_t provision_current_ru(const Provision *provision, uint64_t used_ru)
 {
-    return provision->mode == PROVISION_AUTOSCALE ? provision->ru / 10 : provision->ru;
+    if (provision->mode == PROVISION_MANUAL || used_ru >= provision->ru)
+        return provision->ru;
+    uint32_t floor = provision->ru / 10;
+    return used_ru > floor ? (uint32_t)used_ru : floor;
 }
 
-uint32_t provision_partitions(const Provision *provision)
+uint32_t provision_partitions(const Provision *provision, uint32_t partition_ru)
 {
-    uint32_t count = (uint32_t)divide_up(provision->ru, PROVISION_PARTITION_RU_MAX);
+    uint32_t count = (uint32_t)divide_up(provision->ru, partition_ru);
     return count > 0 ? count : 1;
+}
+
+uint64_t provision_share(const Provision *provision, size_t partitions)
+{
+    return (uint64_t)provision->ru * 100 / partitions;
 }
 
 static uint32_t maximum_ru(const ProvisionHistory *history)

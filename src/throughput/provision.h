@@ -17,8 +17,10 @@
 #define PROVISION_AUTO_RU_STEP     1000
 #define PROVISION_RU_MAX           1000000
 #define PROVISION_FIXED_RU_MAX     10000 /* of an old-style container, which has one partition */
-#define PROVISION_PARTITION_RU_MAX 10000 /* what one physical partition serves */
+#define PROVISION_PARTITION_RU     10000 /* what one physical partition serves, by default ... */
+#define PROVISION_PARTITION_RU_MIN 400   /* ... and at least: there are not too many of them then */
 #define PROVISION_SHARED_FREE      25    /* containers that a shared minimum covers */
+#define PROVISION_SERVERLESS_RU    5000  /* what a physical partition serves without a provision */
 
 typedef enum ProvisionMode { PROVISION_MANUAL, PROVISION_AUTOSCALE } ProvisionMode;
 
@@ -26,6 +28,22 @@ typedef struct Provision {
     ProvisionMode mode;
     uint32_t ru; /* manual: request units a second; autoscale: the maximum */
 } Provision;
+
+/* What whoever runs the server decides about throughput. */
+typedef struct ProvisionRules {
+    uint32_t partition_ru; /* that one physical partition serves: there are as many as that takes */
+    Provision fallback;    /* of a container that asks for none and has none to share */
+    bool is_enforced;      /* false: charges are told and counted, and nobody is turned away */
+    bool has_burst;
+    bool is_serverless; /* nothing is provisioned; PROVISION_SERVERLESS_RU for each partition */
+} ProvisionRules;
+
+/* As the service has them. */
+#define PROVISION_RULES_DEFAULT                                                              \
+    ((ProvisionRules){.partition_ru = PROVISION_PARTITION_RU,                                \
+                      .fallback = {.mode = PROVISION_MANUAL, .ru = PROVISION_MANUAL_RU_MIN}, \
+                      .is_enforced = true,                                                   \
+                      .has_burst = true})
 
 /* What a minimum depends on. */
 typedef struct ProvisionHistory {
@@ -54,5 +72,11 @@ uint32_t provision_minimum_ru(ProvisionMode mode, const ProvisionHistory *histor
 Provision provision_migrate(const Provision *from, ProvisionMode to,
                             const ProvisionHistory *history);
 
-uint32_t provision_current_ru(const Provision *provision); /* autoscale: the floor of a tenth */
-uint32_t provision_partitions(const Provision *provision); /* physical partitions it takes */
+/* What is there at the moment: of an autoscale provision what the load of the last seconds asks
+ * for, 'used_ru', but a tenth of the maximum at least. */
+uint32_t provision_current_ru(const Provision *provision, uint64_t used_ru);
+
+/* Physical partitions that it takes, and what each of 'partitions' is allotted, in hundredths of
+ * request units a second: an equal share of all, of an autoscale provision at its maximum. */
+uint32_t provision_partitions(const Provision *provision, uint32_t partition_ru);
+uint64_t provision_share(const Provision *provision, size_t partitions);

@@ -143,7 +143,7 @@ static void throughput_decides_the_number_of_partitions(void **state)
     (void)state;
     static const struct {
         Provision provision;
-        uint32_t current, partitions;
+        uint32_t floor, partitions;
     } ROWS[] = {
         {{PROVISION_MANUAL, 0}, 0, 1},
         {{PROVISION_MANUAL, 400}, 400, 1},
@@ -156,9 +156,49 @@ static void throughput_decides_the_number_of_partitions(void **state)
         {{PROVISION_AUTOSCALE, 1000000}, 100000, 100},
     };
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); ++i) {
-        assert_int_equal(provision_current_ru(&ROWS[i].provision), ROWS[i].current);
-        assert_int_equal(provision_partitions(&ROWS[i].provision), ROWS[i].partitions);
+        assert_int_equal(provision_current_ru(&ROWS[i].provision, 0), ROWS[i].floor);
+        assert_int_equal(provision_partitions(&ROWS[i].provision, PROVISION_PARTITION_RU),
+                         ROWS[i].partitions);
     }
+}
+
+static void partitions_have_equal_shares_and_as_many_as_one_serves(void **state)
+{
+    (void)state;
+    static const struct {
+        Provision provision;
+        uint32_t partition_ru, partitions;
+        uint64_t share;
+    } rows[] = {
+        {{PROVISION_MANUAL, 400}, 10000, 1, 40000},
+        {{PROVISION_MANUAL, 400}, 400, 1, 40000},
+        {{PROVISION_MANUAL, 500}, 400, 2, 25000},
+        {{PROVISION_MANUAL, 4000}, 1000, 4, 100000},
+        {{PROVISION_MANUAL, 25000}, 10000, 3, 833333},
+        {{PROVISION_AUTOSCALE, 4000}, 2000, 2, 200000},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        uint32_t count = provision_partitions(&rows[i].provision, rows[i].partition_ru);
+        assert_int_equal(count, rows[i].partitions);
+        assert_int_equal(provision_share(&rows[i].provision, count), rows[i].share);
+    }
+}
+
+static void autoscale_follows_its_load_between_a_tenth_and_its_maximum(void **state)
+{
+    (void)state;
+    static const struct {
+        Provision provision;
+        uint64_t used;
+        uint32_t current;
+    } rows[] = {
+        {{PROVISION_AUTOSCALE, 4000}, 0, 400},     {{PROVISION_AUTOSCALE, 4000}, 400, 400},
+        {{PROVISION_AUTOSCALE, 4000}, 401, 401},   {{PROVISION_AUTOSCALE, 4000}, 3999, 3999},
+        {{PROVISION_AUTOSCALE, 4000}, 4000, 4000}, {{PROVISION_AUTOSCALE, 4000}, 99999, 4000},
+        {{PROVISION_MANUAL, 4000}, 0, 4000},       {{PROVISION_MANUAL, 4000}, 99999, 4000},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        assert_int_equal(provision_current_ru(&rows[i].provision, rows[i].used), rows[i].current);
 }
 
 static void moving_to_the_other_mode_chooses_a_number_that_is_accepted(void **state)
@@ -196,6 +236,8 @@ int main(void)
         cmocka_unit_test(the_minimum_follows_from_the_past_the_storage_and_the_sharing),
         cmocka_unit_test(the_minimum_itself_is_accepted_and_a_step_less_is_not),
         cmocka_unit_test(throughput_decides_the_number_of_partitions),
+        cmocka_unit_test(partitions_have_equal_shares_and_as_many_as_one_serves),
+        cmocka_unit_test(autoscale_follows_its_load_between_a_tenth_and_its_maximum),
         cmocka_unit_test(moving_to_the_other_mode_chooses_a_number_that_is_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

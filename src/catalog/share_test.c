@@ -1,0 +1,253 @@
+/* share_test.c - what offers provide reaches the budgets of partitions, and follows them. */
+#include "catalog/testing_int.h"
+
+#define NONE      MANUAL(0)
+#define RU(units) ((uint64_t)(units)*100)
+
+static const ProvisionRules RULES = {
+    .partition_ru = 1000, .fallback = {PROVISION_MANUAL, 500}, .is_enforced = true};
+
+static const Container *container_of(TestCatalog *t, uint32_t database, const char *id)
+{
+    const Container *found = snapshot_container_by_id(test_read(t), database, slice_from_cstr(id));
+    assert_non_null(found);
+    return found;
+}
+
+static uint64_t share_of(TestCatalog *t, uint32_t database, const char *id)
+{
+    const Container *container = container_of(t, database, id);
+    for (size_t i = 1; i < container->range_count; i++)
+        assert_int_equal(budget_share(container->ranges[i].budget),
+                         budget_share(container->ranges[0].budget));
+    return budget_share(container->ranges[0].budget);
+}
+
+static void replace_offer(TestCatalog *t, uint32_t offer, Provision provision)
+{
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, CATALOG_REPLACE_OFFER);
+    c.change.offer = offer;
+    c.change.provision = provision;
+    if (test_run(t->catalog, &c) != STATUS_OK)
+        fail_msg("%s", c.change.error.message);
+}
+
+static void throughput_is_divided_evenly_over_partitions(void **state)
+{
+    (void)state;
+    static const struct {
+        Provision provision;
+        size_t partitions;
+        uint64_t share;
+    } rows[] = {
+        {{PROVISION_MANUAL, 0}, 1, RU(500)},        {{PROVISION_MANUAL, 400}, 1, RU(400)},
+        {{PROVISION_MANUAL, 1000}, 1, RU(1000)},    {{PROVISION_MANUAL, 1100}, 2, RU(550)},
+        {{PROVISION_MANUAL, 40000}, 40, RU(1000)},  {{PROVISION_AUTOSCALE, 4000}, 4, RU(1000)},
+        {{PROVISION_AUTOSCALE, 1000}, 1, RU(1000)},
+    };
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", NONE);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        const char *id = arena_format(&t.arena, "c%zu", i).ptr;
+        make_container(&t, database, id, rows[i].provision);
+        assert_int_equal(container_of(&t, database, id)->range_count, rows[i].partitions);
+        assert_int_equal(share_of(&t, database, id), rows[i].share);
+    }
+    test_reopen(&t);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        const char *id = arena_format(&t.arena, "c%zu", i).ptr;
+        assert_int_equal(share_of(&t, database, id), rows[i].share);
+    }
+}
+
+static void a_replaced_offer_changes_the_budgets_that_there_are(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", NONE);
+    make_container(&t, database, "c", MANUAL(2000));
+    uint32_t offer = container_of(&t, database, "c")->offer;
+    Budget *budget = container_of(&t, database, "c")->ranges[1].budget;
+    static const Provision rows[] = {
+        {PROVISION_MANUAL, 8000}, {PROVISION_AUTOSCALE, 4000}, {PROVISION_MANUAL, 400}};
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        replace_offer(&t, offer, rows[i]);
+        assert_ptr_equal(container_of(&t, database, "c")->ranges[1].budget, budget);
+        assert_int_equal(share_of(&t, database, "c"), RU(rows[i].ru) / 2);
+    }
+    test_reopen(&t);
+    assert_int_equal(share_of(&t, database, "c"), RU(200));
+}
+
+static void a_replaced_container_keeps_its_budgets(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", NONE);
+    uint32_t number = make_container(&t, database, "c", MANUAL(2000));
+    AUTO(budget_unref)
+    Budget *budget = budget_ref(container_of(&t, database, "c")->ranges[0].budget);
+    budget_charge(budget, (BudgetClass){0}, RU(7), 0);
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, CATALOG_REPLACE_CONTAINER);
+    c.change.database = database;
+    c.change.container = number;
+    c.change.definition = row_definition(&t.arena, "c", ",'defaultTtl':7");
+    assert_int_equal(test_run(t.catalog, &c), STATUS_OK);
+    const Container *container = container_of(&t, database, "c");
+    assert_ptr_equal(container->ranges[0].budget, budget);
+    assert_int_equal(budget_counts(container->ranges[0].budget).used, RU(7));
+    assert_int_equal(share_of(&t, database, "c"), RU(1000));
+}
+
+static void containers_of_a_shared_database_spend_the_same_budgets(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", MANUAL(3000));
+    make_container(&t, database, "a", NONE);
+    make_container(&t, database, "own", MANUAL(400));
+    uint32_t offer = snapshot_database(test_read(&t), database)->offer;
+    replace_offer(&t, offer, MANUAL(6000));
+    /* What the database has stays: partitions are not split yet. */
+    make_container(&t, database, "b", NONE);
+    for (int turn = 0; turn < 2; turn++) {
+        const Container *a = container_of(&t, database, "a");
+        const Container *b = container_of(&t, database, "b");
+        assert_int_equal(a->range_count, 3);
+        assert_int_equal(b->range_count, 3);
+        for (size_t i = 0; i < 3; i++) {
+            assert_ptr_equal(a->ranges[i].budget, b->ranges[i].budget);
+            assert_ptr_not_equal(a->ranges[i].budget, a->ranges[(i + 1) % 3].budget);
+        }
+        assert_int_equal(share_of(&t, database, "a"), RU(2000));
+        assert_int_equal(share_of(&t, database, "own"), RU(400));
+        test_reopen(&t);
+    }
+}
+
+static void autoscale_shows_what_its_busiest_partition_asks_for(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", NONE);
+    make_container(&t, database, "c", AUTOSCALE(4000));
+    const Container *container = container_of(&t, database, "c");
+    const Offer *offer = snapshot_offer(test_read(&t), container->offer);
+    static const struct {
+        uint64_t used;
+        int64_t shown;
+    } rows[] = {{0, 400}, {50, 400}, {300, 1200}, {999, 3996}, {5000, 4000}};
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        fake_clock_advance(&t.clock, 11000000);
+        uint64_t now_us = clock_monotonic_us(&t.clock.clock);
+        budget_charge(container->ranges[2].budget, (BudgetClass){0}, RU(rows[i].used), now_us);
+        budget_charge(container->ranges[3].budget, (BudgetClass){0}, RU(rows[i].used) / 2, now_us);
+        OfferUsage usage = catalog_offer_usage(test_read(&t), offer, now_us + 5000000);
+        ResourceInfo info = offer_info(offer, &usage, &t.arena);
+        int64_t shown = 0;
+        Json content = json_get(info.document, SLICE("content"));
+        assert_true(json_to_i64(json_get(content, SLICE("offerThroughput")), &shown));
+        assert_int_equal(shown, rows[i].shown);
+        assert_slice(info.etag, offer->info.etag);
+    }
+}
+
+static void buckets_are_kept_and_shown(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", NONE);
+    make_container(&t, database, "c", MANUAL(1000));
+    uint32_t offer = container_of(&t, database, "c")->offer;
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, CATALOG_REPLACE_OFFER);
+    c.change.offer = offer;
+    c.change.provision = MANUAL(1000);
+    c.change.has_buckets = true;
+    c.change.buckets = (OfferBuckets){.percent = {0, 25, 0, 0, 100}, .chosen = 2};
+    assert_int_equal(test_run(t.catalog, &c), STATUS_OK);
+    replace_offer(&t, offer, MANUAL(2000)); /* says nothing of buckets */
+    test_reopen(&t);
+    Json content = json_get(snapshot_offer(test_read(&t), offer)->info.document, SLICE("content"));
+    assert_slice(json_print_arena(&t.arena, json_get(content, SLICE("throughputBuckets"))),
+                 SLICE("[{\"id\":2,\"maxThroughputPercentage\":25,\"isDefaultBucket\":true},"
+                       "{\"id\":5,\"maxThroughputPercentage\":100,\"isDefaultBucket\":false}]"));
+    Budget *budget = container_of(&t, database, "c")->ranges[0].budget;
+    uint64_t now_us = clock_monotonic_us(&t.clock.clock);
+    uint32_t wait_ms = 0;
+    budget_charge(budget, (BudgetClass){0}, RU(600), now_us); /* of 2,000 all, of bucket 2 500 */
+    assert_int_equal(budget_admit(budget, (BudgetClass){0}, now_us, &wait_ms), BUDGET_BUCKET_SPENT);
+    assert_int_equal(budget_admit(budget, (BudgetClass){.bucket = 5}, now_us, &wait_ms),
+                     BUDGET_ADMITTED);
+}
+
+static void a_serverless_account_provisions_nothing(void **state)
+{
+    (void)state;
+    ProvisionRules serverless = RULES;
+    serverless.is_serverless = true;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &serverless);
+    TestChange c;
+    fill_database(&c, SLICE("no"), MANUAL(400));
+    assert_int_equal(test_run(t.catalog, &c), STATUS_BAD_REQUEST);
+    assert_non_null(strstr(c.change.error.message, "not supported for serverless accounts"));
+    test_change_done(&c);
+    uint32_t database = make_database(&t, "db", NONE);
+    fill_container(&c, database, row_definition(&t.arena, "no", ""), AUTOSCALE(1000));
+    assert_int_equal(test_run(t.catalog, &c), STATUS_BAD_REQUEST);
+    assert_non_null(strstr(c.change.error.message, "not supported for serverless accounts"));
+    test_change_done(&c);
+    make_container(&t, database, "c", NONE);
+    for (int turn = 0; turn < 2; turn++) {
+        assert_null(snapshot_next_offer(test_read(&t), 0));
+        assert_int_equal(container_of(&t, database, "c")->range_count, 1);
+        assert_int_equal(share_of(&t, database, "c"), RU(5000));
+        test_reopen(&t);
+    }
+}
+
+static void the_kind_of_account_is_decided_once(void **state)
+{
+    (void)state;
+    ProvisionRules kinds[] = {RULES, RULES};
+    kinds[1].is_serverless = true;
+    for (size_t i = 0; i < 2; i++) {
+        AUTO(test_close) TestCatalog t;
+        test_open_with(&t, TEST_MEMORY, &kinds[i]);
+        test_close_catalog(&t);
+        t.rules = &kinds[1 - i];
+        Error refusal;
+        assert_int_equal(test_try_open(&t, &refusal), STATUS_BAD_REQUEST);
+        assert_non_null(
+            strstr(refusal.message, i == 0 ? "without --serverless" : "with --serverless"));
+        t.rules = NULL; /* to look at it, it is the same */
+        assert_ok(test_try_open(&t, err));
+        test_close_catalog(&t);
+        t.rules = &kinds[i];
+        assert_ok(test_try_open(&t, err));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(throughput_is_divided_evenly_over_partitions),
+        cmocka_unit_test(a_replaced_offer_changes_the_budgets_that_there_are),
+        cmocka_unit_test(a_replaced_container_keeps_its_budgets),
+        cmocka_unit_test(containers_of_a_shared_database_spend_the_same_budgets),
+        cmocka_unit_test(autoscale_shows_what_its_busiest_partition_asks_for),
+        cmocka_unit_test(buckets_are_kept_and_shown),
+        cmocka_unit_test(a_serverless_account_provisions_nothing),
+        cmocka_unit_test(the_kind_of_account_is_decided_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
