@@ -380,6 +380,8 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
     TRY(to_throughput(s, &o.throughput, err));
     TRY(to_size("cache", s->cache, &o.cache_bytes, err));
+    TRY(to_size("logical-partition-max", s->logical_partition_max, &o.logical_partition_bytes_max,
+                err));
     TRY(to_durability(s->durability, &o.durability, err));
     if (!log_level_parse(slice_from_cstr(s->log_level), &o.log_level))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,

@@ -39,6 +39,7 @@ typedef struct ServeOptions {
     const char *cert_key;
     StoreDurability durability;
     uint64_t cache_bytes;
+    uint64_t logical_partition_bytes_max; /* 0: no limit */
     uint32_t threads;
     uint32_t connections_max;
     uint32_t idle_timeout_s;

@@ -217,6 +217,7 @@ static Status open_catalog(Server *server, Error *err)
         .clock = server->log.clock,
         .log = &server->log,
         .cache = item_cache_open(cache_bytes - cache_bytes / CACHE_BLOCKS_SHARE, key),
+        .logical_bytes_max = server->options.logical_partition_bytes_max,
     };
     CatalogOptions options = {
         .host = &server->host,

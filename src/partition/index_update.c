@@ -10,13 +10,6 @@
 #include "index/terms.h"
 #include "partition/partition_int.h"
 
-const StoreMerge PARTITION_MERGE = {
-    .kind = KEY_TERM,
-    .tail_bytes = TERM_CHUNK_BYTES,
-    .merge = set_merge,
-    .is_empty = set_value_is_empty,
-};
-
 /* Beyond this much memory for terms the operands are written and the rest begins anew: a chunk may
  * then be written more than once. */
 #define BATCH_BYTES_MAX ((size_t)16 << 20)

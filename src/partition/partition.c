@@ -9,11 +9,13 @@
 #include "partition/partition.h"
 
 #include "base/mem.h"
+#include "index/set.h"
 #include "partition/partition_int.h"
 
 #include <time.h>
 
-enum { COUNTERS_VERSION = 1 };
+/* Version 1 is from before every logical partition had a record of what it holds. */
+enum { COUNTERS_VERSION_UNSIZED = 1, COUNTERS_VERSION = 2 };
 
 /* What a group writes before the rest of what has gathered is left to the next one. A message of a
  * few bytes can change an item of 2 MB, so counting messages bounds nothing; and the terms of the
@@ -27,13 +29,33 @@ typedef struct CountersRecord {
 } CountersRecord;
 static_assert(sizeof(CountersRecord) == 48, "the record is written as it lies in memory");
 
+static const StoreMerge SIZE_MERGE = {
+    .kind = KEY_SIZE,
+    .merge = size_merge,
+    .is_empty = size_is_empty,
+};
+
+const StoreMerge PARTITION_MERGE = {
+    .kind = KEY_TERM,
+    .tail_bytes = TERM_CHUNK_BYTES,
+    .merge = set_merge,
+    .is_empty = set_value_is_empty,
+    .next = &SIZE_MERGE,
+};
+
 static const uint8_t COUNTERS_KEY[] = {KEY_COUNTERS};
 
 static void schedule(Partition *partition);
 static void on_writer(WorkerJob *job);
 
-Status partition_read_counters(Partition *partition, const StoreSnapshot *snapshot, StoreRead read,
-                               PartitionCounters *out, bool *found, Error *err)
+static Status counters_damaged(const Partition *partition, Error *err)
+{
+    return error_set(err, STATUS_CORRUPT, SUB_NONE, "the counters of partition %u are damaged",
+                     partition->id);
+}
+
+static Status read_record(Partition *partition, const StoreSnapshot *snapshot, StoreRead read,
+                          CountersRecord *out, bool *found, Error *err)
 {
     AUTO(store_value_release) StoreValue value = {0};
     StoreFound where = STORE_ABSENT;
@@ -41,17 +63,35 @@ Status partition_read_counters(Partition *partition, const StoreSnapshot *snapsh
                   slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)), read, &value, &where, err));
     TRY(store_check_known(where, err));
     *found = where == STORE_FOUND;
-    if (!*found) {
-        *out = (PartitionCounters){.lsn = 1, .item_next = 1};
+    *out = (CountersRecord){.version = COUNTERS_VERSION, .counters = {.lsn = 1, .item_next = 1}};
+    if (!*found)
         return STATUS_OK;
-    }
+    if (value.data.len != sizeof(*out))
+        return counters_damaged(partition, err);
+    memcpy(out, value.data.ptr, sizeof(*out));
+    if (out->version != COUNTERS_VERSION && out->version != COUNTERS_VERSION_UNSIZED)
+        return counters_damaged(partition, err);
+    return STATUS_OK;
+}
+
+Status partition_read_counters(Partition *partition, const StoreSnapshot *snapshot, StoreRead read,
+                               PartitionCounters *out, bool *found, Error *err)
+{
     CountersRecord record;
-    if (value.data.len != sizeof(record) || (uint8_t)value.data.ptr[0] != COUNTERS_VERSION)
-        return error_set(err, STATUS_CORRUPT, SUB_NONE, "the counters of partition %u are damaged",
-                         partition->id);
-    memcpy(&record, value.data.ptr, sizeof(record));
+    TRY(read_record(partition, snapshot, read, &record, found, err));
     *out = record.counters;
     return STATUS_OK;
+}
+
+void partition_put_counters(const Partition *partition, StoreTxn *txn,
+                            const PartitionCounters *counters)
+{
+    CountersRecord record = {
+        .version = partition->has_sizes ? COUNTERS_VERSION : COUNTERS_VERSION_UNSIZED,
+        .counters = *counters,
+    };
+    store_txn_put(txn, partition->space, slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)),
+                  slice_make(&record, sizeof(record)));
 }
 
 bool partition_is_resting(const Partition *partition, uint64_t *turns)
@@ -62,7 +102,10 @@ bool partition_is_resting(const Partition *partition, uint64_t *turns)
 
 static Status load_counters(Partition *partition, bool *found, Error *err)
 {
-    TRY(partition_read_counters(partition, NULL, STORE_READ_ANY, &partition->counters, found, err));
+    CountersRecord record;
+    TRY(read_record(partition, NULL, STORE_READ_ANY, &record, found, err));
+    partition->counters = record.counters;
+    partition->has_sizes = record.version == COUNTERS_VERSION;
     if (!*found)
         partition->counters.ttl_swept_s = partition->schema->default_ttl_s;
     return STATUS_OK;
@@ -155,6 +198,8 @@ Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id, Partit
         status = STATUS_OK;
     }
     TRY(status);
+    if (!partition->has_sizes && partition->damage == NULL && !atomic_load(&host->is_closing))
+        partition_count_sizes(partition);
     publish_counters(partition);
     *out = TAKE(partition);
     return STATUS_OK;
@@ -558,14 +603,6 @@ static Group *group_new(Partition *partition)
     return group;
 }
 
-static void put_counters(Group *group)
-{
-    CountersRecord record = {.version = COUNTERS_VERSION, .counters = group->counters};
-    store_txn_put(group->txn, group->partition->space,
-                  slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)),
-                  slice_make(&record, sizeof(record)));
-}
-
 /* Whoever looked at 'is_dropped' just before it was set may post behind the drop. Its space may be
  * gone by then, so nothing must be written to it. */
 static void refuse_message(PartitionMessage *message)
@@ -637,7 +674,8 @@ static void on_writer(WorkerJob *job)
     group->messages = messages;
     partition->rest = apply_messages(group);
     if (group->is_changed) {
-        put_counters(group);
+        partition_put_counters(partition, group->txn, &group->counters);
+        group_finish_sizes(group);
         group_finish_index(group);
         if (!group->takes_room)
             store_txn_makes_room(group->txn);

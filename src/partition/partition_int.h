@@ -8,6 +8,7 @@
  *     | 05 | which u8 | EPK | values | the number, u64 LE, that has these values of a unique key
  *     | 06 | EPK |                     an LSN, u64 LE: items up to it are purged
  *     | 07 |                           the state of the index, see index_state.c
+ *     | 08 | EPK |                     what the logical partition holds, see size_int.h; merged
  *     | 10 | path | value | chunk |    which items have this value there, see index/term.h
  *
  * An EPK is of a fixed length in its container or ends itself, so no (EPK, id) looks like another.
@@ -18,6 +19,7 @@
 #include "index/term.h"
 #include "partition/index_state_int.h"
 #include "partition/partition.h"
+#include "partition/size_int.h"
 
 #include <pthread.h>
 
@@ -29,6 +31,7 @@ enum {
     KEY_UNIQUE = 0x05,
     KEY_PURGE = 0x06,
     KEY_INDEX_STATE = 0x07,
+    KEY_SIZE = 0x08,
     KEY_TERM = TERM_KIND,
 };
 
@@ -48,6 +51,10 @@ void key_item(Key *key, Slice epk, Slice id);
 void key_number(Key *key, uint64_t number);
 void key_expiry(Key *key, uint64_t expires_at_s, uint64_t number);
 void key_purge(Key *key, Slice epk);
+void key_size(Key *key, Slice epk);
+
+/* The EPK in front of an item's key. */
+Slice key_item_epk(const PartitionSchema *schema, Slice key, const Item *item);
 
 typedef struct PartitionCounters {
     uint64_t lsn;
@@ -73,7 +80,8 @@ struct Partition {
     PartitionHost *host; /* immutable after open */
     StoreSpace space;
     uint32_t id;
-    Error *damage; /* its own records cannot be read, so that all but a drop is refused */
+    Error *damage;  /* its own records cannot be read, so that all but a drop is refused */
+    bool has_sizes; /* every logical partition has its record; false: they were not counted yet */
 
     HashKey index_key; /* secret; immutable after open */
 
@@ -152,6 +160,7 @@ typedef struct Group {
     IndexChange *index_changes;
     size_t index_change_count;
     size_t index_change_capacity;
+    SizeChanges sizes;
     QueueNode *messages;
     uint64_t *changed; /* hashes of the items' keys that are written, for the cache; or more */
     size_t changed_count;
@@ -165,6 +174,7 @@ typedef struct Mark {
     bool is_changed;
     size_t index_change_count;
     bool takes_room;
+    uint32_t size_note_count;
 } Mark;
 Mark group_mark(Group *group);
 void group_undo(Group *group, const Mark *mark);
@@ -179,15 +189,28 @@ MUST_USE Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *f
 MUST_USE Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *found,
                                  Error *err);
 
-/* Stores 'item' in place of 'old' (NULL: there was none), with all its other keys, and fills in how
- * many bytes that takes. The documents are needed until the group is committed; then '*terms'
- * (NULL: nobody asks) is how many terms of the index that changed. */
-MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
-                          uint32_t *terms, Error *err);
+/* Stores 'item' under 'id' in place of 'old' (NULL: there was none), which was under 'old_id', with
+ * all its other keys, and fills in how many bytes that takes. The documents are needed until the
+ * group is committed; then '*terms' (NULL: nobody asks) is how many terms of the index that
+ * changed. STATUS_FORBIDDEN if the logical partition would become too large. */
+MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_id,
+                          Item *item, uint32_t *terms, Error *err);
 void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *terms);
 
 /* What the cache may have under this key is about to change in the group's transaction. */
 void group_note_changed(Group *group, const Key *key);
+
+/* size.c: adds to what the logical partition, and with it the partition, holds; STATUS_FORBIDDEN if
+ * it must not hold so many bytes more; and, once, when everything is applied, writes the records.
+ */
+void group_resize(Group *group, Slice epk, SizeSum sum);
+MUST_USE Status group_check_size(Group *group, Slice epk, int64_t grown, Error *err);
+void group_finish_sizes(Group *group);
+MUST_USE Status size_damaged(Error *err);
+
+/* size_count.c: makes the records of a partition that has none. If that cannot be done, which is
+ * logged, 'has_sizes' stays false. */
+void partition_count_sizes(Partition *partition);
 
 /* maintain.c: keys of ['from', 'to'), at most PIECE_MAX of them, copied, because removing them
  * would disturb a cursor; and the item with a number, expired or not. */
@@ -254,8 +277,14 @@ MUST_USE Status partition_read_counters(Partition *partition, const StoreSnapsho
                                         StoreRead read, PartitionCounters *out, bool *found,
                                         Error *err);
 
+void partition_put_counters(const Partition *partition, StoreTxn *txn,
+                            const PartitionCounters *counters);
+
 /* A copy of all purges, for whoever reads for a while; '*count' may be 0. */
 const Purge *partition_copy_purges(Partition *partition, Arena *arena, size_t *count);
+
+/* scan.c: takes one entry off the budget (NULL: there is no bound); false if there is none left. */
+bool scan_budget_spend(ScanBudget *budget, const Clock *clock);
 
 /* scan.c: a scan for queries, of a moment that a view keeps and that outlives the scan. */
 typedef struct ScanMoment {
