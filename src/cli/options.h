@@ -46,6 +46,7 @@ typedef struct ServeOptions {
     uint32_t request_timeout_s;
     const char *public_endpoint;
     bool trust_forwarded;
+    bool no_statistics;
     ProvisionRules throughput;
     const ChargeModel *charges; /* of --charges; NULL: as published */
     Consistency consistency;
