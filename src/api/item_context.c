@@ -115,7 +115,7 @@ Slice item_charge(const ItemContext *context, Charge charge)
     /* What is answered where it arrived has just begun. */
     uint64_t now_us =
         context->is_held ? clock_monotonic_us(r->api->options.clock) : r->http->begun_us;
-    throttle_pay(r, context->range->budget, charge - context->paid_by_others, now_us);
+    throttle_pay(r, context->range, charge - context->paid_by_others, now_us);
     return charge_text(r, charge);
 }
 

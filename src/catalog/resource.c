@@ -183,6 +183,7 @@ static Status open_ranges(Container *container, const ContainerRecord *record, P
         range->budget = before != NULL ? budget_ref(before->budget)
                         : is_sharing   ? budget_ref(database->budgets[i % database->partitions])
                                        : budget_new(&(BudgetTerms){0}, 0);
+        range->history = before != NULL ? history_ref(before->history) : history_new();
         container->range_count = i + 1; /* so that what is open is released if the next fails */
         if (before != NULL)
             range->partition = partition_ref(before->partition);
@@ -420,6 +421,7 @@ static void release_partitions(Container *container)
     for (size_t i = 0; i < container->range_count; i++) {
         partition_unref(container->ranges[i].partition);
         budget_unref(container->ranges[i].budget);
+        history_unref(container->ranges[i].history);
     }
     schema_unref(container->schema);
 }

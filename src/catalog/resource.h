@@ -18,6 +18,7 @@
 #include "partition/partition.h"
 #include "store/store.h"
 #include "throughput/budget.h"
+#include "throughput/history.h"
 #include "throughput/provision.h"
 #include "json/json.h"
 
@@ -77,6 +78,7 @@ typedef struct PartitionRange {
     Partition *partition; /* kept by the Container that holds the range; NULL in a record */
     StoreSpace space;     /* where its data is */
     Budget *budget;       /* what it may spend; kept like 'partition' */
+    History *history;     /* what it was asked for; likewise */
     uint64_t lsn;         /* of the change that made it: the range feed shows what is newer */
 } PartitionRange;
 
@@ -142,7 +144,7 @@ typedef struct OfferRecord {
 } OfferRecord;
 
 /* Everything is copied. container_new opens the partitions, or takes those of 'old', the container
- * that this one replaces, with their budgets. Without an offer of its own it spends those of
+ * that this one replaces, with their budgets and histories. Without an offer of its own it spends those of
  * 'database' (NULL: there is none to share). It fails, with STATUS_CORRUPT, on a definition that is
  * not a normal form, and when a partition cannot be opened. New budgets have no terms yet. */
 Database *database_new(const DatabaseRecord *record);
