@@ -29,10 +29,12 @@ MUST_USE Status request_target(const ApiRequest *r, Target *out, Error *err);
 typedef struct ItemContext {
     ApiRequest *request;
     const Container *container;
-    Partition *partition; /* the container's */
+    const PartitionRange *range; /* the container's, and its partition */
+    Partition *partition;
     uint32_t range_id;
     Slice alt_path;   /* in the arena */
     bool is_rid_path; /* the path names its resources by resource ids */
+    bool wants_quota; /* its answers tell what the partition holds */
     bool is_held;     /* the container is a reference of our own */
 } ItemContext;
 
