@@ -8,7 +8,7 @@ echo "== Starting the server $starts times on an empty folder"
 for i in $(seq "$starts"); do
     port=$(free_port)
     begin=$(now_us)
-    start_server "$temp/start-$i" "$port"
+    start_server "$temp/start-$i" "$port" --no-rate-limit
     echo $(($(now_us) - begin)) >>"$temp/starts"
     stop "$server_pid"
 done
@@ -16,7 +16,7 @@ start_us=$(median <"$temp/starts")
 
 echo "== Watching the idle server for 5 s"
 port=$(free_port)
-start_server "$temp/idle" "$port"
+start_server "$temp/idle" "$port" --no-rate-limit
 sleep 1
 idle_begin_ms=$(cpu_ms "$server_pid")
 sleep 5

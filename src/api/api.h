@@ -41,6 +41,7 @@ typedef struct ApiOptions {
     const ChargeModel *charges; /* what work costs; NULL: as the service publishes it */
     Consistency consistency;    /* the account's; a request may ask for less */
     bool trust_forwarded;       /* believe X-Forwarded-Proto and -Host */
+    bool is_serverless;         /* as the catalogue is */
 } ApiOptions;
 
 Api *api_open(const ApiOptions *options); /* slices are copied */

@@ -4,7 +4,8 @@
  * nothing. Bulk goes to one physical partition, each operation has a key of its own and stands
  * alone. Both become one write of the partition. An operation that cannot even be tried gets its
  * refusal here, and is not sent along. A read for which the answer has no room fails alone, with
- * the sub-status that makes clients of bulk ask again in smaller portions.
+ * the sub-status that makes clients of bulk ask again in smaller portions. What a batch costs is
+ * known when it is done, so it is admitted or turned away as a whole.
  */
 #include "api/batch_codec_int.h"
 #include "api/item_int.h"
@@ -115,7 +116,7 @@ static void answer(Batch *batch)
         ASSERT(fits); /* the partition has seen to it: see read_bytes_max */
     }
     Response response;
-    response_begin(r, &response, good ? 200 : 207, charge_text(r, total));
+    response_begin(r, &response, good ? 200 : 207, item_charge(&batch->context, total));
     response_header(&response, SLICE("content-type"), SLICE("application/json"));
     response_header(&response, SLICE("x-ms-item-count"),
                     arena_format(r->arena, "%zu", batch->count));
@@ -320,6 +321,7 @@ Status documents_batch(ApiRequest *r, Error *err)
     batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);
     batch->is_minimal = request_is_minimal(r);
     item_context_init(&batch->context, r, target.range);
+    TRY(item_admit(&batch->context, err));
     size_t tried = prepare_all(r, batch, has_key ? &target.key : NULL, target.range);
     batch->write.lsn = partition_lsn(target.range->partition);
     batch->write.mode = is_atomic ? WRITE_ATOMIC : stops ? WRITE_ORDERED : WRITE_CONTINUE;

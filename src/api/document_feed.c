@@ -10,6 +10,7 @@
  * neither lost nor repeated.
  */
 #include "api/item_page_int.h"
+#include "api/throttle_int.h"
 #include "base/mem.h"
 
 enum { TEXT_BYTES_FIRST = 4096 }; /* room for a few items from the start */
@@ -117,6 +118,18 @@ bool item_page_needs(const ItemPage *page, const PartitionRange *range)
            (page->route == NULL || is_on_route(page->route, range));
 }
 
+/* ---- what is paid ---- */
+
+static uint64_t now_us(const ItemPage *page)
+{
+    return clock_monotonic_us(page->request->api->options.clock);
+}
+
+Status item_page_admit(ItemPage *page, const PartitionRange *range)
+{
+    return throttle_admit(page->request, range, now_us(page), &page->error);
+}
+
 void item_page_session(ItemPage *page, const PartitionRange *range)
 {
     if (page->session.len > 0)
@@ -161,25 +174,48 @@ static void charge_failure(ItemPage *page)
     item_page_charge(page, &container->ranges[first], item_failed_charge(page->request));
 }
 
-/* Walks one partition; if the page ends there, 'position' is where. */
+/* Takes the page's charges from the budgets of the partitions, and returns their sum as text. */
+static Slice pay(ItemPage *page)
+{
+    ApiRequest *r = page->request;
+    uint64_t now = now_us(page);
+    for (size_t i = 0; i < page->charge_count; i++) {
+        const PartitionRange *range = &page->container->ranges[page->charges[i].range];
+        throttle_pay(r, range->budget, page->charges[i].charge, now);
+    }
+    return charge_text(r, page->charge);
+}
+
+/* Walks one partition; if the page ends there, 'position' is where. A partition that has nothing
+ * left to spend turns the page away if it is the first, and otherwise ends it. */
 static Status walk_range(ItemPage *page, const PartitionRange *range, const ScanOptions *options,
                          Visit visit, Slice *position)
 {
+    bool is_admitted = true;
+    if (page->charge_count > 0)
+        is_admitted = throttle_has_credit(page->request, range, now_us(page));
+    else if (!page->is_admitted) /* or it was, and has to begin anew */
+        TRY(item_page_admit(page, range));
+    page->is_admitted = true;
     AUTO(partition_scan_close) PartitionScan *scan = NULL;
     TRY(partition_scan_open(range->partition, page->container->schema, options, &scan,
                             &page->error));
-    item_page_session(page, range);
     const ChargeModel *model = page->request->api->options.charges;
-    RangeCharge *reads = charge_of(page, range);
+    RangeCharge *reads = NULL;
+    if (is_admitted) {
+        item_page_session(page, range);
+        reads = charge_of(page, range);
+    }
     bool found = true;
     while (found) {
         Item item;
         TRY(partition_scan_next(scan, &item, &found, &page->error));
-        if (found && !visit(page, &item)) {
+        if (found && !(is_admitted && visit(page, &item))) {
             page->is_full = true;
             break;
         }
-        reads->charge += found ? charge_read(model, item.bytes) : 0;
+        if (found)
+            reads->charge += charge_read(model, item.bytes);
     }
     page->is_full = page->is_full || partition_scan_paused(scan);
     *position = arena_copy(page->request->arena, partition_scan_position(scan));
@@ -285,6 +321,7 @@ Status item_page_begin(ApiRequest *r, Status (*run)(ItemPage *page), ItemPage **
 {
     ItemPage *page = ARENA_NEW(r->arena, ItemPage);
     page->request = r;
+    TRY(throttle_classify(r, err));
     page->epk_to = SLICE("\xFF");
     page->place.order = SCAN_BY_NUMBER;
     TRY(narrow_by_key(r, page, &page->is_narrow, err));
@@ -355,7 +392,8 @@ static bool run_briefly(ItemPage *page)
     page->is_brief = true;
     page->status = page->run(page);
     page->is_brief = false;
-    bool is_answered = page->status == STATUS_OK && !is_too_long(page);
+    bool is_answered =
+        page->status == STATUS_THROTTLED || (page->status == STATUS_OK && !is_too_long(page));
     note_attempt(page->request->loop, is_answered);
     if (!is_answered)
         forget(page);
@@ -428,7 +466,8 @@ static void on_worker(WorkerJob *job)
     page->status = is_abandoned(page) ? cancelled(page) : page->run(page);
     if (page->status != STATUS_OK && is_abandoned(page)) {
         page->status = cancelled(page);
-    } else if (page->status != STATUS_OK && page->clock.over_us != 0) { /* no wonder */
+    } else if (page->status != STATUS_OK && page->status != STATUS_THROTTLED &&
+               page->clock.over_us != 0) { /* no wonder */
         forget(page);
         worker_post_long(job);
         return;
@@ -454,11 +493,12 @@ static void on_answer(HttpTask *task)
     if (is_abandoned(page))
         metrics_add(http_loop_metrics(r->http->loop), METRIC_QUERIES_CANCELLED, 1);
     if (page->status != STATUS_OK) {
-        charge_failure(page);
-        response_error(r, &response, &page->error, charge_text(r, page->charge));
+        if (page->status != STATUS_THROTTLED) /* which has cost nothing */
+            charge_failure(page);
+        response_error(r, &response, &page->error, pay(page));
     } else {
         end_text(page);
-        response_begin(r, &response, 200, charge_text(r, page->charge));
+        response_begin(r, &response, 200, pay(page));
         response_header(&response, SLICE("content-type"), SLICE("application/json"));
         response_header(&response, SLICE("x-ms-item-count"),
                         arena_format(r->arena, "%zu", page->count));

@@ -51,6 +51,24 @@ static Status open_target(ItemPage *page, const PartitionRange *range, QueryTarg
                                &page->error);
 }
 
+/* All partitions that are asked must have something left to spend; once they did, the page goes on,
+ * also if it has to begin anew. */
+static Status admit(ItemPage *page)
+{
+    const Container *container = page->container;
+    bool needs_any = false;
+    for (size_t i = 0; i < container->range_count && !page->is_admitted; i++) {
+        if (!item_page_needs(page, &container->ranges[i]))
+            continue;
+        needs_any = true;
+        TRY(item_page_admit(page, &container->ranges[i]));
+    }
+    if (!needs_any && !page->is_admitted)
+        TRY(item_page_admit(page, &container->ranges[0])); /* see open_targets */
+    page->is_admitted = true;
+    return STATUS_OK;
+}
+
 /* A view of every partition that has something of what is asked for; the caller closes those that
  * are open, also if this fails. */
 static Status open_targets(ItemPage *page, QueryTarget *targets, size_t *count)
@@ -446,6 +464,7 @@ static Status run_query(ItemPage *page)
     QueryTarget *targets =
         ARENA_NEW_ARRAY(page->request->arena, QueryTarget, page->container->range_count);
     size_t count = 0;
+    TRY(admit(page));
     Status status = open_targets(page, targets, &count);
     if (status == STATUS_OK)
         status = run_targets(page, targets, count);

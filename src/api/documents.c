@@ -147,6 +147,7 @@ Status documents_read(ApiRequest *r, Error *err)
     TRY(request_target(r, &target, err));
     ItemContext context;
     item_context_init(&context, r, target.range);
+    TRY(item_admit(&context, err));
     /* The LSN first: what is read then is at least as new. */
     uint64_t lsn = partition_lsn(context.partition);
     if (item_check_session(&context, err) != STATUS_OK) {
@@ -295,6 +296,7 @@ static Status post_by_rid(WriteTask *t, Error *err)
 
 static Status write_submit(WriteTask *t, Error *err)
 {
+    TRY(item_admit(&t->context, err));
     const Container *container = t->context.container;
     uint64_t number = 0;
     bool is_new = t->item.op == ITEM_CREATE || t->item.op == ITEM_UPSERT;

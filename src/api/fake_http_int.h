@@ -126,7 +126,7 @@ MetricsShard *http_loop_metrics(HttpLoop *loop)
     return loop->metrics;
 }
 
-static inline void fake_open_catalog(FakeServer *server)
+static inline void fake_open_catalog(FakeServer *server, const ProvisionRules *rules)
 {
     server->host = (PartitionHost){.store = server->store,
                                    .writers = workers_open("test", 1, UINT32_MAX),
@@ -135,14 +135,17 @@ static inline void fake_open_catalog(FakeServer *server)
     CatalogOptions options = {.host = &server->host,
                               .clock = &server->clock.clock,
                               .log = &server->log,
-                              .metrics = &server->metrics.shards[1]};
+                              .metrics = &server->metrics.shards[1],
+                              .throughput = rules};
     Error err;
     Status status = catalog_open(&options, &server->catalog, &err);
     ASSERT(status == STATUS_OK);
 }
 
-/* 'options' may be NULL; of it only the last three members count. */
-static inline void fake_server_open(FakeServer *server, const ApiOptions *options)
+/* 'options' may be NULL; of it only what is not set below counts. Without 'rules' nobody is turned
+ * away. */
+static inline void fake_server_open_with(FakeServer *server, const ApiOptions *options,
+                                         const ProvisionRules *rules)
 {
     *server = (FakeServer){0};
     fake_clock_init(&server->clock, UINT64_C(1000000) * FAKE_BEGIN_S);
@@ -152,7 +155,7 @@ static inline void fake_server_open(FakeServer *server, const ApiOptions *option
     metrics_init(&server->metrics, 2);
     arena_init(&server->arena, 4096);
     memory_store_open_with(&PARTITION_MERGE, &server->store);
-    fake_open_catalog(server);
+    fake_open_catalog(server, rules);
     server->workers = workers_open("test", 1, 2);
     AuthKeyTexts keys = {.primary = SLICE(FAKE_KEY), .primary_read_only = SLICE(FAKE_READ_KEY)};
     Error err;
@@ -173,6 +176,11 @@ static inline void fake_server_open(FakeServer *server, const ApiOptions *option
     server->loop.metrics = &server->metrics.shards[0];
     mailbox_init(&server->loop.tasks);
     server->loop.user = server->handler.loop_open(server->handler.ctx, &server->loop);
+}
+
+static inline void fake_server_open(FakeServer *server, const ApiOptions *options)
+{
+    fake_server_open_with(server, options, NULL);
 }
 
 static inline void fake_server_close(FakeServer *server)

@@ -3,6 +3,7 @@
 
 #include "api/quota_int.h"
 #include "api/session_int.h"
+#include "api/throttle_int.h"
 
 const PartitionRange *range_of(const Container *container, Slice epk)
 {
@@ -87,7 +88,6 @@ void item_context_init(ItemContext *context, ApiRequest *r, const PartitionRange
         .container = r->container,
         .range = range,
         .partition = range->partition,
-        .range_id = range->id,
         .is_rid_path = slice_equal(r->address.parts[1].id, r->container->info.rid),
         .alt_path = print_alt_path(r),
         .wants_quota = quota_is_wanted(r),
@@ -104,6 +104,23 @@ void item_hold(ItemContext *context)
     r->snapshot = NULL;
 }
 
+Status item_admit(const ItemContext *context, Error *err)
+{
+    ApiRequest *r = context->request;
+    TRY(throttle_classify(r, err));
+    return throttle_admit(r, context->range, r->http->begun_us, err);
+}
+
+Slice item_charge(const ItemContext *context, Charge charge)
+{
+    ApiRequest *r = context->request;
+    /* What is answered where it arrived has just begun. */
+    uint64_t now_us =
+        context->is_held ? clock_monotonic_us(r->api->options.clock) : r->http->begun_us;
+    throttle_pay(r, context->range->budget, charge - context->paid_by_others, now_us);
+    return charge_text(r, charge);
+}
+
 /* Sends, and only then gives back what the answer may point to; the context is in the arena, which
  * goes with the answer. */
 void item_send(ItemContext *context, const Response *response)
@@ -116,7 +133,7 @@ void item_send(ItemContext *context, const Response *response)
 void item_headers(const ItemContext *context, Response *response, uint64_t lsn)
 {
     ApiRequest *r = context->request;
-    Slice token = session_print(r->arena, context->range_id, lsn);
+    Slice token = session_print(r->arena, context->range->id, lsn);
     response_header(response, SLICE("x-ms-session-token"), token);
     response_header(response, SLICE("lsn"), slice_from(token, slice_find(token, '#') + 1));
     response_header(response, SLICE("x-ms-documentdb-partitionkeyrangeid"),
@@ -133,14 +150,14 @@ Status item_check_session(const ItemContext *context, Error *err)
     if (token.len == 0)
         return STATUS_OK;
     uint64_t wanted = 0;
-    TRY(session_wanted(token, context->range_id, &wanted, err));
+    TRY(session_wanted(token, context->range->id, &wanted, err));
     uint64_t lsn = partition_lsn(context->partition);
     if (wanted <= lsn)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND, SUB_READ_SESSION_NOT_AVAILABLE,
                      "The read session is not available for the input session token: partition %u "
                      "is at %llu, the token asks for %llu.",
-                     context->range_id, (unsigned long long)lsn, (unsigned long long)wanted);
+                     context->range->id, (unsigned long long)lsn, (unsigned long long)wanted);
 }
 
 Charge item_read_charge(const ApiRequest *r, Charge charge)
@@ -163,7 +180,7 @@ void item_respond(ItemContext *context, int status, const Item *item, uint64_t l
 {
     ApiRequest *r = context->request;
     Response response;
-    response_begin(r, &response, status, charge_text(r, charge));
+    response_begin(r, &response, status, item_charge(context, charge));
     item_headers(context, &response, lsn);
     if (item != NULL) {
         char *etag = arena_alloc(r->arena, ITEM_ETAG_LEN);
@@ -184,7 +201,7 @@ void item_respond_error(ItemContext *context, const Error *err, uint64_t lsn, Ch
 {
     ApiRequest *r = context->request;
     Response response;
-    response_error(r, &response, err, charge_text(r, charge));
+    response_error(r, &response, err, item_charge(context, charge));
     if (err->sub != SUB_READ_SESSION_NOT_AVAILABLE)
         item_headers(context, &response, lsn);
     item_send(context, &response);

@@ -29,17 +29,24 @@ MUST_USE Status request_target(const ApiRequest *r, Target *out, Error *err);
 typedef struct ItemContext {
     ApiRequest *request;
     const Container *container;
-    const PartitionRange *range; /* the container's, and its partition */
-    Partition *partition;
-    uint32_t range_id;
-    Slice alt_path;   /* in the arena */
-    bool is_rid_path; /* the path names its resources by resource ids */
-    bool wants_quota; /* its answers tell what the partition holds */
-    bool is_held;     /* the container is a reference of our own */
+    const PartitionRange *range; /* the container's */
+    Partition *partition;        /* the range's */
+    Charge paid_by_others;       /* of the answer's charge; the range pays the rest */
+    Slice alt_path;              /* in the arena */
+    bool is_rid_path;            /* the path names its resources by resource ids */
+    bool wants_quota;            /* its answers tell what the partition holds */
+    bool is_held;                /* the container is a reference of our own */
 } ItemContext;
 
 void item_context_init(ItemContext *context, ApiRequest *r, const PartitionRange *range);
 void item_hold(ItemContext *context);
+
+/* Whether the request may begin: STATUS_THROTTLED if its partition has nothing left. */
+MUST_USE Status item_admit(const ItemContext *context, Error *err);
+
+/* Takes the answer's charge from the partition's budget, and returns it as text. What has a charge
+ * to tell comes through here, or through item_page_charge. */
+Slice item_charge(const ItemContext *context, Charge charge);
 
 /* The headers of everything that a container's partition answers, good or bad. */
 void item_headers(const ItemContext *context, Response *response, uint64_t lsn);

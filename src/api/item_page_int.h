@@ -32,7 +32,8 @@ struct ItemPage {
     ApiRequest *request;
     Container *container; /* a reference of its own */
     Slice alt_path;
-    Slice epk_from; /* what is asked for */
+    bool is_admitted; /* by the partitions that it needs, or a list by the first of them */
+    Slice epk_from;   /* what is asked for */
     Slice epk_to;
     bool is_narrow; /* by a key or a range */
     bool has_key;
@@ -81,6 +82,9 @@ void item_page_narrow(ItemPage *page, PartitionKind kind, const PartitionKey *ke
 
 /* Whether a partition can have anything of what is asked for. */
 bool item_page_needs(const ItemPage *page, const PartitionRange *range);
+
+/* Whether the page may look at a partition: STATUS_THROTTLED in its error if not. */
+MUST_USE Status item_page_admit(ItemPage *page, const PartitionRange *range);
 
 /* Adds what a partition has done to the page's charges: each one at most once, in their order. */
 void item_page_charge(ItemPage *page, const PartitionRange *range, Charge charge);

@@ -127,6 +127,47 @@ static Status check_identity(const ApiRequest *r, Json body, Error *err)
     return STATUS_OK;
 }
 
+static Status buckets_refused(Error *err)
+{
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "The offer's 'throughputBuckets' must be a list of objects, each with an 'id' "
+                     "of its own from 1 to %d and a 'maxThroughputPercentage' from 1 to 100; one "
+                     "may have 'isDefaultBucket': true.",
+                     BUDGET_BUCKETS_MAX);
+}
+
+static Status parse_bucket(Json bucket, OfferBuckets *out, Error *err)
+{
+    int64_t id = 0;
+    int64_t percent = 0;
+    Json chosen = json_get(bucket, SLICE("isDefaultBucket"));
+    bool is_chosen = json_is(chosen, JSON_BOOL) && json_bool(chosen);
+    bool good =
+        json_to_i64(json_get(bucket, SLICE("id")), &id) && id >= 1 && id <= BUDGET_BUCKETS_MAX &&
+        json_to_i64(json_get(bucket, SLICE("maxThroughputPercentage")), &percent) && percent >= 1 &&
+        percent <= 100 && out->percent[id - 1] == 0 && (!is_chosen || out->chosen == 0);
+    if (!good)
+        return buckets_refused(err);
+    out->percent[id - 1] = (uint8_t)percent;
+    if (is_chosen)
+        out->chosen = (uint8_t)id;
+    return STATUS_OK;
+}
+
+/* Clients that do not know of buckets leave them out, and do not mean to take them away. */
+static Status parse_buckets(Json content, CatalogChange *change, Error *err)
+{
+    Json list = json_get(content, SLICE("throughputBuckets"));
+    if (json_is(list, JSON_UNDEFINED) || json_is(list, JSON_NULL))
+        return STATUS_OK;
+    change->has_buckets = true;
+    if (!json_is(list, JSON_ARRAY))
+        return buckets_refused(err);
+    for (JsonIter it = json_iter(list); json_next(&it);)
+        TRY(parse_bucket(it.value, &change->buckets, err));
+    return STATUS_OK;
+}
+
 static void answer_replaced(ApiRequest *r, const CatalogChange *change)
 {
     respond_offer(r, change->result_offer, &change->usage, &change->history, charge_text_change(r));
@@ -139,6 +180,7 @@ Status offers_replace(ApiRequest *r, Error *err)
     TRY(check_identity(r, body, err));
     Mutation *mutation = mutation_new(r, CATALOG_REPLACE_OFFER);
     TRY(parse_replacement(r, body, &mutation->change.provision, err));
+    TRY(parse_buckets(json_get(body, SLICE("content")), &mutation->change, err));
     mutation->change.offer = r->offer->info.number;
     mutation->answer = answer_replaced;
     mutation_submit(mutation);

@@ -1,6 +1,8 @@
 /* offers_test.c - throughput is found, read and replaced. */
 #include "api/testing_int.h"
 
+#define BUCKETS(list) "{'content':{'offerThroughput':20000,'throughputBuckets':[" list "]}}"
+
 static void an_offer_is_found_read_and_replaced(void **state)
 {
     (void)state;
@@ -54,6 +56,31 @@ static void an_offer_is_found_read_and_replaced(void **state)
          {"x-ms-cosmos-migrate-offer-to-manual-throughput", "True"},
          200,
          "\"offerThroughput\":20000"},
+        {BUCKETS("{'id':1,'maxThroughputPercentage':10},"
+                 "{'id':5,'maxThroughputPercentage':100,'isDefaultBucket':true}"),
+         {0},
+         200,
+         "\"throughputBuckets\":[{\"id\":1,\"maxThroughputPercentage\":10,"
+         "\"isDefaultBucket\":false},{\"id\":5,\"maxThroughputPercentage\":100,"
+         "\"isDefaultBucket\":true}]"},
+        {BUCKETS("{'id':0,'maxThroughputPercentage':10}"), {0}, 400, "throughputBuckets"},
+        {BUCKETS("{'id':6,'maxThroughputPercentage':10}"), {0}, 400, "throughputBuckets"},
+        {BUCKETS("{'id':1,'maxThroughputPercentage':0}"), {0}, 400, "throughputBuckets"},
+        {BUCKETS("{'id':1,'maxThroughputPercentage':101}"), {0}, 400, "throughputBuckets"},
+        {BUCKETS("{'id':1}"), {0}, 400, "throughputBuckets"},
+        {BUCKETS("7"), {0}, 400, "throughputBuckets"},
+        {BUCKETS("{'id':1,'maxThroughputPercentage':1},{'id':1,'maxThroughputPercentage':1}"),
+         {0},
+         400,
+         "of its own"},
+        {BUCKETS("{'id':1,'maxThroughputPercentage':1,'isDefaultBucket':true},"
+                 "{'id':2,'maxThroughputPercentage':1,'isDefaultBucket':true}"),
+         {0},
+         400,
+         "one may have"},
+        {"{'content':{'offerThroughput':20000,'throughputBuckets':7}}", {0}, 400, "list"},
+        {"{'content':{'offerThroughput':20000}}", {0}, 200, "\"throughputBuckets\":[{"},
+        {BUCKETS(""), {0}, 200, "\"maxConsumedStorageEverInKB\":0},\"offerLastReplace"},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         Ask a = {"PUT", path, rows[i].body, {rows[i].header}};
@@ -72,10 +99,47 @@ static void an_offer_is_found_read_and_replaced(void **state)
     (void)expect_status(&server, &(Ask){"PUT", path, rows[0].body}, 404);
 }
 
+static void a_serverless_account_has_no_offers(void **state)
+{
+    (void)state;
+    ProvisionRules rules = PROVISION_RULES_DEFAULT;
+    rules.is_serverless = true;
+    ApiOptions options = {.is_serverless = true};
+    AUTO(fake_server_close) FakeServer server;
+    fake_server_open_with(&server, &options, &rules);
+    (void)expect_status(&server, &(Ask){"POST", "/dbs", "{'id':'db'}"}, 201);
+    (void)expect_status(&server, &(Ask){"POST", "/dbs/db/colls", CONTAINER}, 201);
+    make_item(&server, "{'id':'1','pk':'a'}");
+    static const struct {
+        Ask ask;
+        const char *says;
+    } rows[] = {
+        {{"GET", "/offers"}, "Reading or replacing offers is not supported for serverless"},
+        {{"GET", "/offers/Hu+t"}, "Reading or replacing offers is not supported for serverless"},
+        {{"PUT", "/offers/Hu+t", "{}"}, "Reading or replacing offers is not supported"},
+        {{"POST", "/offers", "{'query':'SELECT * FROM c'}", {{"x-ms-documentdb-isquery", "True"}}},
+         "Reading or replacing offers is not supported for serverless"},
+        {{"POST", "/dbs", "{'id':'x'}", {{"x-ms-offer-throughput", "400"}}},
+         "Shared throughput database creation is not supported for serverless"},
+        {{"POST",
+          "/dbs/db/colls",
+          "{'id':'x','partitionKey':{'paths':['/pk']}}",
+          {{"x-ms-cosmos-offer-autopilot-settings", "{'maxThroughput':1000}"}}},
+         "Setting offer throughput or autopilot on container is not supported for serverless"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        FakeAnswer answer = expect_status(&server, &rows[i].ask, 400);
+        expect_holds(answer.body, rows[i].says);
+        assert_int_equal(sub_status_of(&answer), 0);
+    }
+    assert_int_equal(budget_share(container_now(&server)->ranges[0].budget), 500000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_offer_is_found_read_and_replaced),
+        cmocka_unit_test(a_serverless_account_has_no_offers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

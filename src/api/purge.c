@@ -5,6 +5,7 @@
  * it.
  */
 #include "api/item_int.h"
+#include "api/throttle_int.h"
 
 typedef struct PurgeTask {
     HttpTask task;
@@ -14,8 +15,21 @@ typedef struct PurgeTask {
     struct PurgePart {
         PartitionPurge purge;
         struct PurgeTask *task;
+        Budget *budget; /* of a range of the container, which is held */
     } parts[];
 } PurgeTask;
+
+/* Each partition pays for the mark that it made; the first one's is paid with the answer. */
+static Charge charge_parts(PurgeTask *t)
+{
+    const ApiRequest *r = t->context.request;
+    uint64_t now_us = clock_monotonic_us(r->api->options.clock);
+    Charge each = charge_metadata_write(r->api->options.charges);
+    for (size_t i = 1; i < t->count; i++)
+        throttle_pay(r, t->parts[i].budget, each, now_us);
+    t->context.paid_by_others = each * (t->count - 1);
+    return each * t->count;
+}
 
 static void on_loop(HttpTask *task)
 {
@@ -28,7 +42,15 @@ static void on_loop(HttpTask *task)
             return;
         }
     }
-    item_respond(&t->context, 200, NULL, lsn, charge_metadata_write(r->api->options.charges), true);
+    item_respond(&t->context, 200, NULL, lsn, charge_parts(t), true);
+}
+
+static Status admit_all(ApiRequest *r, const PartitionRange *ranges, size_t count, Error *err)
+{
+    TRY(throttle_classify(r, err));
+    for (size_t i = 0; i < count; i++)
+        TRY(throttle_admit(r, &ranges[i], r->http->begun_us, err));
+    return STATUS_OK;
 }
 
 static void part_over(PurgeTask *t)
@@ -65,6 +87,7 @@ Status documents_purge(ApiRequest *r, Error *err)
            slice_starts_with(container->ranges[first + count].min_bytes, epk_slice(&epk)) &&
            epk.len > 0)
         count++;
+    TRY(admit_all(r, &container->ranges[first], count, err));
 
     PurgeTask *t = arena_zalloc(r->arena, sizeof(PurgeTask) + sizeof(struct PurgePart) * count);
     t->task.run = on_loop;
@@ -76,6 +99,7 @@ Status documents_purge(ApiRequest *r, Error *err)
         t->parts[i].purge.epk = epk;
         t->parts[i].purge.done = on_done;
         t->parts[i].task = t;
+        t->parts[i].budget = container->ranges[first + i].budget;
     }
     /* After the last part is posted the task may be gone; one that is refused counts as answered.
      */

@@ -79,8 +79,9 @@ typedef struct ApiRequest {
     const Database *database; /* what the path names, as far as it exists */
     const Container *container;
     const Offer *offer;
-    bool is_strong;   /* reads are as at Strong or BoundedStaleness, and cost as much */
-    Slice error_info; /* what a failure says in "additionalErrorInfo"; empty: nothing */
+    BudgetClass class; /* how it stands to budgets: see throttle_int.h */
+    bool is_strong;    /* reads are as at Strong or BoundedStaleness, and cost as much */
+    Slice error_info;  /* what a failure says in "additionalErrorInfo"; empty: nothing */
 } ApiRequest;
 
 /* A handler answers (respond_int.h), or defers its answer, or fails before it has done either. */

@@ -140,9 +140,19 @@ static Status check_intended(const ApiRequest *r, Error *err)
                      SLICE_ARG(r->container->info.rid), SLICE_CUT(rid, 40));
 }
 
+/* There is nothing to read where nothing is provisioned; tools tell such accounts by this text. */
+static Status check_provisioned(const ApiRequest *r, Error *err)
+{
+    if (r->address.type != RESOURCE_OFFER || !r->api->options.is_serverless)
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "Reading or replacing offers is not supported for serverless accounts.");
+}
+
 Status route_request(ApiRequest *r, Error *err)
 {
     TRY(check_consistency(r, err));
+    TRY(check_provisioned(r, err));
     TRY(resolve(r, err));
     TRY(check_intended(r, err));
     Slice segment = resource_segment(r->address.type);

@@ -321,6 +321,27 @@ static Status check_endpoint(const char *text, Error *err)
                      text);
 }
 
+static Status to_throughput(const Settings *s, ProvisionRules *out, Error *err)
+{
+    bool no_limit = false;
+    bool no_burst = false;
+    ProvisionRules rules = PROVISION_RULES_DEFAULT;
+    TRY(to_flag("no-rate-limit", s->no_rate_limit, &no_limit, err));
+    TRY(to_flag("no-burst", s->no_burst, &no_burst, err));
+    TRY(to_flag("serverless", s->serverless, &rules.is_serverless, err));
+    TRY(to_u32("partition-ru", s->partition_ru, PROVISION_RU_MAX, &rules.partition_ru, err));
+    if (rules.partition_ru < PROVISION_PARTITION_RU_MIN)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--partition-ru must be at least %d",
+                         PROVISION_PARTITION_RU_MIN);
+    TRY(to_u32("default-ru", s->default_ru, PROVISION_FIXED_RU_MAX, &rules.fallback.ru, err));
+    if (provision_check(&rules.fallback, &(ProvisionHistory){.is_fixed = true}, err) != STATUS_OK)
+        return error_context(err, "--default-ru");
+    rules.is_enforced = !no_limit;
+    rules.has_burst = !no_burst;
+    *out = rules;
+    return STATUS_OK;
+}
+
 static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error *err)
 {
     ServeOptions o = {
@@ -351,7 +372,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
                          "least 1");
     TRY(to_flag("allow-development-key", s->allow_development_key, &o.allow_development_key, err));
     TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
-    TRY(to_flag("no-rate-limit", s->no_rate_limit, &o.no_rate_limit, err));
+    TRY(to_throughput(s, &o.throughput, err));
     TRY(to_size("cache", s->cache, &o.cache_bytes, err));
     TRY(to_size("logical-partition-max", s->logical_partition_max, &o.logical_partition_bytes_max,
                 err));

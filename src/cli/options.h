@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "store/store.h"
 #include "throughput/charge.h"
+#include "throughput/provision.h"
 
 #include <stdio.h>
 
@@ -45,7 +46,7 @@ typedef struct ServeOptions {
     uint32_t request_timeout_s;
     const char *public_endpoint;
     bool trust_forwarded;
-    bool no_rate_limit;
+    ProvisionRules throughput;
     const ChargeModel *charges; /* of --charges; NULL: as published */
     Consistency consistency;
     LogLevel log_level;

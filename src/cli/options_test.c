@@ -93,6 +93,11 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_null(o.cert);
     assert_null(o.cert_key);
     assert_int_equal(o.durability, STORE_DURABILITY_SYNC);
+    assert_true(o.throughput.is_enforced);
+    assert_true(o.throughput.has_burst);
+    assert_false(o.throughput.is_serverless);
+    assert_int_equal(o.throughput.partition_ru, 10000);
+    assert_int_equal(o.throughput.fallback.ru, 400);
     assert_true(o.cache_bytes == UINT64_C(128) << 20);
     assert_true(o.logical_partition_bytes_max == UINT64_C(20) << 30);
     assert_true(o.threads >= 1);
@@ -150,7 +155,8 @@ static void every_option_has_its_place(void **state)
         &arena, &(Try){.config = "host = 0.0.0.0\nkey = " KEY "\nsecondary-key = s1\n"
                                  "read-only-key = r1\nsecondary-read-only-key = r2\n"
                                  "allow-development-key\ncert = c.pem\ncert-key = k.pem\n"
-                                 "durability = relaxed\nno-rate-limit = false\nthreads = 3\n"
+                                 "durability = relaxed\nno-rate-limit\nthreads = 3\n"
+                                 "no-burst\npartition-ru = 1000\ndefault-ru = 900\nserverless\n"
                                  "connections-max = 10\nidle-timeout = 20\nrequest-timeout = 40\n"
                                  "public-endpoint = https://db.example.com:443/\n"
                                  "trust-forwarded = false\nlog-level = debug\n"
@@ -166,6 +172,12 @@ static void every_option_has_its_place(void **state)
     assert_string_equal(o.cert, "c.pem");
     assert_string_equal(o.cert_key, "k.pem");
     assert_int_equal(o.durability, STORE_DURABILITY_RELAXED);
+    assert_false(o.throughput.is_enforced);
+    assert_false(o.throughput.has_burst);
+    assert_true(o.throughput.is_serverless);
+    assert_int_equal(o.throughput.partition_ru, 1000);
+    assert_int_equal(o.throughput.fallback.mode, PROVISION_MANUAL);
+    assert_int_equal(o.throughput.fallback.ru, 900);
     assert_int_equal(o.threads, 3);
     assert_int_equal(o.connections_max, 10);
     assert_int_equal(o.idle_timeout_s, 20);
@@ -227,6 +239,14 @@ static void what_is_not_understood_is_refused_with_a_hint(void **state)
         {{.environment = {"ORRERY_TRUST_FORWARDED="}}, "not ''"},
         {{.arguments = {"--allow-development-key=1"}}, "not '1'"},
         {{.arguments = {"--no-rate-limit=yes"}}, "not 'yes'"},
+        {{.arguments = {"--no-burst=yes"}}, "not 'yes'"},
+        {{.arguments = {"--serverless=yes"}}, "not 'yes'"},
+        {{.arguments = {"--partition-ru", "399"}}, "--partition-ru must be at least 400"},
+        {{.arguments = {"--partition-ru", "1000001"}}, "from 0 to 1000000"},
+        {{.arguments = {"--default-ru", "300"}},
+         "--default-ru: The throughput must be between 400"},
+        {{.arguments = {"--default-ru", "450"}}, "in increments of 100"},
+        {{.arguments = {"--default-ru", "10100"}}, "from 0 to 10000"},
         {{.arguments = {"--durability", "none"}}, "must be sync or relaxed, not 'none'"},
         {{.arguments = {"--durability", "Sync"}}, "not 'Sync'"},
         {{.arguments = {"--consistency", "Linear"}},

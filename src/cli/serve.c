@@ -224,6 +224,7 @@ static Status open_catalog(Server *server, Error *err)
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics.shards[server->options.threads],
+        .throughput = &server->options.throughput,
     };
     return catalog_open(&options, &server->catalog, err);
 }
@@ -249,6 +250,7 @@ static Status open_api(Server *server, Error *err)
         .charges = server->options.charges,
         .consistency = server->options.consistency,
         .trust_forwarded = server->options.trust_forwarded,
+        .is_serverless = server->options.throughput.is_serverless,
     };
     server->api = api_open(&options);
     return STATUS_OK;

@@ -198,8 +198,10 @@ static void what_cancels_out_is_not_written(void **state)
     /* Created, changed and deleted in one batch; others go on between. */
     size_t made = terms_batch_change(batch, 2, NULL, JSON_NONE, NULL, policy, document, &SYSTEM);
     assert_int_equal(made, 4 + 2 + 5 + 4);
+    assert_int_equal(terms_batch_values(batch), 3); /* 1, 2 in "/a", 1 in "/b/c" */
     assert_int_equal(
         terms_batch_change(batch, 2, policy, document, &SYSTEM, policy, longer, &SYSTEM), 2);
+    assert_int_equal(terms_batch_values(batch), 0); /* of "/id" */
     assert_int_equal(terms_batch_change(batch, 2, policy, longer, &SYSTEM, NULL, JSON_NONE, NULL),
                      made);
     terms_batch_finish(batch, txn, SPACE);

@@ -155,7 +155,7 @@ typedef struct ItemWrite {
     size_t bytes_before; /* of the item that was there, for the charge; also of a read that is
                             STATUS_NOT_MODIFIED */
     size_t bytes_after;
-    uint32_t terms; /* of the index that were added or taken away, for the charge */
+    uint32_t terms; /* values of the index that were added or taken away, for the charge */
 } ItemWrite;
 
 /* What every message to a partition begins with; filled in by the functions that post it. */

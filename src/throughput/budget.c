@@ -214,7 +214,8 @@ void budget_note_throttled(Budget *budget)
     ADD(budget->throttled, 1);
 }
 
-/* A slot that holds another second is taken over by the first charge of this one. */
+/* A slot that holds an earlier second is taken over by the first charge of this one. What comes so
+ * late that its own slot has been taken over is of no interest any more. */
 static void note_recent(Budget *budget, Charge charge, uint64_t now_us)
 {
     uint64_t second = now_us / 1000000;
@@ -222,6 +223,8 @@ static void note_recent(Budget *budget, Charge charge, uint64_t now_us)
     uint64_t tag = second << RECENT_SUM_BITS;
     uint64_t seen = GET(*slot);
     while (seen >> RECENT_SUM_BITS != tag >> RECENT_SUM_BITS) {
+        if ((int64_t)(tag - (seen & ~RECENT_SUM_MAX)) < 0)
+            return;
         if (atomic_compare_exchange_weak_explicit(slot, &seen, tag | charge, memory_order_relaxed,
                                                   memory_order_relaxed))
             return;

@@ -455,6 +455,9 @@ static void the_busiest_of_the_last_ten_seconds_is_remembered(void **state)
         assert_int_equal(budget_busiest_second(budget, now_us), RU(most[i]));
         fake_clock_advance(&clock, SECOND - now_us % SECOND);
     }
+    uint64_t now_us = clock_monotonic_us(&clock.clock);
+    budget_charge(budget, PLAIN, RU(9000), now_us - 18 * SECOND); /* much too late */
+    assert_int_equal(budget_busiest_second(budget, now_us), RU(900));
     fake_clock_advance(&clock, 16 * SECOND);
     assert_int_equal(budget_busiest_second(budget, clock_monotonic_us(&clock.clock)), 0);
 }

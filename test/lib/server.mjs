@@ -67,8 +67,10 @@ class Server {
 
     async start() {
         const { args = [], env = {}, host = "127.0.0.1", cwd, within = [] } = this.options;
+        // Tests are in a hurry: only those that are about throttling are throttled.
+        const limit = this.options.isThrottled ? [] : ["--no-rate-limit"];
         const keys = this.options.key ? ["--key", this.options.key] : [];
-        const serve = ["serve", "--data", this.data, "--host", host, "--port", "0", ...keys, ...args];
+        const serve = ["serve", "--data", this.data, "--host", host, "--port", "0", ...limit, ...keys, ...args];
         const [file, ...rest] = [...within, BINARY, ...serve];
         const child = spawn(file, rest, { env: environment(env), cwd, stdio: ["ignore", "pipe", "pipe"] });
         this.#child = child;
