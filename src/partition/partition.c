@@ -265,6 +265,14 @@ PartitionUsage partition_usage(const Partition *partition)
     };
 }
 
+uint64_t partition_index_bytes(const Partition *partition)
+{
+    static const uint8_t from[] = {KEY_TERM};
+    static const uint8_t to[] = {KEY_TERM + 1};
+    return store_estimate_bytes(partition->host->store, partition->space,
+                                slice_make(from, sizeof(from)), slice_make(to, sizeof(to)));
+}
+
 uint64_t purges_find(const Purge *purges, size_t count, Slice epk)
 {
     uint64_t lsn = 0;
