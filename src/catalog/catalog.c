@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "catalog/catalog_int.h"
+#include "catalog/mover_int.h"
 
 enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
 
@@ -34,6 +35,7 @@ struct Catalog {
     bool is_running; /* opening thread only */
     Cleaner cleaner;
     Keeper keeper;
+    Mover mover;
 
     QueueNode stop;      /* messages to the thread from the ... opening thread */
     QueueNode committed; /* ... commit thread */
@@ -195,15 +197,7 @@ static void follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
         share_offer(catalog->published, offer, &catalog->rules, now_us);
 }
 
-/* What the sources of a move hold is in the map's new ranges. Who still reads an older map reads
- * them, so their spaces are not emptied now: their garbage records are there for the next start. */
-static void retire_sources(const Container *before)
-{
-    size_t count = 0;
-    const PartitionRange *sources = container_sources(before, &count);
-    ASSERT(sources != NULL);
-}
-
+/* The sources of a move that has ended are let go by whoever drives it. */
 static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uint64_t now_us)
 {
     const Container *before = change->before;
@@ -211,7 +205,6 @@ static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uin
         cleaner_drop(&catalog->cleaner, before, before->pending, before->pending_count);
         return;
     }
-    retire_sources(before);
     if (catalog->rules.is_serverless)
         share_serverless(change->result_container, &catalog->rules, now_us);
     else
@@ -239,6 +232,7 @@ static void take_effect(Catalog *catalog, QueueNode *group)
         cleaner_drop(&catalog->cleaner, dropped, dropped->pending, dropped->pending_count);
     }
     keeper_notice(&catalog->keeper);
+    mover_notice(&catalog->mover);
 }
 
 /* The group is durable, or lost as a whole: refusals in it may rest on changes that are lost too,
@@ -319,6 +313,15 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     keeper_open(&catalog->keeper, catalog);
     TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));
     catalog->is_running = true;
+    if (options->moves != NULL)
+        mover_open(&catalog->mover, &(MoverOptions){
+                                        .catalog = catalog,
+                                        .cleaner = &catalog->cleaner,
+                                        .rules = *options->moves,
+                                        .provision = catalog->rules,
+                                        .clock = options->clock,
+                                        .log = options->log,
+                                    });
     *out = TAKE(catalog);
     return STATUS_OK;
 }
@@ -327,6 +330,7 @@ void catalog_close(Catalog *catalog)
 {
     if (catalog == NULL)
         return;
+    mover_close(&catalog->mover); /* it waits for answers from the thread */
     if (catalog->is_running) {
         mailbox_post(&catalog->mailbox, &catalog->stop);
         (void)pthread_join(catalog->thread, NULL);
@@ -345,6 +349,16 @@ void catalog_submit(Catalog *catalog, CatalogChange *change)
 {
     change->status = STATUS_OK;
     mailbox_post(&catalog->mailbox, &change->node);
+}
+
+Status catalog_order_move(Catalog *catalog, const MoveOrder *order, uint64_t *event, Error *err)
+{
+    return mover_order(&catalog->mover, order, event, err);
+}
+
+size_t catalog_moves(Catalog *catalog, MoveEvent *out, size_t max)
+{
+    return mover_events(&catalog->mover, out, max);
 }
 
 void catalog_reader_init(CatalogReader *reader, Catalog *catalog)
