@@ -68,7 +68,7 @@ describe("rates", { concurrency: true }, () => {
                 const [rate, seconds] = [seen.rate.toFixed(1), seen.seconds.toFixed(1)];
                 const what = `${[1, 4, 8][i]} clients got ${rate} a second for ${seconds} s`;
                 t.diagnostic(what);
-                assert.ok(seen.seconds >= 8 && seen.waits > 10, what);
+                assert.ok(seen.isSteady && seen.seconds >= 10, what);
                 assert.ok(Math.abs(seen.rate - ru) <= 0.03 * ru, what);
             }
         });
@@ -114,10 +114,10 @@ describe("throttling", { concurrency: true }, () => {
         assert.ok(seen.throttled + more.throttled > 10);
         assert.ok(seen.units + more.units <= 400 * 4 + 80, `${seen.units + more.units} of 3 s and the first`);
         // A query of both needs both; one of the cool key alone does not.
-        await client.item("x", cool).read();
-        await assert.rejects(async () => {
-            for (let i = 0; i < 200; i++) await client.items.query("SELECT * FROM c").fetchAll();
-        }, /Request rate is large/);
+        await container.items.create({ id: "large", pk: hot, text: "x".repeat(1_500_000) });
+        await assert.rejects(client.items.query("SELECT c.id FROM c").fetchAll(), /Request rate is large/);
+        const { resources } = await client.items.query(`SELECT c.id FROM c WHERE c.pk = "${cool}"`).fetchAll();
+        assert.deepEqual(resources, [{ id: "x" }]);
     });
 
     test("the SDK's own retries succeed, for everything that touches items", async (t) => {
@@ -178,7 +178,7 @@ describe("throttling", { concurrency: true }, () => {
         errorAnswer(told, 429, "TooManyRequests", { substatus: 3200 });
         assert.equal(told.headers["x-ms-request-charge"], "0");
         const wait = Number(told.headers["x-ms-retry-after-ms"]);
-        assert.ok(wait > (charge / 400 - 1.1) * 1000 && wait <= (charge / 400) * 1000, `${wait} ms`);
+        assert.ok(wait > 100 && wait <= (charge / 400) * 1000, `${wait} ms`);
         const at = performance.now();
         await sleep(wait / 2);
         if (performance.now() - at < wait - 100) assert.equal((await call(server, { path, headers })).status, 429);
