@@ -44,17 +44,6 @@ Status partition_key_parse(Arena *arena, Slice header, const PartitionKeyDefinit
     return partition_key_check(definition->kind, out, err);
 }
 
-void partition_key_extract(const PartitionKeyDefinition *definition, Json document,
-                           PartitionKey *out)
-{
-    out->count = definition->kind == PARTITION_NONE ? 0 : definition->path_count;
-    for (size_t i = 0; i < out->count; i++) {
-        Json value = path_get(definition->paths[i], document);
-        bool is_scalar = !json_is(value, JSON_ARRAY) && !json_is(value, JSON_OBJECT);
-        out->parts[i] = is_scalar ? value : JSON_NONE;
-    }
-}
-
 Status partition_key_match(const PartitionKey *header, const PartitionKey *document, Error *err)
 {
     if (partition_key_equal(header, document))

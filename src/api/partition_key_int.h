@@ -15,10 +15,6 @@ MUST_USE Status partition_key_parse(Arena *arena, Slice header,
                                     const PartitionKeyDefinition *definition, KeyExtent extent,
                                     PartitionKey *out, bool *found, Error *err);
 
-/* The key of a document: missing values, arrays and objects are undefined. */
-void partition_key_extract(const PartitionKeyDefinition *definition, Json document,
-                           PartitionKey *out);
-
 /* STATUS_BAD_REQUEST with the sub-status for it unless the header's key is the document's own. */
 MUST_USE Status partition_key_match(const PartitionKey *header, const PartitionKey *document,
                                     Error *err);

@@ -258,6 +258,7 @@ static void of_bulk_as_much_is_done_as_there_is_something_left_for(void **state)
         assert_true(json_number(json_get(result, SLICE("requestCharge"))) == 0);
     }
     assert_int_equal(done, 81); /* each takes 4.95 at least */
+    assert_int_equal(budget_counts(budget_of(&server, HOT)).throttled, 1);
     assert_int_equal(used(&server) - before, charge_in(&answer));
     FakeAnswer count =
         expect_status(&server, &(Ask){"GET", "/dbs/db/colls/c/docs", NULL, {PK(COOL_KEY)}}, 200);

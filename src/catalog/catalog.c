@@ -178,25 +178,66 @@ static void begin_group(Catalog *catalog)
     store_txn_commit(work.txn, (StoreCompletion){.done = on_commit, .ctx = catalog});
 }
 
+static void follow_definition(const Container *container)
+{
+    for (size_t i = 0; i < container->range_count; i++)
+        partition_set_schema(container->ranges[i].partition, container->schema);
+    for (size_t i = 0; i < container->pending_count; i++)
+        partition_set_schema(container->pending[i].partition, container->schema);
+}
+
+/* Another change of the group may have replaced the offer or its owner again, or dropped them: the
+ * newest counts. */
+static void follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
+{
+    const Offer *offer = snapshot_offer(catalog->published, number);
+    if (offer != NULL)
+        share_offer(catalog->published, offer, &catalog->rules, now_us);
+}
+
+/* What the sources of a move hold is in the map's new ranges. Who still reads an older map reads
+ * them, so their spaces are not emptied now: their garbage records are there for the next start. */
+static void retire_sources(const Container *before)
+{
+    size_t count = 0;
+    const PartitionRange *sources = container_sources(before, &count);
+    ASSERT(sources != NULL);
+}
+
+static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uint64_t now_us)
+{
+    const Container *before = change->before;
+    if (change->op == CATALOG_UNDO_MOVE) {
+        cleaner_drop(&catalog->cleaner, before, before->pending, before->pending_count);
+        return;
+    }
+    retire_sources(before);
+    if (catalog->rules.is_serverless)
+        share_serverless(change->result_container, &catalog->rules, now_us);
+    else
+        follow_offer(catalog, before->offer, now_us);
+}
+
 /* What the rest of the server must know of a durable group: partitions follow a replaced
- * definition and a replaced offer, and those of dropped containers fall silent and are emptied. */
+ * definition, a replaced offer and a changed map, and those of dropped containers fall silent and
+ * are emptied. */
 static void take_effect(Catalog *catalog, QueueNode *group)
 {
     uint64_t now_us = clock_monotonic_us(catalog->clock);
     for (QueueNode *node = group; node != NULL; node = node->next) {
         const CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
-        const Container *container = change->result_container;
-        for (size_t i = 0; container != NULL && i < container->range_count; i++)
-            partition_set_schema(container->ranges[i].partition, container->schema);
-        /* Another change of the group may have replaced it again: the newest counts. */
-        const Offer *offer = change->op != CATALOG_REPLACE_OFFER
-                                 ? NULL
-                                 : snapshot_offer(catalog->published, change->offer);
-        if (offer != NULL)
-            share_offer(catalog->published, offer, &catalog->rules, now_us);
+        if (change->result_container != NULL)
+            follow_definition(change->result_container);
+        if (change->op == CATALOG_REPLACE_OFFER)
+            follow_offer(catalog, change->offer, now_us);
+        if (change->before != NULL)
+            move_takes_effect(catalog, change, now_us);
     }
-    for (size_t i = 0; i < catalog->dropped.count; i++)
-        cleaner_drop(&catalog->cleaner, catalog->dropped.items[i]);
+    for (size_t i = 0; i < catalog->dropped.count; i++) {
+        const Container *dropped = catalog->dropped.items[i];
+        cleaner_drop(&catalog->cleaner, dropped, dropped->ranges, dropped->range_count);
+        cleaner_drop(&catalog->cleaner, dropped, dropped->pending, dropped->pending_count);
+    }
     keeper_notice(&catalog->keeper);
 }
 
@@ -219,9 +260,7 @@ static void end_group(Catalog *catalog)
         publish(catalog, TAKE(catalog->group_snapshot));
         take_effect(catalog, group);
     }
-    for (size_t i = 0; i < catalog->dropped.count; i++)
-        container_unref(catalog->dropped.items[i]);
-    catalog->dropped.count = 0;
+    container_list_clear(&catalog->dropped);
     answer_all(group);
 }
 

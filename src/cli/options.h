@@ -39,12 +39,14 @@ typedef struct ServeOptions {
     const char *cert_key;
     StoreDurability durability;
     uint64_t cache_bytes;
+    uint64_t logical_partition_bytes_max; /* 0: no limit */
     uint32_t threads;
     uint32_t connections_max;
     uint32_t idle_timeout_s;
     uint32_t request_timeout_s;
     const char *public_endpoint;
     bool trust_forwarded;
+    bool no_statistics;
     ProvisionRules throughput;
     const ChargeModel *charges; /* of --charges; NULL: as published */
     Consistency consistency;
@@ -57,6 +59,9 @@ MUST_USE Status options_parse(Arena *arena, int argc, char *const *argv, char *c
                               ServeOptions *out, bool *help, Error *err);
 
 void options_print_help(FILE *to);
+
+/* The key that a file holds in its first line. */
+MUST_USE Status options_read_key(Arena *arena, const char *path, const char **out, Error *err);
 
 /* The words of 'candidates' (NULL at the end) that is most like 'word', or NULL if none is near. */
 const char *options_nearest(const char *word, const char *const *candidates);

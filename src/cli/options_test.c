@@ -99,6 +99,7 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_int_equal(o.throughput.partition_ru, 10000);
     assert_int_equal(o.throughput.fallback.ru, 400);
     assert_true(o.cache_bytes == UINT64_C(128) << 20);
+    assert_true(o.logical_partition_bytes_max == UINT64_C(20) << 30);
     assert_true(o.threads >= 1);
     assert_true(o.threads <= 64);
     assert_int_equal(o.connections_max, 16384);
@@ -159,7 +160,8 @@ static void every_option_has_its_place(void **state)
                                  "connections-max = 10\nidle-timeout = 20\nrequest-timeout = 40\n"
                                  "public-endpoint = https://db.example.com:443/\n"
                                  "trust-forwarded = false\nlog-level = debug\n"
-                                 "consistency = boundedstaleness\n"});
+                                 "consistency = boundedstaleness\n"
+                                 "logical-partition-max = 64k\n"});
     assert_string_equal(o.host, "0.0.0.0");
     assert_string_equal(o.key, KEY);
     assert_true(o.key_is_given);
@@ -184,6 +186,7 @@ static void every_option_has_its_place(void **state)
     assert_false(o.trust_forwarded);
     assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
     assert_int_equal(o.consistency, CONSISTENCY_BOUNDED_STALENESS);
+    assert_int_equal(o.logical_partition_bytes_max, 64 << 10);
 }
 
 static void what_is_not_understood_is_refused_with_a_hint(void **state)
@@ -193,6 +196,7 @@ static void what_is_not_understood_is_refused_with_a_hint(void **state)
         Try input;
         const char *says;
     } rows[] = {
+        {{.arguments = {"--logical-partition-max=lots"}}, "--logical-partition-max must be a size"},
         {{.arguments = {"--prot", "1"}}, "did you mean 'port'?"},
         {{.arguments = {"--pport=1"}}, "command line: there is no option 'pport'; did you mean"},
         {{.arguments = {"--xyzzy-plugh"}}, "'orrery serve --help' lists them"},

@@ -58,7 +58,12 @@ PolicyPlace policy_element(PolicyPlace place)
 bool policy_indexes(PolicyPlace place)
 {
     bool by_star = place.node == NULL || place.node->value == SAYS_NOTHING;
-    return by_star ? place.subtree : place.node->value == SAYS_INCLUDED;
+    return by_star ? place.subtree : place.node->value >= SAYS_INCLUDED;
+}
+
+bool policy_indexes_always(PolicyPlace place)
+{
+    return place.node != NULL && place.node->value == SAYS_ALWAYS;
 }
 
 bool policy_indexes_below(PolicyPlace place)
@@ -169,7 +174,7 @@ static void build_node(Arena *arena, const Rule **rules, size_t count, size_t de
     size_t at = 0;
     for (; at < count && rules[at]->step_count == depth; ++at)
         apply(rules[at], node);
-    node->reaches = node->value == SAYS_INCLUDED || node->subtree == SAYS_INCLUDED;
+    node->reaches = node->value >= SAYS_INCLUDED || node->subtree == SAYS_INCLUDED;
 
     size_t child_count = 0;
     for (size_t i = at; i < count; ++i)

@@ -40,7 +40,8 @@ typedef struct PolicyPlace {
 PolicyPlace policy_root(const IndexPolicy *policy);
 PolicyPlace policy_name(PolicyPlace place, Slice name);
 PolicyPlace policy_element(PolicyPlace place);
-bool policy_indexes(PolicyPlace place); /* the value here */
+bool policy_indexes(PolicyPlace place);        /* the value here */
+bool policy_indexes_always(PolicyPlace place); /* and would whatever the policy said */
 bool policy_indexes_below(
     PolicyPlace place); /* anything at or below: false lets a walk turn back */
 

@@ -3,7 +3,8 @@
 
 #include "index/policy.h"
 
-typedef enum Says { SAYS_NOTHING, SAYS_EXCLUDED, SAYS_INCLUDED } Says;
+/* Always: included, and not by anybody's choice. */
+typedef enum Says { SAYS_NOTHING, SAYS_EXCLUDED, SAYS_INCLUDED, SAYS_ALWAYS } Says;
 
 typedef struct Rule {
     const IndexStep *steps;

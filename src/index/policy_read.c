@@ -326,6 +326,5 @@ static void add_forced(Arena *arena, RuleList *rules, const Slice *names, size_t
     IndexStep *steps = ARENA_NEW_ARRAY(arena, IndexStep, count);
     for (size_t i = 0; i < count; ++i)
         steps[i].name = arena_copy(arena, names[i]);
-    rules->rules[rules->count++] =
-        (Rule){.steps = steps, .step_count = count, .says = SAYS_INCLUDED};
+    rules->rules[rules->count++] = (Rule){.steps = steps, .step_count = count, .says = SAYS_ALWAYS};
 }

@@ -14,6 +14,7 @@ struct TermsBatch {
     uint64_t *numbers;   /* of the items, by Entry.item */
     size_t item_count;
     size_t item_capacity;
+    size_t value_count; /* of the last change */
 };
 
 /* Where one chunk's changes are gathered. */
@@ -90,7 +91,15 @@ size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy 
     collect_settle(c, true);
     for (size_t i = 0; i < c->loose.count; ++i)
         entries_push(c->arena, &c->sure, &c->loose.entries[i]);
+    batch->value_count = 0;
+    for (size_t i = before; i < c->sure.count; ++i)
+        batch->value_count += !c->sure.entries[i].is_free;
     return c->sure.count - before;
+}
+
+size_t terms_batch_values(const TermsBatch *batch)
+{
+    return batch->value_count;
 }
 
 /* Adds up the entries of one chunk, from 'entries' on; returns how many there are. */

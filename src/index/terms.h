@@ -59,11 +59,17 @@ TermsBatch *terms_batch_new(Arena *arena, HashKey key);
 
 /* Item 'number' had the terms of one document and gets those of another; a policy of NULL stands
  * for no terms (there was no item, or it was not indexed). Several changes of one item in a batch
- * count one after the other. Returns how many terms differ, which is what it costs. */
+ * count one after the other. Returns how many terms differ. */
 size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy *old_policy,
                           Json old_document, const TermSystem *old_system,
                           const IndexPolicy *new_policy, Json new_document,
                           const TermSystem *new_system);
+
+/* Of the terms in which the last change differs those that clients chose to have, and pay for: the
+ * values that the policy includes, and those of composite and spatial indexes. That something is
+ * there, an array or an object comes along with its values; "/id", "/_ts" and the partition key are
+ * indexed whatever the policy says. */
+size_t terms_batch_values(const TermsBatch *batch);
 
 /* Writes one operand per chunk that changes, in key order, and nothing for what cancels out. */
 void terms_batch_finish(TermsBatch *batch, StoreTxn *txn, StoreSpace space);

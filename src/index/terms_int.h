@@ -17,7 +17,8 @@ typedef struct Entry {
     const char *value;
     uint32_t item; /* whose it is: an index of the batch's numbers */
     uint16_t len;
-    int8_t sign; /* +1: the item gets the term, -1: it had it */
+    int8_t sign;  /* +1: the item gets the term, -1: it had it */
+    bool is_free; /* nothing that clients pay for: see terms_batch_values */
 } Entry;
 static_assert(sizeof(Entry) == 32, "entries are sorted as they are, so they should stay small");
 static_assert(TERM_VALUE_BYTES_MAX <= UINT16_MAX, "the length of a value is kept in a u16");
@@ -58,6 +59,7 @@ typedef struct Collector {
     uint32_t item;
     int8_t sign;
     bool all_loose;
+    bool is_always; /* the value at hand is indexed whatever the policy says */
     uint32_t arrays_open;
 } Collector;
 

@@ -63,7 +63,9 @@ static void collect_system(Collector *c, const TermSystem *system)
     size_t start = collect_begin(c);
     bool exact = true; /* always: it is an integer of 32 bits */
     term_put_number(&c->values, system->ts_s, &exact);
+    c->is_always = true;
     collect_end(c, path, start);
+    c->is_always = false;
 }
 
 /* Something at or below 'place' is indexed. */
@@ -83,7 +85,9 @@ static void walk_value(Collector *c, Json value, PolicyPlace place, TermPath pat
         size_t start = collect_begin(c);
         bool exact = true; /* it is the reader who wants to know */
         term_put_json(&c->values, value, &exact);
+        c->is_always = policy_indexes_always(place);
         collect_end(c, path, start);
+        c->is_always = false;
     }
 }
 
@@ -184,9 +188,17 @@ void collect_end(Collector *c, TermPath path, size_t start)
                    .value = value,
                    .item = c->item,
                    .len = (uint16_t)len,
-                   .sign = c->sign};
-    if (!add(c, &entry))
+                   .sign = c->sign,
+                   .is_free = c->is_always};
+    if (!add(c, &entry)) {
         c->values.len = start;
+        return;
+    }
+    entry.is_free = true;
+    for (unsigned i = 0, samples = term_samples(slice_make(value, len)); i < samples; ++i) {
+        entry.path = term_path_sample(path, i);
+        (void)add(c, &entry); /* the value is that of the first one */
+    }
 }
 
 void collect_tag(Collector *c, TermPath path, TermTag tag)
@@ -196,7 +208,8 @@ void collect_tag(Collector *c, TermPath path, TermTag tag)
                    .value = &TAGS[tag],
                    .item = c->item,
                    .len = 1,
-                   .sign = c->sign};
+                   .sign = c->sign,
+                   .is_free = true};
     (void)add(c, &entry); /* the value needs no memory that could be given back */
 }
 

@@ -14,6 +14,7 @@ Mark group_mark(Group *group)
         .is_changed = group->is_changed,
         .index_change_count = group->index_change_count,
         .takes_room = group->takes_room,
+        .size_note_count = group->sizes.note_count,
     };
 }
 
@@ -24,6 +25,7 @@ void group_undo(Group *group, const Mark *mark)
     group->is_changed = mark->is_changed;
     group->index_change_count = mark->index_change_count;
     group->takes_room = mark->takes_room;
+    size_changes_undo(&group->sizes, mark->size_note_count);
 }
 
 void group_keep(Group *group)
@@ -81,26 +83,55 @@ static void delete_expiry(Group *group, const Item *item)
     store_txn_delete(group->txn, group->partition->space, key_slice(&key));
 }
 
-Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item, uint32_t *terms,
-                 Error *err)
+static void put_number(Group *group, uint64_t number, Slice epk, Slice id)
+{
+    Key key;
+    key_number(&key, number);
+    store_txn_put(group->txn, group->partition->space, key_slice(&key),
+                  location_encode(&group->arena, epk, id));
+}
+
+/* The item's key changes with its id; its number leads to the new one. */
+static void move_item(Group *group, Slice epk, Slice old_id, Slice id, uint64_t number)
+{
+    Key key;
+    key_item(&key, epk, old_id);
+    group_note_changed(group, &key);
+    group_note_item(group, epk, old_id);
+    store_txn_delete(group->txn, group->partition->space, key_slice(&key));
+    key_number(&key, number);
+    group_note_changed(group, &key);
+    put_number(group, number, epk, id);
+}
+
+/* What the item takes with its key. */
+static int64_t stored_bytes(Slice epk, Slice id, const Item *item)
+{
+    return (int64_t)(1 + epk.len + id.len + item->bytes);
+}
+
+Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_id, Item *item,
+                 uint32_t *terms, Error *err)
 {
     TRY(unique_update(group, epk, old, item, err));
-    Key key;
-    StoreSpace space = group->partition->space;
     Slice bytes = item_encode(&group->arena, item);
     item->bytes = bytes.len;
+    SizeSum sum = {.items = old == NULL ? 1 : 0, .bytes = stored_bytes(epk, id, item)};
+    if (old != NULL)
+        sum.bytes -= stored_bytes(epk, old_id, old);
+    TRY(group_check_size(group, epk, sum.bytes, err));
+    group_resize(group, epk, sum);
+    Key key;
     key_item(&key, epk, id);
     group_note_changed(group, &key);
-    store_txn_put(group->txn, space, key_slice(&key), bytes);
-    group->counters.bytes += key.len + bytes.len;
-    if (old == NULL) {
-        key_number(&key, item->number);
-        store_txn_put(group->txn, space, key_slice(&key), location_encode(&group->arena, epk, id));
-        group->counters.items++;
-    } else {
+    group_note_item(group, epk, id);
+    store_txn_put(group->txn, group->partition->space, key_slice(&key), bytes);
+    if (old == NULL)
+        put_number(group, item->number, epk, id);
+    else if (!slice_equal(id, old_id))
+        move_item(group, epk, old_id, id, item->number);
+    if (old != NULL)
         delete_expiry(group, old);
-        group->counters.bytes -= key.len + old->bytes;
-    }
     put_expiry(group, item);
     group_index_change(group, old, item, terms);
     group->takes_room = true;
@@ -119,9 +150,9 @@ void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *
     StoreSpace space = group->partition->space;
     key_item(&key, epk, id);
     group_note_changed(group, &key);
+    group_note_item(group, epk, id);
     store_txn_delete(group->txn, space, key_slice(&key));
-    group->counters.bytes -= key.len + old->bytes;
-    group->counters.items--;
+    group_resize(group, epk, (SizeSum){.items = -1, .bytes = -stored_bytes(epk, id, old)});
     key_number(&key, old->number); /* in the cache its place is a hint, and harms nobody */
     store_txn_delete(group->txn, space, key_slice(&key));
     delete_expiry(group, old);
@@ -185,8 +216,10 @@ static bool is_unindexed(const Group *group, const ItemWrite *w, const Item *old
     return policy != NULL && !index_policy_is_automatic(policy);
 }
 
-/* Stores the write's document as a new version of 'old', or as a new item. */
-static Status store_version(Group *group, ItemWrite *w, uint64_t lsn, const Item *old, Error *err)
+/* Stores the write's document as a new version of 'old', which is under 'old_id', or as a new item.
+ */
+static Status store_version(Group *group, ItemWrite *w, uint64_t lsn, const Item *old, Slice old_id,
+                            Error *err)
 {
     if (old == NULL && group->counters.item_next > ITEM_COUNT_MAX)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
@@ -202,7 +235,8 @@ static Status store_version(Group *group, ItemWrite *w, uint64_t lsn, const Item
     };
     w->terms = 0;
     w->bytes_before = old == NULL ? 0 : old->bytes;
-    TRY(group_put(group, epk_slice(&w->epk), w->document_id, old, &w->item, &w->terms, err));
+    TRY(group_put(group, epk_slice(&w->epk), w->document_id, old, old_id, &w->item, &w->terms,
+                  err));
     w->bytes_after = w->item.bytes;
     return STATUS_OK;
 }
@@ -215,7 +249,7 @@ static Status apply_create(Group *group, ItemWrite *w, uint64_t lsn, Error *err)
     if (found)
         return exists(w->document_id, err);
     w->created = true;
-    return store_version(group, w, lsn, NULL, err);
+    return store_version(group, w, lsn, NULL, SLICE_EMPTY, err);
 }
 
 static Status apply_upsert(Group *group, ItemWrite *w, uint64_t lsn, Error *err)
@@ -226,29 +260,16 @@ static Status apply_upsert(Group *group, ItemWrite *w, uint64_t lsn, Error *err)
     if (found)
         TRY(check_etag(w->if_match, &old, err));
     w->created = !found;
-    return store_version(group, w, lsn, found ? &old : NULL, err);
+    return store_version(group, w, lsn, found ? &old : NULL, w->document_id, err);
 }
 
 /* The document may carry another id: then the item moves, with its number, if that id is free. */
-static Status rename_item(Group *group, ItemWrite *w, const Item *old, Error *err)
+static Status check_free(Group *group, ItemWrite *w, Error *err)
 {
-    Slice epk = epk_slice(&w->epk);
     Item other;
     bool found = false;
-    TRY(group_get_living(group, epk, w->document_id, &other, &found, err));
-    if (found)
-        return exists(w->document_id, err);
-    Key key;
-    key_item(&key, epk, w->id);
-    group_note_changed(group, &key);
-    store_txn_delete(group->txn, group->partition->space, key_slice(&key));
-    /* group_put takes the old item's bytes off under the new key's length. */
-    group->counters.bytes = group->counters.bytes - w->id.len + w->document_id.len;
-    key_number(&key, old->number);
-    group_note_changed(group, &key);
-    store_txn_put(group->txn, group->partition->space, key_slice(&key),
-                  location_encode(&group->arena, epk, w->document_id));
-    return STATUS_OK;
+    TRY(group_get_living(group, epk_slice(&w->epk), w->document_id, &other, &found, err));
+    return found ? exists(w->document_id, err) : STATUS_OK;
 }
 
 static Status apply_replace(Group *group, ItemWrite *w, uint64_t lsn, Error *err)
@@ -260,8 +281,8 @@ static Status apply_replace(Group *group, ItemWrite *w, uint64_t lsn, Error *err
         return not_found(w, err);
     TRY(check_etag(w->if_match, &old, err));
     if (!slice_equal(w->id, w->document_id))
-        TRY(rename_item(group, w, &old, err));
-    return store_version(group, w, lsn, &old, err);
+        TRY(check_free(group, w, err));
+    return store_version(group, w, lsn, &old, w->id, err);
 }
 
 /* Before it is made: a patch that is refused takes no memory. */
@@ -299,7 +320,7 @@ static Status apply_patch(Group *group, PartitionWrite *write, ItemWrite *w, uin
     Json patched;
     TRY(patch_apply(w->patch, arena, old.document, &patched, err));
     TRY(item_prepare(arena, patched, &w->document, &w->document_id, &w->ttl_s, err));
-    return store_version(group, w, lsn, &old, err);
+    return store_version(group, w, lsn, &old, w->id, err);
 }
 
 static Status apply_delete(Group *group, ItemWrite *w, Error *err)

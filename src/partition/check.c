@@ -158,6 +158,45 @@ static Status check_unique(Check *check, const CheckedItem *c, size_t which, Err
     return STATUS_OK;
 }
 
+/* ---- sizes ---- */
+
+/* Items come in the order of their EPKs: another one ends the logical partition before it. */
+static Status end_size(Check *check, Error *err)
+{
+    if (check->size.items == 0 || !check->partition->has_sizes)
+        return STATUS_OK;
+    uint8_t key[1 + EPK_BYTES_MAX] = {KEY_SIZE};
+    memcpy(key + 1, check->epk.bytes, check->epk.len);
+    Slice record = SLICE_EMPTY;
+    SizeSum recorded = {0};
+    bool found = false;
+    TRY(check_get(check, slice_make(key, 1 + check->epk.len), &record, &found, err));
+    check->sizes++;
+    if (found && !size_decode(record, &recorded))
+        return STATUS_OK; /* visit_size says it */
+    if (recorded.items != check->size.items || recorded.bytes != check->size.bytes)
+        check_found(check,
+                    "a logical partition is said to have %lld items of %lld bytes, there are %lld "
+                    "of %lld",
+                    (long long)recorded.items, (long long)recorded.bytes,
+                    (long long)check->size.items, (long long)check->size.bytes);
+    return STATUS_OK;
+}
+
+static Status add_size(Check *check, Slice epk, size_t bytes, Error *err)
+{
+    if (!slice_equal(epk, epk_slice(&check->epk))) {
+        TRY(end_size(check, err));
+        check->size = (SizeSum){0};
+        check->epk.len = (uint16_t)epk.len;
+        if (epk.len > 0)
+            memcpy(check->epk.bytes, epk.ptr, epk.len);
+    }
+    check->size.items++;
+    check->size.bytes += (int64_t)bytes;
+    return STATUS_OK;
+}
+
 /* ---- items ---- */
 
 static void epk_of_document(const PartitionSchema *schema, Json document, Epk *out)
@@ -203,6 +242,7 @@ static Status visit_item(Check *check, Slice key, Slice value, Error *err)
     if (c->item.lsn > check->counters.lsn)
         check_found(check, "item '%.*s' was written by a write that never was",
                     SLICE_CUT(c->id, 100));
+    TRY(add_size(check, c->epk, key.len + value.len, err));
     TRY(check_number(check, c, err));
     TRY(check_note(check, c, err));
     for (size_t i = 0; i < check->schema->unique_key_count; i++)
@@ -275,6 +315,39 @@ static Status visit_purge(Check *check, Slice key, Slice value, Error *err)
     return STATUS_OK;
 }
 
+static Status visit_size(Check *check, Slice key, Slice value, Error *err)
+{
+    (void)err;
+    SizeSum sum;
+    if (key.len - 1 > EPK_BYTES_MAX || !size_decode(value, &sum)) {
+        check_found(check, "the size of a logical partition is damaged");
+        return STATUS_OK;
+    }
+    check->sizes_recorded.items += sum.items;
+    check->sizes_recorded.bytes += sum.bytes;
+    return STATUS_OK;
+}
+
+/* Each logical partition that has items was compared with its record: are there others? */
+static Status check_sizes(Check *check, Error *err)
+{
+    TRY(end_size(check, err));
+    const PartitionCounters *counters = &check->counters;
+    if (!check->partition->has_sizes)
+        return STATUS_OK;
+    if (check->kinds[KEY_SIZE] > check->sizes)
+        check_found(check, "there are sizes of %llu logical partitions, and %llu have items",
+                    (unsigned long long)check->kinds[KEY_SIZE], (unsigned long long)check->sizes);
+    if ((uint64_t)check->sizes_recorded.items != counters->items ||
+        (uint64_t)check->sizes_recorded.bytes != counters->bytes)
+        check_found(check,
+                    "the logical partitions are said to have %lld items of %lld bytes together, "
+                    "the partition %llu of %llu",
+                    (long long)check->sizes_recorded.items, (long long)check->sizes_recorded.bytes,
+                    (unsigned long long)counters->items, (unsigned long long)counters->bytes);
+    return STATUS_OK;
+}
+
 static Status check_counts(Check *check, Error *err)
 {
     const PartitionCounters *counters = &check->counters;
@@ -308,7 +381,7 @@ static Status check_kinds(Check *check, Error *err)
 {
     static const CheckVisit visits[UINT8_MAX + 1] = {
         [KEY_ITEM] = visit_item,     [KEY_NUMBER] = visit_number, [KEY_EXPIRY] = visit_note,
-        [KEY_UNIQUE] = visit_unique, [KEY_PURGE] = visit_purge,
+        [KEY_UNIQUE] = visit_unique, [KEY_PURGE] = visit_purge,   [KEY_SIZE] = visit_size,
     };
     for (unsigned kind = 0; kind <= UINT8_MAX; kind++) {
         CheckVisit visit = visits[kind] != NULL ? visits[kind] : visit_stray;
@@ -316,6 +389,7 @@ static Status check_kinds(Check *check, Error *err)
             TRY(check_walk(check, (uint8_t)kind, visit, err));
     }
     TRY(check_counts(check, err));
+    TRY(check_sizes(check, err));
     return check_index(check, err);
 }
 

@@ -24,8 +24,12 @@ typedef struct Check {
     HashKey secret[2];
     CheckTotals totals;
     uint64_t bytes;
-    uint64_t kinds[256]; /* keys found of each kind */
-    Arena arena;         /* for one key */
+    Epk epk; /* of the item visited last, and what was found of its logical partition so far */
+    SizeSum size;
+    uint64_t sizes;         /* logical partitions that have items */
+    SizeSum sizes_recorded; /* the sum over all records */
+    uint64_t kinds[256];    /* keys found of each kind */
+    Arena arena;            /* for one key */
     CheckBucket of_items[CHECK_BUCKETS];
     CheckBucket of_index[CHECK_BUCKETS];
 } Check;

@@ -234,7 +234,7 @@ static void notes_and_unique_values_that_are_missing_are_found(TestPartition *t)
 static void keys_that_should_not_be_there_are_found(TestPartition *t)
 {
     fill(t);
-    static const Slice keys[] = {SLICE_INIT("\x08 what"), SLICE_INIT("\x11"), SLICE_INIT("\xff")};
+    static const Slice keys[] = {SLICE_INIT("\x09 what"), SLICE_INIT("\x11"), SLICE_INIT("\xff")};
     for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
         put(t, keys[i], SLICE("x"));
         expect_finding(t, "a key of an unknown kind");
@@ -246,6 +246,44 @@ static void keys_that_should_not_be_there_are_found(TestPartition *t)
     take(t, SLICE("\4"));
     put(t, SLICE("\6"), SLICE("x"));
     expect_finding(t, "a purge is damaged");
+}
+
+static void resize(TestPartition *t, const char *pk, int64_t items, int64_t bytes)
+{
+    Epk epk;
+    Key key;
+    uint8_t record[SIZE_RECORD_BYTES];
+    make_epk(&t->arena, t->schema, pk, &epk);
+    key_size(&key, epk_slice(&epk));
+    size_encode((SizeSum){items, bytes}, record);
+    StoreTxn *txn = store_txn_begin(t->store);
+    store_txn_merge(txn, TEST_SPACE, key_slice(&key), slice_make(record, sizeof(record)));
+    assert_ok(store_txn_commit_wait(txn, err));
+}
+
+static void sizes_that_are_wrong_are_found(TestPartition *t)
+{
+    fill(t);
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'q'}"), STATUS_OK);
+    expect_finding(t, NULL);
+    static const SizeSum changes[] = {{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {INT32_MAX, INT32_MIN}};
+    for (size_t i = 0; i < ARRAY_COUNT(changes); i++) {
+        resize(t, "p", changes[i].items, changes[i].bytes);
+        expect_finding(t, "a logical partition is said to have");
+        expect_finding(t, "together, the partition 4 of");
+        resize(t, "p", -changes[i].items, -changes[i].bytes);
+        expect_finding(t, NULL);
+    }
+    /* Between two of them the sum stays the same. */
+    resize(t, "p", 0, 1);
+    resize(t, "q", 0, -1);
+    expect_finding(t, "a logical partition is said to have");
+    resize(t, "p", 0, -1);
+    resize(t, "q", 0, 1);
+    resize(t, "nobody", 1, 100);
+    expect_finding(t, "there are sizes of 3 logical partitions, and 2 have items");
+    resize(t, "nobody", -1, -100);
+    expect_finding(t, NULL);
 }
 
 static void many_findings_are_counted_and_not_all_told(TestPartition *t)
@@ -304,6 +342,7 @@ int main(void)
         CHECK_TEST(an_item_that_is_missing_or_damaged_is_found),
         CHECK_TEST(notes_and_unique_values_that_are_missing_are_found),
         CHECK_TEST(keys_that_should_not_be_there_are_found),
+        CHECK_TEST(sizes_that_are_wrong_are_found),
         CHECK_TEST(many_findings_are_counted_and_not_all_told),
         CHECK_TEST(bytes_that_the_store_cannot_merge_are_a_finding),
     };

@@ -10,13 +10,6 @@
 #include "index/terms.h"
 #include "partition/partition_int.h"
 
-const StoreMerge PARTITION_MERGE = {
-    .kind = KEY_TERM,
-    .tail_bytes = TERM_CHUNK_BYTES,
-    .merge = set_merge,
-    .is_empty = set_value_is_empty,
-};
-
 /* Beyond this much memory for terms the operands are written and the rest begins anew: a chunk may
  * then be written more than once. */
 #define BATCH_BYTES_MAX ((size_t)16 << 20)
@@ -93,22 +86,24 @@ static bool has_composite_of_time(const IndexPolicy *policy)
     return false;
 }
 
+/* Returns those that a client pays for. */
 static size_t add_terms(TermsBatch *batch, const IndexChange *c, uint32_t old_ts_s)
 {
     TermSystem before = {.ts_s = old_ts_s};
     TermSystem after = {.ts_s = c->new_ts_s};
-    return terms_batch_change(batch, c->number, c->old_policy, c->old_document, &before,
-                              c->new_policy, c->new_document, &after);
+    (void)terms_batch_change(batch, c->number, c->old_policy, c->old_document, &before,
+                             c->new_policy, c->new_document, &after);
+    return terms_batch_values(batch);
 }
 
-/* Of the terms that a change writes those that it would also write within the same second: whether
- * one began in between is nothing that a client should be charged for. */
-static size_t count_charged(const Partition *partition, const IndexChange *c, size_t changed)
+/* Of these those that it would also write within the same second: whether one began in between is
+ * nothing that a client should be charged for. */
+static size_t count_charged(const Partition *partition, const IndexChange *c, size_t values)
 {
     if (c->old_policy == NULL || c->new_policy == NULL || c->old_ts_s == c->new_ts_s)
-        return changed;
+        return values;
     if (!has_composite_of_time(c->old_policy) && !has_composite_of_time(c->new_policy))
-        return changed - 2; /* "_ts" itself is always indexed */
+        return values;
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 16 << 10);
     return add_terms(terms_batch_new(&arena, partition->index_key), c, c->new_ts_s);
@@ -124,9 +119,9 @@ static void write_terms(Group *group)
         const IndexChange *c = &group->index_changes[i];
         if (batch == NULL)
             batch = terms_batch_new(&arena, partition->index_key);
-        size_t changed = add_terms(batch, c, c->old_ts_s);
+        size_t values = add_terms(batch, c, c->old_ts_s);
         if (c->terms != NULL)
-            *c->terms = (uint32_t)count_charged(partition, c, changed);
+            *c->terms = (uint32_t)count_charged(partition, c, values);
         if (arena_used(&arena) > BATCH_BYTES_MAX) {
             terms_batch_finish(TAKE(batch), group->txn, partition->space);
             arena_reset(&arena);

@@ -141,6 +141,19 @@ size_t epk_encode_number(double number, uint8_t out[EPK_NUMBER_BYTES_MAX])
     return len;
 }
 
+/* The reverse, of what is not below zero; 'bytes' may be cut. */
+static double decode_number(Slice bytes)
+{
+    uint64_t payload = bytes.len > 1 ? (uint64_t)(uint8_t)bytes.ptr[1] << 56 : 0;
+    unsigned shift = 49;
+    for (size_t i = 2; i < bytes.len && i < EPK_NUMBER_BYTES_MAX; i++, shift -= 7)
+        payload |= (uint64_t)((uint8_t)bytes.ptr[i] >> 1) << shift;
+    uint64_t bits = payload ^ UINT64_C(1) << 63;
+    double number;
+    memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
 static size_t encode_string_v1(Slice text, uint8_t *out)
 {
     size_t len = 0;
@@ -201,6 +214,23 @@ void epk_make(PartitionKind kind, const PartitionKey *key, Epk *out)
     }
 }
 
+double epk_fraction(PartitionKind kind, Slice epk)
+{
+    if (epk.len == 0)
+        return 0;
+    double fraction = 0;
+    if (kind == PARTITION_HASH_V1 && epk.ptr[0] == MARK_NUMBER) {
+        fraction = decode_number(epk) / 0x1p32;
+    } else if (kind == PARTITION_HASH_V1) {
+        fraction = (uint8_t)epk.ptr[0] < MARK_NUMBER ? 0 : 1;
+    } else {
+        uint8_t first[8] = {0};
+        memcpy(first, epk.ptr, epk.len < sizeof(first) ? epk.len : sizeof(first));
+        fraction = (double)be64_get(first) / 0x1p62; /* the two highest bits are clear */
+    }
+    return fraction > 0 ? (fraction < 1 ? fraction : 1) : 0;
+}
+
 Slice epk_prefix_end(Arena *arena, Slice epk)
 {
     char *end = arena_alloc(arena, epk.len + 1);
@@ -222,6 +252,17 @@ Status partition_key_check(PartitionKind kind, const PartitionKey *key, Error *e
                              text.len, max);
     }
     return STATUS_OK;
+}
+
+void partition_key_extract(const PartitionKeyDefinition *definition, Json document,
+                           PartitionKey *out)
+{
+    out->count = definition->kind == PARTITION_NONE ? 0 : definition->path_count;
+    for (size_t i = 0; i < out->count; i++) {
+        Json value = path_get(definition->paths[i], document);
+        bool is_scalar = !json_is(value, JSON_ARRAY) && !json_is(value, JSON_OBJECT);
+        out->parts[i] = is_scalar ? value : JSON_NONE;
+    }
 }
 
 /* 0 and -0 have two hashes, so they are two keys. */

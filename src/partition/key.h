@@ -76,11 +76,18 @@ static inline Slice epk_slice(const Epk *epk)
 /* Behind all EPKs that begin with this one: [epk, end) is the range of a key, or of a prefix. */
 Slice epk_prefix_end(Arena *arena, Slice epk);
 
+/* Where among all hashes an EPK, or a bound, stands: 0 to 1. Keys are spread evenly over that. */
+double epk_fraction(PartitionKind kind, Slice epk);
+
 /* A number as version 1 encodes it, in memcmp order; returns how many bytes were written. */
 size_t epk_encode_number(double number, uint8_t out[EPK_NUMBER_BYTES_MAX]);
 
 /* STATUS_BAD_REQUEST if a string of the key is longer than its kind allows. */
 MUST_USE Status partition_key_check(PartitionKind kind, const PartitionKey *key, Error *err);
+
+/* The key of a document: missing values, arrays and objects are undefined. */
+void partition_key_extract(const PartitionKeyDefinition *definition, Json document,
+                           PartitionKey *out);
 
 /* Equality of values as the protocol has it: numbers as doubles (but 0 and -0 differ, as their
  * hashes do), strings byte by byte. */

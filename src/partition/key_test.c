@@ -90,6 +90,47 @@ static void without_a_key_there_is_no_hash(void **state)
     }
 }
 
+static void hashes_are_spread_evenly_from_0_to_1(void **state)
+{
+    (void)state;
+    static const PartitionKind kinds[] = {PARTITION_HASH_V1, PARTITION_HASH_V2,
+                                          PARTITION_MULTI_HASH};
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    for (size_t k = 0; k < ARRAY_COUNT(kinds); k++) {
+        unsigned tenths[10] = {0};
+        double last_fraction = 0;
+        Epk last = {.len = 0};
+        for (int i = 0; i < 1000; i++) {
+            JsonBuilder b;
+            json_build(&b, &arena);
+            json_add_string(&b, arena_format(&arena, "key %d", i));
+            PartitionKey key = {.count = 1, .parts = {json_built(&b)}};
+            Epk epk;
+            epk_make(kinds[k], &key, &epk);
+            double fraction = epk_fraction(kinds[k], epk_slice(&epk));
+            assert_true(fraction >= 0 && fraction < 1);
+            tenths[(int)(fraction * 10)]++;
+            /* In the order of the hashes themselves. */
+            int order = slice_compare(epk_slice(&epk), epk_slice(&last));
+            assert_true(order > 0 ? fraction >= last_fraction : fraction <= last_fraction);
+            last = epk;
+            last_fraction = fraction;
+        }
+        for (int i = 0; i < 10; i++)
+            assert_in_range(tenths[i], 60, 140);
+        assert_true(epk_fraction(kinds[k], SLICE_EMPTY) == 0);
+        assert_true(epk_fraction(kinds[k], SLICE("\xFF")) == 1);
+    }
+    /* Bounds may be cut anywhere. */
+    assert_true(epk_fraction(PARTITION_HASH_V2, SLICE("\x20")) == 0.5);
+    uint8_t half[EPK_NUMBER_BYTES_MAX];
+    size_t len = epk_encode_number(0x1p31, half);
+    assert_true(epk_fraction(PARTITION_HASH_V1, slice_make(half, len)) == 0.5);
+    assert_true(epk_fraction(PARTITION_HASH_V1, SLICE("\x05")) == 0);
+    assert_true(epk_fraction(PARTITION_HASH_V1, SLICE("\x04zz")) == 0);
+}
+
 static void no_hash_begins_with_what_bounds_a_purge(void **state)
 {
     (void)state;
@@ -211,6 +252,7 @@ int main(void)
         cmocka_unit_test(every_vector_hashes_as_the_sdks_do),
         cmocka_unit_test(a_prefix_of_a_hierarchical_key_is_a_prefix_of_its_hash),
         cmocka_unit_test(without_a_key_there_is_no_hash),
+        cmocka_unit_test(hashes_are_spread_evenly_from_0_to_1),
         cmocka_unit_test(no_hash_begins_with_what_bounds_a_purge),
         cmocka_unit_test(encoded_numbers_sort_as_numbers_do),
         cmocka_unit_test(long_strings_are_refused),

@@ -44,6 +44,23 @@ void key_purge(Key *key, Slice epk)
     key_add(key, epk);
 }
 
+void key_size(Key *key, Slice epk)
+{
+    key_begin(key, KEY_SIZE);
+    key_add(key, epk);
+}
+
+/* Hashes have one length; otherwise the EPK is all of the key but the id, which the document tells.
+ */
+Slice key_item_epk(const PartitionSchema *schema, Slice key, const Item *item)
+{
+    const PartitionKeyDefinition *of = &schema->key;
+    if (of->kind == PARTITION_HASH_V2 || of->kind == PARTITION_MULTI_HASH)
+        return slice_first(slice_from(key, 1), EPK_HASH_BYTES * of->path_count);
+    Slice id = json_string(json_get(item->document, SLICE("id")));
+    return slice_make(key.ptr + 1, key.len - 1 - id.len);
+}
+
 Slice location_encode(Arena *arena, Slice epk, Slice id)
 {
     uint16_t len = (uint16_t)epk.len;

@@ -2,13 +2,14 @@
  *
  * The model is a table with a row per partition key and id. Keys and values are few, so that
  * everything meets everything: unique values, names, ETags, expiry, purges, changes of the default
- * TTL and of the indexing policy, failing commits and reopens, in writes of one to four operations
- * of every mode, one to four writes at a time. A failure prints its seed; put it into the
- * environment as PARTITION_SEED to see it again.
+ * TTL and of the indexing policy, the limit of logical partitions, failing commits and reopens, in
+ * writes of one to four operations of every mode, one to four writes at a time. A failure prints
+ * its seed; put it into the environment as PARTITION_SEED to see it again.
  */
 #include "partition/index_testing_int.h"
 
 #include "base/random.h"
+#include "partition/sizes.h"
 
 enum { KEYS = 3, IDS = 7, VALUES = 5, STEPS = 3000, OPS_MAX = 4, WRITES_MAX = 4 };
 
@@ -93,10 +94,37 @@ static bool is_taken(const Run *run, Row rows[IDS], const Row *self, int u)
     return false;
 }
 
+/* What the row takes in the store; the table's ids are of one length. */
+static int64_t row_bytes(Run *run, int key, const Row *row)
+{
+    Arena *arena = &run->t->arena;
+    Json document = row_json(arena, row_text(arena, key, 0, row->ttl_s, row->u, row->n));
+    return 1 + EPK_HASH_BYTES + 2 + ITEM_HEADER_BYTES + (int64_t)json_bytes(arena, document).len;
+}
+
+static SizeSum model_size(Run *run, const Model *m, int key)
+{
+    SizeSum sum = {0};
+    for (int i = 0; i < IDS; i++) {
+        const Row *row = &m->rows[key][i];
+        sum.items += row->is_stored ? 1 : 0;
+        sum.bytes += row->is_stored ? row_bytes(run, key, row) : 0;
+    }
+    return sum;
+}
+
+/* Whether the key's items would have too many bytes with 'row' as it is now; it had 'before'. */
+static bool is_full(Run *run, const Model *m, int key, const Row *row, int64_t before)
+{
+    int64_t max = (int64_t)run->t->logical_bytes_max;
+    return max > 0 && row_bytes(run, key, row) > before && model_size(run, m, key).bytes > max;
+}
+
 static Status model_put(Run *run, Model *m, const Op *op, Row *row, uint64_t lsn, bool is_new)
 {
     if (is_taken(run, m->rows[op->key], row, op->u))
         return STATUS_CONFLICT;
+    int64_t before = is_new ? 0 : row_bytes(run, op->key, row);
     if (is_new)
         *row = (Row){.is_stored = true, .number = item_number(TEST_PARTITION, m->next++)};
     row->lsn = lsn;
@@ -109,7 +137,7 @@ static Status model_put(Run *run, Model *m, const Op *op, Row *row, uint64_t lsn
     else if (op->op != ITEM_PATCH)
         row->is_unindexed =
             run->t->schema->index != NULL && !index_policy_is_automatic(run->t->schema->index);
-    return STATUS_OK;
+    return is_full(run, m, op->key, row, before) ? STATUS_FORBIDDEN : STATUS_OK;
 }
 
 static Status model_replace(Run *run, Model *m, const Op *op, Row *row, uint64_t lsn)
@@ -473,13 +501,43 @@ static void check_index_reads(Run *run)
         assert_int_equal(all.count - set_and_count(&all, &gone), living);
 }
 
+static void check_sizes(Run *run)
+{
+    TestPartition *t = run->t;
+    uint64_t logical = 0;
+    for (int key = 0; key < KEYS; key++) {
+        char pk[16];
+        (void)snprintf(pk, sizeof(pk), "p%d", key);
+        Epk epk;
+        make_epk(&t->arena, t->schema, pk, &epk);
+        LogicalSize size;
+        SizeSum expected = model_size(run, &run->model, key);
+        assert_ok(sizes_get(t->partition, epk_slice(&epk), &size, err));
+        assert_int_equal(size.items, expected.items);
+        assert_int_equal(size.bytes, expected.bytes);
+        logical += expected.items > 0 ? 1 : 0;
+    }
+    LogicalCount count;
+    assert_ok(sizes_count(t->partition, t->schema, SLICE_EMPTY, SLICE_EMPTY, NULL, &count, err));
+    assert_true(count.is_exact);
+    assert_int_equal(count.count, logical);
+}
+
 static void check_all(Run *run)
 {
+    test_settle(run->t);
     check_rows(run);
+    check_sizes(run);
     check_scan(run);
     check_index_reads(run);
     assert_int_equal(partition_lsn(run->t->partition), run->model.lsn);
     check_space(run->t);
+}
+
+static void do_limit(Run *run)
+{
+    static const uint64_t limits[] = {0, 200, 350, 351, 500};
+    test_set_limit(run->t, limits[below(run, ARRAY_COUNT(limits))]);
 }
 
 static void step(Run *run)
@@ -503,6 +561,8 @@ static void step(Run *run)
         do_policy(run);
     } else if (what < 97) {
         do_reopen(run);
+    } else if (what < 98) {
+        do_limit(run);
     } else {
         check_all(run);
     }

@@ -54,7 +54,14 @@ typedef struct PartitionHost {
     Workers *writers; /* its queue must be as long as there can be partitions */
     const Clock *clock;
     const Log *log;
-    ItemCache *cache;        /* of items read; NULL: none */
+    ItemCache *cache; /* of items read; NULL: none */
+
+    /* What the items of one partition key may have together, with their keys; 0: anything. The
+     * write that would pass it is refused; what makes items smaller or fewer is not. An old-style
+     * container, all of which is one logical partition, may hold half of it. The service's is 20
+     * GB. */
+    uint64_t logical_bytes_max;
+
     _Atomic bool is_closing; /* no more background work; see partition_host_stop */
     _Atomic uint32_t active; /* partitions with a writer or on the way to the disk */
     _Atomic uint64_t waiting_bytes;
@@ -66,7 +73,9 @@ typedef struct PartitionHost {
 void partition_host_stop(PartitionHost *host);
 
 /* Reads the partition's counters, or begins an empty one. 'id' is the range's, 'schema' is shared.
- * If they are damaged the partition opens all the same, and refuses everything but a drop. */
+ * If they are damaged the partition opens all the same, and refuses everything but a drop. If an
+ * earlier version has written it, its items are counted by logical partition, once, unless the host
+ * is closing; should that fail, which is logged, the limit of logical partitions does not hold. */
 MUST_USE Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id,
                                PartitionSchema *schema, Partition **out, Error *err);
 Partition *partition_ref(Partition *partition);
@@ -87,6 +96,12 @@ typedef struct PartitionUsage {
     uint64_t bytes; /* of stored items, with their keys */
 } PartitionUsage;
 PartitionUsage partition_usage(const Partition *partition);
+
+/* About what the index takes on disk; what was written lately may not be counted. */
+uint64_t partition_index_bytes(const Partition *partition);
+
+/* What a logical partition of a container may hold; 0: no limit. */
+uint64_t partition_logical_bytes_max(const Partition *partition, const PartitionSchema *schema);
 
 /* Reads one item; expired and purged ones are absent. Its document points into '*value', which the
  * caller releases. With STORE_READ_MEMORY '*found' may be STORE_UNKNOWN: ask again on a worker. */
@@ -140,7 +155,7 @@ typedef struct ItemWrite {
     size_t bytes_before; /* of the item that was there, for the charge; also of a read that is
                             STATUS_NOT_MODIFIED */
     size_t bytes_after;
-    uint32_t terms; /* of the index that were added or taken away, for the charge */
+    uint32_t terms; /* values of the index that were added or taken away, for the charge */
 } ItemWrite;
 
 /* What every message to a partition begins with; filled in by the functions that post it. */

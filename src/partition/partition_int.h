@@ -8,6 +8,7 @@
  *     | 05 | which u8 | EPK | values | the number, u64 LE, that has these values of a unique key
  *     | 06 | EPK |                     an LSN, u64 LE: items up to it are purged
  *     | 07 |                           the state of the index, see index_state.c
+ *     | 08 | EPK |                     what the logical partition holds, see size_int.h; merged
  *     | 10 | path | value | chunk |    which items have this value there, see index/term.h
  *
  * An EPK is of a fixed length in its container or ends itself, so no (EPK, id) looks like another.
@@ -17,9 +18,12 @@
 #include "base/encoding.h"
 #include "index/term.h"
 #include "partition/index_state_int.h"
+#include "partition/move.h"
 #include "partition/partition.h"
+#include "partition/size_int.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 
 enum {
     KEY_COUNTERS = 0x01,
@@ -29,6 +33,7 @@ enum {
     KEY_UNIQUE = 0x05,
     KEY_PURGE = 0x06,
     KEY_INDEX_STATE = 0x07,
+    KEY_SIZE = 0x08,
     KEY_TERM = TERM_KIND,
 };
 
@@ -48,6 +53,10 @@ void key_item(Key *key, Slice epk, Slice id);
 void key_number(Key *key, uint64_t number);
 void key_expiry(Key *key, uint64_t expires_at_s, uint64_t number);
 void key_purge(Key *key, Slice epk);
+void key_size(Key *key, Slice epk);
+
+/* The EPK in front of an item's key. */
+Slice key_item_epk(const PartitionSchema *schema, Slice key, const Item *item);
 
 typedef struct PartitionCounters {
     uint64_t lsn;
@@ -73,22 +82,29 @@ struct Partition {
     PartitionHost *host; /* immutable after open */
     StoreSpace space;
     uint32_t id;
-    Error *damage; /* its own records cannot be read, so that all but a drop is refused */
+    Error *damage;  /* its own records cannot be read, so that all but a drop is refused */
+    bool has_sizes; /* every logical partition has its record; false: they were not counted yet */
 
     HashKey index_key; /* secret; immutable after open */
 
-    pthread_mutex_t lock; /* guards from 'schema' to 'purges'; held for a few instructions */
+    pthread_mutex_t lock; /* guards from 'schema' to 'notes'; held for a few instructions */
     PartitionSchema *schema;
     IndexState *index_seen; /* what readers may rely on: see index_publish */
     unsigned index_percent; /* how much of 'index_seen' is done */
     Purge *purges;
     _Atomic uint32_t purge_count; /* atomic: readers look at it without the lock first */
 
+    Buf notes; /* what has changed while it was watched: see move.c */
+    _Atomic bool is_watched;
+    PartitionGone gone; /* to be called when the last reference is; NULL: nobody */
+    void *gone_ctx;
+
     Queue queue;                  /* PartitionMessages */
     PartitionMessage maintain;    /* the one message of its kind ... */
     _Atomic bool maintain_posted; /* ... and whether it is under way: queued or in a group */
     _Atomic uint64_t waiting_bytes;
     _Atomic bool is_dropped;
+    _Atomic bool is_moved;  /* set before 'is_dropped': others have its items now */
     _Atomic bool is_active; /* a writer has it, or its group is on the way to the disk */
     _Atomic uint64_t turns; /* how often it became active */
     WorkerJob job;
@@ -113,7 +129,38 @@ struct Partition {
 #define GROUP_KEEP_BYTES_MAX ((size_t)16 << 20)
 
 /* PartitionMessage.kind. */
-enum { MESSAGE_WRITE, MESSAGE_PURGE, MESSAGE_MAINTAIN, MESSAGE_DROP };
+enum {
+    MESSAGE_WRITE,
+    MESSAGE_PURGE,
+    MESSAGE_MAINTAIN,
+    MESSAGE_DROP,
+    MESSAGE_WATCH,  /* a Turn: changes are noted from here on */
+    MESSAGE_FENCE,  /* a Turn, never part of a group: what is behind it waits */
+    MESSAGE_IMPORT, /* an Import */
+};
+
+/* A message whose sender waits for it. */
+typedef struct Turn {
+    PartitionMessage message;
+    sem_t done;
+    Status status;
+    Error error;
+} Turn;
+
+/* An item as another partition has it, or that it has none there. */
+typedef struct ImportItem {
+    Slice epk;
+    Slice id;
+    bool is_absent;
+    Item item;
+} ImportItem;
+
+typedef struct Import {
+    Turn turn;
+    const ImportItem *items; /* with their documents, good until the turn is done */
+    size_t count;
+    uint64_t lsn; /* which the partition's is at least, afterwards */
+} Import;
 
 /* An item that gets other terms when the group is committed. */
 typedef struct IndexChange {
@@ -152,7 +199,10 @@ typedef struct Group {
     IndexChange *index_changes;
     size_t index_change_count;
     size_t index_change_capacity;
+    SizeChanges sizes;
     QueueNode *messages;
+    bool is_import;    /* items come from another partition, which has checked them */
+    Buf notes;         /* what the partition's get when it is durable, if it is watched */
     uint64_t *changed; /* hashes of the items' keys that are written, for the cache; or more */
     size_t changed_count;
     size_t changed_capacity;
@@ -165,6 +215,7 @@ typedef struct Mark {
     bool is_changed;
     size_t index_change_count;
     bool takes_room;
+    uint32_t size_note_count;
 } Mark;
 Mark group_mark(Group *group);
 void group_undo(Group *group, const Mark *mark);
@@ -179,15 +230,41 @@ MUST_USE Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *f
 MUST_USE Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *found,
                                  Error *err);
 
-/* Stores 'item' in place of 'old' (NULL: there was none), with all its other keys, and fills in how
- * many bytes that takes. The documents are needed until the group is committed; then '*terms'
- * (NULL: nobody asks) is how many terms of the index that changed. */
-MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Item *item,
-                          uint32_t *terms, Error *err);
+/* Stores 'item' under 'id' in place of 'old' (NULL: there was none), which was under 'old_id', with
+ * all its other keys, and fills in how many bytes that takes. The documents are needed until the
+ * group is committed; then '*terms' (NULL: nobody asks) is how many terms of the index that
+ * changed. STATUS_FORBIDDEN if the logical partition would become too large. */
+MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_id,
+                          Item *item, uint32_t *terms, Error *err);
 void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *terms);
 
 /* What the cache may have under this key is about to change in the group's transaction. */
 void group_note_changed(Group *group, const Key *key);
+
+/* move.c: the item under this key is about to change, if anybody wants to know; so is everything up
+ * to now whose EPK begins with this; and an Import. */
+void group_note_item(Group *group, Slice epk, Slice id);
+void group_note_purge(Group *group, Slice epk);
+void group_apply_import(Group *group, Import *import);
+
+/* partition.c: posts a turn and waits for it; goes on behind a fence; or refuses what is behind
+ * it. */
+MUST_USE Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *err);
+void partition_unfence(Partition *partition);
+void partition_retire(Partition *partition, PartitionGone gone, void *ctx);
+PartitionSchema *partition_schema(Partition *partition); /* a reference */
+
+/* size.c: adds to what the logical partition, and with it the partition, holds; STATUS_FORBIDDEN if
+ * it must not hold so many bytes more; and, once, when everything is applied, writes the records.
+ */
+void group_resize(Group *group, Slice epk, SizeSum sum);
+MUST_USE Status group_check_size(Group *group, Slice epk, int64_t grown, Error *err);
+void group_finish_sizes(Group *group);
+MUST_USE Status size_damaged(Error *err);
+
+/* size_count.c: makes the records of a partition that has none. If that cannot be done, which is
+ * logged, 'has_sizes' stays false. */
+void partition_count_sizes(Partition *partition);
 
 /* maintain.c: keys of ['from', 'to'), at most PIECE_MAX of them, copied, because removing them
  * would disturb a cursor; and the item with a number, expired or not. */
@@ -254,8 +331,14 @@ MUST_USE Status partition_read_counters(Partition *partition, const StoreSnapsho
                                         StoreRead read, PartitionCounters *out, bool *found,
                                         Error *err);
 
+void partition_put_counters(const Partition *partition, StoreTxn *txn,
+                            const PartitionCounters *counters);
+
 /* A copy of all purges, for whoever reads for a while; '*count' may be 0. */
 const Purge *partition_copy_purges(Partition *partition, Arena *arena, size_t *count);
+
+/* scan.c: takes one entry off the budget (NULL: there is no bound); false if there is none left. */
+bool scan_budget_spend(ScanBudget *budget, const Clock *clock);
 
 /* scan.c: a scan for queries, of a moment that a view keeps and that outlives the scan. */
 typedef struct ScanMoment {

@@ -173,21 +173,24 @@ static bool in_range(const PartitionScan *scan, Slice epk)
     return slice_compare(epk, scan->epk_from) >= 0 && !is_behind(scan, epk);
 }
 
-/* Takes one entry off the budget; without one the scan pauses before it. */
-static bool spend(PartitionScan *scan)
+bool scan_budget_spend(ScanBudget *budget, const Clock *clock)
 {
-    ScanBudget *budget = scan->budget;
     if (budget == NULL)
         return true;
-    if (budget->entries == 0) {
-        scan->is_paused = true;
+    if (budget->entries == 0)
         return false;
-    }
     budget->entries--;
     if (budget->deadline_us != 0 && budget->entries % CLOCK_ENTRIES == 0 &&
-        clock_monotonic_us(scan->partition->host->clock) >= budget->deadline_us)
+        clock_monotonic_us(clock) >= budget->deadline_us)
         budget->entries = 0;
     return true;
+}
+
+/* Without an entry left the scan pauses before it. */
+static bool spend(PartitionScan *scan)
+{
+    scan->is_paused = !scan_budget_spend(scan->budget, scan->partition->host->clock);
+    return !scan->is_paused;
 }
 
 static void stand_at_number(PartitionScan *scan, Slice key)
@@ -207,17 +210,6 @@ static void stand_at_key(PartitionScan *scan, Slice key)
     if (cut.len > 0)
         memcpy(scan->position, cut.ptr, cut.len);
     scan->position_len = cut.len;
-}
-
-/* The EPK in front of an item's key. Hashes have one length; otherwise it is all of the key but the
- * id, which the document tells. */
-static Slice epk_of(const PartitionScan *scan, Slice key, const Item *item)
-{
-    const PartitionKeyDefinition *of = &scan->schema->key;
-    if (of->kind == PARTITION_HASH_V2 || of->kind == PARTITION_MULTI_HASH)
-        return slice_first(slice_from(key, 1), EPK_HASH_BYTES * of->path_count);
-    Slice id = json_string(json_get(item->document, SLICE("id")));
-    return slice_make(key.ptr + 1, key.len - 1 - id.len);
 }
 
 static bool is_gone(const PartitionScan *scan, Slice epk, const Item *item)
@@ -301,7 +293,7 @@ static Status step_key(PartitionScan *scan, Item *item, Step *step, Error *err)
     if (!spend(scan))
         return STATUS_OK;
     TRY(item_decode(bytes, item, err));
-    Slice epk = epk_of(scan, key, item);
+    Slice epk = key_item_epk(scan->schema, key, item);
     if (is_behind(scan, epk))
         return STATUS_OK;
     TRY(find_crowd(scan, key, &scan->crowd_key, &found, err));

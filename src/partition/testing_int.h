@@ -79,8 +79,9 @@ typedef struct TestPartition {
     Log log;
     PartitionSchema *schema;
     Partition *partition;
-    bool is_ttl_changed; /* then expiry notes may be left over from before */
-    Arena arena;         /* lives as long as the test */
+    uint64_t logical_bytes_max; /* of the host, over reopens: see test_set_limit */
+    bool is_ttl_changed;        /* then expiry notes may be left over from before */
+    Arena arena;                /* lives as long as the test */
 } TestPartition;
 
 /* A container's definition: the key's kind and paths ("/pk" or "/a /b"), the default TTL, and
@@ -159,6 +160,7 @@ static inline void test_open_partition(TestPartition *t)
         .clock = &t->clock.clock,
         .log = &t->log,
         .cache = item_cache_open((size_t)1 << 20, (HashKey){1, 2}),
+        .logical_bytes_max = t->logical_bytes_max,
     };
     assert_ok(partition_open(&t->host, TEST_SPACE, TEST_PARTITION, t->schema, &t->partition, err));
 }
@@ -242,6 +244,14 @@ static inline void test_settle(TestPartition *t)
 {
     while (atomic_load(&t->host.active) > 0)
         (void)nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+/* What the items of a partition key may have together; 0: anything. */
+static inline void test_set_limit(TestPartition *t, uint64_t bytes)
+{
+    test_settle(t);
+    t->logical_bytes_max = bytes;
+    t->host.logical_bytes_max = bytes;
 }
 
 static inline void test_maintain(TestPartition *t)

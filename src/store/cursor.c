@@ -87,11 +87,11 @@ StoreCursor *cursor_open(Store *store, const StoreSnapshot *snapshot, const Tree
 StoreCursor *cursor_open_group(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
                                Slice head)
 {
-    const StoreMerge *merge = store->engine->merge;
-    ASSERT(merge != NULL && head.len > 0 && (uint8_t)head.ptr[0] == merge->kind);
-    ASSERT(head.len + merge->tail_bytes <= STORE_KEY_BYTES_MAX);
     FullKey first, last;
     size_t len = full_key(&first, space, head).len;
+    const StoreMerge *merge = merge_of(store->engine->merge, slice_make(first.bytes, len));
+    ASSERT(merge != NULL);
+    ASSERT(head.len + merge->tail_bytes <= STORE_KEY_BYTES_MAX);
     (void)full_key(&last, space, head);
     memset(first.bytes + len, 0, merge->tail_bytes);
     memset(last.bytes + len, 0xFF, merge->tail_bytes);

@@ -42,9 +42,16 @@ bool merge_record_next(Slice *records, MergeRecord *out)
     return true;
 }
 
-bool merge_covers(const StoreMerge *merge, Slice key)
+const StoreMerge *merge_of_kind(const StoreMerge *merges, uint8_t kind)
 {
-    return merge != NULL && key.len > SPACE_BYTES && (uint8_t)key.ptr[SPACE_BYTES] == merge->kind;
+    while (merges != NULL && merges->kind != kind)
+        merges = merges->next;
+    return merges;
+}
+
+const StoreMerge *merge_of(const StoreMerge *merges, Slice key)
+{
+    return key.len <= SPACE_BYTES ? NULL : merge_of_kind(merges, (uint8_t)key.ptr[SPACE_BYTES]);
 }
 
 /* False if it is damaged; '*value' is then as much of it as there is. */
@@ -54,13 +61,15 @@ static bool split_stored(Slice stored, Slice *value)
     return stored.len > 0 && stored.ptr[stored.len - 1] == STATE_WHOLE;
 }
 
-void merge_full(const StoreMerge *merge, Slice stored, const Slice *operands, size_t count,
-                Buf *out)
+void merge_full(const StoreMerge *merges, Slice key, Slice stored, const Slice *operands,
+                size_t count, Buf *out)
 {
+    /* Operands of a kind that nobody merges can only come from a newer version's folder. */
+    const StoreMerge *merge = merge_of(merges, key);
     Slice existing = {0};
     bool whole = stored.ptr == NULL || split_stored(stored, &existing);
-    if (whole && merge->merge(existing, operands, count, false, out) && !buf_full(out) &&
-        out->len <= STORE_VALUE_BYTES_MAX) {
+    if (merge != NULL && whole && merge->merge(existing, operands, count, false, out) &&
+        !buf_full(out) && out->len <= STORE_VALUE_BYTES_MAX) {
         buf_byte(out, STATE_WHOLE);
         return;
     }
@@ -69,16 +78,18 @@ void merge_full(const StoreMerge *merge, Slice stored, const Slice *operands, si
     buf_byte(out, STATE_DAMAGED);
 }
 
-bool merge_is_removable(const StoreMerge *merge, Slice stored)
+bool merge_is_removable(const StoreMerge *merges, Slice key, Slice stored)
 {
+    const StoreMerge *merge = merge_of(merges, key);
     Slice value = {0};
-    return split_stored(stored, &value) && merge->is_empty(value);
+    return merge != NULL && split_stored(stored, &value) && merge->is_empty(value);
 }
 
-Status merge_read(const StoreMerge *merge, Slice key, Slice *value, bool *hidden, Error *err)
+Status merge_read(const StoreMerge *merges, Slice key, Slice *value, bool *hidden, Error *err)
 {
     *hidden = false;
-    if (!merge_covers(merge, key))
+    const StoreMerge *merge = merge_of(merges, key);
+    if (merge == NULL)
         return STATUS_OK;
     Slice whole = {0};
     if (!split_stored(*value, &whole))

@@ -31,19 +31,22 @@ void merge_record_append(Buf *out, StoreSpace space, Slice key, Slice operand);
 /* Takes the first record off 'records'; false when there are no more. */
 bool merge_record_next(Slice *records, MergeRecord *out);
 
-/* Whether a full key is of the kind that 'merge', which may be NULL, is for. */
-bool merge_covers(const StoreMerge *merge, Slice key);
+/* The one of 'merges' (which may be NULL) that is for a kind of key, or for the kind of a full key;
+ * NULL: such keys are not merged. */
+const StoreMerge *merge_of_kind(const StoreMerge *merges, uint8_t kind);
+const StoreMerge *merge_of(const StoreMerge *merges, Slice key);
 
-/* Applies operands, oldest first, to a stored value (NULL pointer: there is none) and writes the
- * stored value that results. 'out' is empty, with room for STORE_VALUE_BYTES_MAX + 1. */
-void merge_full(const StoreMerge *merge, Slice stored, const Slice *operands, size_t count,
-                Buf *out);
+/* Applies operands of a full key, oldest first, to its stored value (NULL pointer: there is none)
+ * and writes the stored value that results. 'out' is empty, with room for
+ * STORE_VALUE_BYTES_MAX + 1. */
+void merge_full(const StoreMerge *merges, Slice key, Slice stored, const Slice *operands,
+                size_t count, Buf *out);
 
-/* A stored value that is whole and empty: it may be removed. */
-bool merge_is_removable(const StoreMerge *merge, Slice stored);
+/* The stored value of a full key that is merged, whole and empty: it may be removed. */
+bool merge_is_removable(const StoreMerge *merges, Slice key, Slice stored);
 
 /* Turns what an engine has found for the full key 'key' into what its reader sees: unless it is of
  * another kind, the value without its last byte. '*hidden': it is empty, and the key as good as
  * absent. */
-MUST_USE Status merge_read(const StoreMerge *merge, Slice key, Slice *value, bool *hidden,
+MUST_USE Status merge_read(const StoreMerge *merges, Slice key, Slice *value, bool *hidden,
                            Error *err);

@@ -218,6 +218,27 @@ static void a_damaged_key_is_corrupt_and_its_neighbours_are_not(Store *store)
     expect_key(store, NULL, 1, "~b", "y");
 }
 
+static void keys_of_two_kinds_are_merged_each_in_its_own_way(Store *store)
+{
+    StoreTxn *txn = store_txn_begin(store);
+    store_txn_merge(txn, 1, SLICE("~k"), SLICE("+b"));
+    store_txn_merge(txn, 1, SLICE("`k"), SLICE("+b"));
+    store_txn_merge(txn, 1, SLICE("~k"), SLICE("+a"));
+    store_txn_merge(txn, 1, SLICE("`k"), SLICE("?"));
+    store_txn_merge(txn, 1, SLICE("`none"), SLICE(""));
+    commit_now(txn);
+    for (int i = 0; i < 300; i++) /* busy: values are written in between */
+        merge_now(store, 1, "`busy", "x");
+    AUTO(store_value_release) StoreValue value = {0};
+    StoreFound found = STORE_ABSENT;
+    assert_ok(store_get(store, NULL, 1, SLICE("`busy"), STORE_READ_ANY, &value, &found, err));
+    assert_int_equal(value.data.len, 300);
+    expect_walk(store_cursor_open(store, NULL, 1, SLICE("`k"), SLICE_EMPTY), true, "`k=+b? ~k=ab");
+    AUTO(store_cursor_close) StoreCursor *group = store_group_open(store, NULL, 1, SLICE("`k"));
+    expect_step(group, true, "`k=+b?"); /* without a tail a group is one key */
+    expect_step(group, true, NULL);
+}
+
 static void fresh_values_are_read_from_memory(Store *store)
 {
     merge_now(store, 1, "~k", "+a");
@@ -391,6 +412,7 @@ int main(void)
         ENGINE_TEST(an_empty_value_is_as_good_as_absent),
         ENGINE_TEST(a_dropped_spaces_operands_are_gone),
         ENGINE_TEST(a_damaged_key_is_corrupt_and_its_neighbours_are_not),
+        ENGINE_TEST(keys_of_two_kinds_are_merged_each_in_its_own_way),
         ENGINE_TEST(fresh_values_are_read_from_memory),
         ENGINE_TEST(a_transaction_may_have_many_operands_of_one_key),
         ENGINE_TEST(a_busy_key_has_the_value_of_all_its_operands),

@@ -68,8 +68,9 @@ typedef enum StoreFound {
 
 /* How operands that were written blindly become values: filled in by the layer that knows what the
  * bytes mean, and the same for every start of a data folder. Lives as long as the store. */
-typedef struct StoreMerge {
-    uint8_t kind; /* the first byte of the keys that are merged; no others are */
+typedef struct StoreMerge StoreMerge;
+struct StoreMerge {
+    uint8_t kind; /* the first byte of the keys that are merged so; see 'next' */
 
     /* So many bytes at their ends tell keys of one group apart: see store_group_open. */
     uint8_t tail_bytes;
@@ -83,7 +84,9 @@ typedef struct StoreMerge {
     /* A value that need not be kept, to which operands do what they do to none: the key is absent
      * to everyone who reads, and goes in the background. */
     bool (*is_empty)(Slice value);
-} StoreMerge;
+
+    const StoreMerge *next; /* for keys of another kind; NULL: no others are merged */
+};
 
 /* Reads one key as of 'snapshot', or the newest durable state if it is NULL. '*value' is written
  * only when '*found' is STORE_FOUND, and is then released by the caller. */
@@ -137,7 +140,7 @@ StoreTxn *store_txn_begin(Store *store);
 void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value);
 void store_txn_delete(StoreTxn *txn, StoreSpace space, Slice key);
 
-/* Adds an operand to a key of the kind that is merged. Costs no look-up. The transaction's own
+/* Adds an operand to a key of a kind that is merged. Costs no look-up. The transaction's own
  * reads do not see it; savepoints do. Such a key is never put or deleted. */
 void store_txn_merge(StoreTxn *txn, StoreSpace space, Slice key, Slice operand);
 

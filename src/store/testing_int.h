@@ -154,11 +154,29 @@ static inline bool test_merge_is_empty(Slice value)
     return value.len == 0;
 }
 
+/* Keys that begin with '`' are counts: a value has as many bytes as its operands together. */
+static inline bool test_count(Slice existing, const Slice *operands, size_t count, bool is_partial,
+                              Buf *out)
+{
+    (void)is_partial;
+    buf_slice(out, existing);
+    for (size_t i = 0; i < count; i++)
+        buf_slice(out, operands[i]);
+    return true;
+}
+
+static const StoreMerge TEST_COUNT = {
+    .kind = '`',
+    .merge = test_count,
+    .is_empty = test_merge_is_empty,
+};
+
 static const StoreMerge TEST_MERGE = {
     .kind = TEST_MERGE_KIND,
     .tail_bytes = TEST_TAIL_BYTES,
     .merge = test_merge,
     .is_empty = test_merge_is_empty,
+    .next = &TEST_COUNT,
 };
 
 static inline void merge_now(Store *store, StoreSpace space, const char *key, const char *operand)

@@ -30,7 +30,7 @@ void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value)
     ASSERT(value.len <= STORE_VALUE_BYTES_MAX);
     FullKey full;
     Slice whole = full_key(&full, space, key);
-    ASSERT(!merge_covers(txn->store->engine->merge, whole));
+    ASSERT(merge_of(txn->store->engine->merge, whole) == NULL);
     tree_put(&txn->writes, whole, value);
 }
 
@@ -39,17 +39,15 @@ void store_txn_delete(StoreTxn *txn, StoreSpace space, Slice key)
     ASSERT(key.len <= STORE_KEY_BYTES_MAX);
     FullKey full;
     Slice whole = full_key(&full, space, key);
-    ASSERT(!merge_covers(txn->store->engine->merge, whole));
+    ASSERT(merge_of(txn->store->engine->merge, whole) == NULL);
     tree_mark_deleted(&txn->writes, whole);
 }
 
 void store_txn_merge(StoreTxn *txn, StoreSpace space, Slice key, Slice operand)
 {
-    const StoreMerge *merge = txn->store->engine->merge;
-    ASSERT(merge != NULL);
     ASSERT(key.len > 0);
     ASSERT(key.len <= STORE_KEY_BYTES_MAX);
-    ASSERT((uint8_t)key.ptr[0] == merge->kind);
+    ASSERT(merge_of_kind(txn->store->engine->merge, (uint8_t)key.ptr[0]) != NULL);
     ASSERT(operand.len <= STORE_VALUE_BYTES_MAX);
     merge_record_append(&txn->merges, space, key, operand);
 }

@@ -118,10 +118,18 @@ class Writer {
             case 4:
                 return `c.${r.pick(NUMBERS)} % 3 = ${r.below(3)}`;
             case 5:
-                return `c.pk = ${this.constant("pk")}`;
+                return this.ofKeys();
             default:
                 return this.comparison();
         }
+    }
+
+    // What leads to some partitions only.
+    ofKeys() {
+        const { r } = this;
+        if (r.chance(50)) return `c.pk = ${this.constant("pk")}`;
+        const values = Array.from({ length: 2 + r.below(4) }, () => this.constant("pk"));
+        return `c.pk IN (${values.join(", ")})`;
     }
 
     filter(depth = 2) {

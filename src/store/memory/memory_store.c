@@ -308,8 +308,8 @@ static void apply_merges(MemoryEngine *memory, Slice records)
         const TreeEntry *entry = tree_find(&memory->state, record.key);
         Slice stored = entry != NULL ? tree_entry_value(entry) : (Slice){0};
         buf_reset(&merged);
-        merge_full(memory->engine.merge, stored, &record.operand, 1, &merged);
-        if (merge_is_removable(memory->engine.merge, buf_view(&merged)))
+        merge_full(memory->engine.merge, record.key, stored, &record.operand, 1, &merged);
+        if (merge_is_removable(memory->engine.merge, record.key, buf_view(&merged)))
             tree_remove(&memory->state, record.key);
         else
             tree_put(&memory->state, record.key, buf_view(&merged));

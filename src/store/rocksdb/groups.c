@@ -20,8 +20,8 @@ static const char *name(void *state)
 
 static char *head_of(void *state, const char *key, size_t len, size_t *head_len)
 {
-    const StoreMerge *merge = state;
-    size_t tail = merge_covers(merge, slice_make(key, len)) ? merge->tail_bytes : 0;
+    const StoreMerge *merge = merge_of(state, slice_make(key, len));
+    size_t tail = merge != NULL ? merge->tail_bytes : 0;
     *head_len = len >= SPACE_BYTES + 1 + tail ? len - tail : len;
     return (char *)key;
 }

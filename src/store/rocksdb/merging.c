@@ -51,13 +51,12 @@ static char *merge_values(void *state, const char *key, size_t key_len, const ch
                           size_t stored_len, const char *const *list, const size_t *lengths,
                           int count, unsigned char *success, size_t *len)
 {
-    (void)key;
-    (void)key_len;
     Operands operands;
     operands_init(&operands, list, lengths, (size_t)count);
     Buf out;
     buf_init(&out, STORE_VALUE_BYTES_MAX + 1);
-    merge_full(state, slice_make(stored, stored_len), operands.list, (size_t)count, &out);
+    merge_full(state, slice_make(key, key_len), slice_make(stored, stored_len), operands.list,
+               (size_t)count, &out);
     mem_free(operands.memory);
     *success = 1;
     return result_of(&out, len);
@@ -66,15 +65,14 @@ static char *merge_values(void *state, const char *key, size_t key_len, const ch
 static char *merge_operands(void *state, const char *key, size_t key_len, const char *const *list,
                             const size_t *lengths, int count, unsigned char *success, size_t *len)
 {
-    (void)key;
-    (void)key_len;
-    const StoreMerge *merge = state;
+    const StoreMerge *merge = merge_of(state, slice_make(key, key_len));
     Operands operands;
     operands_init(&operands, list, lengths, (size_t)count);
     Buf out;
     buf_init(&out, STORE_VALUE_BYTES_MAX);
-    *success =
-        merge->merge((Slice){0}, operands.list, (size_t)count, true, &out) && !buf_full(&out);
+    *success = merge != NULL &&
+               merge->merge((Slice){0}, operands.list, (size_t)count, true, &out) &&
+               !buf_full(&out);
     mem_free(operands.memory);
     if (!*success)
         buf_reset(&out);
@@ -89,9 +87,7 @@ static unsigned char filter_value(void *state, int level, const char *key, size_
     (void)new_value;
     (void)new_len;
     *changed = 0;
-    const StoreMerge *merge = state;
-    return merge_covers(merge, slice_make(key, key_len)) &&
-           merge_is_removable(merge, slice_make(stored, stored_len));
+    return merge_is_removable(state, slice_make(key, key_len), slice_make(stored, stored_len));
 }
 
 static void no_destructor(void *state)
