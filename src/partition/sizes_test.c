@@ -330,19 +330,6 @@ static void make_old(TestPartition *t)
     assert_int_equal(count_keys(t, KEY_SIZE), 0);
 }
 
-static void add_wrong_record(TestPartition *t, const char *pk, int64_t items, int64_t bytes)
-{
-    Epk epk;
-    Key key;
-    uint8_t record[SIZE_RECORD_BYTES];
-    make_epk(&t->arena, t->schema, pk, &epk);
-    key_size(&key, epk_slice(&epk));
-    size_encode((SizeSum){items, bytes}, record);
-    StoreTxn *txn = store_txn_begin(t->store);
-    store_txn_merge(txn, TEST_SPACE, key_slice(&key), slice_make(record, sizeof(record)));
-    assert_ok(store_txn_commit_wait(txn, err));
-}
-
 static void fill_keys(TestPartition *t, int keys)
 {
     for (int i = 0; i < keys; i++) {
@@ -372,10 +359,10 @@ static void a_count_that_was_cut_off_begins_anew(TestPartition *t)
     fill_keys(t, 20);
     make_old(t);
     /* As if some were counted, and items came and went since. */
-    add_wrong_record(t, "k3", 1, 1000);
-    add_wrong_record(t, "k4", -5, -1000);
-    add_wrong_record(t, "k5", 1, 60);
-    add_wrong_record(t, "nobody", 7, 7);
+    test_resize(t, "k3", 1, 1000);
+    test_resize(t, "k4", -5, -1000);
+    test_resize(t, "k5", 1, 60);
+    test_resize(t, "nobody", 7, 7);
     test_reopen(t);
     expect_size(t, "k3", "a b");
     expect_size(t, "nobody", "");
@@ -387,7 +374,7 @@ static void an_empty_old_partition_is_counted_too(TestPartition *t)
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p'}"), STATUS_OK);
     assert_status(run_id(t, ITEM_DELETE, "p", "a"), STATUS_OK);
     make_old(t);
-    add_wrong_record(t, "nobody", 7, 7);
+    test_resize(t, "nobody", 7, 7);
     test_reopen(t);
     assert_true(t->partition->has_sizes);
     check_space(t);
