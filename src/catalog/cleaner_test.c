@@ -34,20 +34,6 @@ static size_t count_all(Store *store, StoreSpace first, size_t spaces)
     return keys;
 }
 
-static size_t count_garbage(Store *store)
-{
-    AUTO(store_cursor_close)
-    StoreCursor *cursor =
-        store_cursor_open(store, NULL, SPACE_CATALOG, SLICE("\x05"), SLICE("\x06"));
-    for (size_t count = 0;; count++) {
-        Slice key, value;
-        bool found = false;
-        assert_ok(store_cursor_next(cursor, &key, &value, &found, err));
-        if (!found)
-            return count;
-    }
-}
-
 /* Waits until nothing is left, neither data nor the note that there is some. */
 static void expect_cleaned(Store *store, StoreSpace first, size_t spaces)
 {

@@ -240,6 +240,118 @@ static void the_kind_of_account_is_decided_once(void **state)
     }
 }
 
+/* The ranges of a container as they are now, with what each may spend. */
+static void expect_shares(TestCatalog *t, uint32_t database, size_t count, uint64_t share)
+{
+    assert_int_equal(container_of(t, database, "c")->range_count, count);
+    assert_int_equal(share_of(t, database, "c"), share);
+}
+
+static void throughput_is_divided_anew_over_a_changed_map(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", NONE);
+    uint32_t number = make_container(&t, database, "c", MANUAL(2000));
+    Budget *kept = container_of(&t, database, "c")->ranges[1].budget;
+    begin_move(&t, database, number, 0, 0, "05 10");
+    expect_shares(&t, database, 2, RU(1000)); /* nothing is given to what nobody is routed to */
+    finish_move(&t, CATALOG_END_MOVE, database, number);
+    expect_shares(&t, database, 4, RU(500));
+    /* What an untouched range has spent is not forgotten. */
+    assert_ptr_equal(container_of(&t, database, "c")->ranges[3].budget, kept);
+    replace_offer(&t, container_of(&t, database, "c")->offer, MANUAL(4000));
+    expect_shares(&t, database, 4, RU(1000));
+    move_ranges(&t, database, number, 2, 4, "");
+    expect_shares(&t, database, 2, RU(2000));
+    begin_move(&t, database, number, 1, 1, "30");
+    finish_move(&t, CATALOG_UNDO_MOVE, database, number);
+    expect_shares(&t, database, 2, RU(2000));
+    test_reopen(&t);
+    expect_shares(&t, database, 2, RU(2000));
+}
+
+/* An offer that is replaced in the same group as the map. */
+static void an_offer_and_a_map_may_change_at_once(void **state)
+{
+    (void)state;
+    for (int offer_first = 0; offer_first < 2; offer_first++) {
+        AUTO(test_close) TestCatalog t;
+        test_open_with(&t, TEST_MEMORY, &RULES);
+        uint32_t database = make_database(&t, "db", NONE);
+        uint32_t number = make_container(&t, database, "c", MANUAL(1000));
+        begin_move(&t, database, number, 0, 0, "20");
+        TestChange blocker, group[2];
+        TestChange *offer = &group[1 - offer_first];
+        fill_move(&group[offer_first], CATALOG_END_MOVE, container_of(&t, database, "c"));
+        test_change_init(offer, CATALOG_REPLACE_OFFER);
+        offer->change.offer = container_of(&t, database, "c")->offer;
+        offer->change.provision = MANUAL(3000);
+        memory_store_stall(t.store);
+        fill_database(&blocker, SLICE("blocker"), NONE);
+        catalog_submit(t.catalog, &blocker.change);
+        memory_store_wait_stalled(t.store);
+        for (size_t i = 0; i < 2; i++)
+            catalog_submit(t.catalog, &group[i].change);
+        memory_store_release(t.store);
+        for (size_t i = 0; i < 2; i++) {
+            assert_int_equal(test_wait(&group[i]), STATUS_OK);
+            test_change_done(&group[i]);
+        }
+        assert_int_equal(test_wait(&blocker), STATUS_OK);
+        test_change_done(&blocker);
+        expect_shares(&t, database, 2, RU(1500));
+    }
+}
+
+/* More ranges than budgets, or fewer: each budget serves as many as any other, give or take one. */
+static void ranges_of_a_shared_database_are_dealt_out_evenly(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t number = make_database(&t, "db", MANUAL(3000));
+    uint32_t container = make_container(&t, number, "c", NONE);
+    static const struct {
+        uint32_t first, last;
+        const char *cuts;
+        size_t ranges;
+    } rows[] = {
+        {0, 0, "04 08 0C 10", 7},
+        {3, 1, "", 2},
+        {8, 8, "", 0},
+        {2, 2, "30 34 38", 5},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        if (rows[i].ranges == 0) {
+            test_reopen(&t);
+            continue;
+        }
+        move_ranges(&t, number, container, rows[i].first, rows[i].last, rows[i].cuts);
+        const Container *now = container_of(&t, number, "c");
+        const Database *database = snapshot_database(test_read(&t), number);
+        assert_int_equal(now->range_count, rows[i].ranges);
+        assert_int_equal(database->partitions, 3);
+        for (size_t j = 0; j < now->range_count; j++)
+            assert_ptr_equal(now->ranges[j].budget, database->budgets[j % 3]);
+        assert_int_equal(share_of(&t, number, "c"), RU(1000));
+    }
+}
+
+static void new_ranges_of_a_serverless_account_have_what_all_have(void **state)
+{
+    (void)state;
+    static const ProvisionRules serverless = {
+        .partition_ru = 1000, .is_serverless = true, .is_enforced = true};
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &serverless);
+    uint32_t database = make_database(&t, "db", NONE);
+    uint32_t number = make_container(&t, database, "c", NONE);
+    move_ranges(&t, database, number, 0, 0, "20");
+    expect_shares(&t, database, 2, RU(PROVISION_SERVERLESS_RU));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +363,10 @@ int main(void)
         cmocka_unit_test(buckets_are_kept_and_shown),
         cmocka_unit_test(a_serverless_account_provisions_nothing),
         cmocka_unit_test(the_kind_of_account_is_decided_once),
+        cmocka_unit_test(throughput_is_divided_anew_over_a_changed_map),
+        cmocka_unit_test(an_offer_and_a_map_may_change_at_once),
+        cmocka_unit_test(ranges_of_a_shared_database_are_dealt_out_evenly),
+        cmocka_unit_test(new_ranges_of_a_serverless_account_have_what_all_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
