@@ -41,6 +41,9 @@ static const char USAGE[] =
         "  --print-copy        print --items-count items from --items-first on, a line each with "
         "id,\n"
         "                      pk and text, as COPY of PostgreSQL reads them, and end\n"
+        "  --print-queries     print the bodies of --requests queries from --turn on, a line "
+        "each,\n"
+        "                      and end\n"
         "  --seed N            for the choice of items and parameters; otherwise random\n"
         "  --connections 32    connections, each with one request at a time\n"
         "  --seconds 5         how long to measure, after --warmup-ms 500\n"
@@ -61,6 +64,7 @@ typedef struct Options {
     bool is_once;
     bool is_ready;
     bool is_copy;
+    bool is_print; /* of queries */
 } Options;
 
 enum Option {
@@ -81,6 +85,7 @@ enum Option {
     OPTION_TURN,
     OPTION_PRINT_ITEM,
     OPTION_PRINT_COPY,
+    OPTION_PRINT_QUERIES,
     OPTION_SEED,
     OPTION_CONNECTIONS,
     OPTION_REQUESTS,
@@ -113,6 +118,7 @@ static const struct option OPTIONS[] = {
     {"turn", required_argument, NULL, OPTION_TURN},
     {"print-item", no_argument, NULL, OPTION_PRINT_ITEM},
     {"print-copy", no_argument, NULL, OPTION_PRINT_COPY},
+    {"print-queries", no_argument, NULL, OPTION_PRINT_QUERIES},
     {"seed", required_argument, NULL, OPTION_SEED},
     {"requests", required_argument, NULL, OPTION_REQUESTS},
     {"connections", required_argument, NULL, OPTION_CONNECTIONS},
@@ -226,6 +232,13 @@ static void print_item(void)
     printf("%.*s\n", SLICE_ARG(item_next(&maker).body));
 }
 
+static Status check_written(Error *err)
+{
+    if (fflush(stdout) != 0 || ferror(stdout) != 0)
+        return error_set(err, STATUS_IO, SUB_NONE, "cannot write everything that was asked for");
+    return STATUS_OK;
+}
+
 static Status print_copy(const ItemOptions *options, Error *err)
 {
     AUTO(item_maker_done) ItemMaker maker;
@@ -236,9 +249,18 @@ static Status print_copy(const ItemOptions *options, Error *err)
         Slice text = item_next(&maker).body;
         printf("%.*s\t%.*s\t%.*s\n", SLICE_ARG(maker.id), SLICE_ARG(maker.key), SLICE_ARG(text));
     }
-    if (fflush(stdout) != 0 || ferror(stdout) != 0)
-        return error_set(err, STATUS_IO, SUB_NONE, "cannot write all the items");
-    return STATUS_OK;
+    return check_written(err);
+}
+
+static Status print_queries(const RunOptions *options, Error *err)
+{
+    AUTO(query_maker_done) QueryMaker maker;
+    query_maker_init(&maker, &options->request.query);
+    for (uint64_t i = 0; i < options->requests; i++) {
+        Slice body = query_turn(&maker, options->turn + i, SLICE_EMPTY).body;
+        printf("%.*s\n", SLICE_ARG(body));
+    }
+    return check_written(err);
 }
 
 static Status read_option(Options *o, enum Option option, Slice text, Error *err)
@@ -274,6 +296,9 @@ static Status read_option(Options *o, enum Option option, Slice text, Error *err
         return STATUS_OK;
     case OPTION_PRINT_COPY:
         o->is_copy = true;
+        return STATUS_OK;
+    case OPTION_PRINT_QUERIES:
+        o->is_print = true;
         return STATUS_OK;
     case OPTION_DRAIN:
         o->run.drains = true;
@@ -312,7 +337,12 @@ static Status read_option(Options *o, enum Option option, Slice text, Error *err
 static Status check_options(Options *o, Error *err)
 {
     RequestOptions *request = &o->run.request;
-    if (o->is_copy)
+    request->query.count = request->items.count;
+    request->query.seed = request->items.seed;
+    if (o->is_print && (!request->is_query || o->run.requests == 0))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--print-queries needs --query and --requests");
+    if (o->is_copy || o->is_print)
         return STATUS_OK;
     if (request->url.host.len == 0)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "expected --url; see --help");
@@ -329,8 +359,6 @@ static Status check_options(Options *o, Error *err)
                          "with --items or --query, expected a --url with '/dbs/.../docs', "
                          "found '%.*s'",
                          SLICE_CUT(path, 100));
-    request->query.count = request->items.count;
-    request->query.seed = request->items.seed;
     return STATUS_OK;
 }
 
@@ -473,6 +501,8 @@ static Status run(int argc, char **argv, Error *err)
     TRY(read_options(argc, argv, &o, err));
     if (o.is_copy)
         return print_copy(&o.run.request.items, err);
+    if (o.is_print)
+        return print_queries(&o.run, err);
     if (o.is_once)
         return send_once(&o, err);
     if (o.is_ready)

@@ -1,4 +1,5 @@
-# orders.sh - containers of orders (orders.h), of which everything is indexed; queries.sh reads it.
+# orders.sh - containers of orders (orders.h), of which everything is indexed; queries.sh and
+# partitions.sh read it.
 
 . bench/items.sh
 many=${BENCH_ITEMS:-1000000}

@@ -88,6 +88,7 @@ static void print_parameters(const QueryOptions *o, uint64_t turn, Buf *body)
         break;
     }
     case QUERY_COUNT:
+    case QUERY_SUM:
         buf_format(body, "{\"name\":\"@a\",\"value\":\"category-%" PRIu64 "\"}",
                    query_draw(seed, turn, 0, ORDER_CATEGORY_COUNT));
         break;

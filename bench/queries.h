@@ -24,6 +24,8 @@ enum { QUERY_PAGE_SIZE = 100, QUERY_PAGE_SIZE_MAX = 1000000 };
       "SELECT COUNT(1) AS n FROM c WHERE c.category = @a")                                     \
     X(GROUP, "group", "how many orders each status has",                                       \
       "SELECT c.status, COUNT(1) AS n FROM c GROUP BY c.status")                               \
+    X(SUM, "sum", "what the products of 1% of all orders add up to",                           \
+      "SELECT VALUE SUM(c.quantity * c.price) FROM c WHERE c.category = @a")                   \
     X(TAG, "tag", "100 of the orders with a tag, which are 0.1% of all",                       \
       "SELECT TOP 100 * FROM c WHERE ARRAY_CONTAINS(c.tags, @a)")                              \
     X(SCAN, "scan", "the few orders for which a product and a length are large",               \

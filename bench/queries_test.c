@@ -144,6 +144,30 @@ static void all_asks_for_every_order_whatever_the_turn(void **state)
         assert_true(slice_equal(query_turn(&maker, turn, SLICE_EMPTY).body, whole));
 }
 
+/* The index counts them alone; for the sum they have to be read. */
+static void sum_is_over_the_orders_that_count_counts(void **state)
+{
+    (void)state;
+    static const Slice parameters = SLICE_INIT("\"parameters\":");
+    QueryOptions count_options = {.kind = QUERY_COUNT, .count = 1000, .seed = 4};
+    QueryOptions sum_options = {.kind = QUERY_SUM, .count = 1000, .seed = 4};
+    AUTO(query_maker_done) QueryMaker count;
+    AUTO(query_maker_done) QueryMaker sum;
+    query_maker_init(&count, &count_options);
+    query_maker_init(&sum, &sum_options);
+    for (uint64_t turn = 0; turn < 20; turn++) {
+        Slice counted = query_turn(&count, turn, SLICE_EMPTY).body;
+        Slice added = query_turn(&sum, turn, SLICE_EMPTY).body;
+        const char *counted_at = memmem(counted.ptr, counted.len, parameters.ptr, parameters.len);
+        const char *added_at = memmem(added.ptr, added.len, parameters.ptr, parameters.len);
+        assert_non_null(counted_at);
+        assert_non_null(added_at);
+        assert_true(slice_equal(slice_from(counted, (size_t)(counted_at - counted.ptr)),
+                                slice_from(added, (size_t)(added_at - added.ptr))));
+        assert_true(has(added, "SUM(c.quantity * c.price) FROM c WHERE c.category = @a\""));
+    }
+}
+
 static void a_further_page_is_the_same_query_with_a_continuation(void **state)
 {
     (void)state;
@@ -170,6 +194,7 @@ int main(void)
         cmocka_unit_test(a_turn_says_what_is_asked_for),
         cmocka_unit_test(a_page_has_as_many_results_as_are_asked_for),
         cmocka_unit_test(all_asks_for_every_order_whatever_the_turn),
+        cmocka_unit_test(sum_is_over_the_orders_that_count_counts),
         cmocka_unit_test(a_further_page_is_the_same_query_with_a_continuation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

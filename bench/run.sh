@@ -8,12 +8,13 @@
 #   run.sh --items      only items
 #   run.sh --large      only items by the million (large.sh); BENCH_LARGE=1 does the same
 #   run.sh --queries    only SQL over items by the million (queries.sh)
+#   run.sh --partitions only SQL over several partitions (partitions.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts
 #   ITEMS=10000                items that exist beforehand
-#   BENCH_ITEMS=1000000        items of --large and --queries
-#   TMPDIR=/tmp                where the data goes; --large needs 4 KB an item, --queries 12 KB
+#   BENCH_ITEMS=1000000        items of --large, --queries and --partitions
+#   TMPDIR=/tmp                where the data goes; --large needs 4 KB an item, --queries 12 KB, --partitions 16 KB
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -31,8 +32,9 @@ default) parts="container items" ;;
 --items) parts=items ;;
 --large) parts=large ;;
 --queries) parts=queries ;;
+--partitions) parts=partitions ;;
 *)
-    echo "usage: run.sh [--items | --large | --queries]" >&2
+    echo "usage: run.sh [--items | --large | --queries | --partitions]" >&2
     exit 2
     ;;
 esac

@@ -166,6 +166,81 @@ test("a query costs a base for each partition that it visits, and what each has 
     assert.ok(all > 228 + 27 && all < 228 + 36, `${all}`);
 });
 
+// ---- nothing but the work ----
+
+const QUERIES = [
+    "SELECT * FROM c",
+    "SELECT * FROM c WHERE c.n > 100",
+    "SELECT * FROM c WHERE c.n > 100 AND c.text > 'text 2'",
+    "SELECT * FROM c WHERE c.n > 100 AND c.m = 3",
+    "SELECT * FROM c WHERE c.text > 'text 2' OR c.n < 50",
+    "SELECT * FROM c WHERE c.off = 7",
+    "SELECT TOP 30 * FROM c WHERE c.n > 1000 AND c.off > 3",
+    "SELECT * FROM c WHERE CONTAINS(c.text, '77')",
+    "SELECT * FROM c WHERE c.n > 2500 ORDER BY c.n DESC",
+    "SELECT VALUE c.n FROM c ORDER BY c.n",
+    "SELECT * FROM c WHERE c.m = 2 ORDER BY c.text",
+    "SELECT VALUE COUNT(1) FROM c WHERE c.n > 100",
+    "SELECT VALUE SUM(c.n) FROM c",
+    "SELECT c.m, COUNT(1) AS count FROM c GROUP BY c.m",
+    "SELECT DISTINCT VALUE c.off FROM c",
+    "SELECT * FROM c WHERE c.pk = 'p3' AND c.n > 100",
+];
+
+/** What every page of every query and of the list costs. */
+async function costs(own, container, headers = {}) {
+    const list = (await listPages(own, container, { size: 500 })).map(chargeOf);
+    const all = { list };
+    for (const query of QUERIES) {
+        all[query] = [];
+        let token;
+        do {
+            const answer = await askPage(own, container, query, { size: 90, token, headers });
+            assert.equal(answer.status, 200, answer.text);
+            all[query].push(chargeOf(answer));
+            token = answer.headers["x-ms-continuation"];
+        } while (token && all[query].length < 6);
+    }
+    return all;
+}
+
+for (const size of SIZES)
+    test(`threads, caches, flushes and restarts change no charge (${size.partitions} partitions)`, async (t) => {
+        const indexingPolicy = { includedPaths: [{ path: "/*" }], excludedPaths: [{ path: "/off/?" }] };
+        const args = (...more) => [...ARGS, ...more];
+        const own = await startServer(t, { args: args("--threads", "2") });
+        const { database: db } = await clientOf(own).databases.create({ id: "d" });
+        const container = await newContainer(db, size, { indexingPolicy });
+        const item = (i) => ({ id: `${i}`, pk: `p${i % 50}`, n: i, m: i % 7, off: i % 10, text: `text ${i}` });
+        await fill(container, Array.from({ length: 3000 }, (_, i) => item(i)));
+        // What is deleted leaves nothing behind that would cost.
+        await fill(container, Array.from({ length: 500 }, (_, i) => ({ ...item(i), id: `gone ${i}`, n: -i })));
+        const gone = Array.from({ length: 500 }, (_, i) => ({
+            operationType: "Delete",
+            id: `gone ${i}`,
+            partitionKey: `p${i % 50}`,
+        }));
+        for (let i = 0; i < gone.length; i += 100) await container.items.bulk(gone.slice(i, i + 100));
+
+        const first = await costs(own, container); // from what is in memory only
+        assert.deepEqual(await costs(own, container), first, "again");
+        assert.deepEqual(await costs(own, container, { "x-orrery-explain": "true" }), first, "and told how");
+        const many = Array.from({ length: 4 }, () => costs(own, container));
+        for (const one of await Promise.all(many)) assert.deepEqual(one, first, "beside others");
+        for (const more of [
+            ["--threads", "2"],
+            ["--threads", "1"],
+            ["--threads", "8", "--cache", "1M"],
+        ]) {
+            own.options.args = args(...more);
+            await own.restart(); // which writes out what was in memory
+            assert.deepEqual(await costs(own, container), first, `after a restart with ${more.join(" ")}`);
+        }
+        await own.kill();
+        await own.start();
+        assert.deepEqual(await costs(own, container), first, "after a crash");
+    });
+
 // ---- consistency ----
 
 test("reads at Strong and BoundedStaleness cost double, by the account's level or the request's", async (t) => {

@@ -9,6 +9,7 @@
  */
 #include "api/batch_codec_int.h"
 #include "api/item_int.h"
+#include "api/usage_int.h"
 #include "base/mem.h"
 
 typedef struct Batch {
@@ -21,6 +22,7 @@ typedef struct Batch {
     const BatchOperation *operations;
     ItemWrite *writes;   /* one per operation that can be tried, in order */
     ItemWrite **results; /* one per operation */
+    PartitionKey *keys;  /* of each, in bulk; NULL: the request has one for all */
 } Batch;
 
 static void release_body(void *ctx)
@@ -42,6 +44,9 @@ static void fill_result(const Batch *batch, size_t i, BatchResult *result, Charg
     Arena *arena = batch->context.request->arena;
     Charge charge = item_write_charge(batch->context.request, w);
     *total += charge;
+    if (batch->keys != NULL && w->epk.len > 0) /* there is a key */
+        usage_paid_by(batch->context.request, batch->context.container, batch->context.range,
+                      &batch->keys[i], epk_slice(&w->epk), charge);
     *result = (BatchResult){
         .status = item_write_status(w),
         .request_charge = (double)charge / 100,
@@ -213,7 +218,7 @@ static Status prepare_document(ApiRequest *r, const BatchOperation *op, const Pa
 }
 
 static Status prepare(ApiRequest *r, const BatchOperation *op, const PartitionKey *shared,
-                      const PartitionRange *range, ItemWrite *w, Error *err)
+                      const PartitionRange *range, PartitionKey *key, ItemWrite *w, Error *err)
 {
     static const ItemOp ops[] = {
         [BATCH_CREATE] = ITEM_CREATE,   [BATCH_UPSERT] = ITEM_UPSERT, [BATCH_READ] = ITEM_READ,
@@ -229,12 +234,11 @@ static Status prepare(ApiRequest *r, const BatchOperation *op, const PartitionKe
     w->if_match = op->if_match;
     w->if_none_match = op->if_none_match;
     w->directive = directives[op->indexing];
-    PartitionKey key;
-    TRY(operation_key(r, r->container, op, shared, &key, err));
-    epk_make(r->container->partition_key.kind, &key, &w->epk);
+    TRY(operation_key(r, r->container, op, shared, key, err));
+    epk_make(r->container->partition_key.kind, key, &w->epk);
     TRY(check_place(r, range, &w->epk, err));
     if (w->op == ITEM_CREATE || w->op == ITEM_UPSERT || w->op == ITEM_REPLACE)
-        return prepare_document(r, op, &key, w, err);
+        return prepare_document(r, op, key, w, err);
     if (w->op == ITEM_PATCH)
         return patch_prepare(r->arena, r->container, op->body, w, err);
     return STATUS_OK;
@@ -248,7 +252,9 @@ static size_t prepare_all(ApiRequest *r, Batch *batch, const PartitionKey *share
     for (size_t i = 0; i < batch->count; i++) {
         ItemWrite *w = &batch->writes[tried];
         *w = (ItemWrite){0};
-        w->status = prepare(r, &batch->operations[i], shared, range, w, &w->error);
+        PartitionKey own;
+        PartitionKey *key = batch->keys != NULL ? &batch->keys[i] : &own;
+        w->status = prepare(r, &batch->operations[i], shared, range, key, w, &w->error);
         if (w->status != STATUS_OK) {
             ItemWrite *refused = ARENA_NEW(r->arena, ItemWrite);
             *refused = *w;
@@ -321,6 +327,10 @@ Status documents_batch(ApiRequest *r, Error *err)
     batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);
     batch->is_minimal = request_is_minimal(r);
     item_context_init(&batch->context, r, target.range);
+    if (has_key)
+        usage_name(r, r->container, &target.key, epk_slice(&target.epk));
+    else
+        batch->keys = ARENA_NEW_ARRAY(r->arena, PartitionKey, batch->count);
     TRY(item_admit(&batch->context, err));
     size_t tried = prepare_all(r, batch, has_key ? &target.key : NULL, target.range);
     batch->write.lsn = partition_lsn(target.range->partition);

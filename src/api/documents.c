@@ -6,6 +6,7 @@
  * worker, because the number in the resource id leads to the item only by way of the disk.
  */
 #include "api/item_int.h"
+#include "api/usage_int.h"
 #include "base/mem.h"
 
 static Slice item_id(const ApiRequest *r)
@@ -147,6 +148,7 @@ Status documents_read(ApiRequest *r, Error *err)
     TRY(request_target(r, &target, err));
     ItemContext context;
     item_context_init(&context, r, target.range);
+    usage_name(r, r->container, &target.key, epk_slice(&target.epk));
     TRY(item_admit(&context, err));
     /* The LSN first: what is read then is at least as new. */
     uint64_t lsn = partition_lsn(context.partition);
@@ -254,6 +256,7 @@ static WriteTask *write_new(ApiRequest *r, ItemOp op, const Target *target)
     t->item.if_match = arena_copy(r->arena, slice_trim(request_header(r, "if-match")));
     t->is_minimal = request_is_minimal(r);
     item_context_init(&t->context, r, target->range);
+    usage_name(r, r->container, &target->key, epk_slice(&target->epk));
     return t;
 }
 

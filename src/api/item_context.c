@@ -1,6 +1,7 @@
 /* item_context.c - see item_int.h. */
 #include "api/item_int.h"
 
+#include "api/quota_int.h"
 #include "api/session_int.h"
 #include "api/throttle_int.h"
 
@@ -89,6 +90,7 @@ void item_context_init(ItemContext *context, ApiRequest *r, const PartitionRange
         .partition = range->partition,
         .is_rid_path = slice_equal(r->address.parts[1].id, r->container->info.rid),
         .alt_path = print_alt_path(r),
+        .wants_quota = quota_is_wanted(r),
     };
 }
 
@@ -115,7 +117,7 @@ Slice item_charge(const ItemContext *context, Charge charge)
     /* What is answered where it arrived has just begun. */
     uint64_t now_us =
         context->is_held ? clock_monotonic_us(r->api->options.clock) : r->http->begun_us;
-    throttle_pay(r, context->range->budget, charge - context->paid_by_others, now_us);
+    throttle_pay(r, context->range, charge - context->paid_by_others, now_us);
     return charge_text(r, charge);
 }
 
@@ -138,6 +140,8 @@ void item_headers(const ItemContext *context, Response *response, uint64_t lsn)
                     slice_first(token, slice_find(token, ':')));
     response_header(response, SLICE("x-ms-content-path"), context->container->info.rid);
     response_header(response, SLICE("x-ms-alt-content-path"), context->alt_path);
+    if (UNLIKELY(context->wants_quota))
+        quota_headers(r, response, context->container, context->range, 1, SLICE_EMPTY);
 }
 
 Status item_check_session(const ItemContext *context, Error *err)

@@ -34,6 +34,7 @@ typedef struct ItemContext {
     Charge paid_by_others;       /* of the answer's charge; the range pays the rest */
     Slice alt_path;              /* in the arena */
     bool is_rid_path;            /* the path names its resources by resource ids */
+    bool wants_quota;            /* its answers tell what the partition holds */
     bool is_held;                /* the container is a reference of our own */
 } ItemContext;
 

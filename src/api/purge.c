@@ -6,6 +6,7 @@
  */
 #include "api/item_int.h"
 #include "api/throttle_int.h"
+#include "api/usage_int.h"
 
 typedef struct PurgeTask {
     HttpTask task;
@@ -15,18 +16,18 @@ typedef struct PurgeTask {
     struct PurgePart {
         PartitionPurge purge;
         struct PurgeTask *task;
-        Budget *budget; /* of a range of the container, which is held */
+        const PartitionRange *range; /* of the container, which is held */
     } parts[];
 } PurgeTask;
 
 /* Each partition pays for the mark that it made; the first one's is paid with the answer. */
 static Charge charge_parts(PurgeTask *t)
 {
-    const ApiRequest *r = t->context.request;
+    ApiRequest *r = t->context.request;
     uint64_t now_us = clock_monotonic_us(r->api->options.clock);
     Charge each = charge_metadata_write(r->api->options.charges);
     for (size_t i = 1; i < t->count; i++)
-        throttle_pay(r, t->parts[i].budget, each, now_us);
+        throttle_pay(r, t->parts[i].range, each, now_us);
     t->context.paid_by_others = each * (t->count - 1);
     return each * t->count;
 }
@@ -87,6 +88,8 @@ Status documents_purge(ApiRequest *r, Error *err)
            slice_starts_with(container->ranges[first + count].min_bytes, epk_slice(&epk)) &&
            epk.len > 0)
         count++;
+    if (key.count == definition->path_count)
+        usage_name(r, container, &key, epk_slice(&epk));
     TRY(admit_all(r, &container->ranges[first], count, err));
 
     PurgeTask *t = arena_zalloc(r->arena, sizeof(PurgeTask) + sizeof(struct PurgePart) * count);
@@ -99,7 +102,7 @@ Status documents_purge(ApiRequest *r, Error *err)
         t->parts[i].purge.epk = epk;
         t->parts[i].purge.done = on_done;
         t->parts[i].task = t;
-        t->parts[i].budget = container->ranges[first + i].budget;
+        t->parts[i].range = &container->ranges[first + i];
     }
     /* After the last part is posted the task may be gone; one that is refused counts as answered.
      */

@@ -187,6 +187,7 @@ static PartitionRange copy_range(Arena *arena, const PartitionRange *from)
     range.parents = parents;
     range.partition = NULL;
     range.budget = NULL;
+    range.history = NULL;
     return range;
 }
 
@@ -214,6 +215,7 @@ static Status open_ranges(Container *container, const RangeSource *source,
         range->budget = sharing != NULL  ? budget_ref(sharing->budgets[i % sharing->partitions])
                         : before != NULL ? budget_ref(before->budget)
                                          : budget_new(&(BudgetTerms){0}, 0);
+        range->history = before != NULL ? history_ref(before->history) : history_new();
         *opened = i + 1;
         if (before != NULL)
             range->partition = partition_ref(before->partition);
@@ -469,6 +471,7 @@ static void release_ranges(const PartitionRange *ranges, size_t count)
     for (size_t i = 0; i < count; i++) {
         partition_unref(ranges[i].partition);
         budget_unref(ranges[i].budget);
+        history_unref(ranges[i].history);
     }
 }
 

@@ -18,6 +18,7 @@
 #include "partition/partition.h"
 #include "store/store.h"
 #include "throughput/budget.h"
+#include "throughput/history.h"
 #include "throughput/provision.h"
 #include "json/json.h"
 
@@ -85,6 +86,7 @@ typedef struct PartitionRange {
     Partition *partition;    /* kept by the Container that holds the range; NULL in a record */
     StoreSpace space;        /* where its data is */
     Budget *budget;          /* what it may spend; kept like 'partition' */
+    History *history;        /* what it was asked for; likewise */
     uint64_t lsn;            /* of the change that made it: the range feed shows what is newer */
     const uint32_t *parents; /* ids of the ranges that this one came from, and theirs; sorted */
     size_t parent_count;
@@ -158,10 +160,10 @@ typedef struct OfferRecord {
 } OfferRecord;
 
 /* Everything is copied. container_new opens the partitions, pending ones too, or takes those of
- * 'old', the container that this one replaces, with their budgets. Without an offer of its own it
- * spends those of 'database' (NULL: there is none to share, or those of 'old'). It fails, with
- * STATUS_CORRUPT, on a definition that is not a normal form, and when a partition cannot be opened.
- * New budgets have no terms yet. */
+ * 'old', the container that this one replaces, with their budgets and histories. Without an offer
+ * of its own it spends those of 'database' (NULL: there is none to share, or those of 'old'). It
+ * fails, with STATUS_CORRUPT, on a definition that is not a normal form, and when a partition
+ * cannot be opened. New budgets have no terms yet. */
 Database *database_new(const DatabaseRecord *record);
 MUST_USE Status container_new(const ContainerRecord *record, PartitionHost *host,
                               const Database *database, const Container *old, Container **out,

@@ -82,7 +82,7 @@ static void a_replaced_offer_changes_the_budgets_that_there_are(void **state)
     assert_int_equal(share_of(&t, database, "c"), RU(200));
 }
 
-static void a_replaced_container_keeps_its_budgets(void **state)
+static void a_replaced_container_keeps_its_budgets_and_histories(void **state)
 {
     (void)state;
     AUTO(test_close) TestCatalog t;
@@ -91,6 +91,7 @@ static void a_replaced_container_keeps_its_budgets(void **state)
     uint32_t number = make_container(&t, database, "c", MANUAL(2000));
     AUTO(budget_unref)
     Budget *budget = budget_ref(container_of(&t, database, "c")->ranges[0].budget);
+    const History *history = container_of(&t, database, "c")->ranges[0].history;
     budget_charge(budget, (BudgetClass){0}, RU(7), 0);
     AUTO(test_change_done) TestChange c;
     test_change_init(&c, CATALOG_REPLACE_CONTAINER);
@@ -100,6 +101,8 @@ static void a_replaced_container_keeps_its_budgets(void **state)
     assert_int_equal(test_run(t.catalog, &c), STATUS_OK);
     const Container *container = container_of(&t, database, "c");
     assert_ptr_equal(container->ranges[0].budget, budget);
+    assert_ptr_equal(container->ranges[0].history, history);
+    assert_ptr_not_equal(container->ranges[1].history, history);
     assert_int_equal(budget_counts(container->ranges[0].budget).used, RU(7));
     assert_int_equal(share_of(&t, database, "c"), RU(1000));
 }
@@ -354,7 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(throughput_is_divided_evenly_over_partitions),
         cmocka_unit_test(a_replaced_offer_changes_the_budgets_that_there_are),
-        cmocka_unit_test(a_replaced_container_keeps_its_budgets),
+        cmocka_unit_test(a_replaced_container_keeps_its_budgets_and_histories),
         cmocka_unit_test(containers_of_a_shared_database_spend_the_same_budgets),
         cmocka_unit_test(autoscale_shows_what_its_busiest_partition_asks_for),
         cmocka_unit_test(buckets_are_kept_and_shown),

@@ -41,8 +41,9 @@ static void print_help(void)
 {
     (void)printf("Usage: orrery check [--data DIR]\n\n"
                  "Reads everything in a data folder and says whether it agrees: items, the map of "
-                 "their\nnumbers, unique keys, expiry notes, counters, and the index with every "
-                 "item. Nothing is\nchanged. The server must not be running on the folder.\n\n"
+                 "their\nnumbers, unique keys, expiry notes, counters, sizes, and the index with "
+                 "every item. Nothing\nis changed. The server must not be running on the "
+                 "folder.\n\n"
                  "Options (default):\n"
                  "  --data DIR     the folder (data); ORRERY_DATA in the environment does the "
                  "same\n\n"

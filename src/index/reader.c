@@ -14,8 +14,6 @@
 
 enum {
     WALK_BLOCK_BYTES = 16 * 1024,
-    STORED_KEY_EXTRA = 8, /* the space in front of every key */
-    KEY_BYTES_GUESS = 48, /* with its value, when there is no sample */
     KEYS_PER_CLOCK = 256, /* read between two looks at the clock */
 };
 
@@ -105,8 +103,10 @@ static bool pay_key(IndexReader *reader)
     if (budget->deadline_us != 0 && budget->keys_left % KEYS_PER_CLOCK == 0 &&
         clock_monotonic_us(budget->clock) >= budget->deadline_us)
         budget->keys_left = 0;
-    if (budget->keys_left == 0)
+    if (budget->keys_left == 0) {
+        budget->was_short = true;
         return false;
+    }
     budget->keys_left--;
     reader->keys_read++;
     return true;
@@ -208,14 +208,15 @@ Status index_read_value_within(IndexReader *reader, TermPath path, Slice value,
 typedef struct Sample {
     uint64_t keys;
     uint64_t items;
-    uint64_t bytes;
     bool is_all;
 } Sample;
 
-static Status read_sample(IndexReader *reader, const Bounds *bounds, uint32_t keys_max, Sample *out,
+static Status read_sample(IndexReader *reader, IndexRange range, uint32_t keys_max, Sample *out,
                           Error *err)
 {
-    AUTO(store_cursor_close) StoreCursor *cursor = open_cursor(reader, bounds);
+    AUTO(bounds_done) Bounds bounds;
+    bounds_init(&bounds, range);
+    AUTO(store_cursor_close) StoreCursor *cursor = open_cursor(reader, &bounds);
     Sample sample = {0};
     while (true) {
         Entry entry;
@@ -229,36 +230,42 @@ static Status read_sample(IndexReader *reader, const Bounds *bounds, uint32_t ke
             return set_is_damaged(entry.set, err);
         sample.keys++;
         sample.items += count;
-        sample.bytes += STORED_KEY_EXTRA + entry.key.len + entry.set.len;
     }
     *out = sample;
     return STATUS_OK;
 }
 
-static uint64_t scale(uint64_t count, uint64_t part, uint64_t whole)
+/* From the first sample that has no more keys than may be read. */
+static Status estimate_many(IndexReader *reader, IndexRange range, uint32_t keys_max, Sample *out,
+                            Error *err)
 {
-    return (uint64_t)((double)count * (double)whole / (double)part);
+    TermPath path = range.path;
+    Sample sample = {0};
+    unsigned bits = TERM_SAMPLE_BITS;
+    for (unsigned i = 0; i < TERM_SAMPLES && !sample.is_all; i++) {
+        range.path = term_path_sample(path, i);
+        bits = TERM_SAMPLE_BITS + i * TERM_SAMPLE_MORE_BITS;
+        TRY(read_sample(reader, range, keys_max, &sample, err));
+    }
+    *out = (Sample){.keys = sample.keys << bits, .items = sample.items << bits};
+    return STATUS_OK;
 }
 
 Status index_estimate(IndexReader *reader, IndexRange range, uint32_t keys_max, IndexEstimate *out,
                       Error *err)
 {
-    AUTO(bounds_done) Bounds bounds;
-    bounds_init(&bounds, range);
-    Sample sample = {0};
-    TRY(read_sample(reader, &bounds, keys_max, &sample, err));
-    if (sample.is_all) {
-        *out = (IndexEstimate){.keys = sample.keys, .items = sample.items, .is_exact = true};
+    Sample first = {0};
+    TRY(read_sample(reader, range, keys_max, &first, err));
+    *out = (IndexEstimate){.keys = first.keys, .items = first.items, .is_exact = first.is_all};
+    if (first.is_all)
         return STATUS_OK;
-    }
-    uint64_t bytes = store_estimate_bytes(reader->store, reader->space, buf_view(&bounds.from),
-                                          buf_view(&bounds.to));
-    if (sample.keys == 0)
-        sample = (Sample){.keys = 1, .items = 1, .bytes = KEY_BYTES_GUESS};
-    /* There is at least one key more than the sample has, whatever the store thinks. */
-    uint64_t keys = scale(sample.keys, sample.bytes, bytes);
-    keys = keys > sample.keys ? keys : sample.keys + 1;
-    *out = (IndexEstimate){.keys = keys, .items = scale(sample.items, sample.keys, keys)};
+    /* There is more than was read; as much again, if too little is in samples to tell. */
+    Sample many;
+    TRY(estimate_many(reader, range, keys_max, &many, err));
+    out->keys = first.keys == 0 ? 2 : 2 * first.keys;
+    out->items = first.items == 0 ? 2 : 2 * first.items;
+    if (many.keys > out->keys)
+        *out = (IndexEstimate){.keys = many.keys, .items = many.items};
     return STATUS_OK;
 }
 

@@ -19,6 +19,7 @@ typedef struct IndexBudget {
     size_t bytes_left;  /* memory for sets */
     const Clock *clock;
     uint64_t deadline_us; /* of the monotonic clock, from which on no key is left; 0: none */
+    bool was_short;       /* somebody has asked for a key and got none */
 } IndexBudget;
 
 typedef struct IndexReader {
@@ -53,7 +54,8 @@ MUST_USE Status index_read_value_within(IndexReader *reader, TermPath path, Slic
                                         bool *complete, Error *err);
 
 /* About how many (chunk) keys and items the range has: exact if there are at most 'keys_max'
- * keys, else from a sample of so many and the store's estimate of bytes. */
+ * keys, else from the samples of its values (term.h), of which it reads as many each at most. The
+ * same for the same terms, whatever the store has done with them. */
 typedef struct IndexEstimate {
     uint64_t keys;
     uint64_t items;

@@ -407,6 +407,59 @@ static void estimates_are_exact_when_there_are_few(void **state)
     assert_int_equal(estimate.keys, 0);
 }
 
+/* Values with the samples that a writer gives them; value 'i' has i % 3 + 1 items. */
+static void add_values(Index *index, int count)
+{
+    StoreTxn *txn = store_txn_begin(index->store);
+    for (int i = 0; i < count; i++) {
+        AUTO(buf_done) Buf value;
+        buf_init(&value, TERM_VALUE_BYTES_MAX);
+        bool exact = true;
+        term_put_number(&value, i, &exact);
+        unsigned samples = term_samples(buf_view(&value));
+        for (uint64_t item = 0; item <= (uint64_t)i % 3; item++) {
+            write_change(txn, PATH[1], buf_view(&value), (uint64_t)i + item, true);
+            for (unsigned k = 0; k < samples; k++)
+                write_change(txn, term_path_sample(PATH[1], k), buf_view(&value),
+                             (uint64_t)i + item, true);
+        }
+    }
+    assert_ok(store_txn_commit_wait(txn, err));
+}
+
+static void longer_ranges_are_estimated_from_samples(void **state)
+{
+    (void)state;
+    enum { VALUES = 60000 };
+    AUTO(index_close) Index *index = index_new();
+    add_values(index, VALUES);
+    IndexReader *reader = index_read(index);
+    static const struct {
+        double from, to;
+    } ROWS[] = {{0, VALUES}, {0, 300},       {100, 1000},    {5000, 9000},
+                {0, 20000},  {30000, 60000}, {59000, 60000}, {12345, 45678}};
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        AUTO(buf_done) Buf from;
+        AUTO(buf_done) Buf to;
+        buf_init(&from, TERM_VALUE_BYTES_MAX);
+        buf_init(&to, TERM_VALUE_BYTES_MAX);
+        bool exact = true;
+        term_put_number(&from, ROWS[i].from, &exact);
+        term_put_number(&to, ROWS[i].to, &exact);
+        IndexRange range = {PATH[1], buf_view(&from), buf_view(&to)};
+        IndexEstimate estimate;
+        uint64_t before = reader->keys_read;
+        assert_ok(index_estimate(reader, range, 64, &estimate, err));
+        uint64_t keys = (uint64_t)(ROWS[i].to - ROWS[i].from);
+        print_message("%llu: %llu keys, %llu items\n", (unsigned long long)keys,
+                      (unsigned long long)estimate.keys, (unsigned long long)estimate.items);
+        assert_false(estimate.is_exact);
+        assert_in_range(estimate.keys, keys / 3, keys * 3);
+        assert_in_range(estimate.items, keys * 2 / 3, keys * 2 * 3);
+        assert_true(reader->keys_read - before <= 64 * (1 + TERM_SAMPLES));
+    }
+}
+
 /* ---- walks ---- */
 
 /* Walks on to the end; the first value is one of the model's at 'at' or further. */
@@ -658,6 +711,7 @@ int main(void)
         cmocka_unit_test(budgets_end_a_read_without_failing_it),
         cmocka_unit_test(time_is_part_of_the_budget),
         cmocka_unit_test(estimates_are_exact_when_there_are_few),
+        cmocka_unit_test(longer_ranges_are_estimated_from_samples),
         cmocka_unit_test(walks_go_up_and_down_like_the_model),
         cmocka_unit_test(walks_go_on_when_there_is_budget_again),
         cmocka_unit_test(a_set_beyond_the_budget_is_not_given),

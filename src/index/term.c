@@ -284,3 +284,50 @@ bool term_key_read(Slice key, TermPath *path, Slice *value, uint64_t *high)
     *high = be64_get(key.ptr + key.len - 8) & ((UINT64_C(1) << (8 * TERM_CHUNK_BYTES)) - 1);
     return true;
 }
+
+/* ---- samples ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ (hash >> 32);
+}
+
+/* Word by word, the last one of the last eight bytes. Not for tables: whoever chooses values that
+ * are all in a sample, or none, misleads estimates of his own queries. */
+static uint64_t hash_value(Slice value)
+{
+    enum { WORD = sizeof(uint64_t) };
+    uint64_t hash = value.len;
+    if (value.len < WORD) {
+        uint64_t word = 0;
+        for (size_t i = 0; i < value.len; i++)
+            word = word << 8 | (uint8_t)value.ptr[i];
+        return mix(mix(hash, word), word);
+    }
+    for (size_t i = 0; i + WORD < value.len; i += WORD)
+        hash = mix(hash, be64_get(value.ptr + i));
+    hash = mix(hash, be64_get(value.ptr + value.len - WORD));
+    return mix(hash, value.len);
+}
+
+unsigned term_samples(Slice value)
+{
+    if (value.len <= 1)
+        return 0;
+    uint64_t hash = hash_value(value);
+    if (LIKELY((hash & ((1U << TERM_SAMPLE_BITS) - 1)) != 0))
+        return 0;
+    unsigned samples = 1;
+    hash >>= TERM_SAMPLE_BITS;
+    while (samples < TERM_SAMPLES && (hash & ((1U << TERM_SAMPLE_MORE_BITS) - 1)) == 0) {
+        samples++;
+        hash >>= TERM_SAMPLE_MORE_BITS;
+    }
+    return samples;
+}
+
+TermPath term_path_sample(TermPath path, unsigned sample)
+{
+    return path ^ (UINT64_C(0xd1b54a32d192ed03) * (sample + 1));
+}

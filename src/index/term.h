@@ -19,7 +19,8 @@
  *
  * The root's own terms exist for every item: (root, 00) is the set of all items that are indexed.
  *
- * Composite and spatial indexes have terms of the same form under paths of their own: see terms.h.
+ * Composite and spatial indexes, and samples of the values of a path, have terms of the same form
+ * under paths of their own: see terms.h, and below.
  */
 #pragma once
 
@@ -82,6 +83,14 @@ typedef struct TermValue {
     bool exact;
 } TermValue;
 bool term_read(Arena *arena, Slice *bytes, TermValue *out);
+
+/* Samples, from which ranges are estimated. One value in 64 has its terms once more under the path
+ * of the first sample of its path, one in 1,024 also under that of the second, and so on. Its bytes
+ * alone decide: an estimate depends on what is stored, not on how the store keeps it, nor on the
+ * partition's key. What is one byte long, as TERM_PRESENT is, is in no sample. */
+enum { TERM_SAMPLES = 4, TERM_SAMPLE_BITS = 6, TERM_SAMPLE_MORE_BITS = 4 };
+unsigned term_samples(Slice value); /* how many samples have it: the first ones */
+TermPath term_path_sample(TermPath path, unsigned sample);
 
 /* The key of a chunk, and back. */
 void term_key(Buf *out, TermPath path, Slice value, uint64_t high);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -404,6 +405,53 @@ static void paths_differ_by_every_step_and_by_key(void **state)
     assert_true(a == term_path_name(KEY, term_path_root(KEY), SLICE("a")));
 }
 
+/* Whatever kind of values they are, one in 64, 1,024 and so on. */
+static void samples_have_their_share_of_the_values(void **state)
+{
+    (void)state;
+    enum { VALUES = 1 << 19 };
+    static const struct {
+        const char *before, *after; /* NULL: numbers */
+    } KINDS[] = {{NULL, NULL}, {"", ""}, {"user-", ""}, {"2024-03-15T12:", " and some more text"}};
+    AUTO(buf_done) Buf value;
+    buf_init(&value, TERM_VALUE_BYTES_MAX);
+    for (size_t kind = 0; kind < ARRAY_COUNT(KINDS); kind++) {
+        size_t counts[TERM_SAMPLES + 1] = {0};
+        for (int i = 0; i < VALUES; i++) {
+            bool exact = true;
+            buf_reset(&value);
+            char text[80];
+            if (KINDS[kind].before == NULL) {
+                term_put_number(&value, i, &exact);
+            } else {
+                int len = snprintf(text, sizeof(text), "%s%06d%s", KINDS[kind].before, i,
+                                   KINDS[kind].after);
+                term_put_string(&value, slice_make(text, (size_t)len), &exact);
+            }
+            for (unsigned k = term_samples(buf_view(&value)); k > 0; k--)
+                counts[k]++;
+        }
+        for (unsigned k = 1; k < TERM_SAMPLES; k++) { /* the last one has two or so */
+            double expected = (double)(VALUES >> (6 + 4 * (k - 1)));
+            print_message("kind %zu, sample %u: %zu of %.0f\n", kind, k, counts[k], expected);
+            assert_true(fabs((double)counts[k] - expected) < 4 * sqrt(expected));
+        }
+    }
+    assert_int_equal(term_samples(SLICE("\0")), 0);
+    assert_int_equal(term_samples(SLICE_EMPTY), 0);
+}
+
+static void samples_have_paths_of_their_own(void **state)
+{
+    (void)state;
+    TermPath path = term_path_name(KEY, term_path_root(KEY), SLICE("a"));
+    for (unsigned i = 0; i < TERM_SAMPLES; i++) {
+        assert_true(term_path_sample(path, i) != path);
+        for (unsigned k = 0; k < i; k++)
+            assert_true(term_path_sample(path, i) != term_path_sample(path, k));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +462,8 @@ int main(void)
         cmocka_unit_test(after_is_behind_everything_that_begins_so),
         cmocka_unit_test(bytes_that_are_no_value_are_refused),
         cmocka_unit_test(keys_read_back),
+        cmocka_unit_test(samples_have_their_share_of_the_values),
+        cmocka_unit_test(samples_have_paths_of_their_own),
         cmocka_unit_test(paths_differ_by_every_step_and_by_key),
     };
     return cmocka_run_group_tests_name("terms", tests, NULL, NULL);

@@ -190,8 +190,15 @@ void collect_end(Collector *c, TermPath path, size_t start)
                    .len = (uint16_t)len,
                    .sign = c->sign,
                    .is_free = c->is_always};
-    if (!add(c, &entry))
+    if (!add(c, &entry)) {
         c->values.len = start;
+        return;
+    }
+    entry.is_free = true;
+    for (unsigned i = 0, samples = term_samples(slice_make(value, len)); i < samples; ++i) {
+        entry.path = term_path_sample(path, i);
+        (void)add(c, &entry); /* the value is that of the first one */
+    }
 }
 
 void collect_tag(Collector *c, TermPath path, TermTag tag)

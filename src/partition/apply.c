@@ -97,6 +97,7 @@ static void move_item(Group *group, Slice epk, Slice old_id, Slice id, uint64_t 
     Key key;
     key_item(&key, epk, old_id);
     group_note_changed(group, &key);
+    group_note_item(group, epk, old_id);
     store_txn_delete(group->txn, group->partition->space, key_slice(&key));
     key_number(&key, number);
     group_note_changed(group, &key);
@@ -123,6 +124,7 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_i
     Key key;
     key_item(&key, epk, id);
     group_note_changed(group, &key);
+    group_note_item(group, epk, id);
     store_txn_put(group->txn, group->partition->space, key_slice(&key), bytes);
     if (old == NULL)
         put_number(group, item->number, epk, id);
@@ -148,6 +150,7 @@ void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *
     StoreSpace space = group->partition->space;
     key_item(&key, epk, id);
     group_note_changed(group, &key);
+    group_note_item(group, epk, id);
     store_txn_delete(group->txn, space, key_slice(&key));
     group_resize(group, epk, (SizeSum){.items = -1, .bytes = -stored_bytes(epk, id, old)});
     key_number(&key, old->number); /* in the cache its place is a hint, and harms nobody */

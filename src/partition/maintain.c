@@ -110,6 +110,7 @@ void group_apply_purge(Group *group, PartitionPurge *purge)
     group->purges[group->purge_count++] = (Purge){.epk = purge->epk, .lsn = lsn};
     Key key;
     key_purge(&key, epk_slice(&purge->epk));
+    group_note_purge(group, epk_slice(&purge->epk));
     store_txn_put(group->txn, group->partition->space, key_slice(&key),
                   slice_make(&lsn, sizeof(lsn)));
     group->is_changed = true;

@@ -187,6 +187,7 @@ Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id, Partit
     int failed = pthread_mutex_init(&partition->lock, NULL);
     ASSERT(failed == 0);
     queue_init(&partition->queue);
+    buf_init(&partition->notes, MOVE_NOTES_BYTES_MAX);
     partition->maintain.kind = MESSAGE_MAINTAIN;
     partition->job.run = on_writer;
     Status status = load(partition, err);
@@ -219,13 +220,19 @@ void partition_unref(Partition *partition)
     schema_unref(partition->schema);
     index_state_unref(partition->index);
     index_state_unref(partition->index_seen);
+    buf_done(&partition->notes);
+    PartitionGone gone = partition->gone;
+    void *gone_ctx = partition->gone_ctx;
+    StoreSpace space = partition->space;
     (void)pthread_mutex_destroy(&partition->lock);
     mem_free(partition->purges);
     mem_free(partition->damage);
     mem_free(partition);
+    if (gone != NULL)
+        gone(gone_ctx, space);
 }
 
-static PartitionSchema *schema_of(Partition *partition)
+PartitionSchema *partition_schema(Partition *partition)
 {
     (void)pthread_mutex_lock(&partition->lock);
     PartitionSchema *schema = schema_ref(partition->schema);
@@ -256,6 +263,14 @@ PartitionUsage partition_usage(const Partition *partition)
         .items = atomic_load_explicit(&partition->items, memory_order_relaxed),
         .bytes = atomic_load_explicit(&partition->bytes, memory_order_relaxed),
     };
+}
+
+uint64_t partition_index_bytes(const Partition *partition)
+{
+    static const uint8_t from[] = {KEY_TERM};
+    static const uint8_t to[] = {KEY_TERM + 1};
+    return store_estimate_bytes(partition->host->store, partition->space,
+                                slice_make(from, sizeof(from)), slice_make(to, sizeof(to)));
 }
 
 uint64_t purges_find(const Purge *purges, size_t count, Slice epk)
@@ -352,8 +367,12 @@ Status partition_locate(Partition *partition, uint64_t number, Arena *arena, Sli
 
 /* Messages. */
 
-static Status dropped(Error *err)
+static Status dropped(const Partition *partition, Error *err)
 {
+    if (atomic_load_explicit(&partition->is_moved, memory_order_acquire))
+        return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
+                         "The partition key range %u is gone: others have taken it over.",
+                         partition->id);
     return error_set(err, STATUS_NOT_FOUND, SUB_OWNER_NOT_FOUND,
                      "Owner resource does not exist: the container was deleted.");
 }
@@ -387,7 +406,7 @@ static Status begin_waiting(Partition *partition, size_t bytes, Error *err)
 static Status post(Partition *partition, PartitionMessage *message, size_t bytes, Error *err)
 {
     if (atomic_load_explicit(&partition->is_dropped, memory_order_acquire))
-        return dropped(err);
+        return dropped(partition, err);
     TRY(partition_check_damage(partition, err));
     message->bytes = PARTITION_MESSAGE_BYTES + bytes;
     TRY(begin_waiting(partition, message->bytes, err));
@@ -500,6 +519,13 @@ static void answer(Group *group, const Error *err)
         } else if (message->kind == MESSAGE_MAINTAIN) {
             /* Not before: posted again, the message would leave this list for the queue. */
             atomic_store(&group->partition->maintain_posted, false);
+        } else {
+            Turn *turn = CONTAINER_OF(message, Turn, message);
+            if (err != NULL) {
+                turn->status = err->status;
+                turn->error = *err;
+            }
+            (void)sem_post(&turn->done);
         }
     }
     stop_waiting(group->partition, bytes);
@@ -511,6 +537,7 @@ static void group_free(Group *group)
     index_state_unref(group->index);
     arena_done(&group->arena);
     arena_done(&group->keep);
+    buf_done(&group->notes);
     mem_free(group->changed);
     mem_free(group->index_changes);
     mem_free(group);
@@ -557,6 +584,17 @@ static void take_index(Partition *partition, Group *group)
     index_state_unref(old);
 }
 
+/* When what they are about can be read. Too many are told from all by a buffer that is full. */
+static void take_notes(Partition *partition, Group *group)
+{
+    if (LIKELY(group->notes.len == 0))
+        return;
+    (void)pthread_mutex_lock(&partition->lock);
+    buf_slice(&partition->notes, buf_view(&group->notes));
+    partition->notes.full = partition->notes.full || group->notes.full;
+    (void)pthread_mutex_unlock(&partition->lock);
+}
+
 /* On the commit thread. */
 static void on_commit(void *ctx, const Error *err)
 {
@@ -573,6 +611,7 @@ static void on_commit(void *ctx, const Error *err)
         update_purges(partition, group);
         take_index(partition, group);
         publish_counters(partition);
+        take_notes(partition, group);
     }
     if (group->index_is_changed)
         partition_publish_index(partition, partition->index, partition_index_percent(partition));
@@ -588,11 +627,12 @@ static Group *group_new(Partition *partition)
 {
     Group *group = MEM_NEW(Group);
     group->partition = partition;
-    group->schema = schema_of(partition);
+    group->schema = partition_schema(partition);
     group->txn = store_txn_begin(partition->host->store);
     group->full.status = store_room(partition->host->store, &group->full);
     arena_init(&group->arena, 16 << 10);
     arena_init(&group->keep, 16 << 10);
+    buf_init(&group->notes, MOVE_NOTES_BYTES_MAX);
     group->now_s = (uint32_t)clock_wall_s(partition->host->clock);
     group->counters = partition->counters;
     group->purge_position = partition->purge_position;
@@ -605,21 +645,24 @@ static Group *group_new(Partition *partition)
 
 /* Whoever looked at 'is_dropped' just before it was set may post behind the drop. Its space may be
  * gone by then, so nothing must be written to it. */
-static void refuse_message(PartitionMessage *message)
+static void refuse_message(const Partition *partition, PartitionMessage *message)
 {
     if (message->kind == MESSAGE_WRITE) {
         PartitionWrite *write = CONTAINER_OF(message, PartitionWrite, message);
-        write->status = dropped(&write->error);
+        write->status = dropped(partition, &write->error);
     } else if (message->kind == MESSAGE_PURGE) {
         PartitionPurge *purge = CONTAINER_OF(message, PartitionPurge, message);
-        purge->status = dropped(&purge->error);
+        purge->status = dropped(partition, &purge->error);
+    } else if (message->kind != MESSAGE_DROP && message->kind != MESSAGE_MAINTAIN) {
+        Turn *turn = CONTAINER_OF(message, Turn, message);
+        turn->status = dropped(partition, &turn->error);
     }
 }
 
 static void apply_message(Group *group, PartitionMessage *message)
 {
     if (group->partition->is_over) {
-        refuse_message(message);
+        refuse_message(group->partition, message);
         return;
     }
     Error err;
@@ -633,6 +676,12 @@ static void apply_message(Group *group, PartitionMessage *message)
     case MESSAGE_DROP:
         group->partition->is_over = true;
         break;
+    case MESSAGE_WATCH:
+        atomic_store(&group->partition->is_watched, true);
+        break;
+    case MESSAGE_IMPORT:
+        group_apply_import(group, CONTAINER_OF(message, Import, turn.message));
+        break;
     case MESSAGE_MAINTAIN:
         if (group_maintain(group, &err) != STATUS_OK)
             LOG_WARN(group->partition->host->log, "partition.maintain_failed",
@@ -643,14 +692,20 @@ static void apply_message(Group *group, PartitionMessage *message)
     }
 }
 
-/* Applies messages until the group writes enough; returns the first that is left. */
+static bool is_fence(const QueueNode *node)
+{
+    return CONTAINER_OF(node, PartitionMessage, node)->kind == MESSAGE_FENCE;
+}
+
+/* Applies messages until the group writes enough, or up to a fence; returns the first that is left.
+ */
 static QueueNode *apply_messages(Group *group)
 {
     QueueNode *node = group->messages;
     while (node != NULL) {
         apply_message(group, CONTAINER_OF(node, PartitionMessage, node));
         QueueNode *next = node->next;
-        if (next != NULL && (store_txn_bytes(group->txn) >= GROUP_BYTES_MAX ||
+        if (next != NULL && (is_fence(next) || store_txn_bytes(group->txn) >= GROUP_BYTES_MAX ||
                              arena_used(&group->keep) >= GROUP_KEEP_BYTES_MAX)) {
             node->next = NULL;
             return next;
@@ -658,6 +713,49 @@ static QueueNode *apply_messages(Group *group)
         node = next;
     }
     return NULL;
+}
+
+/* Everything before it is durable. The right to apply goes to whoever put it there. */
+static void stand_at_fence(Partition *partition, QueueNode *fence)
+{
+    Turn *turn = CONTAINER_OF(fence, Turn, message.node);
+    partition->rest = fence->next;
+    stop_waiting(partition, turn->message.bytes);
+    (void)sem_post(&turn->done);
+}
+
+Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *err)
+{
+    turn->status = STATUS_OK;
+    turn->message.kind = kind;
+    int failed = sem_init(&turn->done, 0, 0);
+    ASSERT(failed == 0);
+    Status status = post(partition, &turn->message, 0, err);
+    if (status == STATUS_OK) {
+        while (sem_wait(&turn->done) != 0)
+            continue; /* a signal */
+        status = turn->status;
+        if (status != STATUS_OK)
+            *err = turn->error;
+    }
+    (void)sem_destroy(&turn->done);
+    return status;
+}
+
+void partition_unfence(Partition *partition)
+{
+    bool taken = workers_post(partition->host->writers, &partition->job);
+    ASSERT(taken); /* as in schedule() */
+}
+
+void partition_retire(Partition *partition, PartitionGone gone, void *ctx)
+{
+    partition->gone = gone;
+    partition->gone_ctx = ctx;
+    partition->is_over = true;
+    atomic_store_explicit(&partition->is_moved, true, memory_order_release);
+    atomic_store_explicit(&partition->is_dropped, true, memory_order_release);
+    partition_unfence(partition);
 }
 
 /* On a writer thread. */
@@ -668,6 +766,10 @@ static void on_writer(WorkerJob *job)
         partition->rest != NULL ? TAKE(partition->rest) : queue_take(&partition->queue);
     if (messages == NULL) {
         release(partition);
+        return;
+    }
+    if (is_fence(messages) && !partition->is_over) {
+        stand_at_fence(partition, messages);
         return;
     }
     Group *group = group_new(partition);

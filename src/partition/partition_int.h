@@ -18,10 +18,12 @@
 #include "base/encoding.h"
 #include "index/term.h"
 #include "partition/index_state_int.h"
+#include "partition/move.h"
 #include "partition/partition.h"
 #include "partition/size_int.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 
 enum {
     KEY_COUNTERS = 0x01,
@@ -85,18 +87,24 @@ struct Partition {
 
     HashKey index_key; /* secret; immutable after open */
 
-    pthread_mutex_t lock; /* guards from 'schema' to 'purges'; held for a few instructions */
+    pthread_mutex_t lock; /* guards from 'schema' to 'notes'; held for a few instructions */
     PartitionSchema *schema;
     IndexState *index_seen; /* what readers may rely on: see index_publish */
     unsigned index_percent; /* how much of 'index_seen' is done */
     Purge *purges;
     _Atomic uint32_t purge_count; /* atomic: readers look at it without the lock first */
 
+    Buf notes; /* what has changed while it was watched: see move.c */
+    _Atomic bool is_watched;
+    PartitionGone gone; /* to be called when the last reference is; NULL: nobody */
+    void *gone_ctx;
+
     Queue queue;                  /* PartitionMessages */
     PartitionMessage maintain;    /* the one message of its kind ... */
     _Atomic bool maintain_posted; /* ... and whether it is under way: queued or in a group */
     _Atomic uint64_t waiting_bytes;
     _Atomic bool is_dropped;
+    _Atomic bool is_moved;  /* set before 'is_dropped': others have its items now */
     _Atomic bool is_active; /* a writer has it, or its group is on the way to the disk */
     _Atomic uint64_t turns; /* how often it became active */
     WorkerJob job;
@@ -121,7 +129,38 @@ struct Partition {
 #define GROUP_KEEP_BYTES_MAX ((size_t)16 << 20)
 
 /* PartitionMessage.kind. */
-enum { MESSAGE_WRITE, MESSAGE_PURGE, MESSAGE_MAINTAIN, MESSAGE_DROP };
+enum {
+    MESSAGE_WRITE,
+    MESSAGE_PURGE,
+    MESSAGE_MAINTAIN,
+    MESSAGE_DROP,
+    MESSAGE_WATCH,  /* a Turn: changes are noted from here on */
+    MESSAGE_FENCE,  /* a Turn, never part of a group: what is behind it waits */
+    MESSAGE_IMPORT, /* an Import */
+};
+
+/* A message whose sender waits for it. */
+typedef struct Turn {
+    PartitionMessage message;
+    sem_t done;
+    Status status;
+    Error error;
+} Turn;
+
+/* An item as another partition has it, or that it has none there. */
+typedef struct ImportItem {
+    Slice epk;
+    Slice id;
+    bool is_absent;
+    Item item;
+} ImportItem;
+
+typedef struct Import {
+    Turn turn;
+    const ImportItem *items; /* with their documents, good until the turn is done */
+    size_t count;
+    uint64_t lsn; /* which the partition's is at least, afterwards */
+} Import;
 
 /* An item that gets other terms when the group is committed. */
 typedef struct IndexChange {
@@ -162,6 +201,8 @@ typedef struct Group {
     size_t index_change_capacity;
     SizeChanges sizes;
     QueueNode *messages;
+    bool is_import;    /* items come from another partition, which has checked them */
+    Buf notes;         /* what the partition's get when it is durable, if it is watched */
     uint64_t *changed; /* hashes of the items' keys that are written, for the cache; or more */
     size_t changed_count;
     size_t changed_capacity;
@@ -199,6 +240,19 @@ void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *
 
 /* What the cache may have under this key is about to change in the group's transaction. */
 void group_note_changed(Group *group, const Key *key);
+
+/* move.c: the item under this key is about to change, if anybody wants to know; so is everything up
+ * to now whose EPK begins with this; and an Import. */
+void group_note_item(Group *group, Slice epk, Slice id);
+void group_note_purge(Group *group, Slice epk);
+void group_apply_import(Group *group, Import *import);
+
+/* partition.c: posts a turn and waits for it; goes on behind a fence; or refuses what is behind
+ * it. */
+MUST_USE Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *err);
+void partition_unfence(Partition *partition);
+void partition_retire(Partition *partition, PartitionGone gone, void *ctx);
+PartitionSchema *partition_schema(Partition *partition); /* a reference */
 
 /* size.c: adds to what the logical partition, and with it the partition, holds; STATUS_FORBIDDEN if
  * it must not hold so many bytes more; and, once, when everything is applied, writes the records.

@@ -80,8 +80,8 @@ typedef struct TestPartition {
     PartitionSchema *schema;
     Partition *partition;
     uint64_t logical_bytes_max; /* of the host, over reopens: see test_set_limit */
-    bool is_ttl_changed; /* then expiry notes may be left over from before */
-    Arena arena;         /* lives as long as the test */
+    bool is_ttl_changed;        /* then expiry notes may be left over from before */
+    Arena arena;                /* lives as long as the test */
 } TestPartition;
 
 /* A container's definition: the key's kind and paths ("/pk" or "/a /b"), the default TTL, and

@@ -96,7 +96,9 @@ static Status take_values(Group *group, const Key *key, uint64_t number, Error *
     if (found && value.data.len == sizeof(holder))
         memcpy(&holder, value.data.ptr, sizeof(holder));
     store_value_release(&value);
-    if (found && holder != number) {
+    /* Of an item from elsewhere the values are its own: whoever seems to hold them has changed
+     * since, and comes later. */
+    if (found && holder != number && !group->is_import) {
         bool lives = false;
         TRY(holder_lives(group, holder, &lives, err));
         if (lives)
@@ -104,6 +106,17 @@ static Status take_values(Group *group, const Key *key, uint64_t number, Error *
     }
     store_txn_put(group->txn, space, key_slice(key), slice_make(&number, sizeof(number)));
     return STATUS_OK;
+}
+
+/* Whether the values are no longer this item's: one from elsewhere has taken them, see above. */
+static bool are_taken(Group *group, const Key *key, uint64_t number)
+{
+    AUTO(store_value_release) StoreValue value = {0};
+    bool found = false;
+    Error err;
+    return store_txn_get(group->txn, group->partition->space, key_slice(key), &value, &found,
+                         &err) != STATUS_OK ||
+           !found || !slice_equal(value.data, slice_make(&number, sizeof(number)));
 }
 
 Status unique_update(Group *group, Slice epk, const Item *old, const Item *item, Error *err)
@@ -119,7 +132,7 @@ Status unique_update(Group *group, Slice epk, const Item *old, const Item *item,
             continue;
         if (item != NULL)
             TRY(take_values(group, &after, item->number, err));
-        if (old != NULL)
+        if (old != NULL && !(group->is_import && are_taken(group, &before, old->number)))
             store_txn_delete(group->txn, group->partition->space, key_slice(&before));
     }
     return STATUS_OK;

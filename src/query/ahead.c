@@ -369,7 +369,7 @@ static Ahead *ahead_new(Page *page, size_t count)
     ahead->run_options.clock = page->options->workers_clock;
     ahead->run_options.bytes_max = PART_MEMORY_MAX;
     ahead->like = (Page){
-        .feed = {.skip_left = page->feed.skip_left, .take_left = page->feed.take_left},
+        .rows_wanted = page->rows_wanted,
         .query = page->query,
         .budget = page->budget,
         .index_deadline_us = page->index_deadline_us,
@@ -490,7 +490,7 @@ static void take_batch(Part *part)
 /* A full page looks only so far for another row, however far others have looked. */
 static bool is_far(const Page *page, uint64_t passed)
 {
-    return page_is_full(page) && passed > page->looks_left;
+    return page->is_looking && passed > page->looks_left;
 }
 
 /* Gets a batch, or sees that there is none, or none near enough. */
@@ -518,7 +518,7 @@ static void get_batch(const Page *page, Part *part)
 static void add_passed(Page *page, const Part *part, uint64_t documents, uint64_t bytes)
 {
     page->looked += documents;
-    page->looks_left -= page_is_full(page) ? (uint32_t)documents : 0;
+    page->looks_left -= page->is_looking ? (uint32_t)documents : 0;
     page_add_documents(page, part->target, documents, bytes);
 }
 
@@ -547,7 +547,7 @@ Status part_next(Page *page, Reading *reading, bool *found, bool *is_paused)
         get_batch(page, part);
     uint64_t passed = part->kept != NULL ? part->kept->passed : part->passed;
     if (is_far(page, passed)) {
-        page->is_at_last = true;
+        page->is_looked_out = true;
         *is_paused = true;
         return STATUS_OK;
     }
@@ -563,6 +563,11 @@ Status part_next(Page *page, Reading *reading, bool *found, bool *is_paused)
 bool part_was_fetched(const Part *part)
 {
     return part->kept->was_fetched;
+}
+
+uint64_t part_keys(const Part *part)
+{
+    return part->keys;
 }
 
 PageMode part_mode(const Part *part)
@@ -605,7 +610,8 @@ void part_end(Page *page, Part *part)
     ahead->at++;
     ahead->window *= ahead->window < ahead->window_max ? 2 : 1;
     (void)pthread_mutex_unlock(&ahead->lock);
-    page->work[part->target].index_keys_read += part->keys;
+    if (!page->is_sliced) /* the plan was made before, for all slices together */
+        page->work[part->target].index_keys_read += part->keys;
     if (part->has_begun)
         explain_indexes(page, &part->reading);
     part_free(part);

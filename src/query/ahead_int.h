@@ -45,5 +45,6 @@ MUST_USE Status part_next(Page *page, Reading *reading, bool *found, bool *is_pa
 Slice part_position(const Part *part, Arena *arena, bool *is_passed);
 
 bool part_was_fetched(const Part *part); /* the document */
+uint64_t part_keys(const Part *part);    /* of the index that were read up to it */
 PageMode part_mode(const Part *part);    /* once a document has come, or that there is none */
 void part_end(Page *page, Part *part);

@@ -34,8 +34,10 @@ static Status give_up(const Page *page)
 
 static bool must_pause(Page *page)
 {
-    if (page_is_full(page) && page->looks_left-- == 0)
+    if (page->is_looking && page->looks_left-- == 0) {
+        page->is_looked_out = true;
         return true;
+    }
     /* Sixteen documents may take long, and the run has looked at the clock on its way. But a page
      * that has only passed over the document at which it begins would come no further. */
     uint64_t deadline_us = page->options->deadline_us;
@@ -71,13 +73,17 @@ static Status feed_next(Feed *feed, Run *run, bool *found)
 {
     Page *page = CONTAINER_OF(feed, Page, feed);
     *found = false;
+    if (page->is_streaming && page->has_item && page_is_full(page) && !page->is_looking)
+        page_begin_looking(page);
     if (page->has_item && must_pause(page))
         page->is_paused = true;
-    if (page->is_paused)
-        return STATUS_OK;
-    TRY(page_next_item(page, found));
-    page->has_item = *found;
-    if (!*found)
+    if (!page->is_paused) {
+        TRY(page_next_item(page, found));
+        page->has_item = *found;
+    }
+    /* How far it looked must not matter to whoever goes on. */
+    page->is_at_last = page->is_looking && page->is_paused;
+    if (page->is_paused || !*found)
         return STATUS_OK;
     skip_returned(page);
     page->is_further = page->is_further || feed->rows_to_skip != PAGE_ROWS_ALL;
@@ -293,6 +299,9 @@ static Status begin(Page *page)
         page->feed.skip_left = page->from.skip;
         page->feed.take_left = page->from.take;
     }
+    uint64_t rows = page->options->items_max;
+    rows = page->feed.take_left < rows ? page->feed.take_left : rows;
+    page->rows_wanted = (double)rows + (double)page->feed.skip_left;
     return STATUS_OK;
 }
 
@@ -362,10 +371,18 @@ static bool is_right_so_far(const Page *page)
             select->order_by == NULL && page->out->count > 0);
 }
 
-static Status finish(Page *page)
+/* Whether there was too little time, or too small a budget, so that with more of them the page
+ * would be another one, or cost something else. */
+static bool is_hurried(const Page *page)
 {
     bool is_cut = page->is_paused || page->feed.is_full;
-    if (page->options->is_brief && is_cut && page->out->count < page->options->items_max)
+    return (is_cut && page->out->count < page->options->items_max) ||
+           (page->is_paused && !page->is_looked_out) || page->budget.was_short;
+}
+
+static Status finish(Page *page)
+{
+    if (page->options->is_brief && is_hurried(page))
         return give_up(page);
     if (page->is_paused && !is_right_so_far(page))
         return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -381,7 +398,7 @@ static Status run_page(Page *page)
 {
     const Select *select = page->query->select;
     TRY(begin(page));
-    page->looks_left = page->is_streaming ? LOOKS_BEHIND : UINT32_MAX;
+    page->looks_left = LOOKS_BEHIND;
     page->feed.is_ordered = page->is_ordered;
     page->feed.next = feed_next;
     page->feed.groups = select->is_grouped || select->distinct ? feed_groups : NULL;
@@ -401,6 +418,8 @@ static uint64_t index_deadline_us(const QueryPageOptions *options, uint64_t begu
 static void add_up(const Page *page)
 {
     QueryMetrics *m = &page->out->metrics;
+    if (page->is_looking)
+        memcpy(page->work, page->work_before, page->options->target_count * sizeof(*page->work));
     for (size_t i = 0; i < page->options->target_count; i++) {
         const QueryTargetWork *work = &page->work[i];
         m->partitions += work->is_visited;

@@ -103,9 +103,10 @@ typedef struct Page {
     IndexBudget budget;
     uint64_t index_deadline_us; /* of what is read of the index before the first document */
 
-    PagePosition from; /* where the page begins, */
-    bool has_from;     /* unless it is the first */
-    PageResume resume; /* and before which place it does not */
+    PagePosition from;  /* where the page begins, */
+    bool has_from;      /* unless it is the first */
+    PageResume resume;  /* and before which place it does not */
+    double rows_wanted; /* results that the page is to have, and what is skipped before them */
     bool is_streaming;
     bool is_ordered; /* documents come in the order of ORDER BY */
     bool needs_system;
@@ -128,12 +129,15 @@ typedef struct Page {
     bool is_further;        /* one has come of which not all rows were returned before */
     bool is_paused;         /* by time, or because enough was looked at for another row */
     bool is_paused_between; /* in front of a document, or where there is none */
+    bool is_looking; /* the page is full: is there another row? Nothing of that is charged, */
+    QueryTargetWork *work_before; /* which was the work without it */
+    bool is_looked_out;           /* it has looked far enough */
     Arena last_arena;
     Slice last; /* where the last document stands, if several readings are merged, or parts read */
     PageMode last_mode;
     Slice last_from; /* the range of its part */
     Slice last_to;
-    bool is_at_last; /* paused right behind it, wherever others have looked since */
+    bool is_at_last; /* paused right behind it, however far somebody has looked since */
     uint32_t looks_left;
     uint64_t looked; /* at documents, since the last look at the clock */
     Buf *text;
@@ -144,6 +148,8 @@ typedef struct Page {
 } Page;
 
 /* page_read.c: documents. */
+void page_note_last(Page *page); /* where the document at hand stands */
+void page_begin_looking(Page *page);
 void page_add_documents(Page *page, size_t target, uint64_t documents, uint64_t bytes);
 void reading_begin(Page *page, Reading *reading, size_t target);
 void reading_end(Page *page, Reading *reading);

@@ -32,11 +32,10 @@ static double lesser(double a, double b)
 static Costs estimate_costs(const Page *page, const Reading *reading, uint64_t found)
 {
     Costs costs = {
-        .rows = page->options->items_max,
+        .rows = page->rows_wanted, /* by all targets: what others have found is not known */
         .all = (double)partition_view_items(reading->planner.view),
         .found = (double)found,
     };
-    costs.rows = lesser(costs.rows, (double)page->feed.take_left) + (double)page->feed.skip_left;
     if (!page->is_streaming)
         costs.rows = costs.all;
     double share = costs.found > 0 && costs.all > costs.found ? costs.all / costs.found : 1;
@@ -344,8 +343,11 @@ static Status plan(Page *page, Reading *reading)
     Filter *key = NULL;
     TRY(page_filter(page, reading, &key));
     bool is_chosen = reading->mode == PAGE_EPK || is_range_of_order(reading);
+    uint64_t keys_read = reading->planner.index.keys_read;
     if (!is_chosen || page->options->wants_explain)
         TRY(filter_estimate(&reading->planner, reading->filter));
+    if (is_chosen) /* it is only told, for which nobody pays */
+        reading->planner.index.keys_read = keys_read;
     if (reading->order != NULL)
         return open_ordered(page, reading);
     if (key != NULL && is_small(page, reading, key))

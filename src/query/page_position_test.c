@@ -147,7 +147,7 @@ static void print_pair(size_t number, Buf *out)
 static void a_range_of_a_composite_index_has_short_positions(void **state)
 {
     TestContainer *t = *state;
-    enum { COUNT = 5000 };
+    enum { COUNT = 7000 };
     test_container_open(t, (TestOptions){.policy = EIGHT});
     insert_many(t, 0, COUNT, print_pair);
     AUTO(buf_done) Buf text;

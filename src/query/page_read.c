@@ -141,8 +141,10 @@ static bool begin_part(Page *page)
     reading->part = part;
     reading->epk_from = from;
     reading->epk_to = to;
-    page->group_from = from;
-    page->group_to = to;
+    if (!page->is_sliced) { /* of slices nobody needs to know: they come one after the other */
+        page->group_from = from;
+        page->group_to = to;
+    }
     page->work[target].is_visited = true;
     return true;
 }
@@ -249,14 +251,31 @@ static Reading *find_first(Page *page)
 
 /* One reading may pause at the very place of a document that another one has; and a part where
  * nobody else could tell. */
-static void note_last(Page *page)
+void page_note_last(Page *page)
 {
     const Reading *reading = page->current;
     arena_reset(&page->last_arena);
     page->last = reading_position(reading, &page->last_arena);
     page->last_mode = reading->mode;
-    page->last_from = reading->epk_from;
-    page->last_to = reading->epk_to;
+    page->last_from = page->group_from;
+    page->last_to = page->group_to;
+}
+
+/* What was done so far; readings tell about the index when they end. */
+void page_begin_looking(Page *page)
+{
+    size_t count = page->options->target_count;
+    page->is_looking = true;
+    page->work_before = ARENA_NEW_ARRAY(page->arena, QueryTargetWork, count);
+    memcpy(page->work_before, page->work, count * sizeof(*page->work));
+    for (size_t i = 0; i < page->reading_count; i++) {
+        const Reading *reading = &page->readings[i];
+        uint64_t keys = reading->planner.index.keys_read;
+        if (reading->part != NULL && !page->is_sliced)
+            keys = part_keys(reading->part);
+        page->work_before[reading->target].index_keys_read += keys;
+    }
+    page_note_last(page);
 }
 
 /* A part may have paused behind a document that has no result. */
@@ -264,7 +283,7 @@ static bool is_behind(const Page *page)
 {
     const Reading *reading = page->current;
     bool is_passed = false;
-    if (reading->part != NULL && reading->is_paused && !page->is_at_last)
+    if (reading->part != NULL && reading->is_paused)
         (void)part_position(reading->part, &page->run->sources, &is_passed);
     return is_passed;
 }
@@ -287,8 +306,9 @@ Status page_next_item(Page *page, bool *found)
         page->is_paused_between = first->is_paused;
         *found = first->has_item;
         first->has_item = false;
-        if ((*found && (page->reading_count > 1 || first->part != NULL)) || is_behind(page))
-            note_last(page);
+        bool is_needed = page->reading_count > 1 || first->part != NULL;
+        if (!page->is_looking && ((*found && is_needed) || is_behind(page)))
+            page_note_last(page);
         return STATUS_OK;
     }
 }

@@ -21,6 +21,9 @@ typedef struct Asked {
     Random *plan_random;
     Workers *workers;
     size_t slice_items;
+    bool is_brief;
+    uint64_t keys_max;  /* of the index; 0: as many as usual */
+    bool tells_nothing; /* of how it was run */
 } Asked;
 
 typedef struct Answered {
@@ -59,8 +62,10 @@ static inline void ask_over(TestContainer *t, const TestTargets *targets, const 
         .memory_max = asked.memory_max == 0 ? (size_t)256 << 20 : asked.memory_max,
         .clock = clock,
         .plan_random = asked.plan_random,
-        .wants_explain = asked.workers == NULL,
-        .wants_indexes = true,
+        .index_keys_max = asked.keys_max,
+        .is_brief = asked.is_brief,
+        .wants_explain = asked.workers == NULL && !asked.tells_nothing,
+        .wants_indexes = !asked.tells_nothing,
         .workers = asked.workers,
         .workers_clock = clock,
         .slice_items = asked.slice_items,

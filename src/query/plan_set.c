@@ -41,9 +41,11 @@ Status plan_read_all(Planner *planner, Arena *arena, NumberSet *out)
 /* Look-ups that find nothing cost no key, but time. */
 static bool is_late(Planner *planner)
 {
-    const IndexBudget *budget = planner->index.budget;
-    return budget->deadline_us != 0 && ++planner->looks % LOOKS_PER_CLOCK == 0 &&
-           clock_monotonic_us(budget->clock) >= budget->deadline_us;
+    IndexBudget *budget = planner->index.budget;
+    bool late = budget->deadline_us != 0 && ++planner->looks % LOOKS_PER_CLOCK == 0 &&
+                clock_monotonic_us(budget->clock) >= budget->deadline_us;
+    budget->was_short = budget->was_short || late;
+    return late;
 }
 
 /* ---- estimates ---- */
@@ -81,6 +83,7 @@ static Status estimate_term(Planner *planner, Filter *filter)
     Status status = read_term(planner, filter);
     planner->index.budget = budget;
     uint64_t keys = planner->index.keys_read - before;
+    budget->was_short = budget->was_short || (few.was_short && budget->keys_left < SAMPLE_KEYS);
     budget->keys_left -= keys < budget->keys_left ? keys : budget->keys_left;
     budget->bytes_left = few.bytes_left;
     filter->estimate = (IndexEstimate){

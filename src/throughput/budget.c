@@ -278,3 +278,14 @@ uint64_t budget_share(const Budget *budget)
 {
     return GET(budget->share);
 }
+
+Charge budget_credit(const Budget *budget, uint64_t now_us)
+{
+    uint64_t share = GET(budget->share);
+    if (share == 0 || !GET(budget->is_enforced))
+        return 0;
+    int64_t window_ns = (can_burst(budget, share) ? BUDGET_BURST_S : BUDGET_WINDOW_S) * NS_PER_S;
+    int64_t credit_ns = to_ns(now_us) - GET(budget->whole.paid_ns);
+    credit_ns = credit_ns < window_ns ? credit_ns : window_ns;
+    return credit_ns <= 0 ? 0 : (Charge)((double)credit_ns / (double)NS_PER_S * (double)share);
+}

@@ -86,3 +86,7 @@ typedef struct BudgetCounts {
 BudgetCounts budget_counts(const Budget *budget);
 
 uint64_t budget_share(const Budget *budget); /* hundredths of request units a second */
+
+/* What could be spent at once, as far as the share limits it: the burst that has been saved, if
+ * there is one. 0 while something is owed, and where nothing is enforced. */
+Charge budget_credit(const Budget *budget, uint64_t now_us);

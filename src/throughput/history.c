@@ -21,13 +21,13 @@ typedef struct Slot {
 static_assert(sizeof(Slot) == 16, "a ring of an hour is 57,600 bytes");
 
 typedef struct Rings {
+    HistoryPool *pool; /* that they are counted in */
     Slot seconds[HISTORY_SECONDS];
     Slot steps[HISTORY_STEPS];
 } Rings;
 
 struct History {
     _Atomic uint32_t refs;
-    HistoryPool *pool; /* immutable */
     _Atomic(Rings *) rings;
     _Atomic uint64_t charge;
     _Atomic uint64_t requests;
@@ -51,11 +51,10 @@ void history_pool_init(HistoryPool *pool, uint32_t max)
     pool->max = max;
 }
 
-History *history_new(HistoryPool *pool)
+History *history_new(void)
 {
     History *history = MEM_NEW(History);
     atomic_init(&history->refs, 1);
-    history->pool = pool;
     return history;
 }
 
@@ -71,7 +70,7 @@ void history_unref(History *history)
         return;
     Rings *rings = atomic_load_explicit(&history->rings, memory_order_relaxed);
     if (rings != NULL)
-        atomic_fetch_sub_explicit(&history->pool->used, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&rings->pool->used, 1, memory_order_relaxed);
     mem_free(rings);
     mem_free(history);
 }
@@ -80,15 +79,15 @@ void history_unref(History *history)
  * them only after they are there: so whoever finds the pool full because of them finds them, too,
  * and what is added meanwhile is not lost. That lets the pool run over by those who make theirs at
  * the same moment, one for each thread. */
-static Rings *rings_of(History *history)
+static Rings *rings_of(History *history, HistoryPool *pool)
 {
     Rings *rings = atomic_load_explicit(&history->rings, memory_order_acquire);
     if (LIKELY(rings != NULL))
         return rings;
-    HistoryPool *pool = history->pool;
     if (atomic_load_explicit(&pool->used, memory_order_acquire) >= pool->max)
         return atomic_load_explicit(&history->rings, memory_order_acquire);
     Rings *made = MEM_NEW(Rings);
+    made->pool = pool;
     if (atomic_compare_exchange_strong_explicit(&history->rings, &rings, made, memory_order_acq_rel,
                                                 memory_order_acquire)) {
         atomic_fetch_add_explicit(&pool->used, 1, memory_order_release);
@@ -146,13 +145,13 @@ static void add_counts(_Atomic uint64_t *word, uint64_t lap, unsigned bits, Hist
                                                     memory_order_relaxed));
 }
 
-void history_add(History *history, uint64_t now_s, HistoryCount more)
+void history_add(History *history, HistoryPool *pool, uint64_t now_s, HistoryCount more)
 {
     atomic_fetch_add_explicit(&history->charge, more.charge, memory_order_relaxed);
     atomic_fetch_add_explicit(&history->requests, more.requests, memory_order_relaxed);
     if (more.throttled > 0)
         atomic_fetch_add_explicit(&history->throttled, more.throttled, memory_order_relaxed);
-    Rings *rings = rings_of(history);
+    Rings *rings = rings_of(history, pool);
     if (rings == NULL)
         return;
     for (HistoryGrain grain = HISTORY_SECOND; grain < HISTORY_GRAINS; grain++) {

@@ -1,0 +1,546 @@
+/* move.c - see move.h.
+ *
+ * A source that is watched notes the key of every item that a group changes, and the EPK of every
+ * purge, when the group is durable:
+ *
+ *     note = | length of the EPK u16 | length of the id u16 | EPK | id |      0xFFFF: a purge
+ *
+ * A note does not say what has become of the item: that is read when the note's turn comes, and
+ * what is found then is made the same in the target. So notes may be repeated, or be about nothing,
+ * and a piece may be read at any time after the watch has begun: whatever changes later is noted.
+ */
+#include "partition/move.h"
+
+#include "base/mem.h"
+#include "partition/partition_int.h"
+
+enum {
+    NOTE_HEAD_BYTES = 4,
+    NOTE_PURGE = 0xFFFF,
+    PIECE_ITEMS_MAX = 1000,
+};
+
+typedef struct Source {
+    Partition *partition;
+    PartitionSchema *schema;
+    Buf notes; /* taken from it, from 'at' on not caught up with */
+    size_t at;
+    bool is_watched;
+    bool is_fenced;
+} Source;
+
+typedef struct Target {
+    Partition *partition;
+    Slice epk_from;
+    ImportItem *items; /* of the piece being gathered */
+    size_t count;
+} Target;
+
+struct Move {
+    Arena arena; /* as long as the move */
+    Source *sources;
+    size_t source_count;
+    Target *targets;
+    size_t target_count;
+    size_t copying; /* the source ... */
+    Key copied;     /* ... and the key behind which it goes on; empty: at the beginning */
+    Arena piece;    /* what is gathered for the targets */
+    size_t piece_items;
+    size_t piece_bytes;
+    bool is_over;
+    uint64_t fenced_us; /* when that began */
+    MoveProgress progress;
+};
+
+/* ---- what a source notes, as part of its groups ---- */
+
+static void note(Group *group, Slice epk, uint16_t id_len, Slice id)
+{
+    if (LIKELY(!atomic_load_explicit(&group->partition->is_watched, memory_order_relaxed)))
+        return;
+    uint16_t head[2] = {(uint16_t)epk.len, id_len};
+    buf_bytes(&group->notes, head, sizeof(head));
+    buf_slice(&group->notes, epk);
+    buf_slice(&group->notes, id);
+}
+
+void group_note_item(Group *group, Slice epk, Slice id)
+{
+    note(group, epk, (uint16_t)id.len, id);
+}
+
+void group_note_purge(Group *group, Slice epk)
+{
+    note(group, epk, NOTE_PURGE, SLICE_EMPTY);
+}
+
+/* ---- what a target is given, as part of its groups ---- */
+
+/* Whatever has the item's number, or its place, and is not the same item, is from before. */
+static Status clear_place(Group *group, const ImportItem *in, Item *old, bool *found, Error *err)
+{
+    Slice epk;
+    Slice id;
+    Item other;
+    TRY(group_find_item(group, in->item.number, &epk, &id, &other, found, err));
+    if (*found && !(slice_equal(epk, in->epk) && slice_equal(id, in->id)))
+        group_delete(group, epk, id, &other, NULL);
+    TRY(group_get(group, in->epk, in->id, old, found, err));
+    if (!*found || old->number == in->item.number)
+        return STATUS_OK;
+    group_delete(group, in->epk, in->id, old, NULL);
+    *found = false;
+    return STATUS_OK;
+}
+
+static Status import_item(Group *group, const ImportItem *in, Error *err)
+{
+    Item old;
+    bool found = false;
+    if (in->is_absent) {
+        TRY(group_get(group, in->epk, in->id, &old, &found, err));
+        if (found)
+            group_delete(group, in->epk, in->id, &old, NULL);
+        return STATUS_OK;
+    }
+    TRY(clear_place(group, in, &old, &found, err));
+    if (found && old.lsn == in->item.lsn)
+        return STATUS_OK; /* it is there already */
+    Item item = in->item;
+    if (group->counters.lsn < item.lsn)
+        group->counters.lsn = item.lsn;
+    return group_put(group, in->epk, in->id, found ? &old : NULL, in->id, &item, NULL, err);
+}
+
+static Status import_all(Group *group, const Import *import, Error *err)
+{
+    if (group->full.status != STATUS_OK) {
+        *err = group->full;
+        return err->status;
+    }
+    for (size_t i = 0; i < import->count; i++) {
+        arena_reset(&group->arena);
+        TRY(import_item(group, &import->items[i], err));
+    }
+    if (group->counters.lsn < import->lsn) {
+        group->counters.lsn = import->lsn;
+        group->is_changed = true;
+    }
+    return STATUS_OK;
+}
+
+void group_apply_import(Group *group, Import *import)
+{
+    Mark mark = group_mark(group);
+    group->is_import = true;
+    import->turn.status = import_all(group, import, &import->turn.error);
+    group->is_import = false;
+    if (import->turn.status == STATUS_OK)
+        group_keep(group);
+    else
+        group_undo(group, &mark);
+}
+
+/* ---- pieces ---- */
+
+static Target *target_of(Move *move, Slice epk)
+{
+    size_t at = 0;
+    while (at + 1 < move->target_count && slice_compare(move->targets[at + 1].epk_from, epk) <= 0)
+        at++;
+    return &move->targets[at];
+}
+
+static void piece_begin(Move *move)
+{
+    arena_reset(&move->piece);
+    move->piece_items = 0;
+    move->piece_bytes = 0;
+    for (size_t i = 0; i < move->target_count; i++) {
+        move->targets[i].items = NULL;
+        move->targets[i].count = 0;
+    }
+}
+
+/* With the item's stored bytes; NULL: it is absent. */
+static Status piece_add(Move *move, Slice epk, Slice id, Slice bytes, Error *err)
+{
+    Target *target = target_of(move, epk);
+    if (target->items == NULL)
+        target->items = ARENA_NEW_ARRAY(&move->piece, ImportItem, PIECE_ITEMS_MAX);
+    ASSERT(target->count < PIECE_ITEMS_MAX);
+    ImportItem *item = &target->items[target->count++];
+    item->epk = arena_copy(&move->piece, epk);
+    item->id = arena_copy(&move->piece, id);
+    item->is_absent = bytes.ptr == NULL;
+    move->piece_items++;
+    move->piece_bytes += epk.len + id.len + bytes.len;
+    return item->is_absent ? STATUS_OK
+                           : item_decode(arena_copy(&move->piece, bytes), &item->item, err);
+}
+
+static bool piece_is_full(const Move *move)
+{
+    return move->piece_items == PIECE_ITEMS_MAX || move->piece_bytes >= MOVE_PIECE_BYTES;
+}
+
+static Status piece_send(Move *move, uint64_t lsn, Error *err)
+{
+    for (size_t i = 0; i < move->target_count; i++) {
+        const Target *target = &move->targets[i];
+        if (target->count == 0 && lsn == 0)
+            continue;
+        Import import = {.items = target->items, .count = target->count, .lsn = lsn};
+        TRY(partition_take_turn(target->partition, &import.turn, MESSAGE_IMPORT, err));
+    }
+    piece_begin(move);
+    return STATUS_OK;
+}
+
+/* ---- life ---- */
+
+Move *move_new(Partition *const *sources, size_t source_count, const MoveTarget *targets,
+               size_t target_count)
+{
+    ASSERT(source_count > 0 && target_count > 0);
+    Move *move = MEM_NEW(Move);
+    arena_init(&move->arena, 1024);
+    arena_init(&move->piece, 64 << 10);
+    move->sources = ARENA_NEW_ARRAY(&move->arena, Source, source_count);
+    move->source_count = source_count;
+    for (size_t i = 0; i < source_count; i++) {
+        move->sources[i].partition = partition_ref(sources[i]);
+        buf_init(&move->sources[i].notes, MOVE_NOTES_BYTES_MAX);
+    }
+    move->targets = ARENA_NEW_ARRAY(&move->arena, Target, target_count);
+    move->target_count = target_count;
+    for (size_t i = 0; i < target_count; i++) {
+        move->targets[i].partition = partition_ref(targets[i].partition);
+        move->targets[i].epk_from = arena_copy(&move->arena, targets[i].epk_from);
+    }
+    piece_begin(move);
+    return move;
+}
+
+static void stop_watching(Source *source)
+{
+    Partition *partition = source->partition;
+    if (!source->is_watched)
+        return;
+    source->is_watched = false;
+    atomic_store(&partition->is_watched, false);
+    (void)pthread_mutex_lock(&partition->lock);
+    buf_done(&partition->notes); /* it may have taken much */
+    buf_init(&partition->notes, MOVE_NOTES_BYTES_MAX);
+    (void)pthread_mutex_unlock(&partition->lock);
+}
+
+void move_free(Move *move)
+{
+    if (move == NULL)
+        return;
+    move_cancel(move);
+    for (size_t i = 0; i < move->source_count; i++) {
+        partition_unref(move->sources[i].partition);
+        schema_unref(move->sources[i].schema);
+        buf_done(&move->sources[i].notes);
+    }
+    for (size_t i = 0; i < move->target_count; i++)
+        partition_unref(move->targets[i].partition);
+    arena_done(&move->piece);
+    arena_done(&move->arena);
+    mem_free(move);
+}
+
+Status move_begin(Move *move, Error *err)
+{
+    for (size_t i = 0; i < move->source_count; i++) {
+        Source *source = &move->sources[i];
+        Turn turn;
+        source->is_watched = true; /* also if it fails half-way */
+        TRY(partition_take_turn(source->partition, &turn, MESSAGE_WATCH, err));
+        source->schema = partition_schema(source->partition);
+    }
+    return STATUS_OK;
+}
+
+/* ---- copying ---- */
+
+static bool is_gone(const Source *source, const Purge *purges, size_t purge_count, Slice epk,
+                    const Item *item)
+{
+    uint64_t now_s = (uint64_t)clock_wall_s(source->partition->host->clock);
+    return item_expires_at_s(source->schema, item) <= now_s ||
+           item->lsn <= purges_find(purges, purge_count, epk);
+}
+
+static StoreCursor *open_items(const Move *move, const Source *source)
+{
+    Key from = {.bytes = {KEY_ITEM}, .len = 1};
+    Key to = {.bytes = {KEY_ITEM + 1}, .len = 1};
+    if (move->copied.len > 0) {
+        from = move->copied;
+        from.bytes[from.len++] = 0;
+    }
+    return store_cursor_open(source->partition->host->store, NULL, source->partition->space,
+                             key_slice(&from), key_slice(&to));
+}
+
+/* Gathers items of the source until the piece is full or there are no more. */
+static Status gather(Move *move, const Source *source, bool *is_done, Error *err)
+{
+    Partition *partition = source->partition;
+    TRY(partition_check_damage(partition, err));
+    size_t purge_count = 0;
+    /* Before the items, as every reader does. */
+    const Purge *purges = partition_copy_purges(partition, &move->piece, &purge_count);
+    AUTO(store_cursor_close) StoreCursor *cursor = open_items(move, source);
+    *is_done = false;
+    while (!piece_is_full(move)) {
+        Slice key;
+        Slice bytes;
+        bool found = false;
+        TRY(store_cursor_next(cursor, &key, &bytes, &found, err));
+        *is_done = !found;
+        if (!found)
+            return STATUS_OK;
+        ASSERT(key.len < KEY_BYTES_MAX);
+        memcpy(move->copied.bytes, key.ptr, key.len);
+        move->copied.len = key.len;
+        Item item;
+        TRY(item_decode(bytes, &item, err));
+        Slice epk = key_item_epk(source->schema, key, &item);
+        if (is_gone(source, purges, purge_count, epk, &item))
+            continue;
+        TRY(piece_add(move, epk, slice_from(key, 1 + epk.len), bytes, err));
+        move->progress.items_copied++;
+        move->progress.bytes_copied += key.len + bytes.len;
+    }
+    return STATUS_OK;
+}
+
+Status move_copy(Move *move, bool *is_done, Error *err)
+{
+    bool is_source_done = false;
+    TRY(gather(move, &move->sources[move->copying], &is_source_done, err));
+    TRY(piece_send(move, 0, err));
+    *is_done = is_source_done && move->copying + 1 == move->source_count;
+    if (is_source_done && !*is_done) {
+        move->copying++;
+        move->copied.len = 0;
+    }
+    return STATUS_OK;
+}
+
+/* ---- catching up ---- */
+
+/* Takes what the source has noted since the last time. */
+static Status take_notes(Source *source, Error *err)
+{
+    Partition *partition = source->partition;
+    (void)pthread_mutex_lock(&partition->lock);
+    Buf notes = partition->notes;
+    buf_init(&partition->notes, MOVE_NOTES_BYTES_MAX);
+    (void)pthread_mutex_unlock(&partition->lock);
+    bool is_full = buf_full(&notes);
+    buf_done(&source->notes);
+    source->notes = notes;
+    source->at = 0;
+    if (!is_full)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "partition %u is written to faster than its items can be copied",
+                     partition->id);
+}
+
+static size_t notes_left(const Source *source)
+{
+    return source->notes.len - source->at;
+}
+
+/* Adds the item as the source has it now. */
+static Status add_newest(Move *move, const Source *source, Slice epk, Slice id, Error *err)
+{
+    Epk place = {.len = (uint16_t)epk.len};
+    memcpy(place.bytes, epk.ptr, epk.len);
+    AUTO(store_value_release) StoreValue value = {0};
+    StoreFound found = STORE_ABSENT;
+    Item item;
+    TRY(partition_get(source->partition, source->schema, &place, id, STORE_READ_ANY, &item, &value,
+                      &found, err));
+    move->progress.items_caught_up++;
+    return piece_add(move, epk, id, found == STORE_FOUND ? value.data : SLICE_EMPTY, err);
+}
+
+/* The first keys at or behind '*from' of what a target has of a purged prefix; '*from' is moved
+ * behind them, or emptied at the end. */
+static Status list_purged(Target *target, Slice prefix, Key *from, Arena *arena, FoundKeys *out,
+                          Error *err)
+{
+    Key to;
+    key_item(&to, prefix, SLICE_EMPTY);
+    while (to.len > 1 && to.bytes[to.len - 1] == 0xFF)
+        to.len--;
+    to.bytes[to.len - 1]++;
+    AUTO(store_cursor_close)
+    StoreCursor *cursor =
+        store_cursor_open(target->partition->host->store, NULL, target->partition->space,
+                          key_slice(from), key_slice(&to));
+    for (out->count = 0; out->count < PIECE_MAX; out->count++) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found) {
+            from->len = 0;
+            return STATUS_OK;
+        }
+        Item item;
+        TRY(item_decode(value, &item, err));
+        PartitionSchema *schema = partition_schema(target->partition);
+        Slice epk = key_item_epk(schema, key, &item);
+        schema_unref(schema);
+        out->keys[out->count] = location_encode(arena, epk, slice_from(key, 1 + epk.len));
+        memcpy(from->bytes, key.ptr, key.len);
+        from->len = key.len;
+    }
+    from->bytes[from->len++] = 0;
+    return STATUS_OK;
+}
+
+/* What was copied before the purge is looked at again, one by one. */
+static Status follow_purge(Move *move, const Source *source, Slice prefix, Error *err)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 16 << 10);
+    FoundKeys *found = ARENA_NEW(&arena, FoundKeys);
+    for (size_t i = 0; i < move->target_count; i++) {
+        Key from;
+        key_item(&from, prefix, SLICE_EMPTY);
+        while (from.len > 0) {
+            AUTO(arena_done) Arena keys;
+            arena_init(&keys, 16 << 10);
+            TRY(list_purged(&move->targets[i], prefix, &from, &keys, found, err));
+            for (size_t k = 0; k < found->count; k++) {
+                Slice epk;
+                Slice id;
+                TRY(location_decode(found->keys[k], &epk, &id, err));
+                if (piece_is_full(move))
+                    TRY(piece_send(move, 0, err));
+                TRY(add_newest(move, source, epk, id, err));
+            }
+        }
+    }
+    return piece_send(move, 0, err);
+}
+
+static Status follow_note(Move *move, Source *source, Error *err)
+{
+    Slice rest = slice_from(buf_view(&source->notes), source->at);
+    uint16_t head[2];
+    memcpy(head, rest.ptr, sizeof(head));
+    Slice epk = slice_first(slice_from(rest, NOTE_HEAD_BYTES), head[0]);
+    source->at += NOTE_HEAD_BYTES + head[0];
+    if (head[1] == NOTE_PURGE) {
+        TRY(piece_send(move, 0, err));
+        return follow_purge(move, source, epk, err);
+    }
+    Slice id = slice_first(slice_from(rest, NOTE_HEAD_BYTES + head[0]), head[1]);
+    source->at += head[1];
+    return add_newest(move, source, epk, id, err);
+}
+
+/* One piece of one source's notes. */
+static Status follow_notes(Move *move, Source *source, Error *err)
+{
+    if (notes_left(source) == 0)
+        TRY(take_notes(source, err));
+    while (notes_left(source) > 0 && !piece_is_full(move))
+        TRY(follow_note(move, source, err));
+    return piece_send(move, 0, err);
+}
+
+/* About: notes are of different lengths. */
+static size_t count_left(const Move *move)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < move->source_count; i++) {
+        Source *source = &move->sources[i];
+        (void)pthread_mutex_lock(&source->partition->lock);
+        bytes += source->partition->notes.len;
+        (void)pthread_mutex_unlock(&source->partition->lock);
+        bytes += notes_left(source);
+    }
+    return (bytes + 31) / 32;
+}
+
+Status move_catch_up(Move *move, size_t *left, Error *err)
+{
+    for (size_t i = 0; i < move->source_count; i++)
+        TRY(follow_notes(move, &move->sources[i], err));
+    *left = count_left(move);
+    return STATUS_OK;
+}
+
+/* ---- the end ---- */
+
+static Status fence_all(Move *move, Error *err)
+{
+    for (size_t i = 0; i < move->source_count; i++) {
+        Turn turn;
+        TRY(partition_take_turn(move->sources[i].partition, &turn, MESSAGE_FENCE, err));
+        move->sources[i].is_fenced = true;
+    }
+    return STATUS_OK;
+}
+
+Status move_fence(Move *move, Error *err)
+{
+    const Clock *clock = move->sources[0].partition->host->clock;
+    move->fenced_us = clock_monotonic_us(clock);
+    TRY(fence_all(move, err));
+    size_t left = 1;
+    while (left > 0)
+        TRY(move_catch_up(move, &left, err));
+    uint64_t lsn = 0;
+    for (size_t i = 0; i < move->source_count; i++) {
+        uint64_t own = partition_lsn(move->sources[i].partition);
+        lsn = own > lsn ? own : lsn;
+    }
+    return piece_send(move, lsn, err);
+}
+
+static void let_go(Move *move, PartitionGone gone, void *ctx)
+{
+    if (move->is_over)
+        return;
+    move->is_over = true;
+    for (size_t i = 0; i < move->source_count; i++) {
+        Source *source = &move->sources[i];
+        stop_watching(source);
+        if (source->is_fenced && gone != NULL)
+            partition_retire(source->partition, gone, ctx);
+        else if (source->is_fenced)
+            partition_unfence(source->partition);
+        source->is_fenced = false;
+    }
+    const Clock *clock = move->sources[0].partition->host->clock;
+    if (move->fenced_us != 0)
+        move->progress.fence_us = clock_monotonic_us(clock) - move->fenced_us;
+}
+
+void move_end(Move *move, PartitionGone gone, void *ctx)
+{
+    ASSERT(gone != NULL);
+    let_go(move, gone, ctx);
+}
+
+void move_cancel(Move *move)
+{
+    let_go(move, NULL, NULL);
+}
+
+MoveProgress move_progress(const Move *move)
+{
+    return move->progress;
+}

@@ -1,0 +1,421 @@
+/* move_test.c - items that go over to other partitions while they change. MOVE_SEED=n repeats the
+ * random test. */
+#include "partition/check_space_int.h"
+
+#include "base/random.h"
+
+enum { KEYS = 12, IDS = 8, ROUNDS = 6, STEPS = 300, TARGETS_MAX = 3, TARGET_ID = 20 };
+
+/* A partition and those that take its items over. */
+typedef struct Split {
+    TestPartition *t;
+    Partition *targets[TARGETS_MAX];
+    size_t target_count;
+    Move *move;
+} Split;
+
+static Partition *open_other(TestPartition *t, uint32_t id)
+{
+    Partition *partition = NULL;
+    assert_ok(partition_open(&t->host, TEST_SPACE + id, id, t->schema, &partition, err));
+    return partition;
+}
+
+static void split_open(Split *s, TestPartition *t, size_t target_count)
+{
+    static const Slice froms[][TARGETS_MAX] = {
+        {SLICE_INIT("")},
+        {SLICE_INIT(""), SLICE_INIT("\x20")},
+        {SLICE_INIT(""), SLICE_INIT("\x10"), SLICE_INIT("\x28")},
+    };
+    *s = (Split){.t = t, .target_count = target_count};
+    MoveTarget targets[TARGETS_MAX];
+    for (size_t i = 0; i < target_count; i++) {
+        s->targets[i] = open_other(t, (uint32_t)(TARGET_ID + i));
+        targets[i] = (MoveTarget){s->targets[i], froms[target_count - 1][i]};
+    }
+    s->move = move_new(&t->partition, 1, targets, target_count);
+}
+
+static void split_close(Split *s)
+{
+    move_free(s->move);
+    for (size_t i = 0; i < s->target_count; i++)
+        partition_unref(s->targets[i]);
+    test_settle(s->t);
+    assert_ok(store_drop_spaces(s->t->store, TEST_SPACE + TARGET_ID,
+                                TEST_SPACE + TARGET_ID + TARGETS_MAX, err));
+}
+DEFINE_AUTO_VALUE(Split, split_close)
+
+static void copy_all(Move *move)
+{
+    bool is_done = false;
+    while (!is_done)
+        assert_ok(move_copy(move, &is_done, err));
+}
+
+/* Every living item as clients see it, in order. */
+static void print_items(TestPartition *t, Partition *partition, Buf *out)
+{
+    AUTO(partition_scan_close) PartitionScan *scan = NULL;
+    assert_ok(partition_scan_open(partition, t->schema, &(ScanOptions){.order = SCAN_BY_EPK}, &scan,
+                                  err));
+    for (;;) {
+        Item item;
+        bool found = false;
+        assert_ok(partition_scan_next(scan, &item, &found, err));
+        if (!found)
+            return;
+        item_print(t->schema, &item, out);
+        buf_format(out, " %llu\n", (unsigned long long)item.number);
+    }
+}
+
+static void check_partition(TestPartition *t, Partition *partition)
+{
+    CheckReport report = {.found = fail_finding};
+    CheckTotals totals = {0};
+    assert_ok(partition_check(partition, t->schema, &report, &totals, err));
+    assert_int_equal(totals.findings, 0);
+    assert_int_equal(partition_usage(partition).items, totals.items);
+}
+
+/* The targets have what the source has, in the same order, and each is in order itself. */
+static void expect_same(const Split *s)
+{
+    AUTO(buf_done) Buf before;
+    AUTO(buf_done) Buf after;
+    buf_init(&before, (size_t)64 << 20);
+    buf_init(&after, (size_t)64 << 20);
+    print_items(s->t, s->t->partition, &before);
+    for (size_t i = 0; i < s->target_count; i++) {
+        print_items(s->t, s->targets[i], &after);
+        check_partition(s->t, s->targets[i]);
+        assert_true(partition_lsn(s->targets[i]) >= partition_lsn(s->t->partition));
+    }
+    assert_slice(buf_view(&after), buf_view(&before));
+}
+
+static const char *row_of(Arena *arena, int key, int id, int u, int ttl_s, int n)
+{
+    return arena_format(arena, "{'pk':'%d','id':'%d','u':%d,'n':%d%s}", key, id, u, n,
+                        ttl_s == 0 ? "" : arena_format(arena, ",'ttl':%d", ttl_s).ptr)
+        .ptr;
+}
+
+static void fill(TestPartition *t, int keys, int ids)
+{
+    for (int key = 0; key < keys; key++)
+        for (int id = 0; id < ids; id++)
+            assert_status(
+                run_document(t, ITEM_CREATE, row_of(&t->arena, key, id, id, id % 3 * 100, key)),
+                STATUS_OK);
+}
+
+static void a_split_gives_everything_to_its_targets(TestPartition *t)
+{
+    for (size_t targets = 1; targets <= TARGETS_MAX; targets++) {
+        if (targets == 1)
+            fill(t, 40, 10);
+        AUTO(split_close) Split s;
+        split_open(&s, t, targets);
+        assert_ok(move_begin(s.move, err));
+        copy_all(s.move);
+        assert_ok(move_fence(s.move, err));
+        expect_same(&s);
+        assert_int_equal(move_progress(s.move).items_copied, 400);
+        for (size_t i = 0; i < targets; i++)
+            assert_true(partition_usage(s.targets[i]).items > 0);
+    }
+}
+
+static void items_of_all_sizes_are_copied(TestPartition *t)
+{
+    char *text = arena_alloc(&t->arena, ITEM_BYTES_MAX);
+    for (int i = 0; i < 12; i++) {
+        size_t len = (size_t)1 << (2 * i - (i > 10 ? 2 : 0));
+        len = len > ITEM_BYTES_MAX - 200 ? ITEM_BYTES_MAX - 200 : len;
+        memset(text, 'x', len);
+        const char *row =
+            arena_format(&t->arena, "{'pk':'%d','id':'a','t':'%.*s'}", i, (int)len, text).ptr;
+        assert_status(run_document(t, ITEM_CREATE, row), STATUS_OK);
+    }
+    AUTO(split_close) Split s;
+    split_open(&s, t, 2);
+    assert_ok(move_begin(s.move, err));
+    copy_all(s.move);
+    assert_ok(move_fence(s.move, err));
+    expect_same(&s);
+}
+
+static void writes_wait_at_a_fence_and_learn_of_the_end(TestPartition *t)
+{
+    fill(t, 3, 3);
+    AUTO(split_close) Split s;
+    split_open(&s, t, 2);
+    assert_ok(move_begin(s.move, err));
+    copy_all(s.move);
+    assert_ok(move_fence(s.move, err));
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, WRITE_ATOMIC);
+    (void)add_document(&w, ITEM_CREATE, "{'pk':'x','id':'late'}");
+    test_submit(t, &w);
+    (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    assert_false(is_answered(&w));
+    expect_item(t, "0", "0", row_of(&t->arena, 0, 0, 0, 0, 0)); /* reads do not wait */
+    expect_same(&s);
+}
+
+typedef struct GoneSpace {
+    _Atomic uint64_t space;
+} GoneSpace;
+
+static void on_gone(void *ctx, StoreSpace space)
+{
+    atomic_store(&((GoneSpace *)ctx)->space, space);
+}
+
+static void whoever_comes_after_the_end_is_told(TestPartition *t)
+{
+    fill(t, 3, 3);
+    AUTO(split_close) Split s;
+    split_open(&s, t, 2);
+    assert_ok(move_begin(s.move, err));
+    copy_all(s.move);
+    assert_ok(move_fence(s.move, err));
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, WRITE_ATOMIC);
+    (void)add_document(&w, ITEM_CREATE, "{'pk':'x','id':'late'}");
+    test_submit(t, &w);
+    GoneSpace gone = {0};
+    move_end(s.move, on_gone, &gone);
+    assert_status(test_wait(&w), STATUS_GONE);
+    assert_int_equal(w.write.error.sub, SUB_PARTITION_KEY_RANGE_GONE);
+    Error err;
+    assert_status(partition_submit(t->partition, &w.write, &err), STATUS_GONE);
+    expect_item(t, "0", "0", row_of(&t->arena, 0, 0, 0, 0, 0)); /* who has it may still read */
+    expect_same(&s);
+    move_free(TAKE(s.move));
+    test_settle(t);
+    assert_int_equal(atomic_load(&gone.space), 0);
+    partition_unref(TAKE(t->partition));
+    assert_int_equal(atomic_load(&gone.space), TEST_SPACE);
+    t->partition = open_other(t, TEST_PARTITION + 1); /* for the end of the test */
+}
+
+static void a_cancelled_move_leaves_no_trace(TestPartition *t)
+{
+    fill(t, 3, 3);
+    for (int step = 0; step < 4; step++) {
+        AUTO(split_close) Split s;
+        split_open(&s, t, 2);
+        if (step > 0)
+            assert_ok(move_begin(s.move, err));
+        if (step > 1)
+            copy_all(s.move);
+        if (step > 2)
+            assert_ok(move_fence(s.move, err));
+        AUTO(test_write_done) TestWrite w;
+        test_write_init(&w, t, WRITE_ATOMIC);
+        (void)add_document(&w, ITEM_UPSERT, "{'pk':'x','id':'late'}");
+        test_submit(t, &w);
+        move_cancel(s.move);
+        assert_status(test_wait(&w), STATUS_OK);
+        assert_status(w.items[0].status, STATUS_OK);
+        check_space(t);
+    }
+}
+
+typedef struct TestDrop {
+    PartitionDrop drop;
+    sem_t done;
+} TestDrop;
+
+static void on_dropped(PartitionDrop *drop)
+{
+    (void)sem_post(&CONTAINER_OF(drop, TestDrop, drop)->done);
+}
+
+/* Before the fence the move fails; behind it the drop waits until the move has let go. */
+static void a_dropped_source_ends_the_move(TestPartition *t)
+{
+    fill(t, 3, 3);
+    for (int fenced = 0; fenced < 2; fenced++) {
+        AUTO(split_close) Split s;
+        split_open(&s, t, 2);
+        assert_ok(move_begin(s.move, err));
+        copy_all(s.move);
+        if (fenced)
+            assert_ok(move_fence(s.move, err));
+        TestDrop drop = {.drop = {.done = on_dropped}};
+        assert_int_equal(sem_init(&drop.done, 0, 0), 0);
+        partition_drop(t->partition, &drop.drop);
+        Error why;
+        if (!fenced)
+            assert_status(move_fence(s.move, &why), STATUS_NOT_FOUND);
+        move_cancel(s.move);
+        assert_int_equal(sem_wait(&drop.done), 0);
+        (void)sem_destroy(&drop.done);
+        test_settle(t);
+        partition_unref(t->partition);
+        assert_ok(
+            partition_open(&t->host, TEST_SPACE, TEST_PARTITION, t->schema, &t->partition, err));
+    }
+}
+
+/* ---- at random ---- */
+
+typedef struct Run {
+    TestPartition *t;
+    Random random;
+    int n;
+} Run;
+
+static int below(Run *run, int bound)
+{
+    return (int)random_below(&run->random, (uint64_t)bound);
+}
+
+/* Few keys, ids and unique values, so that they meet. */
+static void write_something(Run *run)
+{
+    TestPartition *t = run->t;
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, below(run, 2) == 0 ? WRITE_ATOMIC : WRITE_CONTINUE);
+    int key = below(run, KEYS);
+    int ops = 1 + below(run, 4);
+    for (int i = 0; i < ops; i++) {
+        int id = below(run, IDS);
+        int ttl_s = below(run, 5) == 0 ? 1 + below(run, 20) : 0;
+        const char *row = row_of(&w.arena, key, id, below(run, IDS), ttl_s, run->n++);
+        char pk[16];
+        char other[16];
+        (void)snprintf(pk, sizeof(pk), "%d", key);
+        (void)snprintf(other, sizeof(other), "%d", below(run, IDS));
+        switch (below(run, 6)) {
+        case 0:
+        case 1:
+            (void)add_document(&w, ITEM_UPSERT, row);
+            break;
+        case 2:
+            (void)add_replace(&w, other, row); /* perhaps under another id */
+            break;
+        case 3:
+            (void)add_id(&w, ITEM_DELETE, pk, other);
+            break;
+        case 4:
+            (void)add_patch(&w, pk, other, "[{'op':'incr','path':'/n','value':1000}]");
+            break;
+        default:
+            (void)add_document(&w, ITEM_CREATE, row);
+            break;
+        }
+    }
+    test_run(t, &w);
+}
+
+static void do_something(Run *run)
+{
+    char pk[16];
+    (void)snprintf(pk, sizeof(pk), "%d", below(run, KEYS));
+    int what = below(run, 100);
+    if (what < 3)
+        assert_status(run_purge(run->t, pk), STATUS_OK);
+    else if (what < 6)
+        test_advance_s(run->t, 1 + (uint64_t)below(run, 8));
+    else if (what < 10)
+        (void)partition_maintain(run->t->partition);
+    else
+        write_something(run);
+}
+
+static void move_at_random(Run *run)
+{
+    AUTO(split_close) Split s;
+    split_open(&s, run->t, 1 + (size_t)below(run, TARGETS_MAX));
+    assert_ok(move_begin(s.move, err));
+    bool is_copied = false;
+    for (int i = 0; i < STEPS; i++) {
+        size_t left = 0;
+        if (below(run, 10) > 0)
+            do_something(run);
+        else if (!is_copied)
+            assert_ok(move_copy(s.move, &is_copied, err));
+        else
+            assert_ok(move_catch_up(s.move, &left, err));
+    }
+    while (!is_copied)
+        assert_ok(move_copy(s.move, &is_copied, err));
+    assert_ok(move_fence(s.move, err));
+    expect_same(&s);
+    move_cancel(s.move);
+    check_space(run->t);
+}
+
+static uint64_t choose_seed(void)
+{
+    const char *text = getenv("MOVE_SEED"); /* NOLINT(concurrency-mt-unsafe): at the start */
+    uint64_t seed = 0;
+    if (text == NULL)
+        random_secret(&seed, sizeof(seed));
+    else if (!slice_to_u64(slice_from_cstr(text), &seed))
+        fail_msg("MOVE_SEED is not a number: %s", text);
+    return seed;
+}
+
+static void whatever_happens_meanwhile_the_targets_are_the_same(TestPartition *t)
+{
+    Run run = {.t = t};
+    uint64_t seed = choose_seed();
+    print_message("MOVE_SEED=%llu\n", (unsigned long long)seed);
+    random_init(&run.random, seed);
+    int rounds = t->engine == TEST_MEMORY ? ROUNDS : ROUNDS / 3; /* a disk takes its time */
+    for (int i = 0; i < rounds; i++) {
+        for (int j = 0; j < STEPS; j++)
+            do_something(&run);
+        move_at_random(&run);
+    }
+}
+
+/* A split, and back again by a merge of what came out. */
+static void a_merge_brings_everything_together(TestPartition *t)
+{
+    fill(t, 20, 10);
+    AUTO(split_close) Split s;
+    split_open(&s, t, 3);
+    assert_ok(move_begin(s.move, err));
+    copy_all(s.move);
+    assert_ok(move_fence(s.move, err));
+    Partition *merged = open_other(t, TARGET_ID + TARGETS_MAX);
+    MoveTarget target = {merged, SLICE_EMPTY};
+    AUTO(move_free) Move *back = move_new(s.targets, 3, &target, 1);
+    assert_ok(move_begin(back, err));
+    copy_all(back);
+    assert_ok(move_fence(back, err));
+    AUTO(buf_done) Buf before;
+    AUTO(buf_done) Buf after;
+    buf_init(&before, (size_t)64 << 20);
+    buf_init(&after, (size_t)64 << 20);
+    print_items(t, t->partition, &before);
+    print_items(t, merged, &after);
+    assert_slice(buf_view(&after), buf_view(&before));
+    check_partition(t, merged);
+    partition_unref(merged);
+}
+
+int main(void)
+{
+    static const EngineTest tests[] = {
+        ENGINE_TEST(a_split_gives_everything_to_its_targets, .ttl_s = -1, .unique = {"/u"}),
+        ENGINE_TEST(items_of_all_sizes_are_copied),
+        ENGINE_TEST(writes_wait_at_a_fence_and_learn_of_the_end),
+        ENGINE_TEST(whoever_comes_after_the_end_is_told),
+        ENGINE_TEST(a_cancelled_move_leaves_no_trace, .ttl_s = -1, .unique = {"/u"}),
+        ENGINE_TEST(a_dropped_source_ends_the_move),
+        ENGINE_TEST(whatever_happens_meanwhile_the_targets_are_the_same, .ttl_s = -1,
+                    .unique = {"/u"}),
+        ENGINE_TEST(a_merge_brings_everything_together, .ttl_s = -1, .unique = {"/u"}),
+    };
+    return run_on_every_engine("move", tests, ARRAY_COUNT(tests));
+}
