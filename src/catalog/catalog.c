@@ -195,15 +195,6 @@ static void follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
         share_offer(catalog->published, offer, &catalog->rules, now_us);
 }
 
-/* What the sources of a move hold is in the map's new ranges. Who still reads an older map reads
- * them, so their spaces are not emptied now: their garbage records are there for the next start. */
-static void retire_sources(const Container *before)
-{
-    size_t count = 0;
-    const PartitionRange *sources = container_sources(before, &count);
-    ASSERT(sources != NULL);
-}
-
 static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uint64_t now_us)
 {
     const Container *before = change->before;
@@ -211,7 +202,8 @@ static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uin
         cleaner_drop(&catalog->cleaner, before, before->pending, before->pending_count);
         return;
     }
-    retire_sources(before);
+    /* The sources are left alone: who still has the older map reads them. Whoever moved their items
+     * ends them (move_end), and tells catalog_source_gone when nobody reads them any more. */
     if (catalog->rules.is_serverless)
         share_serverless(change->result_container, &catalog->rules, now_us);
     else
@@ -339,6 +331,12 @@ void catalog_close(Catalog *catalog)
     mem_free(catalog->garbage.items);
     mem_free(catalog->dropped.items);
     mem_free(catalog);
+}
+
+void catalog_source_gone(void *ctx, StoreSpace space)
+{
+    Catalog *catalog = ctx;
+    cleaner_post(&catalog->cleaner, (Garbage){.first = space, .last = space});
 }
 
 void catalog_submit(Catalog *catalog, CatalogChange *change)

@@ -50,6 +50,11 @@ void keeper_open(Keeper *keeper, Catalog *catalog);
 void keeper_notice(Keeper *keeper); /* a container was created or replaced */
 void keeper_close(Keeper *keeper);
 
+/* Nobody reads the source of a move that has ended any more: it is emptied now, and not only at the
+ * next start. 'ctx' is the Catalog; a PartitionGone of partition/move.h. On any thread, until the
+ * catalogue is closed. */
+void catalog_source_gone(void *ctx, StoreSpace space);
+
 /* Pieces of garbage that were found at the start. */
 typedef struct GarbageList {
     Garbage *items;

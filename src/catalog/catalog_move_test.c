@@ -140,10 +140,30 @@ static void the_space_of_a_source_is_noted_as_garbage(TestCatalog *t)
     put_key(t->store, target);
     assert_int_equal(count_garbage(t->store), 0);
     finish_move(t, CATALOG_END_MOVE, m.database, m.number);
+    assert_int_equal(count_garbage(t->store), 1);
+    assert_int_equal(count_keys(t->store, source), 1); /* somebody may still read it */
     test_reopen(t);
     expect_cleaned(t->store, source, 0);
     assert_int_equal(count_keys(t->store, kept), 1);
     assert_int_equal(count_keys(t->store, target), 1);
+}
+
+static void a_source_is_emptied_when_nobody_reads_it(TestCatalog *t)
+{
+    Moved m = make_three(t);
+    begin_move(t, m.database, m.number, 0, 1, "");
+    Container *during = container_ref(now(t, m));
+    for (size_t i = 0; i < 3; i++)
+        put_key(t->store, during->ranges[i].space);
+    finish_move(t, CATALOG_END_MOVE, m.database, m.number);
+    assert_int_equal(count_garbage(t->store), 2); /* each goes alone */
+    catalog_source_gone(t->catalog, during->ranges[1].space);
+    expect_cleaned(t->store, during->ranges[1].space, 1);
+    assert_int_equal(count_keys(t->store, during->ranges[0].space), 1);
+    catalog_source_gone(t->catalog, during->ranges[0].space);
+    expect_cleaned(t->store, during->ranges[0].space, 0);
+    assert_int_equal(count_keys(t->store, during->ranges[2].space), 1);
+    container_unref(during);
 }
 
 static void a_range_knows_all_that_it_came_from(TestCatalog *t)
@@ -562,6 +582,7 @@ int main(void)
         ENGINE_TEST(a_move_that_is_begun_changes_nothing_that_is_seen),
         ENGINE_TEST(a_move_that_is_ended_puts_its_targets_into_the_map),
         ENGINE_TEST(the_space_of_a_source_is_noted_as_garbage),
+        ENGINE_TEST(a_source_is_emptied_when_nobody_reads_it),
         ENGINE_TEST(a_range_knows_all_that_it_came_from),
         ENGINE_TEST(a_target_comes_from_what_it_overlaps),
         ENGINE_TEST(a_lineage_has_a_bound_and_keeps_the_newest),
