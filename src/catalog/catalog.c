@@ -197,7 +197,6 @@ static void follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
         share_offer(catalog->published, offer, &catalog->rules, now_us);
 }
 
-/* The sources of a move that has ended are let go by whoever drives it. */
 static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uint64_t now_us)
 {
     const Container *before = change->before;
@@ -205,6 +204,8 @@ static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uin
         cleaner_drop(&catalog->cleaner, before, before->pending, before->pending_count);
         return;
     }
+    /* The sources are left alone: who still has the older map reads them. Whoever moved their items
+     * ends them (move_end), and they are emptied when nobody reads them any more. */
     if (catalog->rules.is_serverless)
         share_serverless(change->result_container, &catalog->rules, now_us);
     else
