@@ -14,12 +14,16 @@
 #include "base/thread.h"
 #include "catalog/catalog_int.h"
 
-enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
+enum {
+    GROUP_CHANGES_MAX = 1024, /* keeps one group's commit short */
+    STORAGE_EVERY_MS = 60000, /* so often it is looked at how much is stored */
+};
 
 /* Messages other than changes are told apart by their address: there is one of each. */
 struct Catalog {
     PartitionHost *host; /* immutable after open */
     ProvisionRules rules;
+    bool is_served; /* false: it is only looked at */
     Store *store;
     const Clock *clock;
     const Log *log;
@@ -47,6 +51,9 @@ struct Catalog {
     Snapshot *group_snapshot;
     ContainerList dropped; /* by that group */
     GarbageList garbage;   /* found at the start */
+    CatalogChange storage; /* the thread's own change: CATALOG_NOTE_STORAGE */
+    bool storage_is_posted;
+    uint64_t storage_at_us; /* when it was looked at */
 };
 
 /* ---- opening ---- */
@@ -264,28 +271,58 @@ static void end_group(Catalog *catalog)
     answer_all(group);
 }
 
+static void append(Catalog *catalog, QueueNode *change)
+{
+    change->next = NULL;
+    if (catalog->pending_last == NULL)
+        catalog->pending_first = change;
+    else
+        catalog->pending_last->next = change;
+    catalog->pending_last = change;
+}
+
+static void on_storage_noted(CatalogChange *change)
+{
+    CONTAINER_OF(change, Catalog, storage)->storage_is_posted = false; /* or it is tried again */
+}
+
+/* What was stored once counts for the least throughput, so that it must not be forgotten. */
+static void note_storage(Catalog *catalog)
+{
+    catalog->storage_at_us = clock_monotonic_us(catalog->clock);
+    if (!catalog->is_served || catalog->storage_is_posted || !share_has_grown(catalog->published))
+        return;
+    catalog->storage = (CatalogChange){.op = CATALOG_NOTE_STORAGE, .done = on_storage_noted};
+    catalog->storage_is_posted = true;
+    append(catalog, &catalog->storage.node);
+}
+
+static bool is_storage_due(const Catalog *catalog)
+{
+    uint64_t now_us = clock_monotonic_us(catalog->clock);
+    return now_us - catalog->storage_at_us >= (uint64_t)1000 * STORAGE_EVERY_MS;
+}
+
 static void *run(void *arg)
 {
     Catalog *catalog = arg;
     bool stop = false;
     while (!stop || catalog->group != NULL || catalog->pending_first != NULL) {
-        QueueNode *node = mailbox_wait(&catalog->mailbox);
+        QueueNode *node = mailbox_wait_for(&catalog->mailbox, STORAGE_EVERY_MS);
         while (node != NULL) {
             QueueNode *next = node->next;
             if (node == &catalog->stop) {
                 stop = true;
+                note_storage(catalog);
             } else if (node == &catalog->committed) {
                 end_group(catalog);
             } else {
-                node->next = NULL;
-                if (catalog->pending_last == NULL)
-                    catalog->pending_first = node;
-                else
-                    catalog->pending_last->next = node;
-                catalog->pending_last = node;
+                append(catalog, node);
             }
             node = next;
         }
+        if (is_storage_due(catalog))
+            note_storage(catalog);
         while (catalog->group == NULL && catalog->pending_first != NULL)
             begin_group(catalog);
     }
@@ -304,7 +341,8 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     catalog->metrics = options->metrics;
     catalog->rules = PROVISION_RULES_DEFAULT;
     catalog->rules.is_enforced = false;
-    if (options->throughput != NULL)
+    catalog->is_served = options->throughput != NULL;
+    if (catalog->is_served)
         catalog->rules = *options->throughput;
     atomic_init(&catalog->version, 1);
     int failed = pthread_mutex_init(&catalog->lock, NULL);
@@ -312,8 +350,9 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     mailbox_init(&catalog->mailbox);
     cleaner_open(&catalog->cleaner, catalog->store, options->log);
     TRY(load(catalog, err));
-    if (options->throughput != NULL)
+    if (catalog->is_served)
         TRY(check_account(catalog, err));
+    catalog->storage_at_us = clock_monotonic_us(catalog->clock);
     share_all(catalog->published, &catalog->rules, clock_monotonic_us(catalog->clock));
     post_garbage(catalog);
     keeper_open(&catalog->keeper, catalog);

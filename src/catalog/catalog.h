@@ -65,6 +65,9 @@ typedef enum CatalogOp {
     CATALOG_BEGIN_MOVE,
     CATALOG_END_MOVE,
     CATALOG_UNDO_MOVE,
+    /* What is stored at the moment, for offers where it is the most that ever was. The catalogue
+     * does this by itself, once a minute if it has to, and when it is closed. */
+    CATALOG_NOTE_STORAGE,
 } CatalogOp;
 
 /* One change and its answer. The sender fills the inputs, which must stay valid until 'done' is

@@ -78,6 +78,11 @@ void share_offer(const Snapshot *snapshot, const Offer *offer, const ProvisionRu
 void share_serverless(const Container *container, const ProvisionRules *rules, uint64_t now_us);
 void share_all(const Snapshot *snapshot, const ProvisionRules *rules, uint64_t now_us);
 
+/* What is stored of an offer's owner at the moment; and whether that is, for any offer, so much
+ * more than was noted that it should be noted again. */
+uint64_t share_stored_kb(const Snapshot *snapshot, const Offer *offer);
+bool share_has_grown(const Snapshot *snapshot);
+
 /* Containers, with one reference on each; zeroed to begin with. */
 typedef struct ContainerList {
     Container **items;

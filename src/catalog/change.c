@@ -322,6 +322,28 @@ static Status replace_container(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
+/* The same offer, its version too: what is stored changes by itself. */
+static void note_storage(Work *work, const Offer *offer)
+{
+    uint64_t stored = share_stored_kb(work->snapshot, offer);
+    if (stored <= offer->storage_kb_ever)
+        return;
+    OfferRecord record = offer_record(offer);
+    record.storage_kb_ever = stored;
+    AUTO(offer_unref) Offer *noted = offer_new(&record);
+    put_offer(work, noted);
+}
+
+static Status note_all_storage(Work *work)
+{
+    const Offer *offer;
+    for (uint32_t from = 0; (offer = snapshot_next_offer(work->snapshot, from)) != NULL;) {
+        from = offer->info.number + 1;
+        note_storage(work, offer);
+    }
+    return STATUS_OK;
+}
+
 static Status delete_container(Work *work, CatalogChange *change, Error *err)
 {
     const Container *container =
@@ -330,6 +352,12 @@ static Status delete_container(Work *work, CatalogChange *change, Error *err)
         return change_not_found(err, "container");
     TRY(catalog_check_etag(change->if_match, container->info.etag, err));
     work->counters->lsn++;
+    /* What it has stored belongs to the history of what it shared. */
+    const Database *database = snapshot_database(work->snapshot, change->database);
+    const Offer *shared =
+        container->offer == 0 ? snapshot_offer(work->snapshot, database->offer) : NULL;
+    if (shared != NULL)
+        note_storage(work, shared);
     drop_container(work, container);
     snapshot_remove_container(work->snapshot, change->database, change->container);
     return STATUS_OK;
@@ -351,6 +379,7 @@ static Status replace_offer(Work *work, CatalogChange *change, Error *err)
     if (change->has_buckets)
         record.buckets = change->buckets;
     record.replaced_at_s = work->now_s;
+    record.storage_kb_ever = usage.storage_kb;
     if (record.ru_ever < change->provision.ru)
         record.ru_ever = change->provision.ru;
     Offer *offer = offer_new(&record);
@@ -415,6 +444,9 @@ void change_apply(Work *work, CatalogChange *change)
         break;
     case CATALOG_UNDO_MOVE:
         change->status = change_undo_move(work, change, err);
+        break;
+    case CATALOG_NOTE_STORAGE:
+        change->status = note_all_storage(work);
         break;
     }
 }
