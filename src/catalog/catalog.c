@@ -13,17 +13,14 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "catalog/catalog_int.h"
+#include "catalog/mover_int.h"
 
-enum {
-    GROUP_CHANGES_MAX = 1024, /* keeps one group's commit short */
-    STORAGE_EVERY_MS = 60000, /* so often it is looked at how much is stored */
-};
+enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
 
 /* Messages other than changes are told apart by their address: there is one of each. */
 struct Catalog {
     PartitionHost *host; /* immutable after open */
     ProvisionRules rules;
-    bool is_served; /* false: it is only looked at */
     Store *store;
     const Clock *clock;
     const Log *log;
@@ -38,6 +35,7 @@ struct Catalog {
     bool is_running; /* opening thread only */
     Cleaner cleaner;
     Keeper keeper;
+    Mover mover;
 
     QueueNode stop;      /* messages to the thread from the ... opening thread */
     QueueNode committed; /* ... commit thread */
@@ -51,9 +49,6 @@ struct Catalog {
     Snapshot *group_snapshot;
     ContainerList dropped; /* by that group */
     GarbageList garbage;   /* found at the start */
-    CatalogChange storage; /* the thread's own change: CATALOG_NOTE_STORAGE */
-    bool storage_is_posted;
-    uint64_t storage_at_us; /* when it was looked at */
 };
 
 /* ---- opening ---- */
@@ -202,15 +197,7 @@ static void follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
         share_offer(catalog->published, offer, &catalog->rules, now_us);
 }
 
-/* What the sources of a move hold is in the map's new ranges. Who still reads an older map reads
- * them, so their spaces are not emptied now: their garbage records are there for the next start. */
-static void retire_sources(const Container *before)
-{
-    size_t count = 0;
-    const PartitionRange *sources = container_sources(before, &count);
-    ASSERT(sources != NULL);
-}
-
+/* The sources of a move that has ended are let go by whoever drives it. */
 static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uint64_t now_us)
 {
     const Container *before = change->before;
@@ -218,7 +205,6 @@ static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uin
         cleaner_drop(&catalog->cleaner, before, before->pending, before->pending_count);
         return;
     }
-    retire_sources(before);
     if (catalog->rules.is_serverless)
         share_serverless(change->result_container, &catalog->rules, now_us);
     else
@@ -246,6 +232,7 @@ static void take_effect(Catalog *catalog, QueueNode *group)
         cleaner_drop(&catalog->cleaner, dropped, dropped->pending, dropped->pending_count);
     }
     keeper_notice(&catalog->keeper);
+    mover_notice(&catalog->mover);
 }
 
 /* The group is durable, or lost as a whole: refusals in it may rest on changes that are lost too,
@@ -271,58 +258,28 @@ static void end_group(Catalog *catalog)
     answer_all(group);
 }
 
-static void append(Catalog *catalog, QueueNode *change)
-{
-    change->next = NULL;
-    if (catalog->pending_last == NULL)
-        catalog->pending_first = change;
-    else
-        catalog->pending_last->next = change;
-    catalog->pending_last = change;
-}
-
-static void on_storage_noted(CatalogChange *change)
-{
-    CONTAINER_OF(change, Catalog, storage)->storage_is_posted = false; /* or it is tried again */
-}
-
-/* What was stored once counts for the least throughput, so that it must not be forgotten. */
-static void note_storage(Catalog *catalog)
-{
-    catalog->storage_at_us = clock_monotonic_us(catalog->clock);
-    if (!catalog->is_served || catalog->storage_is_posted || !share_has_grown(catalog->published))
-        return;
-    catalog->storage = (CatalogChange){.op = CATALOG_NOTE_STORAGE, .done = on_storage_noted};
-    catalog->storage_is_posted = true;
-    append(catalog, &catalog->storage.node);
-}
-
-static bool is_storage_due(const Catalog *catalog)
-{
-    uint64_t now_us = clock_monotonic_us(catalog->clock);
-    return now_us - catalog->storage_at_us >= (uint64_t)1000 * STORAGE_EVERY_MS;
-}
-
 static void *run(void *arg)
 {
     Catalog *catalog = arg;
     bool stop = false;
     while (!stop || catalog->group != NULL || catalog->pending_first != NULL) {
-        QueueNode *node = mailbox_wait_for(&catalog->mailbox, STORAGE_EVERY_MS);
+        QueueNode *node = mailbox_wait(&catalog->mailbox);
         while (node != NULL) {
             QueueNode *next = node->next;
             if (node == &catalog->stop) {
                 stop = true;
-                note_storage(catalog);
             } else if (node == &catalog->committed) {
                 end_group(catalog);
             } else {
-                append(catalog, node);
+                node->next = NULL;
+                if (catalog->pending_last == NULL)
+                    catalog->pending_first = node;
+                else
+                    catalog->pending_last->next = node;
+                catalog->pending_last = node;
             }
             node = next;
         }
-        if (is_storage_due(catalog))
-            note_storage(catalog);
         while (catalog->group == NULL && catalog->pending_first != NULL)
             begin_group(catalog);
     }
@@ -341,8 +298,7 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     catalog->metrics = options->metrics;
     catalog->rules = PROVISION_RULES_DEFAULT;
     catalog->rules.is_enforced = false;
-    catalog->is_served = options->throughput != NULL;
-    if (catalog->is_served)
+    if (options->throughput != NULL)
         catalog->rules = *options->throughput;
     atomic_init(&catalog->version, 1);
     int failed = pthread_mutex_init(&catalog->lock, NULL);
@@ -350,14 +306,22 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     mailbox_init(&catalog->mailbox);
     cleaner_open(&catalog->cleaner, catalog->store, options->log);
     TRY(load(catalog, err));
-    if (catalog->is_served)
+    if (options->throughput != NULL)
         TRY(check_account(catalog, err));
-    catalog->storage_at_us = clock_monotonic_us(catalog->clock);
     share_all(catalog->published, &catalog->rules, clock_monotonic_us(catalog->clock));
     post_garbage(catalog);
     keeper_open(&catalog->keeper, catalog);
     TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));
     catalog->is_running = true;
+    if (options->moves != NULL)
+        mover_open(&catalog->mover, &(MoverOptions){
+                                        .catalog = catalog,
+                                        .cleaner = &catalog->cleaner,
+                                        .rules = *options->moves,
+                                        .provision = catalog->rules,
+                                        .clock = options->clock,
+                                        .log = options->log,
+                                    });
     *out = TAKE(catalog);
     return STATUS_OK;
 }
@@ -366,6 +330,7 @@ void catalog_close(Catalog *catalog)
 {
     if (catalog == NULL)
         return;
+    mover_close(&catalog->mover); /* it waits for answers from the thread */
     if (catalog->is_running) {
         mailbox_post(&catalog->mailbox, &catalog->stop);
         (void)pthread_join(catalog->thread, NULL);
@@ -384,6 +349,16 @@ void catalog_submit(Catalog *catalog, CatalogChange *change)
 {
     change->status = STATUS_OK;
     mailbox_post(&catalog->mailbox, &change->node);
+}
+
+Status catalog_order_move(Catalog *catalog, const MoveOrder *order, uint64_t *event, Error *err)
+{
+    return mover_order(&catalog->mover, order, event, err);
+}
+
+size_t catalog_moves(Catalog *catalog, MoveEvent *out, size_t max)
+{
+    return mover_events(&catalog->mover, out, max);
 }
 
 void catalog_reader_init(CatalogReader *reader, Catalog *catalog)

@@ -15,13 +15,12 @@
 #include "base/metrics.h"
 #include "base/queue.h"
 #include "catalog/definition.h"
+#include "catalog/moves.h"
 #include "catalog/snapshot.h"
 #include "store/store.h"
 
 /* As the service has it; a container with throughput of its own does not count. */
 #define SHARED_CONTAINERS_MAX 25
-
-typedef struct Catalog Catalog;
 
 typedef struct CatalogOptions {
     PartitionHost *host; /* outlives the catalogue; its store is the catalogue's too */
@@ -31,6 +30,7 @@ typedef struct CatalogOptions {
     /* NULL: nothing is served, only looked at. The kind of account, serverless or not, is decided
      * when a data folder is made; opening it as the other kind is refused. */
     const ProvisionRules *throughput;
+    const MoveRules *moves; /* NULL: no partition is split or merged, also if somebody asks */
 } CatalogOptions;
 
 /* Loads what is in the store, or begins an empty catalogue. */
@@ -65,9 +65,6 @@ typedef enum CatalogOp {
     CATALOG_BEGIN_MOVE,
     CATALOG_END_MOVE,
     CATALOG_UNDO_MOVE,
-    /* What is stored at the moment, for offers where it is the most that ever was. The catalogue
-     * does this by itself, once a minute if it has to, and when it is closed. */
-    CATALOG_NOTE_STORAGE,
 } CatalogOp;
 
 /* One change and its answer. The sender fills the inputs, which must stay valid until 'done' is

@@ -78,11 +78,6 @@ void share_offer(const Snapshot *snapshot, const Offer *offer, const ProvisionRu
 void share_serverless(const Container *container, const ProvisionRules *rules, uint64_t now_us);
 void share_all(const Snapshot *snapshot, const ProvisionRules *rules, uint64_t now_us);
 
-/* What is stored of an offer's owner at the moment; and whether that is, for any offer, so much
- * more than was noted that it should be noted again. */
-uint64_t share_stored_kb(const Snapshot *snapshot, const Offer *offer);
-bool share_has_grown(const Snapshot *snapshot);
-
 /* Containers, with one reference on each; zeroed to begin with. */
 typedef struct ContainerList {
     Container **items;
@@ -119,3 +114,7 @@ MUST_USE Status change_undo_move(Work *work, CatalogChange *change, Error *err);
 MUST_USE Status change_not_found(Error *err, const char *what);
 MUST_USE Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *err);
 void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count);
+
+/* Before partitions of a container go: the most that they ever held belongs to the history of the
+ * offer that they share. It is no new version of the offer. */
+void change_note_storage(Work *work, const Container *container);

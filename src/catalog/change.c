@@ -322,26 +322,20 @@ static Status replace_container(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
-/* The same offer, its version too: what is stored changes by itself. */
-static void note_storage(Work *work, const Offer *offer)
+void change_note_storage(Work *work, const Container *container)
 {
-    uint64_t stored = share_stored_kb(work->snapshot, offer);
-    if (stored <= offer->storage_kb_ever)
+    const Database *database = snapshot_database(work->snapshot, container->database);
+    uint32_t number = container->offer != 0 ? container->offer : database->offer;
+    const Offer *offer = snapshot_offer(work->snapshot, number);
+    if (offer == NULL)
+        return;
+    OfferUsage usage = catalog_offer_usage(work->snapshot, offer, work->now_us);
+    if (usage.storage_kb <= offer->storage_kb_ever)
         return;
     OfferRecord record = offer_record(offer);
-    record.storage_kb_ever = stored;
+    record.storage_kb_ever = usage.storage_kb;
     AUTO(offer_unref) Offer *noted = offer_new(&record);
     put_offer(work, noted);
-}
-
-static Status note_all_storage(Work *work)
-{
-    const Offer *offer;
-    for (uint32_t from = 0; (offer = snapshot_next_offer(work->snapshot, from)) != NULL;) {
-        from = offer->info.number + 1;
-        note_storage(work, offer);
-    }
-    return STATUS_OK;
 }
 
 static Status delete_container(Work *work, CatalogChange *change, Error *err)
@@ -352,12 +346,8 @@ static Status delete_container(Work *work, CatalogChange *change, Error *err)
         return change_not_found(err, "container");
     TRY(catalog_check_etag(change->if_match, container->info.etag, err));
     work->counters->lsn++;
-    /* What it has stored belongs to the history of what it shared. */
-    const Database *database = snapshot_database(work->snapshot, change->database);
-    const Offer *shared =
-        container->offer == 0 ? snapshot_offer(work->snapshot, database->offer) : NULL;
-    if (shared != NULL)
-        note_storage(work, shared);
+    if (container->offer == 0)
+        change_note_storage(work, container);
     drop_container(work, container);
     snapshot_remove_container(work->snapshot, change->database, change->container);
     return STATUS_OK;
@@ -444,9 +434,6 @@ void change_apply(Work *work, CatalogChange *change)
         break;
     case CATALOG_UNDO_MOVE:
         change->status = change_undo_move(work, change, err);
-        break;
-    case CATALOG_NOTE_STORAGE:
-        change->status = note_all_storage(work);
         break;
     }
 }

@@ -191,7 +191,7 @@ static Status replace(Work *work, const ContainerRecord *record, const Container
 Status change_begin_move(Work *work, CatalogChange *change, Error *err)
 {
     const Container *old = NULL;
-    Run sources;
+    Run sources = {0};
     TRY(find_container(work, change, &old, err));
     if (old->pending_count > 0)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
@@ -238,6 +238,7 @@ Status change_end_move(Work *work, CatalogChange *change, Error *err)
     record.pending_count = 0;
 
     AUTO(container_unref) Container *before = container_ref(old); /* the snapshot lets go of it */
+    change_note_storage(work, old);
     TRY(replace(work, &record, old, &change->result_container, err));
     change_put_garbage(work, sources.ranges, sources.count);
     change->before = TAKE(before);

@@ -94,48 +94,31 @@ void share_all(const Snapshot *snapshot, const ProvisionRules *rules, uint64_t n
 
 /* ---- what is shown ---- */
 
-enum { GROWTH_PERCENT = 1, GROWTH_KB = 64 };
-
-static uint64_t stored_bytes(const Container *container)
+static uint64_t container_bytes(const Container *container)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < container->range_count; i++)
-        bytes += partition_usage(container->ranges[i].partition).bytes;
+        bytes += partition_usage(container->ranges[i].partition).bytes_ever;
     return bytes;
 }
 
-uint64_t share_stored_kb(const Snapshot *snapshot, const Offer *offer)
+/* Of items, without the index, of which there are only estimates. */
+static uint64_t stored_kb(const Snapshot *snapshot, const Sharers *sharers)
 {
-    uint64_t bytes = 0;
-    const Container *container;
-    if (offer->container != 0) {
-        container = snapshot_container(snapshot, offer->database, offer->container);
-        bytes = container == NULL ? 0 : stored_bytes(container);
-    } else {
-        for (uint32_t c = 0;
-             (container = snapshot_next_container(snapshot, offer->database, c)) != NULL;
-             c = container->info.number + 1)
-            bytes += container->offer == 0 ? stored_bytes(container) : 0;
-    }
+    uint64_t bytes = sharers->container != NULL ? container_bytes(sharers->container) : 0;
+    const Container *container = NULL;
+    uint32_t database = sharers->database != NULL ? sharers->database->info.number : 0;
+    for (uint32_t from = 0; sharers->database != NULL &&
+                            (container = snapshot_next_container(snapshot, database, from)) != NULL;
+         from = container->info.number + 1)
+        bytes += container->offer == 0 ? container_bytes(container) : 0;
     return (bytes + 1023) / 1024;
-}
-
-bool share_has_grown(const Snapshot *snapshot)
-{
-    const Offer *offer;
-    for (uint32_t from = 0; (offer = snapshot_next_offer(snapshot, from)) != NULL;
-         from = offer->info.number + 1) {
-        uint64_t noted = offer->storage_kb_ever;
-        if (share_stored_kb(snapshot, offer) > noted + noted * GROWTH_PERCENT / 100 + GROWTH_KB)
-            return true;
-    }
-    return false;
 }
 
 OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uint64_t now_us)
 {
-    OfferUsage usage = {0};
     Sharers sharers = find_sharers(snapshot, offer);
+    OfferUsage usage = {.storage_kb = stored_kb(snapshot, &sharers)};
     Charge busiest = 0;
     for (size_t i = 0; i < sharers.count; i++) {
         Charge second = budget_busiest_second(budget_at(&sharers, i), now_us);
@@ -143,8 +126,8 @@ OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uin
     }
     /* The busiest partition decides for all: each gets an equal share of what is there. */
     usage.ru = (busiest * sharers.count + 99) / 100;
-    uint64_t stored = share_stored_kb(snapshot, offer);
-    usage.storage_kb = stored > offer->storage_kb_ever ? stored : offer->storage_kb_ever;
+    if (usage.storage_kb < offer->storage_kb_ever)
+        usage.storage_kb = offer->storage_kb_ever;
     return usage;
 }
 

@@ -348,6 +348,17 @@ static Status to_throughput(const Settings *s, ProvisionRules *out, Error *err)
     return STATUS_OK;
 }
 
+static Status to_moves(const Settings *s, MoveRules *out, Error *err)
+{
+    bool no_splits = false;
+    TRY(to_flag("no-auto-split", s->no_auto_split, &no_splits, err));
+    TRY(to_flag("auto-merge", s->auto_merge, &out->merges, err));
+    TRY(to_size("partition-max", s->partition_max, &out->partition_bytes_max, err));
+    TRY(to_size("split-rate", s->split_rate, &out->bytes_per_s, err));
+    out->splits = !no_splits;
+    return STATUS_OK;
+}
+
 static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error *err)
 {
     ServeOptions o = {
@@ -383,6 +394,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     TRY(to_size("cache", s->cache, &o.cache_bytes, err));
     TRY(to_size("logical-partition-max", s->logical_partition_max, &o.logical_partition_bytes_max,
                 err));
+    TRY(to_moves(s, &o.moves, err));
     TRY(to_durability(s->durability, &o.durability, err));
     if (!log_level_parse(slice_from_cstr(s->log_level), &o.log_level))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,

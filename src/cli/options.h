@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "catalog/moves.h"
 #include "store/store.h"
 #include "throughput/charge.h"
 #include "throughput/provision.h"
@@ -48,6 +49,7 @@ typedef struct ServeOptions {
     bool trust_forwarded;
     bool no_statistics;
     ProvisionRules throughput;
+    MoveRules moves;
     const ChargeModel *charges; /* of --charges; NULL: as published */
     Consistency consistency;
     LogLevel log_level;

@@ -226,6 +226,7 @@ static Status open_catalog(Server *server, Error *err)
         .log = &server->log,
         .metrics = &server->metrics.shards[server->options.threads],
         .throughput = &server->options.throughput,
+        .moves = &server->options.moves,
     };
     return catalog_open(&options, &server->catalog, err);
 }
