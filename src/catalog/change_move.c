@@ -238,6 +238,7 @@ Status change_end_move(Work *work, CatalogChange *change, Error *err)
     record.pending_count = 0;
 
     AUTO(container_unref) Container *before = container_ref(old); /* the snapshot lets go of it */
+    change_note_storage(work, old);
     TRY(replace(work, &record, old, &change->result_container, err));
     /* One by one: each is emptied when its own last reader has gone. */
     for (size_t i = 0; i < sources.count; i++)

@@ -66,7 +66,8 @@ typedef struct Offer {
     Slice owner_rid;
     Provision provision;
     OfferBuckets buckets;
-    uint32_t ru_ever; /* the most that was ever provisioned */
+    uint32_t ru_ever;         /* the most that was ever provisioned */
+    uint64_t storage_kb_ever; /* the most that was ever stored, as far as it was noted */
     int64_t replaced_at_s;
 } Offer;
 
@@ -156,6 +157,7 @@ typedef struct OfferRecord {
     Provision provision;
     OfferBuckets buckets;
     uint32_t ru_ever;
+    uint64_t storage_kb_ever;
     int64_t replaced_at_s;
 } OfferRecord;
 
