@@ -66,6 +66,12 @@ static void put_range(Buf *out, const OrreryPage *page, size_t index, const Size
     buf_format(out, "\"%u\"", range->id);
     put_text(out, "min", range->min);
     put_text(out, "max", range->max);
+    put_open(out, "parents", '[');
+    for (size_t i = 0; i < range->parent_count; i++) {
+        put_name(out, NULL);
+        buf_format(out, "\"%u\"", range->parents[i]);
+    }
+    put_close(out, ']');
     put_size(out, usage.items, usage.bytes);
     put_logical(out, counts, logical->count, logical->is_exact);
     put_use(out, &use, &allotted);
