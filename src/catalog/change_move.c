@@ -191,7 +191,7 @@ static Status replace(Work *work, const ContainerRecord *record, const Container
 Status change_begin_move(Work *work, CatalogChange *change, Error *err)
 {
     const Container *old = NULL;
-    Run sources;
+    Run sources = {0};
     TRY(find_container(work, change, &old, err));
     if (old->pending_count > 0)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
