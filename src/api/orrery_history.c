@@ -49,25 +49,42 @@ static Status parse_history(OrreryPage *page, Error *err)
 
 typedef enum Column { COLUMN_RU, COLUMN_REQUESTS, COLUMN_THROTTLED } Column;
 
-static void put_column(Buf *out, const OrreryPage *page, const History *history, Column column)
+static void put_column(Buf *out, const HistoryCount *counts, size_t count, Column column)
 {
     static const char *const names[] = {"ru", "requests", "throttled"};
-    HistoryGrain grain = page->history.grain;
     put_open(out, names[column], '[');
-    for (uint64_t s = page->history.from_s; s < page->history.to_s && !buf_full(out);
-         s += history_slot_s(grain)) {
-        HistoryCount count = history_at(history, grain, s);
+    for (size_t i = 0; i < count && !buf_full(out); i++) {
         if (column == COLUMN_RU)
-            put_hundredths(out, NULL, count.charge);
+            put_hundredths(out, NULL, counts[i].charge);
         else
-            put_number(out, NULL, column == COLUMN_REQUESTS ? count.requests : count.throttled);
+            put_number(out, NULL,
+                       column == COLUMN_REQUESTS ? counts[i].requests : counts[i].throttled);
     }
     put_close(out, ']');
+}
+
+static void put_range(Buf *out, const OrreryPage *page, const PartitionRange *range,
+                      HistoryCount *counts)
+{
+    HistoryGrain grain = page->history.grain;
+    size_t count = 0;
+    for (uint64_t s = page->history.from_s; s < page->history.to_s; s += history_slot_s(grain))
+        counts[count++] = history_at(range->history, grain, s);
+    put_open(out, NULL, '{');
+    put_name(out, "id");
+    buf_format(out, "\"%u\"", range->id);
+    put_bool(out, "isKept", history_is_kept(range->history));
+    put_column(out, counts, count, COLUMN_RU);
+    put_column(out, counts, count, COLUMN_REQUESTS);
+    put_column(out, counts, count, COLUMN_THROTTLED);
+    put_close(out, '}');
 }
 
 static Status run_history(OrreryPage *page)
 {
     Buf *out = &page->text;
+    size_t slots = history_slots(page->history.grain);
+    HistoryCount *counts = ARENA_NEW_ARRAY(page->request->arena, HistoryCount, slots);
     put_open(out, NULL, '{');
     put_text(out, "database", page->database->info.id);
     put_text(out, "container", page->container->info.id);
@@ -76,17 +93,8 @@ static Status run_history(OrreryPage *page)
     put_number(out, "from", page->history.from_s);
     put_number(out, "to", page->history.to_s);
     put_open(out, "ranges", '[');
-    for (size_t i = 0; i < page->container->range_count && !buf_full(out); i++) {
-        const PartitionRange *range = &page->container->ranges[i];
-        put_open(out, NULL, '{');
-        put_name(out, "id");
-        buf_format(out, "\"%u\"", range->id);
-        put_bool(out, "isKept", history_is_kept(range->history));
-        put_column(out, page, range->history, COLUMN_RU);
-        put_column(out, page, range->history, COLUMN_REQUESTS);
-        put_column(out, page, range->history, COLUMN_THROTTLED);
-        put_close(out, '}');
-    }
+    for (size_t i = 0; i < page->container->range_count && !buf_full(out); i++)
+        put_range(out, page, &page->container->ranges[i], counts);
     put_close(out, ']');
     put_close(out, '}');
     return STATUS_OK;

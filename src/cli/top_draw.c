@@ -204,6 +204,11 @@ static NumberText bytes_text(double bytes)
     return out;
 }
 
+static const char *plural(double number)
+{
+    return number == 1 ? "" : "s";
+}
+
 static double percent_of(double part, double whole)
 {
     double percent = whole > 0 ? part * 100 / whole : 0;
@@ -244,11 +249,12 @@ static void draw_size(Pen *pen, const TopModel *model)
     if (model->ru > 0)
         pen_format(pen, " %s RU/s%s", count_text(model->ru).text,
                    model->is_shared ? " shared in the database" : "");
-    pen_format(pen, ", %zu partition%s, %s items, %s", model->range_count,
-               model->range_count == 1 ? "" : "s", count_text(items).text, bytes_text(bytes).text);
+    pen_format(pen, ", %zu partition%s, %s item%s, %s", model->range_count,
+               plural((double)model->range_count), count_text(items).text, plural(items),
+               bytes_text(bytes).text);
     if (model->logical >= 0)
-        pen_format(pen, ", %s%s keys", model->is_logical_estimate ? "about " : "",
-                   count_text(model->logical).text);
+        pen_format(pen, ", %s%s key%s", model->is_logical_estimate ? "about " : "",
+                   count_text(model->logical).text, plural(model->logical));
     pen_end(pen);
 }
 

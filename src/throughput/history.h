@@ -66,8 +66,9 @@ bool history_is_kept(const History *history);
 uint64_t history_slot_s(HistoryGrain grain);
 uint64_t history_slots(HistoryGrain grain);
 
-/* The slot that 'time_s' lies in. 0 for what was longer ago than the ring is long, if the caller
- * asks for it: he knows what time it is, the history does not. */
+/* The slot that 'time_s' lies in; a step costs as much as its seconds. 0 for what was longer ago
+ * than the ring is long, if the caller asks for it: he knows what time it is, the history does not.
+ */
 HistoryCount history_at(const History *history, HistoryGrain grain, uint64_t time_s);
 
 /* Of the seconds 'from_s' to 'to_s', the latter exclusive: all of it, and the largest charge of a

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #define START_S 1700000000u
+#define STEP_S  1700000100u /* a step begins */
 
 static HistoryCount requests(uint64_t charge, uint64_t count)
 {
@@ -110,12 +111,20 @@ static void an_hour_of_seconds_and_a_week_of_steps_are_kept(void **state)
     expect(history_at(f->history, HISTORY_SECOND, START_S), 0, 0, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S + 1), 2, 1, 0);
 
-    HistoryCount first = history_at(f->history, HISTORY_STEP, START_S);
-    assert_true(first.requests > 0);
+    /* Its step has it still, also when all seconds of it have gone, until a week is over. */
+    HistoryCount first = history_at(f->history, HISTORY_STEP, START_S + HISTORY_STEP_S);
+    assert_int_equal(first.requests, HISTORY_STEP_S);
+    for (uint64_t s = 0; s < HISTORY_SECONDS; s++, advance_s(f, 1))
+        history_add(f->history, &f->pool, now(f), requests(1, 1));
+    expect(history_at(f->history, HISTORY_SECOND, START_S + HISTORY_STEP_S), 0, 0, 0);
+    expect(history_at(f->history, HISTORY_STEP, START_S + HISTORY_STEP_S), first.charge,
+           first.requests, 0);
     advance_s(f, week_s - HISTORY_SECONDS);
-    history_add(f->history, &f->pool, now(f), requests(9, 1));
-    expect(history_at(f->history, HISTORY_STEP, START_S), 0, 0, 0);
-    expect(history_at(f->history, HISTORY_STEP, START_S + week_s), 9, 1, 0);
+    for (uint64_t s = 0; s < HISTORY_SECONDS; s++, advance_s(f, 1))
+        history_add(f->history, &f->pool, now(f), requests(9, 1));
+    uint64_t later = START_S + HISTORY_SECONDS + week_s + HISTORY_STEP_S;
+    expect(history_at(f->history, HISTORY_STEP, later), 9 * HISTORY_STEP_S, HISTORY_STEP_S, 0);
+    expect(history_at(f->history, HISTORY_STEP, later - week_s), 0, 0, 0);
 }
 
 /* Every lap of 40 hours on the same slot: a slot must never show what an older lap left in it. */
@@ -151,13 +160,17 @@ static void counts_stop_at_their_largest_value(void **state)
         history_add(f->history, &f->pool, START_S, (HistoryCount){1, 1, 1});
     expect(history_at(f->history, HISTORY_SECOND, START_S), HISTORY_RU_MAX,
            HISTORY_SECOND_REQUESTS_MAX, HISTORY_SECOND_REQUESTS_MAX);
-    expect(history_at(f->history, HISTORY_STEP, START_S), HISTORY_RU_MAX, much.requests + 2,
-           much.throttled + 2);
+    expect(history_at(f->history, HISTORY_STEP, START_S), HISTORY_RU_MAX,
+           HISTORY_SECOND_REQUESTS_MAX, HISTORY_SECOND_REQUESTS_MAX);
     expect(history_total(f->history), much.charge + 2, much.requests + 2, much.throttled + 2);
 
-    history_add(f->history, &f->pool, START_S, (HistoryCount){UINT64_MAX, UINT64_MAX, UINT64_MAX});
-    expect(history_at(f->history, HISTORY_STEP, START_S), HISTORY_RU_MAX, HISTORY_STEP_REQUESTS_MAX,
-           HISTORY_STEP_REQUESTS_MAX);
+    /* A step is full when its seconds are over and have been added to it. */
+    for (uint64_t s = 0; s < HISTORY_STEP_S; s++)
+        history_add(f->history, &f->pool, STEP_S + s, (HistoryCount){UINT64_MAX, UINT64_MAX, 1});
+    for (uint64_t s = 0; s < HISTORY_STEP_S; s++)
+        history_add(f->history, &f->pool, STEP_S + HISTORY_SECONDS + s, requests(1, 1));
+    expect(history_at(f->history, HISTORY_STEP, STEP_S), HISTORY_RU_MAX, HISTORY_STEP_REQUESTS_MAX,
+           HISTORY_STEP_S);
     /* Nothing of it runs over into the lap. */
     expect(history_at(f->history, HISTORY_SECOND, START_S + HISTORY_SECONDS), 0, 0, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S - HISTORY_SECONDS), 0, 0, 0);
