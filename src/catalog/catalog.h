@@ -38,6 +38,11 @@ MUST_USE Status catalog_open(const CatalogOptions *options, Catalog **out, Error
 void catalog_close(Catalog *catalog); /* accepts NULL */
 DEFINE_AUTO(Catalog *, catalog_close)
 
+/* 'published' is called on the catalogue's thread whenever there is a newer snapshot, so that
+ * whoever keeps an older one can let go of it; it passes messages on and calls nothing of the
+ * catalogue. NULL: nobody is told, from when this returns. */
+void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx);
+
 /* A thread's own view. catalog_read returns the newest published snapshot, which stays valid until
  * this reader's next catalog_read; it costs one atomic load when nothing has changed. */
 typedef struct CatalogReader {
