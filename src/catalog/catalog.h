@@ -112,5 +112,10 @@ OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uin
 ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer *offer,
                                            const OfferUsage *usage);
 
+/* Calls 'found' for each space that has data of a physical partition of which the catalogue knows
+ * nothing: it would stay for ever. For tools; walks from space to space, and reads none of them. */
+MUST_USE Status catalog_find_strays(Store *store, void (*found)(void *ctx, StoreSpace space),
+                                    void *ctx, Error *err);
+
 /* STATUS_PRECONDITION_FAILED unless 'if_match' is empty, "*" or 'etag'. */
 MUST_USE Status catalog_check_etag(Slice if_match, Slice etag, Error *err);
