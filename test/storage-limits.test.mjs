@@ -268,6 +268,21 @@ for (const size of SIZES) {
     });
 }
 
+test("an offer tells the most that was ever stored", async (t) => {
+    const { server: own, container } = await ownContainer(t, SIZES[0], {}, ["--durability", "relaxed"]);
+    const most = async (of) => {
+        const { resource } = await of.readOffer();
+        return resource.content.offerMinimumThroughputParameters.maxConsumedStorageEverInKB;
+    };
+    assert.equal(await most(container), 0);
+    await container.items.create(item("a", "a", 100 * KB));
+    await container.items.create(item("b", "b", 100 * KB));
+    assert.equal(await most(container), 201);
+    await container.item("a", "a").delete();
+    assert.equal(await most(container), 201);
+    assert.equal(await most(await afterRestart(own, container)), 201);
+});
+
 test("answers about items tell what their partition holds, if asked", async () => {
     const container = await newContainer(database);
     const headers = { "x-ms-documentdb-populatequotainfo": "true" };

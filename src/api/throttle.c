@@ -34,13 +34,15 @@ Status throttle_classify(ApiRequest *r, Error *err)
     return parse_bucket(bucket, &r->class.bucket, err);
 }
 
-Status throttle_admit(ApiRequest *r, const PartitionRange *range, uint64_t now_us, Error *err)
+Status throttle_admit_behind(ApiRequest *r, const PartitionRange *range, Charge ahead,
+                             uint64_t now_us, Error *err)
 {
     uint32_t wait_ms = 0;
-    BudgetAnswer answer = budget_admit(range->budget, r->class, now_us, &wait_ms);
+    BudgetAnswer answer = budget_admit_behind(range->budget, r->class, ahead, now_us, &wait_ms);
     if (LIKELY(answer == BUDGET_ADMITTED))
         return STATUS_OK;
-    budget_note_throttled(range->budget);
+    if (r->refused_by != range) /* many operations of one request are one that was turned away */
+        budget_note_throttled(range->budget);
     r->refused_by = range;
     bool is_bucket = answer == BUDGET_BUCKET_SPENT;
     Status status = error_set(
@@ -51,6 +53,11 @@ Status throttle_admit(ApiRequest *r, const PartitionRange *range, uint64_t now_u
         is_bucket ? ", of which the request's throughput bucket has used its part" : "", wait_ms);
     err->retry_after_ms = wait_ms;
     return status;
+}
+
+Status throttle_admit(ApiRequest *r, const PartitionRange *range, uint64_t now_us, Error *err)
+{
+    return throttle_admit_behind(r, range, 0, now_us, err);
 }
 
 bool throttle_has_credit(const ApiRequest *r, const PartitionRange *range, uint64_t now_us)

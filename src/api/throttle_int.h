@@ -18,6 +18,10 @@ MUST_USE Status throttle_classify(ApiRequest *r, Error *err);
 MUST_USE Status throttle_admit(ApiRequest *r, const PartitionRange *range, uint64_t now_us,
                                Error *err);
 
+/* The same for an operation of a request, those before which will take 'ahead'. */
+MUST_USE Status throttle_admit_behind(ApiRequest *r, const PartitionRange *range, Charge ahead,
+                                      uint64_t now_us, Error *err);
+
 /* The same for a request that has begun elsewhere and can do without this partition: nobody is
  * turned away. */
 bool throttle_has_credit(const ApiRequest *r, const PartitionRange *range, uint64_t now_us);

@@ -100,6 +100,7 @@ typedef struct TestCatalog {
     Metrics metrics;
     Arena arena; /* what changes point to */
     const ProvisionRules *rules;
+    const MoveRules *moves; /* from the next opening on */
 } TestCatalog;
 
 /* What catalog_open says about the store as it is. */
@@ -113,7 +114,8 @@ static inline Status test_try_open(TestCatalog *t, Error *err)
                               .clock = &t->clock.clock,
                               .log = &t->log,
                               .metrics = &t->metrics.shards[0],
-                              .throughput = t->rules};
+                              .throughput = t->rules,
+                              .moves = t->moves};
     Status status = catalog_open(&options, &t->catalog, err);
     if (status != STATUS_OK) {
         workers_close(TAKE(t->host.writers));

@@ -20,7 +20,8 @@ static size_t take_words(Arena *arena, Slice *rest, char *words[WORDS_MAX + 3])
         if (line.len == 0)
             break;
         char *word = arena_cstr(arena, line);
-        bool names_file = strcasestr(word, "config") != NULL || strcasestr(word, "file") != NULL;
+        bool names_file = strcasestr(word, "config") != NULL || strcasestr(word, "file") != NULL ||
+                          strcasestr(word, "charges") != NULL;
         if (!names_file)
             words[count++] = word;
     }

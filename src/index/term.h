@@ -85,10 +85,10 @@ typedef struct TermValue {
 bool term_read(Arena *arena, Slice *bytes, TermValue *out);
 
 /* Samples, from which ranges are estimated. One value in 64 has its terms once more under the path
- * of the first sample of its path, one in 1,024 also under that of the second, and so on. Its bytes
+ * of the first sample of its path, one in 256 also under that of the second, and so on. Its bytes
  * alone decide: an estimate depends on what is stored, not on how the store keeps it, nor on the
  * partition's key. What is one byte long, as TERM_PRESENT is, is in no sample. */
-enum { TERM_SAMPLES = 4, TERM_SAMPLE_BITS = 6, TERM_SAMPLE_MORE_BITS = 4 };
+enum { TERM_SAMPLES = 7, TERM_SAMPLE_BITS = 6, TERM_SAMPLE_MORE_BITS = 2 };
 unsigned term_samples(Slice value); /* how many samples have it: the first ones */
 TermPath term_path_sample(TermPath path, unsigned sample);
 

@@ -405,7 +405,7 @@ static void paths_differ_by_every_step_and_by_key(void **state)
     assert_true(a == term_path_name(KEY, term_path_root(KEY), SLICE("a")));
 }
 
-/* Whatever kind of values they are, one in 64, 1,024 and so on. */
+/* Whatever kind of values they are, one in 64, 256 and so on. */
 static void samples_have_their_share_of_the_values(void **state)
 {
     (void)state;
@@ -432,7 +432,7 @@ static void samples_have_their_share_of_the_values(void **state)
                 counts[k]++;
         }
         for (unsigned k = 1; k < TERM_SAMPLES; k++) { /* the last one has two or so */
-            double expected = (double)(VALUES >> (6 + 4 * (k - 1)));
+            double expected = (double)(VALUES >> (6 + 2 * (k - 1)));
             print_message("kind %zu, sample %u: %zu of %.0f\n", kind, k, counts[k], expected);
             assert_true(fabs((double)counts[k] - expected) < 4 * sqrt(expected));
         }

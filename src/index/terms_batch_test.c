@@ -275,7 +275,7 @@ static void large_arrays_of_many_values_lose_none(void **state)
     TermList list;
     terms_of(&arena, policy, KEY, document, &SYSTEM, &list);
     /* And samples of them, one in 64 and some more. */
-    assert_in_range(list.count, 7 + DIFFERENT + DIFFERENT / 80, 7 + DIFFERENT + DIFFERENT / 50);
+    assert_in_range(list.count, 7 + DIFFERENT + DIFFERENT / 60, 7 + DIFFERENT + DIFFERENT / 40);
     TermsBatch *batch = terms_batch_new(&arena, KEY);
     assert_int_equal(terms_batch_change(batch, 1, policy, json_of(&arena, "{'a':[5]}"), &SYSTEM,
                                         policy, document, &SYSTEM),

@@ -93,7 +93,8 @@ uint64_t partition_lsn(const Partition *partition); /* of the newest durable wri
 
 typedef struct PartitionUsage {
     uint64_t items;
-    uint64_t bytes; /* of stored items, with their keys */
+    uint64_t bytes;      /* of stored items, with their keys */
+    uint64_t bytes_ever; /* the most that this has been */
 } PartitionUsage;
 PartitionUsage partition_usage(const Partition *partition);
 

@@ -121,6 +121,8 @@ void group_resize(Group *group, Slice epk, SizeSum sum)
 {
     group->counters.items += (uint64_t)sum.items; /* below zero it wraps around, as it should */
     group->counters.bytes += (uint64_t)sum.bytes;
+    if (group->counters.bytes > group->counters.bytes_ever)
+        group->counters.bytes_ever = group->counters.bytes;
     size_changes_add(&group->sizes, &group->keep, group->partition->index_key, epk, sum);
 }
 

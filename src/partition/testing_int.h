@@ -271,6 +271,20 @@ static inline void make_epk(Arena *arena, const PartitionSchema *schema, const c
     epk_make(schema->key.kind, &key, out);
 }
 
+/* Adds to what the record of a logical partition says, and to nothing else. */
+static inline void test_resize(TestPartition *t, const char *pk, int64_t items, int64_t bytes)
+{
+    Epk epk;
+    Key key;
+    uint8_t record[SIZE_RECORD_BYTES];
+    make_epk(&t->arena, t->schema, pk, &epk);
+    key_size(&key, epk_slice(&epk));
+    size_encode((SizeSum){items, bytes}, record);
+    StoreTxn *txn = store_txn_begin(t->store);
+    store_txn_merge(txn, TEST_SPACE, key_slice(&key), slice_make(record, sizeof(record)));
+    assert_ok(store_txn_commit_wait(txn, err));
+}
+
 static inline void epk_of_document(const PartitionSchema *schema, Json document, Epk *out)
 {
     PartitionKey key = {.count = schema->key.path_count};

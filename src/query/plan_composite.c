@@ -155,6 +155,17 @@ static void replace(Filter *filter, const CompositeRange *range, Filter *with)
         *filter = *with;
 }
 
+/* Who is in the range is in every part of it, and an item has one value of the index. Estimates by
+ * samples do not know that about each other. */
+static void limit_by_parts(const CompositeRange *range, IndexEstimate *estimate)
+{
+    for (size_t i = 0; i < range->parts; i++) {
+        uint64_t items = range->used[i]->estimate.items;
+        estimate->items = estimate->items < items ? estimate->items : items;
+    }
+    estimate->keys = estimate->keys < estimate->items ? estimate->keys : estimate->items;
+}
+
 Status filter_use_composite(Planner *planner, Filter *filter)
 {
     size_t count = 0;
@@ -175,6 +186,7 @@ Status filter_use_composite(Planner *planner, Filter *filter)
             TRY(filter_estimate(planner, range.used[j]));
         Filter *one = make_filter(planner, &indexes[i], &range);
         TRY(filter_estimate(planner, one));
+        limit_by_parts(&range, &one->estimate);
         uint64_t keys = keys_of(&range);
         bool is_best = keys > one->estimate.keys && keys - one->estimate.keys > saved;
         if (plan_prefers(planner, is_best)) {

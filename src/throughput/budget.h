@@ -67,6 +67,11 @@ void budget_set(Budget *budget, const BudgetTerms *terms, uint64_t now_us);
  * takes anything meanwhile: after that it is admitted, a millisecond earlier it is not. */
 BudgetAnswer budget_admit(Budget *budget, BudgetClass class, uint64_t now_us, uint32_t *wait_ms);
 
+/* The same for one of several requests that come together, of which those before it will take
+ * 'ahead': so that a crowd of them does not overdraw by more than the last. */
+BudgetAnswer budget_admit_behind(Budget *budget, BudgetClass class, Charge ahead, uint64_t now_us,
+                                 uint32_t *wait_ms);
+
 /* A request was turned away, by this budget or by another one that it needs as well. */
 void budget_note_throttled(Budget *budget);
 

@@ -245,6 +245,26 @@ static void without_enforcement_or_a_share_everything_is_admitted_and_counted(vo
     }
 }
 
+static void of_requests_that_come_together_as_many_are_admitted_as_there_is_for(void **state)
+{
+    (void)state;
+    FakeClock clock;
+    fake_clock_init(&clock, BEGIN_US);
+    AUTO(budget_unref) Budget *budget = budget_of(400, &clock);
+    Charge ahead = 0;
+    uint32_t wait_ms = 0;
+    size_t admitted = 0;
+    while (budget_admit_behind(budget, PLAIN, ahead, BEGIN_US, &wait_ms) == BUDGET_ADMITTED) {
+        ahead += 571;
+        admitted++;
+    }
+    assert_int_equal(admitted, 71); /* 70 take 399.7, and the last one begins */
+    charge(budget, ahead, &clock);
+    uint32_t told_ms = wait_ms;
+    assert_int_equal(budget_admit(budget, PLAIN, BEGIN_US, &wait_ms), BUDGET_SPENT);
+    assert_int_equal(told_ms, wait_ms);
+}
+
 /* ---- burst ---- */
 
 static Budget *bursting(uint64_t ru, uint64_t now_us)
@@ -571,6 +591,7 @@ int main(void)
         cmocka_unit_test(one_request_may_overdraw_and_the_next_waits_for_it),
         cmocka_unit_test(being_turned_away_costs_nothing),
         cmocka_unit_test(without_enforcement_or_a_share_everything_is_admitted_and_counted),
+        cmocka_unit_test(of_requests_that_come_together_as_many_are_admitted_as_there_is_for),
         cmocka_unit_test(five_minutes_of_unused_share_can_be_taken_at_3000_a_second),
         cmocka_unit_test(credit_is_what_could_be_spent_at_once),
         cmocka_unit_test(a_new_budget_has_no_burst_yet),
