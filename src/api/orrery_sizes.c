@@ -4,7 +4,7 @@
 #include "api/usage_int.h"
 
 /* What one look may cost. A count is then an estimate; of the largest some may be missing. */
-#define COUNT_US_MAX        ((uint64_t)500000)
+#define COUNT_US_MAX        ((uint64_t)100000)
 #define LARGEST_ENTRIES_MAX ((uint64_t)2000000)
 #define LARGEST_US_MAX      ((uint64_t)2000000)
 
