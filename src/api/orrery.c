@@ -114,8 +114,8 @@ static void on_worker(WorkerJob *job)
     http_loop_post(page->request->http->loop, &page->task);
 }
 
-/* What is after the snapshot is asked for belongs to the page. By the workers for single items:
- * they are free also while all others are busy with queries, which is when somebody looks. */
+/* By the workers for single items, unless it is long: they are free also while all others are busy
+ * with queries, which is when somebody looks. */
 static Status post(OrreryPage *page, Error *err)
 {
     ApiRequest *r = page->request;
@@ -129,7 +129,8 @@ static Status post(OrreryPage *page, Error *err)
     r->database = NULL;
     r->container = NULL;
     r->snapshot = NULL;
-    if (workers_post(r->api->options.readers, &page->job))
+    const ApiOptions *options = &r->api->options;
+    if (workers_post(page->is_long ? options->workers : options->readers, &page->job))
         return STATUS_OK;
     snapshot_unref(page->snapshot);
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,

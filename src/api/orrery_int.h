@@ -51,6 +51,7 @@ struct OrreryPage {
     Snapshot *snapshot;                  /* a reference of its own */
     const Database *database;            /* the snapshot's; NULL: the account */
     const Container *container;
+    bool is_long;    /* reads much: it takes its turn among the queries */
     uint64_t now_s;  /* wall clock */
     uint64_t now_us; /* monotonic */
 

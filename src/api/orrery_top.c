@@ -33,6 +33,7 @@ static Status parse_top(OrreryPage *page, Error *err)
                          "Sizes are as of now: 'minutes' goes with by=ru and by=throttled.");
     if (by != BY_SIZE)
         TRY(orrery_need_statistics(page, err));
+    page->is_long = by == BY_SIZE;
     page->top.by = (int)by;
     page->top.count = (uint32_t)count;
     page->top.minutes = (uint32_t)minutes;
