@@ -2,6 +2,7 @@
  *
  *     on_request --> service_handle (health, CORS, ...)
  *                --> address_parse --> auth_check --> route_request --> handler
+ *                --> orrery_request (what is to be seen of the server)
  *
  * Nothing about any resource is looked up before the request is authorised.
  */
@@ -9,6 +10,7 @@
 
 #include "api/request_int.h"
 #include "api/respond_int.h"
+#include "api/usage_int.h"
 #include "base/encoding.h"
 #include "base/mem.h"
 
@@ -158,7 +160,7 @@ static bool is_read(Operation operation)
            operation == OPERATION_QUERY;
 }
 
-static Status authorise(ApiRequest *r, Error *err)
+Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
 {
     AuthRequest auth = {
         .method = r->http->method,
@@ -168,8 +170,10 @@ static Status authorise(ApiRequest *r, Error *err)
         .date = request_header(r, "date"),
     };
     Access access = ACCESS_READ;
-    Status status = auth_check(r->api->options.keys, &auth, clock_wall_s(r->api->options.clock),
-                               r->arena, &access, err);
+    r->now_s = clock_wall_s(r->api->options.clock);
+    Status status = takes_bearer && auth_is_bearer(auth.authorization)
+                        ? auth_check_bearer(r->api->options.keys, auth.authorization, &access, err)
+                        : auth_check(r->api->options.keys, &auth, r->now_s, r->arena, &access, err);
     if (status == STATUS_OK && access == ACCESS_READ && !is_read(r->operation))
         status = error_set(err, STATUS_FORBIDDEN, SUB_NONE,
                            "The read-only key gives insufficient permissions for %.*s on this "
@@ -182,9 +186,11 @@ static Status authorise(ApiRequest *r, Error *err)
 
 static Status process(ApiRequest *r, Error *err)
 {
+    if (orrery_is_path(r->http->path))
+        return orrery_request(r, err);
     TRY(address_parse(r->arena, r->http->path, &r->address, err));
     TRY(choose_operation(r, err));
-    TRY(authorise(r, err));
+    TRY(request_authorise(r, false, err));
     TRY(parse_version(r, err));
     r->snapshot = catalog_read(&r->loop->reader);
     return route_request(r, err);
@@ -210,12 +216,13 @@ static void on_request(void *ctx, HttpRequest *http)
 
 static void *on_loop_open(void *ctx, HttpLoop *http_loop)
 {
-    (void)http_loop;
     ApiLoop *loop = MEM_NEW(ApiLoop);
     loop->api = ctx;
     catalog_reader_init(&loop->reader, loop->api->options.catalog);
     buf_init(&loop->text, ITEM_TEXT_BYTES_MAX);
     arena_init(&loop->brief, LOOP_QUERY_ARENA_BYTES);
+    usage_loop_open(loop);
+    refresh_loop_open(loop, http_loop);
     return loop;
 }
 
@@ -223,9 +230,11 @@ static void on_loop_close(void *ctx, void *loop_user)
 {
     (void)ctx;
     ApiLoop *loop = loop_user;
+    refresh_loop_close(loop);
     catalog_reader_done(&loop->reader);
     buf_done(&loop->text);
     arena_done(&loop->brief);
+    usage_loop_close(loop);
     mem_free(loop);
 }
 
@@ -239,6 +248,8 @@ Api *api_open(const ApiOptions *options)
         api->options.charges = charge_model_default();
     api->options.certificate = arena_copy(&api->arena, options->certificate);
     api->options.public_endpoint = arena_copy(&api->arena, options->public_endpoint);
+    usage_open(api);
+    refresh_open(api);
     return api;
 }
 
@@ -246,6 +257,8 @@ void api_close(Api *api)
 {
     if (api == NULL)
         return;
+    refresh_close(api);
+    usage_close(api);
     arena_done(&api->arena);
     mem_free(api);
 }

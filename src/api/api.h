@@ -40,6 +40,8 @@ typedef struct ApiOptions {
     TokenSecret token_secret;   /* of continuation tokens; the same after a restart */
     const ChargeModel *charges; /* what work costs; NULL: as the service publishes it */
     Consistency consistency;    /* the account's; a request may ask for less */
+    HistoryPool *histories;     /* of partitions, outlives the catalogue; NULL: no statistics */
+    uint32_t loops;             /* that there will be */
     bool trust_forwarded;       /* believe X-Forwarded-Proto and -Host */
     bool is_serverless;         /* as the catalogue is */
 } ApiOptions;

@@ -300,6 +300,34 @@ Status auth_check(const AuthKeys *keys, const AuthRequest *request, int64_t now_
     return refuse_signature(first, err);
 }
 
+static const Slice BEARER = SLICE_INIT("Bearer ");
+
+bool auth_is_bearer(Slice authorization)
+{
+    return slice_equal_nocase(slice_first(authorization, BEARER.len), BEARER);
+}
+
+/* Two keys are the same if they sign alike; so nothing has to be kept of ours but how it signs. */
+Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Access *access, Error *err)
+{
+    static const Slice message = SLICE_INIT("bearer");
+    HmacKey given;
+    Error ignored;
+    Slice text = slice_trim(slice_from(authorization, BEARER.len));
+    if (hmac_key_parse(&given, text, "given", &ignored) == STATUS_OK) {
+        Signature signature;
+        hmac_sign(&given, message, &signature);
+        OPENSSL_cleanse(&given, sizeof(given));
+        const HmacKey *key = find_key(keys, message, &signature);
+        if (key != NULL) {
+            *access = key->access;
+            return STATUS_OK;
+        }
+    }
+    return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
+                     "The bearer token is not a key of this account.");
+}
+
 Status auth_sign(Slice key_text, Slice method, Slice resource_type, Slice link, Slice x_ms_date,
                  char out[AUTH_SIGNATURE_LEN], Error *err)
 {

@@ -49,6 +49,12 @@ typedef struct AuthRequest {
 MUST_USE Status auth_check(const AuthKeys *keys, const AuthRequest *request, int64_t now_s,
                            Arena *arena, Access *access, Error *err);
 
+/* "Bearer " and a key as it is, for tools that cannot sign: whoever can read the connection has the
+ * key then. */
+bool auth_is_bearer(Slice authorization);
+MUST_USE Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Access *access,
+                                  Error *err);
+
 /* The signature itself, in base64, for tools and tests: what a client would send as 'sig'. */
 #define AUTH_SIGNATURE_LEN 44
 MUST_USE Status auth_sign(Slice key_text, Slice method, Slice resource_type, Slice link,

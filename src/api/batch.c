@@ -4,11 +4,16 @@
  * nothing. Bulk goes to one physical partition, each operation has a key of its own and stands
  * alone. Both become one write of the partition. An operation that cannot even be tried gets its
  * refusal here, and is not sent along. A read for which the answer has no room fails alone, with
- * the sub-status that makes clients of bulk ask again in smaller portions. What a batch costs is
- * known when it is done, so it is admitted or turned away as a whole.
+ * the sub-status that makes clients of bulk ask again in smaller portions.
+ *
+ * What a batch costs is known when it is done. A transaction is admitted or turned away as a whole;
+ * of bulk as many operations are tried as there seems to be something left for, and the others are
+ * told to come again.
  */
 #include "api/batch_codec_int.h"
 #include "api/item_int.h"
+#include "api/throttle_int.h"
+#include "api/usage_int.h"
 #include "base/mem.h"
 
 typedef struct Batch {
@@ -21,6 +26,9 @@ typedef struct Batch {
     const BatchOperation *operations;
     ItemWrite *writes;   /* one per operation that can be tried, in order */
     ItemWrite **results; /* one per operation */
+    PartitionKey *keys;  /* of each, in bulk; NULL: the request has one for all */
+    bool is_routed;      /* by that key, not by the range that the request names: */
+    Epk epk;             /* so this is where it goes, whatever becomes of the range */
 } Batch;
 
 static void release_body(void *ctx)
@@ -40,8 +48,12 @@ static void fill_result(const Batch *batch, size_t i, BatchResult *result, Charg
 {
     const ItemWrite *w = batch->results[i];
     Arena *arena = batch->context.request->arena;
-    Charge charge = item_write_charge(batch->context.request, w);
+    Charge charge =
+        w->status == STATUS_THROTTLED ? 0 : item_write_charge(batch->context.request, w);
     *total += charge;
+    if (batch->keys != NULL && w->epk.len > 0) /* there is a key */
+        usage_paid_by(batch->context.request, batch->context.container, batch->context.range,
+                      &batch->keys[i], epk_slice(&w->epk), charge);
     *result = (BatchResult){
         .status = item_write_status(w),
         .request_charge = (double)charge / 100,
@@ -101,6 +113,8 @@ static void answer(Batch *batch)
     BatchResult *results = ARENA_NEW_ARRAY(r->arena, BatchResult, batch->count);
     Charge total = 0;
     bool good = true;
+    if (r->refused_by != NULL) /* some of it */
+        usage_throttled(r);
     for (size_t i = 0; i < batch->count; i++) {
         fill_result(batch, i, &results[i], &total);
         good = good && results[i].status < 400;
@@ -151,6 +165,10 @@ static void fail_others(Batch *batch)
 static void on_loop(HttpTask *task)
 {
     Batch *batch = CONTAINER_OF(task, Batch, task);
+    /* Who has named a range is told that it is gone, and finds out by itself to which others its
+     * operations go now. */
+    if (batch->is_routed && item_goes_on(&batch->context, epk_slice(&batch->epk), &batch->write))
+        return;
     if (batch->write.mode == WRITE_ORDERED)
         fail_others(batch); /* also those that were not sent along */
     if (batch->write.status != STATUS_OK)
@@ -213,7 +231,7 @@ static Status prepare_document(ApiRequest *r, const BatchOperation *op, const Pa
 }
 
 static Status prepare(ApiRequest *r, const BatchOperation *op, const PartitionKey *shared,
-                      const PartitionRange *range, ItemWrite *w, Error *err)
+                      const PartitionRange *range, PartitionKey *key, ItemWrite *w, Error *err)
 {
     static const ItemOp ops[] = {
         [BATCH_CREATE] = ITEM_CREATE,   [BATCH_UPSERT] = ITEM_UPSERT, [BATCH_READ] = ITEM_READ,
@@ -229,15 +247,22 @@ static Status prepare(ApiRequest *r, const BatchOperation *op, const PartitionKe
     w->if_match = op->if_match;
     w->if_none_match = op->if_none_match;
     w->directive = directives[op->indexing];
-    PartitionKey key;
-    TRY(operation_key(r, r->container, op, shared, &key, err));
-    epk_make(r->container->partition_key.kind, &key, &w->epk);
+    TRY(operation_key(r, r->container, op, shared, key, err));
+    epk_make(r->container->partition_key.kind, key, &w->epk);
     TRY(check_place(r, range, &w->epk, err));
     if (w->op == ITEM_CREATE || w->op == ITEM_UPSERT || w->op == ITEM_REPLACE)
-        return prepare_document(r, op, &key, w, err);
+        return prepare_document(r, op, key, w, err);
     if (w->op == ITEM_PATCH)
         return patch_prepare(r->arena, r->container, op->body, w, err);
     return STATUS_OK;
+}
+
+/* What an operation takes at least, before it is known what it finds and what is indexed of it. */
+static Charge least_charge(const ApiRequest *r, const BatchOperation *op, const ItemWrite *w)
+{
+    bool has_document = w->op == ITEM_CREATE || w->op == ITEM_UPSERT || w->op == ITEM_REPLACE;
+    return has_document ? charge_create(r->api->options.charges, op->body_bytes, 0)
+                        : item_failed_charge(r);
 }
 
 /* Prepares every operation. Returns how many can be tried. */
@@ -245,10 +270,16 @@ static size_t prepare_all(ApiRequest *r, Batch *batch, const PartitionKey *share
                           const PartitionRange *range)
 {
     size_t tried = 0;
+    Charge ahead = 0;
     for (size_t i = 0; i < batch->count; i++) {
+        const BatchOperation *op = &batch->operations[i];
         ItemWrite *w = &batch->writes[tried];
         *w = (ItemWrite){0};
-        w->status = prepare(r, &batch->operations[i], shared, range, w, &w->error);
+        PartitionKey own;
+        PartitionKey *key = batch->keys != NULL ? &batch->keys[i] : &own;
+        w->status = prepare(r, op, shared, range, key, w, &w->error);
+        if (w->status == STATUS_OK && batch->write.mode == WRITE_CONTINUE)
+            w->status = throttle_admit_behind(r, range, ahead, r->http->begun_us, &w->error);
         if (w->status != STATUS_OK) {
             ItemWrite *refused = ARENA_NEW(r->arena, ItemWrite);
             *refused = *w;
@@ -256,21 +287,22 @@ static size_t prepare_all(ApiRequest *r, Batch *batch, const PartitionKey *share
             continue;
         }
         batch->results[i] = w;
+        ahead += least_charge(r, op, w);
         tried++;
     }
     return tried;
 }
 
-static Status choose_range(ApiRequest *r, bool is_atomic, Target *target, bool *has_key, Error *err)
+static Status choose_range(ApiRequest *r, bool is_atomic, Target *target, bool *has_key,
+                           bool *has_range, Error *err)
 {
-    bool has_range = false;
-    TRY(request_range(r, &target->range, &has_range, err));
+    TRY(request_range(r, &target->range, has_range, err));
     *has_key = request_header(r, "x-ms-documentdb-partitionkey").len > 0;
-    if (*has_key || is_atomic || !has_range) {
+    if (*has_key || is_atomic || !*has_range) {
         const PartitionRange *named = target->range;
         TRY(request_target(r, target, err));
         *has_key = true;
-        if (has_range && named != target->range)
+        if (*has_range && named != target->range)
             return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
                              "The request's partition key is not served by range %u.", named->id);
     }
@@ -291,11 +323,12 @@ static size_t count_to_send(const Batch *batch, size_t tried)
 
 static Status batch_submit(Batch *batch, Error *err)
 {
-    const Container *container = batch->context.container;
     item_hold(&batch->context);
-    Status status = partition_submit(batch->context.partition, &batch->write, err);
+    Status status = batch->is_routed
+                        ? item_submit(&batch->context, epk_slice(&batch->epk), &batch->write, err)
+                        : partition_submit(batch->context.partition, &batch->write, err);
     if (status != STATUS_OK)
-        container_unref((Container *)(uintptr_t)container);
+        item_release(&batch->context);
     return status;
 }
 
@@ -311,9 +344,13 @@ Status documents_batch(ApiRequest *r, Error *err)
     bool stops = slice_equal_nocase(go_on, SLICE("false"));
     Target target;
     bool has_key = false;
-    TRY(choose_range(r, is_atomic, &target, &has_key, err));
+    bool has_range = false;
+    TRY(choose_range(r, is_atomic, &target, &has_key, &has_range, err));
 
     Batch *batch = ARENA_NEW(r->arena, Batch);
+    batch->is_routed = !has_range;
+    if (batch->is_routed)
+        batch->epk = target.epk;
     BatchOperation *operations = NULL;
     TRY(batch_decode(r->arena, r->http->body, &batch->form, &operations, &batch->count, err));
     batch->operations = operations;
@@ -321,10 +358,14 @@ Status documents_batch(ApiRequest *r, Error *err)
     batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);
     batch->is_minimal = request_is_minimal(r);
     item_context_init(&batch->context, r, target.range);
+    if (has_key)
+        usage_name(r, r->container, &target.key, epk_slice(&target.epk));
+    else
+        batch->keys = ARENA_NEW_ARRAY(r->arena, PartitionKey, batch->count);
     TRY(item_admit(&batch->context, err));
-    size_t tried = prepare_all(r, batch, has_key ? &target.key : NULL, target.range);
     batch->write.lsn = partition_lsn(target.range->partition);
     batch->write.mode = is_atomic ? WRITE_ATOMIC : stops ? WRITE_ORDERED : WRITE_CONTINUE;
+    size_t tried = prepare_all(r, batch, has_key ? &target.key : NULL, target.range);
     batch->write.count = count_to_send(batch, tried);
     batch->write.read_bytes_max = PAGE_BYTES_MAX - batch->count * RESULT_BYTES_MAX;
     if (batch->write.count == 0) {

@@ -1,6 +1,7 @@
 /* containers.c - /dbs/{db}/colls and /dbs/{db}/colls/{coll}. */
 #include "api/feed_int.h"
 #include "api/mutation_int.h"
+#include "api/quota_int.h"
 #include "api/respond_int.h"
 #include "base/encoding.h"
 #include "partition/partition.h"
@@ -83,31 +84,18 @@ Status containers_create(ApiRequest *r, Error *err)
     return STATUS_OK;
 }
 
-/* Quota and usage in the service's units, which are kilobytes. What has expired counts until it is
- * removed. */
 static void add_quota(const ApiRequest *r, Response *response)
 {
-    if (!request_flag(r, "x-ms-documentdb-populatequotainfo"))
+    if (!quota_is_wanted(r))
         return;
-    PartitionUsage total = {0};
+    const Container *container = r->container;
+    quota_headers(r, response, container, container->ranges, container->range_count,
+                  SLICE("functions=0;storedProcedures=0;triggers=0;"));
     unsigned progress = 100; /* of the slowest one */
-    for (size_t i = 0; i < r->container->range_count; i++) {
-        PartitionUsage usage = partition_usage(r->container->ranges[i].partition);
-        total.items += usage.items;
-        total.bytes += usage.bytes;
-        unsigned percent = partition_index_progress(r->container->ranges[i].partition);
+    for (size_t i = 0; i < container->range_count; i++) {
+        unsigned percent = partition_index_progress(container->ranges[i].partition);
         progress = percent < progress ? percent : progress;
     }
-    unsigned long long items = total.items;
-    unsigned long long kilobytes = (total.bytes + 1023) / 1024;
-    response_header(response, SLICE("x-ms-resource-quota"),
-                    SLICE("documentSize=10240;documentsSize=10485760;documentsCount=-1;"
-                          "collectionSize=10485760;"));
-    response_header(response, SLICE("x-ms-resource-usage"),
-                    arena_format(r->arena,
-                                 "functions=0;storedProcedures=0;triggers=0;documentSize=0;"
-                                 "documentsSize=%llu;documentsCount=%llu;collectionSize=%llu;",
-                                 kilobytes, items, kilobytes));
     response_header(response, SLICE("x-ms-documentdb-collection-index-transformation-progress"),
                     arena_format(r->arena, "%u", progress));
     response_header(response, SLICE("x-ms-documentdb-collection-lazy-indexing-progress"),

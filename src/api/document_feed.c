@@ -11,6 +11,7 @@
  */
 #include "api/item_page_int.h"
 #include "api/throttle_int.h"
+#include "api/usage_int.h"
 #include "base/mem.h"
 
 enum { TEXT_BYTES_FIRST = 4096 }; /* room for a few items from the start */
@@ -174,6 +175,13 @@ static void charge_failure(ItemPage *page)
     item_page_charge(page, &container->ranges[first], item_failed_charge(page->request));
 }
 
+/* Who is behind it, if that is one whole key. */
+static void name_key(ItemPage *page)
+{
+    if (page->has_key && page->key.count == page->container->partition_key.path_count)
+        usage_name(page->request, page->container, &page->key, page->epk_from);
+}
+
 /* Takes the page's charges from the budgets of the partitions, and returns their sum as text. */
 static Slice pay(ItemPage *page)
 {
@@ -181,7 +189,7 @@ static Slice pay(ItemPage *page)
     uint64_t now = now_us(page);
     for (size_t i = 0; i < page->charge_count; i++) {
         const PartitionRange *range = &page->container->ranges[page->charges[i].range];
-        throttle_pay(r, range->budget, page->charges[i].charge, now);
+        throttle_pay(r, range, page->charges[i].charge, now);
     }
     return charge_text(r, page->charge);
 }
@@ -492,6 +500,7 @@ static void on_answer(HttpTask *task)
     Response response;
     if (is_abandoned(page))
         metrics_add(http_loop_metrics(r->http->loop), METRIC_QUERIES_CANCELLED, 1);
+    name_key(page);
     if (page->status != STATUS_OK) {
         if (page->status != STATUS_THROTTLED) /* which has cost nothing */
             charge_failure(page);

@@ -42,6 +42,7 @@ typedef struct FakeServer {
     Catalog *catalog;
     Workers *workers;
     AuthKeys *keys;
+    HistoryPool histories;
     Api *api;
     HttpHandler handler;
     HttpLoop loop;
@@ -170,6 +171,8 @@ static inline void fake_server_open_with(FakeServer *server, const ApiOptions *o
     api.clock = &server->clock.clock;
     api.log = &server->log;
     api.metrics = &server->metrics;
+    api.histories = &server->histories;
+    history_pool_init(&server->histories, HISTORIES_MAX);
     server->api = api_open(&api);
     server->handler = api_handler(server->api);
     random_init(&server->loop.random, 1);
@@ -212,7 +215,13 @@ static inline Slice fake_sign(FakeServer *server, const FakeRequest *request, Sl
 {
     Address address;
     Error err;
-    if (address_parse(&server->arena, request->path, &address, &err) != STATUS_OK)
+    Slice path = slice_first(request->path, slice_find(request->path, '?'));
+    if (orrery_is_path(path)) { /* what is asked about comes between */
+        path = slice_from(path, strlen("/_orrery"));
+        while (path.len > 0 && path.ptr[path.len - 1] != '/')
+            path.len--;
+    }
+    if (address_parse(&server->arena, path, &address, &err) != STATUS_OK)
         return SLICE_EMPTY;
     char signature[AUTH_SIGNATURE_LEN];
     Status status = auth_sign(request->key, request->method, resource_segment(address.type),

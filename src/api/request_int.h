@@ -8,6 +8,11 @@
 #include "api/address.h"
 #include "api/api.h"
 
+#include "api/sizes_cache_int.h"
+#include "partition/key.h"
+#include "throughput/top.h"
+#include <pthread.h>
+
 #define BODY_BYTES_MAX ((size_t)2 << 20) /* of a request, as the service has it */
 #define PAGE_BYTES_MAX ((size_t)4 << 20) /* of a feed's page */
 
@@ -32,24 +37,43 @@ typedef struct PageLimits {
     uint64_t brief_us; /* of a query on the loop, while others wait; 0: none runs there */
 } PageLimits;
 
+#define USAGE_LOOPS_MAX 256
+
+typedef struct ApiLoop ApiLoop;
+
 struct Api {
     ApiOptions options; /* immutable after open */
     PageLimits limits;
     Arena arena;
+    pthread_mutex_t loops_lock; /* guards 'loops' */
+    ApiLoop *loops;
+    HashKey top_key;
+    SizesCache sizes;
+
+    /* The sketches of each loop that has ever been opened, see usage_int.h: atomic. */
+    _Atomic uint32_t top_count;
+    _Atomic(Top *) tops[USAGE_LOOPS_MAX];
 };
 
 /* What the loop's own queries take at once; so much is kept for the next one. */
 #define LOOP_QUERY_ARENA_BYTES ((size_t)32 << 10)
 
 /* What the api keeps per loop: the loop's thread only. */
-typedef struct ApiLoop {
+struct ApiLoop {
     Api *api;
     CatalogReader reader;
     Buf text;                /* an item's body while it is sent */
     Arena brief;             /* of a query that runs on the loop, while it does */
     uint32_t brief_failures; /* see tries_briefly() */
     uint32_t brief_skips;
-} ApiLoop;
+    Top *top; /* the Api's */
+    Buf name; /* of a key while it is printed */
+
+    ApiLoop *next; /* the Api's list */
+    HttpLoop *http;
+    HttpTask refresh;
+    _Atomic bool is_refreshing; /* the task is under way */
+};
 
 /* What a request does to a resource type; routes are (type, operation) pairs. */
 typedef enum Operation {
@@ -63,6 +87,14 @@ typedef enum Operation {
     OPERATION_EXECUTE,
     OPERATION_COUNT
 } Operation;
+
+/* The logical partition that a request is about, if it is one: see usage_int.h. */
+typedef struct UsageKey {
+    bool is_known;
+    uint32_t container; /* number */
+    PartitionKey key;
+    Slice epk;
+} UsageKey;
 
 typedef struct ApiRequest {
     HttpRequest *http;
@@ -79,9 +111,12 @@ typedef struct ApiRequest {
     const Database *database; /* what the path names, as far as it exists */
     const Container *container;
     const Offer *offer;
+    int64_t now_s;     /* when it was authorised, by the wall clock */
     BudgetClass class; /* how it stands to budgets: see throttle_int.h */
-    bool is_strong;    /* reads are as at Strong or BoundedStaleness, and cost as much */
-    Slice error_info;  /* what a failure says in "additionalErrorInfo"; empty: nothing */
+    UsageKey usage;
+    const PartitionRange *refused_by; /* that had nothing left for it; valid while it is answered */
+    bool is_strong;   /* reads are as at Strong or BoundedStaleness, and cost as much */
+    Slice error_info; /* what a failure says in "additionalErrorInfo"; empty: nothing */
 } ApiRequest;
 
 /* A handler answers (respond_int.h), or defers its answer, or fails before it has done either. */
@@ -90,6 +125,9 @@ typedef Status (*Handler)(ApiRequest *r, Error *err);
 /* Headers of the request; valid until the handler returns. */
 Slice request_header(const ApiRequest *r, const char *name);
 bool request_flag(const ApiRequest *r, const char *name); /* present and true, in any case */
+
+/* Whether the request may do what it asks for; 'takes_bearer': also if it shows a key as it is. */
+MUST_USE Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err);
 
 /* x-ms-max-item-count: UINT32_MAX for -1, PAGE_ITEMS_DEFAULT if it is absent. */
 MUST_USE Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err);
@@ -129,9 +167,22 @@ Status offers_query(ApiRequest *r, Error *err);
 Status offers_read(ApiRequest *r, Error *err);
 Status offers_replace(ApiRequest *r, Error *err);
 
+/* refresh.c: loops let go of an older catalogue when there is a newer one. */
+void refresh_open(Api *api);
+void refresh_close(Api *api);
+void refresh_loop_open(ApiLoop *loop, HttpLoop *http);
+void refresh_loop_close(ApiLoop *loop);
+
 /* Paths outside the resource model (service.c): health, metrics, certificate, CORS, addresses.
  * True if the request was one of them and has been answered. */
 bool service_handle(ApiRequest *r);
+
+/* Paths under /_orrery (orrery_int.h). */
+bool orrery_is_path(Slice path);
+Status orrery_request(ApiRequest *r, Error *err);
+
+/* Fills in what the path names, as far as the catalogue knows it. */
+MUST_USE Status route_resolve(ApiRequest *r, Error *err);
 
 /* Finds the handler for what the request asks and runs it (route.c). */
 Status route_request(ApiRequest *r, Error *err);

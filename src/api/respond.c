@@ -1,6 +1,7 @@
 /* respond.c - see respond_int.h. */
 #include "api/respond_int.h"
 
+#include "api/usage_int.h"
 #include "base/encoding.h"
 
 /* Tools tell the service from an emulator by these; the numbers are those of a recent service. */
@@ -120,9 +121,11 @@ void respond_resource(ApiRequest *r, int status, const ResourceInfo *info, Slice
 
 /* The JS SDK reads 'message' of every failure without looking whether there is one, so there
  * always is a body, and it always has both members. */
-void response_error(const ApiRequest *r, Response *response, const Error *err, Slice charge)
+void response_error(ApiRequest *r, Response *response, const Error *err, Slice charge)
 {
     int http_status = status_http(err->status);
+    if (err->status == STATUS_THROTTLED)
+        usage_throttled(r);
     if (http_status >= 500 && err->status != STATUS_NOT_IMPLEMENTED)
         LOG_WARN(r->api->options.log, "request.failed", "activity=%.*s status=%d reason=%s",
                  SLICE_ARG(r->activity_id), http_status, err->message);

@@ -41,4 +41,4 @@ void respond_text(ApiRequest *r, int status, Slice content_type, Slice body);
 void respond_error(ApiRequest *r, const Error *err);
 
 /* The same in two steps, for those who add headers before they send it. */
-void response_error(const ApiRequest *r, Response *response, const Error *err, Slice charge);
+void response_error(ApiRequest *r, Response *response, const Error *err, Slice charge);

@@ -79,8 +79,7 @@ static Status missing(const ApiRequest *r, size_t part, Error *err)
                      SLICE_ARG(segment), SLICE_CUT(id, 260));
 }
 
-/* Fills in what the path names, as far as the catalogue knows it. */
-static Status resolve(ApiRequest *r, Error *err)
+Status route_resolve(ApiRequest *r, Error *err)
 {
     for (size_t i = 0; i < r->address.part_count; i++) {
         Slice id = r->address.parts[i].id;
@@ -153,7 +152,7 @@ Status route_request(ApiRequest *r, Error *err)
 {
     TRY(check_consistency(r, err));
     TRY(check_provisioned(r, err));
-    TRY(resolve(r, err));
+    TRY(route_resolve(r, err));
     TRY(check_intended(r, err));
     Slice segment = resource_segment(r->address.type);
     if (slice_equal_nocase(r->address.operation, SLICE("partitionkeydelete")) &&

@@ -1,6 +1,8 @@
 /* throttle.c - see throttle_int.h. */
 #include "api/throttle_int.h"
 
+#include "api/usage_int.h"
+
 /* x-ms-cosmos-priority-level: High, which is the default, or Low. */
 static Status parse_priority(Slice text, bool *is_low, Error *err)
 {
@@ -32,13 +34,16 @@ Status throttle_classify(ApiRequest *r, Error *err)
     return parse_bucket(bucket, &r->class.bucket, err);
 }
 
-Status throttle_admit(const ApiRequest *r, const PartitionRange *range, uint64_t now_us, Error *err)
+Status throttle_admit_behind(ApiRequest *r, const PartitionRange *range, Charge ahead,
+                             uint64_t now_us, Error *err)
 {
     uint32_t wait_ms = 0;
-    BudgetAnswer answer = budget_admit(range->budget, r->class, now_us, &wait_ms);
+    BudgetAnswer answer = budget_admit_behind(range->budget, r->class, ahead, now_us, &wait_ms);
     if (LIKELY(answer == BUDGET_ADMITTED))
         return STATUS_OK;
-    budget_note_throttled(range->budget);
+    if (r->refused_by != range) /* many operations of one request are one that was turned away */
+        budget_note_throttled(range->budget);
+    r->refused_by = range;
     bool is_bucket = answer == BUDGET_BUCKET_SPENT;
     Status status = error_set(
         err, STATUS_THROTTLED, is_bucket ? SUB_THROUGHPUT_BUCKET_SPENT : SUB_REQUEST_RATE_TOO_LARGE,
@@ -50,13 +55,19 @@ Status throttle_admit(const ApiRequest *r, const PartitionRange *range, uint64_t
     return status;
 }
 
+Status throttle_admit(ApiRequest *r, const PartitionRange *range, uint64_t now_us, Error *err)
+{
+    return throttle_admit_behind(r, range, 0, now_us, err);
+}
+
 bool throttle_has_credit(const ApiRequest *r, const PartitionRange *range, uint64_t now_us)
 {
     uint32_t wait_ms = 0;
     return budget_admit(range->budget, r->class, now_us, &wait_ms) == BUDGET_ADMITTED;
 }
 
-void throttle_pay(const ApiRequest *r, Budget *budget, Charge charge, uint64_t now_us)
+void throttle_pay(ApiRequest *r, const PartitionRange *range, Charge charge, uint64_t now_us)
 {
-    budget_charge(budget, r->class, charge, now_us);
+    budget_charge(range->budget, r->class, charge, now_us);
+    usage_paid(r, range, charge, now_us);
 }

@@ -15,12 +15,17 @@ MUST_USE Status throttle_classify(ApiRequest *r, Error *err);
 
 /* Whether the request may begin on a partition. STATUS_THROTTLED with the time to wait if not; that
  * costs nothing. */
-MUST_USE Status throttle_admit(const ApiRequest *r, const PartitionRange *range, uint64_t now_us,
+MUST_USE Status throttle_admit(ApiRequest *r, const PartitionRange *range, uint64_t now_us,
                                Error *err);
+
+/* The same for an operation of a request, those before which will take 'ahead'. */
+MUST_USE Status throttle_admit_behind(ApiRequest *r, const PartitionRange *range, Charge ahead,
+                                      uint64_t now_us, Error *err);
 
 /* The same for a request that has begun elsewhere and can do without this partition: nobody is
  * turned away. */
 bool throttle_has_credit(const ApiRequest *r, const PartitionRange *range, uint64_t now_us);
 
-/* Takes what a request that was admitted has cost. */
-void throttle_pay(const ApiRequest *r, Budget *budget, Charge charge, uint64_t now_us);
+/* Takes what a request that was admitted has cost a partition, and notes it (usage_int.h). On the
+ * request's loop. */
+void throttle_pay(ApiRequest *r, const PartitionRange *range, Charge charge, uint64_t now_us);

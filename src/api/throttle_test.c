@@ -219,6 +219,52 @@ static void a_list_ends_before_a_partition_that_has_nothing_left(void **state)
     assert_int_equal(fake_header(&second, "x-ms-continuation").len, 0);
 }
 
+static void of_bulk_as_much_is_done_as_there_is_something_left_for(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_throttled(&server);
+    AUTO(buf_done) Buf body;
+    buf_init(&body, 64 << 10);
+    for (int i = 0; i < 100; i++)
+        buf_format(&body,
+                   "%s{'operationType':'Create','partitionKey':'[\\u0022a\\u0022]',"
+                   "'resourceBody':{'id':'bulk %d','pk':'a'}}",
+                   i == 0 ? "[" : ",", i);
+    buf_byte(&body, ']');
+    const char *text = arena_cstr(&server.arena, buf_view(&body));
+    Charge before = used(&server);
+    FakeAnswer answer = expect_status(
+        &server, &(Ask){"POST", DOCS, text, {{"x-ms-documentdb-partitionkeyrangeid", "1"}, BATCH}},
+        207);
+    Json results = body_of(&server, &answer);
+    assert_int_equal(json_count(results), 100);
+    size_t done = 0;
+    for (size_t i = 0; i < 100; i++) {
+        Json result = json_at(results, i);
+        int64_t status = 0;
+        assert_true(json_to_i64(json_get(result, SLICE("statusCode")), &status));
+        if (status == 201 && done == i) {
+            done++;
+            continue;
+        }
+        int64_t sub = 0;
+        int64_t wait_ms = 0;
+        assert_int_equal(status, 429);
+        assert_true(json_to_i64(json_get(result, SLICE("subStatusCode")), &sub));
+        assert_true(json_to_i64(json_get(result, SLICE("retryAfterMilliseconds")), &wait_ms));
+        assert_int_equal(sub, 3200);
+        assert_in_range(wait_ms, 1, 20);
+        assert_true(json_number(json_get(result, SLICE("requestCharge"))) == 0);
+    }
+    assert_int_equal(done, 81); /* each takes 4.95 at least */
+    assert_int_equal(budget_counts(budget_of(&server, HOT)).throttled, 1);
+    assert_int_equal(used(&server) - before, charge_in(&answer));
+    FakeAnswer count =
+        expect_status(&server, &(Ask){"GET", "/dbs/db/colls/c/docs", NULL, {PK(COOL_KEY)}}, 200);
+    expect_header(&count, "x-ms-item-count", "5");
+}
+
 static void the_catalogue_is_not_limited(void **state)
 {
     (void)state;
@@ -323,6 +369,7 @@ int main(void)
         cmocka_unit_test(a_hot_partition_does_not_hold_up_a_cool_one),
         cmocka_unit_test(a_query_that_is_read_on_a_worker_is_turned_away_there),
         cmocka_unit_test(a_list_ends_before_a_partition_that_has_nothing_left),
+        cmocka_unit_test(of_bulk_as_much_is_done_as_there_is_something_left_for),
         cmocka_unit_test(the_catalogue_is_not_limited),
         cmocka_unit_test(low_priority_gives_way),
         cmocka_unit_test(a_bucket_is_throttled_alone),

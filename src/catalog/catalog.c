@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "catalog/catalog_int.h"
+#include "catalog/mover_int.h"
 
 enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
 
@@ -25,8 +26,10 @@ struct Catalog {
     const Log *log;
     MetricsShard *metrics;
 
-    pthread_mutex_t lock; /* guards 'published' */
+    pthread_mutex_t lock; /* guards from 'published' to 'listener_ctx' */
     Snapshot *published;
+    void (*listener)(void *ctx);
+    void *listener_ctx;
     _Atomic uint64_t version; /* of 'published'; atomic, so that readers need no lock */
 
     Mailbox mailbox;
@@ -34,6 +37,7 @@ struct Catalog {
     bool is_running; /* opening thread only */
     Cleaner cleaner;
     Keeper keeper;
+    Mover mover;
 
     QueueNode stop;      /* messages to the thread from the ... opening thread */
     QueueNode committed; /* ... commit thread */
@@ -98,6 +102,8 @@ static void publish(Catalog *catalog, Snapshot *snapshot)
     Snapshot *old = catalog->published;
     catalog->published = snapshot;
     atomic_fetch_add_explicit(&catalog->version, 1, memory_order_release);
+    if (catalog->listener != NULL)
+        catalog->listener(catalog->listener_ctx);
     (void)pthread_mutex_unlock(&catalog->lock);
     snapshot_unref(old);
 }
@@ -178,26 +184,60 @@ static void begin_group(Catalog *catalog)
     store_txn_commit(work.txn, (StoreCompletion){.done = on_commit, .ctx = catalog});
 }
 
+static void follow_definition(const Container *container)
+{
+    for (size_t i = 0; i < container->range_count; i++)
+        partition_set_schema(container->ranges[i].partition, container->schema);
+    for (size_t i = 0; i < container->pending_count; i++)
+        partition_set_schema(container->pending[i].partition, container->schema);
+}
+
+/* Another change of the group may have replaced the offer or its owner again, or dropped them: the
+ * newest counts. */
+static void follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
+{
+    const Offer *offer = snapshot_offer(catalog->published, number);
+    if (offer != NULL)
+        share_offer(catalog->published, offer, &catalog->rules, now_us);
+}
+
+static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uint64_t now_us)
+{
+    const Container *before = change->before;
+    if (change->op == CATALOG_UNDO_MOVE) {
+        cleaner_drop(&catalog->cleaner, before, before->pending, before->pending_count);
+        return;
+    }
+    /* The sources are left alone: who still has the older map reads them. Whoever moved their items
+     * ends them (move_end), and they are emptied when nobody reads them any more. */
+    if (catalog->rules.is_serverless)
+        share_serverless(change->result_container, &catalog->rules, now_us);
+    else
+        follow_offer(catalog, before->offer, now_us);
+}
+
 /* What the rest of the server must know of a durable group: partitions follow a replaced
- * definition and a replaced offer, and those of dropped containers fall silent and are emptied. */
+ * definition, a replaced offer and a changed map, and those of dropped containers fall silent and
+ * are emptied. */
 static void take_effect(Catalog *catalog, QueueNode *group)
 {
     uint64_t now_us = clock_monotonic_us(catalog->clock);
     for (QueueNode *node = group; node != NULL; node = node->next) {
         const CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
-        const Container *container = change->result_container;
-        for (size_t i = 0; container != NULL && i < container->range_count; i++)
-            partition_set_schema(container->ranges[i].partition, container->schema);
-        /* Another change of the group may have replaced it again: the newest counts. */
-        const Offer *offer = change->op != CATALOG_REPLACE_OFFER
-                                 ? NULL
-                                 : snapshot_offer(catalog->published, change->offer);
-        if (offer != NULL)
-            share_offer(catalog->published, offer, &catalog->rules, now_us);
+        if (change->result_container != NULL)
+            follow_definition(change->result_container);
+        if (change->op == CATALOG_REPLACE_OFFER)
+            follow_offer(catalog, change->offer, now_us);
+        if (change->before != NULL)
+            move_takes_effect(catalog, change, now_us);
     }
-    for (size_t i = 0; i < catalog->dropped.count; i++)
-        cleaner_drop(&catalog->cleaner, catalog->dropped.items[i]);
+    for (size_t i = 0; i < catalog->dropped.count; i++) {
+        const Container *dropped = catalog->dropped.items[i];
+        cleaner_drop(&catalog->cleaner, dropped, dropped->ranges, dropped->range_count);
+        cleaner_drop(&catalog->cleaner, dropped, dropped->pending, dropped->pending_count);
+    }
     keeper_notice(&catalog->keeper);
+    mover_notice(&catalog->mover);
 }
 
 /* The group is durable, or lost as a whole: refusals in it may rest on changes that are lost too,
@@ -219,9 +259,7 @@ static void end_group(Catalog *catalog)
         publish(catalog, TAKE(catalog->group_snapshot));
         take_effect(catalog, group);
     }
-    for (size_t i = 0; i < catalog->dropped.count; i++)
-        container_unref(catalog->dropped.items[i]);
-    catalog->dropped.count = 0;
+    container_list_clear(&catalog->dropped);
     answer_all(group);
 }
 
@@ -280,6 +318,15 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     keeper_open(&catalog->keeper, catalog);
     TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));
     catalog->is_running = true;
+    if (options->moves != NULL)
+        mover_open(&catalog->mover, &(MoverOptions){
+                                        .catalog = catalog,
+                                        .cleaner = &catalog->cleaner,
+                                        .rules = *options->moves,
+                                        .provision = catalog->rules,
+                                        .clock = options->clock,
+                                        .log = options->log,
+                                    });
     *out = TAKE(catalog);
     return STATUS_OK;
 }
@@ -288,6 +335,7 @@ void catalog_close(Catalog *catalog)
 {
     if (catalog == NULL)
         return;
+    mover_close(&catalog->mover); /* it waits for answers from the thread */
     if (catalog->is_running) {
         mailbox_post(&catalog->mailbox, &catalog->stop);
         (void)pthread_join(catalog->thread, NULL);
@@ -306,6 +354,24 @@ void catalog_submit(Catalog *catalog, CatalogChange *change)
 {
     change->status = STATUS_OK;
     mailbox_post(&catalog->mailbox, &change->node);
+}
+
+Status catalog_order_move(Catalog *catalog, const MoveOrder *order, uint64_t *event, Error *err)
+{
+    return mover_order(&catalog->mover, order, event, err);
+}
+
+size_t catalog_moves(Catalog *catalog, MoveEvent *out, size_t max)
+{
+    return mover_events(&catalog->mover, out, max);
+}
+
+void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx)
+{
+    (void)pthread_mutex_lock(&catalog->lock);
+    catalog->listener = published;
+    catalog->listener_ctx = ctx;
+    (void)pthread_mutex_unlock(&catalog->lock);
 }
 
 void catalog_reader_init(CatalogReader *reader, Catalog *catalog)

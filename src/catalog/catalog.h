@@ -15,13 +15,12 @@
 #include "base/metrics.h"
 #include "base/queue.h"
 #include "catalog/definition.h"
+#include "catalog/moves.h"
 #include "catalog/snapshot.h"
 #include "store/store.h"
 
 /* As the service has it; a container with throughput of its own does not count. */
 #define SHARED_CONTAINERS_MAX 25
-
-typedef struct Catalog Catalog;
 
 typedef struct CatalogOptions {
     PartitionHost *host; /* outlives the catalogue; its store is the catalogue's too */
@@ -31,12 +30,18 @@ typedef struct CatalogOptions {
     /* NULL: nothing is served, only looked at. The kind of account, serverless or not, is decided
      * when a data folder is made; opening it as the other kind is refused. */
     const ProvisionRules *throughput;
+    const MoveRules *moves; /* NULL: no partition is split or merged, also if somebody asks */
 } CatalogOptions;
 
 /* Loads what is in the store, or begins an empty catalogue. */
 MUST_USE Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err);
 void catalog_close(Catalog *catalog); /* accepts NULL */
 DEFINE_AUTO(Catalog *, catalog_close)
+
+/* 'published' is called on the catalogue's thread whenever there is a newer snapshot, so that
+ * whoever keeps an older one can let go of it; it passes messages on and calls nothing of the
+ * catalogue. NULL: nobody is told, from when this returns. */
+void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx);
 
 /* A thread's own view. catalog_read returns the newest published snapshot, which stays valid until
  * this reader's next catalog_read; it costs one atomic load when nothing has changed. */
@@ -57,6 +62,14 @@ typedef enum CatalogOp {
     CATALOG_REPLACE_CONTAINER,
     CATALOG_DELETE_CONTAINER,
     CATALOG_REPLACE_OFFER,
+    /* A move takes a run of neighbouring ranges over into new ones, cut at other places: of one
+     * range a split, of several a merge. Begun, the targets are there, empty and pending, for the
+     * data to be brought to them; ended, they are in the map instead of the sources, of which each
+     * is an ancestor; undone, they vanish. A container has one move at a time, and a restart undoes
+     * it. None of this changes the container's own version. */
+    CATALOG_BEGIN_MOVE,
+    CATALOG_END_MOVE,
+    CATALOG_UNDO_MOVE,
 } CatalogOp;
 
 /* One change and its answer. The sender fills the inputs, which must stay valid until 'done' is
@@ -66,7 +79,7 @@ struct CatalogChange {
     QueueNode node;
     CatalogOp op;
     uint32_t database;   /* number of the one to delete or of a container's parent */
-    uint32_t container;  /* number of the one to replace or delete */
+    uint32_t container;  /* number of the one to replace or delete, or whose ranges move */
     uint32_t offer;      /* number of the one to replace */
     Slice id;            /* create database */
     Json definition;     /* create container: normal form; replace: the body that was sent */
@@ -74,7 +87,11 @@ struct CatalogChange {
     Provision provision; /* create, replace offer */
     bool has_buckets;    /* replace offer: these, too */
     OfferBuckets buckets;
-    Slice if_match; /* empty, "*", or the ETag that the resource must still have */
+    Slice if_match;       /* empty, "*", or the ETag that the resource must still have */
+    uint32_t range_first; /* begin move: ids of the first and of the last source */
+    uint32_t range_last;
+    const Slice *cuts; /* begin move: the bounds between the targets, as text (epk_range.h) */
+    size_t cut_count;
     void (*done)(CatalogChange *change);
 
     Status status;               /* the answer */
@@ -84,6 +101,7 @@ struct CatalogChange {
     Database *result_database;   /* what was created; the sender releases it */
     Container *result_container; /* what was created or replaced */
     Offer *result_offer;
+    Container *before; /* end move, undo move: the container as it was */
 };
 
 void catalog_submit(Catalog *catalog, CatalogChange *change);
@@ -93,6 +111,11 @@ void catalog_change_release(CatalogChange *change); /* gives the results back */
 OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uint64_t now_us);
 ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer *offer,
                                            const OfferUsage *usage);
+
+/* Calls 'found' for each space that has data of a physical partition of which the catalogue knows
+ * nothing: it would stay for ever. For tools; walks from space to space, and reads none of them. */
+MUST_USE Status catalog_find_strays(Store *store, void (*found)(void *ctx, StoreSpace space),
+                                    void *ctx, Error *err);
 
 /* STATUS_PRECONDITION_FAILED unless 'if_match' is empty, "*" or 'etag'. */
 MUST_USE Status catalog_check_etag(Slice if_match, Slice etag, Error *err);

@@ -16,7 +16,7 @@ typedef struct Cleaner {
     Mailbox mailbox;      /* GarbageMessages */
     pthread_mutex_t lock; /* guards 'falling' */
     pthread_cond_t fallen;
-    uint32_t falling; /* containers whose partitions are not silent yet */
+    uint32_t falling; /* drops whose partitions are not silent yet */
     _Atomic bool stop;
     pthread_t thread;
     bool is_running; /* opening thread only */
@@ -25,8 +25,10 @@ typedef struct Cleaner {
 void cleaner_open(Cleaner *cleaner, Store *store, const Log *log);
 void cleaner_post(Cleaner *cleaner, Garbage garbage); /* after its record is durable */
 
-/* The same for all spaces of a container that was dropped, when its partitions are silent. */
-void cleaner_drop(Cleaner *cleaner, const Container *container);
+/* The same for the spaces of ranges that are no more, all or some of a container's, when their
+ * partitions are silent. */
+void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionRange *ranges,
+                  size_t count);
 
 /* Waits for partitions that are falling silent, finishes the piece under way; the rest keeps its
  * record. */
@@ -57,12 +59,14 @@ typedef struct GarbageList {
 
 void garbage_list_add(GarbageList *list, Garbage garbage);
 
-/* The spaces of a container, neighbouring ones as one piece: the piece that begins at range
- * '*from', which is moved behind it. False at the end. */
-bool garbage_next(const Container *container, size_t *from, Garbage *out);
+/* The spaces of ranges, neighbouring ones as one piece: the piece that begins at range '*from',
+ * which is moved behind it. False at the end. */
+bool garbage_next(const PartitionRange *ranges, size_t count, size_t *from, Garbage *out);
 
-/* Loads what is in the store (load.c). '*found' is false, and the snapshot empty, if it holds no
- * catalogue yet. STATUS_CORRUPT if what it holds cannot have been written by this program. */
+/* Loads what is in the store (load.c), and undoes the moves that the end of the process has
+ * interrupted: their spaces are among the garbage. '*found' is false, and the snapshot empty, if it
+ * holds no catalogue yet. STATUS_CORRUPT if what it holds cannot have been written by this program.
+ */
 MUST_USE Status catalog_load(PartitionHost *host, Snapshot **snapshot, CatalogCounters *counters,
                              bool *found, GarbageList *garbage, Error *err);
 
@@ -74,12 +78,15 @@ void share_offer(const Snapshot *snapshot, const Offer *offer, const ProvisionRu
 void share_serverless(const Container *container, const ProvisionRules *rules, uint64_t now_us);
 void share_all(const Snapshot *snapshot, const ProvisionRules *rules, uint64_t now_us);
 
-/* Containers that a group drops; one reference on each. */
+/* Containers, with one reference on each; zeroed to begin with. */
 typedef struct ContainerList {
     Container **items;
     size_t count;
     size_t capacity;
 } ContainerList;
+
+void container_list_add(ContainerList *list, const Container *container); /* makes a reference */
+void container_list_clear(ContainerList *list);                           /* keeps its memory */
 
 /* A group of changes being applied: the catalogue's thread only. */
 typedef struct Work {
@@ -88,7 +95,7 @@ typedef struct Work {
     Snapshot *snapshot; /* private copy */
     StoreTxn *txn;
     CatalogCounters *counters;
-    ContainerList *dropped;
+    ContainerList *dropped; /* by the group */
     int64_t now_s;
     uint64_t now_us; /* monotonic */
     bool takes_room; /* not only drops; and if that must not be: */
@@ -97,3 +104,17 @@ typedef struct Work {
 
 /* Applies one change to the group, or leaves the group as it was and fills the change's error. */
 void change_apply(Work *work, CatalogChange *change);
+
+/* The three steps of a move (change_move.c). */
+MUST_USE Status change_begin_move(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_end_move(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_undo_move(Work *work, CatalogChange *change, Error *err);
+
+/* What the changes share. */
+MUST_USE Status change_not_found(Error *err, const char *what);
+MUST_USE Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *err);
+void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count);
+
+/* Before partitions of a container go: the most that they ever held belongs to the history of the
+ * offer that they share. It is no new version of the offer. */
+void change_note_storage(Work *work, const Container *container);

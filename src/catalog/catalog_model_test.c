@@ -13,6 +13,8 @@ typedef struct ModelContainer {
     uint32_t ru;   /* of its own; 0: shares */
     int64_t ttl;   /* what was last written; 0: none */
     char etag[64]; /* of the newest version */
+    bool is_moving;
+    uint32_t range_next; /* every id below it was given out */
 } ModelContainer;
 
 typedef struct ModelDatabase {
@@ -107,6 +109,7 @@ static void create_container(Model *m, size_t i, size_t j)
                                   : provision.ru,
     };
     note_etag(container, c.change.result_container->info.etag);
+    container->range_next = c.change.result_container->range_next;
 }
 
 static void replace_container(Model *m, size_t i, size_t j)
@@ -169,6 +172,70 @@ static void replace_offer(Model *m, size_t i, size_t j)
         *ru = wanted;
 }
 
+/* A split or a merge of what is there, cut at most once, in the middle of the first source. */
+static void begin_one(Model *m, ModelContainer *model, const Container *container)
+{
+    size_t first = random_below(&m->random, container->range_count);
+    size_t left = container->range_count - first;
+    size_t sources = 1 + random_below(&m->random, left < 3 ? left : 3);
+    bool is_cut = sources == 1 || random_below(&m->random, 2) == 0;
+    const PartitionRange *from = &container->ranges[first];
+    Slice cut = arena_format(&m->t->arena, "%.*s01", SLICE_ARG(from->min));
+    bool fits = slice_compare(cut, from[sources - 1].max) < 0;
+    AUTO(test_change_done) TestChange c;
+    fill_move(&c, CATALOG_BEGIN_MOVE, container);
+    c.change.range_first = from->id;
+    c.change.range_last = from[sources - 1].id;
+    c.change.cuts = &cut;
+    c.change.cut_count = is_cut ? 1 : 0;
+    Status expected = model->is_moving  ? STATUS_CONFLICT
+                      : is_cut && !fits ? STATUS_BAD_REQUEST
+                                        : STATUS_OK;
+    assert_int_equal(test_run(m->t->catalog, &c), expected);
+    if (expected != STATUS_OK)
+        return;
+    assert_int_equal(c.change.result_container->pending[0].id, model->range_next);
+    model->range_next += is_cut ? 2 : 1;
+    model->is_moving = true;
+}
+
+static void end_one(Model *m, ModelContainer *model, const Container *container)
+{
+    CatalogOp op = random_below(&m->random, 3) == 0 ? CATALOG_UNDO_MOVE : CATALOG_END_MOVE;
+    AUTO(test_change_done) TestChange c;
+    fill_move(&c, op, container);
+    size_t sources = 0;
+    (void)container_sources(container, &sources);
+    size_t expected = op == CATALOG_UNDO_MOVE
+                          ? container->range_count
+                          : container->range_count - sources + container->pending_count;
+    assert_int_equal(test_run(m->t->catalog, &c), model->is_moving ? STATUS_OK : STATUS_NOT_FOUND);
+    if (model->is_moving)
+        assert_int_equal(c.change.result_container->range_count, expected);
+    model->is_moving = false;
+}
+
+static void move(Model *m, size_t i, size_t j)
+{
+    ModelContainer *model = &m->databases[i].containers[j];
+    const Container *container = test_container(m->t, m->databases[i].number, model->number);
+    if (!m->databases[i].exists || !model->exists)
+        return;
+    if (random_below(&m->random, 2) == 0)
+        begin_one(m, model, container);
+    else
+        end_one(m, model, container);
+}
+
+static void restart(Model *m)
+{
+    test_reopen(m->t);
+    for (size_t i = 0; i < DATABASES; i++) {
+        for (size_t j = 0; j < CONTAINERS; j++)
+            m->databases[i].containers[j].is_moving = false;
+    }
+}
+
 static void step(Model *m)
 {
     size_t i = random_below(&m->random, DATABASES);
@@ -180,14 +247,39 @@ static void step(Model *m)
         delete_database(m, i);
     else if (what < 60)
         create_container(m, i, j);
-    else if (what < 75)
+    else if (what < 68)
         replace_container(m, i, j);
-    else if (what < 87)
+    else if (what < 82)
+        for (int n = 0; n < 4; n++)
+            move(m, i, j);
+    else if (what < 89)
         delete_container(m, i, j);
     else if (what < 98)
         replace_offer(m, i, j);
     else
-        test_reopen(m->t);
+        restart(m);
+}
+
+/* The map is whole, and everything in it was given out once. */
+static void compare_map(const Container *found, const ModelContainer *expected)
+{
+    assert_int_equal(found->range_next, expected->range_next);
+    assert_int_equal(found->pending_count > 0, expected->is_moving);
+    Slice bound = SLICE("");
+    for (size_t i = 0; i < found->range_count; i++) {
+        const PartitionRange *range = &found->ranges[i];
+        assert_slice(range->min, bound);
+        assert_true(slice_compare(range->min, range->max) < 0);
+        bound = range->max;
+        assert_true(range->id < found->range_next);
+        for (size_t j = 0; j < found->range_count; j++) {
+            assert_true(j == i || found->ranges[j].id != range->id);
+            assert_true(j == i || found->ranges[j].space != range->space);
+            /* Who is there is nobody's ancestor. */
+            assert_true(j == i || !partition_range_is_from(range, found->ranges[j].id));
+        }
+    }
+    assert_slice(bound, SLICE("FF"));
 }
 
 static void compare_container(Model *m, size_t i, size_t j)
@@ -207,6 +299,7 @@ static void compare_container(Model *m, size_t i, size_t j)
     assert_int_equal(ttl, expected->ttl);
     const Offer *offer = snapshot_offer(snapshot, found->offer);
     assert_int_equal(offer == NULL ? 0 : offer->provision.ru, expected->ru);
+    compare_map(found, expected);
 }
 
 static void compare(Model *m)
@@ -243,6 +336,8 @@ static void random_changes_do_what_a_model_says(TestCatalog *t)
             arena_reset(&t->arena);
         }
     }
+    compare(&m);
+    restart(&m); /* which undoes moves */
     compare(&m);
     Slice before = test_dump(t);
     test_reopen(t);

@@ -17,7 +17,7 @@ Status catalog_check_etag(Slice if_match, Slice etag, Error *err)
                      SLICE_CUT(if_match, 80), SLICE_ARG(etag));
 }
 
-static Status not_found(Error *err, const char *what)
+Status change_not_found(Error *err, const char *what)
 {
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
                      "Resource Not Found: the %s does not exist (any more).", what);
@@ -123,27 +123,8 @@ static Status create_database(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
-bool garbage_next(const Container *container, size_t *from, Garbage *out)
+void container_list_add(ContainerList *list, const Container *container)
 {
-    if (*from >= container->range_count)
-        return false;
-    *out = (Garbage){container->ranges[*from].space, container->ranges[*from].space};
-    (*from)++;
-    while (*from < container->range_count && container->ranges[*from].space == out->last + 1) {
-        out->last++;
-        (*from)++;
-    }
-    return true;
-}
-
-static void drop_container(Work *work, const Container *container)
-{
-    record_delete_container(work->txn, container->database, container->info.number);
-    drop_offer(work, container->offer);
-    Garbage garbage;
-    for (size_t from = 0; garbage_next(container, &from, &garbage);)
-        record_put_garbage(work->txn, garbage);
-    ContainerList *list = work->dropped;
     if (list->count == list->capacity) {
         list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
         list->items = mem_realloc(list->items, sizeof(void *) * list->capacity);
@@ -151,11 +132,47 @@ static void drop_container(Work *work, const Container *container)
     list->items[list->count++] = container_ref(container);
 }
 
+void container_list_clear(ContainerList *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        container_unref(list->items[i]);
+    list->count = 0;
+}
+
+bool garbage_next(const PartitionRange *ranges, size_t count, size_t *from, Garbage *out)
+{
+    if (*from >= count)
+        return false;
+    *out = (Garbage){ranges[*from].space, ranges[*from].space};
+    (*from)++;
+    while (*from < count && ranges[*from].space == out->last + 1) {
+        out->last++;
+        (*from)++;
+    }
+    return true;
+}
+
+void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count)
+{
+    Garbage garbage;
+    for (size_t from = 0; garbage_next(ranges, count, &from, &garbage);)
+        record_put_garbage(work->txn, garbage);
+}
+
+static void drop_container(Work *work, const Container *container)
+{
+    record_delete_container(work->txn, container->database, container->info.number);
+    drop_offer(work, container->offer);
+    change_put_garbage(work, container->ranges, container->range_count);
+    change_put_garbage(work, container->pending, container->pending_count);
+    container_list_add(work->dropped, container);
+}
+
 static Status delete_database(Work *work, CatalogChange *change, Error *err)
 {
     const Database *database = snapshot_database(work->snapshot, change->database);
     if (database == NULL)
-        return not_found(err, "database");
+        return change_not_found(err, "database");
     TRY(catalog_check_etag(change->if_match, database->info.etag, err));
     work->counters->lsn++;
     const Container *container;
@@ -169,14 +186,23 @@ static Status delete_database(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
+Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *err)
+{
+    if (work->counters->space_next > (UINT64_C(1) << 52))
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "This data folder has used up all space numbers.");
+    *first = work->counters->space_next;
+    work->counters->space_next += count;
+    return STATUS_OK;
+}
+
 /* Divides the whole range of hashes evenly and gives each part a space of its own. */
 static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t count,
                           ContainerRecord *record, Error *err)
 {
     ASSERT(count > 0 && count <= RANGES_MAX);
-    if (work->counters->space_next > (UINT64_C(1) << 52))
-        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
-                         "This data folder has used up all space numbers.");
+    StoreSpace space = 0;
+    TRY(change_take_spaces(work, count, &space, err));
     const Slice *bounds = epk_initial_bounds(arena, kind, count);
     PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -184,7 +210,7 @@ static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t
             .id = i,
             .min = bounds[i],
             .max = bounds[i + 1],
-            .space = work->counters->space_next++,
+            .space = space + i,
             .lsn = record->lsn,
         };
     }
@@ -278,7 +304,7 @@ static Status replace_container(Work *work, CatalogChange *change, Error *err)
 {
     const Container *old = snapshot_container(work->snapshot, change->database, change->container);
     if (old == NULL)
-        return not_found(err, "container");
+        return change_not_found(err, "container");
     TRY(catalog_check_etag(change->if_match, old->info.etag, err));
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
@@ -296,14 +322,32 @@ static Status replace_container(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
+void change_note_storage(Work *work, const Container *container)
+{
+    const Database *database = snapshot_database(work->snapshot, container->database);
+    uint32_t number = container->offer != 0 ? container->offer : database->offer;
+    const Offer *offer = snapshot_offer(work->snapshot, number);
+    if (offer == NULL)
+        return;
+    OfferUsage usage = catalog_offer_usage(work->snapshot, offer, work->now_us);
+    if (usage.storage_kb <= offer->storage_kb_ever)
+        return;
+    OfferRecord record = offer_record(offer);
+    record.storage_kb_ever = usage.storage_kb;
+    AUTO(offer_unref) Offer *noted = offer_new(&record);
+    put_offer(work, noted);
+}
+
 static Status delete_container(Work *work, CatalogChange *change, Error *err)
 {
     const Container *container =
         snapshot_container(work->snapshot, change->database, change->container);
     if (container == NULL)
-        return not_found(err, "container");
+        return change_not_found(err, "container");
     TRY(catalog_check_etag(change->if_match, container->info.etag, err));
     work->counters->lsn++;
+    if (container->offer == 0)
+        change_note_storage(work, container);
     drop_container(work, container);
     snapshot_remove_container(work->snapshot, change->database, change->container);
     return STATUS_OK;
@@ -313,7 +357,7 @@ static Status replace_offer(Work *work, CatalogChange *change, Error *err)
 {
     const Offer *old = snapshot_offer(work->snapshot, change->offer);
     if (old == NULL)
-        return not_found(err, "offer");
+        return change_not_found(err, "offer");
     TRY(catalog_check_etag(change->if_match, old->info.etag, err));
     OfferUsage usage = catalog_offer_usage(work->snapshot, old, work->now_us);
     ProvisionHistory history = catalog_provision_history(work->snapshot, old, &usage);
@@ -325,6 +369,7 @@ static Status replace_offer(Work *work, CatalogChange *change, Error *err)
     if (change->has_buckets)
         record.buckets = change->buckets;
     record.replaced_at_s = work->now_s;
+    record.storage_kb_ever = usage.storage_kb;
     if (record.ru_ever < change->provision.ru)
         record.ru_ever = change->provision.ru;
     Offer *offer = offer_new(&record);
@@ -335,11 +380,18 @@ static Status replace_offer(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
+/* Whether spaces become free; the end of a move gives up the sources, of which there are copies. */
+static bool makes_room(CatalogOp op)
+{
+    return op == CATALOG_DELETE_DATABASE || op == CATALOG_DELETE_CONTAINER ||
+           op == CATALOG_END_MOVE || op == CATALOG_UNDO_MOVE;
+}
+
 /* On a full disk what takes room is refused here, alone: in the group, its commit would fail and
  * take the drops, which make room, with it. */
 static Status take_room(Work *work, CatalogOp op, Error *err)
 {
-    if (op == CATALOG_DELETE_DATABASE || op == CATALOG_DELETE_CONTAINER)
+    if (makes_room(op))
         return STATUS_OK;
     if (work->full.status != STATUS_OK) {
         *err = work->full;
@@ -374,6 +426,15 @@ void change_apply(Work *work, CatalogChange *change)
     case CATALOG_REPLACE_OFFER:
         change->status = replace_offer(work, change, err);
         break;
+    case CATALOG_BEGIN_MOVE:
+        change->status = change_begin_move(work, change, err);
+        break;
+    case CATALOG_END_MOVE:
+        change->status = change_end_move(work, change, err);
+        break;
+    case CATALOG_UNDO_MOVE:
+        change->status = change_undo_move(work, change, err);
+        break;
     }
 }
 
@@ -382,4 +443,5 @@ void catalog_change_release(CatalogChange *change)
     database_unref(TAKE(change->result_database));
     container_unref(TAKE(change->result_container));
     offer_unref(TAKE(change->result_offer));
+    container_unref(TAKE(change->before));
 }

@@ -1,4 +1,4 @@
-/* cleaner.c - takes back the room of dropped containers.
+/* cleaner.c - takes back the room of dropped containers, and of moves that were undone.
  *
  * A drop leaves a garbage record in the same commit that removes the container, so a crash at any
  * point leaves either the container or the record, and the next start goes on from the records.
@@ -111,11 +111,13 @@ void cleaner_post(Cleaner *cleaner, Garbage garbage)
     mailbox_post(&cleaner->mailbox, &message->node);
 }
 
-/* A dropped container on its way: every partition answers once. */
+/* Dropped ranges on their way: every partition answers once. */
 typedef struct Fall {
     Cleaner *cleaner;
     Container *container; /* a reference of its own */
-    _Atomic size_t left;  /* partitions that have not answered */
+    const PartitionRange *ranges;
+    size_t count;
+    _Atomic size_t left; /* partitions that have not answered */
     struct FallDrop {
         PartitionDrop drop;
         struct Fall *fall;
@@ -130,7 +132,7 @@ static void on_silent(PartitionDrop *drop)
         return;
     Cleaner *cleaner = fall->cleaner;
     Garbage garbage;
-    for (size_t from = 0; garbage_next(fall->container, &from, &garbage);)
+    for (size_t from = 0; garbage_next(fall->ranges, fall->count, &from, &garbage);)
         cleaner_post(cleaner, garbage);
     container_unref(fall->container);
     mem_free(fall);
@@ -140,12 +142,16 @@ static void on_silent(PartitionDrop *drop)
     (void)pthread_mutex_unlock(&cleaner->lock);
 }
 
-void cleaner_drop(Cleaner *cleaner, const Container *container)
+void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionRange *ranges,
+                  size_t count)
 {
-    size_t count = container->range_count;
+    if (count == 0)
+        return;
     Fall *fall = mem_alloc(sizeof(Fall) + sizeof(struct FallDrop) * count);
     fall->cleaner = cleaner;
     fall->container = container_ref(container);
+    fall->ranges = ranges;
+    fall->count = count;
     atomic_init(&fall->left, count);
     (void)pthread_mutex_lock(&cleaner->lock);
     cleaner->falling++;
@@ -156,7 +162,7 @@ void cleaner_drop(Cleaner *cleaner, const Container *container)
         fall->drops[i].fall = fall;
     }
     for (size_t i = 0; i < count; i++)
-        partition_drop(container->ranges[i].partition, &fall->drops[i].drop);
+        partition_drop(ranges[i].partition, &fall->drops[i].drop);
 }
 
 void cleaner_close(Cleaner *cleaner)

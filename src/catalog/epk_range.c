@@ -30,6 +30,18 @@ const Slice *epk_initial_bounds(Arena *arena, PartitionKind kind, uint32_t count
     return bounds;
 }
 
+bool epk_is_bound(Slice text)
+{
+    if (text.len % 2 != 0 || text.len > (size_t)2 * EPK_BYTES_MAX)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if ((c < '0' || c > '9') && (c < 'A' || c > 'F'))
+            return false;
+    }
+    return true;
+}
+
 static Slice hash_v2_bound(Arena *arena, uint32_t index, uint32_t count)
 {
     unsigned __int128 top = ((unsigned __int128)1 << 126) - 1;

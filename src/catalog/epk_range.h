@@ -15,6 +15,9 @@
 #define EPK_MIN SLICE("")
 #define EPK_MAX SLICE("FF")
 
+/* Whether this is the text of a bound: of whole bytes, in upper case, not too long. */
+bool epk_is_bound(Slice text);
+
 /* The first bound is EPK_MIN, the last EPK_MAX, and range i of 'count' goes from bound i to bound
  * i + 1: so there are count + 1 of them. A container without a partition key has one range. */
 const Slice *epk_initial_bounds(Arena *arena, PartitionKind kind, uint32_t count);

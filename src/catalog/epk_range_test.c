@@ -59,11 +59,30 @@ static void any_number_of_ranges_is_in_strictly_rising_order(void **state)
     }
 }
 
+static void a_bound_is_whole_bytes_in_upper_case(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is_bound;
+    } ROWS[] = {
+        {"", true},     {"00", true},  {"FF", true},  {"05C1DFFFFFFFFC", true}, {"0", false},
+        {"7F0", false}, {"7f", false}, {"0x", false}, {" 00", false},           {"GG", false},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); ++i)
+        assert_int_equal(epk_is_bound(slice_from_cstr(ROWS[i].text)), ROWS[i].is_bound);
+    static char longest[2 * EPK_BYTES_MAX + 2];
+    memset(longest, 'A', sizeof(longest));
+    assert_true(epk_is_bound(slice_make(longest, sizeof(longest) - 2)));
+    assert_false(epk_is_bound(slice_make(longest, sizeof(longest))));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bounds_are_those_of_the_protocol),
         cmocka_unit_test(any_number_of_ranges_is_in_strictly_rising_order),
+        cmocka_unit_test(a_bound_is_whole_bytes_in_upper_case),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

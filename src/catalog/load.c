@@ -4,6 +4,9 @@
  * works on a snapshot trusts it: that a number is given out once, that an offer and its owner know
  * each other, that a dropped container's spaces are nobody else's. So every such promise is checked
  * here, once; a catalogue that breaks one is not served.
+ *
+ * A record with pending ranges is of a move that did not come to its end: nobody was routed to
+ * them, so it is as if it had never begun, once the record says so, too.
  */
 #include "base/mem.h"
 #include "catalog/catalog_int.h"
@@ -14,9 +17,19 @@ typedef struct Load {
     CatalogCounters counters;
     bool has_counters;
     GarbageList *garbage;
-    size_t owners;  /* of offers: databases and containers with throughput of their own */
-    bool collision; /* of two names' hashes: try again with another key */
+    size_t owners;        /* of offers: databases and containers with throughput of their own */
+    bool collision;       /* of two names' hashes: try again with another key */
+    ContainerList undone; /* whose record is to be written anew, without its move, */
+    GarbageList undone_garbage; /* and the spaces of those moves */
 } Load;
+
+static void load_done(Load *load)
+{
+    container_list_clear(&load->undone);
+    mem_free(load->undone.items);
+    mem_free(load->undone_garbage.items);
+}
+DEFINE_AUTO_VALUE(Load, load_done)
 
 void garbage_list_add(GarbageList *list, Garbage garbage)
 {
@@ -67,6 +80,24 @@ static Status load_database(void *ctx, const DatabaseRecord *record, Error *err)
     return STATUS_OK;
 }
 
+static Status check_spaces(const Load *load, const ContainerRecord *record,
+                           const PartitionRange *ranges, size_t count, Error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ranges[i].space >= load->counters.space_next)
+            return broken(err, "container", record->number, "lies in a space never given out");
+    }
+    return STATUS_OK;
+}
+
+static void note_undone(Load *load, const Container *container, const ContainerRecord *record)
+{
+    container_list_add(&load->undone, container);
+    Garbage garbage;
+    for (size_t from = 0; garbage_next(record->pending, record->pending_count, &from, &garbage);)
+        garbage_list_add(&load->undone_garbage, garbage);
+}
+
 static Status load_container(void *ctx, const ContainerRecord *record, Error *err)
 {
     Load *load = ctx;
@@ -79,15 +110,17 @@ static Status load_container(void *ctx, const ContainerRecord *record, Error *er
         return broken(err, "container", record->number, "has no database");
     if (record->ranges_lsn > load->counters.lsn)
         return broken(err, "container", record->number, "has ranges of a change that never was");
-    for (size_t i = 0; i < record->range_count; i++) {
-        if (record->ranges[i].space >= load->counters.space_next)
-            return broken(err, "container", record->number, "lies in a space never given out");
-    }
+    TRY(check_spaces(load, record, record->ranges, record->range_count, err));
+    TRY(check_spaces(load, record, record->pending, record->pending_count, err));
+    ContainerRecord settled = *record;
+    settled.pending_count = 0;
     AUTO(container_unref) Container *container = NULL;
-    TRY(container_new(record, load->host, database, NULL, &container, err));
+    TRY(container_new(&settled, load->host, database, NULL, &container, err));
     if (snapshot_container_by_id(load->snapshot, record->database, container->info.id) != NULL)
         return broken(err, "container", record->number, "has the name of another one");
     load->owners += record->offer != 0 ? 1 : 0;
+    if (record->pending_count > 0)
+        note_undone(load, container, record);
     load->collision |= !snapshot_put_container(load->snapshot, TAKE(container));
     return STATUS_OK;
 }
@@ -137,6 +170,23 @@ static Status load_once(Store *store, Load *load, Error *err)
     return STATUS_OK;
 }
 
+static Status undo_moves(Store *store, Load *load, Error *err)
+{
+    if (load->undone.count == 0)
+        return STATUS_OK;
+    StoreTxn *txn = store_txn_begin(store);
+    for (size_t i = 0; i < load->undone.count; i++) {
+        ContainerRecord record = container_record(load->undone.items[i]);
+        record_put_container(txn, &record);
+    }
+    for (size_t i = 0; i < load->undone_garbage.count; i++) {
+        record_put_garbage(txn, load->undone_garbage.items[i]);
+        garbage_list_add(load->garbage, load->undone_garbage.items[i]);
+    }
+    store_txn_makes_room(txn);
+    return store_txn_commit_wait(txn, err);
+}
+
 Status catalog_load(PartitionHost *host, Snapshot **snapshot, CatalogCounters *counters,
                     bool *found, GarbageList *garbage, Error *err)
 {
@@ -145,10 +195,11 @@ Status catalog_load(PartitionHost *host, Snapshot **snapshot, CatalogCounters *c
         random_secret(&key, sizeof(key));
         AUTO(snapshot_unref) Snapshot *fresh = snapshot_new(key);
         garbage->count = 0;
-        Load load = {.host = host, .snapshot = fresh, .garbage = garbage};
+        AUTO(load_done) Load load = {.host = host, .snapshot = fresh, .garbage = garbage};
         TRY(load_once(host->store, &load, err));
         if (load.collision)
             continue;
+        TRY(undo_moves(host->store, &load, err));
         *snapshot = TAKE(fresh);
         *counters = load.counters;
         *found = load.has_counters;

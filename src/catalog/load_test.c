@@ -20,6 +20,8 @@ static void base_open(Base *b)
     b->other = make_database(&b->t, "other", NONE);
     b->shared = make_container(&b->t, b->database, "shared", NONE);
     b->own = make_container(&b->t, b->database, "own", MANUAL(20000));
+    move_ranges(&b->t, b->database, b->own, 1, 1, "30");
+    begin_move(&b->t, b->database, b->own, 2, 2, "28"); /* and the process ends */
     const Snapshot *snapshot = test_read(&b->t);
     b->database_offer = snapshot_database(snapshot, b->database)->offer;
     b->own_offer = snapshot_container(snapshot, b->database, b->own)->offer;
@@ -27,7 +29,7 @@ static void base_open(Base *b)
                                     .database_next = b->other + 1,
                                     .container_next = b->own + 1,
                                     .offer_next = b->own_offer + 1,
-                                    .space_next = SPACE_PARTITION_FIRST + 3};
+                                    .space_next = SPACE_PARTITION_FIRST + 7};
     test_close_catalog(&b->t);
 }
 
@@ -69,7 +71,14 @@ static void an_offer_never_given_out(Base *b, StoreTxn *txn)
 static void a_space_never_given_out(Base *b, StoreTxn *txn)
 {
     CatalogCounters counters = b->counters;
-    counters.space_next = SPACE_PARTITION_FIRST + 2;
+    counters.space_next = SPACE_PARTITION_FIRST + 4;
+    record_put_counters(txn, &counters);
+}
+
+static void a_move_to_a_space_never_given_out(Base *b, StoreTxn *txn)
+{
+    CatalogCounters counters = b->counters;
+    counters.space_next = SPACE_PARTITION_FIRST + 6;
     record_put_counters(txn, &counters);
 }
 
@@ -158,7 +167,7 @@ static void garbage_beyond_all_spaces(Base *b, StoreTxn *txn)
 {
     (void)b;
     record_put_garbage(
-        txn, (Garbage){.first = SPACE_PARTITION_FIRST + 2, .last = SPACE_PARTITION_FIRST + 3});
+        txn, (Garbage){.first = SPACE_PARTITION_FIRST + 6, .last = SPACE_PARTITION_FIRST + 7});
 }
 
 static void an_impossible_catalogue_is_refused(void **state)
@@ -170,6 +179,7 @@ static void an_impossible_catalogue_is_refused(void **state)
         a_container_never_given_out,
         an_offer_never_given_out,
         a_space_never_given_out,
+        a_move_to_a_space_never_given_out,
         a_change_that_never_was,
         two_databases_of_one_name,
         two_containers_of_one_name,

@@ -10,11 +10,13 @@
  *     | 0x05 | first space u64 |            spaces to be emptied
  *
  * A value is a binary JSON document (which carries a version byte of its own) with short names; "v"
- * is the version of the record. A reader ignores members that it does not know.
+ * is the version of the record. A reader ignores members that it does not know. A range has
+ * "parents" only if it came from others, and a container "pending" only while a move is under way.
  */
 #include "catalog/record_int.h"
 
 #include "base/encoding.h"
+#include "catalog/epk_range.h"
 
 enum { RECORD_VERSION = 1, KEY_BYTES_MAX = 16, ARENA_BLOCK = 4096 };
 
@@ -114,6 +116,35 @@ void record_put_database(StoreTxn *txn, const DatabaseRecord *record)
     finish(&b, &arena, txn, key_u32(key_begin(KIND_DATABASE), record->number));
 }
 
+static void add_range(JsonBuilder *b, const PartitionRange *range)
+{
+    json_begin_object(b);
+    add_u64(b, SLICE("id"), range->id);
+    json_key(b, SLICE("min"));
+    json_add_string(b, range->min);
+    json_key(b, SLICE("max"));
+    json_add_string(b, range->max);
+    add_u64(b, SLICE("space"), range->space);
+    add_u64(b, SLICE("lsn"), range->lsn);
+    if (range->parent_count > 0) {
+        json_key(b, SLICE("parents"));
+        json_begin_array(b);
+        for (size_t i = 0; i < range->parent_count; i++)
+            json_add_i64(b, range->parents[i]);
+        json_end(b);
+    }
+    json_end(b);
+}
+
+static void add_ranges(JsonBuilder *b, Slice name, const PartitionRange *ranges, size_t count)
+{
+    json_key(b, name);
+    json_begin_array(b);
+    for (size_t i = 0; i < count; i++)
+        add_range(b, &ranges[i]);
+    json_end(b);
+}
+
 void record_put_container(StoreTxn *txn, const ContainerRecord *record)
 {
     AUTO(arena_done) Arena arena;
@@ -127,21 +158,9 @@ void record_put_container(StoreTxn *txn, const ContainerRecord *record)
     json_add(&b, record->definition);
     add_u64(&b, SLICE("rangeNext"), record->range_next);
     add_u64(&b, SLICE("rangesLsn"), record->ranges_lsn);
-    json_key(&b, SLICE("ranges"));
-    json_begin_array(&b);
-    for (size_t i = 0; i < record->range_count; i++) {
-        const PartitionRange *range = &record->ranges[i];
-        json_begin_object(&b);
-        add_u64(&b, SLICE("id"), range->id);
-        json_key(&b, SLICE("min"));
-        json_add_string(&b, range->min);
-        json_key(&b, SLICE("max"));
-        json_add_string(&b, range->max);
-        add_u64(&b, SLICE("space"), range->space);
-        add_u64(&b, SLICE("lsn"), range->lsn);
-        json_end(&b);
-    }
-    json_end(&b);
+    add_ranges(&b, SLICE("ranges"), record->ranges, record->range_count);
+    if (record->pending_count > 0)
+        add_ranges(&b, SLICE("pending"), record->pending, record->pending_count);
     finish(&b, &arena, txn,
            key_u32(key_u32(key_begin(KIND_CONTAINER), record->database), record->number));
 }
@@ -159,6 +178,7 @@ void record_put_offer(StoreTxn *txn, const OfferRecord *record)
     add_flag(&b, SLICE("autoscale"), record->provision.mode == PROVISION_AUTOSCALE);
     add_u64(&b, SLICE("ru"), record->provision.ru);
     add_u64(&b, SLICE("ruEver"), record->ru_ever);
+    add_u64(&b, SLICE("storageEver"), record->storage_kb_ever);
     add_u64(&b, SLICE("replacedAt"), (uint64_t)record->replaced_at_s);
     json_key(&b, SLICE("buckets"));
     json_begin_array(&b);
@@ -252,6 +272,8 @@ static Status read_check(const Reader *reader, const char *what, Error *err)
 #define TIME_MAX  ((UINT64_C(1) << 40) - 1)
 #define SPACE_MAX LSN_MAX
 
+#define STORAGE_KB_MAX ((UINT64_C(1) << 50) - 1)
+
 #define ID_BYTES_MAX ((size_t)RESOURCE_ID_CHARS_MAX * 4) /* of UTF-8 */
 
 static Status load_counters(Reader *r, const RecordVisitor *visitor, Error *err)
@@ -288,47 +310,103 @@ static Status load_database(Reader *r, uint32_t number, const RecordVisitor *vis
     return visitor->database(visitor->ctx, &record, err);
 }
 
-static bool is_hex(Slice text)
+/* Ancestors are older than the range, and in order. */
+static void load_parents(Reader *r, Arena *arena, Json list, PartitionRange *range)
 {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        if ((c < '0' || c > '9') && (c < 'A' || c > 'F'))
-            return false;
-    }
-    return true;
-}
-
-/* Ranges must cover everything from "" to "FF" in order: what routes requests is never guessed. */
-static void load_ranges(Reader *r, Arena *arena, ContainerRecord *record)
-{
-    Json list = json_get(r->record, SLICE("ranges"));
+    if (json_is(list, JSON_UNDEFINED))
+        return;
     size_t count = json_is(list, JSON_ARRAY) ? json_count(list) : 0;
-    if (count == 0 || count > RANGES_MAX) {
-        r->wrong = "ranges";
+    if (count == 0 || count > RANGE_PARENTS_MAX) {
+        r->wrong = "parents";
         return;
     }
-    PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, count);
-    Slice expected = SLICE("");
+    uint32_t *parents = ARENA_NEW_ARRAY(arena, uint32_t, count);
     JsonIter it = json_iter(list);
     for (size_t i = 0; json_next(&it); i++) {
-        ranges[i] = (PartitionRange){
+        int64_t id = -1;
+        if (!json_to_i64(it.value, &id) || id < 0 || id >= (int64_t)range->id ||
+            (i > 0 && id <= (int64_t)parents[i - 1])) {
+            r->wrong = "parents";
+            return;
+        }
+        parents[i] = (uint32_t)id;
+    }
+    range->parents = parents;
+    range->parent_count = count;
+}
+
+/* One list of ranges: each begins where the one before it ends. */
+static const PartitionRange *load_ranges(Reader *r, Arena *arena, const char *name,
+                                         uint32_t range_next, size_t *count)
+{
+    Json list = json_get(r->record, slice_from_cstr(name));
+    *count = json_is(list, JSON_ARRAY) ? json_count(list) : 0;
+    if (*count == 0 || *count > RANGES_MAX) {
+        r->wrong = name;
+        return NULL;
+    }
+    PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, *count);
+    JsonIter it = json_iter(list);
+    for (size_t i = 0; json_next(&it); i++) {
+        PartitionRange *range = &ranges[i];
+        *range = (PartitionRange){
             .id = (uint32_t)read_u64(r, it.value, "id", UINT32_MAX),
             .min = read_text(r, it.value, "min"),
             .max = read_text(r, it.value, "max"),
             .space = read_u64(r, it.value, "space", SPACE_MAX),
             .lsn = read_u64(r, it.value, "lsn", LSN_MAX),
         };
-        if (!slice_equal(ranges[i].min, expected) ||
-            slice_compare(ranges[i].min, ranges[i].max) >= 0 || !is_hex(ranges[i].max) ||
-            ranges[i].id >= record->range_next || ranges[i].lsn > record->ranges_lsn ||
-            ranges[i].space < SPACE_PARTITION_FIRST)
-            r->wrong = "ranges";
-        expected = ranges[i].max;
+        load_parents(r, arena, json_get(it.value, SLICE("parents")), range);
+        if ((i > 0 && !slice_equal(range->min, ranges[i - 1].max)) ||
+            slice_compare(range->min, range->max) >= 0 || !epk_is_bound(range->max) ||
+            range->id >= range_next || range->space < SPACE_PARTITION_FIRST)
+            r->wrong = name;
     }
-    if (!slice_equal(expected, SLICE("FF")))
+    return ranges;
+}
+
+/* The map covers everything from "" to "FF" in order: what routes requests is never guessed. */
+static void load_map(Reader *r, Arena *arena, ContainerRecord *record)
+{
+    record->ranges = load_ranges(r, arena, "ranges", record->range_next, &record->range_count);
+    if (r->wrong != NULL)
+        return;
+    if (record->ranges[0].min.len != 0 ||
+        !slice_equal(record->ranges[record->range_count - 1].max, EPK_MAX))
         r->wrong = "ranges";
-    record->ranges = ranges;
-    record->range_count = count;
+    for (size_t i = 0; i < record->range_count; i++) {
+        if (record->ranges[i].lsn > record->ranges_lsn)
+            r->wrong = "ranges";
+    }
+}
+
+/* A move that a crash has interrupted. Its spaces will be emptied, so they must be its own: they
+ * were given out one after the other, with the newest ids there are, after those of the map. */
+static void load_pending(Reader *r, Arena *arena, ContainerRecord *record)
+{
+    if (json_is(json_get(r->record, SLICE("pending")), JSON_UNDEFINED) || r->wrong != NULL)
+        return;
+    size_t count = 0;
+    const PartitionRange *pending = load_ranges(r, arena, "pending", record->range_next, &count);
+    if (r->wrong != NULL)
+        return;
+    bool begins = false;
+    bool ends = false;
+    for (size_t i = 0; i < record->range_count; i++) {
+        const PartitionRange *range = &record->ranges[i];
+        begins = begins || slice_equal(range->min, pending[0].min);
+        ends = ends || slice_equal(range->max, pending[count - 1].max);
+        if (range->space >= pending[0].space || range->id >= pending[0].id)
+            r->wrong = "pending";
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (pending[i].space != pending[0].space + i || pending[i].id != pending[0].id + i)
+            r->wrong = "pending";
+    }
+    if (!begins || !ends || pending[count - 1].id + 1 != record->range_next)
+        r->wrong = "pending";
+    record->pending = pending;
+    record->pending_count = count;
 }
 
 static Status load_container(Reader *r, uint32_t database, uint32_t number, Arena *arena,
@@ -348,7 +426,8 @@ static Status load_container(Reader *r, uint32_t database, uint32_t number, Aren
         r->wrong = "definition";
     if (record.ranges_lsn == 0)
         r->wrong = "rangesLsn";
-    load_ranges(r, arena, &record);
+    load_map(r, arena, &record);
+    load_pending(r, arena, &record);
     TRY(read_check(r, "container", err));
     return visitor->container(visitor->ctx, &record, err);
 }
@@ -389,6 +468,7 @@ static Status load_offer(Reader *r, uint32_t number, const RecordVisitor *visito
         .provision = {.mode = json_bool(autoscale) ? PROVISION_AUTOSCALE : PROVISION_MANUAL,
                       .ru = (uint32_t)read_u64(r, r->record, "ru", PROVISION_RU_MAX)},
         .ru_ever = (uint32_t)read_u64(r, r->record, "ruEver", PROVISION_RU_MAX),
+        .storage_kb_ever = read_u64_or(r, r->record, "storageEver", STORAGE_KB_MAX, 0),
         .replaced_at_s = (int64_t)read_u64(r, r->record, "replacedAt", TIME_MAX),
         .buckets = load_buckets(r),
     };

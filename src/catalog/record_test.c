@@ -26,6 +26,17 @@ static Status see_database(void *ctx, const DatabaseRecord *r, Error *err)
     return STATUS_OK;
 }
 
+static void see_ranges(Buf *text, const PartitionRange *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        buf_format(text, " %u:%.*s-%.*s@%llu,%llu", ranges[i].id, SLICE_ARG(ranges[i].min),
+                   SLICE_ARG(ranges[i].max), (unsigned long long)ranges[i].space,
+                   (unsigned long long)ranges[i].lsn);
+        for (size_t j = 0; j < ranges[i].parent_count; j++)
+            buf_format(text, "%c%u", j == 0 ? '<' : '+', ranges[i].parents[j]);
+    }
+}
+
 static Status see_container(void *ctx, const ContainerRecord *r, Error *err)
 {
     (void)err;
@@ -34,10 +45,10 @@ static Status see_container(void *ctx, const ContainerRecord *r, Error *err)
                (unsigned long long)r->lsn, (long long)r->ts_s, r->offer, r->range_next,
                (unsigned long long)r->ranges_lsn);
     json_print(r->definition, text);
-    for (size_t i = 0; i < r->range_count; i++)
-        buf_format(text, " %u:%.*s-%.*s@%llu,%llu", r->ranges[i].id, SLICE_ARG(r->ranges[i].min),
-                   SLICE_ARG(r->ranges[i].max), (unsigned long long)r->ranges[i].space,
-                   (unsigned long long)r->ranges[i].lsn);
+    see_ranges(text, r->ranges, r->range_count);
+    if (r->pending_count > 0)
+        buf_format(text, " pending");
+    see_ranges(text, r->pending, r->pending_count);
     buf_byte(text, '\n');
     return STATUS_OK;
 }
@@ -45,9 +56,10 @@ static Status see_container(void *ctx, const ContainerRecord *r, Error *err)
 static Status see_offer(void *ctx, const OfferRecord *r, Error *err)
 {
     (void)err;
-    buf_format(&((Seen *)ctx)->text, "offer %u of %u/%u %llu %lld mode=%d %u ever=%u at=%lld",
+    buf_format(&((Seen *)ctx)->text, "offer %u of %u/%u %llu %lld mode=%d %u ever=%u,%llu at=%lld",
                r->number, r->database, r->container, (unsigned long long)r->lsn, (long long)r->ts_s,
-               (int)r->provision.mode, r->provision.ru, r->ru_ever, (long long)r->replaced_at_s);
+               (int)r->provision.mode, r->provision.ru, r->ru_ever,
+               (unsigned long long)r->storage_kb_ever, (long long)r->replaced_at_s);
     for (size_t i = 0; i < BUDGET_BUCKETS_MAX && r->buckets.chosen > 0; i++)
         buf_format(&((Seen *)ctx)->text, " %u", r->buckets.percent[i]);
     buf_format(&((Seen *)ctx)->text, " bucket=%u\n", r->buckets.chosen);
@@ -108,6 +120,7 @@ static void records_are_read_as_they_were_written(void **state)
                                          .provision = {PROVISION_AUTOSCALE, 4000},
                                          .buckets = {.percent = {10, 0, 100}, .chosen = 3},
                                          .ru_ever = 5000,
+                                         .storage_kb_ever = 123456,
                                          .replaced_at_s = TEST_BEGIN_S + 1});
     record_put_container(txn, &(ContainerRecord){.number = 8,
                                                  .database = 7,
@@ -119,6 +132,38 @@ static void records_are_read_as_they_were_written(void **state)
                                                  .range_next = 2,
                                                  .ranges_lsn = 4,
                                                  .offer = 9});
+    static const uint32_t parents[] = {0, 2};
+    static const PartitionRange after_move[] = {{.id = 3,
+                                                 .max = SLICE_INIT("FF"),
+                                                 .space = 65541,
+                                                 .lsn = 4,
+                                                 .parents = parents,
+                                                 .parent_count = 2}};
+    static const uint32_t more_parents[] = {0, 2, 3};
+    static const PartitionRange pending[] = {{.id = 4,
+                                              .max = SLICE_INIT("3F"),
+                                              .space = 65542,
+                                              .lsn = 5,
+                                              .parents = more_parents,
+                                              .parent_count = 3},
+                                             {.id = 5,
+                                              .min = SLICE_INIT("3F"),
+                                              .max = SLICE_INIT("FF"),
+                                              .space = 65543,
+                                              .lsn = 5,
+                                              .parents = more_parents,
+                                              .parent_count = 3}};
+    record_put_container(txn, &(ContainerRecord){.number = 9,
+                                                 .database = 7,
+                                                 .lsn = 5,
+                                                 .ts_s = TEST_BEGIN_S,
+                                                 .definition = row_json(&arena, "{'id':'m'}"),
+                                                 .ranges = after_move,
+                                                 .range_count = 1,
+                                                 .pending = pending,
+                                                 .pending_count = 2,
+                                                 .range_next = 6,
+                                                 .ranges_lsn = 4});
     record_put_database(
         txn, &(DatabaseRecord){.number = 7, .id = SLICE("d b"), .lsn = 2, .ts_s = 1, .offer = 0});
     record_put_database(txn, &(DatabaseRecord){.number = 0x01000000,
@@ -135,18 +180,21 @@ static void records_are_read_as_they_were_written(void **state)
                                                 .is_serverless = true});
     assert_ok(store_txn_commit_wait(txn, err));
     expect_load(
-        store,
-        "counters 7 10 11 12 13 serverless\n"
-        "database 7 'd b' 2 1 0,0\n"
-        "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215,3\n"
-        "container 7/8 5 1700000000 9 next=2 lsn=4 {\"id\":\"c\"} 0:-7F@65536,3 "
-        "1:7F-FF@65540,3\n"
-        "offer 9 of 7/8 6 1700000000 mode=1 4000 ever=5000 at=1700000001 10 0 100 0 0 bucket=3\n"
-        "garbage 70000-70002\n");
+        store, "counters 7 10 11 12 13 serverless\n"
+               "database 7 'd b' 2 1 0,0\n"
+               "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215,3\n"
+               "container 7/8 5 1700000000 9 next=2 lsn=4 {\"id\":\"c\"} 0:-7F@65536,3 "
+               "1:7F-FF@65540,3\n"
+               "container 7/9 5 1700000000 0 next=6 lsn=4 {\"id\":\"m\"} 3:-FF@65541,4<0+2 pending "
+               "4:-3F@65542,5<0+2+3 5:3F-FF@65543,5<0+2+3\n"
+               "offer 9 of 7/8 6 1700000000 mode=1 4000 ever=5000,123456 at=1700000001 10 0 100 0 "
+               "0 bucket=3\n"
+               "garbage 70000-70002\n");
 
     txn = store_txn_begin(store);
     record_delete_database(txn, 7);
     record_delete_container(txn, 7, 8);
+    record_delete_container(txn, 7, 9);
     record_delete_offer(txn, 9);
     record_delete_garbage(txn, (Garbage){.first = 70000, .last = 70002});
     assert_ok(store_txn_commit_wait(txn, err));
@@ -170,6 +218,19 @@ static void put_raw(Store *store, Slice key, Slice value)
     "ranges':" ranges "}"
 #define RANGE(id, min, max, space, lsn) \
     "{'id':" id ",'min':'" min "','max':'" max "','space':" space ",'lsn':" lsn "}"
+
+/* A range 4 with these parents, beside a range 5 that has none. */
+#define LINEAGE_ROW(parents)                                                               \
+    "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':{'id':'c'},'rangeNext':6,'rangesLsn':3," \
+    "'ranges':[{'id':4,'min':'','max':'7F','space':65536,'lsn':3,'parents':" parents       \
+    "}," RANGE("5", "7F", "FF", "65537", "3") "]}"
+
+/* A move under way in a container of three ranges, 0, 1 and 2. */
+#define MOVE_ROW(next, pending)                                                                    \
+    "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':{'id':'c'},'rangeNext':" next ",'rangesLsn':3,'" \
+    "ranges':[" RANGE("0", "", "50", "65540", "3") "," RANGE(                                      \
+        "1", "50", "A0", "65541", "3") "," RANGE("2", "A0", "FF", "65538",                         \
+                                                 "3") "],'pending':" pending "}"
 
 static void what_a_record_may_be_has_bounds(void **state)
 {
@@ -232,6 +293,51 @@ static void what_a_record_may_be_has_bounds(void **state)
          CONTAINER_ROW(
              "[" RANGE("0", "", "7f", "65536", "3") "," RANGE("1", "7f", "FF", "65537", "3") "]"),
          false},
+        /* half a byte */
+        {CONTAINER_KEY,
+         CONTAINER_ROW(
+             "[" RANGE("0", "", "7F0", "65536", "3") "," RANGE("1", "7F0", "FF", "65537", "3") "]"),
+         false},
+        {CONTAINER_KEY, LINEAGE_ROW("[0]"), true},
+        {CONTAINER_KEY, LINEAGE_ROW("[1,3]"), true},
+        /* ancestors are older, in order, each there once, and not written if there are none */
+        {CONTAINER_KEY, LINEAGE_ROW("[1,4]"), false},
+        {CONTAINER_KEY, LINEAGE_ROW("[3,1]"), false},
+        {CONTAINER_KEY, LINEAGE_ROW("[1,1]"), false},
+        {CONTAINER_KEY, LINEAGE_ROW("[]"), false},
+        {CONTAINER_KEY, LINEAGE_ROW("7"), false},
+        {CONTAINER_KEY, LINEAGE_ROW("['1']"), false},
+        {CONTAINER_KEY, LINEAGE_ROW("[-1]"), false},
+        {CONTAINER_KEY, LINEAGE_ROW("[1.5]"), false},
+        /* a split of the second range, and a merge of all but the first */
+        {CONTAINER_KEY,
+         MOVE_ROW("5", "[" RANGE("3", "50", "80", "65550", "3") "," RANGE("4", "80", "A0", "65551",
+                                                                          "3") "]"),
+         true},
+        {CONTAINER_KEY, MOVE_ROW("4", "[" RANGE("3", "50", "FF", "65550", "3") "]"), true},
+        /* it begins and ends where ranges do, without a gap */
+        {CONTAINER_KEY, MOVE_ROW("4", "[" RANGE("3", "51", "A0", "65550", "3") "]"), false},
+        {CONTAINER_KEY, MOVE_ROW("4", "[" RANGE("3", "50", "9F", "65550", "3") "]"), false},
+        {CONTAINER_KEY,
+         MOVE_ROW("5", "[" RANGE("3", "50", "80", "65550", "3") "," RANGE("4", "81", "A0", "65551",
+                                                                          "3") "]"),
+         false},
+        /* ids and spaces are the newest, in a row, and nobody else's */
+        {CONTAINER_KEY, MOVE_ROW("5", "[" RANGE("3", "50", "A0", "65550", "3") "]"), false},
+        {CONTAINER_KEY, MOVE_ROW("3", "[" RANGE("2", "50", "A0", "65550", "3") "]"), false},
+        {CONTAINER_KEY, MOVE_ROW("4", "[" RANGE("4", "50", "A0", "65550", "3") "]"), false},
+        {CONTAINER_KEY, MOVE_ROW("4", "[" RANGE("3", "50", "A0", "65541", "3") "]"), false},
+        {CONTAINER_KEY, MOVE_ROW("4", "[" RANGE("3", "50", "A0", "65539", "3") "]"), false},
+        {CONTAINER_KEY,
+         MOVE_ROW("5", "[" RANGE("3", "50", "80", "65550", "3") "," RANGE("4", "80", "A0", "65550",
+                                                                          "3") "]"),
+         false},
+        {CONTAINER_KEY,
+         MOVE_ROW("5", "[" RANGE("3", "50", "80", "65550", "3") "," RANGE("3", "80", "A0", "65551",
+                                                                          "3") "]"),
+         false},
+        {CONTAINER_KEY, MOVE_ROW("3", "[]"), false},
+        {CONTAINER_KEY, MOVE_ROW("3", "7"), false},
         /* a range of nobody's, of the catalogue's own space, of a later change */
         {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("2", "", "FF", "65536", "3") "]"), false},
         {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "", "FF", "1", "3") "]"), false},

@@ -155,42 +155,89 @@ static Slice bound_bytes(Arena *arena, Slice hex)
     return slice_make(bytes, len);
 }
 
-static const PartitionRange *find_range(const Container *container, StoreSpace space)
+static const PartitionRange *find_space(const PartitionRange *ranges, size_t count,
+                                        StoreSpace space)
 {
-    for (size_t i = 0; container != NULL && i < container->range_count; i++) {
-        if (container->ranges[i].space == space)
-            return &container->ranges[i];
+    for (size_t i = 0; i < count; i++) {
+        if (ranges[i].space == space)
+            return &ranges[i];
     }
     return NULL;
 }
 
-static Status open_ranges(Container *container, const ContainerRecord *record, PartitionHost *host,
-                          const Database *database, const Container *old, Error *err)
+/* The range of 'old' that lies in this space, whether it is pending or not. */
+static const PartitionRange *find_before(const Container *old, StoreSpace space)
 {
-    bool is_sharing = record->offer == 0 && database != NULL && database->partitions > 0;
-    Arena *arena = &container->arena;
-    PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, record->range_count);
-    container->ranges = ranges;
-    for (size_t i = 0; i < record->range_count; i++) {
+    if (old == NULL)
+        return NULL;
+    const PartitionRange *found = find_space(old->ranges, old->range_count, space);
+    return found != NULL ? found : find_space(old->pending, old->pending_count, space);
+}
+
+static PartitionRange copy_range(Arena *arena, const PartitionRange *from)
+{
+    PartitionRange range = *from;
+    range.min = arena_copy(arena, from->min);
+    range.max = arena_copy(arena, from->max);
+    range.min_bytes = bound_bytes(arena, range.min);
+    range.max_bytes = bound_bytes(arena, range.max);
+    uint32_t *parents = ARENA_NEW_ARRAY(arena, uint32_t, from->parent_count);
+    for (size_t i = 0; i < from->parent_count; i++)
+        parents[i] = from->parents[i];
+    range.parents = parents;
+    range.partition = NULL;
+    range.budget = NULL;
+    range.history = NULL;
+    return range;
+}
+
+/* Where a container gets what its ranges hold on to. */
+typedef struct RangeSource {
+    PartitionHost *host;
+    const Database *sharing; /* whose budgets it spends; NULL: its own */
+    const Container *old;
+} RangeSource;
+
+/* Opens copies of 'from' into 'ranges'. '*opened' counts those that hold something, so that they
+ * are released if the next one fails.
+ *
+ * The budgets of a database are dealt out by position, so that each is spent by as many ranges of a
+ * container as any other, give or take one, however many there are. */
+static Status open_ranges(Container *container, const RangeSource *source,
+                          const PartitionRange *from, size_t count, PartitionRange *ranges,
+                          size_t *opened, Error *err)
+{
+    const Database *sharing = source->sharing;
+    for (size_t i = 0; i < count; i++) {
         PartitionRange *range = &ranges[i];
-        *range = record->ranges[i];
-        range->min = arena_copy(arena, range->min);
-        range->max = arena_copy(arena, range->max);
-        range->min_bytes = bound_bytes(arena, range->min);
-        range->max_bytes = bound_bytes(arena, range->max);
-        const PartitionRange *before = find_range(old, range->space);
-        range->partition = NULL;
-        range->budget = before != NULL ? budget_ref(before->budget)
-                        : is_sharing   ? budget_ref(database->budgets[i % database->partitions])
-                                       : budget_new(&(BudgetTerms){0}, 0);
-        container->range_count = i + 1; /* so that what is open is released if the next fails */
+        const PartitionRange *before = find_before(source->old, from[i].space);
+        *range = copy_range(&container->arena, &from[i]);
+        range->budget = sharing != NULL  ? budget_ref(sharing->budgets[i % sharing->partitions])
+                        : before != NULL ? budget_ref(before->budget)
+                                         : budget_new(&(BudgetTerms){0}, 0);
+        range->history = before != NULL ? history_ref(before->history) : history_new();
+        *opened = i + 1;
         if (before != NULL)
             range->partition = partition_ref(before->partition);
         else
-            TRY(partition_open(host, range->space, range->id, container->schema, &range->partition,
-                               err));
+            TRY(partition_open(source->host, range->space, range->id, container->schema,
+                               &range->partition, err));
     }
     return STATUS_OK;
+}
+
+static Status open_all_ranges(Container *container, const ContainerRecord *record,
+                              const RangeSource *source, Error *err)
+{
+    Arena *arena = &container->arena;
+    PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, record->range_count);
+    PartitionRange *pending = ARENA_NEW_ARRAY(arena, PartitionRange, record->pending_count);
+    container->ranges = ranges;
+    container->pending = pending;
+    TRY(open_ranges(container, source, record->ranges, record->range_count, ranges,
+                    &container->range_count, err));
+    return open_ranges(container, source, record->pending, record->pending_count, pending,
+                       &container->pending_count, err);
 }
 
 /* A stored definition has a policy; one from before they were completed has the default. */
@@ -254,7 +301,9 @@ Status container_new(const ContainerRecord *record, PartitionHost *host, const D
     container->offer = record->offer;
     TRY(make_schema(container, err));
     container->partition_key = container->schema->key;
-    TRY(open_ranges(container, record, host, database, old, err));
+    bool is_sharing = record->offer == 0 && database != NULL && database->partitions > 0;
+    RangeSource source = {.host = host, .sharing = is_sharing ? database : NULL, .old = old};
+    TRY(open_all_ranges(container, record, &source, err));
     if (!build_container_body(container))
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
                          "a stored container's definition is too large");
@@ -272,6 +321,8 @@ ContainerRecord container_record(const Container *container)
         .definition = container->definition,
         .ranges = container->ranges,
         .range_count = container->range_count,
+        .pending = container->pending,
+        .pending_count = container->pending_count,
         .range_next = container->range_next,
         .ranges_lsn = container->ranges_lsn,
         .offer = container->offer,
@@ -374,11 +425,12 @@ Offer *offer_new(const OfferRecord *record)
     offer->provision = record->provision;
     offer->buckets = record->buckets;
     offer->ru_ever = record->ru_ever;
+    offer->storage_kb_ever = record->storage_kb_ever;
     offer->replaced_at_s = record->replaced_at_s;
     offer->owner_rid = record->container == 0
                            ? rid_make_database(arena, record->database)
                            : rid_make_container(arena, record->database, record->container);
-    *info = offer_info(offer, &(OfferUsage){0}, arena);
+    *info = offer_info(offer, &(OfferUsage){.storage_kb = offer->storage_kb_ever}, arena);
     return offer;
 }
 
@@ -393,12 +445,13 @@ OfferRecord offer_record(const Offer *offer)
         .provision = offer->provision,
         .buckets = offer->buckets,
         .ru_ever = offer->ru_ever,
+        .storage_kb_ever = offer->storage_kb_ever,
         .replaced_at_s = offer->replaced_at_s,
     };
 }
 
 /* A reference count is the one thing about a shared object that changes. */
-#define DEFINE_REFERENCES(type, noun, release_parts)                               \
+#define DEFINE_REFERENCES(type, noun, release_all)                                 \
     type *noun##_ref(const type *object)                                           \
     {                                                                              \
         type *shared = (type *)(uintptr_t)object;                                  \
@@ -410,17 +463,24 @@ OfferRecord offer_record(const Offer *offer)
         if (object == NULL ||                                                      \
             atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) > 1) \
             return;                                                                \
-        release_parts;                                                             \
+        release_all;                                                               \
         arena_done(&object->arena);                                                \
         mem_free(object);                                                          \
     }
 
-static void release_partitions(Container *container)
+static void release_ranges(const PartitionRange *ranges, size_t count)
 {
-    for (size_t i = 0; i < container->range_count; i++) {
-        partition_unref(container->ranges[i].partition);
-        budget_unref(container->ranges[i].budget);
+    for (size_t i = 0; i < count; i++) {
+        partition_unref(ranges[i].partition);
+        budget_unref(ranges[i].budget);
+        history_unref(ranges[i].history);
     }
+}
+
+static void release_parts(Container *container)
+{
+    release_ranges(container->ranges, container->range_count);
+    release_ranges(container->pending, container->pending_count);
     schema_unref(container->schema);
 }
 
@@ -431,8 +491,51 @@ static void release_budgets(Database *database)
 }
 
 DEFINE_REFERENCES(Database, database, release_budgets(object))
-DEFINE_REFERENCES(Container, container, release_partitions(object))
+DEFINE_REFERENCES(Container, container, release_parts(object))
 DEFINE_REFERENCES(Offer, offer, (void)0)
+
+const PartitionRange *container_range(const Container *container, uint32_t id)
+{
+    for (size_t i = 0; i < container->range_count; i++) {
+        if (container->ranges[i].id == id)
+            return &container->ranges[i];
+    }
+    return NULL;
+}
+
+const PartitionRange *container_sources(const Container *container, size_t *count)
+{
+    *count = 0;
+    if (container->pending_count == 0)
+        return NULL;
+    Slice max = container->pending[container->pending_count - 1].max;
+    size_t first = 0;
+    while (!slice_equal(container->ranges[first].min, container->pending[0].min))
+        first++;
+    size_t last = first;
+    while (!slice_equal(container->ranges[last].max, max))
+        last++;
+    *count = last - first + 1;
+    return &container->ranges[first];
+}
+
+bool partition_range_is_from(const PartitionRange *range, uint32_t id)
+{
+    if (range->id == id)
+        return true;
+    size_t low = 0;
+    size_t high = range->parent_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (range->parents[middle] == id)
+            return true;
+        if (range->parents[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
 
 void partition_range_print(const Container *container, const PartitionRange *range, Buf *out)
 {
@@ -450,8 +553,9 @@ void partition_range_print(const Container *container, const PartitionRange *ran
                SLICE_ARG(range->min), SLICE_ARG(range->max), range->id,
                SLICE_ARG(container->info.self), RID_CHILD_LEN, rid);
     json_print_number(1.0 / (double)container->range_count, out);
-    buf_format(out,
-               ",\"status\":\"online\",\"parents\":[],\"ownedArchivalPKRangeIds\":[],\"_ts\":%lld,"
-               "\"lsn\":%llu}",
+    buf_slice(out, SLICE(",\"status\":\"online\",\"parents\":["));
+    for (size_t i = 0; i < range->parent_count; i++)
+        buf_format(out, "%s\"%u\"", i == 0 ? "" : ",", range->parents[i]);
+    buf_format(out, "],\"ownedArchivalPKRangeIds\":[],\"_ts\":%lld,\"lsn\":%llu}",
                (long long)container->info.ts_s, (unsigned long long)range->lsn);
 }

@@ -18,6 +18,7 @@
 #include "partition/partition.h"
 #include "store/store.h"
 #include "throughput/budget.h"
+#include "throughput/history.h"
 #include "throughput/provision.h"
 #include "json/json.h"
 
@@ -27,6 +28,14 @@
 #define PARTITION_RANGE_RID_BASE 2
 
 #define RANGES_MAX 4096 /* physical partitions of one container */
+
+/* A range's id is the highest part of the numbers of the items that are made in it, which have 40
+ * bits more and must fit into the 60 of a resource id. */
+#define RANGE_IDS_MAX (UINT32_C(1) << 20)
+
+/* Splits and merges in turn make a lineage longer without end; this many of the newest ancestors
+ * are known. Who still names an older one asks for the whole map. */
+#define RANGE_PARENTS_MAX 256
 
 /* What every resource has. 'lsn' numbers the catalogue's changes; the ETag is made from it. */
 typedef struct ResourceInfo {
@@ -57,7 +66,8 @@ typedef struct Offer {
     Slice owner_rid;
     Provision provision;
     OfferBuckets buckets;
-    uint32_t ru_ever; /* the most that was ever provisioned */
+    uint32_t ru_ever;         /* the most that was ever provisioned */
+    uint64_t storage_kb_ever; /* the most that was ever stored, as far as it was noted */
     int64_t replaced_at_s;
 } Offer;
 
@@ -74,10 +84,13 @@ typedef struct PartitionRange {
     Slice max;       /* exclusive; "FF" for the highest */
     Slice min_bytes; /* the same as bytes, which is what requests are routed by */
     Slice max_bytes;
-    Partition *partition; /* kept by the Container that holds the range; NULL in a record */
-    StoreSpace space;     /* where its data is */
-    Budget *budget;       /* what it may spend; kept like 'partition' */
-    uint64_t lsn;         /* of the change that made it: the range feed shows what is newer */
+    Partition *partition;    /* kept by the Container that holds the range; NULL in a record */
+    StoreSpace space;        /* where its data is */
+    Budget *budget;          /* what it may spend; kept like 'partition' */
+    History *history;        /* what it was asked for; likewise */
+    uint64_t lsn;            /* of the change that made it: the range feed shows what is newer */
+    const uint32_t *parents; /* ids of the ranges that this one came from, and theirs; sorted */
+    size_t parent_count;
 } PartitionRange;
 
 typedef struct Container {
@@ -90,9 +103,13 @@ typedef struct Container {
     PartitionSchema *schema;      /* what the partitions act on */
     const PartitionRange *ranges; /* in order of 'min', without gaps */
     size_t range_count;
-    uint32_t range_next; /* the next range's id */
-    uint64_t ranges_lsn; /* of the newest change to the map */
-    uint32_t offer;      /* 0: shares its database's throughput */
+    /* The ranges that a move under way (see CATALOG_BEGIN_MOVE) will put in the place of a run of
+     * neighbours: in order, without gaps, covering exactly those. Nobody is routed to them. */
+    const PartitionRange *pending;
+    size_t pending_count; /* 0: there is none */
+    uint32_t range_next;  /* the next range's id */
+    uint64_t ranges_lsn;  /* of the newest change to the map */
+    uint32_t offer;       /* 0: shares its database's throughput */
 } Container;
 
 /* The throughput that a database's containers share is divided, like that of a container, over
@@ -124,6 +141,8 @@ typedef struct ContainerRecord {
     Json definition;
     const PartitionRange *ranges;
     size_t range_count;
+    const PartitionRange *pending;
+    size_t pending_count;
     uint32_t range_next;
     uint64_t ranges_lsn;
     uint32_t offer;
@@ -138,13 +157,15 @@ typedef struct OfferRecord {
     Provision provision;
     OfferBuckets buckets;
     uint32_t ru_ever;
+    uint64_t storage_kb_ever;
     int64_t replaced_at_s;
 } OfferRecord;
 
-/* Everything is copied. container_new opens the partitions, or takes those of 'old', the container
- * that this one replaces, with their budgets. Without an offer of its own it spends those of
- * 'database' (NULL: there is none to share). It fails, with STATUS_CORRUPT, on a definition that is
- * not a normal form, and when a partition cannot be opened. New budgets have no terms yet. */
+/* Everything is copied. container_new opens the partitions, pending ones too, or takes those of
+ * 'old', the container that this one replaces, with their budgets and histories. Without an offer
+ * of its own it spends those of 'database' (NULL: there is none to share, or those of 'old'). It
+ * fails, with STATUS_CORRUPT, on a definition that is not a normal form, and when a partition
+ * cannot be opened. New budgets have no terms yet. */
 Database *database_new(const DatabaseRecord *record);
 MUST_USE Status container_new(const ContainerRecord *record, PartitionHost *host,
                               const Database *database, const Container *old, Container **out,
@@ -168,6 +189,15 @@ void offer_unref(Offer *offer);
 DEFINE_AUTO(Database *, database_unref)
 DEFINE_AUTO(Container *, container_unref)
 DEFINE_AUTO(Offer *, offer_unref)
+
+/* The range with this id in the map, or NULL; pending ones are not in it. */
+const PartitionRange *container_range(const Container *container, uint32_t id);
+
+/* The ranges that the move under way takes over: neighbours in the map. NULL if there is none. */
+const PartitionRange *container_sources(const Container *container, size_t *count);
+
+/* Whether 'id' is the range's own, or one that it came from. */
+bool partition_range_is_from(const PartitionRange *range, uint32_t id);
 
 /* The body of one partition key range as the protocol shows it. */
 void partition_range_print(const Container *container, const PartitionRange *range, Buf *out);

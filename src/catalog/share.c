@@ -94,10 +94,31 @@ void share_all(const Snapshot *snapshot, const ProvisionRules *rules, uint64_t n
 
 /* ---- what is shown ---- */
 
+static uint64_t container_bytes(const Container *container)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < container->range_count; i++)
+        bytes += partition_usage(container->ranges[i].partition).bytes_ever;
+    return bytes;
+}
+
+/* Of items, without the index, of which there are only estimates. */
+static uint64_t stored_kb(const Snapshot *snapshot, const Sharers *sharers)
+{
+    uint64_t bytes = sharers->container != NULL ? container_bytes(sharers->container) : 0;
+    const Container *container = NULL;
+    uint32_t database = sharers->database != NULL ? sharers->database->info.number : 0;
+    for (uint32_t from = 0; sharers->database != NULL &&
+                            (container = snapshot_next_container(snapshot, database, from)) != NULL;
+         from = container->info.number + 1)
+        bytes += container->offer == 0 ? container_bytes(container) : 0;
+    return (bytes + 1023) / 1024;
+}
+
 OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uint64_t now_us)
 {
-    OfferUsage usage = {0};
     Sharers sharers = find_sharers(snapshot, offer);
+    OfferUsage usage = {.storage_kb = stored_kb(snapshot, &sharers)};
     Charge busiest = 0;
     for (size_t i = 0; i < sharers.count; i++) {
         Charge second = budget_busiest_second(budget_at(&sharers, i), now_us);
@@ -105,6 +126,8 @@ OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uin
     }
     /* The busiest partition decides for all: each gets an equal share of what is there. */
     usage.ru = (busiest * sharers.count + 99) / 100;
+    if (usage.storage_kb < offer->storage_kb_ever)
+        usage.storage_kb = offer->storage_kb_ever;
     return usage;
 }
 

@@ -82,7 +82,7 @@ static void a_replaced_offer_changes_the_budgets_that_there_are(void **state)
     assert_int_equal(share_of(&t, database, "c"), RU(200));
 }
 
-static void a_replaced_container_keeps_its_budgets(void **state)
+static void a_replaced_container_keeps_its_budgets_and_histories(void **state)
 {
     (void)state;
     AUTO(test_close) TestCatalog t;
@@ -91,6 +91,7 @@ static void a_replaced_container_keeps_its_budgets(void **state)
     uint32_t number = make_container(&t, database, "c", MANUAL(2000));
     AUTO(budget_unref)
     Budget *budget = budget_ref(container_of(&t, database, "c")->ranges[0].budget);
+    const History *history = container_of(&t, database, "c")->ranges[0].history;
     budget_charge(budget, (BudgetClass){0}, RU(7), 0);
     AUTO(test_change_done) TestChange c;
     test_change_init(&c, CATALOG_REPLACE_CONTAINER);
@@ -100,6 +101,8 @@ static void a_replaced_container_keeps_its_budgets(void **state)
     assert_int_equal(test_run(t.catalog, &c), STATUS_OK);
     const Container *container = container_of(&t, database, "c");
     assert_ptr_equal(container->ranges[0].budget, budget);
+    assert_ptr_equal(container->ranges[0].history, history);
+    assert_ptr_not_equal(container->ranges[1].history, history);
     assert_int_equal(budget_counts(container->ranges[0].budget).used, RU(7));
     assert_int_equal(share_of(&t, database, "c"), RU(1000));
 }
@@ -189,6 +192,90 @@ static void buckets_are_kept_and_shown(void **state)
                      BUDGET_ADMITTED);
 }
 
+/* ---- storage ---- */
+
+static void fill(TestCatalog *t, uint32_t database, const char *id, int count)
+{
+    char text[1 << 16];
+    memset(text, 'x', sizeof(text));
+    for (int i = 0; i < count; i++) {
+        Slice body =
+            arena_format(&t->arena, "{'id':'%d','text':'%.*s'}", i, (int)sizeof(text) - 1, text);
+        make_item(container_of(t, database, id)->ranges[0].partition, body.ptr);
+    }
+}
+
+static void drain(TestCatalog *t, uint32_t database, const char *id, int count)
+{
+    for (int i = 0; i < count; i++) {
+        AUTO(test_write_done) TestWrite w;
+        test_write_init(&w, arena_format(&t->arena, "{'id':'%d'}", i).ptr);
+        w.item.op = ITEM_DELETE;
+        assert_ok(
+            partition_submit(container_of(t, database, id)->ranges[0].partition, &w.write, err));
+        test_write_wait(&w);
+        assert_int_equal(w.item.status, STATUS_OK);
+    }
+}
+
+static OfferUsage usage_of(TestCatalog *t, uint32_t number)
+{
+    const Offer *offer = snapshot_offer(test_read(t), number);
+    return catalog_offer_usage(test_read(t), offer, clock_monotonic_us(&t->clock.clock));
+}
+
+static void the_most_that_was_ever_stored_is_kept(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", NONE);
+    uint32_t number = make_container(&t, database, "c", MANUAL(400));
+    uint32_t offer = container_of(&t, database, "c")->offer;
+    Slice etag = arena_copy(&t.arena, snapshot_offer(test_read(&t), offer)->info.etag);
+    assert_int_equal(usage_of(&t, offer).storage_kb, 0);
+    fill(&t, database, "c", 10);
+    uint64_t most = usage_of(&t, offer).storage_kb;
+    assert_in_range(most, 640, 700);
+    drain(&t, database, "c", 10);
+    assert_int_equal(usage_of(&t, offer).storage_kb, most);
+    test_reopen(&t);
+    assert_int_equal(usage_of(&t, offer).storage_kb, most);
+    move_ranges(&t, database, number, 0, 0, "20"); /* and its partition goes */
+    assert_int_equal(usage_of(&t, offer).storage_kb, most);
+    test_reopen(&t);
+    assert_int_equal(usage_of(&t, offer).storage_kb, most);
+    const Offer *noted = snapshot_offer(test_read(&t), offer);
+    assert_slice(noted->info.etag, etag); /* it changes by itself, and is no new version */
+    Json content = json_get(noted->info.document, SLICE("content"));
+    Json least = json_get(content, SLICE("offerMinimumThroughputParameters"));
+    int64_t shown = 0;
+    assert_true(json_to_i64(json_get(least, SLICE("maxConsumedStorageEverInKB")), &shown));
+    assert_int_equal(shown, most);
+    assert_int_equal(
+        catalog_provision_history(test_read(&t), noted, &(OfferUsage){0, most}).storage_kb, most);
+}
+
+static void what_a_dropped_container_has_stored_counts_for_what_it_shared(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", MANUAL(400));
+    uint32_t offer = snapshot_database(test_read(&t), database)->offer;
+    make_container(&t, database, "a", NONE);
+    uint32_t b = make_container(&t, database, "b", NONE);
+    make_container(&t, database, "own", MANUAL(400));
+    fill(&t, database, "a", 2);
+    fill(&t, database, "b", 3);
+    fill(&t, database, "own", 4);
+    assert_in_range(usage_of(&t, offer).storage_kb, 320, 360);
+    assert_int_equal(delete_one(&t, CATALOG_DELETE_CONTAINER, database, b), STATUS_OK);
+    assert_in_range(usage_of(&t, offer).storage_kb, 320, 360);
+    test_reopen(&t);
+    assert_in_range(usage_of(&t, offer).storage_kb, 320, 360);
+}
+
 static void a_serverless_account_provisions_nothing(void **state)
 {
     (void)state;
@@ -237,17 +324,135 @@ static void the_kind_of_account_is_decided_once(void **state)
     }
 }
 
+/* The ranges of a container as they are now, with what each may spend. */
+static void expect_shares(TestCatalog *t, uint32_t database, size_t count, uint64_t share)
+{
+    assert_int_equal(container_of(t, database, "c")->range_count, count);
+    assert_int_equal(share_of(t, database, "c"), share);
+}
+
+static void throughput_is_divided_anew_over_a_changed_map(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", NONE);
+    uint32_t number = make_container(&t, database, "c", MANUAL(2000));
+    Budget *kept = container_of(&t, database, "c")->ranges[1].budget;
+    begin_move(&t, database, number, 0, 0, "05 10");
+    expect_shares(&t, database, 2, RU(1000)); /* nothing is given to what nobody is routed to */
+    finish_move(&t, CATALOG_END_MOVE, database, number);
+    expect_shares(&t, database, 4, RU(500));
+    /* What an untouched range has spent is not forgotten. */
+    assert_ptr_equal(container_of(&t, database, "c")->ranges[3].budget, kept);
+    replace_offer(&t, container_of(&t, database, "c")->offer, MANUAL(4000));
+    expect_shares(&t, database, 4, RU(1000));
+    move_ranges(&t, database, number, 2, 4, "");
+    expect_shares(&t, database, 2, RU(2000));
+    begin_move(&t, database, number, 1, 1, "30");
+    finish_move(&t, CATALOG_UNDO_MOVE, database, number);
+    expect_shares(&t, database, 2, RU(2000));
+    test_reopen(&t);
+    expect_shares(&t, database, 2, RU(2000));
+}
+
+/* An offer that is replaced in the same group as the map. */
+static void an_offer_and_a_map_may_change_at_once(void **state)
+{
+    (void)state;
+    for (int offer_first = 0; offer_first < 2; offer_first++) {
+        AUTO(test_close) TestCatalog t;
+        test_open_with(&t, TEST_MEMORY, &RULES);
+        uint32_t database = make_database(&t, "db", NONE);
+        uint32_t number = make_container(&t, database, "c", MANUAL(1000));
+        begin_move(&t, database, number, 0, 0, "20");
+        TestChange blocker, group[2];
+        TestChange *offer = &group[1 - offer_first];
+        fill_move(&group[offer_first], CATALOG_END_MOVE, container_of(&t, database, "c"));
+        test_change_init(offer, CATALOG_REPLACE_OFFER);
+        offer->change.offer = container_of(&t, database, "c")->offer;
+        offer->change.provision = MANUAL(3000);
+        memory_store_stall(t.store);
+        fill_database(&blocker, SLICE("blocker"), NONE);
+        catalog_submit(t.catalog, &blocker.change);
+        memory_store_wait_stalled(t.store);
+        for (size_t i = 0; i < 2; i++)
+            catalog_submit(t.catalog, &group[i].change);
+        memory_store_release(t.store);
+        for (size_t i = 0; i < 2; i++) {
+            assert_int_equal(test_wait(&group[i]), STATUS_OK);
+            test_change_done(&group[i]);
+        }
+        assert_int_equal(test_wait(&blocker), STATUS_OK);
+        test_change_done(&blocker);
+        expect_shares(&t, database, 2, RU(1500));
+    }
+}
+
+/* More ranges than budgets, or fewer: each budget serves as many as any other, give or take one. */
+static void ranges_of_a_shared_database_are_dealt_out_evenly(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t number = make_database(&t, "db", MANUAL(3000));
+    uint32_t container = make_container(&t, number, "c", NONE);
+    static const struct {
+        uint32_t first, last;
+        const char *cuts;
+        size_t ranges;
+    } rows[] = {
+        {0, 0, "04 08 0C 10", 7},
+        {3, 1, "", 2},
+        {8, 8, "", 0},
+        {2, 2, "30 34 38", 5},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        if (rows[i].ranges == 0) {
+            test_reopen(&t);
+            continue;
+        }
+        move_ranges(&t, number, container, rows[i].first, rows[i].last, rows[i].cuts);
+        const Container *now = container_of(&t, number, "c");
+        const Database *database = snapshot_database(test_read(&t), number);
+        assert_int_equal(now->range_count, rows[i].ranges);
+        assert_int_equal(database->partitions, 3);
+        for (size_t j = 0; j < now->range_count; j++)
+            assert_ptr_equal(now->ranges[j].budget, database->budgets[j % 3]);
+        assert_int_equal(share_of(&t, number, "c"), RU(1000));
+    }
+}
+
+static void new_ranges_of_a_serverless_account_have_what_all_have(void **state)
+{
+    (void)state;
+    static const ProvisionRules serverless = {
+        .partition_ru = 1000, .is_serverless = true, .is_enforced = true};
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &serverless);
+    uint32_t database = make_database(&t, "db", NONE);
+    uint32_t number = make_container(&t, database, "c", NONE);
+    move_ranges(&t, database, number, 0, 0, "20");
+    expect_shares(&t, database, 2, RU(PROVISION_SERVERLESS_RU));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(throughput_is_divided_evenly_over_partitions),
         cmocka_unit_test(a_replaced_offer_changes_the_budgets_that_there_are),
-        cmocka_unit_test(a_replaced_container_keeps_its_budgets),
+        cmocka_unit_test(a_replaced_container_keeps_its_budgets_and_histories),
         cmocka_unit_test(containers_of_a_shared_database_spend_the_same_budgets),
         cmocka_unit_test(autoscale_shows_what_its_busiest_partition_asks_for),
         cmocka_unit_test(buckets_are_kept_and_shown),
+        cmocka_unit_test(the_most_that_was_ever_stored_is_kept),
+        cmocka_unit_test(what_a_dropped_container_has_stored_counts_for_what_it_shared),
         cmocka_unit_test(a_serverless_account_provisions_nothing),
         cmocka_unit_test(the_kind_of_account_is_decided_once),
+        cmocka_unit_test(throughput_is_divided_anew_over_a_changed_map),
+        cmocka_unit_test(an_offer_and_a_map_may_change_at_once),
+        cmocka_unit_test(ranges_of_a_shared_database_are_dealt_out_evenly),
+        cmocka_unit_test(new_ranges_of_a_serverless_account_have_what_all_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,6 +100,7 @@ typedef struct TestCatalog {
     Metrics metrics;
     Arena arena; /* what changes point to */
     const ProvisionRules *rules;
+    const MoveRules *moves; /* from the next opening on */
 } TestCatalog;
 
 /* What catalog_open says about the store as it is. */
@@ -113,7 +114,8 @@ static inline Status test_try_open(TestCatalog *t, Error *err)
                               .clock = &t->clock.clock,
                               .log = &t->log,
                               .metrics = &t->metrics.shards[0],
-                              .throughput = t->rules};
+                              .throughput = t->rules,
+                              .moves = t->moves};
     Status status = catalog_open(&options, &t->catalog, err);
     if (status != STATUS_OK) {
         workers_close(TAKE(t->host.writers));
@@ -294,6 +296,61 @@ static inline Status delete_one(TestCatalog *t, CatalogOp op, uint32_t database,
     return test_run(t->catalog, &c);
 }
 
+/* The beginning of a move: of the ranges with these ids, cut at 'cuts', texts with blanks between.
+ * The ends of a move need no more than the container. */
+static inline void fill_move(TestChange *c, CatalogOp op, const Container *container)
+{
+    test_change_init(c, op);
+    c->change.database = container->database;
+    c->change.container = container->info.number;
+}
+
+static inline void fill_begin(TestCatalog *t, TestChange *c, const Container *container,
+                              uint32_t first, uint32_t last, const char *cuts)
+{
+    fill_move(c, CATALOG_BEGIN_MOVE, container);
+    c->change.range_first = first;
+    c->change.range_last = last;
+    Slice *parts = ARENA_NEW_ARRAY(&t->arena, Slice, strlen(cuts) + 1);
+    Slice rest = slice_from_cstr(cuts);
+    while (rest.len > 0) {
+        size_t blank = slice_find(rest, ' ');
+        parts[c->change.cut_count++] = slice_first(rest, blank);
+        rest = slice_from(rest, blank < rest.len ? blank + 1 : blank);
+    }
+    c->change.cuts = parts;
+}
+
+static inline const Container *test_container(TestCatalog *t, uint32_t database, uint32_t number)
+{
+    return snapshot_container(test_read(t), database, number);
+}
+
+static inline void begin_move(TestCatalog *t, uint32_t database, uint32_t number, uint32_t first,
+                              uint32_t last, const char *cuts)
+{
+    AUTO(test_change_done) TestChange c;
+    fill_begin(t, &c, test_container(t, database, number), first, last, cuts);
+    if (test_run(t->catalog, &c) != STATUS_OK)
+        fail_msg("%s", c.change.error.message);
+}
+
+static inline void finish_move(TestCatalog *t, CatalogOp op, uint32_t database, uint32_t number)
+{
+    AUTO(test_change_done) TestChange c;
+    fill_move(&c, op, test_container(t, database, number));
+    if (test_run(t->catalog, &c) != STATUS_OK)
+        fail_msg("%s", c.change.error.message);
+}
+
+/* A whole move, of no data. */
+static inline void move_ranges(TestCatalog *t, uint32_t database, uint32_t number, uint32_t first,
+                               uint32_t last, const char *cuts)
+{
+    begin_move(t, database, number, first, last, cuts);
+    finish_move(t, CATALOG_END_MOVE, database, number);
+}
+
 /* Everything that a snapshot shows, as text: two that print the same are the same. */
 static inline void dump_info(const ResourceInfo *info, Buf *out)
 {
@@ -316,6 +373,10 @@ static inline void dump_container(const Snapshot *snapshot, const Container *con
     for (size_t i = 0; i < container->range_count; i++) {
         buf_format(out, "\n    space %llu ", (unsigned long long)container->ranges[i].space);
         partition_range_print(container, &container->ranges[i], out);
+    }
+    for (size_t i = 0; i < container->pending_count; i++) {
+        buf_format(out, "\n    pending %llu ", (unsigned long long)container->pending[i].space);
+        partition_range_print(container, &container->pending[i], out);
     }
 }
 
@@ -369,6 +430,21 @@ static inline size_t count_keys(Store *store, StoreSpace space)
     StoreCursor *cursor = store_cursor_open(store, NULL, space, SLICE_EMPTY, SLICE_EMPTY);
     size_t count = 0;
     for (;; count++) {
+        Slice key, value;
+        bool found = false;
+        assert_ok(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found)
+            return count;
+    }
+}
+
+/* Pieces of garbage that are noted. */
+static inline size_t count_garbage(Store *store)
+{
+    AUTO(store_cursor_close)
+    StoreCursor *cursor =
+        store_cursor_open(store, NULL, SPACE_CATALOG, SLICE("\x05"), SLICE("\x06"));
+    for (size_t count = 0;; count++) {
         Slice key, value;
         bool found = false;
         assert_ok(store_cursor_next(cursor, &key, &value, &found, err));

@@ -3,6 +3,7 @@
 #include "cli/check.h"
 #include "cli/options.h"
 #include "cli/serve.h"
+#include "cli/top.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ static void print_help(FILE *to)
                   "Usage: orrery COMMAND [options]\n\n"
                   "Commands:\n"
                   "  serve      run the server ('orrery serve --help' lists its options)\n"
+                  "  top        show what partitions and keys are asked for, live\n"
                   "  check      read a data folder and say whether it is whole\n"
                   "  version    print the version\n"
                   "  help       print this text\n\n"
@@ -33,6 +35,8 @@ int main(int argc, char **argv)
         return serve_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("check")))
         return check_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("top")))
+        return top_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
         (void)printf("orrery %s\n", ORRERY_VERSION);
         return EXIT_SUCCESS;
@@ -42,7 +46,7 @@ int main(int argc, char **argv)
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
-    static const char *const commands[] = {"serve", "check", "version", "help", NULL};
+    static const char *const commands[] = {"serve", "top", "check", "version", "help", NULL};
     const char *nearest = options_nearest(argv[1], commands);
     (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
                   nearest == NULL ? "'orrery help' lists them" : "did you mean '",

@@ -268,6 +268,16 @@ static const char *or_null(const char *text)
     return text[0] == '\0' ? NULL : text;
 }
 
+Status options_read_key(Arena *arena, const char *path, const char **out, Error *err)
+{
+    Slice text;
+    TRY(read_file(arena, path, KEY_FILE_BYTES_MAX, &text, err));
+    text = slice_first(text, slice_find(text, '\n'));
+    text = slice_first(text, slice_find(text, '\r'));
+    *out = arena_cstr(arena, slice_trim(text));
+    return STATUS_OK;
+}
+
 static Status resolve_key(Arena *arena, const Settings *s, ServeOptions *out, Error *err)
 {
     out->key = AUTH_DEVELOPMENT_KEY;
@@ -278,11 +288,7 @@ static Status resolve_key(Arena *arena, const Settings *s, ServeOptions *out, Er
     if (s->key[0] != '\0') {
         out->key = s->key;
     } else if (s->key_file[0] != '\0') {
-        Slice text;
-        TRY(read_file(arena, s->key_file, KEY_FILE_BYTES_MAX, &text, err));
-        text = slice_first(text, slice_find(text, '\n'));
-        text = slice_first(text, slice_find(text, '\r'));
-        out->key = arena_cstr(arena, slice_trim(text));
+        TRY(options_read_key(arena, s->key_file, &out->key, err));
     } else {
         out->key_is_given = false;
     }
@@ -342,6 +348,17 @@ static Status to_throughput(const Settings *s, ProvisionRules *out, Error *err)
     return STATUS_OK;
 }
 
+static Status to_moves(const Settings *s, MoveRules *out, Error *err)
+{
+    bool no_splits = false;
+    TRY(to_flag("no-auto-split", s->no_auto_split, &no_splits, err));
+    TRY(to_flag("auto-merge", s->auto_merge, &out->merges, err));
+    TRY(to_size("partition-max", s->partition_max, &out->partition_bytes_max, err));
+    TRY(to_size("split-rate", s->split_rate, &out->bytes_per_s, err));
+    out->splits = !no_splits;
+    return STATUS_OK;
+}
+
 static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error *err)
 {
     ServeOptions o = {
@@ -372,10 +389,12 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
                          "least 1");
     TRY(to_flag("allow-development-key", s->allow_development_key, &o.allow_development_key, err));
     TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
+    TRY(to_flag("no-statistics", s->no_statistics, &o.no_statistics, err));
     TRY(to_throughput(s, &o.throughput, err));
     TRY(to_size("cache", s->cache, &o.cache_bytes, err));
     TRY(to_size("logical-partition-max", s->logical_partition_max, &o.logical_partition_bytes_max,
                 err));
+    TRY(to_moves(s, &o.moves, err));
     TRY(to_durability(s->durability, &o.durability, err));
     if (!log_level_parse(slice_from_cstr(s->log_level), &o.log_level))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "catalog/moves.h"
 #include "store/store.h"
 #include "throughput/charge.h"
 #include "throughput/provision.h"
@@ -46,7 +47,9 @@ typedef struct ServeOptions {
     uint32_t request_timeout_s;
     const char *public_endpoint;
     bool trust_forwarded;
+    bool no_statistics;
     ProvisionRules throughput;
+    MoveRules moves;
     const ChargeModel *charges; /* of --charges; NULL: as published */
     Consistency consistency;
     LogLevel log_level;
@@ -58,6 +61,9 @@ MUST_USE Status options_parse(Arena *arena, int argc, char *const *argv, char *c
                               ServeOptions *out, bool *help, Error *err);
 
 void options_print_help(FILE *to);
+
+/* The key that a file holds in its first line. */
+MUST_USE Status options_read_key(Arena *arena, const char *path, const char **out, Error *err);
 
 /* The words of 'candidates' (NULL at the end) that is most like 'word', or NULL if none is near. */
 const char *options_nearest(const char *word, const char *const *candidates);

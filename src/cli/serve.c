@@ -56,6 +56,7 @@ typedef struct Server {
     Store *store;
     Workers *writers; /* apply writes to partitions */
     PartitionHost host;
+    HistoryPool histories; /* of the catalogue's partitions, which it outlives */
     Catalog *catalog;
     Workers *workers; /* queries and lists */
     Workers *readers; /* single items that are not in memory */
@@ -225,6 +226,7 @@ static Status open_catalog(Server *server, Error *err)
         .log = &server->log,
         .metrics = &server->metrics.shards[server->options.threads],
         .throughput = &server->options.throughput,
+        .moves = &server->options.moves,
     };
     return catalog_open(&options, &server->catalog, err);
 }
@@ -249,9 +251,12 @@ static Status open_api(Server *server, Error *err)
         .token_secret = server->token_secret,
         .charges = server->options.charges,
         .consistency = server->options.consistency,
+        .histories = server->options.no_statistics ? NULL : &server->histories,
+        .loops = server->options.threads,
         .trust_forwarded = server->options.trust_forwarded,
         .is_serverless = server->options.throughput.is_serverless,
     };
+    history_pool_init(&server->histories, HISTORIES_MAX);
     server->api = api_open(&options);
     return STATUS_OK;
 }

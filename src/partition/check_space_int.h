@@ -86,6 +86,8 @@ static inline void check_space(TestPartition *t)
     assert_int_equal(usage.items, totals.items);
     assert_int_equal(usage.items, counters.items);
     assert_int_equal(usage.bytes, counters.bytes);
+    assert_int_equal(usage.bytes_ever, counters.bytes_ever);
+    assert_true(usage.bytes_ever >= usage.bytes);
     assert_int_equal(partition_lsn(t->partition), t->partition->counters.lsn);
     check_purges(t);
     check_index_state(t);

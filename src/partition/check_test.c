@@ -248,19 +248,6 @@ static void keys_that_should_not_be_there_are_found(TestPartition *t)
     expect_finding(t, "a purge is damaged");
 }
 
-static void resize(TestPartition *t, const char *pk, int64_t items, int64_t bytes)
-{
-    Epk epk;
-    Key key;
-    uint8_t record[SIZE_RECORD_BYTES];
-    make_epk(&t->arena, t->schema, pk, &epk);
-    key_size(&key, epk_slice(&epk));
-    size_encode((SizeSum){items, bytes}, record);
-    StoreTxn *txn = store_txn_begin(t->store);
-    store_txn_merge(txn, TEST_SPACE, key_slice(&key), slice_make(record, sizeof(record)));
-    assert_ok(store_txn_commit_wait(txn, err));
-}
-
 static void sizes_that_are_wrong_are_found(TestPartition *t)
 {
     fill(t);
@@ -268,21 +255,21 @@ static void sizes_that_are_wrong_are_found(TestPartition *t)
     expect_finding(t, NULL);
     static const SizeSum changes[] = {{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {INT32_MAX, INT32_MIN}};
     for (size_t i = 0; i < ARRAY_COUNT(changes); i++) {
-        resize(t, "p", changes[i].items, changes[i].bytes);
+        test_resize(t, "p", changes[i].items, changes[i].bytes);
         expect_finding(t, "a logical partition is said to have");
         expect_finding(t, "together, the partition 4 of");
-        resize(t, "p", -changes[i].items, -changes[i].bytes);
+        test_resize(t, "p", -changes[i].items, -changes[i].bytes);
         expect_finding(t, NULL);
     }
     /* Between two of them the sum stays the same. */
-    resize(t, "p", 0, 1);
-    resize(t, "q", 0, -1);
+    test_resize(t, "p", 0, 1);
+    test_resize(t, "q", 0, -1);
     expect_finding(t, "a logical partition is said to have");
-    resize(t, "p", 0, -1);
-    resize(t, "q", 0, 1);
-    resize(t, "nobody", 1, 100);
+    test_resize(t, "p", 0, -1);
+    test_resize(t, "q", 0, 1);
+    test_resize(t, "nobody", 1, 100);
     expect_finding(t, "there are sizes of 3 logical partitions, and 2 have items");
-    resize(t, "nobody", -1, -100);
+    test_resize(t, "nobody", -1, -100);
     expect_finding(t, NULL);
 }
 

@@ -14,7 +14,8 @@
 
 #include <time.h>
 
-/* Version 1 is from before every logical partition had a record of what it holds. */
+/* Version 1 is from before every logical partition had a record of what it holds, and has no
+ * 'bytes_ever'. */
 enum { COUNTERS_VERSION_UNSIZED = 1, COUNTERS_VERSION = 2 };
 
 /* What a group writes before the rest of what has gathered is left to the next one. A message of a
@@ -27,7 +28,8 @@ typedef struct CountersRecord {
     uint8_t zero[7];
     PartitionCounters counters;
 } CountersRecord;
-static_assert(sizeof(CountersRecord) == 48, "the record is written as it lies in memory");
+static_assert(sizeof(CountersRecord) == 56, "the record is written as it lies in memory");
+enum { COUNTERS_UNSIZED_BYTES = 48 };
 
 static const StoreMerge SIZE_MERGE = {
     .kind = KEY_SIZE,
@@ -66,11 +68,14 @@ static Status read_record(Partition *partition, const StoreSnapshot *snapshot, S
     *out = (CountersRecord){.version = COUNTERS_VERSION, .counters = {.lsn = 1, .item_next = 1}};
     if (!*found)
         return STATUS_OK;
-    if (value.data.len != sizeof(*out))
+    bool is_unsized = value.data.len == COUNTERS_UNSIZED_BYTES;
+    if (!is_unsized && value.data.len != sizeof(*out))
         return counters_damaged(partition, err);
-    memcpy(out, value.data.ptr, sizeof(*out));
-    if (out->version != COUNTERS_VERSION && out->version != COUNTERS_VERSION_UNSIZED)
+    memcpy(out, value.data.ptr, value.data.len);
+    if (out->version != (is_unsized ? COUNTERS_VERSION_UNSIZED : COUNTERS_VERSION))
         return counters_damaged(partition, err);
+    if (is_unsized)
+        out->counters.bytes_ever = out->counters.bytes;
     return STATUS_OK;
 }
 
@@ -91,7 +96,8 @@ void partition_put_counters(const Partition *partition, StoreTxn *txn,
         .counters = *counters,
     };
     store_txn_put(txn, partition->space, slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)),
-                  slice_make(&record, sizeof(record)));
+                  slice_make(&record, partition->has_sizes ? sizeof(record)
+                                                           : (size_t)COUNTERS_UNSIZED_BYTES));
 }
 
 bool partition_is_resting(const Partition *partition, uint64_t *turns)
@@ -123,6 +129,8 @@ static void publish_counters(Partition *partition)
 {
     atomic_store_explicit(&partition->items, partition->counters.items, memory_order_relaxed);
     atomic_store_explicit(&partition->bytes, partition->counters.bytes, memory_order_relaxed);
+    atomic_store_explicit(&partition->bytes_ever, partition->counters.bytes_ever,
+                          memory_order_relaxed);
     atomic_store_explicit(&partition->ttl_swept_s, partition->counters.ttl_swept_s,
                           memory_order_relaxed);
     atomic_store_explicit(&partition->lsn, partition->counters.lsn, memory_order_release);
@@ -262,7 +270,16 @@ PartitionUsage partition_usage(const Partition *partition)
     return (PartitionUsage){
         .items = atomic_load_explicit(&partition->items, memory_order_relaxed),
         .bytes = atomic_load_explicit(&partition->bytes, memory_order_relaxed),
+        .bytes_ever = atomic_load_explicit(&partition->bytes_ever, memory_order_relaxed),
     };
+}
+
+uint64_t partition_index_bytes(const Partition *partition)
+{
+    static const uint8_t from[] = {KEY_TERM};
+    static const uint8_t to[] = {KEY_TERM + 1};
+    return store_estimate_bytes(partition->host->store, partition->space,
+                                slice_make(from, sizeof(from)), slice_make(to, sizeof(to)));
 }
 
 uint64_t purges_find(const Purge *purges, size_t count, Slice epk)

@@ -93,12 +93,16 @@ uint64_t partition_lsn(const Partition *partition); /* of the newest durable wri
 
 typedef struct PartitionUsage {
     uint64_t items;
-    uint64_t bytes; /* of stored items, with their keys */
+    uint64_t bytes;      /* of stored items, with their keys */
+    uint64_t bytes_ever; /* the most that this has been */
 } PartitionUsage;
 PartitionUsage partition_usage(const Partition *partition);
 
+/* About what the index takes on disk; what was written lately may not be counted. */
+uint64_t partition_index_bytes(const Partition *partition);
+
 /* What a logical partition of a container may hold; 0: no limit. */
-uint64_t partition_logical_bytes_max(const PartitionHost *host, const PartitionSchema *schema);
+uint64_t partition_logical_bytes_max(const Partition *partition, const PartitionSchema *schema);
 
 /* Reads one item; expired and purged ones are absent. Its document points into '*value', which the
  * caller releases. With STORE_READ_MEMORY '*found' may be STORE_UNKNOWN: ask again on a worker. */

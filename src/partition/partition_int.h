@@ -63,7 +63,9 @@ typedef struct PartitionCounters {
     uint64_t item_next; /* count part of the next item's number */
     uint64_t items;
     uint64_t bytes;
-    int64_t ttl_swept_s; /* the default TTL for which every item has its expiry noted, or: */
+    int64_t ttl_swept_s; /* the default TTL for which every item has its expiry noted, or
+                            TTL_UNSWEPT */
+    uint64_t bytes_ever; /* the most that 'bytes' has been; behind the rest: see partition.c */
 } PartitionCounters;
 
 /* Items were written under a default for which the others have no notes yet. */
@@ -112,6 +114,7 @@ struct Partition {
     _Atomic uint64_t lsn; /* durable; what follows are copies of the counters for other threads */
     _Atomic uint64_t items;
     _Atomic uint64_t bytes;
+    _Atomic uint64_t bytes_ever;
     _Atomic int64_t ttl_swept_s;
 
     PartitionCounters counters; /* whoever made 'is_active' true, from here on */

@@ -121,6 +121,8 @@ void group_resize(Group *group, Slice epk, SizeSum sum)
 {
     group->counters.items += (uint64_t)sum.items; /* below zero it wraps around, as it should */
     group->counters.bytes += (uint64_t)sum.bytes;
+    if (group->counters.bytes > group->counters.bytes_ever)
+        group->counters.bytes_ever = group->counters.bytes;
     size_changes_add(&group->sizes, &group->keep, group->partition->index_key, epk, sum);
 }
 
@@ -142,10 +144,10 @@ void group_finish_sizes(Group *group)
 
 /* ---- the limit ---- */
 
-uint64_t partition_logical_bytes_max(const PartitionHost *host, const PartitionSchema *schema)
+uint64_t partition_logical_bytes_max(const Partition *partition, const PartitionSchema *schema)
 {
-    return schema->key.kind == PARTITION_NONE ? host->logical_bytes_max / 2
-                                              : host->logical_bytes_max;
+    uint64_t max = partition->host->logical_bytes_max;
+    return schema->key.kind == PARTITION_NONE ? max / 2 : max;
 }
 
 static Status read_stored_bytes(Group *group, Slice epk, int64_t *out, Error *err)
@@ -195,7 +197,7 @@ static Status check_logical(Group *group, Slice epk, int64_t grown, uint64_t max
 
 Status group_check_size(Group *group, Slice epk, int64_t grown, Error *err)
 {
-    uint64_t max = partition_logical_bytes_max(group->partition->host, group->schema);
+    uint64_t max = partition_logical_bytes_max(group->partition, group->schema);
     if (LIKELY(grown <= 0 || max == 0 || group->is_import ||
                group->counters.bytes + (uint64_t)grown <= max))
         return STATUS_OK; /* all logical partitions together have not reached it */

@@ -279,7 +279,7 @@ static void what_is_purged_makes_room_when_it_is_removed(TestPartition *t)
 static void an_old_style_container_may_hold_half(TestPartition *t)
 {
     test_set_limit(t, 2048);
-    assert_int_equal(partition_logical_bytes_max(&t->host, t->schema), 1024);
+    assert_int_equal(partition_logical_bytes_max(t->partition, t->schema), 1024);
     assert_status(run_document(t, ITEM_CREATE, sized(t, "[]", "a", 600)), STATUS_OK);
     refuse_document(t, ITEM_CREATE, sized(t, "[]", "b", 600));
     assert_status(run_document(t, ITEM_CREATE, sized(t, "[]", "b", 424)), STATUS_OK);
@@ -300,6 +300,26 @@ static void commits_that_fail_count_for_nothing(TestPartition *t)
     expect_size(t, "p", "a");
     assert_status(run_document(t, ITEM_CREATE, sized(t, "p", "b", 400)), STATUS_OK);
     refuse_document(t, ITEM_CREATE, sized(t, "p", "c", 400));
+    check_space(t);
+}
+
+static void the_most_that_was_stored_is_remembered(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, sized(t, "p", "a", 600)), STATUS_OK);
+    assert_status(run_document(t, ITEM_CREATE, sized(t, "q", "a", 600)), STATUS_OK);
+    test_set_limit(t, 1024);
+    AUTO(test_write_done) TestWrite w; /* of what is undone nothing counts */
+    test_write_init(&w, t, WRITE_ATOMIC);
+    (void)add_document(&w, ITEM_CREATE, sized(t, "p", "b", 400));
+    (void)add_document(&w, ITEM_CREATE, sized(t, "p", "c", 400));
+    expect_refused(t, &w, 1);
+    assert_int_equal(partition_usage(t->partition).bytes_ever, 1200);
+    assert_status(run_id(t, ITEM_DELETE, "p", "a"), STATUS_OK);
+    assert_int_equal(partition_usage(t->partition).bytes_ever, 1200);
+    test_reopen(t);
+    assert_int_equal(partition_usage(t->partition).bytes_ever, 1200);
+    assert_status(run_document(t, ITEM_CREATE, sized(t, "p", "a", 700)), STATUS_OK);
+    assert_int_equal(partition_usage(t->partition).bytes_ever, 1300);
     check_space(t);
 }
 
@@ -330,19 +350,6 @@ static void make_old(TestPartition *t)
     assert_int_equal(count_keys(t, KEY_SIZE), 0);
 }
 
-static void add_wrong_record(TestPartition *t, const char *pk, int64_t items, int64_t bytes)
-{
-    Epk epk;
-    Key key;
-    uint8_t record[SIZE_RECORD_BYTES];
-    make_epk(&t->arena, t->schema, pk, &epk);
-    key_size(&key, epk_slice(&epk));
-    size_encode((SizeSum){items, bytes}, record);
-    StoreTxn *txn = store_txn_begin(t->store);
-    store_txn_merge(txn, TEST_SPACE, key_slice(&key), slice_make(record, sizeof(record)));
-    assert_ok(store_txn_commit_wait(txn, err));
-}
-
 static void fill_keys(TestPartition *t, int keys)
 {
     for (int i = 0; i < keys; i++) {
@@ -361,6 +368,8 @@ static void an_old_partition_is_counted_when_it_is_opened(TestPartition *t)
     test_reopen(t);
     assert_true(t->partition->has_sizes);
     assert_int_equal(count_keys(t, KEY_SIZE), 20);
+    PartitionUsage usage = partition_usage(t->partition);
+    assert_int_equal(usage.bytes_ever, usage.bytes);
     expect_size(t, "k3", "a b");
     check_space(t);
     test_reopen(t);
@@ -372,10 +381,10 @@ static void a_count_that_was_cut_off_begins_anew(TestPartition *t)
     fill_keys(t, 20);
     make_old(t);
     /* As if some were counted, and items came and went since. */
-    add_wrong_record(t, "k3", 1, 1000);
-    add_wrong_record(t, "k4", -5, -1000);
-    add_wrong_record(t, "k5", 1, 60);
-    add_wrong_record(t, "nobody", 7, 7);
+    test_resize(t, "k3", 1, 1000);
+    test_resize(t, "k4", -5, -1000);
+    test_resize(t, "k5", 1, 60);
+    test_resize(t, "nobody", 7, 7);
     test_reopen(t);
     expect_size(t, "k3", "a b");
     expect_size(t, "nobody", "");
@@ -387,7 +396,7 @@ static void an_empty_old_partition_is_counted_too(TestPartition *t)
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p'}"), STATUS_OK);
     assert_status(run_id(t, ITEM_DELETE, "p", "a"), STATUS_OK);
     make_old(t);
-    add_wrong_record(t, "nobody", 7, 7);
+    test_resize(t, "nobody", 7, 7);
     test_reopen(t);
     assert_true(t->partition->has_sizes);
     check_space(t);
@@ -664,6 +673,7 @@ int main(void)
         ENGINE_TEST(a_partition_over_a_limit_that_was_lowered_can_only_shrink),
         ENGINE_TEST(a_batch_that_passes_the_limit_fails_as_a_whole),
         ENGINE_TEST(what_expires_makes_room_when_it_is_removed, .ttl_s = 10),
+        ENGINE_TEST(the_most_that_was_stored_is_remembered),
         ENGINE_TEST(what_is_purged_makes_room_when_it_is_removed),
         KIND_TEST(an_old_style_container_may_hold_half, PARTITION_NONE, ""),
         ENGINE_TEST(an_old_partition_is_counted_when_it_is_opened),

@@ -80,8 +80,8 @@ typedef struct TestPartition {
     PartitionSchema *schema;
     Partition *partition;
     uint64_t logical_bytes_max; /* of the host, over reopens: see test_set_limit */
-    bool is_ttl_changed; /* then expiry notes may be left over from before */
-    Arena arena;         /* lives as long as the test */
+    bool is_ttl_changed;        /* then expiry notes may be left over from before */
+    Arena arena;                /* lives as long as the test */
 } TestPartition;
 
 /* A container's definition: the key's kind and paths ("/pk" or "/a /b"), the default TTL, and
@@ -269,6 +269,20 @@ static inline void make_epk(Arena *arena, const PartitionSchema *schema, const c
     while (json_next(&it))
         key.parts[key.count++] = it.value;
     epk_make(schema->key.kind, &key, out);
+}
+
+/* Adds to what the record of a logical partition says, and to nothing else. */
+static inline void test_resize(TestPartition *t, const char *pk, int64_t items, int64_t bytes)
+{
+    Epk epk;
+    Key key;
+    uint8_t record[SIZE_RECORD_BYTES];
+    make_epk(&t->arena, t->schema, pk, &epk);
+    key_size(&key, epk_slice(&epk));
+    size_encode((SizeSum){items, bytes}, record);
+    StoreTxn *txn = store_txn_begin(t->store);
+    store_txn_merge(txn, TEST_SPACE, key_slice(&key), slice_make(record, sizeof(record)));
+    assert_ok(store_txn_commit_wait(txn, err));
 }
 
 static inline void epk_of_document(const PartitionSchema *schema, Json document, Epk *out)

@@ -20,6 +20,8 @@
 #define NS_PER_MS ((int64_t)1000000)
 #define NS_PER_S  ((int64_t)1000000000)
 
+#define PEAK_RATE ((uint64_t)100 * BUDGET_BURST_PEAK_RU)
+
 /* A second's charges in one number: the second above, the sum below, so that a slot of the ring
  * changes hands in one step. */
 enum { RECENT_SLOTS = 16, RECENT_SUM_BITS = 40 };
@@ -109,7 +111,7 @@ static void limiter_convert(Limiter *limiter, int64_t now_ns, uint64_t from, uin
 
 static bool can_burst(const Budget *budget, uint64_t share)
 {
-    return GET(budget->has_burst) && share < (uint64_t)100 * BUDGET_BURST_PEAK_RU;
+    return GET(budget->has_burst) && share < PEAK_RATE;
 }
 
 /* The limiter of the request's bucket and its rate; NULL: none limits it. */
@@ -181,7 +183,8 @@ void budget_set(Budget *budget, const BudgetTerms *terms, uint64_t now_us)
     set_terms(budget, terms);
 }
 
-BudgetAnswer budget_admit(Budget *budget, BudgetClass class, uint64_t now_us, uint32_t *wait_ms)
+BudgetAnswer budget_admit_behind(Budget *budget, BudgetClass class, Charge ahead, uint64_t now_us,
+                                 uint32_t *wait_ms)
 {
     uint64_t share = GET(budget->share);
     if (share == 0 || !GET(budget->is_enforced))
@@ -191,22 +194,29 @@ BudgetAnswer budget_admit(Budget *budget, BudgetClass class, uint64_t now_us, ui
     int64_t margin_ns = class.is_low ? BUDGET_LOW_MARGIN_MS * NS_PER_MS : 0;
     bool bursts = can_burst(budget, share);
     int64_t window_ns = bursts ? BUDGET_BURST_S * NS_PER_S : second;
-    int64_t wait = limiter_wait_ms(&budget->whole, now_ns, window_ns, margin_ns);
+    int64_t wait =
+        limiter_wait_ms(&budget->whole, now_ns, window_ns, margin_ns + cost_ns(ahead, share));
     if (bursts) {
-        int64_t peak = limiter_wait_ms(&budget->peak, now_ns, second, margin_ns);
+        int64_t peak =
+            limiter_wait_ms(&budget->peak, now_ns, second, margin_ns + cost_ns(ahead, PEAK_RATE));
         wait = peak > wait ? peak : wait;
     }
     BudgetAnswer answer = wait == 0 ? BUDGET_ADMITTED : BUDGET_SPENT;
     uint64_t rate = 0;
     Limiter *bucket = find_bucket(budget, class, share, &rate);
     if (bucket != NULL) {
-        int64_t own = limiter_wait_ms(bucket, now_ns, second, margin_ns);
+        int64_t own = limiter_wait_ms(bucket, now_ns, second, margin_ns + cost_ns(ahead, rate));
         answer = own > wait ? BUDGET_BUCKET_SPENT : answer;
         wait = own > wait ? own : wait;
     }
     if (answer != BUDGET_ADMITTED)
         *wait_ms = wait < UINT32_MAX ? (uint32_t)wait : UINT32_MAX;
     return answer;
+}
+
+BudgetAnswer budget_admit(Budget *budget, BudgetClass class, uint64_t now_us, uint32_t *wait_ms)
+{
+    return budget_admit_behind(budget, class, 0, now_us, wait_ms);
 }
 
 void budget_note_throttled(Budget *budget)
@@ -244,7 +254,7 @@ void budget_charge(Budget *budget, BudgetClass class, Charge charge, uint64_t no
         return;
     ADD(budget->whole.paid_ns, cost_ns(bounded, share));
     if (can_burst(budget, share))
-        ADD(budget->peak.paid_ns, cost_ns(bounded, (uint64_t)100 * BUDGET_BURST_PEAK_RU));
+        ADD(budget->peak.paid_ns, cost_ns(bounded, PEAK_RATE));
     uint64_t rate = 0;
     Limiter *bucket = find_bucket(budget, class, share, &rate);
     if (bucket != NULL)
@@ -277,4 +287,15 @@ BudgetCounts budget_counts(const Budget *budget)
 uint64_t budget_share(const Budget *budget)
 {
     return GET(budget->share);
+}
+
+Charge budget_credit(const Budget *budget, uint64_t now_us)
+{
+    uint64_t share = GET(budget->share);
+    if (share == 0 || !GET(budget->is_enforced))
+        return 0;
+    int64_t window_ns = (can_burst(budget, share) ? BUDGET_BURST_S : BUDGET_WINDOW_S) * NS_PER_S;
+    int64_t credit_ns = to_ns(now_us) - GET(budget->whole.paid_ns);
+    credit_ns = credit_ns < window_ns ? credit_ns : window_ns;
+    return credit_ns <= 0 ? 0 : (Charge)((double)credit_ns / (double)NS_PER_S * (double)share);
 }

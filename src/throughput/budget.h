@@ -67,6 +67,11 @@ void budget_set(Budget *budget, const BudgetTerms *terms, uint64_t now_us);
  * takes anything meanwhile: after that it is admitted, a millisecond earlier it is not. */
 BudgetAnswer budget_admit(Budget *budget, BudgetClass class, uint64_t now_us, uint32_t *wait_ms);
 
+/* The same for one of several requests that come together, of which those before it will take
+ * 'ahead': so that a crowd of them does not overdraw by more than the last. */
+BudgetAnswer budget_admit_behind(Budget *budget, BudgetClass class, Charge ahead, uint64_t now_us,
+                                 uint32_t *wait_ms);
+
 /* A request was turned away, by this budget or by another one that it needs as well. */
 void budget_note_throttled(Budget *budget);
 
@@ -86,3 +91,7 @@ typedef struct BudgetCounts {
 BudgetCounts budget_counts(const Budget *budget);
 
 uint64_t budget_share(const Budget *budget); /* hundredths of request units a second */
+
+/* What could be spent at once, as far as the share limits it: the burst that has been saved, if
+ * there is one. 0 while something is owed, and where nothing is enforced. */
+Charge budget_credit(const Budget *budget, uint64_t now_us);

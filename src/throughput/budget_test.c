@@ -245,6 +245,26 @@ static void without_enforcement_or_a_share_everything_is_admitted_and_counted(vo
     }
 }
 
+static void of_requests_that_come_together_as_many_are_admitted_as_there_is_for(void **state)
+{
+    (void)state;
+    FakeClock clock;
+    fake_clock_init(&clock, BEGIN_US);
+    AUTO(budget_unref) Budget *budget = budget_of(400, &clock);
+    Charge ahead = 0;
+    uint32_t wait_ms = 0;
+    size_t admitted = 0;
+    while (budget_admit_behind(budget, PLAIN, ahead, BEGIN_US, &wait_ms) == BUDGET_ADMITTED) {
+        ahead += 571;
+        admitted++;
+    }
+    assert_int_equal(admitted, 71); /* 70 take 399.7, and the last one begins */
+    charge(budget, ahead, &clock);
+    uint32_t told_ms = wait_ms;
+    assert_int_equal(budget_admit(budget, PLAIN, BEGIN_US, &wait_ms), BUDGET_SPENT);
+    assert_int_equal(told_ms, wait_ms);
+}
+
 /* ---- burst ---- */
 
 static Budget *bursting(uint64_t ru, uint64_t now_us)
@@ -278,6 +298,26 @@ static void five_minutes_of_unused_share_can_be_taken_at_3000_a_second(void **st
     fake_clock_advance(&clock, SECOND);
     assert_int_equal(drain(budget, PLAIN, 100, &clock), RU(100)); /* back at its share */
     assert_true(taken + rest <= RU(100) * (300 + 12));
+}
+
+static void credit_is_what_could_be_spent_at_once(void **state)
+{
+    (void)state;
+    FakeClock clock;
+    fake_clock_init(&clock, BEGIN_US);
+    BudgetTerms terms = {.share = RU(100), .is_enforced = true, .has_burst = true};
+    AUTO(budget_unref) Budget *budget = budget_new(&terms, BEGIN_US);
+    assert_int_equal(budget_credit(budget, BEGIN_US), RU(100));
+    charge(budget, RU(150), &clock);
+    assert_int_equal(budget_credit(budget, BEGIN_US), 0);
+    assert_int_equal(budget_credit(budget, BEGIN_US + SECOND), RU(50));
+    assert_int_equal(budget_credit(budget, BEGIN_US + 1000 * SECOND), RU(30000));
+    terms.has_burst = false;
+    budget_set(budget, &terms, BEGIN_US + 1000 * SECOND);
+    assert_int_equal(budget_credit(budget, BEGIN_US + 1000 * SECOND), RU(100));
+    terms.is_enforced = false;
+    budget_set(budget, &terms, BEGIN_US + 1000 * SECOND);
+    assert_int_equal(budget_credit(budget, BEGIN_US + 1000 * SECOND), 0);
 }
 
 static void a_new_budget_has_no_burst_yet(void **state)
@@ -551,7 +591,9 @@ int main(void)
         cmocka_unit_test(one_request_may_overdraw_and_the_next_waits_for_it),
         cmocka_unit_test(being_turned_away_costs_nothing),
         cmocka_unit_test(without_enforcement_or_a_share_everything_is_admitted_and_counted),
+        cmocka_unit_test(of_requests_that_come_together_as_many_are_admitted_as_there_is_for),
         cmocka_unit_test(five_minutes_of_unused_share_can_be_taken_at_3000_a_second),
+        cmocka_unit_test(credit_is_what_could_be_spent_at_once),
         cmocka_unit_test(a_new_budget_has_no_burst_yet),
         cmocka_unit_test(a_share_of_3000_or_more_does_not_burst),
         cmocka_unit_test(low_priority_is_turned_away_first),

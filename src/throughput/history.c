@@ -1,7 +1,10 @@
 /* history.c - see history.h.
  *
  * A slot is two words, and each carries the number of the lap of the ring that it belongs to, so
- * that "this is from an hour ago: begin at zero" and "add to it" are one compare-and-swap.
+ * that "this is from an hour ago: begin at zero" and "add to it" are one compare-and-swap. Whoever
+ * begins a slot anew has what was in it, and is the only one who has: he adds it to the step that
+ * it belongs to. So a step is what the ring of steps has and what is still in the ring of seconds,
+ * and a request touches one slot.
  *
  *     charge   | lap 16 | hundredths of a request unit 48 |
  *     counts   | lap 16 | throttled 24 | requests 24 |       of a second
@@ -21,13 +24,13 @@ typedef struct Slot {
 static_assert(sizeof(Slot) == 16, "a ring of an hour is 57,600 bytes");
 
 typedef struct Rings {
+    HistoryPool *pool; /* that they are counted in */
     Slot seconds[HISTORY_SECONDS];
     Slot steps[HISTORY_STEPS];
 } Rings;
 
 struct History {
     _Atomic uint32_t refs;
-    HistoryPool *pool; /* immutable */
     _Atomic(Rings *) rings;
     _Atomic uint64_t charge;
     _Atomic uint64_t requests;
@@ -51,11 +54,10 @@ void history_pool_init(HistoryPool *pool, uint32_t max)
     pool->max = max;
 }
 
-History *history_new(HistoryPool *pool)
+History *history_new(void)
 {
     History *history = MEM_NEW(History);
     atomic_init(&history->refs, 1);
-    history->pool = pool;
     return history;
 }
 
@@ -71,7 +73,7 @@ void history_unref(History *history)
         return;
     Rings *rings = atomic_load_explicit(&history->rings, memory_order_relaxed);
     if (rings != NULL)
-        atomic_fetch_sub_explicit(&history->pool->used, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&rings->pool->used, 1, memory_order_relaxed);
     mem_free(rings);
     mem_free(history);
 }
@@ -80,15 +82,15 @@ void history_unref(History *history)
  * them only after they are there: so whoever finds the pool full because of them finds them, too,
  * and what is added meanwhile is not lost. That lets the pool run over by those who make theirs at
  * the same moment, one for each thread. */
-static Rings *rings_of(History *history)
+static Rings *rings_of(History *history, HistoryPool *pool)
 {
     Rings *rings = atomic_load_explicit(&history->rings, memory_order_acquire);
     if (LIKELY(rings != NULL))
         return rings;
-    HistoryPool *pool = history->pool;
     if (atomic_load_explicit(&pool->used, memory_order_acquire) >= pool->max)
         return atomic_load_explicit(&history->rings, memory_order_acquire);
     Rings *made = MEM_NEW(Rings);
+    made->pool = pool;
     if (atomic_compare_exchange_strong_explicit(&history->rings, &rings, made, memory_order_acq_rel,
                                                 memory_order_acquire)) {
         atomic_fetch_add_explicit(&pool->used, 1, memory_order_release);
@@ -98,12 +100,16 @@ static Rings *rings_of(History *history)
     return rings;
 }
 
-static Slot *slot_of(Rings *rings, HistoryGrain grain, uint64_t time_s, uint64_t *lap)
+/* What a slot is called: where it is in its ring, and in which lap. */
+typedef struct Place {
+    uint64_t at;
+    uint64_t lap;
+} Place;
+
+static Place place_of(HistoryGrain grain, uint64_t time_s)
 {
     uint64_t number = time_s / GRAINS[grain].slot_s;
-    *lap = number / GRAINS[grain].slots;
-    uint64_t at = number % GRAINS[grain].slots;
-    return grain == HISTORY_SECOND ? &rings->seconds[at] : &rings->steps[at];
+    return (Place){number % GRAINS[grain].slots, number / GRAINS[grain].slots};
 }
 
 static uint64_t mask_of(unsigned bits)
@@ -122,18 +128,19 @@ static uint64_t add_up_to(uint64_t a, uint64_t b, uint64_t max)
     return b >= max - a ? max : a + b;
 }
 
-static void add_charge(_Atomic uint64_t *word, uint64_t lap, Charge more)
+/* Adds to a word, or begins it anew with 'more' if its lap is another. What was in it then. */
+static uint64_t add_charge(_Atomic uint64_t *word, uint64_t lap, Charge more)
 {
-    uint64_t top = lap << CHARGE_BITS;
     uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
     uint64_t new;
     do {
-        new = top | add_up_to(held(old, lap, CHARGE_BITS), more, HISTORY_RU_MAX);
+        new = lap << CHARGE_BITS | add_up_to(held(old, lap, CHARGE_BITS), more, HISTORY_RU_MAX);
     } while (!atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_relaxed,
                                                     memory_order_relaxed));
+    return old;
 }
 
-static void add_counts(_Atomic uint64_t *word, uint64_t lap, unsigned bits, HistoryCount more)
+static uint64_t add_counts(_Atomic uint64_t *word, uint64_t lap, unsigned bits, HistoryCount more)
 {
     uint64_t max = mask_of(bits);
     uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
@@ -144,23 +151,75 @@ static void add_counts(_Atomic uint64_t *word, uint64_t lap, unsigned bits, Hist
               add_up_to(counts & max, more.requests, max);
     } while (!atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_relaxed,
                                                     memory_order_relaxed));
+    return old;
 }
 
-void history_add(History *history, uint64_t now_s, HistoryCount more)
+static HistoryCount counts_of(uint64_t counts, unsigned bits)
+{
+    return (HistoryCount){.requests = counts & mask_of(bits),
+                          .throttled = counts >> bits & mask_of(bits)};
+}
+
+/* When a word was written that carries the last bits of its lap's number, if that was within the
+ * lap 'now' or not long before: a week is as far as the steps go. */
+static bool time_of(uint64_t word_lap, Place now, uint64_t *time_s)
+{
+    enum { LAPS_MAX = HISTORY_STEPS * HISTORY_STEP_S / HISTORY_SECONDS };
+    uint64_t laps_ago = (now.lap - word_lap) & mask_of(64 - CHARGE_BITS);
+    if (laps_ago >= LAPS_MAX || laps_ago > now.lap)
+        return false;
+    *time_s = (now.lap - laps_ago) * HISTORY_SECONDS + now.at;
+    return true;
+}
+static_assert(64 - CHARGE_BITS == 64 - 2 * 24, "both words of a second have laps of as many bits");
+
+/* Adds what was in a second's slot to the step that it belongs to. */
+static void keep_charge(Rings *rings, uint64_t word, Place second)
+{
+    uint64_t time_s = 0;
+    Charge charge = word & mask_of(CHARGE_BITS);
+    if (charge == 0 || !time_of(word >> CHARGE_BITS, second, &time_s))
+        return;
+    Place step = place_of(HISTORY_STEP, time_s);
+    (void)add_charge(&rings->steps[step.at].charge, step.lap, charge);
+}
+
+static void keep_counts(Rings *rings, uint64_t word, Place second)
+{
+    uint64_t time_s = 0;
+    unsigned bits = GRAINS[HISTORY_SECOND].count_bits;
+    HistoryCount counts = counts_of(word, bits);
+    if (counts.requests + counts.throttled == 0 || !time_of(word >> 2 * bits, second, &time_s))
+        return;
+    Place step = place_of(HISTORY_STEP, time_s);
+    (void)add_counts(&rings->steps[step.at].counts, step.lap, GRAINS[HISTORY_STEP].count_bits,
+                     counts);
+}
+
+static void add_second(Rings *rings, uint64_t now_s, HistoryCount more)
+{
+    Place place = place_of(HISTORY_SECOND, now_s);
+    Slot *slot = &rings->seconds[place.at];
+    unsigned bits = GRAINS[HISTORY_SECOND].count_bits;
+    uint64_t charge = add_charge(&slot->charge, place.lap, more.charge);
+    uint64_t counts = add_counts(&slot->counts, place.lap, bits, more);
+    uint64_t lap = place.lap & mask_of(64 - CHARGE_BITS);
+    if (UNLIKELY(charge >> CHARGE_BITS != lap))
+        keep_charge(rings, charge, place);
+    if (UNLIKELY(counts >> 2 * bits != lap))
+        keep_counts(rings, counts, place);
+}
+
+void history_add(History *history, HistoryPool *pool, uint64_t now_s, HistoryCount more)
 {
     atomic_fetch_add_explicit(&history->charge, more.charge, memory_order_relaxed);
     atomic_fetch_add_explicit(&history->requests, more.requests, memory_order_relaxed);
     if (more.throttled > 0)
         atomic_fetch_add_explicit(&history->throttled, more.throttled, memory_order_relaxed);
-    Rings *rings = rings_of(history);
+    Rings *rings = rings_of(history, pool);
     if (rings == NULL)
         return;
-    for (HistoryGrain grain = HISTORY_SECOND; grain < HISTORY_GRAINS; grain++) {
-        uint64_t lap = 0;
-        Slot *slot = slot_of(rings, grain, now_s, &lap);
-        add_charge(&slot->charge, lap, more.charge);
-        add_counts(&slot->counts, lap, GRAINS[grain].count_bits, more);
-    }
+    add_second(rings, now_s, more);
 }
 
 HistoryCount history_total(const History *history)
@@ -187,22 +246,46 @@ uint64_t history_slots(HistoryGrain grain)
     return GRAINS[grain].slots;
 }
 
-HistoryCount history_at(const History *history, HistoryGrain grain, uint64_t time_s)
+static HistoryCount slot_read(const Slot *slot, HistoryGrain grain, uint64_t lap)
 {
-    Rings *rings = atomic_load_explicit(&history->rings, memory_order_acquire);
-    if (rings == NULL)
-        return (HistoryCount){0};
-    uint64_t lap = 0;
-    const Slot *slot = slot_of(rings, grain, time_s, &lap);
     unsigned bits = GRAINS[grain].count_bits;
     uint64_t charge = atomic_load_explicit(&slot->charge, memory_order_relaxed);
     uint64_t counts = atomic_load_explicit(&slot->counts, memory_order_relaxed);
-    counts = held(counts, lap, 2 * bits);
-    return (HistoryCount){
-        .charge = held(charge, lap, CHARGE_BITS),
-        .requests = counts & mask_of(bits),
-        .throttled = counts >> bits,
-    };
+    HistoryCount count = counts_of(held(counts, lap, 2 * bits), bits);
+    count.charge = held(charge, lap, CHARGE_BITS);
+    return count;
+}
+
+static void count_add(HistoryCount *sum, HistoryCount more)
+{
+    sum->charge += more.charge;
+    sum->requests += more.requests;
+    sum->throttled += more.throttled;
+}
+
+static HistoryCount second_at(const Rings *rings, uint64_t time_s)
+{
+    Place place = place_of(HISTORY_SECOND, time_s);
+    return slot_read(&rings->seconds[place.at], HISTORY_SECOND, place.lap);
+}
+
+/* The ring of steps first: a second that is added to it meanwhile is missed, and not seen twice. */
+static HistoryCount step_at(const Rings *rings, uint64_t time_s)
+{
+    Place place = place_of(HISTORY_STEP, time_s);
+    HistoryCount sum = slot_read(&rings->steps[place.at], HISTORY_STEP, place.lap);
+    uint64_t begin = time_s / HISTORY_STEP_S * HISTORY_STEP_S;
+    for (uint64_t s = begin; s < begin + HISTORY_STEP_S; s++)
+        count_add(&sum, second_at(rings, s));
+    return sum;
+}
+
+HistoryCount history_at(const History *history, HistoryGrain grain, uint64_t time_s)
+{
+    const Rings *rings = atomic_load_explicit(&history->rings, memory_order_acquire);
+    if (rings == NULL)
+        return (HistoryCount){0};
+    return grain == HISTORY_SECOND ? second_at(rings, time_s) : step_at(rings, time_s);
 }
 
 HistorySpan history_span(const History *history, uint64_t from_s, uint64_t to_s)
@@ -210,9 +293,7 @@ HistorySpan history_span(const History *history, uint64_t from_s, uint64_t to_s)
     HistorySpan span = {0};
     for (uint64_t s = from_s; s < to_s; s++) {
         HistoryCount count = history_at(history, HISTORY_SECOND, s);
-        span.sum.charge += count.charge;
-        span.sum.requests += count.requests;
-        span.sum.throttled += count.throttled;
+        count_add(&span.sum, count);
         if (count.charge > span.charge_max)
             span.charge_max = count.charge;
     }

@@ -12,8 +12,7 @@
  * that are lived through again replace, in slots that an hour had already passed over, and add to,
  * in the others, what was there.
  *
- * Ownership  Reference counted, since the catalogue's snapshots share it. A pool outlives its
- *            histories.
+ * Ownership  Reference counted, since the catalogue's snapshots share it.
  * Threads    Any thread adds and reads, without locks. The numbers of a slot are read one after the
  *            other: what is added meanwhile may be in one of them and not yet in the next.
  */
@@ -50,13 +49,13 @@ typedef struct HistoryCount {
     uint64_t throttled; /* and those that were answered 429 */
 } HistoryCount;
 
-History *history_new(HistoryPool *pool);
+History *history_new(void);
 History *history_ref(History *history);
 void history_unref(History *history); /* accepts NULL */
 DEFINE_AUTO(History *, history_unref)
 
-/* 'now_s' since 1970. */
-void history_add(History *history, uint64_t now_s, HistoryCount more);
+/* 'now_s' since 1970. The rings are taken from 'pool', which outlives them. */
+void history_add(History *history, HistoryPool *pool, uint64_t now_s, HistoryCount more);
 
 HistoryCount history_total(const History *history); /* since the process began */
 
@@ -67,8 +66,9 @@ bool history_is_kept(const History *history);
 uint64_t history_slot_s(HistoryGrain grain);
 uint64_t history_slots(HistoryGrain grain);
 
-/* The slot that 'time_s' lies in. 0 for what was longer ago than the ring is long, if the caller
- * asks for it: he knows what time it is, the history does not. */
+/* The slot that 'time_s' lies in; a step costs as much as its seconds. 0 for what was longer ago
+ * than the ring is long, if the caller asks for it: he knows what time it is, the history does not.
+ */
 HistoryCount history_at(const History *history, HistoryGrain grain, uint64_t time_s);
 
 /* Of the seconds 'from_s' to 'to_s', the latter exclusive: all of it, and the largest charge of a

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #define START_S 1700000000u
+#define STEP_S  1700000100u /* a step begins */
 
 static HistoryCount requests(uint64_t charge, uint64_t count)
 {
@@ -34,7 +35,7 @@ static int open_fixture(void **state)
 {
     static Fixture fixture;
     history_pool_init(&fixture.pool, 1);
-    fixture.history = history_new(&fixture.pool);
+    fixture.history = history_new();
     fake_clock_init(&fixture.clock, (uint64_t)START_S * 1000000);
     *state = &fixture;
     return 0;
@@ -61,10 +62,10 @@ static void advance_s(Fixture *f, uint64_t s)
 static void what_is_added_is_in_its_second_its_step_and_the_total(void **state)
 {
     Fixture *f = *state;
-    history_add(f->history, now(f), requests(100, 1));
-    history_add(f->history, now(f), (HistoryCount){.requests = 1, .throttled = 1});
+    history_add(f->history, &f->pool, now(f), requests(100, 1));
+    history_add(f->history, &f->pool, now(f), (HistoryCount){.requests = 1, .throttled = 1});
     advance_s(f, 1);
-    history_add(f->history, now(f), requests(571, 1));
+    history_add(f->history, &f->pool, now(f), requests(571, 1));
 
     expect(history_at(f->history, HISTORY_SECOND, START_S), 100, 2, 1);
     expect(history_at(f->history, HISTORY_SECOND, START_S + 1), 571, 1, 0);
@@ -80,7 +81,7 @@ static void a_span_has_the_sum_and_the_highest_second(void **state)
     Fixture *f = *state;
     static const uint64_t charges[] = {100, 900, 300};
     for (size_t i = 0; i < ARRAY_COUNT(charges); i++, advance_s(f, 1))
-        history_add(f->history, now(f), requests(charges[i], 1));
+        history_add(f->history, &f->pool, now(f), requests(charges[i], 1));
     static const struct {
         uint64_t from, to;
         Charge sum, max;
@@ -100,22 +101,30 @@ static void an_hour_of_seconds_and_a_week_of_steps_are_kept(void **state)
     Fixture *f = *state;
     const uint64_t week_s = (uint64_t)HISTORY_STEPS * HISTORY_STEP_S;
     for (uint64_t s = 0; s < HISTORY_SECONDS; s++, advance_s(f, 1))
-        history_add(f->history, now(f), requests(s + 1, 1));
+        history_add(f->history, &f->pool, now(f), requests(s + 1, 1));
     for (uint64_t s = 0; s < HISTORY_SECONDS; s++)
         expect(history_at(f->history, HISTORY_SECOND, START_S + s), s + 1, 1, 0);
 
     /* A second more, and the first one's slot is its. */
-    history_add(f->history, now(f), requests(7, 1));
+    history_add(f->history, &f->pool, now(f), requests(7, 1));
     expect(history_at(f->history, HISTORY_SECOND, START_S + HISTORY_SECONDS), 7, 1, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S), 0, 0, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S + 1), 2, 1, 0);
 
-    HistoryCount first = history_at(f->history, HISTORY_STEP, START_S);
-    assert_true(first.requests > 0);
+    /* Its step has it still, also when all seconds of it have gone, until a week is over. */
+    HistoryCount first = history_at(f->history, HISTORY_STEP, START_S + HISTORY_STEP_S);
+    assert_int_equal(first.requests, HISTORY_STEP_S);
+    for (uint64_t s = 0; s < HISTORY_SECONDS; s++, advance_s(f, 1))
+        history_add(f->history, &f->pool, now(f), requests(1, 1));
+    expect(history_at(f->history, HISTORY_SECOND, START_S + HISTORY_STEP_S), 0, 0, 0);
+    expect(history_at(f->history, HISTORY_STEP, START_S + HISTORY_STEP_S), first.charge,
+           first.requests, 0);
     advance_s(f, week_s - HISTORY_SECONDS);
-    history_add(f->history, now(f), requests(9, 1));
-    expect(history_at(f->history, HISTORY_STEP, START_S), 0, 0, 0);
-    expect(history_at(f->history, HISTORY_STEP, START_S + week_s), 9, 1, 0);
+    for (uint64_t s = 0; s < HISTORY_SECONDS; s++, advance_s(f, 1))
+        history_add(f->history, &f->pool, now(f), requests(9, 1));
+    uint64_t later = START_S + HISTORY_SECONDS + week_s + HISTORY_STEP_S;
+    expect(history_at(f->history, HISTORY_STEP, later), 9 * HISTORY_STEP_S, HISTORY_STEP_S, 0);
+    expect(history_at(f->history, HISTORY_STEP, later - week_s), 0, 0, 0);
 }
 
 /* Every lap of 40 hours on the same slot: a slot must never show what an older lap left in it. */
@@ -124,7 +133,7 @@ static void a_slot_of_an_older_hour_counts_for_nothing(void **state)
     Fixture *f = *state;
     for (uint64_t hour = 0; hour < 40; hour++) {
         expect(history_at(f->history, HISTORY_SECOND, now(f)), 0, 0, 0);
-        history_add(f->history, now(f), (HistoryCount){hour, 2, 1});
+        history_add(f->history, &f->pool, now(f), (HistoryCount){hour, 2, 1});
         expect(history_at(f->history, HISTORY_SECOND, now(f)), hour, 2, 1);
         advance_s(f, HISTORY_SECONDS);
     }
@@ -133,8 +142,8 @@ static void a_slot_of_an_older_hour_counts_for_nothing(void **state)
 static void a_clock_that_is_set_back_begins_slots_anew(void **state)
 {
     Fixture *f = *state;
-    history_add(f->history, START_S + HISTORY_SECONDS, requests(5, 1));
-    history_add(f->history, START_S, requests(3, 1));
+    history_add(f->history, &f->pool, START_S + HISTORY_SECONDS, requests(5, 1));
+    history_add(f->history, &f->pool, START_S, requests(3, 1));
     expect(history_at(f->history, HISTORY_SECOND, START_S), 3, 1, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S + HISTORY_SECONDS), 0, 0, 0);
 }
@@ -144,20 +153,24 @@ static void counts_stop_at_their_largest_value(void **state)
     Fixture *f = *state;
     HistoryCount much = {HISTORY_RU_MAX - 1, HISTORY_SECOND_REQUESTS_MAX - 1,
                          HISTORY_SECOND_REQUESTS_MAX - 1};
-    history_add(f->history, START_S, much);
+    history_add(f->history, &f->pool, START_S, much);
     expect(history_at(f->history, HISTORY_SECOND, START_S), much.charge, much.requests,
            much.throttled);
     for (int i = 0; i < 2; i++)
-        history_add(f->history, START_S, (HistoryCount){1, 1, 1});
+        history_add(f->history, &f->pool, START_S, (HistoryCount){1, 1, 1});
     expect(history_at(f->history, HISTORY_SECOND, START_S), HISTORY_RU_MAX,
            HISTORY_SECOND_REQUESTS_MAX, HISTORY_SECOND_REQUESTS_MAX);
-    expect(history_at(f->history, HISTORY_STEP, START_S), HISTORY_RU_MAX, much.requests + 2,
-           much.throttled + 2);
+    expect(history_at(f->history, HISTORY_STEP, START_S), HISTORY_RU_MAX,
+           HISTORY_SECOND_REQUESTS_MAX, HISTORY_SECOND_REQUESTS_MAX);
     expect(history_total(f->history), much.charge + 2, much.requests + 2, much.throttled + 2);
 
-    history_add(f->history, START_S, (HistoryCount){UINT64_MAX, UINT64_MAX, UINT64_MAX});
-    expect(history_at(f->history, HISTORY_STEP, START_S), HISTORY_RU_MAX, HISTORY_STEP_REQUESTS_MAX,
-           HISTORY_STEP_REQUESTS_MAX);
+    /* A step is full when its seconds are over and have been added to it. */
+    for (uint64_t s = 0; s < HISTORY_STEP_S; s++)
+        history_add(f->history, &f->pool, STEP_S + s, (HistoryCount){UINT64_MAX, UINT64_MAX, 1});
+    for (uint64_t s = 0; s < HISTORY_STEP_S; s++)
+        history_add(f->history, &f->pool, STEP_S + HISTORY_SECONDS + s, requests(1, 1));
+    expect(history_at(f->history, HISTORY_STEP, STEP_S), HISTORY_RU_MAX, HISTORY_STEP_REQUESTS_MAX,
+           HISTORY_STEP_S);
     /* Nothing of it runs over into the lap. */
     expect(history_at(f->history, HISTORY_SECOND, START_S + HISTORY_SECONDS), 0, 0, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S - HISTORY_SECONDS), 0, 0, 0);
@@ -167,11 +180,11 @@ static void who_comes_too_late_has_totals_only_until_another_goes(void **state)
 {
     Fixture *f = *state;
     assert_false(history_is_kept(f->history));
-    history_add(f->history, START_S, requests(1, 1));
+    history_add(f->history, &f->pool, START_S, requests(1, 1));
     assert_true(history_is_kept(f->history));
 
-    History *late = history_new(&f->pool);
-    history_add(late, START_S, requests(2, 1));
+    History *late = history_new();
+    history_add(late, &f->pool, START_S, requests(2, 1));
     assert_false(history_is_kept(late));
     expect(history_at(late, HISTORY_SECOND, START_S), 0, 0, 0);
     expect(history_total(late), 2, 1, 0);
@@ -179,7 +192,7 @@ static void who_comes_too_late_has_totals_only_until_another_goes(void **state)
     history_unref(history_ref(f->history)); /* not the last one to hold it */
     assert_true(history_is_kept(f->history));
     history_unref(f->history);
-    history_add(late, START_S, requests(3, 1));
+    history_add(late, &f->pool, START_S, requests(3, 1));
     assert_true(history_is_kept(late));
     expect(history_at(late, HISTORY_SECOND, START_S), 3, 1, 0);
     expect(history_total(late), 5, 2, 0);
@@ -195,6 +208,7 @@ typedef struct Adder {
     Fixture *fixture;
     pthread_barrier_t *meeting;
     uint64_t step_s;
+    bool is_first; /* moves the clock when they meet */
 } Adder;
 
 static void *add_many(void *arg)
@@ -203,12 +217,12 @@ static void *add_many(void *arg)
     Fixture *f = adder->fixture;
     for (uint64_t lap = 0; lap < LAPS; lap++) {
         for (int i = 0; i < ADDS; i++) {
-            history_add(f->history, now(f), (HistoryCount){3, 2, 1});
+            history_add(f->history, &f->pool, now(f), (HistoryCount){3, 2, 1});
             if (i % ADDS_PER_MOVE == 0)
                 advance_s(f, adder->step_s);
         }
-        bool is_last = pthread_barrier_wait(adder->meeting) == PTHREAD_BARRIER_SERIAL_THREAD;
-        if (is_last && adder->step_s > 0 && lap + 1 < LAPS)
+        (void)pthread_barrier_wait(adder->meeting);
+        if (adder->is_first && adder->step_s > 0 && lap + 1 < LAPS)
             advance_s(f, START_S + (lap + 1) * HISTORY_SECONDS - now(f));
         (void)pthread_barrier_wait(adder->meeting);
     }
@@ -221,7 +235,8 @@ static void run_adders(Fixture *f, uint64_t step_s)
     pthread_barrier_t meeting;
     assert_int_equal(pthread_barrier_init(&meeting, NULL, THREADS), 0);
     for (size_t i = 0; i < THREADS; i++) {
-        adders[i] = (Adder){.fixture = f, .meeting = &meeting, .step_s = step_s};
+        adders[i] =
+            (Adder){.fixture = f, .meeting = &meeting, .step_s = step_s, .is_first = i == 0};
         assert_int_equal(pthread_create(&adders[i].thread, NULL, add_many, &adders[i]), 0);
     }
     for (size_t i = 0; i < THREADS; i++)

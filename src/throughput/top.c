@@ -1,7 +1,9 @@
 /* top.c - see top.h; putting sketches together is in top_read.c.
  *
  * A sketch has its entries in three forms: the entries themselves, which stay where they are; a
- * heap, whose root is the lightest; and a table, which finds an entry by its key.
+ * heap, whose root is the lightest; and a table, which finds an entry by its key. Weights only
+ * grow, so the heap may have an older, lower one: it is put right at the root, when a place is
+ * needed. A key that is known already touches the table and its entry, no more.
  *
  *     table word = | first 48 bits of the key's hash | entry + 1, 16 |       0: free
  *
@@ -131,12 +133,6 @@ static void table_remove(const Top *top, Sketch *sketch, uint64_t hash)
 
 /* The heap. */
 
-static void heap_place(Sketch *sketch, uint32_t at, HeapNode node)
-{
-    sketch->heap[at] = node;
-    sketch->entries[node.entry].heap_at = at;
-}
-
 static void heap_down(Sketch *sketch, uint32_t at, uint32_t count)
 {
     HeapNode node = sketch->heap[at];
@@ -146,18 +142,32 @@ static void heap_down(Sketch *sketch, uint32_t at, uint32_t count)
             child++;
         if (child >= count || sketch->heap[child].weight >= node.weight)
             break;
-        heap_place(sketch, at, sketch->heap[child]);
+        sketch->heap[at] = sketch->heap[child];
         at = child;
     }
-    heap_place(sketch, at, node);
+    sketch->heap[at] = node;
+}
+
+/* The lightest entry: the root, once that has its real weight. */
+static uint32_t heap_lightest(Sketch *sketch, uint32_t count)
+{
+    for (;;) {
+        HeapNode *root = &sketch->heap[0];
+        uint64_t weight =
+            atomic_load_explicit(&sketch->entries[root->entry].weight, memory_order_relaxed);
+        if (root->weight == weight)
+            return root->entry;
+        root->weight = weight;
+        heap_down(sketch, 0, count);
+    }
 }
 
 static void heap_up(Sketch *sketch, uint32_t at)
 {
     HeapNode node = sketch->heap[at];
     for (; at > 0 && sketch->heap[(at - 1) / 2].weight > node.weight; at = (at - 1) / 2)
-        heap_place(sketch, at, sketch->heap[(at - 1) / 2]);
-    heap_place(sketch, at, node);
+        sketch->heap[at] = sketch->heap[(at - 1) / 2];
+    sketch->heap[at] = node;
 }
 
 static uint64_t add_up(uint64_t a, uint64_t b)
@@ -204,7 +214,7 @@ static void add_new(Top *top, Sketch *sketch, uint64_t hash, const TopKey *key, 
     uint64_t window = atomic_load_explicit(&sketch->window, memory_order_relaxed);
     uint32_t used = atomic_load_explicit(&sketch->used, memory_order_relaxed);
     bool is_full = used == top->entries_max;
-    uint32_t at = is_full ? sketch->heap[0].entry : used;
+    uint32_t at = is_full ? heap_lightest(sketch, used) : used;
     uint64_t inherited = is_full ? sketch->heap[0].weight : 0;
     TopEntry *entry = &sketch->entries[at];
     if (is_full)
@@ -225,20 +235,38 @@ static void add_new(Top *top, Sketch *sketch, uint64_t hash, const TopKey *key, 
     }
 }
 
+static uint64_t multiply_fold(uint64_t a, uint64_t b)
+{
+    __uint128_t product = (__uint128_t)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Most EPKs are a hash of 16 bytes already, only not a secret one: two multiplications with the key
+ * in them are enough to place them where nobody can foretell. */
+static uint64_t hash_of(const Top *top, const TopKey *key)
+{
+    uint64_t where = (uint64_t)key->container << 32 | key->range;
+    if (key->epk.len != 16) {
+        HashKey salted = {top->key.k0 ^ where, top->key.k1};
+        return hash_keyed(salted, key->epk);
+    }
+    uint64_t halves[2];
+    memcpy(halves, key->epk.ptr, sizeof(halves));
+    uint64_t mixed = multiply_fold(halves[0] ^ top->key.k0, halves[1] ^ top->key.k1);
+    return multiply_fold(mixed ^ top->key.k1, where ^ top->key.k0);
+}
+
 void top_add(Top *top, TopKind kind, uint64_t now_s, const TopKey *key, uint64_t weight,
              TopName name)
 {
     Sketch *sketch = sketch_of(top, kind, now_s / TOP_WINDOW_S);
-    HashKey salted = {top->key.k0 ^ ((uint64_t)key->container << 32 | key->range), top->key.k1};
-    uint64_t hash = hash_keyed(salted, key->epk);
+    uint64_t hash = hash_of(top, key);
     uint64_t word = sketch->table[table_find(top, sketch, hash)];
     if (word == 0) {
         add_new(top, sketch, hash, key, weight, name);
         return;
     }
     TopEntry *entry = &sketch->entries[entry_of(word)];
-    HeapNode *node = &sketch->heap[entry->heap_at];
-    node->weight = add_up(node->weight, weight);
-    atomic_store_explicit(&entry->weight, node->weight, memory_order_relaxed);
-    heap_down(sketch, entry->heap_at, atomic_load_explicit(&sketch->used, memory_order_relaxed));
+    uint64_t before = atomic_load_explicit(&entry->weight, memory_order_relaxed);
+    atomic_store_explicit(&entry->weight, add_up(before, weight), memory_order_relaxed);
 }

@@ -24,14 +24,13 @@ static_assert(sizeof(TopPlate) % sizeof(uint64_t) == 0, "a plate is copied word 
 
 typedef struct TopEntry {
     _Atomic uint32_t sequence; /* odd while the words are being written */
-    uint32_t heap_at;          /* the writer's */
     uint64_t hash;             /* the writer's */
     _Atomic uint64_t weight;
     _Atomic uint64_t words[TOP_PLATE_WORDS]; /* a TopPlate */
 } TopEntry;
 
 typedef struct HeapNode {
-    uint64_t weight;
+    uint64_t weight; /* of the entry, or what it was before */
     uint32_t entry;
 } HeapNode;
 

@@ -1,0 +1,122 @@
+/* orrery_int.h - what is to be seen of the server from outside: paths under /_orrery.
+ *
+ *     /_orrery/containers                                 all of them, the busiest first
+ *     /_orrery/metrics                                    the same for Prometheus
+ *     /_orrery/dbs/{db}/colls/{coll}/layout               physical partitions: size, use, limits
+ *     /_orrery/dbs/{db}/colls/{coll}/top                  logical partitions that stand out
+ *     /_orrery/dbs/{db}/colls/{coll}/history              seconds, or steps of five minutes
+ *
+ * They are read with the same keys as everything else, read-only ones included, signed as a read of
+ * the container, or of the account. Answers are made on a worker from the catalogue's snapshot and
+ * from counters: nothing of it waits for, or holds up, those who are looked at.
+ *
+ * Ownership  A page lives in its request's arena, and holds its snapshot until it is answered.
+ */
+#pragma once
+
+#include "api/request_int.h"
+#include "api/sizes_cache_int.h"
+#include "throughput/top.h"
+
+/* Of an answer in JSON, which clients parse in one piece, and of the metrics, which they do not. */
+#define ORRERY_JSON_BYTES_MAX    ((size_t)4 << 20)
+#define ORRERY_METRICS_BYTES_MAX ((size_t)64 << 20)
+
+typedef struct OrreryPage OrreryPage;
+
+/* The values of parameters that were sent; those that were not are empty. */
+enum { ORRERY_PARAMETERS_MAX = 4 };
+
+typedef struct OrreryKind {
+    Slice name;           /* the last part of the path */
+    bool is_of_container; /* otherwise of the account */
+    bool takes_bearer;    /* "Authorization: Bearer <key>", too */
+    const char *parameters[ORRERY_PARAMETERS_MAX];
+    Status (*parse)(OrreryPage *page, Error *err); /* on the loop; may be NULL */
+    Status (*run)(OrreryPage *page);               /* on a worker: fills in text, or error */
+} OrreryKind;
+
+extern const OrreryKind ORRERY_CONTAINERS;
+extern const OrreryKind ORRERY_LAYOUT;
+extern const OrreryKind ORRERY_TOP;
+extern const OrreryKind ORRERY_HISTORY;
+extern const OrreryKind ORRERY_METRICS;
+
+struct OrreryPage {
+    WorkerJob job;
+    HttpTask task;
+    ApiRequest *request;
+    const OrreryKind *kind;
+    Slice values[ORRERY_PARAMETERS_MAX]; /* decoded, in the arena */
+    Snapshot *snapshot;                  /* a reference of its own */
+    const Database *database;            /* the snapshot's; NULL: the account */
+    const Container *container;
+    uint64_t now_s;  /* wall clock */
+    uint64_t now_us; /* monotonic */
+
+    /* What 'parse' has made of the parameters. */
+    union {
+        struct {
+            uint32_t count;
+        } containers;
+        struct {
+            int by;
+            uint32_t count;
+            uint32_t minutes;
+        } top;
+        struct {
+            HistoryGrain grain;
+            uint64_t from_s;
+            uint64_t to_s;
+        } history;
+    };
+
+    Status status;
+    Error error;
+    Buf text;
+};
+
+/* The parameter at 'index' as a number; 'fallback' if it was not sent. */
+MUST_USE Status orrery_number(const OrreryPage *page, size_t index, uint64_t min, uint64_t max,
+                              uint64_t fallback, uint64_t *out, Error *err);
+
+/* STATUS_BAD_REQUEST naming what is expected. */
+MUST_USE Status orrery_refuse(const OrreryPage *page, size_t index, const char *expected,
+                              Error *err);
+
+/* STATUS_BAD_REQUEST if the server was told to count nothing. */
+MUST_USE Status orrery_need_statistics(const OrreryPage *page, Error *err);
+
+/* How many logical partitions each range has, and the ORRERY_TOP_COUNT_MAX largest: a reference;
+ * the failure is in the page's error. */
+#define ORRERY_TOP_COUNT_MAX 100
+MUST_USE Status orrery_counts(OrreryPage *page, SizesFacts **out);
+MUST_USE Status orrery_largest(OrreryPage *page, SizesFacts **out);
+
+/* What one physical partition, or a whole container, was asked for lately; seconds that are over.
+ */
+typedef struct OrreryUse {
+    Charge second;
+    Charge ten_seconds;
+    HistoryCount minute;
+    HistoryCount total;
+} OrreryUse;
+
+OrreryUse orrery_use(const PartitionRange *range, uint64_t now_s);
+void orrery_use_add(OrreryUse *sum, const OrreryUse *use);
+
+/* The most of what it is allotted that was used in one second of the last minute, in hundredths of
+ * a percent. Where containers share a budget, by all of them together. */
+uint64_t orrery_consumption(const Snapshot *snapshot, const Container *container,
+                            const PartitionRange *range, uint64_t now_s);
+
+/* JSON text, piece by piece. A comma is put where one is due: behind everything but an opening
+ * bracket. */
+void put_name(Buf *out, const char *name);
+void put_open(Buf *out, const char *name, char bracket); /* without a name in an array */
+void put_close(Buf *out, char bracket);
+void put_text(Buf *out, const char *name, Slice text); /* valid UTF-8 */
+void put_number(Buf *out, const char *name, uint64_t number);
+void put_hundredths(Buf *out, const char *name, uint64_t hundredths);
+void put_bool(Buf *out, const char *name, bool value);
+void put_use(Buf *out, const OrreryUse *use, const uint64_t *allotted); /* three members */

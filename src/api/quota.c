@@ -1,0 +1,64 @@
+/* quota.c - see quota_int.h.
+ *
+ *     documentSize     all of it, in MB, rounded down
+ *     documentsSize    the items with their keys, in KB
+ *     documentsCount   the items; -1 as a quota: no limit
+ *     collectionSize   items and index, in KB
+ *
+ * These are the service's words and units: in what it answers, documentSize is always
+ * collectionSize divided by 1,024. Items are counted exactly, those included that have expired or
+ * were purged and are not removed yet. What the index takes is the store's estimate, without what
+ * was written lately.
+ */
+#include "api/quota_int.h"
+
+#include "partition/partition.h"
+
+#define PHYSICAL_PARTITION_BYTES_MAX ((uint64_t)50 << 30)
+
+static unsigned long long kilobytes(uint64_t bytes)
+{
+    return (bytes + 1023) / 1024;
+}
+
+bool quota_is_wanted(const ApiRequest *r)
+{
+    return request_flag(r, "x-ms-documentdb-populatequotainfo");
+}
+
+/* An old-style container has one logical partition, and so its limit. */
+static uint64_t bytes_max_of(const Container *container, const PartitionRange *range)
+{
+    uint64_t max = container->partition_key.kind == PARTITION_NONE
+                       ? partition_logical_bytes_max(range->partition, container->schema)
+                       : 0;
+    return max != 0 ? max : PHYSICAL_PARTITION_BYTES_MAX;
+}
+
+void quota_headers(const ApiRequest *r, Response *response, const Container *container,
+                   const PartitionRange *ranges, size_t count, Slice scripts)
+{
+    uint64_t bytes_max = 0;
+    uint64_t index_bytes = 0;
+    PartitionUsage total = {0};
+    for (size_t i = 0; i < count; i++) {
+        PartitionUsage usage = partition_usage(ranges[i].partition);
+        total.items += usage.items;
+        total.bytes += usage.bytes;
+        index_bytes += partition_index_bytes(ranges[i].partition);
+        bytes_max += bytes_max_of(container, &ranges[i]);
+    }
+    unsigned long long quota = kilobytes(bytes_max);
+    unsigned long long used = kilobytes(total.bytes + index_bytes);
+    response_header(response, SLICE("x-ms-resource-quota"),
+                    arena_format(r->arena,
+                                 "documentSize=%llu;documentsSize=%llu;documentsCount=-1;"
+                                 "collectionSize=%llu;",
+                                 quota / 1024, quota, quota));
+    response_header(response, SLICE("x-ms-resource-usage"),
+                    arena_format(r->arena,
+                                 "%.*sdocumentSize=%llu;documentsSize=%llu;documentsCount=%llu;"
+                                 "collectionSize=%llu;",
+                                 SLICE_ARG(scripts), used / 1024, kilobytes(total.bytes),
+                                 (unsigned long long)total.items, used));
+}

@@ -1,0 +1,75 @@
+/* mover_int.h - the thread that splits and merges: see moves.h. */
+#pragma once
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "catalog/catalog_int.h"
+#include "catalog/moves.h"
+
+#include <pthread.h>
+
+enum { MOVE_ORDERS_MAX = 64, MOVE_RESTS_MAX = 64 };
+
+typedef struct WaitingOrder {
+    MoveOrder order; /* its cut is the text below */
+    char cut[2 * EPK_BYTES_MAX];
+    uint64_t event;
+} WaitingOrder;
+
+/* A partition that a move has failed on, and until when it is left alone. */
+typedef struct MoveRest {
+    StoreSpace space; /* 0: none */
+    uint64_t until_us;
+} MoveRest;
+
+/* Where sources that are no longer read from are announced; outlives the mover as long as any is
+ * read from. */
+typedef struct MoverYard {
+    _Atomic uint32_t refs;
+    pthread_mutex_t lock; /* guards 'cleaner' */
+    Cleaner *cleaner;     /* NULL: it is closed; the next start cleans */
+} MoverYard;
+
+typedef struct Mover {
+    Catalog *catalog; /* immutable after open */
+    MoverYard *yard;
+    MoveRules rules;
+    ProvisionRules provision;
+    const Clock *clock;
+    const Log *log;
+
+    pthread_mutex_t lock; /* guards from here ... */
+    pthread_cond_t changed;
+    bool stop;
+    bool is_noticed;
+    WaitingOrder orders[MOVE_ORDERS_MAX]; /* the oldest first */
+    size_t order_count;
+    MoveEvent events[MOVE_EVENTS_MAX]; /* a ring: event n is at n % MOVE_EVENTS_MAX */
+    uint64_t event_count;              /* ... to here */
+
+    MoveRest rests[MOVE_RESTS_MAX]; /* the thread's own */
+    size_t rest_next;
+
+    pthread_t thread;
+    bool is_running; /* opening thread only */
+} Mover;
+
+typedef struct MoverOptions {
+    Catalog *catalog;
+    Cleaner *cleaner;
+    MoveRules rules;
+    ProvisionRules provision;
+    const Clock *clock;
+    const Log *log;
+} MoverOptions;
+
+void mover_open(Mover *mover, const MoverOptions *options);
+
+/* All of these may be called of a mover that was not opened. */
+void mover_notice(Mover *mover); /* an offer was replaced, or the map has changed */
+
+/* Cancels the move under way, which the next start undoes. While the catalogue still runs. */
+void mover_close(Mover *mover);
+
+MUST_USE Status mover_order(Mover *mover, const MoveOrder *order, uint64_t *event, Error *err);
+size_t mover_events(Mover *mover, MoveEvent *out, size_t max);

@@ -1,0 +1,15 @@
+/* split_int.h - where to cut a range of hashes. */
+#pragma once
+
+#include "base/arena.h"
+#include "catalog/moves.h"
+
+typedef struct Cuts {
+    const Slice *texts; /* in order, strictly inside the range; in the arena */
+    size_t count;       /* one less than parts, or fewer; 0: there is nothing to cut */
+} Cuts;
+
+/* By size, what holds nothing is cut by hash; what holds one logical partition is not cut. Waits
+ * for the disk. */
+MUST_USE Status split_find(Arena *arena, const Container *container, const PartitionRange *range,
+                           uint32_t parts, SplitBy by, Cuts *out, Error *err);

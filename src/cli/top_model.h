@@ -1,0 +1,87 @@
+/* top_model.h - what `orrery top` knows of a container, read from the server's answers.
+ *
+ * The answers are those of /_orrery/dbs/{db}/colls/{coll}/layout, /history and /top. They may come
+ * from anybody: whatever is missing, of another type or beyond all measure is an error, and texts
+ * are kept as they are, for the one who draws to make harmless.
+ *
+ * Ownership  Everything lives in the arena that the answers were parsed into.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "json/json.h"
+
+#define TOP_MODEL_RANGES_MAX  4096
+#define TOP_MODEL_COLUMNS_MAX 3600
+#define TOP_MODEL_KEYS_MAX    100
+
+/* One second of a physical partition. */
+typedef struct TopCell {
+    double ru;
+    double throttled;
+} TopCell;
+
+typedef struct TopRange {
+    Slice id;
+    Slice min; /* of its hashes, in hexadecimal; empty for the lowest */
+    double items;
+    double bytes;
+    double ru_allotted; /* a second; 0: without limit */
+    double ru_second;   /* used in the last whole second */
+    double ru_minute;
+    double peak_percent; /* of the busiest second of the last minute */
+    double requests_minute;
+    double throttled_minute;
+    const TopCell *cells; /* as many as the model has columns, the oldest first */
+} TopRange;
+
+typedef struct TopModelKey {
+    Slice text;
+    Slice range;
+    double amount;
+    double share; /* of the container's, 0 to 1 */
+} TopModelKey;
+
+typedef struct TopKeys {
+    TopModelKey *keys;
+    size_t count;
+} TopKeys;
+
+typedef struct TopModel {
+    Slice database;
+    Slice container;
+    int64_t time_s; /* of the server */
+    Slice mode;     /* "manual", "autoscale", ... */
+    double ru;      /* provisioned, or the maximum of autoscale */
+    bool is_shared; /* with other containers of its database */
+    double logical; /* logical partitions; negative: not known */
+    bool is_logical_estimate;
+    TopRange *ranges; /* in the order of their hashes */
+    size_t range_count;
+    size_t column_count;
+    TopKeys by_ru;
+    TopKeys by_throttled;
+} TopModel;
+
+/* The bodies of the answers. */
+typedef struct TopAnswers {
+    Slice layout;
+    Slice history;
+    Slice by_ru;
+    Slice by_throttled;
+} TopAnswers;
+
+/* STATUS_UNAVAILABLE names what is wrong with which answer. */
+MUST_USE Status top_model_parse(Arena *arena, const TopAnswers *answers, TopModel *out, Error *err);
+
+/* A container of the list that /_orrery/containers gives. */
+typedef struct TopContainer {
+    Slice database;
+    Slice container;
+    double ru_minute;
+} TopContainer;
+
+MUST_USE Status top_containers_parse(Arena *arena, Slice answer, TopContainer **out, size_t *count,
+                                     Error *err);

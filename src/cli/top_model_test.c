@@ -1,0 +1,153 @@
+/* top_model_test.c - what the server answers is read, and what nobody should answer is refused. */
+#include "cli/top_testing_int.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static Status parse(Arena *arena, const char *layout, const char *history, const char *by_ru,
+                    TopModel *model, Error *err)
+{
+    TopAnswers answers = {
+        .layout = unquoted(arena, layout),
+        .history = unquoted(arena, history),
+        .by_ru = unquoted(arena, by_ru),
+        .by_throttled = unquoted(arena, BY_THROTTLED),
+    };
+    return top_model_parse(arena, &answers, model, err);
+}
+
+static void answers_become_a_model(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    TopModel model;
+    Error err;
+    assert_int_equal(parse(&arena, LAYOUT, HISTORY, BY_RU, &model, &err), STATUS_OK);
+    assert_true(slice_equal(model.database, SLICE("shop")));
+    assert_true(slice_equal(model.container, SLICE("orders")));
+    assert_true(slice_equal(model.mode, SLICE("manual")));
+    assert_int_equal(model.time_s, 1700000000);
+    assert_int_equal((int)model.ru, 800);
+    assert_int_equal((int)model.logical, 1234);
+    assert_false(model.is_logical_estimate);
+    assert_int_equal(model.range_count, 2);
+    assert_int_equal(model.column_count, 10);
+    assert_true(slice_equal(model.ranges[1].min, SLICE("1FFFFFFFFFFFFFFF")));
+    assert_int_equal((int)(model.ranges[0].ru_minute * 10), 120005);
+    assert_int_equal((int)model.ranges[0].throttled_minute, 12);
+    assert_int_equal((int)model.ranges[0].cells[9].throttled, 9);
+    assert_int_equal((int)model.ranges[1].cells[5].ru, 600);
+    assert_int_equal(model.by_ru.count, 2);
+    assert_true(slice_equal(model.by_ru.keys[0].text, SLICE("[\"hot\"]")));
+    assert_int_equal((int)(model.by_ru.keys[0].share * 1000), 905);
+    assert_int_equal(model.by_throttled.count, 1);
+}
+
+/* Between two questions a partition may have been divided. */
+static void a_range_that_has_no_history_has_none(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    TopModel model;
+    Error err;
+    static const char *const history =
+        "{'from':10,'to':12,'ranges':[{'id':'7','ru':[1,2],'throttled':[0,0]},"
+        "{'id':'1','ru':[3,4],'throttled':[0,1]}]}";
+    assert_int_equal(parse(&arena, LAYOUT, history, BY_RU, &model, &err), STATUS_OK);
+    assert_int_equal((int)model.ranges[0].cells[1].ru, 0);
+    assert_int_equal((int)model.ranges[1].cells[1].ru, 4);
+}
+
+static void keys_that_nobody_has_counted_are_not_known(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    TopModel model;
+    Error err;
+    static const char *const layout =
+        "{'database':'d','container':'c','time':1,'throughput':{'mode':'serverless','ru':0,"
+        "'isShared':true},'totals':{'logicalPartitions':null},'ranges':[" LAYOUT_RANGE(
+            "0", "", "0", "0", "0", "0", "0") "]}";
+    assert_int_equal(parse(&arena, layout, HISTORY, BY_RU, &model, &err), STATUS_OK);
+    assert_true(model.logical < 0);
+    assert_true(model.is_shared);
+}
+
+static void what_is_not_understood_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *layout, *history, *by_ru, *named;
+    } rows[] = {
+        {"", HISTORY, BY_RU, "layout"},
+        {"[]", HISTORY, BY_RU, "layout"},
+        {"{}", HISTORY, BY_RU, "database"},
+        {"{'database':'d','container':'c','time':-1}", HISTORY, BY_RU, "time"},
+        {"{'database':'d','container':'c','time':1e300}", HISTORY, BY_RU, "time"},
+        {"{'database':'d','container':'c','time':'x'}", HISTORY, BY_RU, "time"},
+        {"{'database':'d','container':'c','time':1,'throughput':{'mode':'m','ru':1,"
+         "'isShared':false},'ranges':[]}",
+         HISTORY, BY_RU, "ranges"},
+        {"{'database':'d','container':'c','time':1,'throughput':{'mode':'m','ru':1,"
+         "'isShared':false},'ranges':[{'id':5}]}",
+         HISTORY, BY_RU, "id"},
+        {LAYOUT, "{'from':5,'to':4,'ranges':[]}", BY_RU, "from"},
+        {LAYOUT, "{'from':0,'to':4000,'ranges':[]}", BY_RU, "from"},
+        {LAYOUT, "{'from':1,'to':3,'ranges':[{'id':'0','ru':[1],'throttled':[0,0]}]}", BY_RU, "ru"},
+        {LAYOUT, "{'from':1,'to':3,'ranges':[{'id':'0','ru':[1,-2],'throttled':[0,0]}]}", BY_RU,
+         "history"},
+        {LAYOUT, "{'from':1,'to':3,'ranges':[{'id':'0','ru':[1,'x'],'throttled':[0,0]}]}", BY_RU,
+         "history"},
+        {LAYOUT, HISTORY, "{'rows':{}}", "rows"},
+        {LAYOUT, HISTORY, "{'rows':[{'key':null}]}", "key"},
+        {LAYOUT, HISTORY, "{'rows':[{'key':'a','range':'0','amount':-5}]}", "amount"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        TopModel model;
+        Error err;
+        Status status = parse(&arena, rows[i].layout, rows[i].history, rows[i].by_ru, &model, &err);
+        if (status != STATUS_UNAVAILABLE || strstr(err.message, rows[i].named) == NULL)
+            fail_msg("row %zu: status %d, %s", i, (int)status, err.message);
+    }
+}
+
+static void lists_of_containers_are_read(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    TopContainer *list = NULL;
+    size_t count = 0;
+    Error err;
+    Slice answer = unquoted(&arena, "{'containers':[{'database':'a','container':'b','ru':"
+                                    "{'lastMinute':5}},{'database':'c','container':'d','ru':"
+                                    "{'lastMinute':0}}]}");
+    assert_int_equal(top_containers_parse(&arena, answer, &list, &count, &err), STATUS_OK);
+    assert_int_equal(count, 2);
+    assert_true(slice_equal(list[1].container, SLICE("d")));
+    static const char *const bad[] = {"", "{}", "{'containers':[5]}",
+                                      "{'containers':[{'database':'a','container':'b'}]}"};
+    for (size_t i = 0; i < ARRAY_COUNT(bad); i++)
+        assert_int_equal(
+            top_containers_parse(&arena, unquoted(&arena, bad[i]), &list, &count, &err),
+            STATUS_UNAVAILABLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_become_a_model),
+        cmocka_unit_test(a_range_that_has_no_history_has_none),
+        cmocka_unit_test(keys_that_nobody_has_counted_are_not_known),
+        cmocka_unit_test(what_is_not_understood_is_named),
+        cmocka_unit_test(lists_of_containers_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/* top_testing_int.h - answers as the server gives them, for tests of who reads and draws them.
+ *
+ * JSON is written with ' for ", so that it stays readable.
+ */
+#pragma once
+
+#include "cli/top_model.h"
+
+static inline Slice unquoted(Arena *arena, const char *row)
+{
+    char *text = arena_cstr(arena, slice_from_cstr(row));
+    for (char *c = text; *c != '\0'; c++)
+        *c = *c == '\'' ? '"' : *c;
+    return slice_from_cstr(text);
+}
+
+#define LAYOUT_RANGE(id, min, allotted, second, minute, percent, throttled)                    \
+    "{'id':'" id "','min':'" min                                                               \
+    "','max':'FF','items':600,'bytes':61440,'normalizedConsumption':" percent                  \
+    ",'ru':{'allotted':" allotted ",'lastSecond':" second ",'lastMinute':" minute              \
+    ",'total':1},'requests':{'lastMinute':300,'total':9},'throttled':{'lastMinute':" throttled \
+    ",'total':99}}"
+
+#define LAYOUT                                                                                     \
+    "{'database':'shop','container':'orders','time':1700000000,'throughput':{'mode':'manual',"     \
+    "'ru':800,'isShared':false},'totals':{'logicalPartitions':1234,'logicalPartitionsExact':true}" \
+    ","                                                                                            \
+    "'ranges':[" LAYOUT_RANGE("0", "", "400", "400", "12000.5", "100", "12") "," LAYOUT_RANGE(     \
+        "1", "1FFFFFFFFFFFFFFF", "400", "20.5", "600", "12.25", "0") "]}"
+
+/* Ten seconds: the first partition gets hotter and is throttled, the second one bursts once. */
+#define HISTORY                                                                                \
+    "{'grain':'second','from':1699999990,'to':1700000000,'ranges':["                           \
+    "{'id':'0','ru':[0,10,50,100,150,200,300,380,400,400],'throttled':[0,0,0,0,0,0,0,0,3,9]}," \
+    "{'id':'1','ru':[0,0,0,0,0,600,20,20,20,20.5],'throttled':[0,0,0,0,0,0,0,0,0,0]}]}"
+
+#define BY_RU                                                                                      \
+    "{'by':'ru','rows':[{'key':'[\\'hot\\']','isCut':false,'range':'0','epk':'0A','amount':11400," \
+    "'amountMax':11400,'share':0.905},{'key':'[\\'cool\\',5]','isCut':false,'range':'1','epk':"    \
+    "'2B','amount':600.5,'amountMax':601,'share':0.048}]}"
+
+#define BY_THROTTLED                                                                       \
+    "{'by':'throttled','rows':[{'key':'[\\'hot\\']','isCut':false,'range':'0','epk':'0A'," \
+    "'amount':12,'amountMax':12,'share':1}]}"
+
+#define NO_KEYS "{'by':'ru','rows':[]}"
