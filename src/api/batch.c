@@ -353,6 +353,10 @@ Status documents_batch(ApiRequest *r, Error *err)
         batch->epk = target.epk;
     BatchOperation *operations = NULL;
     TRY(batch_decode(r->arena, r->http->body, &batch->form, &operations, &batch->count, err));
+    /* Of bulk, the SDK sends each child of a split partition its part, also where that is nothing.
+     */
+    if (batch->count == 0 && is_atomic)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "the batch has no operations");
     batch->operations = operations;
     batch->writes = ARENA_NEW_ARRAY(r->arena, ItemWrite, batch->count);
     batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);
