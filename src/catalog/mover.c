@@ -170,8 +170,10 @@ static void show(Job *job, MoveStage stage)
         event->caught_up = progress.items_caught_up;
         event->fence_us = progress.fence_us;
     }
-    if (stage >= MOVE_DONE)
+    if (stage >= MOVE_DONE) {
         event->ended_us = clock_wall_us(mover->clock);
+        mover_count(mover, event);
+    }
     (void)pthread_mutex_unlock(&mover->lock);
 }
 
