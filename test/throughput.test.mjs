@@ -159,6 +159,25 @@ test("an offer cannot fall far below the most that it ever was", async () => {
     assert.equal((await replaceOffer(offer, { offerThroughput: 1000 })).status, 200);
 });
 
+test("an offer remembers the most that was ever stored, also after a restart", async (t) => {
+    const target = await startServer(t, { args: ["--durability", "relaxed"] });
+    const { database: owner } = await clientOf(target).databases.create({ id: "d" });
+    const made = await owner.containers.create({ id: "c", partitionKey: KEY });
+    for (let i = 0; i < 4; i++) await made.container.items.create({ id: `${i}`, pk: "p", text: "x".repeat(500_000) });
+    const stored = async () =>
+        (await clientOf(target).offers.readAll().fetchAll()).resources[0].content
+            .offerMinimumThroughputParameters.maxConsumedStorageEverInKB;
+    const most = await stored();
+    assert.ok(most >= 1950 && most <= 2100, `${most} KB`);
+    for (let restart = 0; restart < 2; restart++) {
+        await target.restart();
+        assert.equal(await stored(), most);
+        const container = clientOf(target).database("d").container("c");
+        for (let i = 0; restart === 0 && i < 4; i++) await container.item(`${i}`, "p").delete();
+        assert.equal(await stored(), most);
+    }
+});
+
 test("If-Match decides whether an offer may be replaced", async () => {
     const offer = await offerOf(await container());
     const content = { offerThroughput: 500 };

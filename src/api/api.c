@@ -229,13 +229,13 @@ static void on_request(void *ctx, HttpRequest *http)
 
 static void *on_loop_open(void *ctx, HttpLoop *http_loop)
 {
-    (void)http_loop;
     ApiLoop *loop = MEM_NEW(ApiLoop);
     loop->api = ctx;
     catalog_reader_init(&loop->reader, loop->api->options.catalog);
     buf_init(&loop->text, ITEM_TEXT_BYTES_MAX);
     arena_init(&loop->brief, LOOP_QUERY_ARENA_BYTES);
     usage_loop_open(loop);
+    refresh_loop_open(loop, http_loop);
     return loop;
 }
 
@@ -243,6 +243,7 @@ static void on_loop_close(void *ctx, void *loop_user)
 {
     (void)ctx;
     ApiLoop *loop = loop_user;
+    refresh_loop_close(loop);
     catalog_reader_done(&loop->reader);
     buf_done(&loop->text);
     arena_done(&loop->brief);
@@ -263,6 +264,7 @@ Api *api_open(const ApiOptions *options)
     usage_open(api);
     if (options->has_chaos)
         api->chaos = chaos_open(options->clock);
+    refresh_open(api);
     return api;
 }
 
@@ -271,6 +273,7 @@ void api_close(Api *api)
     if (api == NULL)
         return;
     chaos_close(api->chaos);
+    refresh_close(api);
     usage_close(api);
     arena_done(&api->arena);
     mem_free(api);

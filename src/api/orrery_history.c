@@ -36,11 +36,12 @@ static Status parse_history(OrreryPage *page, Error *err)
     uint64_t from = 0;
     TRY(orrery_number(page, HISTORY_FROM, 0, time_max, to > span ? to - span : 0, &from, err));
     from = from / slot_s * slot_s;
-    if (from > to || to - from > slots * slot_s)
+    uint64_t span_max = slots * slot_s;
+    if (from > to || to - from > span_max)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "'from' and 'to' are seconds since 1970, 'from' not behind 'to' and at "
                          "most %llu seconds before it; they were %llu and %llu.",
-                         (unsigned long long)(slots * slot_s), (unsigned long long)from,
+                         (unsigned long long)span_max, (unsigned long long)from,
                          (unsigned long long)to);
     page->history.from_s = from;
     page->history.to_s = to;

@@ -7,9 +7,11 @@
 
 #include "api/address.h"
 #include "api/api.h"
+
 #include "api/sizes_cache_int.h"
 #include "partition/key.h"
 #include "throughput/top.h"
+#include <pthread.h>
 
 #define BODY_BYTES_MAX ((size_t)2 << 20) /* of a request, as the service has it */
 #define PAGE_BYTES_MAX ((size_t)4 << 20) /* of a feed's page */
@@ -37,10 +39,14 @@ typedef struct PageLimits {
 
 #define USAGE_LOOPS_MAX 256
 
+typedef struct ApiLoop ApiLoop;
+
 struct Api {
     ApiOptions options; /* immutable after open */
     PageLimits limits;
     Arena arena;
+    pthread_mutex_t loops_lock; /* guards 'loops' */
+    ApiLoop *loops;
     HashKey top_key;
     SizesCache sizes;
     struct Chaos *chaos; /* see chaos_int.h; NULL: none, and nobody can ask for it */
@@ -54,7 +60,7 @@ struct Api {
 #define LOOP_QUERY_ARENA_BYTES ((size_t)32 << 10)
 
 /* What the api keeps per loop: the loop's thread only. */
-typedef struct ApiLoop {
+struct ApiLoop {
     Api *api;
     CatalogReader reader;
     Buf text;                /* an item's body while it is sent */
@@ -63,7 +69,12 @@ typedef struct ApiLoop {
     uint32_t brief_skips;
     Top *top; /* the Api's */
     Buf name; /* of a key while it is printed */
-} ApiLoop;
+
+    ApiLoop *next; /* the Api's list */
+    HttpLoop *http;
+    HttpTask refresh;
+    _Atomic bool is_refreshing; /* the task is under way */
+};
 
 /* What a request does to a resource type; routes are (type, operation) pairs. */
 typedef enum Operation {
@@ -161,6 +172,12 @@ Status offers_list(ApiRequest *r, Error *err);
 Status offers_query(ApiRequest *r, Error *err);
 Status offers_read(ApiRequest *r, Error *err);
 Status offers_replace(ApiRequest *r, Error *err);
+
+/* refresh.c: loops let go of an older catalogue when there is a newer one. */
+void refresh_open(Api *api);
+void refresh_close(Api *api);
+void refresh_loop_open(ApiLoop *loop, HttpLoop *http);
+void refresh_loop_close(ApiLoop *loop);
 
 /* Paths outside the resource model (service.c): health, metrics, certificate, CORS, addresses.
  * True if the request was one of them and has been answered. */

@@ -114,3 +114,7 @@ MUST_USE Status change_undo_move(Work *work, CatalogChange *change, Error *err);
 MUST_USE Status change_not_found(Error *err, const char *what);
 MUST_USE Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *err);
 void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count);
+
+/* Before partitions of a container go: the most that they ever held belongs to the history of the
+ * offer that they share. It is no new version of the offer. */
+void change_note_storage(Work *work, const Container *container);

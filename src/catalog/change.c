@@ -322,6 +322,22 @@ static Status replace_container(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
+void change_note_storage(Work *work, const Container *container)
+{
+    const Database *database = snapshot_database(work->snapshot, container->database);
+    uint32_t number = container->offer != 0 ? container->offer : database->offer;
+    const Offer *offer = snapshot_offer(work->snapshot, number);
+    if (offer == NULL)
+        return;
+    OfferUsage usage = catalog_offer_usage(work->snapshot, offer, work->now_us);
+    if (usage.storage_kb <= offer->storage_kb_ever)
+        return;
+    OfferRecord record = offer_record(offer);
+    record.storage_kb_ever = usage.storage_kb;
+    AUTO(offer_unref) Offer *noted = offer_new(&record);
+    put_offer(work, noted);
+}
+
 static Status delete_container(Work *work, CatalogChange *change, Error *err)
 {
     const Container *container =
@@ -330,6 +346,8 @@ static Status delete_container(Work *work, CatalogChange *change, Error *err)
         return change_not_found(err, "container");
     TRY(catalog_check_etag(change->if_match, container->info.etag, err));
     work->counters->lsn++;
+    if (container->offer == 0)
+        change_note_storage(work, container);
     drop_container(work, container);
     snapshot_remove_container(work->snapshot, change->database, change->container);
     return STATUS_OK;
@@ -351,6 +369,7 @@ static Status replace_offer(Work *work, CatalogChange *change, Error *err)
     if (change->has_buckets)
         record.buckets = change->buckets;
     record.replaced_at_s = work->now_s;
+    record.storage_kb_ever = usage.storage_kb;
     if (record.ru_ever < change->provision.ru)
         record.ru_ever = change->provision.ru;
     Offer *offer = offer_new(&record);

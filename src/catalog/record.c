@@ -178,6 +178,7 @@ void record_put_offer(StoreTxn *txn, const OfferRecord *record)
     add_flag(&b, SLICE("autoscale"), record->provision.mode == PROVISION_AUTOSCALE);
     add_u64(&b, SLICE("ru"), record->provision.ru);
     add_u64(&b, SLICE("ruEver"), record->ru_ever);
+    add_u64(&b, SLICE("storageEver"), record->storage_kb_ever);
     add_u64(&b, SLICE("replacedAt"), (uint64_t)record->replaced_at_s);
     json_key(&b, SLICE("buckets"));
     json_begin_array(&b);
@@ -270,6 +271,8 @@ static Status read_check(const Reader *reader, const char *what, Error *err)
 #define LSN_MAX   ((UINT64_C(1) << 53) - 1)
 #define TIME_MAX  ((UINT64_C(1) << 40) - 1)
 #define SPACE_MAX LSN_MAX
+
+#define STORAGE_KB_MAX ((UINT64_C(1) << 50) - 1)
 
 #define ID_BYTES_MAX ((size_t)RESOURCE_ID_CHARS_MAX * 4) /* of UTF-8 */
 
@@ -465,6 +468,7 @@ static Status load_offer(Reader *r, uint32_t number, const RecordVisitor *visito
         .provision = {.mode = json_bool(autoscale) ? PROVISION_AUTOSCALE : PROVISION_MANUAL,
                       .ru = (uint32_t)read_u64(r, r->record, "ru", PROVISION_RU_MAX)},
         .ru_ever = (uint32_t)read_u64(r, r->record, "ruEver", PROVISION_RU_MAX),
+        .storage_kb_ever = read_u64_or(r, r->record, "storageEver", STORAGE_KB_MAX, 0),
         .replaced_at_s = (int64_t)read_u64(r, r->record, "replacedAt", TIME_MAX),
         .buckets = load_buckets(r),
     };

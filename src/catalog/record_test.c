@@ -56,9 +56,10 @@ static Status see_container(void *ctx, const ContainerRecord *r, Error *err)
 static Status see_offer(void *ctx, const OfferRecord *r, Error *err)
 {
     (void)err;
-    buf_format(&((Seen *)ctx)->text, "offer %u of %u/%u %llu %lld mode=%d %u ever=%u at=%lld",
+    buf_format(&((Seen *)ctx)->text, "offer %u of %u/%u %llu %lld mode=%d %u ever=%u,%llu at=%lld",
                r->number, r->database, r->container, (unsigned long long)r->lsn, (long long)r->ts_s,
-               (int)r->provision.mode, r->provision.ru, r->ru_ever, (long long)r->replaced_at_s);
+               (int)r->provision.mode, r->provision.ru, r->ru_ever,
+               (unsigned long long)r->storage_kb_ever, (long long)r->replaced_at_s);
     for (size_t i = 0; i < BUDGET_BUCKETS_MAX && r->buckets.chosen > 0; i++)
         buf_format(&((Seen *)ctx)->text, " %u", r->buckets.percent[i]);
     buf_format(&((Seen *)ctx)->text, " bucket=%u\n", r->buckets.chosen);
@@ -119,6 +120,7 @@ static void records_are_read_as_they_were_written(void **state)
                                          .provision = {PROVISION_AUTOSCALE, 4000},
                                          .buckets = {.percent = {10, 0, 100}, .chosen = 3},
                                          .ru_ever = 5000,
+                                         .storage_kb_ever = 123456,
                                          .replaced_at_s = TEST_BEGIN_S + 1});
     record_put_container(txn, &(ContainerRecord){.number = 8,
                                                  .database = 7,
@@ -178,16 +180,16 @@ static void records_are_read_as_they_were_written(void **state)
                                                 .is_serverless = true});
     assert_ok(store_txn_commit_wait(txn, err));
     expect_load(
-        store,
-        "counters 7 10 11 12 13 serverless\n"
-        "database 7 'd b' 2 1 0,0\n"
-        "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215,3\n"
-        "container 7/8 5 1700000000 9 next=2 lsn=4 {\"id\":\"c\"} 0:-7F@65536,3 "
-        "1:7F-FF@65540,3\n"
-        "container 7/9 5 1700000000 0 next=6 lsn=4 {\"id\":\"m\"} 3:-FF@65541,4<0+2 pending "
-        "4:-3F@65542,5<0+2+3 5:3F-FF@65543,5<0+2+3\n"
-        "offer 9 of 7/8 6 1700000000 mode=1 4000 ever=5000 at=1700000001 10 0 100 0 0 bucket=3\n"
-        "garbage 70000-70002\n");
+        store, "counters 7 10 11 12 13 serverless\n"
+               "database 7 'd b' 2 1 0,0\n"
+               "database 16777216 '\xc3\xa9' 9007199254740991 1099511627775 16777215,3\n"
+               "container 7/8 5 1700000000 9 next=2 lsn=4 {\"id\":\"c\"} 0:-7F@65536,3 "
+               "1:7F-FF@65540,3\n"
+               "container 7/9 5 1700000000 0 next=6 lsn=4 {\"id\":\"m\"} 3:-FF@65541,4<0+2 pending "
+               "4:-3F@65542,5<0+2+3 5:3F-FF@65543,5<0+2+3\n"
+               "offer 9 of 7/8 6 1700000000 mode=1 4000 ever=5000,123456 at=1700000001 10 0 100 0 "
+               "0 bucket=3\n"
+               "garbage 70000-70002\n");
 
     txn = store_txn_begin(store);
     record_delete_database(txn, 7);

@@ -425,11 +425,12 @@ Offer *offer_new(const OfferRecord *record)
     offer->provision = record->provision;
     offer->buckets = record->buckets;
     offer->ru_ever = record->ru_ever;
+    offer->storage_kb_ever = record->storage_kb_ever;
     offer->replaced_at_s = record->replaced_at_s;
     offer->owner_rid = record->container == 0
                            ? rid_make_database(arena, record->database)
                            : rid_make_container(arena, record->database, record->container);
-    *info = offer_info(offer, &(OfferUsage){0}, arena);
+    *info = offer_info(offer, &(OfferUsage){.storage_kb = offer->storage_kb_ever}, arena);
     return offer;
 }
 
@@ -444,6 +445,7 @@ OfferRecord offer_record(const Offer *offer)
         .provision = offer->provision,
         .buckets = offer->buckets,
         .ru_ever = offer->ru_ever,
+        .storage_kb_ever = offer->storage_kb_ever,
         .replaced_at_s = offer->replaced_at_s,
     };
 }

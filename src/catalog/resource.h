@@ -66,7 +66,8 @@ typedef struct Offer {
     Slice owner_rid;
     Provision provision;
     OfferBuckets buckets;
-    uint32_t ru_ever; /* the most that was ever provisioned */
+    uint32_t ru_ever;         /* the most that was ever provisioned */
+    uint64_t storage_kb_ever; /* the most that was ever stored, as far as it was noted */
     int64_t replaced_at_s;
 } Offer;
 
@@ -156,14 +157,15 @@ typedef struct OfferRecord {
     Provision provision;
     OfferBuckets buckets;
     uint32_t ru_ever;
+    uint64_t storage_kb_ever;
     int64_t replaced_at_s;
 } OfferRecord;
 
 /* Everything is copied. container_new opens the partitions, pending ones too, or takes those of
- * 'old', the container that this one replaces, with their budgets. Without an offer of its own it
- * spends those of 'database' (NULL: there is none to share, or those of 'old'). It fails, with
- * STATUS_CORRUPT, on a definition that is not a normal form, and when a partition cannot be opened.
- * New budgets have no terms yet. */
+ * 'old', the container that this one replaces, with their budgets and histories. Without an offer
+ * of its own it spends those of 'database' (NULL: there is none to share, or those of 'old'). It
+ * fails, with STATUS_CORRUPT, on a definition that is not a normal form, and when a partition
+ * cannot be opened. New budgets have no terms yet. */
 Database *database_new(const DatabaseRecord *record);
 MUST_USE Status container_new(const ContainerRecord *record, PartitionHost *host,
                               const Database *database, const Container *old, Container **out,

@@ -102,8 +102,7 @@ static uint64_t container_bytes(const Container *container)
     return bytes;
 }
 
-/* Of items, without the index, of which there are only estimates. What was in containers that have
- * been deleted is forgotten. */
+/* Of items, without the index, of which there are only estimates. */
 static uint64_t stored_kb(const Snapshot *snapshot, const Sharers *sharers)
 {
     uint64_t bytes = sharers->container != NULL ? container_bytes(sharers->container) : 0;
@@ -127,6 +126,8 @@ OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uin
     }
     /* The busiest partition decides for all: each gets an equal share of what is there. */
     usage.ru = (busiest * sharers.count + 99) / 100;
+    if (usage.storage_kb < offer->storage_kb_ever)
+        usage.storage_kb = offer->storage_kb_ever;
     return usage;
 }
 

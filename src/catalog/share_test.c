@@ -192,6 +192,90 @@ static void buckets_are_kept_and_shown(void **state)
                      BUDGET_ADMITTED);
 }
 
+/* ---- storage ---- */
+
+static void fill(TestCatalog *t, uint32_t database, const char *id, int count)
+{
+    char text[1 << 16];
+    memset(text, 'x', sizeof(text));
+    for (int i = 0; i < count; i++) {
+        Slice body =
+            arena_format(&t->arena, "{'id':'%d','text':'%.*s'}", i, (int)sizeof(text) - 1, text);
+        make_item(container_of(t, database, id)->ranges[0].partition, body.ptr);
+    }
+}
+
+static void drain(TestCatalog *t, uint32_t database, const char *id, int count)
+{
+    for (int i = 0; i < count; i++) {
+        AUTO(test_write_done) TestWrite w;
+        test_write_init(&w, arena_format(&t->arena, "{'id':'%d'}", i).ptr);
+        w.item.op = ITEM_DELETE;
+        assert_ok(
+            partition_submit(container_of(t, database, id)->ranges[0].partition, &w.write, err));
+        test_write_wait(&w);
+        assert_int_equal(w.item.status, STATUS_OK);
+    }
+}
+
+static OfferUsage usage_of(TestCatalog *t, uint32_t number)
+{
+    const Offer *offer = snapshot_offer(test_read(t), number);
+    return catalog_offer_usage(test_read(t), offer, clock_monotonic_us(&t->clock.clock));
+}
+
+static void the_most_that_was_ever_stored_is_kept(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", NONE);
+    uint32_t number = make_container(&t, database, "c", MANUAL(400));
+    uint32_t offer = container_of(&t, database, "c")->offer;
+    Slice etag = arena_copy(&t.arena, snapshot_offer(test_read(&t), offer)->info.etag);
+    assert_int_equal(usage_of(&t, offer).storage_kb, 0);
+    fill(&t, database, "c", 10);
+    uint64_t most = usage_of(&t, offer).storage_kb;
+    assert_in_range(most, 640, 700);
+    drain(&t, database, "c", 10);
+    assert_int_equal(usage_of(&t, offer).storage_kb, most);
+    test_reopen(&t);
+    assert_int_equal(usage_of(&t, offer).storage_kb, most);
+    move_ranges(&t, database, number, 0, 0, "20"); /* and its partition goes */
+    assert_int_equal(usage_of(&t, offer).storage_kb, most);
+    test_reopen(&t);
+    assert_int_equal(usage_of(&t, offer).storage_kb, most);
+    const Offer *noted = snapshot_offer(test_read(&t), offer);
+    assert_slice(noted->info.etag, etag); /* it changes by itself, and is no new version */
+    Json content = json_get(noted->info.document, SLICE("content"));
+    Json least = json_get(content, SLICE("offerMinimumThroughputParameters"));
+    int64_t shown = 0;
+    assert_true(json_to_i64(json_get(least, SLICE("maxConsumedStorageEverInKB")), &shown));
+    assert_int_equal(shown, most);
+    assert_int_equal(
+        catalog_provision_history(test_read(&t), noted, &(OfferUsage){0, most}).storage_kb, most);
+}
+
+static void what_a_dropped_container_has_stored_counts_for_what_it_shared(void **state)
+{
+    (void)state;
+    AUTO(test_close) TestCatalog t;
+    test_open_with(&t, TEST_MEMORY, &RULES);
+    uint32_t database = make_database(&t, "db", MANUAL(400));
+    uint32_t offer = snapshot_database(test_read(&t), database)->offer;
+    make_container(&t, database, "a", NONE);
+    uint32_t b = make_container(&t, database, "b", NONE);
+    make_container(&t, database, "own", MANUAL(400));
+    fill(&t, database, "a", 2);
+    fill(&t, database, "b", 3);
+    fill(&t, database, "own", 4);
+    assert_in_range(usage_of(&t, offer).storage_kb, 320, 360);
+    assert_int_equal(delete_one(&t, CATALOG_DELETE_CONTAINER, database, b), STATUS_OK);
+    assert_in_range(usage_of(&t, offer).storage_kb, 320, 360);
+    test_reopen(&t);
+    assert_in_range(usage_of(&t, offer).storage_kb, 320, 360);
+}
+
 static void a_serverless_account_provisions_nothing(void **state)
 {
     (void)state;
@@ -361,6 +445,8 @@ int main(void)
         cmocka_unit_test(containers_of_a_shared_database_spend_the_same_budgets),
         cmocka_unit_test(autoscale_shows_what_its_busiest_partition_asks_for),
         cmocka_unit_test(buckets_are_kept_and_shown),
+        cmocka_unit_test(the_most_that_was_ever_stored_is_kept),
+        cmocka_unit_test(what_a_dropped_container_has_stored_counts_for_what_it_shared),
         cmocka_unit_test(a_serverless_account_provisions_nothing),
         cmocka_unit_test(the_kind_of_account_is_decided_once),
         cmocka_unit_test(throughput_is_divided_anew_over_a_changed_map),

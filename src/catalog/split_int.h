@@ -9,7 +9,7 @@ typedef struct Cuts {
     size_t count;       /* one less than parts, or fewer; 0: there is nothing to cut */
 } Cuts;
 
-/* By size, what holds nothing is cut by hash; what holds one logical partition is not cut. Waits for
- * the disk. */
+/* By size, what holds nothing is cut by hash; what holds one logical partition is not cut. Waits
+ * for the disk. */
 MUST_USE Status split_find(Arena *arena, const Container *container, const PartitionRange *range,
                            uint32_t parts, SplitBy by, Cuts *out, Error *err);

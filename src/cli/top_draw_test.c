@@ -240,10 +240,7 @@ static void texts_of_others_are_made_harmless_and_cut(void **state)
         {"\xE6\x97\xA5\xE6\x9C\xAC", 3, true, "\xE6\x97\xA5~", 3},
         {"\xC2\x9B"
          "31m",
-         20, true, "\\u009b31m", 9}, /* a command of one byte */
-        {"\xE2\x80\xAE"
-         "abc",
-         20, true, "\\u202eabc", 9},              /* right to left */
+         20, true, "\\u009b31m", 9},              /* a command of one byte */
         {"\xE2\x80\x8B", 20, true, "\\u200b", 6}, /* no width */
         {"\xF0\x9F\x98\x80", 20, false, "\\ud83d\\ude00", 12},
         {"\xF0\x9F\x98\x80", 11, false, "~", 1},
@@ -261,6 +258,18 @@ static void texts_of_others_are_made_harmless_and_cut(void **state)
     }
 }
 
+/* It would turn round what follows, also in this file if it stood there as text. */
+static void a_line_is_not_turned_round(void **state)
+{
+    (void)state;
+    (void)setlocale(LC_CTYPE, "C.UTF-8");
+    static const uint8_t text[] = {0xE2, 0x80, 0xAE, 'a', 'b', 'c'}; /* U+202E */
+    AUTO(buf_done) Buf out;
+    buf_init(&out, 1000);
+    (void)top_draw_text(slice_make(text, sizeof(text)), 20, true, &out);
+    expect_text(buf_view(&out), "\\u202eabc");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +280,7 @@ int main(void)
         cmocka_unit_test(neighbours_share_a_line_when_there_are_too_many),
         cmocka_unit_test(without_an_allotment_shades_follow_the_busiest_second),
         cmocka_unit_test(texts_of_others_are_made_harmless_and_cut),
+        cmocka_unit_test(a_line_is_not_turned_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
