@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 static const OrreryKind *const KINDS[] = {&ORRERY_CONTAINERS, &ORRERY_METRICS, &ORRERY_LAYOUT,
-                                          &ORRERY_TOP, &ORRERY_HISTORY};
+                                          &ORRERY_TOP,        &ORRERY_HISTORY, &ORRERY_EVENTS};
 
 /* ---- parameters ---- */
 
@@ -158,8 +158,9 @@ static Status find_kind(ApiRequest *r, Slice path, const OrreryKind **out, Error
         return STATUS_OK;
     }
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
-                     "There is no such path. There are /_orrery/containers, /_orrery/metrics, and "
-                     "layout, top and history under /_orrery/dbs/{id}/colls/{id}/.");
+                     "There is no such path. There are /_orrery/containers, /_orrery/events, "
+                     "/_orrery/metrics, and layout, top and history under "
+                     "/_orrery/dbs/{id}/colls/{id}/.");
 }
 
 bool orrery_is_path(Slice path)
@@ -173,6 +174,8 @@ Status orrery_request(ApiRequest *r, Error *err)
 {
     Slice query = r->http->path;
     Slice path = slice_from(slice_cut(&query, '?'), strlen("/_orrery"));
+    if (chaos_is_path(path))
+        return chaos_request(r, path, err);
     OrreryPage *page = ARENA_NEW(r->arena, OrreryPage);
     page->request = r;
     if (!r->is_head && !slice_equal(r->http->method, SLICE("GET")))
@@ -286,6 +289,12 @@ void put_number(Buf *out, const char *name, uint64_t number)
 {
     put_name(out, name);
     buf_u64(out, number);
+}
+
+void put_id(Buf *out, const char *name, uint32_t id)
+{
+    put_name(out, name);
+    buf_format(out, "\"%u\"", id);
 }
 
 void put_hundredths(Buf *out, const char *name, uint64_t hundredths)

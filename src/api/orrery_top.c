@@ -47,8 +47,7 @@ static void put_key(Buf *out, Slice key, bool is_cut, uint32_t range, Slice epk)
     put_open(out, NULL, '{');
     put_text(out, "key", key);
     put_bool(out, "isCut", is_cut);
-    put_name(out, "range");
-    buf_format(out, "\"%u\"", range);
+    put_id(out, "range", range);
     put_text(out, "epk", slice_make(hex, 2 * epk.len));
 }
 
