@@ -427,6 +427,20 @@ onEach("a binary batch is done and answered in its own form", async (container) 
     assert.equal((await listAll(server, container, { key: pk })).length, 1);
 });
 
+onEach("bulk without operations does nothing, as the SDK sends it to some children of a split", async (container) => {
+    const [{ id }] = (await container.readPartitionKeyRanges().fetchAll()).resources;
+    const headers = {
+        "x-ms-cosmos-is-batch-request": "True",
+        "x-ms-cosmos-batch-atomic": "False",
+        "x-ms-documentdb-partitionkeyrangeid": id,
+    };
+    const answer = await send(container, { headers, body: [] });
+    assert.equal(answer.status, 200, answer.text);
+    assert.deepEqual(answer.json, []);
+    assert.deepEqual(decodeRows((await send(container, { headers, body: encodeRows([]) })).bytes), []);
+    errorAnswer(await send(container, { headers: ATOMIC, key: "x", body: [] }), 400, "BadRequest");
+});
+
 onEach("binary bulk goes to a range, each operation with its key", async (container, pk) => {
     const ranges = (await container.readPartitionKeyRanges().fetchAll()).resources;
     const rangeOf = {};

@@ -116,8 +116,8 @@ for (const size of SIZES)
 
         const { resources: ranges } = await container.readPartitionKeyRanges().fetchAll();
         assert.deepEqual(
-            layout.ranges.map(({ id, min, max }) => [id, min, max]),
-            ranges.map(({ id, minInclusive, maxExclusive }) => [id, minInclusive, maxExclusive]),
+            layout.ranges.map(({ id, min, max, parents }) => [id, min, max, parents]),
+            ranges.map(({ id, minInclusive, maxExclusive, parents }) => [id, minInclusive, maxExclusive, parents]),
         );
 
         // The second that is not over is there as well, for who asks for it.

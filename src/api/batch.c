@@ -27,6 +27,8 @@ typedef struct Batch {
     ItemWrite *writes;   /* one per operation that can be tried, in order */
     ItemWrite **results; /* one per operation */
     PartitionKey *keys;  /* of each, in bulk; NULL: the request has one for all */
+    bool is_routed;      /* by that key, not by the range that the request names: */
+    Epk epk;             /* so this is where it goes, whatever becomes of the range */
 } Batch;
 
 static void release_body(void *ctx)
@@ -163,6 +165,10 @@ static void fail_others(Batch *batch)
 static void on_loop(HttpTask *task)
 {
     Batch *batch = CONTAINER_OF(task, Batch, task);
+    /* Who has named a range is told that it is gone, and finds out by itself to which others its
+     * operations go now. */
+    if (batch->is_routed && item_goes_on(&batch->context, epk_slice(&batch->epk), &batch->write))
+        return;
     if (batch->write.mode == WRITE_ORDERED)
         fail_others(batch); /* also those that were not sent along */
     if (batch->write.status != STATUS_OK)
@@ -287,16 +293,16 @@ static size_t prepare_all(ApiRequest *r, Batch *batch, const PartitionKey *share
     return tried;
 }
 
-static Status choose_range(ApiRequest *r, bool is_atomic, Target *target, bool *has_key, Error *err)
+static Status choose_range(ApiRequest *r, bool is_atomic, Target *target, bool *has_key,
+                           bool *has_range, Error *err)
 {
-    bool has_range = false;
-    TRY(request_range(r, &target->range, &has_range, err));
+    TRY(request_range(r, &target->range, has_range, err));
     *has_key = request_header(r, "x-ms-documentdb-partitionkey").len > 0;
-    if (*has_key || is_atomic || !has_range) {
+    if (*has_key || is_atomic || !*has_range) {
         const PartitionRange *named = target->range;
         TRY(request_target(r, target, err));
         *has_key = true;
-        if (has_range && named != target->range)
+        if (*has_range && named != target->range)
             return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
                              "The request's partition key is not served by range %u.", named->id);
     }
@@ -317,11 +323,12 @@ static size_t count_to_send(const Batch *batch, size_t tried)
 
 static Status batch_submit(Batch *batch, Error *err)
 {
-    const Container *container = batch->context.container;
     item_hold(&batch->context);
-    Status status = partition_submit(batch->context.partition, &batch->write, err);
+    Status status = batch->is_routed
+                        ? item_submit(&batch->context, epk_slice(&batch->epk), &batch->write, err)
+                        : partition_submit(batch->context.partition, &batch->write, err);
     if (status != STATUS_OK)
-        container_unref((Container *)(uintptr_t)container);
+        item_release(&batch->context);
     return status;
 }
 
@@ -337,11 +344,19 @@ Status documents_batch(ApiRequest *r, Error *err)
     bool stops = slice_equal_nocase(go_on, SLICE("false"));
     Target target;
     bool has_key = false;
-    TRY(choose_range(r, is_atomic, &target, &has_key, err));
+    bool has_range = false;
+    TRY(choose_range(r, is_atomic, &target, &has_key, &has_range, err));
 
     Batch *batch = ARENA_NEW(r->arena, Batch);
+    batch->is_routed = !has_range;
+    if (batch->is_routed)
+        batch->epk = target.epk;
     BatchOperation *operations = NULL;
     TRY(batch_decode(r->arena, r->http->body, &batch->form, &operations, &batch->count, err));
+    /* Of bulk, the SDK sends each child of a split partition its part, also where that is nothing.
+     */
+    if (batch->count == 0 && is_atomic)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "the batch has no operations");
     batch->operations = operations;
     batch->writes = ARENA_NEW_ARRAY(r->arena, ItemWrite, batch->count);
     batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);

@@ -22,8 +22,6 @@ Status batch_decode(Arena *arena, Slice body, BatchForm *form, BatchOperation **
         TRY(batch_binary_decode(arena, body, &operations, &operation_count, err));
     else
         TRY(batch_json_decode(arena, body, &operations, &operation_count, err));
-    if (operation_count == 0)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "the batch has no operations");
     *form = is_binary ? BATCH_FORM_BINARY : BATCH_FORM_JSON;
     *out = operations;
     *count = operation_count;

@@ -137,7 +137,7 @@ static Status read_cold(ItemContext *context, const Target *target, Error *err)
     read->context = *context;
     if (workers_post(r->api->options.readers, &read->job))
         return STATUS_OK;
-    container_unref((Container *)(uintptr_t)context->container);
+    item_release(context);
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                      "Too many reads are waiting for the disk; try again later.");
 }
@@ -224,6 +224,8 @@ int item_write_status(const ItemWrite *w)
 static void on_written(HttpTask *task)
 {
     WriteTask *t = CONTAINER_OF(task, WriteTask, task);
+    if (item_goes_on(&t->context, epk_slice(&t->item.epk), &t->write))
+        return;
     const ItemWrite *w = &t->item;
     const ApiRequest *r = t->context.request;
     uint64_t lsn = t->write.lsn;
@@ -300,15 +302,14 @@ static Status post_by_rid(WriteTask *t, Error *err)
 static Status write_submit(WriteTask *t, Error *err)
 {
     TRY(item_admit(&t->context, err));
-    const Container *container = t->context.container;
     uint64_t number = 0;
     bool is_new = t->item.op == ITEM_CREATE || t->item.op == ITEM_UPSERT;
     item_hold(&t->context);
     Status status = !is_new && is_rid(&t->context, t->item.id, &number)
                         ? post_by_rid(t, err)
-                        : partition_submit(t->context.partition, &t->write, err);
+                        : item_submit(&t->context, epk_slice(&t->item.epk), &t->write, err);
     if (status != STATUS_OK)
-        container_unref((Container *)(uintptr_t)container);
+        item_release(&t->context);
     return status;
 }
 

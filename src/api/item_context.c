@@ -1,6 +1,7 @@
 /* item_context.c - see item_int.h. */
 #include "api/item_int.h"
 
+#include "api/chaos_int.h"
 #include "api/quota_int.h"
 #include "api/session_int.h"
 #include "api/throttle_int.h"
@@ -38,12 +39,9 @@ Status request_range(const ApiRequest *r, const PartitionRange **out, bool *foun
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "x-ms-documentdb-partitionkeyrangeid '%.*s' is not the id of a range.",
                          SLICE_CUT(text, 60));
-    for (size_t i = 0; i < r->container->range_count; i++) {
-        if (r->container->ranges[i].id == id) {
-            *out = &r->container->ranges[i];
-            return STATUS_OK;
-        }
-    }
+    *out = id > UINT32_MAX ? NULL : container_range(r->container, (uint32_t)id);
+    if (*out != NULL)
+        return STATUS_OK;
     return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
                      "The container has no partition key range '%.*s' (any more).",
                      SLICE_CUT(text, 60));
@@ -104,6 +102,65 @@ void item_hold(ItemContext *context)
     r->snapshot = NULL;
 }
 
+void item_release(ItemContext *context)
+{
+    if (context->is_held)
+        container_unref((Container *)(uintptr_t)context->container);
+    context->is_held = false;
+}
+
+bool item_is_gone(const Error *err)
+{
+    return err->status == STATUS_GONE && err->sub == SUB_PARTITION_KEY_RANGE_GONE;
+}
+
+Status item_reroute(ItemContext *context, Slice epk, Error *err)
+{
+    ASSERT(context->is_held);
+    if (context->reroutes == REROUTES_MAX)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "The partition key's range was taken over by others %d times while the "
+                         "request was under way; nothing was done, try again later.",
+                         REROUTES_MAX);
+    context->reroutes++;
+    const Container *old = context->container;
+    const Snapshot *snapshot = catalog_read(&context->request->loop->reader);
+    const Container *newest = snapshot_container(snapshot, old->database, old->info.number);
+    if (newest == NULL)
+        return error_set(err, STATUS_NOT_FOUND, SUB_OWNER_NOT_FOUND,
+                         "Owner resource does not exist: the container was deleted.");
+    context->container = container_ref(newest);
+    context->range = range_of(newest, epk);
+    context->partition = context->range->partition;
+    container_unref((Container *)(uintptr_t)old);
+    return STATUS_OK;
+}
+
+Status item_submit(ItemContext *context, Slice epk, PartitionWrite *write, Error *err)
+{
+    for (;;) {
+        Status status = partition_submit(context->partition, write, err);
+        if (LIKELY(status == STATUS_OK) || !item_is_gone(err))
+            return status;
+        TRY(item_reroute(context, epk, err));
+    }
+}
+
+bool item_goes_on(ItemContext *context, Slice epk, PartitionWrite *write)
+{
+    if (LIKELY(write->status == STATUS_OK) || !item_is_gone(&write->error))
+        return false;
+    Error err;
+    Status status = item_reroute(context, epk, &err);
+    if (status == STATUS_OK)
+        status = item_submit(context, epk, write, &err);
+    if (status == STATUS_OK)
+        return true;
+    write->status = status;
+    write->error = err;
+    return false;
+}
+
 Status item_admit(const ItemContext *context, Error *err)
 {
     ApiRequest *r = context->request;
@@ -150,8 +207,11 @@ Status item_check_session(const ItemContext *context, Error *err)
     if (token.len == 0)
         return STATUS_OK;
     uint64_t wanted = 0;
-    TRY(session_wanted(token, context->range->id, &wanted, err));
+    TRY(session_wanted(token, context->range, &wanted, err));
     uint64_t lsn = partition_lsn(context->partition);
+    struct Chaos *chaos = context->request->api->chaos;
+    if (UNLIKELY(chaos != NULL))
+        lsn = chaos_lsn(chaos, context->range, wanted, lsn);
     if (wanted <= lsn)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND, SUB_READ_SESSION_NOT_AVAILABLE,

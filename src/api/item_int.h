@@ -36,10 +36,30 @@ typedef struct ItemContext {
     bool is_rid_path;            /* the path names its resources by resource ids */
     bool wants_quota;            /* its answers tell what the partition holds */
     bool is_held;                /* the container is a reference of our own */
+    uint8_t reroutes;            /* how often it went to another partition: see item_reroute */
 } ItemContext;
 
 void item_context_init(ItemContext *context, ApiRequest *r, const PartitionRange *range);
 void item_hold(ItemContext *context);
+void item_release(ItemContext *context); /* if it was held; of a request that is not deferred */
+
+/* A partition that was split or merged takes nothing any more. Who named an item by its key need
+ * not know: the request goes to the partition that has it now. It was admitted once, by the range
+ * that was there, and is not asked again. Splits do not follow each other so closely that it would
+ * go round and round, but nobody waits for that: after REROUTES_MAX times it fails. */
+#define REROUTES_MAX 100
+
+bool item_is_gone(const Error *err);
+
+/* Turns a context that is held to the partition which has 'epk' by the newest map. On the loop. */
+MUST_USE Status item_reroute(ItemContext *context, Slice epk, Error *err);
+
+/* partition_submit to the context's partition, or to whichever has 'epk' instead. On the loop. */
+MUST_USE Status item_submit(ItemContext *context, Slice epk, PartitionWrite *write, Error *err);
+
+/* Looks at a write that has come back: if its partition was gone it is submitted again, to
+ * whichever has 'epk' now, and true returned. If that fails the write says why. On the loop. */
+bool item_goes_on(ItemContext *context, Slice epk, PartitionWrite *write);
 
 /* Whether the request may begin: STATUS_THROTTLED if its partition has nothing left. */
 MUST_USE Status item_admit(const ItemContext *context, Error *err);

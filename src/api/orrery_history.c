@@ -36,11 +36,12 @@ static Status parse_history(OrreryPage *page, Error *err)
     uint64_t from = 0;
     TRY(orrery_number(page, HISTORY_FROM, 0, time_max, to > span ? to - span : 0, &from, err));
     from = from / slot_s * slot_s;
-    if (from > to || to - from > slots * slot_s)
+    uint64_t span_max = slots * slot_s;
+    if (from > to || to - from > span_max)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "'from' and 'to' are seconds since 1970, 'from' not behind 'to' and at "
                          "most %llu seconds before it; they were %llu and %llu.",
-                         (unsigned long long)(slots * slot_s), (unsigned long long)from,
+                         (unsigned long long)span_max, (unsigned long long)from,
                          (unsigned long long)to);
     page->history.from_s = from;
     page->history.to_s = to;
@@ -71,8 +72,7 @@ static void put_range(Buf *out, const OrreryPage *page, const PartitionRange *ra
     for (uint64_t s = page->history.from_s; s < page->history.to_s; s += history_slot_s(grain))
         counts[count++] = history_at(range->history, grain, s);
     put_open(out, NULL, '{');
-    put_name(out, "id");
-    buf_format(out, "\"%u\"", range->id);
+    put_id(out, "id", range->id);
     put_bool(out, "isKept", history_is_kept(range->history));
     put_column(out, counts, count, COLUMN_RU);
     put_column(out, counts, count, COLUMN_REQUESTS);

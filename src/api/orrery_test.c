@@ -320,10 +320,10 @@ static void keys_are_shown_as_clients_send_them_and_cut_when_long(void **state)
     make_item(&server, "{'id':'1','pk':null}");
     make_item(&server, "{'id':'1','pk':true}");
     make_item(&server, "{'id':'1'}");
-    make_item(&server, "{'id':'1','pk':'\\u0007\\u202e'}");
+    make_item(&server, "{'id':'1','pk':'\\u0007\\u200b'}");
     Json top = view(&server, "top?count=100");
     static const char *const expected[] = {"[1.5]", "[null]", "[true]", "[{}]",
-                                           "[\"\\u0007\xE2\x80\xAE\"]"};
+                                           "[\"\\u0007\xE2\x80\x8B\"]"};
     size_t found = 0;
     size_t cut = 0;
     for (JsonIter it = json_iter(json_get(top, SLICE("rows"))); json_next(&it);) {

@@ -1,10 +1,19 @@
 /* pkranges.c - /dbs/{db}/colls/{coll}/pkranges: the partition map as SDKs read it.
  *
  * The feed's ETag is the number of the newest change to the map. A client that sends it back gets
- * the ranges made since, or 304: .NET asks again until it gets that, so it must come.
+ * the ranges made since, or 304: .NET asks again until it gets that, so it must come. Each names
+ * those that it came from, which the client strikes from its own map; so a client that has missed
+ * several splits and merges catches up at once.
+ *
+ * Who reads by page may see the map change between two pages. The continuation is the bound where
+ * the next range begins: after a split the pages still cover everything once; after a merge across
+ * that bound the range that is there now names among its parents what the page before has shown.
  */
 #include "api/feed_int.h"
+#include "api/item_int.h"
 #include "api/respond_int.h"
+#include "base/encoding.h"
+#include "catalog/epk_range.h"
 
 /* "123" with or without its quotes; false if the client sent something else. */
 static bool parse_etag(Slice text, uint64_t *out)
@@ -12,6 +21,27 @@ static bool parse_etag(Slice text, uint64_t *out)
     if (text.len >= 2 && text.ptr[0] == '"' && text.ptr[text.len - 1] == '"')
         text = slice_make(text.ptr + 1, text.len - 2);
     return slice_to_u64(text, out);
+}
+
+/* What the whole map may take: ancestors, and bounds of the longest keys, included. */
+enum { RANGE_TEXT_BYTES_MAX = 8 << 10 };
+static_assert(RANGE_PARENTS_MAX * sizeof("\"1048575\"") + 2 * 2 * EPK_BYTES_MAX + 1024 <=
+                  RANGE_TEXT_BYTES_MAX,
+              "a range's text fits");
+
+/* Where a page begins: with the range that has this bound, or the first of all. */
+static Status page_begin(const ApiRequest *r, const PartitionRange **out, Error *err)
+{
+    Slice token = slice_trim(request_header(r, "x-ms-continuation"));
+    uint8_t bytes[EPK_BYTES_MAX];
+    size_t len = 0;
+    if (!epk_is_bound(token) || !hex_decode(token, bytes, sizeof(bytes), &len))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "Invalid continuation token: '%.*s' was not given by this server for this "
+                         "feed.",
+                         SLICE_CUT(token, 80));
+    *out = range_of(r->container, slice_make(bytes, len));
+    return STATUS_OK;
 }
 
 Status pkranges_list(ApiRequest *r, Error *err)
@@ -32,31 +62,24 @@ Status pkranges_list(ApiRequest *r, Error *err)
         response_send(r, &response);
         return STATUS_OK;
     }
-    /* The continuation of a page is the next range's place in the map. */
-    Slice token = slice_trim(request_header(r, "x-ms-continuation"));
-    uint64_t from = 0;
-    if (token.len > 0 && !slice_to_u64(token, &from))
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "Invalid continuation token: '%.*s' was not given by this server for this "
-                         "feed.",
-                         SLICE_CUT(token, 80));
+    const PartitionRange *range = NULL;
+    TRY(page_begin(r, &range, err));
     Buf documents;
-    buf_init(&documents, PAGE_BYTES_MAX);
+    buf_init(&documents, (size_t)RANGES_MAX * RANGE_TEXT_BYTES_MAX);
     size_t count = 0;
     Slice continuation = SLICE_EMPTY;
-    for (size_t i = from; i < container->range_count; i++) {
-        const PartitionRange *range = &container->ranges[i];
+    for (; range < container->ranges + container->range_count; range++) {
         if (range->lsn <= since)
             continue;
         if (count == items_max) {
-            continuation = arena_format(r->arena, "%zu", i);
+            continuation = arena_copy(r->arena, range->min);
             break;
         }
         if (count++ > 0)
             buf_byte(&documents, ',');
         partition_range_print(container, range, &documents);
     }
-    ASSERT(!buf_full(&documents)); /* RANGES_MAX times a few hundred bytes */
+    ASSERT(!buf_full(&documents));
     feed_send(r, container->info.rid, &documents, count, continuation, etag, charge_text_read(r));
     return STATUS_OK;
 }
@@ -72,19 +95,18 @@ Status pkranges_read(ApiRequest *r, Error *err)
                     rid.container == container->info.number;
         number = mine ? rid.child - PARTITION_RANGE_RID_BASE : UINT64_MAX;
     }
-    for (size_t i = 0; i < container->range_count; i++) {
-        if (container->ranges[i].id != number)
-            continue;
-        AUTO(buf_done) Buf text;
-        buf_init(&text, PAGE_BYTES_MAX);
-        partition_range_print(container, &container->ranges[i], &text);
-        Response response;
-        response_begin(r, &response, 200, charge_text_read(r));
-        response_header(&response, SLICE("content-type"), SLICE("application/json"));
-        response.body = arena_copy(r->arena, buf_view(&text));
-        response_send(r, &response);
-        return STATUS_OK;
-    }
-    return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
-                     "Resource Not Found. There is no pkranges/%.*s.", SLICE_CUT(id, 80));
+    const PartitionRange *range =
+        number > UINT32_MAX ? NULL : container_range(container, (uint32_t)number);
+    if (range == NULL)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                         "Resource Not Found. There is no pkranges/%.*s.", SLICE_CUT(id, 80));
+    AUTO(buf_done) Buf text;
+    buf_init(&text, RANGE_TEXT_BYTES_MAX);
+    partition_range_print(container, range, &text);
+    Response response;
+    response_begin(r, &response, 200, charge_text_read(r));
+    response_header(&response, SLICE("content-type"), SLICE("application/json"));
+    response.body = arena_copy(r->arena, buf_view(&text));
+    response_send(r, &response);
+    return STATUS_OK;
 }

@@ -2,23 +2,29 @@
  *
  * They are invisible when this is answered; their room comes back in the background. A prefix of a
  * hierarchical key may reach into several physical partitions, and is answered when all have taken
- * it.
+ * it. If one of them was split or merged meanwhile all are told again, by the newest map: to be
+ * told twice does no harm before the answer is given.
  */
 #include "api/item_int.h"
 #include "api/throttle_int.h"
 #include "api/usage_int.h"
 
-typedef struct PurgeTask {
+typedef struct PurgeTask PurgeTask;
+
+typedef struct PurgePart {
+    PartitionPurge purge;
+    PurgeTask *task;
+    const PartitionRange *range; /* of the container, which is held */
+} PurgePart;
+
+struct PurgeTask {
     HttpTask task;
     ItemContext context;
+    Epk epk; /* of the key or the prefix */
     _Atomic size_t left;
     size_t count;
-    struct PurgePart {
-        PartitionPurge purge;
-        struct PurgeTask *task;
-        const PartitionRange *range; /* of the container, which is held */
-    } parts[];
-} PurgeTask;
+    PurgePart *parts;
+};
 
 /* Each partition pays for the mark that it made; the first one's is paid with the answer. */
 static Charge charge_parts(PurgeTask *t)
@@ -32,18 +38,29 @@ static Charge charge_parts(PurgeTask *t)
     return each * t->count;
 }
 
+static void post_parts(PurgeTask *t);
+
 static void on_loop(HttpTask *task)
 {
     PurgeTask *t = CONTAINER_OF(task, PurgeTask, task);
-    const ApiRequest *r = t->context.request;
     uint64_t lsn = t->parts[0].purge.lsn;
-    for (size_t i = 0; i < t->count; i++) {
-        if (t->parts[i].purge.status != STATUS_OK) {
-            item_respond_error(&t->context, &t->parts[i].purge.error, lsn, item_failed_charge(r));
+    Error err = {.status = STATUS_OK};
+    for (size_t i = 0; i < t->count && !item_is_gone(&err); i++) {
+        const PartitionPurge *purge = &t->parts[i].purge;
+        if (purge->status != STATUS_OK && (err.status == STATUS_OK || item_is_gone(&purge->error)))
+            err = purge->error;
+    }
+    if (item_is_gone(&err)) {
+        err.status = item_reroute(&t->context, epk_slice(&t->epk), &err);
+        if (err.status == STATUS_OK) {
+            post_parts(t);
             return;
         }
     }
-    item_respond(&t->context, 200, NULL, lsn, charge_parts(t), true);
+    if (err.status != STATUS_OK)
+        item_respond_error(&t->context, &err, lsn, item_failed_charge(t->context.request));
+    else
+        item_respond(&t->context, 200, NULL, lsn, charge_parts(t), true);
 }
 
 static Status admit_all(ApiRequest *r, const PartitionRange *ranges, size_t count, Error *err)
@@ -62,7 +79,44 @@ static void part_over(PurgeTask *t)
 
 static void on_done(PartitionPurge *purge)
 {
-    part_over(CONTAINER_OF(purge, struct PurgePart, purge)->task);
+    part_over(CONTAINER_OF(purge, PurgePart, purge)->task);
+}
+
+/* How many ranges have keys that begin with 'epk', from the one that has itself. */
+static size_t count_ranges(const Container *container, const PartitionRange *first, Slice epk)
+{
+    const PartitionRange *end = container->ranges + container->range_count;
+    const PartitionRange *next = first + 1;
+    while (next < end && epk.len > 0 && slice_starts_with(next->min_bytes, epk))
+        next++;
+    return (size_t)(next - first);
+}
+
+/* Tells every partition that has such keys, by the map of the container that is held. */
+static void post_parts(PurgeTask *t)
+{
+    const PartitionRange *first = t->context.range;
+    size_t count = count_ranges(t->context.container, first, epk_slice(&t->epk));
+    PurgePart *parts = ARENA_NEW_ARRAY(t->context.request->arena, PurgePart, count);
+    t->parts = parts;
+    t->count = count;
+    atomic_store(&t->left, count);
+    for (size_t i = 0; i < count; i++) {
+        parts[i].purge.epk = t->epk;
+        parts[i].purge.done = on_done;
+        parts[i].task = t;
+        parts[i].range = &first[i];
+    }
+    /* After the last part is posted the task may be gone; one that is refused counts as answered.
+     */
+    for (size_t i = 0; i < count; i++) {
+        PartitionPurge *purge = &parts[i].purge;
+        Status status = partition_purge(first[i].partition, purge, &purge->error);
+        if (status != STATUS_OK) {
+            purge->status = status;
+            part_over(t);
+        }
+    }
 }
 
 Status documents_purge(ApiRequest *r, Error *err)
@@ -82,38 +136,16 @@ Status documents_purge(ApiRequest *r, Error *err)
                          "x-ms-documentdb-partitionkey.");
     Epk epk;
     epk_make(definition->kind, &key, &epk);
-    size_t first = (size_t)(range_of(container, epk_slice(&epk)) - container->ranges);
-    size_t count = 1;
-    while (first + count < container->range_count &&
-           slice_starts_with(container->ranges[first + count].min_bytes, epk_slice(&epk)) &&
-           epk.len > 0)
-        count++;
+    const PartitionRange *first = range_of(container, epk_slice(&epk));
     if (key.count == definition->path_count)
         usage_name(r, container, &key, epk_slice(&epk));
-    TRY(admit_all(r, &container->ranges[first], count, err));
+    TRY(admit_all(r, first, count_ranges(container, first, epk_slice(&epk)), err));
 
-    PurgeTask *t = arena_zalloc(r->arena, sizeof(PurgeTask) + sizeof(struct PurgePart) * count);
+    PurgeTask *t = ARENA_NEW(r->arena, PurgeTask);
     t->task.run = on_loop;
-    t->count = count;
-    atomic_init(&t->left, count);
-    item_context_init(&t->context, r, &container->ranges[first]);
+    t->epk = epk;
+    item_context_init(&t->context, r, first);
     item_hold(&t->context);
-    for (size_t i = 0; i < count; i++) {
-        t->parts[i].purge.epk = epk;
-        t->parts[i].purge.done = on_done;
-        t->parts[i].task = t;
-        t->parts[i].range = &container->ranges[first + i];
-    }
-    /* After the last part is posted the task may be gone; one that is refused counts as answered.
-     */
-    for (size_t i = 0; i < count; i++) {
-        PartitionPurge *purge = &t->parts[i].purge;
-        Status status =
-            partition_purge(container->ranges[first + i].partition, purge, &purge->error);
-        if (status != STATUS_OK) {
-            purge->status = status;
-            part_over(t);
-        }
-    }
+    post_parts(t);
     return STATUS_OK;
 }

@@ -7,9 +7,11 @@
 
 #include "api/address.h"
 #include "api/api.h"
+
 #include "api/sizes_cache_int.h"
 #include "partition/key.h"
 #include "throughput/top.h"
+#include <pthread.h>
 
 #define BODY_BYTES_MAX ((size_t)2 << 20) /* of a request, as the service has it */
 #define PAGE_BYTES_MAX ((size_t)4 << 20) /* of a feed's page */
@@ -37,12 +39,17 @@ typedef struct PageLimits {
 
 #define USAGE_LOOPS_MAX 256
 
+typedef struct ApiLoop ApiLoop;
+
 struct Api {
     ApiOptions options; /* immutable after open */
     PageLimits limits;
     Arena arena;
+    pthread_mutex_t loops_lock; /* guards 'loops' */
+    ApiLoop *loops;
     HashKey top_key;
     SizesCache sizes;
+    struct Chaos *chaos; /* see chaos_int.h; NULL: none, and nobody can ask for it */
 
     /* The sketches of each loop that has ever been opened, see usage_int.h: atomic. */
     _Atomic uint32_t top_count;
@@ -53,7 +60,7 @@ struct Api {
 #define LOOP_QUERY_ARENA_BYTES ((size_t)32 << 10)
 
 /* What the api keeps per loop: the loop's thread only. */
-typedef struct ApiLoop {
+struct ApiLoop {
     Api *api;
     CatalogReader reader;
     Buf text;                /* an item's body while it is sent */
@@ -62,7 +69,12 @@ typedef struct ApiLoop {
     uint32_t brief_skips;
     Top *top; /* the Api's */
     Buf name; /* of a key while it is printed */
-} ApiLoop;
+
+    ApiLoop *next; /* the Api's list */
+    HttpLoop *http;
+    HttpTask refresh;
+    _Atomic bool is_refreshing; /* the task is under way */
+};
 
 /* What a request does to a resource type; routes are (type, operation) pairs. */
 typedef enum Operation {
@@ -93,6 +105,7 @@ typedef struct ApiRequest {
     Slice activity_id; /* in the arena */
     bool has_origin;   /* a browser asks: answer with CORS headers */
     bool is_head;
+    bool is_past_chaos; /* it was delayed, and has met all that it is to meet */
     uint32_t version; /* 20200715 for 2020-07-15 */
     Address address;
     Operation operation;
@@ -118,6 +131,9 @@ bool request_flag(const ApiRequest *r, const char *name); /* present and true, i
 /* Whether the request may do what it asks for; 'takes_bearer': also if it shows a key as it is. */
 MUST_USE Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err);
 
+/* Begins anew, on its loop, with a request whose slices were kept, and answers it. */
+void request_again(ApiRequest *r);
+
 /* x-ms-max-item-count: UINT32_MAX for -1, PAGE_ITEMS_DEFAULT if it is absent. */
 MUST_USE Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err);
 
@@ -140,6 +156,7 @@ Status containers_create(ApiRequest *r, Error *err);
 Status containers_read(ApiRequest *r, Error *err);
 Status containers_replace(ApiRequest *r, Error *err);
 Status containers_delete(ApiRequest *r, Error *err);
+Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge */
 Status documents_create(ApiRequest *r, Error *err); /* create, upsert, batch */
 Status documents_list(ApiRequest *r, Error *err);
 Status documents_query(ApiRequest *r, Error *err);
@@ -156,6 +173,12 @@ Status offers_query(ApiRequest *r, Error *err);
 Status offers_read(ApiRequest *r, Error *err);
 Status offers_replace(ApiRequest *r, Error *err);
 
+/* refresh.c: loops let go of an older catalogue when there is a newer one. */
+void refresh_open(Api *api);
+void refresh_close(Api *api);
+void refresh_loop_open(ApiLoop *loop, HttpLoop *http);
+void refresh_loop_close(ApiLoop *loop);
+
 /* Paths outside the resource model (service.c): health, metrics, certificate, CORS, addresses.
  * True if the request was one of them and has been answered. */
 bool service_handle(ApiRequest *r);
@@ -163,6 +186,8 @@ bool service_handle(ApiRequest *r);
 /* Paths under /_orrery (orrery_int.h). */
 bool orrery_is_path(Slice path);
 Status orrery_request(ApiRequest *r, Error *err);
+bool chaos_is_path(Slice path); /* behind /_orrery */
+Status chaos_request(ApiRequest *r, Slice path, Error *err);
 
 /* Fills in what the path names, as far as the catalogue knows it. */
 MUST_USE Status route_resolve(ApiRequest *r, Error *err);

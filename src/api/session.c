@@ -11,7 +11,7 @@ static Status malformed(Slice token, Error *err)
                      SLICE_CUT(token, 120));
 }
 
-Status session_wanted(Slice token, uint32_t id, uint64_t *lsn, Error *err)
+Status session_wanted(Slice token, const PartitionRange *range, uint64_t *lsn, Error *err)
 {
     *lsn = 0;
     Slice rest = token;
@@ -20,10 +20,11 @@ Status session_wanted(Slice token, uint32_t id, uint64_t *lsn, Error *err)
         if (value.len == 0)
             continue;
         Slice name = slice_cut(&value, ':');
-        uint64_t range = 0;
+        uint64_t id = 0;
         if (value.ptr == NULL)
             return malformed(token, err);
-        if (!slice_to_u64(name, &range) || range != id)
+        if (!slice_to_u64(name, &id) || id > UINT32_MAX ||
+            !partition_range_is_from(range, (uint32_t)id))
             continue;
         Slice first = slice_cut(&value, '#');
         Slice global = value.ptr == NULL ? first : slice_cut(&value, '#');

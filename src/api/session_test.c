@@ -43,9 +43,41 @@ static void a_token_says_what_was_seen_of_a_range(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         uint64_t lsn = 77;
         Error err;
-        Status status = session_wanted(slice_from_cstr(rows[i].token), rows[i].id, &lsn, &err);
+        PartitionRange range = {.id = rows[i].id};
+        Status status = session_wanted(slice_from_cstr(rows[i].token), &range, &lsn, &err);
         if (status != STATUS_OK || lsn != rows[i].lsn)
             fail_msg("'%s': %s, %llu", rows[i].token, status_code(status), (unsigned long long)lsn);
+    }
+}
+
+static void what_was_seen_of_a_range_was_seen_of_those_that_came_from_it(void **state)
+{
+    (void)state;
+    static const uint32_t parents[] = {0, 2, 3, 10};
+    static const PartitionRange range = {.id = 12, .parents = parents, .parent_count = 4};
+    static const struct {
+        const char *token;
+        uint64_t lsn;
+    } rows[] = {
+        {"12:-1#7", 7},
+        {"0:-1#5", 5},
+        {"2:-1#6,3:-1#9", 9},
+        {"10:-1#8,12:-1#7", 8},
+        {"12:-1#8,10:-1#7", 8},
+        /* others, of which some are children of ours */
+        {"1:-1#5", 0},
+        {"4:-1#5,11:-1#5,13:-1#5", 0},
+        {"100:-1#5", 0},
+        {"4294967298:-1#5", 0}, /* not range 2 with something above */
+        {"2:6#NaN", 0},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        uint64_t lsn = 77;
+        Error err;
+        assert_int_equal(session_wanted(slice_from_cstr(rows[i].token), &range, &lsn, &err),
+                         STATUS_OK);
+        if (lsn != rows[i].lsn)
+            fail_msg("'%s': %llu", rows[i].token, (unsigned long long)lsn);
     }
 }
 
@@ -56,7 +88,7 @@ static void what_is_no_list_of_entries_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         uint64_t lsn = 0;
         Error err;
-        assert_int_equal(session_wanted(slice_from_cstr(rows[i]), 0, &lsn, &err),
+        assert_int_equal(session_wanted(slice_from_cstr(rows[i]), &(PartitionRange){0}, &lsn, &err),
                          STATUS_BAD_REQUEST);
         expect_holds(slice_from_cstr(err.message), "InvalidSessionToken");
     }
@@ -81,7 +113,8 @@ static void what_is_printed_is_understood(void **state)
         expect_slice(token, slice_from_cstr(rows[i].text));
         uint64_t lsn = 0;
         Error err;
-        assert_int_equal(session_wanted(token, rows[i].id, &lsn, &err), STATUS_OK);
+        PartitionRange range = {.id = rows[i].id};
+        assert_int_equal(session_wanted(token, &range, &lsn, &err), STATUS_OK);
         assert_true(lsn == rows[i].lsn);
     }
 }
@@ -138,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_says_what_was_seen_of_a_range),
+        cmocka_unit_test(what_was_seen_of_a_range_was_seen_of_those_that_came_from_it),
         cmocka_unit_test(what_is_no_list_of_entries_is_refused),
         cmocka_unit_test(what_is_printed_is_understood),
         cmocka_unit_test(a_read_is_not_served_by_less_than_what_was_seen),

@@ -26,8 +26,10 @@ struct Catalog {
     const Log *log;
     MetricsShard *metrics;
 
-    pthread_mutex_t lock; /* guards 'published' */
+    pthread_mutex_t lock; /* guards from 'published' to 'listener_ctx' */
     Snapshot *published;
+    void (*listener)(void *ctx);
+    void *listener_ctx;
     _Atomic uint64_t version; /* of 'published'; atomic, so that readers need no lock */
 
     Mailbox mailbox;
@@ -100,6 +102,8 @@ static void publish(Catalog *catalog, Snapshot *snapshot)
     Snapshot *old = catalog->published;
     catalog->published = snapshot;
     atomic_fetch_add_explicit(&catalog->version, 1, memory_order_release);
+    if (catalog->listener != NULL)
+        catalog->listener(catalog->listener_ctx);
     (void)pthread_mutex_unlock(&catalog->lock);
     snapshot_unref(old);
 }
@@ -197,7 +201,6 @@ static void follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
         share_offer(catalog->published, offer, &catalog->rules, now_us);
 }
 
-/* The sources of a move that has ended are let go by whoever drives it. */
 static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uint64_t now_us)
 {
     const Container *before = change->before;
@@ -205,6 +208,8 @@ static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uin
         cleaner_drop(&catalog->cleaner, before, before->pending, before->pending_count);
         return;
     }
+    /* The sources are left alone: who still has the older map reads them. Whoever moved their items
+     * ends them (move_end), and they are emptied when nobody reads them any more. */
     if (catalog->rules.is_serverless)
         share_serverless(change->result_container, &catalog->rules, now_us);
     else
@@ -359,6 +364,35 @@ Status catalog_order_move(Catalog *catalog, const MoveOrder *order, uint64_t *ev
 size_t catalog_moves(Catalog *catalog, MoveEvent *out, size_t max)
 {
     return mover_events(&catalog->mover, out, max);
+}
+
+MoveCounts catalog_move_counts(Catalog *catalog)
+{
+    return mover_counts(&catalog->mover);
+}
+
+bool catalog_is_moving(Catalog *catalog, const Container *container)
+{
+    return mover_is_moving(&catalog->mover, container);
+}
+
+bool catalog_is_scaling(Catalog *catalog, const Snapshot *snapshot, const Container *container)
+{
+    return mover_is_scaling(&catalog->mover, snapshot, container);
+}
+
+size_t catalog_plan_merges(const Catalog *catalog, const Snapshot *snapshot,
+                           const Container *container, Arena *arena, MoveOrder **out)
+{
+    return mover_plan_merges(&catalog->mover, snapshot, container, arena, out);
+}
+
+void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx)
+{
+    (void)pthread_mutex_lock(&catalog->lock);
+    catalog->listener = published;
+    catalog->listener_ctx = ctx;
+    (void)pthread_mutex_unlock(&catalog->lock);
 }
 
 void catalog_reader_init(CatalogReader *reader, Catalog *catalog)

@@ -38,6 +38,11 @@ MUST_USE Status catalog_open(const CatalogOptions *options, Catalog **out, Error
 void catalog_close(Catalog *catalog); /* accepts NULL */
 DEFINE_AUTO(Catalog *, catalog_close)
 
+/* 'published' is called on the catalogue's thread whenever there is a newer snapshot, so that
+ * whoever keeps an older one can let go of it; it passes messages on and calls nothing of the
+ * catalogue. NULL: nobody is told, from when this returns. */
+void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx);
+
 /* A thread's own view. catalog_read returns the newest published snapshot, which stays valid until
  * this reader's next catalog_read; it costs one atomic load when nothing has changed. */
 typedef struct CatalogReader {
@@ -106,6 +111,11 @@ void catalog_change_release(CatalogChange *change); /* gives the results back */
 OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uint64_t now_us);
 ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer *offer,
                                            const OfferUsage *usage);
+
+/* Calls 'found' for each space that has data of a physical partition of which the catalogue knows
+ * nothing: it would stay for ever. For tools; walks from space to space, and reads none of them. */
+MUST_USE Status catalog_find_strays(Store *store, void (*found)(void *ctx, StoreSpace space),
+                                    void *ctx, Error *err);
 
 /* STATUS_PRECONDITION_FAILED unless 'if_match' is empty, "*" or 'etag'. */
 MUST_USE Status catalog_check_etag(Slice if_match, Slice etag, Error *err);

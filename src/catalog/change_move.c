@@ -240,7 +240,9 @@ Status change_end_move(Work *work, CatalogChange *change, Error *err)
     AUTO(container_unref) Container *before = container_ref(old); /* the snapshot lets go of it */
     change_note_storage(work, old);
     TRY(replace(work, &record, old, &change->result_container, err));
-    change_put_garbage(work, sources.ranges, sources.count);
+    /* One by one: each is emptied when its own last reader has gone. */
+    for (size_t i = 0; i < sources.count; i++)
+        change_put_garbage(work, &sources.ranges[i], 1);
     change->before = TAKE(before);
     return STATUS_OK;
 }

@@ -110,6 +110,48 @@ static void a_restart_goes_on_cleaning(TestCatalog *t)
     expect_cleaned(t->store, first, 2);
 }
 
+typedef struct Strays {
+    StoreSpace spaces[8];
+    size_t count;
+} Strays;
+
+static void note_stray(void *ctx, StoreSpace space)
+{
+    Strays *strays = ctx;
+    assert_true(strays->count < ARRAY_COUNT(strays->spaces));
+    strays->spaces[strays->count++] = space;
+}
+
+/* What belongs to a range, to a move under way or to the garbage is none. */
+static void data_of_nobody_is_found(TestCatalog *t)
+{
+    uint32_t database = make_database(t, "db", NONE);
+    uint32_t number = make_container(t, database, "c", MANUAL(20000));
+    StoreSpace first = 0;
+    assert_int_equal(fill_spaces(t, database, number, &first), 2);
+    begin_move(t, database, number, 1, 1, "30");
+    const Container *container = snapshot_container(test_read(t), database, number);
+    assert_int_equal(container->pending_count, 2);
+    fill_space(t->store, container->pending[0].space);
+    test_close_catalog(t); /* or it is cleaned */
+    StoreSpace next = first + 4;
+    for (StoreSpace space = next; space < next + 4; space++)
+        fill_space(t->store, space);
+    StoreTxn *txn = store_txn_begin(t->store);
+    record_put_garbage(txn, (Garbage){.first = next + 1, .last = next + 2});
+    assert_ok(store_txn_commit_wait(txn, err));
+    Strays strays = {0};
+    assert_ok(catalog_find_strays(t->store, note_stray, &strays, err));
+    assert_int_equal(strays.count, 2);
+    assert_int_equal(strays.spaces[0], next);
+    assert_int_equal(strays.spaces[1], next + 3);
+    assert_ok(store_drop_spaces(t->store, next, next + 3, err));
+    txn = store_txn_begin(t->store);
+    record_delete_garbage(txn, (Garbage){.first = next + 1, .last = next + 2});
+    assert_ok(store_txn_commit_wait(txn, err));
+    assert_ok(test_try_open(t, err));
+}
+
 static void cleaning_that_failed_is_done_after_the_next_start(void **state)
 {
     (void)state;
@@ -304,6 +346,7 @@ int main(void)
         ENGINE_TEST(a_dropped_database_leaves_nothing),
         ENGINE_TEST(a_container_that_was_never_written_to_leaves_nothing_either),
         ENGINE_TEST(a_restart_goes_on_cleaning),
+        ENGINE_TEST(data_of_nobody_is_found),
         ENGINE_TEST(nothing_is_written_behind_the_cleaners_back),
     };
     const struct CMUnitTest plain[] = {

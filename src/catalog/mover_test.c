@@ -236,6 +236,29 @@ static void a_partition_that_holds_too_much_is_split(void **state)
     check(&site, KEYS);
 }
 
+static void a_source_is_emptied_when_nobody_reads_from_it(void **state)
+{
+    (void)state;
+    AUTO(site_close) Site site;
+    site_open(&site, &BY_ORDER, MANUAL(400));
+    fill(&site, KEYS, NULL);
+    Container *before = container_ref(container_of(&site));
+    StoreSpace space = before->ranges[0].space;
+    order(&site, 0, 0, 2, "");
+    assert_int_equal(wait_for_event(&site).stage, MOVE_DONE);
+    (void)container_of(&site); /* lets go of the older map */
+    pause_ms(20);
+    for (int key = 0; key < KEYS; key++) /* who has it reads on */
+        assert_int_equal(get_item(before, key), key + 1);
+    assert_int_equal(count_garbage(site.t.store), 1);
+    container_unref(before);
+    for (int i = 0; i < PATIENCE_MS && count_garbage(site.t.store) > 0; i++)
+        pause_ms(1);
+    assert_int_equal(count_garbage(site.t.store), 0);
+    assert_int_equal(count_keys(site.t.store, space), 0);
+    check(&site, KEYS);
+}
+
 /* ---- where to cut ---- */
 
 static int skewed_bytes(int key)
@@ -291,6 +314,7 @@ int main(void)
         cmocka_unit_test(partitions_follow_the_throughput),
         cmocka_unit_test(an_empty_container_is_divided_evenly),
         cmocka_unit_test(a_partition_that_holds_too_much_is_split),
+        cmocka_unit_test(a_source_is_emptied_when_nobody_reads_from_it),
         cmocka_unit_test(parts_hold_equally_much),
         cmocka_unit_test(cuts_by_hash_are_inside_the_range),
     };

@@ -162,10 +162,10 @@ typedef struct OfferRecord {
 } OfferRecord;
 
 /* Everything is copied. container_new opens the partitions, pending ones too, or takes those of
- * 'old', the container that this one replaces, with their budgets. Without an offer of its own it
- * spends those of 'database' (NULL: there is none to share, or those of 'old'). It fails, with
- * STATUS_CORRUPT, on a definition that is not a normal form, and when a partition cannot be opened.
- * New budgets have no terms yet. */
+ * 'old', the container that this one replaces, with their budgets and histories. Without an offer
+ * of its own it spends those of 'database' (NULL: there is none to share, or those of 'old'). It
+ * fails, with STATUS_CORRUPT, on a definition that is not a normal form, and when a partition
+ * cannot be opened. New budgets have no terms yet. */
 Database *database_new(const DatabaseRecord *record);
 MUST_USE Status container_new(const ContainerRecord *record, PartitionHost *host,
                               const Database *database, const Container *old, Container **out,

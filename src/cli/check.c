@@ -42,8 +42,8 @@ static void print_help(void)
     (void)printf("Usage: orrery check [--data DIR]\n\n"
                  "Reads everything in a data folder and says whether it agrees: items, the map of "
                  "their\nnumbers, unique keys, expiry notes, counters, sizes, and the index with "
-                 "every item. Nothing\nis changed. The server must not be running on the "
-                 "folder.\n\n"
+                 "every item; and\nwhether there is data that belongs to no container. Nothing is "
+                 "changed. The server must not be\nrunning on the folder.\n\n"
                  "Options (default):\n"
                  "  --data DIR     the folder (data); ORRERY_DATA in the environment does the "
                  "same\n\n"
@@ -177,6 +177,15 @@ static Status check_snapshot(Checker *checker, const Snapshot *snapshot, Error *
     return STATUS_OK;
 }
 
+static void print_stray(void *ctx, StoreSpace space)
+{
+    Checker *checker = ctx;
+    (void)printf(
+        "space %llu: about %llu bytes that belong to no container\n", (unsigned long long)space,
+        (unsigned long long)store_estimate_bytes(checker->store, space, SLICE_EMPTY, SLICE_EMPTY));
+    checker->totals.findings++;
+}
+
 static Status run(Checker *checker, Error *err)
 {
     TRY(open_all(checker, err));
@@ -185,6 +194,7 @@ static Status run(Checker *checker, Error *err)
     Status status = check_snapshot(checker, catalog_read(&reader), err);
     catalog_reader_done(&reader);
     TRY(status);
+    TRY(catalog_find_strays(checker->store, print_stray, checker, err));
     unsigned long long findings = checker->totals.findings;
     (void)printf("%zu containers with %llu items: ", checker->containers,
                  (unsigned long long)checker->totals.items);

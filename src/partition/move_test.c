@@ -149,7 +149,7 @@ static void items_of_all_sizes_are_copied(TestPartition *t)
     expect_same(&s);
 }
 
-static void writes_wait_at_a_fence_and_learn_of_the_end(TestPartition *t)
+static void writes_wait_at_a_fence_and_reads_do_not(TestPartition *t)
 {
     fill(t, 3, 3);
     AUTO(split_close) Split s;
@@ -163,8 +163,11 @@ static void writes_wait_at_a_fence_and_learn_of_the_end(TestPartition *t)
     test_submit(t, &w);
     (void)nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     assert_false(is_answered(&w));
-    expect_item(t, "0", "0", row_of(&t->arena, 0, 0, 0, 0, 0)); /* reads do not wait */
+    expect_item(t, "0", "0", row_of(&t->arena, 0, 0, 0, 0, 0));
     expect_same(&s);
+    move_cancel(s.move);
+    assert_status(test_wait(&w), STATUS_OK);
+    expect_item(t, "x", "late", "{'pk':'x','id':'late'}");
 }
 
 typedef struct GoneSpace {
@@ -409,7 +412,7 @@ int main(void)
     static const EngineTest tests[] = {
         ENGINE_TEST(a_split_gives_everything_to_its_targets, .ttl_s = -1, .unique = {"/u"}),
         ENGINE_TEST(items_of_all_sizes_are_copied),
-        ENGINE_TEST(writes_wait_at_a_fence_and_learn_of_the_end),
+        ENGINE_TEST(writes_wait_at_a_fence_and_reads_do_not),
         ENGINE_TEST(whoever_comes_after_the_end_is_told),
         ENGINE_TEST(a_cancelled_move_leaves_no_trace, .ttl_s = -1, .unique = {"/u"}),
         ENGINE_TEST(a_dropped_source_ends_the_move),

@@ -121,6 +121,20 @@ void store_cursor_seek(StoreCursor *cursor, Slice key)
     cursor->broken = STATUS_OK;
 }
 
+Status store_next_space(Store *store, StoreSpace from, StoreSpace *space, bool *found, Error *err)
+{
+    FullKey first, last;
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = open_between(store, NULL, full_key(&first, from, SLICE_EMPTY),
+                                       full_key_end(&last, UINT64_MAX), false);
+    Slice key;
+    Slice value;
+    TRY(step(cursor, DIRECTION_UP, &key, &value, found, err));
+    if (*found)
+        *space = be64_get(cursor->key.ptr);
+    return STATUS_OK;
+}
+
 void store_cursor_close(StoreCursor *cursor)
 {
     if (cursor == NULL)

@@ -178,6 +178,10 @@ MUST_USE Status store_txn_commit_wait(StoreTxn *txn, Error *err);
  * background. Waits for the disk. The caller knows that nobody writes there any more. */
 MUST_USE Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error *err);
 
+/* The first space at or behind 'from' in which there is a key. */
+MUST_USE Status store_next_space(Store *store, StoreSpace from, StoreSpace *space, bool *found,
+                                 Error *err);
+
 /* About how many bytes the keys and values in ['from', 'to') take; an empty 'to' means the end of
  * the space. Costs no reading. What was written lately may not be counted: on disk, that is up to
  * three memtables of the whole store. */

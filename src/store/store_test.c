@@ -45,6 +45,34 @@ static void spaces_do_not_leak_into_each_other(Store *store)
     expect_walk(whole(store, NULL, UINT64_MAX - 2), false, "");
 }
 
+static void spaces_with_keys_are_found_one_after_the_other(Store *store)
+{
+    static const struct {
+        StoreSpace from;
+        StoreSpace space;
+    } rows[] = {
+        {0, 2}, {2, 2}, {3, 300}, {300, 300}, {301, UINT64_MAX}, {UINT64_MAX, UINT64_MAX},
+    };
+    StoreSpace space = 0;
+    bool found = true;
+    assert_ok(store_next_space(store, 0, &space, &found, err));
+    assert_false(found);
+    put_now(store, 2, "", "v");
+    put_now(store, 2, "k", "v");
+    put_now(store, 7, "k", "v");
+    put_now(store, 300, "\xFF\xFF", "v");
+    put_now(store, UINT64_MAX, "k", "v");
+    delete_now(store, 7, "k");
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        assert_ok(store_next_space(store, rows[i].from, &space, &found, err));
+        assert_true(found);
+        assert_int_equal(space, rows[i].space);
+    }
+    assert_ok(store_drop_spaces(store, 300, UINT64_MAX, err));
+    assert_ok(store_next_space(store, 3, &space, &found, err));
+    assert_false(found);
+}
+
 static void keys_come_in_byte_order_in_both_directions(Store *store)
 {
     static const char *const keys[] = {"b", "ab", "\xFF", "a", "\x01", "aa", "\x7F", "\x80"};
@@ -704,6 +732,7 @@ int main(void)
     static const EngineTest tests[] = {
         ENGINE_TEST(what_is_put_is_found_until_it_is_deleted),
         ENGINE_TEST(spaces_do_not_leak_into_each_other),
+        ENGINE_TEST(spaces_with_keys_are_found_one_after_the_other),
         ENGINE_TEST(keys_come_in_byte_order_in_both_directions),
         ENGINE_TEST(bounds_include_the_first_and_exclude_the_last),
         ENGINE_TEST(a_cursor_turns_round_anywhere),

@@ -185,7 +185,9 @@ static void long_keys_are_told_apart_by_all_of_their_bytes(void **state)
     AUTO(top_free) Top *top = top_new(8, KEY);
     char epk[300];
     memset(epk, 'e', sizeof(epk));
-    for (char last = 'a'; last <= 'c'; last++) {
+    static const char lasts[] = {'a', 'b', 'c'};
+    for (size_t i = 0; i < ARRAY_COUNT(lasts); i++) {
+        char last = lasts[i];
         epk[sizeof(epk) - 1] = last;
         TopKey key = {1, 0, slice_make(epk, sizeof(epk))};
         top_add(top, TOP_CHARGE, START_S, &key, (uint64_t)last, (TopName){print_long, &last});
