@@ -166,6 +166,27 @@ test("clients go on reading, writing and asking while partitions are split and m
     for (const { id, count = 0 } of await listAll(server, container)) assert.equal(count, counts.get(id), id);
 });
 
+test("both kinds of bulk go on with a map that is out of date", async () => {
+    const container = await filled(1);
+    let made = 0;
+    const operations = () =>
+        times(60, (i) => ({
+            operationType: "Create",
+            partitionKey: `k${i}`,
+            resourceBody: { id: `b${made++}`, pk: `k${i}` },
+        }));
+    for (const partitions of [1, 4, 2]) {
+        await bringTo(container, partitions);
+        for (const { statusCode } of await container.items.bulk(operations())) assert.equal(statusCode, 201);
+    }
+    for (const partitions of [5, 1]) {
+        await bringTo(container, partitions);
+        for (const { error } of await container.items.executeBulkOperations(operations()))
+            assert.equal(error, undefined, error?.message);
+    }
+    assert.equal((await listAll(server, container)).length, ITEMS.length + made);
+});
+
 // --- Tokens of pages
 
 const QUERIES = [
