@@ -9,6 +9,7 @@
 #   run.sh --large      only items by the million (large.sh); BENCH_LARGE=1 does the same
 #   run.sh --queries    only SQL over items by the million (queries.sh)
 #   run.sh --partitions only SQL over several partitions (partitions.sh)
+#   run.sh --throughput only what enforcing throughput costs a read (throughput.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts
@@ -33,8 +34,9 @@ default) parts="container items" ;;
 --large) parts=large ;;
 --queries) parts=queries ;;
 --partitions) parts=partitions ;;
+--throughput) parts=throughput ;;
 *)
-    echo "usage: run.sh [--items | --large | --queries | --partitions]" >&2
+    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput]" >&2
     exit 2
     ;;
 esac

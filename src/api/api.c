@@ -8,6 +8,7 @@
  */
 #include "api/api.h"
 
+#include "api/chaos_int.h"
 #include "api/request_int.h"
 #include "api/respond_int.h"
 #include "api/usage_int.h"
@@ -196,6 +197,21 @@ static Status process(ApiRequest *r, Error *err)
     return route_request(r, err);
 }
 
+static void run(ApiRequest *r)
+{
+    Error err;
+    if (process(r, &err) != STATUS_OK)
+        respond_error(r, &err);
+}
+
+void request_again(ApiRequest *r)
+{
+    r->is_past_chaos = true;
+    r->database = NULL; /* of a snapshot that is gone */
+    r->container = NULL;
+    run(r);
+}
+
 static void on_request(void *ctx, HttpRequest *http)
 {
     Api *api = ctx;
@@ -207,11 +223,8 @@ static void on_request(void *ctx, HttpRequest *http)
     r->activity_id = activity_id(r);
     r->has_origin = request_header(r, "origin").len > 0;
     r->is_head = slice_equal(http->method, SLICE("HEAD"));
-    if (service_handle(r))
-        return;
-    Error err;
-    if (process(r, &err) != STATUS_OK)
-        respond_error(r, &err);
+    if (!service_handle(r))
+        run(r);
 }
 
 static void *on_loop_open(void *ctx, HttpLoop *http_loop)
@@ -249,6 +262,8 @@ Api *api_open(const ApiOptions *options)
     api->options.certificate = arena_copy(&api->arena, options->certificate);
     api->options.public_endpoint = arena_copy(&api->arena, options->public_endpoint);
     usage_open(api);
+    if (options->has_chaos)
+        api->chaos = chaos_open(options->clock);
     refresh_open(api);
     return api;
 }
@@ -257,6 +272,7 @@ void api_close(Api *api)
 {
     if (api == NULL)
         return;
+    chaos_close(api->chaos);
     refresh_close(api);
     usage_close(api);
     arena_done(&api->arena);

@@ -44,6 +44,7 @@ typedef struct ApiOptions {
     uint32_t loops;             /* that there will be */
     bool trust_forwarded;       /* believe X-Forwarded-Proto and -Host */
     bool is_serverless;         /* as the catalogue is */
+    bool has_chaos;             /* trouble can be asked for, under /_orrery/chaos */
 } ApiOptions;
 
 Api *api_open(const ApiOptions *options); /* slices are copied */

@@ -133,11 +133,13 @@ static inline void fake_open_catalog(FakeServer *server, const ProvisionRules *r
                                    .writers = workers_open("test", 1, UINT32_MAX),
                                    .clock = &server->clock.clock,
                                    .log = &server->log};
+    static const MoveRules moves = {0}; /* only what is asked for */
     CatalogOptions options = {.host = &server->host,
                               .clock = &server->clock.clock,
                               .log = &server->log,
                               .metrics = &server->metrics.shards[1],
-                              .throughput = rules};
+                              .throughput = rules,
+                              .moves = &moves};
     Error err;
     Status status = catalog_open(&options, &server->catalog, &err);
     ASSERT(status == STATUS_OK);
@@ -218,6 +220,8 @@ static inline Slice fake_sign(FakeServer *server, const FakeRequest *request, Sl
     Slice path = slice_first(request->path, slice_find(request->path, '?'));
     if (orrery_is_path(path)) { /* what is asked about comes between */
         path = slice_from(path, strlen("/_orrery"));
+        if (chaos_is_path(path))
+            path = slice_from(path, strlen("/chaos"));
         while (path.len > 0 && path.ptr[path.len - 1] != '/')
             path.len--;
     }

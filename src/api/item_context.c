@@ -1,6 +1,7 @@
 /* item_context.c - see item_int.h. */
 #include "api/item_int.h"
 
+#include "api/chaos_int.h"
 #include "api/quota_int.h"
 #include "api/session_int.h"
 #include "api/throttle_int.h"
@@ -208,6 +209,9 @@ Status item_check_session(const ItemContext *context, Error *err)
     uint64_t wanted = 0;
     TRY(session_wanted(token, context->range, &wanted, err));
     uint64_t lsn = partition_lsn(context->partition);
+    struct Chaos *chaos = context->request->api->chaos;
+    if (UNLIKELY(chaos != NULL))
+        lsn = chaos_lsn(chaos, context->range, wanted, lsn);
     if (wanted <= lsn)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND, SUB_READ_SESSION_NOT_AVAILABLE,

@@ -301,31 +301,33 @@ static void a_write_follows_its_item_over_several_moves(void **state)
     expect_header(&answer, RANGE_HEADER, "3");
 }
 
+/* What is routed by a key: a write, a transaction, a purge. */
+static const Ask ROUTED[] = {
+    {"POST", DOCS, "{'id':'1','pk':'a'}"},
+    {"POST",
+     DOCS,
+     "[{'operationType':'Create','resourceBody':{'id':'1','pk':'a'}}]",
+     {PK("['a']"), BATCH, ATOMIC}},
+    {"POST", PURGE, "", {PK("['a']")}},
+};
+
 /* As it would be if the map did not follow: nobody goes round in circles for ever. */
 static void a_request_is_not_routed_for_ever(void **state)
 {
     (void)state;
-    static const Ask asks[] = {
-        {"POST", DOCS, "{'id':'1','pk':'a'}"},
-        {"POST",
-         DOCS,
-         "[{'operationType':'Create','resourceBody':{'id':'1','pk':'a'}}]",
-         {PK("['a']"), BATCH, ATOMIC}},
-        {"POST", PURGE, "", {PK("['a']")}},
-    };
-    for (size_t i = 0; i < ARRAY_COUNT(asks); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(ROUTED); i++) {
         AUTO(fake_server_close) FakeServer server;
         open_with_container(&server);
         Moving m;
         moving_begin(&m, &server, 0, 0, &MIDDLE, 1);
         FakeAnswer waiting;
-        FakeExchange *exchange = ask_only(&server, &asks[i], &waiting);
+        FakeExchange *exchange = ask_only(&server, &ROUTED[i], &waiting);
         moving_retire(&m); /* and the map still says that the range is there */
         fake_wait(&server, &waiting);
         mem_free(exchange);
         expect_answer(&waiting, 503, 0);
         expect_holds(waiting.body, "try again later");
-        FakeAnswer late = ask(&server, &asks[i]);
+        FakeAnswer late = ask(&server, &ROUTED[i]);
         expect_answer(&late, 503, 0);
         expect_holds(late.body, "100 times");
     }
@@ -334,21 +336,13 @@ static void a_request_is_not_routed_for_ever(void **state)
 static void a_container_may_go_while_a_request_is_routed(void **state)
 {
     (void)state;
-    static const Ask asks[] = {
-        {"POST", DOCS, "{'id':'1','pk':'a'}"},
-        {"POST",
-         DOCS,
-         "[{'operationType':'Create','resourceBody':{'id':'1','pk':'a'}}]",
-         {PK("['a']"), BATCH, ATOMIC}},
-        {"POST", PURGE, "", {PK("['a']")}},
-    };
-    for (size_t i = 0; i < ARRAY_COUNT(asks); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(ROUTED); i++) {
         AUTO(fake_server_close) FakeServer server;
         open_with_container(&server);
         Moving m;
         moving_begin(&m, &server, 0, 0, &MIDDLE, 1);
         FakeAnswer answer;
-        FakeExchange *exchange = ask_only(&server, &asks[i], &answer);
+        FakeExchange *exchange = ask_only(&server, &ROUTED[i], &answer);
         moving_switch(&m);
         FakeAnswer gone = ask(&server, &(Ask){"DELETE", "/dbs/db/colls/c"});
         assert_int_equal(gone.status, 204);

@@ -30,15 +30,25 @@ Status offers_query(ApiRequest *r, Error *err)
     return feed_query(r, offers_of(r), err);
 }
 
+/* Whether the partitions of the offer's owner are not yet, or no longer, those that carry it. */
+static bool is_pending(const ApiRequest *r, const Snapshot *snapshot, const Offer *offer)
+{
+    const Container *container =
+        offer->container == 0 ? NULL
+                              : snapshot_container(snapshot, offer->database, offer->container);
+    return container != NULL && catalog_is_scaling(r->api->options.catalog, snapshot, container);
+}
+
 static void respond_offer(ApiRequest *r, const Offer *offer, const OfferUsage *usage,
-                          const ProvisionHistory *history, Slice charge)
+                          const ProvisionHistory *history, const Snapshot *snapshot, Slice charge)
 {
     ResourceInfo info = offer_info(offer, usage, r->arena);
     Response response;
     response_begin(r, &response, 200, charge);
     response_header(&response, SLICE("etag"), offer->info.etag);
     response_header(&response, SLICE("content-type"), SLICE("application/json"));
-    response_header(&response, SLICE("x-ms-offer-replace-pending"), SLICE("false"));
+    response_header(&response, SLICE("x-ms-offer-replace-pending"),
+                    is_pending(r, snapshot, offer) ? SLICE("true") : SLICE("false"));
     response_header(
         &response, SLICE("x-ms-cosmos-min-throughput"),
         arena_format(r->arena, "%u", provision_minimum_ru(offer->provision.mode, history)));
@@ -55,7 +65,7 @@ Status offers_read(ApiRequest *r, Error *err)
     }
     OfferUsage usage = catalog_offer_usage(r->snapshot, r->offer, r->http->begun_us);
     ProvisionHistory history = catalog_provision_history(r->snapshot, r->offer, &usage);
-    respond_offer(r, r->offer, &usage, &history, charge_text_read(r));
+    respond_offer(r, r->offer, &usage, &history, r->snapshot, charge_text_read(r));
     return STATUS_OK;
 }
 
@@ -170,11 +180,27 @@ static Status parse_buckets(Json content, CatalogChange *change, Error *err)
 
 static void answer_replaced(ApiRequest *r, const CatalogChange *change)
 {
-    respond_offer(r, change->result_offer, &change->usage, &change->history, charge_text_change(r));
+    respond_offer(r, change->result_offer, &change->usage, &change->history,
+                  catalog_read(&r->loop->reader), charge_text_change(r));
+}
+
+enum { PENDING_RETRY_MS = 500 };
+
+/* One change after the other: what is provisioned is what the partitions are being made for. */
+static Status check_pending(const ApiRequest *r, Error *err)
+{
+    if (!is_pending(r, r->snapshot, r->offer))
+        return STATUS_OK;
+    Status status = error_set(err, STATUS_THROTTLED, SUB_OFFER_REPLACE_PENDING,
+                              "The container's partitions are being split or merged. Its "
+                              "throughput can be replaced again when that is over.");
+    err->retry_after_ms = PENDING_RETRY_MS;
+    return status;
 }
 
 Status offers_replace(ApiRequest *r, Error *err)
 {
+    TRY(check_pending(r, err));
     Json body;
     TRY(request_json(r, &body, err));
     TRY(check_identity(r, body, err));

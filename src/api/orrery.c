@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 static const OrreryKind *const KINDS[] = {&ORRERY_CONTAINERS, &ORRERY_METRICS, &ORRERY_LAYOUT,
-                                          &ORRERY_TOP, &ORRERY_HISTORY};
+                                          &ORRERY_TOP,        &ORRERY_HISTORY, &ORRERY_EVENTS};
 
 /* ---- parameters ---- */
 
@@ -114,8 +114,8 @@ static void on_worker(WorkerJob *job)
     http_loop_post(page->request->http->loop, &page->task);
 }
 
-/* What is after the snapshot is asked for belongs to the page. By the workers for single items:
- * they are free also while all others are busy with queries, which is when somebody looks. */
+/* By the workers for single items, unless it is long: they are free also while all others are busy
+ * with queries, which is when somebody looks. */
 static Status post(OrreryPage *page, Error *err)
 {
     ApiRequest *r = page->request;
@@ -129,7 +129,8 @@ static Status post(OrreryPage *page, Error *err)
     r->database = NULL;
     r->container = NULL;
     r->snapshot = NULL;
-    if (workers_post(r->api->options.readers, &page->job))
+    const ApiOptions *options = &r->api->options;
+    if (workers_post(page->is_long ? options->workers : options->readers, &page->job))
         return STATUS_OK;
     snapshot_unref(page->snapshot);
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
@@ -157,8 +158,9 @@ static Status find_kind(ApiRequest *r, Slice path, const OrreryKind **out, Error
         return STATUS_OK;
     }
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
-                     "There is no such path. There are /_orrery/containers, /_orrery/metrics, and "
-                     "layout, top and history under /_orrery/dbs/{id}/colls/{id}/.");
+                     "There is no such path. There are /_orrery/containers, /_orrery/events, "
+                     "/_orrery/metrics, and layout, top and history under "
+                     "/_orrery/dbs/{id}/colls/{id}/.");
 }
 
 bool orrery_is_path(Slice path)
@@ -172,6 +174,8 @@ Status orrery_request(ApiRequest *r, Error *err)
 {
     Slice query = r->http->path;
     Slice path = slice_from(slice_cut(&query, '?'), strlen("/_orrery"));
+    if (chaos_is_path(path))
+        return chaos_request(r, path, err);
     OrreryPage *page = ARENA_NEW(r->arena, OrreryPage);
     page->request = r;
     if (!r->is_head && !slice_equal(r->http->method, SLICE("GET")))
@@ -285,6 +289,12 @@ void put_number(Buf *out, const char *name, uint64_t number)
 {
     put_name(out, name);
     buf_u64(out, number);
+}
+
+void put_id(Buf *out, const char *name, uint32_t id)
+{
+    put_name(out, name);
+    buf_format(out, "\"%u\"", id);
 }
 
 void put_hundredths(Buf *out, const char *name, uint64_t hundredths)

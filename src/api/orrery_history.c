@@ -72,8 +72,7 @@ static void put_range(Buf *out, const OrreryPage *page, const PartitionRange *ra
     for (uint64_t s = page->history.from_s; s < page->history.to_s; s += history_slot_s(grain))
         counts[count++] = history_at(range->history, grain, s);
     put_open(out, NULL, '{');
-    put_name(out, "id");
-    buf_format(out, "\"%u\"", range->id);
+    put_id(out, "id", range->id);
     put_bool(out, "isKept", history_is_kept(range->history));
     put_column(out, counts, count, COLUMN_RU);
     put_column(out, counts, count, COLUMN_REQUESTS);

@@ -2,6 +2,7 @@
  *
  *     /_orrery/containers                                 all of them, the busiest first
  *     /_orrery/metrics                                    the same for Prometheus
+ *     /_orrery/events                                     splits, merges and throttles of late
  *     /_orrery/dbs/{db}/colls/{coll}/layout               physical partitions: size, use, limits
  *     /_orrery/dbs/{db}/colls/{coll}/top                  logical partitions that stand out
  *     /_orrery/dbs/{db}/colls/{coll}/history              seconds, or steps of five minutes
@@ -41,6 +42,7 @@ extern const OrreryKind ORRERY_LAYOUT;
 extern const OrreryKind ORRERY_TOP;
 extern const OrreryKind ORRERY_HISTORY;
 extern const OrreryKind ORRERY_METRICS;
+extern const OrreryKind ORRERY_EVENTS;
 
 struct OrreryPage {
     WorkerJob job;
@@ -51,6 +53,7 @@ struct OrreryPage {
     Snapshot *snapshot;                  /* a reference of its own */
     const Database *database;            /* the snapshot's; NULL: the account */
     const Container *container;
+    bool is_long;    /* reads much: it takes its turn among the queries */
     uint64_t now_s;  /* wall clock */
     uint64_t now_us; /* monotonic */
 
@@ -59,6 +62,9 @@ struct OrreryPage {
         struct {
             uint32_t count;
         } containers;
+        struct {
+            uint32_t count;
+        } events;
         struct {
             int by;
             uint32_t count;
@@ -117,6 +123,10 @@ void put_open(Buf *out, const char *name, char bracket); /* without a name in an
 void put_close(Buf *out, char bracket);
 void put_text(Buf *out, const char *name, Slice text); /* valid UTF-8 */
 void put_number(Buf *out, const char *name, uint64_t number);
+void put_id(Buf *out, const char *name, uint32_t id); /* of a range: as text */
 void put_hundredths(Buf *out, const char *name, uint64_t hundredths);
 void put_bool(Buf *out, const char *name, bool value);
 void put_use(Buf *out, const OrreryUse *use, const uint64_t *allotted); /* three members */
+
+/* What is to be seen of a split or a merge: the members of an object. */
+void put_move(Buf *out, const MoveEvent *event);

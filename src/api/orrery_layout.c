@@ -62,15 +62,12 @@ static void put_range(Buf *out, const OrreryPage *page, size_t index, const Size
     uint64_t allotted = budget_share(range->budget);
     const LogicalCount *logical = &counts->counts[index];
     put_open(out, NULL, '{');
-    put_name(out, "id");
-    buf_format(out, "\"%u\"", range->id);
+    put_id(out, "id", range->id);
     put_text(out, "min", range->min);
     put_text(out, "max", range->max);
     put_open(out, "parents", '[');
-    for (size_t i = 0; i < range->parent_count; i++) {
-        put_name(out, NULL);
-        buf_format(out, "\"%u\"", range->parents[i]);
-    }
+    for (size_t i = 0; i < range->parent_count; i++)
+        put_id(out, NULL, range->parents[i]);
     put_close(out, ']');
     put_size(out, usage.items, usage.bytes);
     put_logical(out, counts, logical->count, logical->is_exact);
@@ -94,6 +91,26 @@ static void put_names(Buf *out, const OrreryPage *page)
     put_text(out, "container", page->container->info.id);
 }
 
+/* The split or merge that is under way or waits for its turn; null: there is none. */
+static void put_move_of(Buf *out, const OrreryPage *page)
+{
+    MoveEvent *events = ARENA_NEW_ARRAY(page->request->arena, MoveEvent, MOVE_EVENTS_MAX);
+    size_t count = catalog_moves(page->request->api->options.catalog, events, MOVE_EVENTS_MAX);
+    const MoveEvent *found = NULL;
+    for (size_t i = 0; i < count; i++) { /* the oldest of those that are not over is next */
+        if (events[i].container == page->container->info.number && events[i].stage < MOVE_DONE)
+            found = &events[i];
+    }
+    put_name(out, "move");
+    if (found == NULL) {
+        buf_slice(out, SLICE("null"));
+        return;
+    }
+    buf_byte(out, '{');
+    put_move(out, found);
+    put_close(out, '}');
+}
+
 static Status run_layout(OrreryPage *page)
 {
     AUTO(sizes_facts_unref) SizesFacts *counts = NULL;
@@ -106,6 +123,7 @@ static Status run_layout(OrreryPage *page)
     put_number(out, "time", page->now_s);
     put_bool(out, "hasStatistics", page->request->api->options.histories != NULL);
     put_throughput(out, page, page->database, page->container);
+    put_move_of(out, page);
     put_open(out, "ranges", '[');
     for (size_t i = 0; i < page->container->range_count; i++)
         put_range(out, page, i, counts, &totals);

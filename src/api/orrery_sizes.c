@@ -4,22 +4,11 @@
 #include "api/usage_int.h"
 
 /* What one look may cost. A count is then an estimate; of the largest some may be missing. */
-#define COUNT_US_MAX        ((uint64_t)500000)
+#define COUNT_US_MAX        ((uint64_t)100000)
 #define LARGEST_ENTRIES_MAX ((uint64_t)2000000)
 #define LARGEST_US_MAX      ((uint64_t)2000000)
 
-static SizesFacts *facts_new(const OrreryPage *page, SizesKind kind)
-{
-    const Container *container = page->container;
-    return sizes_facts_new(kind, container->info.number, container->ranges_lsn, page->now_us);
-}
-
-static SizesFacts *find_facts(const OrreryPage *page, SizesKind kind)
-{
-    const Container *container = page->container;
-    return sizes_cache_get(&page->request->api->sizes, kind, container->info.number,
-                           container->ranges_lsn, page->now_us);
-}
+/* ---- how many ---- */
 
 /* A partition that has no sizes makes the whole unknown: it is no reason to show nothing else. */
 static Status count_all(OrreryPage *page, SizesFacts *facts)
@@ -43,17 +32,7 @@ static Status count_all(OrreryPage *page, SizesFacts *facts)
     return STATUS_OK;
 }
 
-Status orrery_counts(OrreryPage *page, SizesFacts **out)
-{
-    *out = find_facts(page, SIZES_COUNTS);
-    if (*out != NULL)
-        return STATUS_OK;
-    AUTO(sizes_facts_unref) SizesFacts *facts = facts_new(page, SIZES_COUNTS);
-    TRY(count_all(page, facts));
-    sizes_cache_put(&page->request->api->sizes, facts);
-    *out = TAKE(facts);
-    return STATUS_OK;
-}
+/* ---- the largest ---- */
 
 static const PartitionRange *range_with(const Container *container, uint32_t id)
 {
@@ -109,14 +88,32 @@ static Status find_largest(OrreryPage *page, SizesFacts *facts)
     return STATUS_OK;
 }
 
-Status orrery_largest(OrreryPage *page, SizesFacts **out)
+/* ---- both, for a while ---- */
+
+/* What is known, or else is looked up by 'fill'. */
+static Status facts_of(OrreryPage *page, SizesKind kind,
+                       Status (*fill)(OrreryPage *page, SizesFacts *facts), SizesFacts **out)
 {
-    *out = find_facts(page, SIZES_LARGEST);
+    const Container *container = page->container;
+    SizesCache *cache = &page->request->api->sizes;
+    uint32_t number = container->info.number;
+    *out = sizes_cache_get(cache, kind, number, container->ranges_lsn, page->now_us);
     if (*out != NULL)
         return STATUS_OK;
-    AUTO(sizes_facts_unref) SizesFacts *facts = facts_new(page, SIZES_LARGEST);
-    TRY(find_largest(page, facts));
-    sizes_cache_put(&page->request->api->sizes, facts);
+    AUTO(sizes_facts_unref)
+    SizesFacts *facts = sizes_facts_new(kind, number, container->ranges_lsn, page->now_us);
+    TRY(fill(page, facts));
+    sizes_cache_put(cache, facts);
     *out = TAKE(facts);
     return STATUS_OK;
+}
+
+Status orrery_counts(OrreryPage *page, SizesFacts **out)
+{
+    return facts_of(page, SIZES_COUNTS, count_all, out);
+}
+
+Status orrery_largest(OrreryPage *page, SizesFacts **out)
+{
+    return facts_of(page, SIZES_LARGEST, find_largest, out);
 }

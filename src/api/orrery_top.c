@@ -33,6 +33,7 @@ static Status parse_top(OrreryPage *page, Error *err)
                          "Sizes are as of now: 'minutes' goes with by=ru and by=throttled.");
     if (by != BY_SIZE)
         TRY(orrery_need_statistics(page, err));
+    page->is_long = by == BY_SIZE;
     page->top.by = (int)by;
     page->top.count = (uint32_t)count;
     page->top.minutes = (uint32_t)minutes;
@@ -46,8 +47,7 @@ static void put_key(Buf *out, Slice key, bool is_cut, uint32_t range, Slice epk)
     put_open(out, NULL, '{');
     put_text(out, "key", key);
     put_bool(out, "isCut", is_cut);
-    put_name(out, "range");
-    buf_format(out, "\"%u\"", range);
+    put_id(out, "range", range);
     put_text(out, "epk", slice_make(hex, 2 * epk.len));
 }
 

@@ -49,6 +49,7 @@ struct Api {
     ApiLoop *loops;
     HashKey top_key;
     SizesCache sizes;
+    struct Chaos *chaos; /* see chaos_int.h; NULL: none, and nobody can ask for it */
 
     /* The sketches of each loop that has ever been opened, see usage_int.h: atomic. */
     _Atomic uint32_t top_count;
@@ -104,6 +105,7 @@ typedef struct ApiRequest {
     Slice activity_id; /* in the arena */
     bool has_origin;   /* a browser asks: answer with CORS headers */
     bool is_head;
+    bool is_past_chaos; /* it was delayed, and has met all that it is to meet */
     uint32_t version; /* 20200715 for 2020-07-15 */
     Address address;
     Operation operation;
@@ -129,6 +131,9 @@ bool request_flag(const ApiRequest *r, const char *name); /* present and true, i
 /* Whether the request may do what it asks for; 'takes_bearer': also if it shows a key as it is. */
 MUST_USE Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err);
 
+/* Begins anew, on its loop, with a request whose slices were kept, and answers it. */
+void request_again(ApiRequest *r);
+
 /* x-ms-max-item-count: UINT32_MAX for -1, PAGE_ITEMS_DEFAULT if it is absent. */
 MUST_USE Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err);
 
@@ -151,6 +156,7 @@ Status containers_create(ApiRequest *r, Error *err);
 Status containers_read(ApiRequest *r, Error *err);
 Status containers_replace(ApiRequest *r, Error *err);
 Status containers_delete(ApiRequest *r, Error *err);
+Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge */
 Status documents_create(ApiRequest *r, Error *err); /* create, upsert, batch */
 Status documents_list(ApiRequest *r, Error *err);
 Status documents_query(ApiRequest *r, Error *err);
@@ -180,6 +186,8 @@ bool service_handle(ApiRequest *r);
 /* Paths under /_orrery (orrery_int.h). */
 bool orrery_is_path(Slice path);
 Status orrery_request(ApiRequest *r, Error *err);
+bool chaos_is_path(Slice path); /* behind /_orrery */
+Status chaos_request(ApiRequest *r, Slice path, Error *err);
 
 /* Fills in what the path names, as far as the catalogue knows it. */
 MUST_USE Status route_resolve(ApiRequest *r, Error *err);

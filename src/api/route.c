@@ -1,4 +1,5 @@
 /* route.c - which handler answers which request, and what must exist before it runs. */
+#include "api/chaos_int.h"
 #include "api/request_int.h"
 
 typedef struct Route {
@@ -6,6 +7,15 @@ typedef struct Route {
     Operation operation;
     Handler handler;
 } Route;
+
+/* POST {container}/operations/{name}. */
+static const struct {
+    Slice name;
+    Handler handler;
+} OPERATIONS[] = {
+    {SLICE_INIT("partitionkeydelete"), documents_purge},
+    {SLICE_INIT("partitionmerge"), containers_merge},
+};
 
 static const Route ROUTES[] = {
     {RESOURCE_ACCOUNT, OPERATION_READ, account_read},
@@ -148,20 +158,32 @@ static Status check_provisioned(const ApiRequest *r, Error *err)
                      "Reading or replacing offers is not supported for serverless accounts.");
 }
 
+static Status route_operation(ApiRequest *r, Error *err)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(OPERATIONS) && r->operation == OPERATION_EXECUTE; i++) {
+        if (slice_equal_nocase(r->address.operation, OPERATIONS[i].name))
+            return OPERATIONS[i].handler(r, err);
+    }
+    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
+                     "The operation '%.*s' is not available in this version of orrery.",
+                     SLICE_CUT(r->address.operation, 60));
+}
+
 Status route_request(ApiRequest *r, Error *err)
 {
     TRY(check_consistency(r, err));
     TRY(check_provisioned(r, err));
     TRY(route_resolve(r, err));
     TRY(check_intended(r, err));
+    if (UNLIKELY(r->api->chaos != NULL)) {
+        bool is_met = false;
+        chaos_meet(r, &is_met);
+        if (is_met)
+            return STATUS_OK;
+    }
     Slice segment = resource_segment(r->address.type);
-    if (slice_equal_nocase(r->address.operation, SLICE("partitionkeydelete")) &&
-        r->operation == OPERATION_EXECUTE)
-        return documents_purge(r, err);
     if (r->address.operation.len > 0)
-        return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
-                         "The operation '%.*s' is not available in this version of orrery.",
-                         SLICE_CUT(r->address.operation, 60));
+        return route_operation(r, err);
     bool type_known = false;
     for (size_t i = 0; i < ARRAY_COUNT(ROUTES); i++) {
         if (ROUTES[i].type != r->address.type)

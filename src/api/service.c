@@ -54,6 +54,32 @@ static void print_number(Buf *text, const char *name, const char *kind, const ch
                (unsigned long long)value);
 }
 
+static void print_moves(Buf *text, Catalog *catalog)
+{
+    MoveCounts counts = catalog_move_counts(catalog);
+    const struct {
+        const char *labels;
+        uint64_t value;
+    } rows[] = {
+        {"kind=\"split\",result=\"done\"", counts.splits_done},
+        {"kind=\"split\",result=\"failed\"", counts.splits_failed},
+        {"kind=\"merge\",result=\"done\"", counts.merges_done},
+        {"kind=\"merge\",result=\"failed\"", counts.merges_failed},
+    };
+    buf_slice(text, SLICE("# HELP orrery_moves_total Splits and merges of physical partitions that "
+                          "are over.\n# TYPE orrery_moves_total counter\n"));
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        buf_format(text, "orrery_moves_total{%s} %llu\n", rows[i].labels,
+                   (unsigned long long)rows[i].value);
+    print_number(text, "orrery_move_bytes_total", "counter",
+                 "Bytes that splits and merges have copied.", counts.bytes);
+    print_number(text, "orrery_move_fence_microseconds_total", "counter",
+                 "Time that writes had to wait at the end of splits and merges.", counts.fence_us);
+    print_number(text, "orrery_move_fence_microseconds_max", "gauge",
+                 "The longest time that writes had to wait at the end of one.",
+                 counts.fence_us_max);
+}
+
 static void answer_metrics(ApiRequest *r)
 {
     const ApiOptions *options = &r->api->options;
@@ -73,6 +99,7 @@ static void answer_metrics(ApiRequest *r)
     store_damage(options->store, &damage);
     print_number(&text, "orrery_store_damaged_reads_total", "counter",
                  "Reads that met something else than was written.", damage.reads);
+    print_moves(&text, options->catalog);
     respond_text(r, 200, SLICE("text/plain; version=0.0.4"), arena_copy(r->arena, buf_view(&text)));
 }
 

@@ -1,6 +1,7 @@
 /* throttle.c - see throttle_int.h. */
 #include "api/throttle_int.h"
 
+#include "api/chaos_int.h"
 #include "api/usage_int.h"
 
 /* x-ms-cosmos-priority-level: High, which is the default, or Low. */
@@ -34,11 +35,21 @@ Status throttle_classify(ApiRequest *r, Error *err)
     return parse_bucket(bucket, &r->class.bucket, err);
 }
 
+/* What the budget says, unless somebody wants trouble. */
+static BudgetAnswer admit(const ApiRequest *r, const PartitionRange *range, Charge ahead,
+                          uint64_t now_us, bool is_asked, uint32_t *wait_ms)
+{
+    struct Chaos *chaos = r->api->chaos;
+    if (UNLIKELY(chaos != NULL) && chaos_throttles(chaos, range, is_asked, wait_ms))
+        return BUDGET_SPENT;
+    return budget_admit_behind(range->budget, r->class, ahead, now_us, wait_ms);
+}
+
 Status throttle_admit_behind(ApiRequest *r, const PartitionRange *range, Charge ahead,
                              uint64_t now_us, Error *err)
 {
     uint32_t wait_ms = 0;
-    BudgetAnswer answer = budget_admit_behind(range->budget, r->class, ahead, now_us, &wait_ms);
+    BudgetAnswer answer = admit(r, range, ahead, now_us, true, &wait_ms);
     if (LIKELY(answer == BUDGET_ADMITTED))
         return STATUS_OK;
     if (r->refused_by != range) /* many operations of one request are one that was turned away */
@@ -63,7 +74,7 @@ Status throttle_admit(ApiRequest *r, const PartitionRange *range, uint64_t now_u
 bool throttle_has_credit(const ApiRequest *r, const PartitionRange *range, uint64_t now_us)
 {
     uint32_t wait_ms = 0;
-    return budget_admit(range->budget, r->class, now_us, &wait_ms) == BUDGET_ADMITTED;
+    return admit(r, range, 0, now_us, false, &wait_ms) == BUDGET_ADMITTED;
 }
 
 void throttle_pay(ApiRequest *r, const PartitionRange *range, Charge charge, uint64_t now_us)

@@ -366,6 +366,27 @@ size_t catalog_moves(Catalog *catalog, MoveEvent *out, size_t max)
     return mover_events(&catalog->mover, out, max);
 }
 
+MoveCounts catalog_move_counts(Catalog *catalog)
+{
+    return mover_counts(&catalog->mover);
+}
+
+bool catalog_is_moving(Catalog *catalog, const Container *container)
+{
+    return mover_is_moving(&catalog->mover, container);
+}
+
+bool catalog_is_scaling(Catalog *catalog, const Snapshot *snapshot, const Container *container)
+{
+    return mover_is_scaling(&catalog->mover, snapshot, container);
+}
+
+size_t catalog_plan_merges(const Catalog *catalog, const Snapshot *snapshot,
+                           const Container *container, Arena *arena, MoveOrder **out)
+{
+    return mover_plan_merges(&catalog->mover, snapshot, container, arena, out);
+}
+
 void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx)
 {
     (void)pthread_mutex_lock(&catalog->lock);

@@ -419,25 +419,6 @@ static void a_replaced_container_keeps_its_move(TestCatalog *t)
 
 /* ---- one group, and the disk ---- */
 
-/* Submits the changes so that they form one group, and waits for them. */
-static void run_as_group(TestCatalog *t, TestChange *group, size_t count)
-{
-    AUTO(test_change_done) TestChange blocker;
-    memory_store_stall(t->store);
-    fill_database(&blocker, SLICE("blocker"), NONE);
-    catalog_submit(t->catalog, &blocker.change);
-    memory_store_wait_stalled(t->store);
-    for (size_t i = 0; i < count; i++)
-        catalog_submit(t->catalog, &group[i].change);
-    memory_store_release(t->store);
-    for (size_t i = 0; i < count; i++)
-        (void)test_wait(&group[i]);
-    assert_int_equal(test_wait(&blocker), STATUS_OK);
-    assert_int_equal(
-        delete_one(t, CATALOG_DELETE_DATABASE, blocker.change.result_database->info.number, 0),
-        STATUS_OK);
-}
-
 static void a_drop_and_an_end_may_be_of_one_group(void **state)
 {
     (void)state;

@@ -170,8 +170,10 @@ static void show(Job *job, MoveStage stage)
         event->caught_up = progress.items_caught_up;
         event->fence_us = progress.fence_us;
     }
-    if (stage >= MOVE_DONE)
+    if (stage >= MOVE_DONE) {
         event->ended_us = clock_wall_us(mover->clock);
+        mover_count(mover, event);
+    }
     (void)pthread_mutex_unlock(&mover->lock);
 }
 
@@ -279,20 +281,22 @@ static Status stopped(Error *err)
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "The server is being stopped.");
 }
 
-/* Sleeps until what was copied so far may have been. A second at most, to be stopped in. */
-static void keep_rate(Job *job)
+/* Sleeps until what was copied so far may have been; a second at most, to be stopped in: false if
+ * it is still too early then. */
+static bool keep_rate(Job *job)
 {
     uint64_t rate = job->mover->rules.bytes_per_s;
     if (rate == 0)
-        return;
+        return true;
     uint64_t due_us = move_progress(job->move).bytes_copied * 1000000 / rate;
     uint64_t now_us = clock_monotonic_us(job->mover->clock) - job->begun_us;
     if (now_us >= due_us)
-        return;
+        return true;
     uint64_t wait_us = due_us - now_us < 1000000 ? due_us - now_us : 1000000;
     (void)nanosleep(&(struct timespec){.tv_sec = (time_t)(wait_us / 1000000),
                                        .tv_nsec = (long)(wait_us % 1000000) * 1000},
                     NULL);
+    return wait_us == due_us - now_us;
 }
 
 static Status copy(Job *job, Error *err)
@@ -303,8 +307,8 @@ static Status copy(Job *job, Error *err)
         show(job, MOVE_COPYING);
         if (is_stopped(job->mover))
             return stopped(err);
-        keep_rate(job);
-        TRY(move_copy(job->move, &is_done, err));
+        if (keep_rate(job))
+            TRY(move_copy(job->move, &is_done, err));
     }
     return STATUS_OK;
 }

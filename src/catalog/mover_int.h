@@ -45,7 +45,8 @@ typedef struct Mover {
     WaitingOrder orders[MOVE_ORDERS_MAX]; /* the oldest first */
     size_t order_count;
     MoveEvent events[MOVE_EVENTS_MAX]; /* a ring: event n is at n % MOVE_EVENTS_MAX */
-    uint64_t event_count;              /* ... to here */
+    uint64_t event_count;
+    MoveCounts counts; /* ... to here */
 
     MoveRest rests[MOVE_RESTS_MAX]; /* the thread's own */
     size_t rest_next;
@@ -73,3 +74,11 @@ void mover_close(Mover *mover);
 
 MUST_USE Status mover_order(Mover *mover, const MoveOrder *order, uint64_t *event, Error *err);
 size_t mover_events(Mover *mover, MoveEvent *out, size_t max);
+
+/* The rest of moves.h, in mover_seen.c. */
+void mover_count(Mover *mover, const MoveEvent *event); /* that is over; under the lock */
+MoveCounts mover_counts(Mover *mover);
+bool mover_is_moving(Mover *mover, const Container *container);
+bool mover_is_scaling(Mover *mover, const Snapshot *snapshot, const Container *container);
+size_t mover_plan_merges(const Mover *mover, const Snapshot *snapshot, const Container *container,
+                         Arena *arena, MoveOrder **out);

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "catalog/snapshot.h"
 
@@ -91,6 +92,29 @@ typedef struct MoveEvent {
 /* The newest first, those under way included; as many as are kept, at most 'max'. */
 #define MOVE_EVENTS_MAX 256
 size_t catalog_moves(Catalog *catalog, MoveEvent *out, size_t max);
+
+/* What has come of moves since the start. */
+typedef struct MoveCounts {
+    uint64_t splits_done;
+    uint64_t splits_failed;
+    uint64_t merges_done;
+    uint64_t merges_failed;
+    uint64_t bytes;        /* copied by those that are over */
+    uint64_t fence_us;     /* that writes had to wait, in all */
+    uint64_t fence_us_max; /* the longest of them */
+} MoveCounts;
+MoveCounts catalog_move_counts(Catalog *catalog);
+
+/* Whether a move of the container waits or is under way. */
+bool catalog_is_moving(Catalog *catalog, const Container *container);
+
+/* The same, or one is due for its throughput and has not failed since that was provisioned. */
+bool catalog_is_scaling(Catalog *catalog, const Snapshot *snapshot, const Container *container);
+
+/* The merges that leave the container with no more partitions than its throughput and what it holds
+ * need: of neighbours that hold little together, each order for itself. */
+size_t catalog_plan_merges(const Catalog *catalog, const Snapshot *snapshot,
+                           const Container *container, Arena *arena, MoveOrder **out);
 
 /* How many partitions the throughput of a container takes; 0: it has none of its own. */
 uint32_t catalog_partitions_needed(const Snapshot *snapshot, const Container *container,

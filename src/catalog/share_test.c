@@ -366,25 +366,17 @@ static void an_offer_and_a_map_may_change_at_once(void **state)
         uint32_t database = make_database(&t, "db", NONE);
         uint32_t number = make_container(&t, database, "c", MANUAL(1000));
         begin_move(&t, database, number, 0, 0, "20");
-        TestChange blocker, group[2];
+        TestChange group[2];
         TestChange *offer = &group[1 - offer_first];
         fill_move(&group[offer_first], CATALOG_END_MOVE, container_of(&t, database, "c"));
         test_change_init(offer, CATALOG_REPLACE_OFFER);
         offer->change.offer = container_of(&t, database, "c")->offer;
         offer->change.provision = MANUAL(3000);
-        memory_store_stall(t.store);
-        fill_database(&blocker, SLICE("blocker"), NONE);
-        catalog_submit(t.catalog, &blocker.change);
-        memory_store_wait_stalled(t.store);
-        for (size_t i = 0; i < 2; i++)
-            catalog_submit(t.catalog, &group[i].change);
-        memory_store_release(t.store);
+        run_as_group(&t, group, 2);
         for (size_t i = 0; i < 2; i++) {
-            assert_int_equal(test_wait(&group[i]), STATUS_OK);
+            assert_int_equal(group[i].change.status, STATUS_OK);
             test_change_done(&group[i]);
         }
-        assert_int_equal(test_wait(&blocker), STATUS_OK);
-        test_change_done(&blocker);
         expect_shares(&t, database, 2, RU(1500));
     }
 }

@@ -296,6 +296,25 @@ static inline Status delete_one(TestCatalog *t, CatalogOp op, uint32_t database,
     return test_run(t->catalog, &c);
 }
 
+/* Submits the changes so that they form one group, and waits for them. With the memory engine. */
+static inline void run_as_group(TestCatalog *t, TestChange *group, size_t count)
+{
+    AUTO(test_change_done) TestChange blocker;
+    memory_store_stall(t->store);
+    fill_database(&blocker, SLICE("blocker"), MANUAL(0));
+    catalog_submit(t->catalog, &blocker.change);
+    memory_store_wait_stalled(t->store);
+    for (size_t i = 0; i < count; i++)
+        catalog_submit(t->catalog, &group[i].change);
+    memory_store_release(t->store);
+    for (size_t i = 0; i < count; i++)
+        (void)test_wait(&group[i]);
+    assert_int_equal(test_wait(&blocker), STATUS_OK);
+    assert_int_equal(
+        delete_one(t, CATALOG_DELETE_DATABASE, blocker.change.result_database->info.number, 0),
+        STATUS_OK);
+}
+
 /* The beginning of a move: of the ranges with these ids, cut at 'cuts', texts with blanks between.
  * The ends of a move need no more than the container. */
 static inline void fill_move(TestChange *c, CatalogOp op, const Container *container)

@@ -18,7 +18,6 @@ static void close_fd(int fd)
     if (fd >= 0)
         (void)close(fd);
 }
-DEFINE_AUTO(int, close_fd)
 
 static Status refuse_url(const char *url, Error *err)
 {
@@ -238,26 +237,32 @@ Status http_reply_parse(Slice bytes, HttpReply *out, Error *err)
     return STATUS_OK;
 }
 
-Status http_get(const HttpQuestion *question, Buf *buffer, HttpReply *out, Error *err)
+static Status exchange(Call *call, Buf *buffer, HttpReply *out, Error *err)
 {
+    const HttpQuestion *question = call->question;
     const Endpoint *endpoint = question->endpoint;
-    Call call = {
-        .question = question,
-        .deadline_us = clock_monotonic_us(clock_real()) + (uint64_t)question->timeout_ms * 1000,
-        .fd = -1,
-    };
-    Status status = connect_any(&call, err);
-    AUTO(close_fd) int fd = call.fd;
-    TRY(status);
     bool is_v6 = strchr(endpoint->host, ':') != NULL;
+    TRY(connect_any(call, err));
     buf_reset(buffer);
     buf_format(buffer,
                "GET %.*s HTTP/1.1\r\nhost: %s%s%s:%s\r\nconnection: close\r\n"
                "user-agent: orrery-top/" ORRERY_VERSION "\r\n%.*s\r\n",
                SLICE_ARG(question->path), is_v6 ? "[" : "", endpoint->host, is_v6 ? "]" : "",
                endpoint->port, SLICE_ARG(question->headers));
-    TRY(send_all(&call, buf_view(buffer), err));
+    TRY(send_all(call, buf_view(buffer), err));
     buf_reset(buffer);
-    TRY(receive_all(&call, buffer, err));
+    TRY(receive_all(call, buffer, err));
     return http_reply_parse(buf_view(buffer), out, err);
+}
+
+Status http_get(const HttpQuestion *question, Buf *buffer, HttpReply *out, Error *err)
+{
+    Call call = {
+        .question = question,
+        .deadline_us = clock_monotonic_us(clock_real()) + (uint64_t)question->timeout_ms * 1000,
+        .fd = -1,
+    };
+    Status status = exchange(&call, buffer, out, err);
+    close_fd(call.fd);
+    return status;
 }

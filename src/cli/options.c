@@ -390,6 +390,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     TRY(to_flag("allow-development-key", s->allow_development_key, &o.allow_development_key, err));
     TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
     TRY(to_flag("no-statistics", s->no_statistics, &o.no_statistics, err));
+    TRY(to_flag("enable-chaos", s->enable_chaos, &o.enable_chaos, err));
     TRY(to_throughput(s, &o.throughput, err));
     TRY(to_size("cache", s->cache, &o.cache_bytes, err));
     TRY(to_size("logical-partition-max", s->logical_partition_max, &o.logical_partition_bytes_max,

@@ -48,6 +48,7 @@ typedef struct ServeOptions {
     const char *public_endpoint;
     bool trust_forwarded;
     bool no_statistics;
+    bool enable_chaos;
     ProvisionRules throughput;
     MoveRules moves;
     const ChargeModel *charges; /* of --charges; NULL: as published */

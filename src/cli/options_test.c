@@ -109,6 +109,7 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_int_equal(o.request_timeout_s, 30);
     assert_string_equal(o.public_endpoint, "");
     assert_false(o.trust_forwarded);
+    assert_false(o.enable_chaos);
     assert_null(o.charges);
     assert_int_equal(o.consistency, CONSISTENCY_SESSION);
     assert_int_equal(o.log_level, LOG_LEVEL_INFO);

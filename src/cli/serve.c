@@ -255,6 +255,7 @@ static Status open_api(Server *server, Error *err)
         .loops = server->options.threads,
         .trust_forwarded = server->options.trust_forwarded,
         .is_serverless = server->options.throughput.is_serverless,
+        .has_chaos = server->options.enable_chaos,
     };
     history_pool_init(&server->histories, HISTORIES_MAX);
     server->api = api_open(&options);

@@ -58,8 +58,8 @@ static void print_help(void)
         "Usage: orrery top [options]\n\n"
         "Shows what the physical partitions of a container are asked for, live: a map of hash\n"
         "range against time, in which a cell is one second and its shade the part of the\n"
-        "partition's request units that was used; throttled requests (429); and the partition\n"
-        "keys that used most and that were throttled most.\n\n"
+        "partition's request units that was used; throttled requests (429); the partition keys\n"
+        "that used most and that were throttled most; and splits and merges of partitions.\n\n"
         "Options (default):\n"
         "  --endpoint URL     the server (http://localhost:8081)\n"
         "  --key BASE64       a key of it, a read-only one is enough; also ORRERY_KEY in the\n"
@@ -279,6 +279,7 @@ static Status ask_model(TopApp *app, Arena *arena, TopModel *out, Error *err)
     TRY(ask_container(app, arena, by_ru, &answers.by_ru, err));
     Slice by_throttled = arena_format(arena, "top?by=throttled&minutes=1&count=%d", KEYS_ASKED);
     TRY(ask_container(app, arena, by_throttled, &answers.by_throttled, err));
+    TRY(ask(app, arena, SLICE("/_orrery/events"), SLICE_EMPTY, SLICE_EMPTY, &answers.events, err));
     return top_model_parse(arena, &answers, out, err);
 }
 

@@ -19,11 +19,13 @@
 
 enum {
     KEYS_SHOWN_MAX = 10,
-    MAP_LINES_MAX = 64, /* where the height has no bound */
-    NARROW = 62,        /* columns; below it there is no room for numbers behind the map */
-    LEVELS = 10,        /* of shade; above them is what is more than was allotted */
-    FIXED_LINES = 7,    /* heading, titles, legend and note */
-    SECTION_LINES = 2,  /* a blank line and the title above a list of keys */
+    MOVES_SHOWN_MAX = 3,
+    MOVES_LINES_MIN = 16, /* of a screen that has room for them */
+    MAP_LINES_MAX = 64,   /* where the height has no bound */
+    NARROW = 62,          /* columns; below it there is no room for numbers behind the map */
+    LEVELS = 10,          /* of shade; above them is what is more than was allotted */
+    FIXED_LINES = 7,      /* heading, titles, legend and note */
+    SECTION_LINES = 2,    /* a blank line and the title above a list of keys */
 };
 
 static const char SHADES[LEVELS + 2] = " .:-=+*#%@B";
@@ -278,6 +280,83 @@ static void draw_use(Pen *pen, const TopModel *model)
     pen_end(pen);
 }
 
+/* ---- splits and merges ---- */
+
+/* "split 0 into 1, 2 (throughput): copying, 45% of 12.0 MB" */
+static void draw_move(Pen *pen, const TopMove *move)
+{
+    pen_text(pen, move->what, 10);
+    pen_format(pen, " ");
+    pen_text(pen, move->sources, 24);
+    if (move->targets.len > 0) {
+        pen_format(pen, " into ");
+        pen_text(pen, move->targets, 24);
+    }
+    pen_format(pen, " (");
+    pen_text(pen, move->reason, 16);
+    pen_format(pen, "): ");
+    pen_text(pen, move->stage, 16);
+    if (move->message.len > 0) {
+        pen_format(pen, ": ");
+        pen_text(pen, move->message, UINT32_MAX);
+    } else if (move->ended_s > 0) {
+        pen_format(pen, ", %s, writes waited %.1f ms", bytes_text(move->bytes_total).text,
+                   move->fence_us / 1000);
+    } else {
+        pen_format(pen, ", %.0f%% of %s", move->percent, bytes_text(move->bytes_total).text);
+    }
+}
+
+/* The one that is next to be done, which is the oldest that is not over, or nothing. */
+static void draw_current(Pen *pen, const TopModel *model)
+{
+    const TopMove *current = NULL;
+    for (size_t i = 0; i < model->move_count; i++) {
+        if (model->moves[i].ended_s == 0)
+            current = &model->moves[i];
+    }
+    if (current != NULL)
+        draw_move(pen, current);
+    pen_end(pen);
+}
+
+static size_t count_over(const TopModel *model)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->move_count; i++)
+        count += model->moves[i].ended_s > 0 ? 1 : 0;
+    return count;
+}
+
+/* "12s", "3m", "2h" */
+static NumberText age_text(double seconds)
+{
+    seconds = fmax(seconds, 0);
+    double shown = seconds < 60 ? seconds : seconds < 3600 ? seconds / 60 : seconds / 3600;
+    NumberText out;
+    (void)snprintf(out.text, sizeof(out.text), "%.0f%c", floor(shown),
+                   seconds < 60     ? 's'
+                   : seconds < 3600 ? 'm'
+                                    : 'h');
+    return out;
+}
+
+static void draw_moves(Pen *pen, const TopModel *model, size_t count)
+{
+    pen_end(pen);
+    pen_format(pen, "%10s  splits and merges", "ago");
+    pen_end(pen);
+    for (size_t i = 0; i < model->move_count && count > 0; i++) {
+        const TopMove *move = &model->moves[i];
+        if (move->ended_s == 0)
+            continue;
+        pen_format(pen, "%10s  ", age_text((double)model->time_s - move->ended_s).text);
+        draw_move(pen, move);
+        pen_end(pen);
+        count--;
+    }
+}
+
 /* ---- the map ---- */
 
 uint32_t top_draw_columns(const TopCanvas *canvas)
@@ -454,6 +533,7 @@ typedef struct Plan {
     size_t map;
     size_t by_ru;
     size_t by_throttled;
+    size_t moves;
 } Plan;
 
 static size_t least(size_t a, size_t b)
@@ -467,10 +547,14 @@ static Plan plan_lines(const TopModel *model, const TopCanvas *canvas)
         .map = least(model->range_count, MAP_LINES_MAX),
         .by_ru = least(model->by_ru.count, KEYS_SHOWN_MAX),
         .by_throttled = least(model->by_throttled.count, KEYS_SHOWN_MAX),
+        .moves = least(count_over(model), MOVES_SHOWN_MAX),
     };
     if (canvas->height == 0)
         return plan;
     size_t left = canvas->height > FIXED_LINES + 1 ? canvas->height - FIXED_LINES : 1;
+    if (left < MOVES_LINES_MIN)
+        plan.moves = 0;
+    left -= plan.moves > 0 ? SECTION_LINES + plan.moves : 0;
     size_t lists = (plan.by_ru > 0 ? SECTION_LINES + plan.by_ru : 0) +
                    (plan.by_throttled > 0 ? SECTION_LINES + plan.by_throttled : 0);
     /* The map has half of it at least, and what the lists do not take. */
@@ -492,7 +576,7 @@ void top_draw(const TopModel *model, const TopCanvas *canvas, Slice note, Buf *o
     draw_title(&pen, model);
     draw_size(&pen, model);
     draw_use(&pen, model);
-    pen_end(&pen);
+    draw_current(&pen, model);
     draw_map_title(&pen, &map);
     for (size_t first = 0; first < model->range_count; first += map.ranges_per_line)
         draw_line(&pen, &map, first);
@@ -502,6 +586,8 @@ void top_draw(const TopModel *model, const TopCanvas *canvas, Slice note, Buf *o
     if (plan.by_throttled > 0)
         draw_keys(&pen, "key, by throttled requests", "429s", &model->by_throttled,
                   plan.by_throttled);
+    if (plan.moves > 0)
+        draw_moves(&pen, model, plan.moves);
     if (canvas->height > 0) {
         while (pen.line + 1 < canvas->height)
             pen_end(&pen);

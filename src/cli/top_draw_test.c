@@ -9,16 +9,22 @@
 
 #include <cmocka.h>
 
-static void model_of(Arena *arena, TopModel *model)
+static void model_with(Arena *arena, const char *events, TopModel *model)
 {
     TopAnswers answers = {
         .layout = unquoted(arena, LAYOUT),
         .history = unquoted(arena, HISTORY),
         .by_ru = unquoted(arena, BY_RU),
         .by_throttled = unquoted(arena, BY_THROTTLED),
+        .events = unquoted(arena, events),
     };
     Error err;
     assert_int_equal(top_model_parse(arena, &answers, model, &err), STATUS_OK);
+}
+
+static void model_of(Arena *arena, TopModel *model)
+{
+    model_with(arena, NO_EVENTS, model);
 }
 
 static void expect_text(Slice found, const char *expected)
@@ -95,10 +101,32 @@ static void a_frame_with_colour_fills_the_screen(void **state)
         "q quits^[K");
 }
 
+static void splits_and_merges_are_told(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    TopModel model;
+    model_with(&arena, EVENTS, &model);
+    AUTO(buf_done) Buf out;
+    buf_init(&out, TOP_FRAME_BYTES_MAX);
+    top_draw(&model, &(TopCanvas){.width = 90}, SLICE_EMPTY, &out);
+    const char *text = arena_cstr(&arena, buf_view(&out));
+    assert_non_null(strstr(text, "12 throttled\n"
+                                 "merge 3, 4 into 5 (asked): copying, 45% of 12.0 MB\n"
+                                 "   part  hash"));
+    assert_non_null(strstr(text, "[\"hot\"]\n"
+                                 "\n"
+                                 "       ago  splits and merges\n"
+                                 "       10s  split 2 (asked): failed: one key\n"
+                                 "       16m  split 0 into 2, 3, 4 (asked): done, 12.0 MB, writes "
+                                 "waited 2.1 ms\n"));
+}
+
 /* As many partitions as there may be, with as much of a past as fits. */
 static void large_model(Arena *arena, TopModel *model, size_t ranges)
 {
-    model_of(arena, model);
+    model_with(arena, EVENTS, model);
     TopRange *many = ARENA_NEW_ARRAY(arena, TopRange, ranges);
     for (size_t i = 0; i < ranges; i++) {
         many[i] = model->ranges[i % 2];
@@ -247,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_without_colour_is_plain_text),
         cmocka_unit_test(a_frame_with_colour_fills_the_screen),
+        cmocka_unit_test(splits_and_merges_are_told),
         cmocka_unit_test(a_frame_is_never_larger_than_the_screen),
         cmocka_unit_test(neighbours_share_a_line_when_there_are_too_many),
         cmocka_unit_test(without_an_allotment_shades_follow_the_busiest_second),

@@ -185,6 +185,57 @@ static Status parse_keys(Arena *arena, Slice text, TopKeys *out, Error *err)
     return STATUS_OK;
 }
 
+/* "1, 2" */
+static Status get_ids(Arena *arena, Json object, const char *name, Slice *out, Error *err)
+{
+    Json list;
+    TRY(get_array(object, name, 0, TOP_MODEL_RANGES_MAX, &list, err));
+    AUTO(buf_done) Buf text;
+    buf_init(&text, TEXT_BYTES_MAX);
+    for (JsonIter it = json_iter(list); json_next(&it);) {
+        if (!json_is(it.value, JSON_STRING))
+            return not_understood(name, err);
+        buf_slice(&text, text.len > 0 ? SLICE(", ") : SLICE_EMPTY);
+        buf_slice(&text, json_string(it.value));
+    }
+    *out = arena_copy(arena, buf_view(&text));
+    return STATUS_OK;
+}
+
+static Status parse_move(Arena *arena, Json json, TopMove *move, Error *err)
+{
+    TRY(get_text(json, "what", &move->what, err));
+    TRY(get_text(json, "reason", &move->reason, err));
+    TRY(get_text(json, "stage", &move->stage, err));
+    TRY(get_text(json, "message", &move->message, err));
+    TRY(get_ids(arena, json, "sources", &move->sources, err));
+    TRY(get_ids(arena, json, "targets", &move->targets, err));
+    TRY(get_number(json, "begun", &move->begun_s, err));
+    TRY(get_number(json, "ended", &move->ended_s, err));
+    TRY(get_number(json, "bytesTotal", &move->bytes_total, err));
+    TRY(get_number(json, "percent", &move->percent, err));
+    return get_number(json, "fenceMicroseconds", &move->fence_us, err);
+}
+
+/* Those of the container that is shown. */
+static Status parse_events(Arena *arena, Slice text, TopModel *model, Error *err)
+{
+    Json events;
+    TRY(parse_object(arena, text, "events", &events, err));
+    Json moves;
+    TRY(get_array(events, "moves", 0, TOP_MODEL_MOVES_MAX, &moves, err));
+    model->moves = ARENA_NEW_ARRAY(arena, TopMove, json_count(moves) + 1);
+    for (JsonIter it = json_iter(moves); json_next(&it);) {
+        Slice database;
+        Slice container;
+        TRY(get_text(it.value, "database", &database, err));
+        TRY(get_text(it.value, "container", &container, err));
+        if (slice_equal(database, model->database) && slice_equal(container, model->container))
+            TRY(parse_move(arena, it.value, &model->moves[model->move_count++], err));
+    }
+    return STATUS_OK;
+}
+
 Status top_model_parse(Arena *arena, const TopAnswers *answers, TopModel *out, Error *err)
 {
     TopModel model = {0};
@@ -192,6 +243,7 @@ Status top_model_parse(Arena *arena, const TopAnswers *answers, TopModel *out, E
     TRY(parse_history(arena, answers->history, &model, err));
     TRY(parse_keys(arena, answers->by_ru, &model.by_ru, err));
     TRY(parse_keys(arena, answers->by_throttled, &model.by_throttled, err));
+    TRY(parse_events(arena, answers->events, &model, err));
     *out = model;
     return STATUS_OK;
 }

@@ -1,8 +1,8 @@
 /* top_model.h - what `orrery top` knows of a container, read from the server's answers.
  *
- * The answers are those of /_orrery/dbs/{db}/colls/{coll}/layout, /history and /top. They may come
- * from anybody: whatever is missing, of another type or beyond all measure is an error, and texts
- * are kept as they are, for the one who draws to make harmless.
+ * The answers are those of /_orrery/dbs/{db}/colls/{coll}/layout, /history and /top, and of
+ * /_orrery/events. They may come from anybody: whatever is missing, of another type or beyond all
+ * measure is an error, and texts are kept as they are, for the one who draws to make harmless.
  *
  * Ownership  Everything lives in the arena that the answers were parsed into.
  */
@@ -16,6 +16,7 @@
 #define TOP_MODEL_RANGES_MAX  4096
 #define TOP_MODEL_COLUMNS_MAX 3600
 #define TOP_MODEL_KEYS_MAX    100
+#define TOP_MODEL_MOVES_MAX   256
 
 /* One second of a physical partition. */
 typedef struct TopCell {
@@ -49,6 +50,21 @@ typedef struct TopKeys {
     size_t count;
 } TopKeys;
 
+/* A split or a merge of the container's partitions. */
+typedef struct TopMove {
+    Slice what; /* "split" or "merge" */
+    Slice reason;
+    Slice stage;
+    Slice sources; /* ids, with commas between them */
+    Slice targets; /* empty: it has not come as far as that */
+    Slice message; /* why it failed */
+    double begun_s;
+    double ended_s; /* 0: it is under way, or waits */
+    double bytes_total;
+    double percent;
+    double fence_us; /* that writes had to wait */
+} TopMove;
+
 typedef struct TopModel {
     Slice database;
     Slice container;
@@ -63,6 +79,8 @@ typedef struct TopModel {
     size_t column_count;
     TopKeys by_ru;
     TopKeys by_throttled;
+    TopMove *moves; /* the newest first */
+    size_t move_count;
 } TopModel;
 
 /* The bodies of the answers. */
@@ -71,6 +89,7 @@ typedef struct TopAnswers {
     Slice history;
     Slice by_ru;
     Slice by_throttled;
+    Slice events; /* of all containers */
 } TopAnswers;
 
 /* STATUS_UNAVAILABLE names what is wrong with which answer. */

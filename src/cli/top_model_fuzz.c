@@ -1,6 +1,6 @@
 /* top_model_fuzz.c - answers of a hostile server: read, and drawn without a control character.
  *
- * The four answers stand one after the other, separated by lines of "--".
+ * The five answers stand one after the other, separated by lines of "--".
  */
 #include "cli/top_draw.h"
 
@@ -38,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     answers.history = next_answer(&rest);
     answers.by_ru = next_answer(&rest);
     answers.by_throttled = next_answer(&rest);
+    answers.events = next_answer(&rest);
     TopModel model;
     Error err;
     TopContainer *list = NULL;

@@ -14,6 +14,7 @@ static Status parse(Arena *arena, const char *layout, const char *history, const
         .history = unquoted(arena, history),
         .by_ru = unquoted(arena, by_ru),
         .by_throttled = unquoted(arena, BY_THROTTLED),
+        .events = unquoted(arena, EVENTS),
     };
     return top_model_parse(arena, &answers, model, err);
 }
@@ -44,6 +45,42 @@ static void answers_become_a_model(void **state)
     assert_true(slice_equal(model.by_ru.keys[0].text, SLICE("[\"hot\"]")));
     assert_int_equal((int)(model.by_ru.keys[0].share * 1000), 905);
     assert_int_equal(model.by_throttled.count, 1);
+    assert_int_equal(model.move_count, 3); /* the other is another container's */
+    assert_true(slice_equal(model.moves[0].sources, SLICE("3, 4")));
+    assert_true(slice_equal(model.moves[1].message, SLICE("one key")));
+    assert_int_equal(model.moves[1].targets.len, 0);
+    assert_int_equal((int)model.moves[2].ended_s, 1699999000);
+}
+
+static void events_that_are_not_understood_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *events, *named;
+    } rows[] = {
+        {"", "events"},
+        {"{}", "moves"},
+        {"{'moves':[5]}", "database"},
+        {"{'moves':[{'database':'shop','container':'orders'}]}", "what"},
+        {"{'moves':[" EVENT("orders", "split", "done", "1", "", "1", "1", "") "]}", "sources"},
+        {"{'moves':[" EVENT("orders", "split", "done", "", "", "-1", "1", "") "]}", "ended"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        TopAnswers answers = {
+            .layout = unquoted(&arena, LAYOUT),
+            .history = unquoted(&arena, HISTORY),
+            .by_ru = unquoted(&arena, BY_RU),
+            .by_throttled = unquoted(&arena, BY_THROTTLED),
+            .events = unquoted(&arena, rows[i].events),
+        };
+        TopModel model;
+        Error err;
+        Status status = top_model_parse(&arena, &answers, &model, &err);
+        if (status != STATUS_UNAVAILABLE || strstr(err.message, rows[i].named) == NULL)
+            fail_msg("row %zu: status %d, %s", i, (int)status, err.message);
+    }
 }
 
 /* Between two questions a partition may have been divided. */
@@ -147,6 +184,7 @@ int main(void)
         cmocka_unit_test(a_range_that_has_no_history_has_none),
         cmocka_unit_test(keys_that_nobody_has_counted_are_not_known),
         cmocka_unit_test(what_is_not_understood_is_named),
+        cmocka_unit_test(events_that_are_not_understood_are_named),
         cmocka_unit_test(lists_of_containers_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,3 +44,21 @@ static inline Slice unquoted(Arena *arena, const char *row)
     "'amount':12,'amountMax':12,'share':1}]}"
 
 #define NO_KEYS "{'by':'ru','rows':[]}"
+
+/* Of this container a merge is under way, a split has failed and another is done. */
+#define EVENT(container, what, stage, sources, targets, ended, percent, message)                \
+    "{'database':'shop','container':'" container "','event':1,'what':'" what                    \
+    "','reason':'asked','stage':'" stage "','sources':[" sources "],'targets':[" targets        \
+    "],'begun':1699999000,'ended':" ended ",'bytes':1,'bytesTotal':12582912,'percent':" percent \
+    ",'items':1,'caughtUp':0,'fenceMicroseconds':2100,'message':'" message "'}"
+
+#define EVENTS                                                                                 \
+    "{'time':1700000000,'moves':[" EVENT(                                                      \
+        "orders", "merge", "copying", "'3','4'", "'5'", "0", "45",                             \
+        "") "," EVENT("others", "split", "copying", "'0'", "'1','2'", "0", "5",                \
+                      "") "," EVENT("orders", "split", "failed", "'2'", "", "1699999990", "0", \
+                                    "one key") "," EVENT("orders", "split", "done", "'0'",     \
+                                                         "'2','3','4'", "1699999000", "100",   \
+                                                         "") "]}"
+
+#define NO_EVENTS "{'moves':[]}"

@@ -236,8 +236,8 @@ static Status read_sample(IndexReader *reader, IndexRange range, uint32_t keys_m
 }
 
 /* From the first sample that has no more keys than may be read. */
-static Status estimate_many(IndexReader *reader, IndexRange range, uint32_t keys_max, Sample *out,
-                            Error *err)
+static Status estimate_many(IndexReader *reader, IndexRange range, uint32_t keys_max,
+                            IndexEstimate *out, Error *err)
 {
     TermPath path = range.path;
     Sample sample = {0};
@@ -247,7 +247,12 @@ static Status estimate_many(IndexReader *reader, IndexRange range, uint32_t keys
         bits = TERM_SAMPLE_BITS + i * TERM_SAMPLE_MORE_BITS;
         TRY(read_sample(reader, range, keys_max, &sample, err));
     }
-    *out = (Sample){.keys = sample.keys << bits, .items = sample.items << bits};
+    *out = (IndexEstimate){
+        .keys = sample.keys << bits,
+        .items = sample.items << bits,
+        .path = range.path,
+        .counted = sample.items,
+    };
     return STATUS_OK;
 }
 
@@ -256,16 +261,25 @@ Status index_estimate(IndexReader *reader, IndexRange range, uint32_t keys_max, 
 {
     Sample first = {0};
     TRY(read_sample(reader, range, keys_max, &first, err));
-    *out = (IndexEstimate){.keys = first.keys, .items = first.items, .is_exact = first.is_all};
-    if (first.is_all)
+    if (first.is_all) {
+        *out = (IndexEstimate){
+            .keys = first.keys,
+            .items = first.items,
+            .is_exact = true,
+            .path = range.path,
+            .counted = first.items,
+        };
         return STATUS_OK;
-    /* There is more than was read; as much again, if too little is in samples to tell. */
-    Sample many;
+    }
+    IndexEstimate many;
     TRY(estimate_many(reader, range, keys_max, &many, err));
-    out->keys = first.keys == 0 ? 2 : 2 * first.keys;
-    out->items = first.items == 0 ? 2 : 2 * first.items;
-    if (many.keys > out->keys)
-        *out = (IndexEstimate){.keys = many.keys, .items = many.items};
+    /* There is more than was read; as much again, if too little is in samples to tell. */
+    uint64_t keys_min = first.keys == 0 ? 2 : 2 * first.keys;
+    if (many.keys < keys_min) {
+        many.keys = keys_min;
+        many.items = first.items == 0 ? 2 : 2 * first.items;
+    }
+    *out = many;
     return STATUS_OK;
 }
 

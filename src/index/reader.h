@@ -60,6 +60,8 @@ typedef struct IndexEstimate {
     uint64_t keys;
     uint64_t items;
     bool is_exact;
+    TermPath path;    /* under which there are few keys in the range, that stand for all: its own */
+    uint64_t counted; /* or that of a sample; and the items there */
 } IndexEstimate;
 MUST_USE Status index_estimate(IndexReader *reader, IndexRange range, uint32_t keys_max,
                                IndexEstimate *out, Error *err);

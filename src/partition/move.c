@@ -34,6 +34,9 @@ typedef struct Target {
     Slice epk_from;
     ImportItem *items; /* of the piece being gathered */
     size_t count;
+    uint64_t lsn;  /* that it has at least */
+    Import import; /* on its way, if it has begun */
+    bool has_begun;
 } Target;
 
 struct Move {
@@ -47,6 +50,7 @@ struct Move {
     Arena piece;    /* what is gathered for the targets */
     size_t piece_items;
     size_t piece_bytes;
+    uint64_t lsn; /* that the targets are to have; known behind the fence */
     bool is_over;
     uint64_t fenced_us; /* when that began */
     MoveProgress progress;
@@ -184,17 +188,40 @@ static bool piece_is_full(const Move *move)
     return move->piece_items == PIECE_ITEMS_MAX || move->piece_bytes >= MOVE_PIECE_BYTES;
 }
 
-static Status piece_send(Move *move, uint64_t lsn, Error *err)
+static Status begin_import(Move *move, Target *target, Error *err)
 {
+    target->import = (Import){.items = target->items, .count = target->count, .lsn = move->lsn};
+    TRY(partition_begin_turn(target->partition, &target->import.turn, MESSAGE_IMPORT, err));
+    target->has_begun = true;
+    return STATUS_OK;
+}
+
+static Status end_import(Target *target, Error *err)
+{
+    target->has_begun = false;
+    TRY(partition_end_turn(&target->import.turn, err));
+    target->lsn = target->import.lsn;
+    return STATUS_OK;
+}
+
+/* To all targets at once, so that the disk is waited for once. */
+static Status piece_send(Move *move, Error *err)
+{
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < move->target_count && status == STATUS_OK; i++) {
+        Target *target = &move->targets[i];
+        if (target->count > 0 || target->lsn < move->lsn)
+            status = begin_import(move, target, err);
+    }
     for (size_t i = 0; i < move->target_count; i++) {
-        const Target *target = &move->targets[i];
-        if (target->count == 0 && lsn == 0)
-            continue;
-        Import import = {.items = target->items, .count = target->count, .lsn = lsn};
-        TRY(partition_take_turn(target->partition, &import.turn, MESSAGE_IMPORT, err));
+        Error other;
+        if (move->targets[i].has_begun && end_import(&move->targets[i], &other) != STATUS_OK) {
+            status = other.status;
+            *err = other;
+        }
     }
     piece_begin(move);
-    return STATUS_OK;
+    return status;
 }
 
 /* ---- life ---- */
@@ -323,7 +350,7 @@ Status move_copy(Move *move, bool *is_done, Error *err)
 {
     bool is_source_done = false;
     TRY(gather(move, &move->sources[move->copying], &is_source_done, err));
-    TRY(piece_send(move, 0, err));
+    TRY(piece_send(move, err));
     *is_done = is_source_done && move->copying + 1 == move->source_count;
     if (is_source_done && !*is_done) {
         move->copying++;
@@ -426,12 +453,12 @@ static Status follow_purge(Move *move, const Source *source, Slice prefix, Error
                 Slice id;
                 TRY(location_decode(found->keys[k], &epk, &id, err));
                 if (piece_is_full(move))
-                    TRY(piece_send(move, 0, err));
+                    TRY(piece_send(move, err));
                 TRY(add_newest(move, source, epk, id, err));
             }
         }
     }
-    return piece_send(move, 0, err);
+    return piece_send(move, err);
 }
 
 static Status follow_note(Move *move, Source *source, Error *err)
@@ -442,7 +469,7 @@ static Status follow_note(Move *move, Source *source, Error *err)
     Slice epk = slice_first(slice_from(rest, NOTE_HEAD_BYTES), head[0]);
     source->at += NOTE_HEAD_BYTES + head[0];
     if (head[1] == NOTE_PURGE) {
-        TRY(piece_send(move, 0, err));
+        TRY(piece_send(move, err));
         return follow_purge(move, source, epk, err);
     }
     Slice id = slice_first(slice_from(rest, NOTE_HEAD_BYTES + head[0]), head[1]);
@@ -457,7 +484,7 @@ static Status follow_notes(Move *move, Source *source, Error *err)
         TRY(take_notes(source, err));
     while (notes_left(source) > 0 && !piece_is_full(move))
         TRY(follow_note(move, source, err));
-    return piece_send(move, 0, err);
+    return piece_send(move, err);
 }
 
 /* About: notes are of different lengths. */
@@ -499,15 +526,14 @@ Status move_fence(Move *move, Error *err)
     const Clock *clock = move->sources[0].partition->host->clock;
     move->fenced_us = clock_monotonic_us(clock);
     TRY(fence_all(move, err));
+    for (size_t i = 0; i < move->source_count; i++) {
+        uint64_t lsn = partition_lsn(move->sources[i].partition);
+        move->lsn = lsn > move->lsn ? lsn : move->lsn;
+    }
     size_t left = 1;
     while (left > 0)
         TRY(move_catch_up(move, &left, err));
-    uint64_t lsn = 0;
-    for (size_t i = 0; i < move->source_count; i++) {
-        uint64_t own = partition_lsn(move->sources[i].partition);
-        lsn = own > lsn ? own : lsn;
-    }
-    return piece_send(move, lsn, err);
+    return STATUS_OK;
 }
 
 static void let_go(Move *move, PartitionGone gone, void *ctx)

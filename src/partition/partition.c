@@ -733,22 +733,32 @@ static void stand_at_fence(Partition *partition, QueueNode *fence)
     (void)sem_post(&turn->done);
 }
 
-Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *err)
+Status partition_begin_turn(Partition *partition, Turn *turn, int kind, Error *err)
 {
     turn->status = STATUS_OK;
     turn->message.kind = kind;
     int failed = sem_init(&turn->done, 0, 0);
     ASSERT(failed == 0);
     Status status = post(partition, &turn->message, 0, err);
-    if (status == STATUS_OK) {
-        while (sem_wait(&turn->done) != 0)
-            continue; /* a signal */
-        status = turn->status;
-        if (status != STATUS_OK)
-            *err = turn->error;
-    }
-    (void)sem_destroy(&turn->done);
+    if (status != STATUS_OK)
+        (void)sem_destroy(&turn->done);
     return status;
+}
+
+Status partition_end_turn(Turn *turn, Error *err)
+{
+    while (sem_wait(&turn->done) != 0)
+        continue; /* a signal */
+    (void)sem_destroy(&turn->done);
+    if (turn->status != STATUS_OK)
+        *err = turn->error;
+    return turn->status;
+}
+
+Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *err)
+{
+    TRY(partition_begin_turn(partition, turn, kind, err));
+    return partition_end_turn(turn, err);
 }
 
 void partition_unfence(Partition *partition)

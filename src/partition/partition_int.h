@@ -250,8 +250,10 @@ void group_note_item(Group *group, Slice epk, Slice id);
 void group_note_purge(Group *group, Slice epk);
 void group_apply_import(Group *group, Import *import);
 
-/* partition.c: posts a turn and waits for it; goes on behind a fence; or refuses what is behind
- * it. */
+/* partition.c: posts a turn, and waits for it, at once or in two steps; goes on behind a fence; or
+ * refuses what is behind it. */
+MUST_USE Status partition_begin_turn(Partition *partition, Turn *turn, int kind, Error *err);
+MUST_USE Status partition_end_turn(Turn *turn, Error *err);
 MUST_USE Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *err);
 void partition_unfence(Partition *partition);
 void partition_retire(Partition *partition, PartitionGone gone, void *ctx);

@@ -4,11 +4,12 @@
 #include <math.h>
 
 static const Function FUNCTIONS[] = {
-#define FUNCTION(called, least, most, flags_, code_) \
-    {.name = SLICE_INIT(#called),                    \
-     .args_min = (least),                            \
-     .args_max = (most),                             \
-     .flags = (flags_),                              \
+#define FUNCTION(called, least, most, flags_, index_, code_) \
+    {.name = SLICE_INIT(#called),                            \
+     .args_min = (least),                                    \
+     .args_max = (most),                                     \
+     .flags = (flags_),                                      \
+     .index = FUNCTION_INDEX_##index_,                       \
      .code = (code_)},
 #define MATH(called, code_) \
     {.name = SLICE_INIT(#called), .args_min = 1, .args_max = 1, .math = (code_)},

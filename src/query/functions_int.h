@@ -18,6 +18,26 @@ typedef enum FunctionFlags {
     FUNCTION_SYSTEM = 1 << 6, /* looks at the document's system properties, whatever it is given */
 } FunctionFlags;
 
+/* Which values of its path a call can be true of. */
+typedef enum FunctionIndex {
+    FUNCTION_INDEX_WALK,    /* who knows: they are looked at one by one */
+    FUNCTION_INDEX_EQUAL,   /* the string that is the second argument */
+    FUNCTION_INDEX_PREFIX,  /* those that begin with it */
+    FUNCTION_INDEX_ELEMENT, /* arrays with this element; of an array that is given, its elements */
+    FUNCTION_INDEX_ANY_ELEMENT,
+    FUNCTION_INDEX_ALL_ELEMENTS,
+    FUNCTION_INDEX_SHAPES,  /* whose place on earth meets that of the other argument */
+    FUNCTION_INDEX_DEFINED, /* all; and of a type: */
+    FUNCTION_INDEX_NULL,
+    FUNCTION_INDEX_BOOLEANS,
+    FUNCTION_INDEX_NUMBERS,
+    FUNCTION_INDEX_INTEGERS,
+    FUNCTION_INDEX_STRINGS,
+    FUNCTION_INDEX_ARRAYS,
+    FUNCTION_INDEX_OBJECTS,
+    FUNCTION_INDEX_PRIMITIVES,
+} FunctionIndex;
+
 typedef enum Aggregate {
     AGGREGATE_NONE,
 #define AGGREGATE_ROW(name) AGGREGATE_##name,
@@ -32,6 +52,7 @@ struct Function {
     uint32_t args_min;
     uint32_t args_max;
     uint32_t flags;
+    FunctionIndex index;
     Aggregate aggregate;
     FunctionCode code;      /* one of the two, or */
     double (*math)(double); /* neither: an aggregate, or not available yet */
@@ -50,7 +71,7 @@ static inline bool function_is_available(const Function *function)
 MUST_USE Status function_call(Run *run, const Function *function, const Value *args, uint32_t count,
                               Value *out);
 
-#define FUNCTION(name, least, most, flags, code) \
+#define FUNCTION(name, least, most, flags, index, code) \
     MUST_USE Status code(Run *run, const Value *args, uint32_t count, Value *out);
 #include "query/functions.def"
 

@@ -735,18 +735,19 @@ static void looking_through_the_index_ends_in_time(void **state)
     insert_many(t, 0, 3000, print_number);
     static const struct {
         const char *query;
-        const char *expected; /* as they lie, by id, if no order is asked for */
+        const char *expected; /* by number, if no order is asked for, */
+        const char *hurried;  /* and otherwise as they lie, by id */
     } ROWS[] = {
-        {"SELECT VALUE c.n FROM c WHERE c.n % 1000 = 7", "1007,2007,7"},
-        {"SELECT VALUE c.n FROM c WHERE c.n % 1000 = 7 ORDER BY c.n", "7,1007,2007"},
-        {"SELECT VALUE c.n FROM c WHERE c.n % 1000 = 7 AND c.id != 'x' ORDER BY c.n",
+        {"SELECT VALUE c.n FROM c WHERE c.n % 1000 = 7", "7,1007,2007", "1007,2007,7"},
+        {"SELECT VALUE c.n FROM c WHERE c.n % 1000 = 7 ORDER BY c.n", "7,1007,2007", "7,1007,2007"},
+        {"SELECT VALUE c.n FROM c WHERE c.n % 1000 = 7 AND c.id != 'x' ORDER BY c.n", "7,1007,2007",
          "7,1007,2007"},
     };
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
         atomic_store(&t->clock.step_us, 0);
         assert_int_equal(expect_pages(t, ROWS[i].query, (Asked){0}, ROWS[i].expected), 1);
         atomic_store(&t->clock.step_us, 20000);
-        assert_in_range(expect_pages(t, ROWS[i].query, (Asked){.page_us = 1000}, ROWS[i].expected),
+        assert_in_range(expect_pages(t, ROWS[i].query, (Asked){.page_us = 1000}, ROWS[i].hurried),
                         5, 3100);
     }
 }

@@ -55,7 +55,7 @@ static Status text_filter(Planner *planner, const Node *node, bool wanted, Filte
         return STATUS_OK;
     if (text.type != JSON_STRING)
         *out = filter_none(planner);
-    else if (node->call.function->code == function_startswith)
+    else if (node->call.function->index == FUNCTION_INDEX_PREFIX)
         *out = text_begins(planner, &path, text.string, wanted);
     else
         *out = text_equal(planner, &path, &text, wanted);
@@ -96,39 +96,39 @@ Status filter_like(Planner *planner, const Node *node, bool wanted, Filter **out
 /* ---- types ---- */
 
 typedef struct TypeRow {
-    FunctionCode code;
     TermTag first;
     TermTag end;
     bool exact;
 } TypeRow;
 
 static const TypeRow TYPE_ROWS[] = {
-    {function_is_null, TERM_NULL, TERM_FALSE, true},
-    {function_is_bool, TERM_FALSE, TERM_NUMBER, true},
-    {function_is_number, TERM_NUMBER, TERM_STRING, true},
-    {function_is_finite_number, TERM_NUMBER, TERM_STRING, true},
-    {function_is_integer, TERM_NUMBER, TERM_STRING, false},
-    {function_is_string, TERM_STRING, TERM_ARRAY, true},
-    {function_is_array, TERM_ARRAY, TERM_OBJECT, true},
-    {function_is_object, TERM_OBJECT, TERM_END, true},
-    {function_is_primitive, TERM_NULL, TERM_ARRAY, true},
+    [FUNCTION_INDEX_NULL] = {TERM_NULL, TERM_FALSE, true},
+    [FUNCTION_INDEX_BOOLEANS] = {TERM_FALSE, TERM_NUMBER, true},
+    [FUNCTION_INDEX_NUMBERS] = {TERM_NUMBER, TERM_STRING, true},
+    [FUNCTION_INDEX_INTEGERS] = {TERM_NUMBER, TERM_STRING, false},
+    [FUNCTION_INDEX_STRINGS] = {TERM_STRING, TERM_ARRAY, true},
+    [FUNCTION_INDEX_ARRAYS] = {TERM_ARRAY, TERM_OBJECT, true},
+    [FUNCTION_INDEX_OBJECTS] = {TERM_OBJECT, TERM_END, true},
+    [FUNCTION_INDEX_PRIMITIVES] = {TERM_NULL, TERM_ARRAY, true},
 };
 
 /* Questions about the type are answered for every document, also where there is nothing. */
-static Filter *type_filter(Planner *planner, const PlanPath *path, FunctionCode code, bool wanted)
+static Status type_filter(Planner *planner, const Node *node, bool wanted, Filter **out)
 {
-    Filter *found = NULL;
-    if (code == function_is_defined)
-        found = filter_present(planner, path);
-    for (size_t i = 0; i < ARRAY_COUNT(TYPE_ROWS) && found == NULL; i++) {
-        if (code == TYPE_ROWS[i].code) {
-            found = filter_types(planner, path, TYPE_ROWS[i].first, TYPE_ROWS[i].end);
-            found->exact = found->exact && TYPE_ROWS[i].exact;
-        }
+    PlanPath path;
+    if (!filter_path(planner, node->call.args.first, &path))
+        return STATUS_OK;
+    FunctionIndex index = node->call.function->index;
+    if (index == FUNCTION_INDEX_DEFINED) {
+        *out = filter_present(planner, &path);
+    } else {
+        const TypeRow *row = &TYPE_ROWS[index];
+        *out = filter_types(planner, &path, row->first, row->end);
+        (*out)->exact = (*out)->exact && row->exact;
     }
-    if (found == NULL || wanted)
-        return found;
-    return filter_minus(planner, filter_all(planner, true), found);
+    if (!wanted)
+        *out = filter_minus(planner, filter_all(planner, true), *out);
+    return STATUS_OK;
 }
 
 /* ---- arrays ---- */
@@ -194,25 +194,23 @@ static Status array_contains_filter(Planner *planner, const Node *node, bool wan
 
 Status filter_call(Planner *planner, const Node *node, bool wanted, Filter **out)
 {
-    FunctionCode code = node->call.function->code;
-    if (node->call.args.count == 0)
+    switch (node->call.function->index) {
+    case FUNCTION_INDEX_WALK:
         return STATUS_OK;
-    PlanPath path;
-    if (node->call.args.count == 1 && filter_path(planner, node->call.args.first, &path)) {
-        *out = type_filter(planner, &path, code, wanted);
-        return STATUS_OK;
-    }
-    if (code == function_startswith || code == function_stringequals)
+    case FUNCTION_INDEX_EQUAL:
+    case FUNCTION_INDEX_PREFIX:
         return text_filter(planner, node, wanted, out);
-    if (code == function_array_contains)
+    case FUNCTION_INDEX_ELEMENT:
         return array_contains_filter(planner, node, wanted, out);
-    if (code == function_array_contains_any)
+    case FUNCTION_INDEX_ANY_ELEMENT:
         return contains_filter(planner, node, false, wanted, out);
-    if (code == function_array_contains_all)
+    case FUNCTION_INDEX_ALL_ELEMENTS:
         return contains_filter(planner, node, true, wanted, out);
-    if (code == function_st_within || code == function_st_intersects)
+    case FUNCTION_INDEX_SHAPES:
         return filter_shapes(planner, node, wanted, out);
-    return STATUS_OK;
+    default:
+        return type_filter(planner, node, wanted, out);
+    }
 }
 
 /* EXISTS (SELECT ... FROM t IN c.tags WHERE ...): some element must fulfil the condition. */

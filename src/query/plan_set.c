@@ -11,6 +11,7 @@
 
 enum {
     SAMPLE_KEYS = 64,
+    TEST_COUNTED_MIN = 8,   /* with fewer values, a test is taken to let little pass */
     SAMPLE_CHILDREN = 32,   /* of a union that are estimated; the others are like these */
     KEYS_PER_DOCUMENT = 16, /* keys that are read in the time that fetching a document takes */
     LOOKS_PER_CLOCK = 64,
@@ -47,6 +48,9 @@ static bool is_late(Planner *planner)
     budget->was_short = budget->was_short || late;
     return late;
 }
+
+static Status read_test(Planner *planner, const Filter *filter, Arena *arena, NumberSet *out,
+                        bool *exact);
 
 /* ---- estimates ---- */
 
@@ -183,6 +187,24 @@ static Status estimate_minus(Planner *planner, Filter *filter)
     return STATUS_OK;
 }
 
+/* Of all values that the test is asked of, as many pass as of those that were counted, if these are
+ * many; of a few nobody knows, and a filter is there to leave something out. */
+static Status estimate_test(Planner *planner, Filter *filter)
+{
+    IndexEstimate *estimate = &filter->estimate;
+    Filter few = *filter;
+    few.path = estimate->path;
+    NumberSet passed;
+    bool exact = true;
+    bool was_out = planner->is_out_of_budget;
+    TRY(read_test(planner, &few, planner->arena, &passed, &exact));
+    planner->is_out_of_budget = was_out;
+    double share = ((double)passed.count + 0.5) / ((double)estimate->counted + TEST_COUNTED_MIN);
+    estimate->items = (uint64_t)ceil((double)estimate->items * (share < 1 ? share : 1));
+    estimate->is_exact = false;
+    return STATUS_OK;
+}
+
 Status filter_estimate(Planner *planner, Filter *filter)
 {
     if (filter->is_estimated)
@@ -202,9 +224,7 @@ Status filter_estimate(Planner *planner, Filter *filter)
         return estimate_leaf(planner, filter);
     case FILTER_TEST:
         TRY(estimate_leaf(planner, filter));
-        filter->estimate.items /= 4; /* nobody knows; a filter is there to leave something out */
-        filter->estimate.is_exact = false;
-        return STATUS_OK;
+        return estimate_test(planner, filter);
     case FILTER_AND:
         return estimate_and(planner, filter);
     case FILTER_OR:
