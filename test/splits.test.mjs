@@ -71,6 +71,36 @@ test("a container gets fewer when its throughput falls, which have all of them f
     assert.equal((await layoutOf(server, container)).totals.items, ITEMS.length);
 });
 
+const KEYS = [
+    ["hashes of version 1", { paths: ["/pk"], kind: "Hash", version: 1 }],
+    ["hierarchical keys", { paths: ["/pk", "/n"], kind: "MultiHash", version: 2 }],
+];
+for (const [name, partitionKey] of KEYS)
+    test(`containers with ${name} are split and merged`, async () => {
+        const container = await filled(1, { partitionKey });
+        for (const partitions of [3, 7, 2]) {
+            checkRanges(await bringTo(container, partitions));
+            assert.deepEqual(byId(await listAll(server, container)), byId(ITEMS));
+            const { ranges } = await layoutOf(server, container);
+            for (const { id, items } of ranges) assert.ok(items > 0, `range ${id} is empty`);
+            for (const item of ITEMS.slice(0, 50)) {
+                const key = partitionKey.paths.length > 1 ? [item.pk, item.n] : item.pk;
+                const { resource } = await container.item(item.id, key).read();
+                assert.deepEqual(contentOf(resource), item);
+            }
+        }
+        const found = await askAll(server, container, "SELECT * FROM c WHERE c.pk = 'k7'", { size: 3 });
+        sameIds(found, ITEMS.filter(({ pk }) => pk === "k7"), "a key");
+    });
+
+test("an empty container is split into equal parts", async () => {
+    const container = await newContainer(database);
+    checkRanges(await bringTo(container, 4));
+    await fill(container, ITEMS);
+    assert.deepEqual(byId(await listAll(server, container)), byId(ITEMS));
+    for (const { items } of (await layoutOf(server, container)).ranges) assert.ok(items > 0);
+});
+
 test("an item keeps its resource id, its ETag and its time in a split and a merge", async () => {
     const container = await filled(1);
     const before = await listAll(server, container);
@@ -102,6 +132,59 @@ test("a range that is gone is said to be gone, in the way that makes clients ask
         assert.equal(answer.status, 410, answer.text);
         assert.equal(answer.headers["x-ms-substatus"], "1002");
     }
+});
+
+test("clients go on reading, writing and asking while partitions are split and merged", async () => {
+    const container = await filled(1);
+    const counts = new Map(ITEMS.map(({ id }) => [id, 0]));
+    let isOver = false;
+    const patch = async (from) => {
+        for (let i = from; !isOver; i = (i + 4) % ITEMS.length) {
+            const { id, pk } = ITEMS[i];
+            const item = container.item(id, pk);
+            const { resource } = await item.patch([{ op: "incr", path: "/count", value: 1 }]);
+            counts.set(id, counts.get(id) + 1);
+            assert.equal(resource.count, counts.get(id));
+            assert.equal((await item.read()).resource.count, counts.get(id));
+        }
+    };
+    const ask = async () => {
+        while (!isOver) {
+            const { resources } = await container.items
+                .query("SELECT c.id FROM c ORDER BY c.n", { maxItemCount: 50 })
+                .fetchAll();
+            sameIds(resources, ITEMS, "a query");
+        }
+    };
+    const working = Promise.all([...times(4, patch), ask()]);
+    const resizing = (async () => {
+        for (const partitions of [3, 8, 4, 1]) await bringTo(container, partitions);
+    })();
+    await Promise.race([resizing, working]);
+    isOver = true;
+    await Promise.all([resizing, working]);
+    for (const { id, count = 0 } of await listAll(server, container)) assert.equal(count, counts.get(id), id);
+});
+
+test("both kinds of bulk go on with a map that is out of date", async () => {
+    const container = await filled(1);
+    let made = 0;
+    const operations = () =>
+        times(60, (i) => ({
+            operationType: "Create",
+            partitionKey: `k${i}`,
+            resourceBody: { id: `b${made++}`, pk: `k${i}` },
+        }));
+    for (const partitions of [1, 4, 2]) {
+        await bringTo(container, partitions);
+        for (const { statusCode } of await container.items.bulk(operations())) assert.equal(statusCode, 201);
+    }
+    for (const partitions of [5, 1]) {
+        await bringTo(container, partitions);
+        for (const { error } of await container.items.executeBulkOperations(operations()))
+            assert.equal(error, undefined, error?.message);
+    }
+    assert.equal((await listAll(server, container)).length, ITEMS.length + made);
 });
 
 // --- Tokens of pages
@@ -214,6 +297,59 @@ for (const [name, from, to] of CHANGES) {
     });
 }
 
+/** As clients that merge by themselves ask: a part of the hash space, in the range that has it now. */
+const askRange = (container, text, { range, from, to, token, size }) =>
+    askPage(server, container, text, {
+        size,
+        token,
+        headers: {
+            "x-ms-documentdb-partitionkeyrangeid": range.id,
+            ...(from !== undefined && {
+                "x-ms-read-key-type": "EffectivePartitionKeyRange",
+                "x-ms-start-epk": from,
+                "x-ms-end-epk": to,
+            }),
+        },
+    });
+
+for (const text of ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.n"])
+    test(`clients that ask range by range take their tokens to the children, and to the merged: ${text}`, async () => {
+        const container = await filled(2);
+        const found = [];
+        // Each part: what is left of a range, and its token.
+        let parts = [];
+        for (const range of await rangesOf(container)) {
+            const answer = await askRange(container, text, { range, size: 40 });
+            found.push(...resultsOf(answer, 40));
+            const token = answer.headers["x-ms-continuation"];
+            assert.ok(token);
+            parts.push({ from: range.minInclusive, to: range.maxExclusive, token });
+        }
+        for (const partitions of [5, 3, 1]) {
+            const ranges = await bringTo(container, partitions);
+            const next = [];
+            for (const { from, to, token } of parts)
+                for (const range of ranges) {
+                    const low = range.minInclusive > from ? range.minInclusive : from;
+                    const high = range.maxExclusive < to ? range.maxExclusive : to;
+                    if (low >= high) continue;
+                    const answer = await askRange(container, text, { range, from: low, to: high, token, size: 10 });
+                    found.push(...resultsOf(answer, 10));
+                    const more = answer.headers["x-ms-continuation"];
+                    if (more) next.push({ from: low, to: high, token: more });
+                }
+            parts = next;
+        }
+        const [range] = await rangesOf(container);
+        for (let { from, to, token } of parts)
+            while (token) {
+                const answer = await askRange(container, text, { range, from, to, token, size: 100 });
+                found.push(...resultsOf(answer, 100));
+                token = answer.headers["x-ms-continuation"];
+            }
+        sameIds(found, ITEMS, text);
+    });
+
 test("a token of the SDK that was kept goes on after a split and after a merge", async () => {
     const container = await filled(2);
     const ask = (continuationToken) =>
@@ -255,6 +391,26 @@ test("a session goes on: tokens of parents are good for children", async () => {
         for (const item of ITEMS.slice(0, 5)) {
             const { headers } = await container.items.upsert(item);
             kept.push(headers["x-ms-session-token"]);
+        }
+    }
+});
+
+test("what a session has seen of a parent, a child must have", async () => {
+    const container = await filled(1);
+    const [parent] = await rangesOf(container);
+    const read = ({ id, pk }, lsn) =>
+        callItems(server, container, {
+            id,
+            key: pk,
+            headers: { "x-ms-consistency-level": "Session", "x-ms-session-token": `${parent.id}:-1#${lsn}` },
+        });
+    for (const partitions of [1, 2, 1]) {
+        await bringTo(container, partitions);
+        for (const item of ITEMS.slice(0, 10)) {
+            assert.equal((await read(item, 1)).status, 200);
+            const ahead = await read(item, 1_000_000);
+            assert.equal(ahead.status, 404, ahead.text);
+            assert.equal(ahead.headers["x-ms-substatus"], "1002");
         }
     }
 });
