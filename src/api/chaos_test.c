@@ -114,6 +114,13 @@ static void what_is_not_understood_is_refused(void **state)
     }
     FakeAnswer armed = expect_status(&server, &(Ask){"GET", CHAOS}, 200);
     expect_slice(armed.body, SLICE("{\"rules\":[]}"));
+
+    (void)expect_status(
+        &server, &(Ask){"POST", "/dbs/db/colls", "{'id':'old'}", {{"x-ms-version", "2015-08-06"}}},
+        201);
+    FakeAnswer answer =
+        expect_status(&server, &(Ask){"POST", CHAOS "/dbs/db/colls/old/split", "{'at':'10'}"}, 400);
+    expect_holds(answer.body, "no partition key");
 }
 
 static void faults_meet_their_kind_as_often_as_was_said(void **state)

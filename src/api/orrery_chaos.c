@@ -164,6 +164,9 @@ static Status run_split(ApiRequest *r, const Body *body, Error *err)
     MoveOrder wanted = {.database = r->database->info.number,
                         .container = r->container->info.number};
     size_t by = 0;
+    if (r->container->partition_key.kind == PARTITION_NONE)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The container has no partition key, so it has one partition for good.");
     TRY(get_range(r, body, &range, err));
     TRY(get_small(body, "parts", 2, MOVE_RANGES_MAX, PARTS_DEFAULT, &wanted.parts, err));
     TRY(get_word(body, "by", words, ARRAY_COUNT(words), &by, err));
