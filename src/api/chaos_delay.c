@@ -25,7 +25,9 @@ static void *run(void *arg)
             wait_until(delays, first->due_us);
         } else {
             delays->first = first->next;
+            (void)pthread_mutex_unlock(&delays->lock);
             http_loop_post(first->loop, &first->task);
+            (void)pthread_mutex_lock(&delays->lock);
         }
     }
     (void)pthread_mutex_unlock(&delays->lock);
