@@ -16,7 +16,8 @@ import { askAll } from "./lib/queries.mjs";
 import { Random, chooseSeed } from "./lib/random.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { startServer } from "./lib/server.mjs";
-import { SMALL, bringTo, byId, checkFolder, checkRanges, layoutOf, rangesOf, sameIds } from "./lib/splits.mjs";
+import { SMALL, bringTo, byId, checkRanges, layoutOf, rangesOf, sameIds } from "./lib/splits.mjs";
+import { checkFolder } from "./lib/writers.mjs";
 
 const SECONDS = Number(process.env.ORRERY_STORM_SECONDS ?? 25);
 const CLIENTS = 8;

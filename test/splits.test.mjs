@@ -13,7 +13,6 @@ import {
     SMALL,
     bringTo,
     byId,
-    checkFolder,
     checkRanges,
     layoutOf,
     rangesOf,
@@ -21,6 +20,7 @@ import {
     setPartitions,
     waitForPartitions,
 } from "./lib/splits.mjs";
+import { checkFolder } from "./lib/writers.mjs";
 
 const server = await sharedServer({ args: SMALL });
 const client = clientOf(server);

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 
 import { contentOf, pathOf, until } from "./items.mjs";
-import { run } from "./server.mjs";
 import { call } from "./wire.mjs";
 
 /** A server on which a partition is small: 1,000 request units a second, so that 8,000 take eight. */
@@ -60,13 +59,6 @@ export async function layoutOf(server, container) {
     });
     assert.equal(answer.status, 200, answer.text);
     return answer.json;
-}
-
-/** Everything in a data folder agrees, and nothing is in it that belongs to nobody. */
-export function checkFolder(server) {
-    const { status, stdout, stderr } = run(["check", "--data", server.data]);
-    assert.equal(status, 0, `${stdout}${stderr}`);
-    return stdout;
 }
 
 /** Nothing twice, nothing missing; in any order. */
