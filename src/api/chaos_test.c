@@ -98,7 +98,7 @@ static void what_is_not_understood_is_refused(void **state)
         {"POST", OF_C "throttle", "{'range':'0','seconds':1,'requests':1}", 400, "either"},
         {"POST", OF_C "session", "{'range':'0'}", 400, "'lag'"},
         {"POST", OF_C "split", "{'range':'0','parts':1}", 400, "2 to 64"},
-        {"POST", OF_C "split", "{'range':'0','by':'luck'}", 400, "'size', 'hash'"},
+        {"POST", OF_C "split", "{'range':'0','by':'luck'}", 400, "'size', 'hash', 'load'"},
         {"POST", OF_C "split", "{'range':'0','at':'0g'}", 400, "hexadecimal"},
         {"POST", OF_C "split", "{'range':'0','at':'FF'}", 400, "hexadecimal"},
         {"POST", OF_C "split", "{'range':'0','at':'10','parts':3}", 400, "two parts"},
