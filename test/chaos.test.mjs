@@ -115,6 +115,41 @@ test("a partition is split where it was asked to be", async () => {
     errorAnswer(await askChaos(server, container, "split", { range: low.id }), 410, "Gone", { substatus: 1002 });
 });
 
+async function topOf(container) {
+    const link = pathOf(container).slice(1);
+    const answer = await call(server, { path: `/_orrery/${link}/top?by=ru&count=100`, type: "colls", link });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json.rows;
+}
+
+test("a partition is split where its load has its middle, which is not that of its size", async () => {
+    const container = await newContainer(database);
+    const keys = times(40, (i) => ({ id: "a", pk: `key ${i}` }));
+    for (const item of keys) await container.items.create(item);
+    // All of it on the keys with the lowest hashes, the more the lower.
+    const order = (await topOf(container)).toSorted((a, b) => (a.epk < b.epk ? -1 : 1)).map((row) => JSON.parse(row.key)[0]);
+    assert.equal(order.length, 40);
+    for (const [rank, pk] of order.slice(0, 8).entries())
+        for (let i = 0; i < 160 - 15 * rank; i++) await container.item("a", pk).read();
+    const rows = await topOf(container);
+    await moved(server, (await cause(server, container, "split", { by: "load" })).event);
+    const [first] = await rangesOf(container);
+    const sum = (list) => list.reduce((all, row) => all + row.amount, 0);
+    const share = sum(rows.filter((row) => row.epk < first.maxExclusive)) / sum(rows);
+    assert.ok(share > 0.35 && share < 0.65, `${share} of the load is in the first part`);
+    assert.ok(rows.filter((row) => row.epk < first.maxExclusive).length < 10);
+});
+
+test("a key that has nearly all of the load is reported, and not split off in vain", async () => {
+    const container = await newContainer(database);
+    await fill(container, times(3, (i) => ({ id: `${i}`, pk: `key ${i}` })));
+    for (let i = 0; i < 300; i++) await container.item("1", "key 1").read();
+    const ask = (of, more) => askChaos(server, of, "split", { by: "load", ...more });
+    errorAnswer(await ask(container), 409, "Conflict", { message: /"key 1".*% of the load/ });
+    errorAnswer(await ask(await newContainer(database)), 409, "Conflict", { message: /nothing/ });
+    errorAnswer(await ask(container, { parts: 3 }), 400, "BadRequest", { message: /2 parts/ });
+});
+
 test("bulk that names a range that is gone is told so, and the SDK asks the new ones", async () => {
     const container = await filled();
     const create = (id) => ({ operationType: "Create", resourceBody: { id, pk: `k${id.length}` } });

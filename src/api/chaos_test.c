@@ -98,7 +98,7 @@ static void what_is_not_understood_is_refused(void **state)
         {"POST", OF_C "throttle", "{'range':'0','seconds':1,'requests':1}", 400, "either"},
         {"POST", OF_C "session", "{'range':'0'}", 400, "'lag'"},
         {"POST", OF_C "split", "{'range':'0','parts':1}", 400, "2 to 64"},
-        {"POST", OF_C "split", "{'range':'0','by':'luck'}", 400, "'size', 'hash'"},
+        {"POST", OF_C "split", "{'range':'0','by':'luck'}", 400, "'size', 'hash', 'load'"},
         {"POST", OF_C "split", "{'range':'0','at':'0g'}", 400, "hexadecimal"},
         {"POST", OF_C "split", "{'range':'0','at':'FF'}", 400, "hexadecimal"},
         {"POST", OF_C "split", "{'range':'0','at':'10','parts':3}", 400, "two parts"},
@@ -114,6 +114,13 @@ static void what_is_not_understood_is_refused(void **state)
     }
     FakeAnswer armed = expect_status(&server, &(Ask){"GET", CHAOS}, 200);
     expect_slice(armed.body, SLICE("{\"rules\":[]}"));
+
+    (void)expect_status(
+        &server, &(Ask){"POST", "/dbs/db/colls", "{'id':'old'}", {{"x-ms-version", "2015-08-06"}}},
+        201);
+    FakeAnswer answer =
+        expect_status(&server, &(Ask){"POST", CHAOS "/dbs/db/colls/old/split", "{'at':'10'}"}, 400);
+    expect_holds(answer.body, "no partition key");
 }
 
 static void faults_meet_their_kind_as_often_as_was_said(void **state)

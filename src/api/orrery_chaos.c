@@ -11,6 +11,7 @@
  * read-only key will not do for any of it, and without --enable-chaos nothing does.
  */
 #include "api/chaos_int.h"
+#include "api/load_int.h"
 #include "api/orrery_int.h"
 #include "api/respond_int.h"
 #include "catalog/epk_range.h"
@@ -158,19 +159,27 @@ static Status get_cut(const Body *body, const PartitionRange *range, uint32_t pa
 
 static Status run_split(ApiRequest *r, const Body *body, Error *err)
 {
-    static const Slice words[] = {
-        [SPLIT_BY_SIZE] = SLICE_INIT("size"), [SPLIT_BY_HASH] = SLICE_INIT("hash")};
+    enum { BY_LOAD = SPLIT_BY_HASH + 1 };
+    static const Slice words[] = {[SPLIT_BY_SIZE] = SLICE_INIT("size"),
+                                  [SPLIT_BY_HASH] = SLICE_INIT("hash"),
+                                  [BY_LOAD] = SLICE_INIT("load")};
     const PartitionRange *range = NULL;
     MoveOrder wanted = {.database = r->database->info.number,
                         .container = r->container->info.number};
     size_t by = 0;
+    if (r->container->partition_key.kind == PARTITION_NONE)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The container has no partition key, so it has one partition for good.");
     TRY(get_range(r, body, &range, err));
     TRY(get_small(body, "parts", 2, MOVE_RANGES_MAX, PARTS_DEFAULT, &wanted.parts, err));
     TRY(get_word(body, "by", words, ARRAY_COUNT(words), &by, err));
     TRY(get_cut(body, range, wanted.parts, &wanted.cut, err));
     wanted.range_first = range->id;
     wanted.range_last = range->id;
-    wanted.by = (SplitBy)by;
+    if (by == BY_LOAD)
+        TRY(load_middle(r, range, wanted.parts, &wanted.cut, err));
+    else
+        wanted.by = (SplitBy)by;
     return order(r, &wanted, err);
 }
 

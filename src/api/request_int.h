@@ -106,7 +106,7 @@ typedef struct ApiRequest {
     bool has_origin;   /* a browser asks: answer with CORS headers */
     bool is_head;
     bool is_past_chaos; /* it was delayed, and has met all that it is to meet */
-    uint32_t version; /* 20200715 for 2020-07-15 */
+    uint32_t version;   /* 20200715 for 2020-07-15 */
     Address address;
     Operation operation;
     Snapshot *snapshot;       /* the loop's; valid until the handler returns */

@@ -44,12 +44,28 @@ bool epk_is_bound(Slice text)
 
 static Slice hash_v2_bound(Arena *arena, uint32_t index, uint32_t count)
 {
-    unsigned __int128 top = ((unsigned __int128)1 << 126) - 1;
-    unsigned __int128 bound = top / count * index;
+    return epk_number_text(arena, (EPK_NUMBERS_END - 1) / count * index);
+}
+
+EpkNumber epk_number(Slice bytes)
+{
+    uint8_t padded[HASH_V2_BYTES] = {0};
+    if (bytes.len > 0)
+        memcpy(padded, bytes.ptr, bytes.len < sizeof(padded) ? bytes.len : sizeof(padded));
+    return (EpkNumber)be64_get(padded) << 64 | be64_get(padded + 8);
+}
+
+Slice epk_number_text(Arena *arena, EpkNumber number)
+{
     uint8_t bytes[HASH_V2_BYTES];
-    be64_put(bytes, (uint64_t)(bound >> 64));
-    be64_put(bytes + 8, (uint64_t)bound);
+    be64_put(bytes, (uint64_t)(number >> 64));
+    be64_put(bytes + 8, (uint64_t)number);
     return hex(arena, bytes, sizeof(bytes));
+}
+
+Slice epk_text(Arena *arena, Slice bytes)
+{
+    return hex(arena, (const uint8_t *)bytes.ptr, bytes.len);
 }
 
 static Slice hash_v1_bound(Arena *arena, uint32_t index, uint32_t count)

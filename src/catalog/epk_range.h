@@ -18,6 +18,14 @@
 /* Whether this is the text of a bound: of whole bytes, in upper case, not too long. */
 bool epk_is_bound(Slice text);
 
+/* Hashes as numbers of 16 bytes, which those of version 2 are: for cuts between them. Bytes behind
+ * the 16th do not count, and those that are missing are 0. EPK_NUMBERS_END is above them all. */
+typedef unsigned __int128 EpkNumber;
+#define EPK_NUMBERS_END ((EpkNumber)1 << 126)
+EpkNumber epk_number(Slice bytes);
+Slice epk_number_text(Arena *arena, EpkNumber number);
+Slice epk_text(Arena *arena, Slice bytes);
+
 /* The first bound is EPK_MIN, the last EPK_MAX, and range i of 'count' goes from bound i to bound
  * i + 1: so there are count + 1 of them. A container without a partition key has one range. */
 const Slice *epk_initial_bounds(Arena *arena, PartitionKind kind, uint32_t count);

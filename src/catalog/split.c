@@ -6,44 +6,19 @@
  */
 #include "catalog/split_int.h"
 
-#include "base/encoding.h"
 #include "catalog/epk_range.h"
 #include "partition/sizes.h"
-
-enum { NUMBER_BYTES = 16 };
-
-/* The highest of the numbers that hashes of version 2 can be is below this. */
-#define HASH_V2_TOP ((unsigned __int128)1 << 126)
-
-static Slice hex_text(Arena *arena, Slice bytes)
-{
-    char *text = arena_alloc(arena, 2 * bytes.len);
-    hex_encode((const uint8_t *)bytes.ptr, bytes.len, text);
-    return slice_make(text, 2 * bytes.len);
-}
-
-static unsigned __int128 number_of(Slice bytes)
-{
-    uint8_t padded[NUMBER_BYTES] = {0};
-    if (bytes.len > 0)
-        memcpy(padded, bytes.ptr, bytes.len < NUMBER_BYTES ? bytes.len : NUMBER_BYTES);
-    return (unsigned __int128)be64_get(padded) << 64 | be64_get(padded + 8);
-}
 
 /* Bounds behind which no part of the range is left are left out. */
 static void cut_by_hash(Arena *arena, const PartitionRange *range, uint32_t parts, Slice *texts,
                         size_t *count)
 {
-    unsigned __int128 low = number_of(range->min_bytes);
-    unsigned __int128 high = number_of(range->max_bytes);
-    if (high > HASH_V2_TOP && low < HASH_V2_TOP)
-        high = HASH_V2_TOP;
+    EpkNumber low = epk_number(range->min_bytes);
+    EpkNumber high = epk_number(range->max_bytes);
+    if (high > EPK_NUMBERS_END && low < EPK_NUMBERS_END)
+        high = EPK_NUMBERS_END;
     for (uint32_t i = 1; i < parts; i++) {
-        unsigned __int128 at = low + (high - low) / parts * i;
-        uint8_t bytes[NUMBER_BYTES];
-        be64_put(bytes, (uint64_t)(at >> 64));
-        be64_put(bytes + 8, (uint64_t)at);
-        Slice text = hex_text(arena, slice_make(bytes, sizeof(bytes)));
+        Slice text = epk_number_text(arena, low + (high - low) / parts * i);
         Slice before = *count == 0 ? range->min : texts[*count - 1];
         if (slice_compare(text, before) > 0 && slice_compare(text, range->max) < 0)
             texts[(*count)++] = text;
@@ -71,7 +46,7 @@ static Status cut_by_size(Arena *arena, const PartitionRange *range, uint32_t pa
         bool is_closer = sum > 0 && (sum >= wanted || sum + size.bytes - wanted > wanted - sum);
         bool passes = sum + size.bytes >= wanted || sum >= wanted;
         if (passes && is_closer && slice_compare(size.epk, range->min_bytes) > 0 && sum > before) {
-            texts[(*count)++] = hex_text(arena, size.epk);
+            texts[(*count)++] = epk_text(arena, size.epk);
             before = sum;
         }
         sum += size.bytes;
