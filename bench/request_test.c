@@ -53,6 +53,11 @@ static void paths_give_the_type_and_link_that_are_signed(void **state)
         {SLICE_INIT("/dbs/A/colls"), SLICE_INIT("colls"), SLICE_INIT("dbs/A")},
         {SLICE_INIT("/dbs/A/colls/C/docs/Item%201?x=/y"), SLICE_INIT("docs"),
          SLICE_INIT("dbs/A/colls/C/docs/Item 1")},
+        {SLICE_INIT("/_orrery/events?count=1"), SLICE_INIT(""), SLICE_INIT("")},
+        {SLICE_INIT("/_orrery/dbs/A/colls/C/layout"), SLICE_INIT("colls"),
+         SLICE_INIT("dbs/A/colls/C")},
+        {SLICE_INIT("/_orrery/chaos/dbs/A/colls/C/split"), SLICE_INIT("colls"),
+         SLICE_INIT("dbs/A/colls/C")},
     };
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 1024);

@@ -9,13 +9,14 @@
 #   run.sh --large      only items by the million (large.sh); BENCH_LARGE=1 does the same
 #   run.sh --queries    only SQL over items by the million (queries.sh)
 #   run.sh --partitions only SQL over several partitions (partitions.sh)
+#   run.sh --splits     only partitions that are split and merged (splits.sh)
 #   run.sh --throughput only what enforcing throughput costs a read (throughput.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts
 #   ITEMS=10000                items that exist beforehand
-#   BENCH_ITEMS=1000000        items of --large, --queries and --partitions
-#   TMPDIR=/tmp                where the data goes; --large needs 4 KB an item, --queries 12 KB, --partitions 16 KB
+#   BENCH_ITEMS=1000000        items of --large, --queries, --partitions and --splits
+#   TMPDIR=/tmp                where the data goes; --large needs 4 KB an item, --queries and --splits 12 KB, --partitions 16 KB
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -34,9 +35,10 @@ default) parts="container items" ;;
 --large) parts=large ;;
 --queries) parts=queries ;;
 --partitions) parts=partitions ;;
+--splits) parts=splits ;;
 --throughput) parts=throughput ;;
 *)
-    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput]" >&2
+    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits]" >&2
     exit 2
     ;;
 esac

@@ -41,6 +41,23 @@ Status signer_init(Signer *signer, Slice key, Error *err)
     return STATUS_OK;
 }
 
+/* Of what the server tells about itself, the resource is signed: "_orrery/dbs/a/colls/b/layout" and
+ * "_orrery/chaos/dbs/a/colls/b/split" are about "dbs/a/colls/b", "_orrery/events" about the
+ * account. */
+static Slice resource_of(Slice path)
+{
+    static const Slice prefixes[] = {SLICE_INIT("_orrery/"), SLICE_INIT("chaos/")};
+    if (!slice_starts_with(path, prefixes[0]))
+        return path;
+    for (size_t i = 0; i < ARRAY_COUNT(prefixes); i++) {
+        if (slice_starts_with(path, prefixes[i]))
+            path = slice_from(path, prefixes[i].len);
+    }
+    while (path.len > 0 && path.ptr[path.len - 1] != '/')
+        path.len--;
+    return slice_first(path, path.len > 0 ? path.len - 1 : 0);
+}
+
 Status sign_target_parse(Arena *arena, Slice path, SignTarget *out, Error *err)
 {
     Slice decoded;
@@ -51,6 +68,8 @@ Status sign_target_parse(Arena *arena, Slice path, SignTarget *out, Error *err)
         decoded = slice_from(decoded, 1);
     while (slice_ends_with(decoded, SLICE("/")))
         decoded.len--;
+
+    decoded = resource_of(decoded);
 
     Slice rest = decoded;
     Slice previous = SLICE_EMPTY;

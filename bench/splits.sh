@@ -1,0 +1,202 @@
+# splits.sh - partitions that are split and merged: how fast, what clients notice of it meanwhile, and
+# what they have of more partitions afterwards; run.sh reads it.
+#
+# The same orders (orders.h), everything of them indexed, are in one container all the time. It is
+# split and merged by request, so that each move has the bench's undivided attention.
+#
+#   BENCH_RATE=500   requests a second of reads, and as many of writes, while a partition is split
+
+. bench/orders.sh
+sizes="1 2 5 10"
+rate=${BENCH_RATE:-500}
+load_connections=16
+operations="read upsert patch mix"
+need_disk 12
+cache_mb=$((many * 26 / 10 / 1000 + 256))
+memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024 * 0.6) }' /proc/meminfo)
+[ "$cache_mb" -le "$memory_mb" ] || cache_mb=$memory_mb
+note cache_mb "$cache_mb"
+
+# serve RATE: the server, with that --split-rate.
+serve() {
+    local port
+    port=$(free_port)
+    start_server "$temp/splits" "$port" --no-rate-limit --enable-chaos --no-auto-split --split-rate "$1" \
+        --cache "${cache_mb}M"
+    endpoint=http://127.0.0.1:$port
+    docs=$endpoint/dbs/b/colls/c/docs
+    moves=0 # in its log
+}
+
+# The ids of the partitions, in order.
+ranges() {
+    "$load" --once --url "$endpoint/dbs/b/colls/c/pkranges" | grep -oE '"(id|minInclusive)":"[0-9A-F]*"' |
+        paste - - | sort -t: -k3 | sed 's/^"id":"\([0-9]*\)".*/\1/'
+}
+
+# order WHAT BODY: asks for a move.
+order() {
+    "$load" --once --method POST --url "$endpoint/_orrery/chaos/dbs/b/colls/c/$1" --body "$2" >"$temp/ordered"
+    moves=$((moves + 1))
+}
+
+is_over() {
+    [ "$(grep -c ' move\.done ' "$temp/orrery.log")" -ge "$moves" ]
+}
+
+wait_move() {
+    while ! is_over; do
+        ! grep ' move\.failed ' "$temp/orrery.log" >&2 || exit 1
+        sleep 0.05
+    done
+}
+
+# of_move NAME: a number of the newest move.
+of_move() {
+    grep ' move\.done ' "$temp/orrery.log" | tail -1 | sed "s/.* $1=\([0-9]*\).*/\1/"
+}
+
+split() {
+    order split "{\"range\":\"$(ranges | head -1)\",\"parts\":$1}"
+}
+
+merge() {
+    order merge "{\"ranges\":[$(ranges | sed 's/.*/"&"/' | paste -sd,)]}"
+}
+
+# timed NAME COMMAND...: a move from its order to its end, as a line of a round.
+timed() {
+    local name=$1 begin
+    shift
+    begin=$(now_us)
+    "$@"
+    wait_move
+    awk -v us=$(($(now_us) - begin)) -v bytes="$(of_move bytes)" -v items="$(of_move items)" -v fence="$(of_move fence_us)" \
+        'BEGIN { printf "{\"seconds\":%.2f,\"mb_per_s\":%.1f,\"items_per_s\":%.0f,\"bytes\":%d,\"fence_us\":%d}\n",
+            us / 1e6, bytes / us, items / us * 1e6, bytes, fence }' >>"$temp/rounds/$name.jsonl"
+}
+
+measure_speed() {
+    local round
+    echo "== Splitting $many orders in two, and merging them, as fast as it goes: 2 rounds"
+    for round in 1 2; do
+        timed split_fast split 2
+        settle "$server_pid"
+        timed merge_fast merge
+        settle "$server_pid"
+    done
+}
+
+# both NAME: reads and writes at the same time, at a fixed rate each.
+both() {
+    sample "$1_read" "$server_pid" --items read --orders --items-count "$many" --connections "$load_connections" \
+        --rate "$rate" --warmup-ms 0 --url "$docs" &
+    local pid=$!
+    pids+=("$pid")
+    sample "$1_upsert" "$server_pid" --items upsert --orders --items-count "$many" --connections "$load_connections" \
+        --rate "$rate" --warmup-ms 0 --url "$docs"
+    wait "$pid"
+    stop "$pid"
+}
+
+# A move takes twice as long as all the rounds before it, or what --split-rate is by default.
+measure_during() {
+    local bytes slow round
+    bytes=$(number bytes <"$temp/rounds/split_fast.jsonl" | tail -1)
+    slow=$(awk -v bytes="$bytes" -v s=$((2 * rounds * round_seconds)) \
+        'BEGIN { rate = bytes / s; print int(rate < 67108864 ? rate : 67108864) }')
+    stop "$server_pid"
+    serve "$slow"
+    note split_rate "$slow"
+    read_all "$docs" "$many"
+    echo "== $rate reads and $rate writes a second, before a split and during one at $((slow / 1000000)) MB/s"
+    for round in $(seq "$rounds"); do
+        both before
+    done
+    split 2
+    while ! is_over; do
+        both during # the last one sees the fence
+    done
+    note during_fence_us "$(of_move fence_us)"
+    note during_caught_up_rounds "$(wc -l <"$temp/rounds/during_read.jsonl")"
+    stop "$server_pid"
+    serve 0
+    merge
+    wait_move
+}
+
+measure_sizes() {
+    local size operation round
+    for size in $sizes; do
+        [ "$size" = 1 ] || {
+            split "$size"
+            wait_move
+        }
+        [ "$(ranges | wc -l)" = "$size" ] || {
+            echo "bench: expected $size partitions, found $(ranges | wc -l)" >&2
+            exit 1
+        }
+        settle "$server_pid"
+        read_all "$docs" "$many"
+        echo "== Over $size partitions: $rounds rounds of $round_seconds s each"
+        for round in $(seq "$rounds"); do
+            for operation in $operations; do
+                sample "${operation}_$size" "$server_pid" --items "$operation" --orders --items-count "$many" \
+                    --connections "$connections" --url "$docs"
+            done
+        done
+        [ "$size" = 1 ] || {
+            merge
+            wait_move
+        }
+    done
+}
+
+print_splits() {
+    local way operation size value one
+    echo
+    printf '%-40s %12s %12s %12s %12s\n' "moves of $many orders" seconds MB/s items/s 'fence us'
+    for way in split merge; do
+        printf '%-40s %12.1f %12.1f %12.0f %12.0f\n' "$way, nobody else there" "$(of "${way}_fast" seconds)" \
+            "$(of "${way}_fast" mb_per_s)" "$(of "${way}_fast" items_per_s)" "$(of "${way}_fast" fence_us)"
+    done
+    printf '%-40s %12s %12.1f %12s %12.0f\n' 'split under load' '' "$(awk "BEGIN { print $(noted split_rate) / 1e6 }")" '' \
+        "$(noted during_fence_us)"
+    echo
+    printf '%-40s %12s %12s %12s %12s\n' "latency, us ($rate/s each)" 'P50 before' 'P50 during' 'P99 before' 'P99 during'
+    for operation in read upsert; do
+        printf '%-40s %12.0f %12.0f %12.0f %12.0f\n' "$operation" "$(of "before_$operation" p50)" "$(of "during_$operation" p50)" \
+            "$(of "before_$operation" p99)" "$(of "during_$operation" p99)"
+        note "during_${operation}_p99_ratio" "$(ratio "$(of "during_$operation" p99)" "$(of "before_$operation" p99)")"
+        printf '%-40s %38s %25.0f\n' '' 'the slowest of all, during:' "$(number max <"$temp/rounds/during_$operation.jsonl" | sort -n | tail -1)"
+    done
+    echo
+    printf '%-28s' "requests/s, partitions:"
+    printf ' %10s' $sizes
+    printf ' %7s/1' ${sizes#* }
+    echo
+    for operation in $operations; do
+        printf '%-28s' "$operation"
+        for size in $sizes; do
+            printf ' %10.0f' "$(of "${operation}_$size" requests_per_s)"
+        done
+        one=$(of "${operation}_1" requests_per_s)
+        for size in ${sizes#* }; do
+            value=$(ratio "$(of "${operation}_$size" requests_per_s)" "$one")
+            note "ratio_${operation}_$size" "$value"
+            printf ' %9s' "$value"
+        done
+        echo
+    done
+}
+
+serve 0
+create "$endpoint/dbs" '{"id":"b"}'
+echo "== $many orders in one partition"
+orders "$many" "$endpoint/dbs/b/colls/c" "$(policy c '')" --header 'x-ms-offer-throughput: 10000'
+settle "$server_pid"
+measure_speed
+measure_during
+measure_sizes
+stop "$server_pid"
+print_splits
