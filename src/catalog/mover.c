@@ -147,6 +147,7 @@ typedef struct Job {
     Container *container; /* a reference: as the move has begun */
     Move *move;
     uint64_t begun_us; /* monotonic, of the copying */
+    uint64_t rest_us;  /* until when after that nothing is to be copied */
 } Job;
 
 static bool is_stopped(Mover *mover)
@@ -289,6 +290,7 @@ static bool keep_rate(Job *job)
     if (rate == 0)
         return true;
     uint64_t due_us = move_progress(job->move).bytes_copied * 1000000 / rate;
+    due_us = due_us > job->rest_us ? due_us : job->rest_us;
     uint64_t now_us = clock_monotonic_us(job->mover->clock) - job->begun_us;
     if (now_us >= due_us)
         return true;
@@ -297,6 +299,17 @@ static bool keep_rate(Job *job)
                                        .tv_nsec = (long)(wait_us % 1000000) * 1000},
                     NULL);
     return wait_us == due_us - now_us;
+}
+
+/* Afterwards it rests for as long as that took: what the targets write keeps processors and the
+ * disk from clients, whatever the rate. */
+static Status copy_piece(Job *job, bool *is_done, Error *err)
+{
+    uint64_t before_us = clock_monotonic_us(job->mover->clock);
+    TRY(move_copy(job->move, is_done, err));
+    uint64_t after_us = clock_monotonic_us(job->mover->clock);
+    job->rest_us = after_us + (after_us - before_us) - job->begun_us;
+    return STATUS_OK;
 }
 
 static Status copy(Job *job, Error *err)
@@ -308,7 +321,7 @@ static Status copy(Job *job, Error *err)
         if (is_stopped(job->mover))
             return stopped(err);
         if (keep_rate(job))
-            TRY(move_copy(job->move, &is_done, err));
+            TRY(copy_piece(job, &is_done, err));
     }
     return STATUS_OK;
 }

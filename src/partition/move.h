@@ -25,7 +25,7 @@
 
 #include "partition/partition.h"
 
-#define MOVE_PIECE_BYTES     ((size_t)1 << 20)
+#define MOVE_PIECE_BYTES     ((size_t)256 << 10)
 #define MOVE_NOTES_BYTES_MAX ((size_t)64 << 20)
 
 typedef struct Move Move;
