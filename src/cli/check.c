@@ -1,7 +1,8 @@
 /* check.c - see check.h.
  *
  * The folder is opened as the server opens it, which also makes sure that no server has it, but
- * with its background work switched off, so that nothing is changed while it is read.
+ * with its background work switched off, so that nothing is changed while it is read. What a start
+ * always does, to undo a move that was interrupted and to empty what was dropped, is done.
  */
 #include "cli/check.h"
 
@@ -39,17 +40,19 @@ typedef struct Checker {
 
 static void print_help(void)
 {
-    (void)printf("Usage: orrery check [--data DIR]\n\n"
-                 "Reads everything in a data folder and says whether it agrees: items, the map of "
-                 "their\nnumbers, unique keys, expiry notes, counters, sizes, and the index with "
-                 "every item; and\nwhether there is data that belongs to no container. Nothing is "
-                 "changed. The server must not be\nrunning on the folder.\n\n"
-                 "Options (default):\n"
-                 "  --data DIR     the folder (data); ORRERY_DATA in the environment does the "
-                 "same\n\n"
-                 "The exit code is 0 if everything agrees and 1 if something does not.\n\n"
-                 "Example:\n"
-                 "  orrery check --data /var/lib/orrery\n");
+    (void)printf(
+        "Usage: orrery check [--data DIR]\n\n"
+        "Reads everything in a data folder and says whether it agrees: items, the map of "
+        "their\nnumbers, unique keys, expiry notes, counters, sizes, and the index with "
+        "every item; and\nwhether there is data that belongs to no container. Nothing is "
+        "changed, but that a split which\nwas interrupted is undone and what was deleted is "
+        "removed, as at every start. The server\nmust not be running on the folder.\n\n"
+        "Options (default):\n"
+        "  --data DIR     the folder (data); ORRERY_DATA in the environment does the "
+        "same\n\n"
+        "The exit code is 0 if everything agrees and 1 if something does not.\n\n"
+        "Example:\n"
+        "  orrery check --data /var/lib/orrery\n");
 }
 
 static Status parse(Checker *checker, int argc, char *const *argv, char *const *environment,
