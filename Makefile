@@ -32,8 +32,8 @@ run: build/orrery ## build and serve, data in ./data; ARGS="--port 8082" adds op
 	@exec build/orrery serve --data data $(ARGS)
 
 .PHONY: test
-test: layers unit-release e2e-release ## all tests: unit, end to end, 5 s of each fuzz target
-	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=5 FUZZ_SEED=1
+test: layers unit-release e2e-release ## all tests: unit, end to end, 3 s of each fuzz target
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=3 FUZZ_SEED=1
 	@echo "== All tests pass"
 
 .PHONY: check

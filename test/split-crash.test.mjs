@@ -17,7 +17,7 @@ import { PARTITION_RU, SMALL, byId, checkRanges, sameIds } from "./lib/splits.mj
 import { call } from "./lib/wire.mjs";
 import { Mortals, Writer, checkCounts, checkFolder } from "./lib/writers.mjs";
 
-const ROUNDS = Number(process.env.ORRERY_TEST_CRASH_ROUNDS ?? 20);
+const ROUNDS = Number(process.env.ORRERY_TEST_CRASH_ROUNDS ?? 10);
 const WRITERS = 4;
 const FIXED = times(1500, (i) => ({ id: `f${i}`, pk: `fixed ${i % 100}`, u: i, text: "f".repeat(1000) }));
 

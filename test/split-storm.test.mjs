@@ -19,7 +19,7 @@ import { startServer } from "./lib/server.mjs";
 import { SMALL, bringTo, byId, checkRanges, layoutOf, rangesOf, sameIds } from "./lib/splits.mjs";
 import { checkFolder } from "./lib/writers.mjs";
 
-const SECONDS = Number(process.env.ORRERY_STORM_SECONDS ?? 25);
+const SECONDS = Number(process.env.ORRERY_STORM_SECONDS ?? 12);
 const CLIENTS = 8;
 const KEYS = 12; // of each client
 const ITEMS_MAX = 300; // of each client

@@ -9,8 +9,9 @@ set -euo pipefail
 export ORRERY=$1
 cd "$(dirname "$0")/../test"
 printf '%s\n' *.test.mjs | xargs -P "$(nproc)" -I FILE bash -c '
+    begun=$SECONDS
     if log=$(node --test --test-reporter=spec FILE 2>&1); then
-        echo "  FILE: $(grep -E "^. pass " <<<"$log" | tail -1 | cut -d" " -f3) passed, $(grep -E "^. skipped " <<<"$log" | tail -1 | cut -d" " -f3) skipped"
+        echo "  FILE: $(grep -E "^. pass " <<<"$log" | tail -1 | cut -d" " -f3) passed, $(grep -E "^. skipped " <<<"$log" | tail -1 | cut -d" " -f3) skipped, $((SECONDS - begun)) s"
     else
         echo "  FILE: FAILED"
         echo "$log"
