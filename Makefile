@@ -32,7 +32,7 @@ run: build/orrery ## build and serve, data in ./data; ARGS="--port 8082" adds op
 	@exec build/orrery serve --data data $(ARGS)
 
 .PHONY: test
-test: layers unit-release e2e-release ## all tests: unit, end to end, 3 s of each fuzz target
+test: layers unit-dev e2e-release ## all tests: unit (with sanitizers), end to end, 3 s of each fuzz target
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=3 FUZZ_SEED=1
 	@echo "== All tests pass"
 
@@ -44,8 +44,8 @@ check: layers deps-check build/release/build.ninja ## look of the code, static a
 .PHONY: asan tsan
 asan: unit-dev $(if $(filter yes,$(E2E)),e2e-dev) ## tests with the address and undefined-behaviour sanitizers
 tsan: unit-tsan $(if $(filter yes,$(E2E)),e2e-tsan) ## tests with the thread sanitizer
-asan tsan: export ASAN_OPTIONS = detect_stack_use_after_return=1
-asan tsan: export UBSAN_OPTIONS = print_stacktrace=1
+test asan tsan: export ASAN_OPTIONS = detect_stack_use_after_return=1
+test asan tsan: export UBSAN_OPTIONS = print_stacktrace=1
 # A long history, or the stack of an old write inside RocksDB is lost and its suppression with it.
 asan tsan: export TSAN_OPTIONS = suppressions=$(CURDIR)/tools/tsan.txt:history_size=7
 
@@ -119,7 +119,9 @@ unit-tsan: build/tsan/build.ninja
 	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -R '^query/ahead_test$$'
 
 # The tests start the server that the variable names.
-$(PRESETS:%=e2e-%): e2e-%: build-% $(SDK)
+$(PRESETS:%=e2e-%): e2e-%: build/%/build.ninja $(SDK)
+	@echo "== Building the server of build/$*"
+	@cmake --build build/$* -j $(JOBS) --target orrery
 	@echo "== Running the end-to-end tests against the server of build/$*"
 	@tools/e2e.sh $(CURDIR)/build$(if $(filter release,$*),,/$*)/orrery
 

@@ -1,8 +1,9 @@
 /* consistency.c - see consistency.h. */
 #include "api/consistency.h"
 
+/* From the weakest on. */
 static const Slice NAMES[] = {
-    [CONSISTENCY_EVENTUAL - CONSISTENCY_EVENTUAL] = SLICE_INIT("Eventual"),
+    [0] = SLICE_INIT("Eventual"),
     [CONSISTENCY_CONSISTENT_PREFIX - CONSISTENCY_EVENTUAL] = SLICE_INIT("ConsistentPrefix"),
     [CONSISTENCY_SESSION - CONSISTENCY_EVENTUAL] = SLICE_INIT("Session"),
     [CONSISTENCY_BOUNDED_STALENESS - CONSISTENCY_EVENTUAL] = SLICE_INIT("BoundedStaleness"),
