@@ -22,6 +22,7 @@ enum {
     /* Notes that are left when the fence is set: a millisecond or two of catching up. */
     FENCE_NOTES_MAX = 200,
     CATCH_UPS_MAX = 10000,  /* if there are always more, the source is too busy */
+    FENCES_MAX = 20,        /* likewise, if much changes whenever one is set */
     REST_US = 30 * 1000000, /* after a failure */
 };
 
@@ -341,6 +342,18 @@ static Status catch_up(Job *job, Error *err)
     return STATUS_OK;
 }
 
+/* Until the targets hold what the sources hold, and writes wait. */
+static Status set_fence(Job *job, Error *err)
+{
+    Status status = STATUS_TIMEOUT;
+    for (int i = 0; status == STATUS_TIMEOUT && i < FENCES_MAX; i++) {
+        TRY(catch_up(job, err));
+        show(job, MOVE_SWITCHING);
+        status = move_fence(job->move, err);
+    }
+    return status;
+}
+
 static void yard_unref(MoverYard *yard)
 {
     if (atomic_fetch_sub(&yard->refs, 1) > 1)
@@ -363,8 +376,6 @@ static void on_gone(void *ctx, StoreSpace space)
 /* While writes wait, the map changes. */
 static Status change_map(Job *job, Error *err)
 {
-    show(job, MOVE_SWITCHING);
-    TRY(move_fence(job->move, err));
     CatalogChange change = {
         .op = CATALOG_END_MOVE,
         .database = job->order->database,
@@ -383,7 +394,7 @@ static Status run_steps(Job *job, Error *err)
 {
     TRY(open_move(job, err));
     TRY(copy(job, err));
-    TRY(catch_up(job, err));
+    TRY(set_fence(job, err));
     return change_map(job, err);
 }
 

@@ -435,6 +435,18 @@ static Status list_purged(Target *target, Slice prefix, Key *from, Arena *arena,
     return STATUS_OK;
 }
 
+/* Behind the fence writes wait. */
+static Status check_fence(const Move *move, Error *err)
+{
+    const Source *first = &move->sources[0];
+    if (!first->is_fenced ||
+        clock_monotonic_us(first->partition->host->clock) - move->fenced_us <= MOVE_FENCE_US_MAX)
+        return STATUS_OK;
+    return error_set(err, STATUS_TIMEOUT, SUB_NONE,
+                     "too much has changed in partition %u for its writes to wait",
+                     first->partition->id);
+}
+
 /* What was copied before the purge is looked at again, one by one. */
 static Status follow_purge(Move *move, const Source *source, Slice prefix, Error *err)
 {
@@ -447,6 +459,7 @@ static Status follow_purge(Move *move, const Source *source, Slice prefix, Error
         while (from.len > 0) {
             AUTO(arena_done) Arena keys;
             arena_init(&keys, 16 << 10);
+            TRY(check_fence(move, err));
             TRY(list_purged(&move->targets[i], prefix, &from, &keys, found, err));
             for (size_t k = 0; k < found->count; k++) {
                 Slice epk;
@@ -467,14 +480,16 @@ static Status follow_note(Move *move, Source *source, Error *err)
     uint16_t head[2];
     memcpy(head, rest.ptr, sizeof(head));
     Slice epk = slice_first(slice_from(rest, NOTE_HEAD_BYTES), head[0]);
-    source->at += NOTE_HEAD_BYTES + head[0];
+    size_t len = NOTE_HEAD_BYTES + head[0];
     if (head[1] == NOTE_PURGE) {
         TRY(piece_send(move, err));
-        return follow_purge(move, source, epk, err);
+        TRY(follow_purge(move, source, epk, err));
+    } else {
+        TRY(add_newest(move, source, epk, slice_first(slice_from(rest, len), head[1]), err));
+        len += head[1];
     }
-    Slice id = slice_first(slice_from(rest, NOTE_HEAD_BYTES + head[0]), head[1]);
-    source->at += head[1];
-    return add_newest(move, source, epk, id, err);
+    source->at += len; /* not before: what fails is followed again */
+    return STATUS_OK;
 }
 
 /* One piece of one source's notes. */
@@ -521,19 +536,39 @@ static Status fence_all(Move *move, Error *err)
     return STATUS_OK;
 }
 
-Status move_fence(Move *move, Error *err)
+static Status finish_behind_fence(Move *move, Error *err)
 {
-    const Clock *clock = move->sources[0].partition->host->clock;
-    move->fenced_us = clock_monotonic_us(clock);
     TRY(fence_all(move, err));
     for (size_t i = 0; i < move->source_count; i++) {
         uint64_t lsn = partition_lsn(move->sources[i].partition);
         move->lsn = lsn > move->lsn ? lsn : move->lsn;
     }
     size_t left = 1;
-    while (left > 0)
+    while (left > 0) {
+        TRY(check_fence(move, err));
         TRY(move_catch_up(move, &left, err));
+    }
     return STATUS_OK;
+}
+
+static void unfence_all(Move *move)
+{
+    for (size_t i = 0; i < move->source_count; i++) {
+        if (move->sources[i].is_fenced)
+            partition_unfence(move->sources[i].partition);
+        move->sources[i].is_fenced = false;
+    }
+}
+
+Status move_fence(Move *move, Error *err)
+{
+    move->fenced_us = clock_monotonic_us(move->sources[0].partition->host->clock);
+    Status status = finish_behind_fence(move, err);
+    if (status == STATUS_TIMEOUT) {
+        unfence_all(move);
+        piece_begin(move); /* what was gathered last is noted still */
+    }
+    return status;
 }
 
 static void let_go(Move *move, PartitionGone gone, void *ctx)
@@ -544,12 +579,12 @@ static void let_go(Move *move, PartitionGone gone, void *ctx)
     for (size_t i = 0; i < move->source_count; i++) {
         Source *source = &move->sources[i];
         stop_watching(source);
-        if (source->is_fenced && gone != NULL)
-            partition_retire(source->partition, gone, ctx);
-        else if (source->is_fenced)
-            partition_unfence(source->partition);
+        if (!source->is_fenced || gone == NULL)
+            continue;
+        partition_retire(source->partition, gone, ctx);
         source->is_fenced = false;
     }
+    unfence_all(move);
     const Clock *clock = move->sources[0].partition->host->clock;
     if (move->fenced_us != 0)
         move->progress.fence_us = clock_monotonic_us(clock) - move->fenced_us;

@@ -27,6 +27,7 @@
 
 #define MOVE_PIECE_BYTES     ((size_t)256 << 10)
 #define MOVE_NOTES_BYTES_MAX ((size_t)64 << 20)
+#define MOVE_FENCE_US_MAX    ((uint64_t)250000)
 
 typedef struct Move Move;
 
@@ -49,6 +50,8 @@ MUST_USE Status move_copy(Move *move, bool *is_done, Error *err);
 /* Catches up with a piece of what was noted; '*left' is about how many notes there are still. */
 MUST_USE Status move_catch_up(Move *move, size_t *left, Error *err);
 
+/* STATUS_TIMEOUT if that takes longer than MOVE_FENCE_US_MAX, since much has changed at the last
+ * moment: the sources go on, and there is more to catch up with before the next fence. */
 MUST_USE Status move_fence(Move *move, Error *err);
 
 /* 'gone' is called for each source when nobody reads from it any more, on whatever thread was the

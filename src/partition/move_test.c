@@ -55,6 +55,13 @@ static void copy_all(Move *move)
         assert_ok(move_copy(move, &is_done, err));
 }
 
+static void go_to_fence(Move *move)
+{
+    assert_ok(move_begin(move, err));
+    copy_all(move);
+    assert_ok(move_fence(move, err));
+}
+
 /* Every living item as clients see it, in order. */
 static void print_items(TestPartition *t, Partition *partition, Buf *out)
 {
@@ -120,9 +127,7 @@ static void a_split_gives_everything_to_its_targets(TestPartition *t)
             fill(t, 40, 10);
         AUTO(split_close) Split s;
         split_open(&s, t, targets);
-        assert_ok(move_begin(s.move, err));
-        copy_all(s.move);
-        assert_ok(move_fence(s.move, err));
+        go_to_fence(s.move);
         expect_same(&s);
         assert_int_equal(move_progress(s.move).items_copied, 400);
         for (size_t i = 0; i < targets; i++)
@@ -143,9 +148,7 @@ static void items_of_all_sizes_are_copied(TestPartition *t)
     }
     AUTO(split_close) Split s;
     split_open(&s, t, 2);
-    assert_ok(move_begin(s.move, err));
-    copy_all(s.move);
-    assert_ok(move_fence(s.move, err));
+    go_to_fence(s.move);
     expect_same(&s);
 }
 
@@ -154,9 +157,7 @@ static void writes_wait_at_a_fence_and_reads_do_not(TestPartition *t)
     fill(t, 3, 3);
     AUTO(split_close) Split s;
     split_open(&s, t, 2);
-    assert_ok(move_begin(s.move, err));
-    copy_all(s.move);
-    assert_ok(move_fence(s.move, err));
+    go_to_fence(s.move);
     AUTO(test_write_done) TestWrite w;
     test_write_init(&w, t, WRITE_ATOMIC);
     (void)add_document(&w, ITEM_CREATE, "{'pk':'x','id':'late'}");
@@ -168,6 +169,48 @@ static void writes_wait_at_a_fence_and_reads_do_not(TestPartition *t)
     move_cancel(s.move);
     assert_status(test_wait(&w), STATUS_OK);
     expect_item(t, "x", "late", "{'pk':'x','id':'late'}");
+}
+
+typedef struct Ticker {
+    TestPartition *t;
+    _Atomic bool stop;
+} Ticker;
+
+static void *tick(void *ctx)
+{
+    Ticker *ticker = ctx;
+    while (!atomic_load(&ticker->stop)) {
+        fake_clock_advance(&ticker->t->clock, MOVE_FENCE_US_MAX);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+    return NULL;
+}
+
+/* A purge of all that was copied, just before the fence, would hold writes up for as long as it
+ * takes to look at all of it. */
+static void writes_do_not_wait_for_long(TestPartition *t)
+{
+    for (int id = 0; id < 3 * PIECE_MAX; id++)
+        assert_status(run_document(t, ITEM_CREATE, row_of(&t->arena, 1, id, id, 0, 0)), STATUS_OK);
+    AUTO(split_close) Split s;
+    split_open(&s, t, 2);
+    assert_ok(move_begin(s.move, err));
+    copy_all(s.move);
+    assert_status(run_purge(t, "1"), STATUS_OK);
+    Ticker ticker = {.t = t};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, tick, &ticker), 0);
+    Error why;
+    assert_status(move_fence(s.move, &why), STATUS_TIMEOUT);
+    assert_status(run_document(t, ITEM_CREATE, "{'pk':'x','id':'meanwhile'}"), STATUS_OK);
+    atomic_store(&ticker.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    size_t left = 1;
+    while (left > 0)
+        assert_ok(move_catch_up(s.move, &left, err));
+    assert_ok(move_fence(s.move, err));
+    expect_same(&s);
+    assert_int_equal(partition_usage(s.targets[0]).items + partition_usage(s.targets[1]).items, 1);
 }
 
 typedef struct GoneSpace {
@@ -184,9 +227,7 @@ static void whoever_comes_after_the_end_is_told(TestPartition *t)
     fill(t, 3, 3);
     AUTO(split_close) Split s;
     split_open(&s, t, 2);
-    assert_ok(move_begin(s.move, err));
-    copy_all(s.move);
-    assert_ok(move_fence(s.move, err));
+    go_to_fence(s.move);
     AUTO(test_write_done) TestWrite w;
     test_write_init(&w, t, WRITE_ATOMIC);
     (void)add_document(&w, ITEM_CREATE, "{'pk':'x','id':'late'}");
@@ -387,15 +428,11 @@ static void a_merge_brings_everything_together(TestPartition *t)
     fill(t, 20, 10);
     AUTO(split_close) Split s;
     split_open(&s, t, 3);
-    assert_ok(move_begin(s.move, err));
-    copy_all(s.move);
-    assert_ok(move_fence(s.move, err));
+    go_to_fence(s.move);
     Partition *merged = open_other(t, TARGET_ID + TARGETS_MAX);
     MoveTarget target = {merged, SLICE_EMPTY};
     AUTO(move_free) Move *back = move_new(s.targets, 3, &target, 1);
-    assert_ok(move_begin(back, err));
-    copy_all(back);
-    assert_ok(move_fence(back, err));
+    go_to_fence(back);
     AUTO(buf_done) Buf before;
     AUTO(buf_done) Buf after;
     buf_init(&before, (size_t)64 << 20);
@@ -413,6 +450,7 @@ int main(void)
         ENGINE_TEST(a_split_gives_everything_to_its_targets, .ttl_s = -1, .unique = {"/u"}),
         ENGINE_TEST(items_of_all_sizes_are_copied),
         ENGINE_TEST(writes_wait_at_a_fence_and_reads_do_not),
+        ENGINE_TEST(writes_do_not_wait_for_long),
         ENGINE_TEST(whoever_comes_after_the_end_is_told),
         ENGINE_TEST(a_cancelled_move_leaves_no_trace, .ttl_s = -1, .unique = {"/u"}),
         ENGINE_TEST(a_dropped_source_ends_the_move),
