@@ -477,8 +477,8 @@ static void run_order(Mover *mover, const MoveOrder *order, uint64_t event)
 
 /* ---- what is due ---- */
 
-uint32_t catalog_partitions_needed(const Snapshot *snapshot, const Container *container,
-                                   const ProvisionRules *rules)
+uint32_t mover_partitions_needed(const Snapshot *snapshot, const Container *container,
+                                 const ProvisionRules *rules)
 {
     const Offer *offer = container->offer == 0 ? NULL : snapshot_offer(snapshot, container->offer);
     if (offer == NULL || container->partition_key.kind == PARTITION_NONE)
@@ -561,7 +561,7 @@ static bool is_due(const Mover *mover, const Snapshot *snapshot, const Container
 {
     if (container->pending_count > 0 || container->partition_key.kind == PARTITION_NONE)
         return false;
-    uint32_t needed = catalog_partitions_needed(snapshot, container, &mover->provision);
+    uint32_t needed = mover_partitions_needed(snapshot, container, &mover->provision);
     return (mover->rules.splits && find_split(mover, container, needed, out, reason)) ||
            (mover->rules.merges && find_merge(mover, container, needed, out, reason));
 }

@@ -82,3 +82,7 @@ bool mover_is_moving(Mover *mover, const Container *container);
 bool mover_is_scaling(Mover *mover, const Snapshot *snapshot, const Container *container);
 size_t mover_plan_merges(const Mover *mover, const Snapshot *snapshot, const Container *container,
                          Arena *arena, MoveOrder **out);
+
+/* How many partitions the throughput of a container takes; 0: it has none of its own. */
+uint32_t mover_partitions_needed(const Snapshot *snapshot, const Container *container,
+                                 const ProvisionRules *rules);

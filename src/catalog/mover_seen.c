@@ -68,7 +68,7 @@ bool mover_is_scaling(Mover *mover, const Snapshot *snapshot, const Container *c
     Newest newest = find_newest(mover, container);
     if (newest.is_open || !mover->rules.splits || container->range_count >= RANGES_MAX)
         return newest.is_open;
-    if (container->range_count >= catalog_partitions_needed(snapshot, container, &mover->provision))
+    if (container->range_count >= mover_partitions_needed(snapshot, container, &mover->provision))
         return false;
     const Offer *offer = snapshot_offer(snapshot, container->offer);
     return !newest.has_failed || newest.failed_at_us / 1000000 < (uint64_t)offer->replaced_at_s;
@@ -102,7 +102,7 @@ static size_t find_pair(const Group *groups, size_t count, uint64_t bytes_max)
 static uint32_t partitions_needed(const Mover *mover, const Snapshot *snapshot,
                                   const Container *container)
 {
-    uint32_t needed = catalog_partitions_needed(snapshot, container, &mover->provision);
+    uint32_t needed = mover_partitions_needed(snapshot, container, &mover->provision);
     const Database *database = snapshot_database(snapshot, container->database);
     /* Who shares throughput has a part of each partition that it is divided over. */
     if (needed == 0 && container->offer == 0 && database != NULL)

@@ -27,11 +27,6 @@ typedef struct MoveRules {
     uint64_t bytes_per_s;         /* that are copied; 0: as fast as it goes */
 } MoveRules;
 
-#define MOVE_RULES_DEFAULT                                  \
-    ((MoveRules){.splits = true,                            \
-                 .partition_bytes_max = (uint64_t)50 << 30, \
-                 .bytes_per_s = (uint64_t)64 << 20})
-
 typedef enum SplitBy {
     SPLIT_BY_SIZE, /* into parts that hold equally much */
     SPLIT_BY_HASH, /* into equal parts of the range of hashes */
@@ -115,7 +110,3 @@ bool catalog_is_scaling(Catalog *catalog, const Snapshot *snapshot, const Contai
  * need: of neighbours that hold little together, each order for itself. */
 size_t catalog_plan_merges(const Catalog *catalog, const Snapshot *snapshot,
                            const Container *container, Arena *arena, MoveOrder **out);
-
-/* How many partitions the throughput of a container takes; 0: it has none of its own. */
-uint32_t catalog_partitions_needed(const Snapshot *snapshot, const Container *container,
-                                   const ProvisionRules *rules);

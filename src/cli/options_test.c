@@ -100,8 +100,10 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_int_equal(o.throughput.fallback.ru, 400);
     assert_true(o.cache_bytes == UINT64_C(128) << 20);
     assert_true(o.logical_partition_bytes_max == UINT64_C(20) << 30);
-    MoveRules rules = MOVE_RULES_DEFAULT;
-    assert_memory_equal(&o.moves, &rules, sizeof(rules));
+    assert_true(o.moves.splits);
+    assert_false(o.moves.merges);
+    assert_true(o.moves.partition_bytes_max == UINT64_C(50) << 30);
+    assert_true(o.moves.bytes_per_s == UINT64_C(64) << 20);
     assert_true(o.threads >= 1);
     assert_true(o.threads <= 64);
     assert_int_equal(o.connections_max, 16384);
