@@ -357,8 +357,9 @@ test("orrery top says what is wrong with what it is told", () => {
 /** Runs it in a terminal, does something when the first frame is there, and returns all that it has drawn. */
 function inTerminal(command, act) {
     return new Promise((resolve, reject) => {
-        const child = spawn("script", ["-qefc", command, "/dev/null"], {
-            env: { ...process.env, TERM: "xterm-256color" },
+        // A shell that waited for it would get the Ctrl-C as well, and some die of that.
+        const child = spawn("script", ["-qefc", `exec ${command}`, "/dev/null"], {
+            env: { ...process.env, TERM: "xterm-256color", SHELL: "/bin/sh" },
         });
         let output = "";
         let isDrawn = false;
