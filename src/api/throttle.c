@@ -52,9 +52,7 @@ Status throttle_admit_behind(ApiRequest *r, const PartitionRange *range, Charge 
     BudgetAnswer answer = admit(r, range, ahead, now_us, true, &wait_ms);
     if (LIKELY(answer == BUDGET_ADMITTED))
         return STATUS_OK;
-    if (r->refused_by != range) /* many operations of one request are one that was turned away */
-        budget_note_throttled(range->budget);
-    r->refused_by = range;
+    r->refused_by = range; /* many operations of one request are one that was turned away */
     bool is_bucket = answer == BUDGET_BUCKET_SPENT;
     Status status = error_set(
         err, STATUS_THROTTLED, is_bucket ? SUB_THROUGHPUT_BUCKET_SPENT : SUB_REQUEST_RATE_TOO_LARGE,

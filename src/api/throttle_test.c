@@ -16,9 +16,14 @@ static Budget *budget_of(FakeServer *server, size_t range)
     return container_now(server)->ranges[range].budget;
 }
 
+static HistoryCount counted(FakeServer *server, size_t range)
+{
+    return history_total(container_now(server)->ranges[range].history);
+}
+
 static Charge used(FakeServer *server)
 {
-    return budget_counts(budget_of(server, COOL)).used + budget_counts(budget_of(server, HOT)).used;
+    return counted(server, COOL).charge + counted(server, HOT).charge;
 }
 
 /* Leaves the partition a debt of so many milliseconds, or a credit if they are negative. */
@@ -117,8 +122,8 @@ static void what_is_beyond_the_budget_waits_as_long_as_it_is_told(void **state)
         FakeAnswer answer = ask(&server, &OF_KEY[i]);
         if (answer.status == 429)
             fail_msg("%s %s: turned away after the wait", OF_KEY[i].method, OF_KEY[i].path);
-        assert_int_equal(budget_counts(budget_of(&server, HOT)).throttled, 2);
-        assert_int_equal(budget_counts(budget_of(&server, COOL)).throttled, 0);
+        assert_int_equal(counted(&server, HOT).throttled, 2);
+        assert_int_equal(counted(&server, COOL).throttled, 0);
     }
 }
 
@@ -148,12 +153,12 @@ static void partitions_pay_what_answers_say(void **state)
         const Ask *a = i < ARRAY_COUNT(OF_KEY) ? &OF_KEY[i] : &wide[i - ARRAY_COUNT(OF_KEY)];
         fake_clock_advance(&server.clock, 10000000);
         Charge before = used(&server);
-        Charge cool = budget_counts(budget_of(&server, COOL)).used;
+        Charge cool = counted(&server, COOL).charge;
         FakeAnswer answer = ask(&server, a);
         assert_true(charge_in(&answer) > 0);
         assert_int_equal(used(&server) - before, charge_in(&answer));
         if (i < ARRAY_COUNT(OF_KEY))
-            assert_int_equal(budget_counts(budget_of(&server, COOL)).used, cool);
+            assert_int_equal(counted(&server, COOL).charge, cool);
     }
 }
 
@@ -212,7 +217,7 @@ static void a_list_ends_before_a_partition_that_has_nothing_left(void **state)
     assert_true(token.len > 0);
     Ask next = {"GET", DOCS, NULL, {{"x-ms-continuation", arena_cstr(&server.arena, token)}}};
     expect_throttled(&server, &next, "1001");
-    assert_int_equal(budget_counts(budget_of(&server, HOT)).throttled, 1);
+    assert_int_equal(counted(&server, HOT).throttled, 1);
     fake_clock_advance(&server.clock, 1001000);
     FakeAnswer second = expect_status(&server, &next, 200);
     expect_header(&second, "x-ms-item-count", "5");
@@ -258,7 +263,7 @@ static void of_bulk_as_much_is_done_as_there_is_something_left_for(void **state)
         assert_true(json_number(json_get(result, SLICE("requestCharge"))) == 0);
     }
     assert_int_equal(done, 81); /* each takes 4.95 at least */
-    assert_int_equal(budget_counts(budget_of(&server, HOT)).throttled, 1);
+    assert_int_equal(counted(&server, HOT).throttled, 1);
     assert_int_equal(used(&server) - before, charge_in(&answer));
     FakeAnswer count =
         expect_status(&server, &(Ask){"GET", "/dbs/db/colls/c/docs", NULL, {PK(COOL_KEY)}}, 200);

@@ -49,9 +49,6 @@ struct Budget {
     Limiter whole;
     Limiter peak;
     Limiter buckets[BUDGET_BUCKETS_MAX];
-    _Atomic uint64_t used;
-    _Atomic uint64_t requests;
-    _Atomic uint64_t throttled;
     _Atomic uint64_t recent[RECENT_SLOTS];
 };
 
@@ -219,11 +216,6 @@ BudgetAnswer budget_admit(Budget *budget, BudgetClass class, uint64_t now_us, ui
     return budget_admit_behind(budget, class, 0, now_us, wait_ms);
 }
 
-void budget_note_throttled(Budget *budget)
-{
-    ADD(budget->throttled, 1);
-}
-
 /* A slot that holds an earlier second is taken over by the first charge of this one. What comes so
  * late that its own slot has been taken over is of no interest any more. */
 static void note_recent(Budget *budget, Charge charge, uint64_t now_us)
@@ -245,8 +237,6 @@ static void note_recent(Budget *budget, Charge charge, uint64_t now_us)
 void budget_charge(Budget *budget, BudgetClass class, Charge charge, uint64_t now_us)
 {
     Charge bounded = charge < BUDGET_CHARGE_MAX ? charge : BUDGET_CHARGE_MAX;
-    ADD(budget->used, bounded);
-    ADD(budget->requests, 1);
     if (GET(budget->is_autoscale))
         note_recent(budget, bounded, now_us);
     uint64_t share = GET(budget->share);
@@ -273,15 +263,6 @@ Charge budget_busiest_second(const Budget *budget, uint64_t now_us)
             most = sum > most ? sum : most;
     }
     return most;
-}
-
-BudgetCounts budget_counts(const Budget *budget)
-{
-    return (BudgetCounts){
-        .used = GET(budget->used),
-        .requests = GET(budget->requests),
-        .throttled = GET(budget->throttled),
-    };
 }
 
 uint64_t budget_share(const Budget *budget)

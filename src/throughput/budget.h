@@ -72,23 +72,12 @@ BudgetAnswer budget_admit(Budget *budget, BudgetClass class, uint64_t now_us, ui
 BudgetAnswer budget_admit_behind(Budget *budget, BudgetClass class, Charge ahead, uint64_t now_us,
                                  uint32_t *wait_ms);
 
-/* A request was turned away, by this budget or by another one that it needs as well. */
-void budget_note_throttled(Budget *budget);
-
 /* What a request that was admitted, with this class, has cost. */
 void budget_charge(Budget *budget, BudgetClass class, Charge charge, uint64_t now_us);
 
 /* The largest sum of charges in one second of the last BUDGET_RECENT_S, this one included; 0
  * unless the terms are those of autoscale. */
 Charge budget_busiest_second(const Budget *budget, uint64_t now_us);
-
-/* What has been counted since the budget was made. */
-typedef struct BudgetCounts {
-    Charge used;
-    uint64_t requests;  /* that were charged */
-    uint64_t throttled; /* that were turned away */
-} BudgetCounts;
-BudgetCounts budget_counts(const Budget *budget);
 
 uint64_t budget_share(const Budget *budget); /* hundredths of request units a second */
 

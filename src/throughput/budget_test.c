@@ -219,18 +219,12 @@ static void being_turned_away_costs_nothing(void **state)
     uint32_t first_ms = 0;
     uint32_t wait_ms = 0;
     (void)budget_admit(budget, PLAIN, BEGIN_US, &first_ms);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 1000; i++)
         assert_int_equal(budget_admit(budget, PLAIN, BEGIN_US, &wait_ms), BUDGET_SPENT);
-        budget_note_throttled(budget);
-    }
     assert_int_equal(wait_ms, first_ms);
-    BudgetCounts counts = budget_counts(budget);
-    assert_int_equal(counts.used, RU(400));
-    assert_int_equal(counts.requests, 400);
-    assert_int_equal(counts.throttled, 1000);
 }
 
-static void without_enforcement_or_a_share_everything_is_admitted_and_counted(void **state)
+static void without_enforcement_or_a_share_everything_is_admitted(void **state)
 {
     (void)state;
     static const BudgetTerms rows[] = {{.share = RU(400)}, {.share = 0, .is_enforced = true}};
@@ -241,7 +235,6 @@ static void without_enforcement_or_a_share_everything_is_admitted_and_counted(vo
             assert_int_equal(budget_admit(budget, LOW, BEGIN_US, &wait_ms), BUDGET_ADMITTED);
             budget_charge(budget, LOW, RU(10), BEGIN_US);
         }
-        assert_int_equal(budget_counts(budget).used, RU(10000));
     }
 }
 
@@ -510,6 +503,7 @@ typedef struct Spender {
     pthread_t thread;
     Budget *budget;
     const FakeClock *clock;
+    uint64_t requests; /* of them were admitted */
     Charge admitted;
 } Spender;
 
@@ -521,17 +515,16 @@ static void *spend(void *arg)
         uint32_t wait_ms = 0;
         BudgetClass class = {.bucket = (uint8_t)(i % 2)};
         Charge amount = (Charge)(i % 7) + 1;
-        if (budget_admit(spender->budget, class, now_us, &wait_ms) != BUDGET_ADMITTED) {
-            budget_note_throttled(spender->budget);
+        if (budget_admit(spender->budget, class, now_us, &wait_ms) != BUDGET_ADMITTED)
             continue;
-        }
+        spender->requests++;
         budget_charge(spender->budget, class, amount, now_us);
         spender->admitted += amount;
     }
     return NULL;
 }
 
-static Charge spend_at_once(Budget *budget, const FakeClock *clock)
+static Charge spend_at_once(Budget *budget, const FakeClock *clock, uint64_t *requests)
 {
     Spender spenders[THREADS];
     for (size_t i = 0; i < THREADS; i++) {
@@ -541,6 +534,7 @@ static Charge spend_at_once(Budget *budget, const FakeClock *clock)
     Charge admitted = 0;
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(spenders[i].thread, NULL), 0);
+        *requests += spenders[i].requests;
         admitted += spenders[i].admitted;
     }
     return admitted;
@@ -555,11 +549,9 @@ static void charges_of_many_threads_add_up_exactly(void **state)
     BudgetTerms terms = {
         .share = RU(10000), .is_enforced = true, .is_autoscale = true, .bucket_percent = {90}};
     AUTO(budget_unref) Budget *budget = budget_new(&terms, BEGIN_US);
-    Charge admitted = spend_at_once(budget, &clock);
-    BudgetCounts counts = budget_counts(budget);
-    assert_int_equal(counts.requests, (uint64_t)THREADS * CHARGES);
-    assert_int_equal(counts.throttled, 0);
-    assert_int_equal(counts.used, admitted);
+    uint64_t requests = 0;
+    Charge admitted = spend_at_once(budget, &clock, &requests);
+    assert_int_equal(requests, (uint64_t)THREADS * CHARGES);
     assert_int_equal(budget_busiest_second(budget, BEGIN_US), admitted);
     assert_int_equal(drain(budget, PLAIN, 1, &clock), RU(10000) - admitted);
 }
@@ -570,15 +562,17 @@ static void threads_that_ask_for_too_much_get_what_there_is(void **state)
     FakeClock clock;
     fake_clock_init(&clock, BEGIN_US);
     AUTO(budget_unref) Budget *budget = budget_of(400, &clock);
+    Charge used = 0;
+    uint64_t requests = 0;
     for (int second = 1; second <= 5; second++) {
-        Charge admitted = spend_at_once(budget, &clock);
+        Charge admitted = spend_at_once(budget, &clock, &requests);
         /* Each thread may have been admitted once when the last of it was taken. */
         assert_in_range(admitted, RU(400) - 7 * THREADS, RU(400) + 7 * THREADS);
+        used += admitted;
         fake_clock_advance(&clock, SECOND);
     }
-    BudgetCounts counts = budget_counts(budget);
-    assert_int_equal(counts.requests + counts.throttled, (uint64_t)5 * THREADS * CHARGES);
-    assert_in_range(counts.used, RU(2000) - 7, RU(2000) + 7 * THREADS); /* overdrafts are paid */
+    assert_true(requests < (uint64_t)5 * THREADS * CHARGES);
+    assert_in_range(used, RU(2000) - 7, RU(2000) + 7 * THREADS); /* overdrafts are paid */
 }
 
 int main(void)
@@ -590,7 +584,7 @@ int main(void)
         cmocka_unit_test(after_the_wait_a_request_is_admitted_and_a_millisecond_earlier_not),
         cmocka_unit_test(one_request_may_overdraw_and_the_next_waits_for_it),
         cmocka_unit_test(being_turned_away_costs_nothing),
-        cmocka_unit_test(without_enforcement_or_a_share_everything_is_admitted_and_counted),
+        cmocka_unit_test(without_enforcement_or_a_share_everything_is_admitted),
         cmocka_unit_test(of_requests_that_come_together_as_many_are_admitted_as_there_is_for),
         cmocka_unit_test(five_minutes_of_unused_share_can_be_taken_at_3000_a_second),
         cmocka_unit_test(credit_is_what_could_be_spent_at_once),

@@ -5,6 +5,13 @@
  * grow, so the heap may have an older, lower one: it is put right at the root, when a place is
  * needed. A key that is known already touches the table and its entry, no more.
  *
+ * Keys that have no entry meet in cells, by their hash. A cell has at least what each of them
+ * weighs: what is added for one is added to its cell, and who loses an entry raises its cell to
+ * what the entry had. A key comes in when its cell reaches the lightest entry, and inherits the
+ * cell. So no cell is heavier than the lightest entry, an entry that changes hands grows by no more
+ * than was added just then, and all entries together weigh at most what was added in all: the
+ * lightest at most N / k. Where very many keys are alike most of them cost one addition.
+ *
  *     table word = | first 48 bits of the key's hash | entry + 1, 16 |       0: free
  *
  * A key is known by its hash alone, 64 bits made with a secret: of a thousand entries and a million
@@ -21,7 +28,8 @@
 
 uint32_t top_entries(uint32_t threads)
 {
-    size_t each = sizeof(TopEntry) + sizeof(HeapNode) + 2 * sizeof(uint64_t);
+    size_t each =
+        sizeof(TopEntry) + sizeof(HeapNode) + (2 + TOP_CELLS_PER_WORD * 2) * sizeof(uint64_t);
     size_t sketches = (size_t)(threads == 0 ? 1 : threads) * TOP_KINDS * TOP_WINDOWS;
     size_t fit = TOP_BYTES_MAX / (each * sketches);
     uint32_t entries = TOP_ENTRIES_MAX;
@@ -49,6 +57,7 @@ static void sketch_free(Sketch *sketch)
     mem_free(sketch->entries);
     mem_free(sketch->heap);
     mem_free(sketch->table);
+    mem_free(sketch->cells);
     mem_free(sketch);
 }
 
@@ -62,6 +71,11 @@ void top_free(Top *top)
     mem_free(top);
 }
 
+static size_t cells_of(const Top *top)
+{
+    return (size_t)TOP_CELLS_PER_WORD << top->table_bits;
+}
+
 /* The sketch of the window, empty if it was another's before. */
 static Sketch *sketch_of(Top *top, TopKind kind, uint64_t window)
 {
@@ -72,12 +86,14 @@ static Sketch *sketch_of(Top *top, TopKind kind, uint64_t window)
         sketch->entries = MEM_NEW_ARRAY(TopEntry, top->entries_max);
         sketch->heap = MEM_NEW_ARRAY(HeapNode, top->entries_max);
         sketch->table = MEM_NEW_ARRAY(uint64_t, (size_t)1 << top->table_bits);
+        sketch->cells = MEM_NEW_ARRAY(uint64_t, cells_of(top));
         atomic_init(&sketch->window, window);
         atomic_store_explicit(place, sketch, memory_order_release);
     } else if (UNLIKELY(atomic_load_explicit(&sketch->window, memory_order_relaxed) != window)) {
         atomic_store_explicit(&sketch->used, 0, memory_order_relaxed);
         atomic_store_explicit(&sketch->window, window, memory_order_release);
         memset(sketch->table, 0, sizeof(uint64_t) << top->table_bits);
+        memset(sketch->cells, 0, sizeof(uint64_t) * cells_of(top));
     }
     return sketch;
 }
@@ -208,17 +224,47 @@ static TopPlate plate_of(const TopKey *key, uint64_t window, uint64_t inherited,
     return plate;
 }
 
+/* Bits that do not place the key in the table: keys that meet in a cell do not meet there, too. */
+static uint64_t *cell_of(const Top *top, const Sketch *sketch, uint64_t hash)
+{
+    return &sketch->cells[hash & (cells_of(top) - 1)];
+}
+
+/* Gives the heaviest of those without an entry the place of the lightest, if it is not lighter. The
+ * heap's root may be out of date, but only too light: it tells at once of most that they are. */
+static bool make_place(Top *top, Sketch *sketch, uint64_t hash, uint64_t weight, uint32_t *at,
+                       uint64_t *inherited)
+{
+    uint64_t *cell = cell_of(top, sketch, hash);
+    uint64_t heavier = add_up(*cell, weight);
+    bool is_lighter = heavier < sketch->heap[0].weight;
+    if (!is_lighter) {
+        *at = heap_lightest(sketch, top->entries_max);
+        is_lighter = heavier < sketch->heap[0].weight;
+    }
+    if (is_lighter) {
+        *cell = heavier;
+        return false;
+    }
+    *inherited = *cell;
+    uint64_t leaver = sketch->entries[*at].hash;
+    table_remove(top, sketch, leaver);
+    uint64_t *left = cell_of(top, sketch, leaver);
+    *left = *left > sketch->heap[0].weight ? *left : sketch->heap[0].weight;
+    return true;
+}
+
 static void add_new(Top *top, Sketch *sketch, uint64_t hash, const TopKey *key, uint64_t weight,
                     TopName name)
 {
     uint64_t window = atomic_load_explicit(&sketch->window, memory_order_relaxed);
     uint32_t used = atomic_load_explicit(&sketch->used, memory_order_relaxed);
     bool is_full = used == top->entries_max;
-    uint32_t at = is_full ? heap_lightest(sketch, used) : used;
-    uint64_t inherited = is_full ? sketch->heap[0].weight : 0;
+    uint32_t at = used;
+    uint64_t inherited = 0;
+    if (is_full && !make_place(top, sketch, hash, weight, &at, &inherited))
+        return;
     TopEntry *entry = &sketch->entries[at];
-    if (is_full)
-        table_remove(top, sketch, entry->hash);
     entry->hash = hash;
     sketch->table[table_find(top, sketch, hash)] = word_of(hash, at);
     TopPlate plate = plate_of(key, window, inherited, name);

@@ -1,9 +1,9 @@
 /* top.h - which logical partitions are asked for most, in memory that does not grow with them.
  *
- * A sketch keeps the partitions that weigh most, of any number ("space saving"): a new one takes
- * the place of the lightest and inherits its weight, as what it might have had before. So each row
- * has two bounds, and between them lies the truth: it had at least what was counted since it came
- * in, and at most that and what it inherited. With k entries and a total weight of N, nothing that
+ * A sketch keeps the partitions that weigh most, of any number ("filtered space saving"): one that
+ * may be heavier than the lightest takes its place, and inherits what it might have had before. So
+ * each row has two bounds, and between them lies the truth: it had at least what was counted since
+ * it came in, and at most that and what it inherited. With k entries and a total weight of N, nothing that
  * weighs more than N / k is missing, and no row's bounds are further apart than that. A sketch that
  * has never been full is exact.
  *

@@ -34,12 +34,15 @@ typedef struct HeapNode {
     uint32_t entry;
 } HeapNode;
 
+#define TOP_CELLS_PER_WORD 2 /* of the table; four an entry */
+
 typedef struct Sketch {
     _Atomic uint64_t window;
     _Atomic uint32_t used; /* entries */
     TopEntry *entries;
     HeapNode *heap;  /* the writer's */
     uint64_t *table; /* the writer's */
+    uint64_t *cells; /* the writer's: what keys without an entry weigh at most */
 } Sketch;
 
 struct Top {

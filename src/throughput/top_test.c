@@ -86,7 +86,7 @@ static void few_keys_are_counted_exactly_and_ordered_by_weight(void **state)
     assert_int_equal(read_one(top, &two, &arena, &rows), 2);
 }
 
-static void a_new_key_takes_the_place_of_the_lightest_and_inherits_its_weight(void **state)
+static void a_key_takes_the_place_of_the_lightest_when_it_is_not_lighter(void **state)
 {
     (void)state;
     AUTO(arena_done) Arena arena;
@@ -98,7 +98,13 @@ static void a_new_key_takes_the_place_of_the_lightest_and_inherits_its_weight(vo
     TopRow *rows = NULL;
     assert_int_equal(read_one(top, &NOW, &arena, &rows), 2);
     expect_row(&rows[0], "[1]", 50, 50);
-    expect_row(&rows[1], "[3]", 5, 25);
+    expect_row(&rows[1], "[2]", 20, 20);
+    add(top, START_S, 3, 15);
+    assert_int_equal(read_one(top, &NOW, &arena, &rows), 2);
+    expect_row(&rows[1], "[3]", 15, 20);
+    add(top, START_S, 2, 1); /* what it had is not forgotten */
+    assert_int_equal(read_one(top, &NOW, &arena, &rows), 2);
+    expect_row(&rows[1], "[2]", 1, 21);
 }
 
 static void containers_and_kinds_and_ranges_are_told_apart(void **state)
@@ -379,7 +385,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_keys_are_counted_exactly_and_ordered_by_weight),
-        cmocka_unit_test(a_new_key_takes_the_place_of_the_lightest_and_inherits_its_weight),
+        cmocka_unit_test(a_key_takes_the_place_of_the_lightest_when_it_is_not_lighter),
         cmocka_unit_test(containers_and_kinds_and_ranges_are_told_apart),
         cmocka_unit_test(minutes_are_read_together_and_forgotten_when_they_are_over),
         cmocka_unit_test(a_name_is_printed_once_for_as_long_as_its_key_stays),
