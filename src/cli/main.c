@@ -11,6 +11,12 @@
 
 enum { EXIT_USAGE = 2 };
 
+/* jemalloc looks for this name. What was freed goes back to the system also while nothing is asked;
+ * by itself it looks at that only when it is called. */
+extern const char *malloc_conf;
+__attribute__((visibility("default"))) const char *malloc_conf =
+    "background_thread:true,max_background_threads:1";
+
 static void print_help(FILE *to)
 {
     (void)fprintf(to,

@@ -21,7 +21,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -287,8 +286,6 @@ static Status open_http(Server *server, Error *err)
 /* Opens everything, or as much as succeeds; server_close closes what is open. */
 static Status server_open(Server *server, Error *err)
 {
-    /* Loops and background threads would each get an arena of the heap; two are enough. */
-    (void)mallopt(M_ARENA_MAX, 2);
     /* One shard per loop and one for the catalogue's thread. */
     metrics_init(&server->metrics, server->options.threads + 1);
     TRY(check_exposure(&server->options, err));
