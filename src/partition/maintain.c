@@ -159,7 +159,7 @@ static Status purge_piece(Group *group, Error *err)
     (void)pthread_mutex_unlock(&partition->lock);
 
     Slice prefix = epk_slice(&purge.epk);
-    Key from = group->purge_position;
+    Key from = group->upkeep->purge_position;
     Key to;
     if (from.len == 0)
         key_item(&from, prefix, SLICE_EMPTY);
@@ -174,13 +174,13 @@ static Status purge_piece(Group *group, Error *err)
     group->has_more = true; /* there may be another purge, too */
     if (keys.is_full || done < keys.count) {
         if (done > 0)
-            key_set(&group->purge_position, keys.keys[done - 1]);
+            key_set(&group->upkeep->purge_position, keys.keys[done - 1]);
         return STATUS_OK;
     }
     Key key;
     key_purge(&key, prefix);
     store_txn_delete(group->txn, partition->space, key_slice(&key));
-    group->purge_position.len = 0; /* the next purge begins at its own beginning */
+    group->upkeep->purge_position.len = 0; /* the next purge begins at its own beginning */
     group->purge_done = true;
     return STATUS_OK;
 }
@@ -194,9 +194,9 @@ static Status sweep_piece(Group *group, Error *err)
         return STATUS_OK; /* without a default nothing expires */
     if (group->full.status != STATUS_OK)
         return STATUS_OK; /* notes take room; another time */
-    Key from = group->sweep_position;
+    Key from = group->upkeep->sweep_position;
     Key to = {.bytes = {KEY_NUMBER + 1}, .len = 1};
-    if (from.len == 0 || group->sweep_ttl_s != ttl_s)
+    if (from.len == 0 || group->upkeep->sweep_ttl_s != ttl_s)
         key_number(&from, 0);
     FoundKeys keys;
     TRY(group_find_keys(group, key_slice(&from), key_slice(&to), &keys, err));
@@ -219,11 +219,11 @@ static Status sweep_piece(Group *group, Error *err)
     }
     group->is_changed = true;
     group->has_more = true;
-    group->sweep_ttl_s = ttl_s;
+    group->upkeep->sweep_ttl_s = ttl_s;
     if (keys.is_full) {
-        key_set(&group->sweep_position, keys.keys[keys.count - 1]);
+        key_set(&group->upkeep->sweep_position, keys.keys[keys.count - 1]);
     } else {
-        group->sweep_position.len = 0;
+        group->upkeep->sweep_position.len = 0;
         group->counters.ttl_swept_s = ttl_s;
     }
     return STATUS_OK;
@@ -235,6 +235,9 @@ Status group_maintain(Group *group, Error *err)
      * piece changes the group itself only when nothing can fail any more. */
     static Status (*const pieces[])(Group *, Error *) = {purge_piece, sweep_piece, expire,
                                                          group_rebuild_index};
+    group->upkeep =
+        ARENA_NEW(&group->keep, Upkeep); /* there is one message of this kind at a time */
+    *group->upkeep = group->partition->upkeep;
     Status first = STATUS_OK;
     for (size_t i = 0; i < ARRAY_COUNT(pieces); i++) {
         Error error;

@@ -565,7 +565,7 @@ static void add_purge(Partition *partition, const Purge *purge, uint32_t *count)
     if (at == *count)
         ++*count;
     else if (at == 0)
-        partition->purge_position.len = 0;
+        partition->upkeep.purge_position.len = 0;
 }
 
 static void update_purges(Partition *partition, const Group *group)
@@ -614,9 +614,8 @@ static void on_commit(void *ctx, const Error *err)
         for (size_t i = 0; i < group->changed_count; i++)
             item_cache_forget(partition->host->cache, group->changed[i]);
         partition->counters = group->counters;
-        partition->purge_position = group->purge_position;
-        partition->sweep_position = group->sweep_position;
-        partition->sweep_ttl_s = group->sweep_ttl_s;
+        if (group->upkeep != NULL)
+            partition->upkeep = *group->upkeep;
         update_purges(partition, group);
         take_index(partition, group);
         publish_counters(partition);
@@ -644,9 +643,6 @@ static Group *group_new(Partition *partition)
     buf_init(&group->notes, MOVE_NOTES_BYTES_MAX);
     group->now_s = (uint32_t)clock_wall_s(partition->host->clock);
     group->counters = partition->counters;
-    group->purge_position = partition->purge_position;
-    group->sweep_position = partition->sweep_position;
-    group->sweep_ttl_s = partition->sweep_ttl_s;
     group->index = index_state_ref(partition->index);
     group->index_position = partition->index_position;
     return group;

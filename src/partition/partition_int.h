@@ -79,6 +79,13 @@ typedef struct Purge {
 
 #define PURGES_MAX 256
 
+/* How far maintenance has come. */
+typedef struct Upkeep {
+    Key purge_position;  /* where the first purge goes on; empty: at its beginning */
+    Key sweep_position;  /* likewise of the sweep for expiry notes ... */
+    int64_t sweep_ttl_s; /* ... and the default TTL that it is made for */
+} Upkeep;
+
 struct Partition {
     _Atomic uint32_t refs;
     PartitionHost *host; /* immutable after open */
@@ -121,11 +128,9 @@ struct Partition {
     IndexState *index;
     uint64_t index_position; /* items up to this number have the terms of the new policy */
     bool index_is_stored;
-    QueueNode *rest;     /* messages that came before the queue's and were too much for a group */
-    bool is_over;        /* a drop has had its turn: nothing is applied any more */
-    Key purge_position;  /* where the first purge goes on; empty: at its beginning */
-    Key sweep_position;  /* likewise of the sweep for expiry notes ... */
-    int64_t sweep_ttl_s; /* ... and the default TTL that it is made for */
+    QueueNode *rest; /* messages that came before the queue's and were too much for a group */
+    bool is_over;    /* a drop has had its turn: nothing is applied any more */
+    Upkeep upkeep;
 };
 
 /* Of documents that a group must keep for the index: beyond it the next group goes on. */
@@ -192,10 +197,8 @@ typedef struct Group {
     bool has_more;   /* maintenance has not finished: look again afterwards */
     Purge *purges;   /* to be added when the group is durable */
     size_t purge_count;
-    bool purge_done;    /* the partition's first purge is to be taken away then */
-    Key purge_position; /* what the partition's become then */
-    Key sweep_position;
-    int64_t sweep_ttl_s;
+    bool purge_done;   /* the partition's first purge is to be taken away then */
+    Upkeep *upkeep;    /* what the partition's becomes then; NULL: stays */
     IndexState *index; /* a reference of its own; what the partition's becomes then */
     uint64_t index_position;
     bool index_is_changed; /* the state is to be stored */
