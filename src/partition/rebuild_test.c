@@ -225,7 +225,7 @@ static void a_damaged_state_is_refused(TestPartition *t)
     assert_ok(store_get(t->store, NULL, TEST_SPACE, slice_make(key, 1), STORE_READ_ANY, &value,
                         &found, err));
     Slice good = arena_copy(&t->arena, value.data);
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 8; i++) {
         char *bytes = (char *)(uintptr_t)arena_copy(&t->arena, good).ptr;
         Slice bad = slice_make(bytes, good.len);
         if (i == 0)
@@ -238,6 +238,10 @@ static void a_damaged_state_is_refused(TestPartition *t)
             bad.len--;
         else if (i == 4)
             bytes[32] = 1; /* an old policy of one byte */
+        else if (i == 5)
+            bytes[1] = SAMPLES_ALL + 1;
+        else if (i == 6)
+            bytes[1] = SAMPLES_TO_POSITION; /* which is the end */
         else
             memset(bytes + 40, 0xEE, good.len - 40);
         StoreTxn *txn = store_txn_begin(t->store);
