@@ -39,7 +39,9 @@ void terms_of(Arena *arena, const IndexPolicy *policy, HashKey key, Json documen
     out->terms = arena_alloc(arena, c.loose.count * sizeof(Term));
     for (size_t i = 0; i < c.loose.count; ++i) {
         const Entry *entry = &c.loose.entries[i];
-        out->terms[i] = (Term){entry->path, slice_make(entry->value, entry->len)};
+        out->terms[i] = (Term){.path = entry->path,
+                               .value = slice_make(entry->value, entry->len),
+                               .is_sample = entry->kind == ENTRY_SAMPLE};
     }
 }
 
@@ -93,8 +95,26 @@ size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy 
         entries_push(c->arena, &c->sure, &c->loose.entries[i]);
     batch->value_count = 0;
     for (size_t i = before; i < c->sure.count; ++i)
-        batch->value_count += !c->sure.entries[i].is_free;
+        batch->value_count += c->sure.entries[i].kind == ENTRY_PAID;
     return c->sure.count - before;
+}
+
+void terms_batch_add_samples(TermsBatch *batch, uint64_t number, const IndexPolicy *policy,
+                             Json document, const TermSystem *system)
+{
+    Collector *c = &batch->collector;
+    c->item = add_number(batch, number);
+    c->all_loose = true; /* what is no sample is not to be the batch's */
+    c->loose.count = 0;
+    c->policy = policy;
+    c->sign = 1;
+    collect_document(c, document, system);
+    collect_settle(c, true);
+    for (size_t i = 0; i < c->loose.count; ++i) {
+        if (c->loose.entries[i].kind == ENTRY_SAMPLE)
+            entries_push(c->arena, &c->sure, &c->loose.entries[i]);
+    }
+    batch->value_count = 0;
 }
 
 size_t terms_batch_values(const TermsBatch *batch)

@@ -28,6 +28,7 @@
 typedef struct Term {
     TermPath path;
     Slice value; /* in the arena */
+    bool is_sample;
 } Term;
 
 typedef struct TermList {
@@ -64,6 +65,13 @@ size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy 
                           Json old_document, const TermSystem *old_system,
                           const IndexPolicy *new_policy, Json new_document,
                           const TermSystem *new_system);
+
+/* Item 'number' has all the terms of its document but perhaps some of those in samples, which it
+ * gets: all of them, since a number that a set has can be added again. Only changes of this kind go
+ * together in a batch: one that takes such a term away would meet the addition of a term that was
+ * there before, and the two would cancel out. */
+void terms_batch_add_samples(TermsBatch *batch, uint64_t number, const IndexPolicy *policy,
+                             Json document, const TermSystem *system);
 
 /* Of the terms in which the last change differs those that clients chose to have, and pay for: the
  * values that the policy includes, and those of composite and spatial indexes. That something is

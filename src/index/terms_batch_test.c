@@ -170,6 +170,61 @@ static void batches_leave_each_item_under_exactly_its_terms(void **state)
     }
 }
 
+static void write_number(StoreTxn *txn, const Term *term, uint64_t number)
+{
+    AUTO(buf_done) Buf key;
+    AUTO(buf_done) Buf operand;
+    buf_init(&key, STORE_KEY_BYTES_MAX);
+    buf_init(&operand, STORE_VALUE_BYTES_MAX);
+    uint16_t low = (uint16_t)number;
+    term_key(&key, term->path, term->value, number >> SET_CHUNK_BITS);
+    set_operand(&operand, &low, 1, NULL, 0);
+    store_txn_merge(txn, SPACE, buf_view(&key), buf_view(&operand));
+}
+
+/* Items that lack samples, or have some of them, get them all and nothing else. */
+static void samples_are_added_to_those_that_are_there(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1 << 20);
+    AUTO(store_close) Store *store = NULL;
+    memory_store_open_with(&MERGE, &store);
+    World world = {.arena = &arena, .store = store};
+    world.policies[0] = policy_of(&arena, ALL, NULL);
+    size_t samples = 0;
+    StoreTxn *txn = store_txn_begin(store);
+    for (size_t i = 0; i < ITEMS; ++i) {
+        AUTO(buf_done) Buf text;
+        buf_init(&text, 1 << 16);
+        buf_format(&text, "{'id':'%zu','list':[", i);
+        for (size_t k = 0; k < 200; ++k)
+            buf_format(&text, "%s%zu", k == 0 ? "" : ",", i * 100 + k / 2);
+        buf_format(&text, "]}");
+        buf_byte(&text, 0);
+        world.documents[i] = json_of(&arena, text.ptr);
+        world.current[i] = world.policies[0];
+        TermList list;
+        terms_of(&arena, world.current[i], KEY, world.documents[i], &world.systems[i], &list);
+        for (size_t k = 0; k < list.count; ++k) {
+            samples += list.terms[k].is_sample;
+            if (!list.terms[k].is_sample || (i % 2 == 0 && k % 2 == 0))
+                write_number(txn, &list.terms[k], number_of(i));
+        }
+    }
+    assert_true(samples > ITEMS);
+    TermsBatch *batch = terms_batch_new(&arena, KEY);
+    for (size_t i = 0; i < ITEMS; ++i) {
+        terms_batch_add_samples(batch, number_of(i), world.current[i], world.documents[i],
+                                &world.systems[i]);
+        assert_int_equal(terms_batch_values(batch), 0); /* nobody pays for them */
+    }
+    terms_batch_finish(batch, txn, SPACE);
+    Error err;
+    assert_int_equal(store_txn_commit_wait(txn, &err), STATUS_OK);
+    check_store(&world);
+}
+
 static void what_cancels_out_is_not_written(void **state)
 {
     (void)state;
@@ -314,14 +369,17 @@ typedef struct SortCase {
     const uint64_t *numbers;
 } SortCase;
 
+static Term term_of_entry(const Entry *entry)
+{
+    return (Term){.path = entry->path, .value = slice_make(entry->value, entry->len)};
+}
+
 static int compare_cases(const void *left, const void *right)
 {
     const SortCase *a = left;
     const SortCase *b = right;
-    Triple x = {{a->entry.path, slice_make(a->entry.value, a->entry.len)},
-                a->numbers[a->entry.item]};
-    Triple y = {{b->entry.path, slice_make(b->entry.value, b->entry.len)},
-                b->numbers[b->entry.item]};
+    Triple x = {.term = term_of_entry(&a->entry), .number = a->numbers[a->entry.item]};
+    Triple y = {.term = term_of_entry(&b->entry), .number = b->numbers[b->entry.item]};
     int order = compare_triples(&x, &y);
     return order != 0 ? order : (a->place > b->place) - (a->place < b->place);
 }
@@ -367,6 +425,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_leave_each_item_under_exactly_its_terms),
+        cmocka_unit_test(samples_are_added_to_those_that_are_there),
         cmocka_unit_test(what_cancels_out_is_not_written),
         cmocka_unit_test(large_arrays_of_few_values_need_little_memory),
         cmocka_unit_test(large_arrays_of_many_values_lose_none),

@@ -10,6 +10,9 @@
 
 #include "index/terms.h"
 
+/* Who wants a term: a client, who pays for it (see terms_batch_values), or nobody in particular. */
+typedef enum EntryKind { ENTRY_PAID, ENTRY_FREE, ENTRY_SAMPLE } EntryKind;
+
 typedef struct Entry {
     TermPath path;
     uint64_t prefix; /* the first eight bytes of the value, zeros behind a shorter one: comparing
@@ -18,7 +21,7 @@ typedef struct Entry {
     uint32_t item; /* whose it is: an index of the batch's numbers */
     uint16_t len;
     int8_t sign;  /* +1: the item gets the term, -1: it had it */
-    bool is_free; /* nothing that clients pay for: see terms_batch_values */
+    uint8_t kind; /* EntryKind */
 } Entry;
 static_assert(sizeof(Entry) == 32, "entries are sorted as they are, so they should stay small");
 static_assert(TERM_VALUE_BYTES_MAX <= UINT16_MAX, "the length of a value is kept in a u16");

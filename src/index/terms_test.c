@@ -381,9 +381,10 @@ static void model_add(Model *model, const IndexStep *steps, size_t count, Slice 
 {
     TermPath path = hash_steps(steps, count);
     assert_true(model->count + TERM_SAMPLES < TERMS_MODEL_MAX);
-    model->terms[model->count++] = (Term){path, value};
+    model->terms[model->count++] = (Term){.path = path, .value = value};
     for (unsigned i = 0; i < term_samples(value); ++i)
-        model->terms[model->count++] = (Term){term_path_sample(path, i), value};
+        model->terms[model->count++] =
+            (Term){.path = term_path_sample(path, i), .value = value, .is_sample = true};
 }
 
 static void model_walk(Model *model, Json value, IndexStep *steps, size_t count)
@@ -468,8 +469,10 @@ static void random_documents_have_the_terms_of_the_model(void **state)
         terms_of(&arena, policy, KEY, document, &SYSTEM, &list);
         model_terms(&model, document, &SYSTEM);
         assert_int_equal(list.count, model.count);
-        for (size_t i = 0; i < list.count; ++i)
+        for (size_t i = 0; i < list.count; ++i) {
             assert_int_equal(compare_terms(&list.terms[i], &model.terms[i]), 0);
+            assert_int_equal(list.terms[i].is_sample, model.terms[i].is_sample);
+        }
     }
 }
 

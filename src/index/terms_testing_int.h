@@ -66,7 +66,7 @@ static inline int compare_terms(const void *left, const void *right)
 
 static inline bool has_term(const TermList *list, TermPath path, Slice value)
 {
-    Term wanted = {path, value};
+    Term wanted = {.path = path, .value = value};
     return bsearch(&wanted, list->terms, list->count, sizeof(Term), compare_terms) != NULL;
 }
 

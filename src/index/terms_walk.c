@@ -189,12 +189,12 @@ void collect_end(Collector *c, TermPath path, size_t start)
                    .item = c->item,
                    .len = (uint16_t)len,
                    .sign = c->sign,
-                   .is_free = c->is_always};
+                   .kind = c->is_always ? ENTRY_FREE : ENTRY_PAID};
     if (!add(c, &entry)) {
         c->values.len = start;
         return;
     }
-    entry.is_free = true;
+    entry.kind = ENTRY_SAMPLE;
     for (unsigned i = 0, samples = term_samples(slice_make(value, len)); i < samples; ++i) {
         entry.path = term_path_sample(path, i);
         (void)add(c, &entry); /* the value is that of the first one */
@@ -209,7 +209,7 @@ void collect_tag(Collector *c, TermPath path, TermTag tag)
                    .item = c->item,
                    .len = 1,
                    .sign = c->sign,
-                   .is_free = true};
+                   .kind = ENTRY_FREE};
     (void)add(c, &entry); /* the value needs no memory that could be given back */
 }
 

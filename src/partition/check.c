@@ -247,7 +247,7 @@ static Status visit_item(Check *check, Slice key, Slice value, Error *err)
     TRY(check_note(check, c, err));
     for (size_t i = 0; i < check->schema->unique_key_count; i++)
         TRY(check_unique(check, c, i, err));
-    check_add_item(check, &c->item);
+    TRY(check_add_item(check, &c->item, err));
     if (check->report->progress != NULL && check->totals.items % PROGRESS_ITEMS == 0)
         check->report->progress(check->report->ctx, check->totals.items);
     return STATUS_OK;
@@ -400,7 +400,8 @@ static Status load_state(Check *check, Error *err)
     bool found = false;
     TRY(check_get(check, slice_make(key, sizeof(key)), &record, &found, err));
     if (!found) /* as partition_load_index has it: what there is has no terms */
-        return index_state_new(&check->schema->key, SLICE_EMPTY, SLICE_EMPTY, &check->index, err);
+        return index_state_new(&check->schema->key, SLICE_EMPTY, SLICE_EMPTY, SAMPLES_ALL,
+                               &check->index, err);
     return index_state_decode(record, &check->schema->key, &check->index, &check->index_key,
                               &check->index_position, err);
 }

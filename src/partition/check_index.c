@@ -42,25 +42,6 @@ static const IndexPolicy *policy_of(const Check *check, const Item *item)
                                                  : check->index->old_policy;
 }
 
-static void list_terms(Check *check, const Item *item, TermList *out)
-{
-    const IndexPolicy *policy = policy_of(check, item);
-    TermSystem system = {.ts_s = item->ts_s};
-    *out = (TermList){.count = 0};
-    if (policy != NULL)
-        terms_of(&check->arena, policy, check->index_key, item->document, &system, out);
-}
-
-void check_add_item(Check *check, const Item *item)
-{
-    TermList list;
-    list_terms(check, item, &list);
-    for (size_t i = 0; i < list.count; i++)
-        add_pair(check, check->of_items, hash_term(check, list.terms[i].path, list.terms[i].value),
-                 item->number);
-    check->totals.terms += list.count;
-}
-
 /* The numbers of a stored chunk; false if there is no reading it. */
 static bool open_chunk(Arena *arena, Slice key, Slice value, TermPath *path, Slice *term,
                        NumberSet *out)
@@ -74,26 +55,6 @@ static bool open_chunk(Arena *arena, Slice key, Slice value, TermPath *path, Sli
         set_builder_finish(builder, out);
     return good;
 }
-
-static Status visit_chunk(Check *check, Slice key, Slice value, Error *err)
-{
-    (void)err;
-    TermPath path;
-    Slice term;
-    NumberSet set;
-    if (!open_chunk(&check->arena, key, value, &path, &term, &set)) {
-        check_found(check, "a chunk of the index of %zu bytes is damaged", value.len);
-        return STATUS_OK;
-    }
-    uint64_t hash = hash_term(check, path, term);
-    SetWalk walk = set_walk_up(&set, 0);
-    uint64_t number = 0;
-    while (set_walk_next(&walk, &number))
-        add_pair(check, check->of_index, hash, number);
-    return STATUS_OK;
-}
-
-/* ---- for what differs ---- */
 
 static Status look_up_term(Check *check, const Term *term, uint64_t number, bool *found, Error *err)
 {
@@ -116,6 +77,71 @@ static Status look_up_term(Check *check, const Term *term, uint64_t number, bool
     return STATUS_OK;
 }
 
+/* Whether nobody knows if the item is in samples: see index_state_int.h. */
+static bool is_unsure(const Check *check, const Item *item)
+{
+    IndexSamples samples = check->index->samples;
+    return samples == SAMPLES_UNSURE ||
+           (samples == SAMPLES_TO_POSITION && item->number > check->index_position);
+}
+
+/* Samples that the item may lack count if it has them, because then they must go with it. */
+static Status drop_absent_samples(Check *check, uint64_t number, TermList *list, Error *err)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        bool found = true;
+        if (list->terms[i].is_sample)
+            TRY(look_up_term(check, &list->terms[i], number, &found, err));
+        if (found)
+            list->terms[kept++] = list->terms[i];
+    }
+    list->count = kept;
+    return STATUS_OK;
+}
+
+static Status list_terms(Check *check, const Item *item, TermList *out, Error *err)
+{
+    const IndexPolicy *policy = policy_of(check, item);
+    TermSystem system = {.ts_s = item->ts_s};
+    *out = (TermList){.count = 0};
+    if (policy == NULL)
+        return STATUS_OK;
+    terms_of(&check->arena, policy, check->index_key, item->document, &system, out);
+    return is_unsure(check, item) ? drop_absent_samples(check, item->number, out, err) : STATUS_OK;
+}
+
+Status check_add_item(Check *check, const Item *item, Error *err)
+{
+    TermList list;
+    TRY(list_terms(check, item, &list, err));
+    for (size_t i = 0; i < list.count; i++)
+        add_pair(check, check->of_items, hash_term(check, list.terms[i].path, list.terms[i].value),
+                 item->number);
+    check->totals.terms += list.count;
+    return STATUS_OK;
+}
+
+static Status visit_chunk(Check *check, Slice key, Slice value, Error *err)
+{
+    (void)err;
+    TermPath path;
+    Slice term;
+    NumberSet set;
+    if (!open_chunk(&check->arena, key, value, &path, &term, &set)) {
+        check_found(check, "a chunk of the index of %zu bytes is damaged", value.len);
+        return STATUS_OK;
+    }
+    uint64_t hash = hash_term(check, path, term);
+    SetWalk walk = set_walk_up(&set, 0);
+    uint64_t number = 0;
+    while (set_walk_next(&walk, &number))
+        add_pair(check, check->of_index, hash, number);
+    return STATUS_OK;
+}
+
+/* ---- for what differs ---- */
+
 static Status visit_bad_item(Check *check, Slice key, Slice value, Error *err)
 {
     Item item;
@@ -127,7 +153,7 @@ static Status visit_bad_item(Check *check, Slice key, Slice value, Error *err)
     if (!check_open_item(check, key, value, c))
         return STATUS_OK; /* has been found */
     TermList list;
-    list_terms(check, &c->item, &list);
+    TRY(list_terms(check, &c->item, &list, err));
     size_t missing = 0;
     for (size_t i = 0; i < list.count; i++) {
         bool found = false;
@@ -191,7 +217,7 @@ static Status check_pair(Check *check, TermPath path, Slice value, uint64_t numb
         return STATUS_OK;
     }
     TermList list;
-    list_terms(check, &c->item, &list);
+    TRY(list_terms(check, &c->item, &list, err));
     if (!has_term(&list, path, value))
         check_found(check,
                     "item '%.*s' (%llu) is in the index under a term of path %016llx that it has "

@@ -55,5 +55,5 @@ bool check_open_item(Check *check, Slice key, Slice value, CheckedItem *out);
 
 /* check_index.c: adds the pairs that an item must have; then, when all are added, compares them
  * with the index. */
-void check_add_item(Check *check, const Item *item);
+MUST_USE Status check_add_item(Check *check, const Item *item, Error *err);
 MUST_USE Status check_index(Check *check, Error *err);

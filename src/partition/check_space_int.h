@@ -50,6 +50,16 @@ static inline void check_purges(TestPartition *t)
     }
 }
 
+/* What is stored may be of an earlier version. */
+static inline Slice encode_again(TestPartition *t, Slice record)
+{
+    AUTO(index_state_unref) IndexState *state = NULL;
+    HashKey key;
+    uint64_t position = 0;
+    assert_ok(index_state_decode(record, &t->schema->key, &state, &key, &position, err));
+    return index_state_encode(&t->arena, state, key, position);
+}
+
 static inline void check_index_state(TestPartition *t)
 {
     Partition *partition = t->partition;
@@ -60,7 +70,7 @@ static inline void check_index_state(TestPartition *t)
                         &value, &found, err));
     assert_int_equal(found == STORE_FOUND, partition->index_is_stored);
     if (found == STORE_FOUND)
-        assert_slice(value.data,
+        assert_slice(encode_again(t, value.data),
                      index_state_encode(&t->arena, partition->index, partition->index_key,
                                         partition->index_position));
     assert_ptr_equal(partition->index, partition->index_seen);

@@ -8,6 +8,10 @@
  * meanwhile gives it the terms of the policy that its number has. New items have higher numbers
  * than all others, so that the walk meets them, too, and the end is reached when no number is left.
  *
+ * An index from before there were samples gets them first, by a rebuild from its policy to itself:
+ *
+ *     complete under A, unsure --> A and A, position 0 --> ... position n ... --> complete under A
+ *
  * Runs on a writer thread, as part of a group's maintenance.
  */
 #include "partition/partition_int.h"
@@ -31,27 +35,40 @@ static void set_state(Group *group, IndexState *state, uint64_t position)
     group->is_changed = true;
 }
 
+static Status begin_samples(Group *group, Error *err)
+{
+    AUTO(index_state_unref) IndexState *next = NULL;
+    Slice text = group->index->new_text;
+    TRY(index_state_new(&group->schema->key, text, text, SAMPLES_TO_POSITION, &next, err));
+    set_state(group, TAKE(next), 0);
+    group->has_more = true;
+    return STATUS_OK;
+}
+
 /* A policy that differs in words only is taken over as it is. */
 static Status begin(Group *group, Error *err)
 {
+    if (group->index->samples == SAMPLES_UNSURE)
+        return begin_samples(group, err);
     const PartitionSchema *schema = group->schema;
     Slice text = group->index->new_text;
     if (slice_equal(text, schema->index_text))
         return STATUS_OK;
     AUTO(index_state_unref) IndexState *next = NULL;
-    TRY(index_state_new(&schema->key, text, schema->index_text, &next, err));
+    TRY(index_state_new(&schema->key, text, schema->index_text, SAMPLES_ALL, &next, err));
     if (!are_equal(next->old_policy, next->new_policy)) {
         set_state(group, TAKE(next), 0);
         group->has_more = true;
         return STATUS_OK;
     }
     AUTO(index_state_unref) IndexState *same = NULL;
-    TRY(index_state_new(&schema->key, schema->index_text, schema->index_text, &same, err));
+    TRY(index_state_new(&schema->key, schema->index_text, schema->index_text, SAMPLES_ALL, &same,
+                        err));
     set_state(group, TAKE(same), INDEX_COMPLETE);
     return STATUS_OK;
 }
 
-/* Gives items the terms of the new policy, and tells how far it came. */
+/* Gives items the terms of the new policy, or their samples, and tells how far it came. */
 static Status rebuild_items(Group *group, const FoundKeys *keys, uint64_t *position, Error *err)
 {
     size_t bytes = 0;
@@ -77,7 +94,9 @@ static Status end(Group *group, Error *err)
 {
     AUTO(index_state_unref) IndexState *next = NULL;
     Slice text = group->index->new_text;
-    TRY(index_state_new(&group->schema->key, text, text, &next, err));
+    /* After a change of the policy that an earlier version began, still nothing is known. */
+    IndexSamples samples = group->index->samples == SAMPLES_UNSURE ? SAMPLES_UNSURE : SAMPLES_ALL;
+    TRY(index_state_new(&group->schema->key, text, text, samples, &next, err));
     set_state(group, TAKE(next), INDEX_COMPLETE);
     return STATUS_OK;
 }

@@ -1,22 +1,24 @@
 /* index_state.c - see index_state_int.h.
  *
- *     record = | version u8 | 0 u8 x 7 | key u64 x 2 | position u64 | old bytes u32 | new bytes u32
- * | | old policy | new policy |
+ *     record = | version u8 | samples u8 | 0 u8 x 6 | key u64 x 2 | position u64 |
+ *              | old bytes u32 | new bytes u32 | old policy | new policy |
  *
  * Integers are little-endian. A policy is the stored form of its JSON, or nothing at all, which
  * says that nothing is indexed. With the position of a complete index the old one is left out. The
  * key is the partition's for the hashes of paths. It is drawn when the partition is first opened
- * and stored with the first group that is written, as the first terms are.
+ * and stored with the first group that is written, as the first terms are. Version 1 is of a time
+ * when nothing was said about samples.
  */
 #include "base/mem.h"
 #include "base/random.h"
 #include "partition/partition_int.h"
 
-enum { STATE_VERSION = 1 };
+enum { STATE_VERSION_UNSAMPLED = 1, STATE_VERSION = 2 };
 
 typedef struct StateHeader {
     uint8_t version;
-    uint8_t zero[7];
+    uint8_t samples; /* IndexSamples */
+    uint8_t zero[6];
     HashKey key;
     uint64_t position;
     uint32_t old_len;
@@ -48,10 +50,11 @@ static Status compile(Arena *arena, const PartitionKeyDefinition *key, Slice tex
 }
 
 Status index_state_new(const PartitionKeyDefinition *key, Slice old_text, Slice new_text,
-                       IndexState **out, Error *err)
+                       IndexSamples samples, IndexState **out, Error *err)
 {
     AUTO(index_state_unref) IndexState *state = MEM_NEW(IndexState);
     atomic_init(&state->refs, 1);
+    state->samples = samples;
     arena_init(&state->arena, 1024);
     /* A policy may point into its text and into the paths of the key. */
     PartitionKeyDefinition *own = ARENA_NEW(&state->arena, PartitionKeyDefinition);
@@ -90,6 +93,7 @@ Slice index_state_encode(Arena *arena, const IndexState *state, HashKey key, uin
     Slice old_text = position == INDEX_COMPLETE ? SLICE_EMPTY : state->old_text;
     StateHeader header = {
         .version = STATE_VERSION,
+        .samples = (uint8_t)state->samples,
         .key = key,
         .position = position,
         .old_len = (uint32_t)old_text.len,
@@ -105,22 +109,36 @@ Slice index_state_encode(Arena *arena, const IndexState *state, HashKey key, uin
     return slice_make(bytes, len);
 }
 
+static bool read_header(Slice record, StateHeader *out)
+{
+    if (record.len < sizeof(*out))
+        return false;
+    memcpy(out, record.ptr, sizeof(*out));
+    if (record.len - sizeof(*out) != (uint64_t)out->old_len + out->new_len)
+        return false;
+    if (out->version == STATE_VERSION_UNSAMPLED) {
+        out->samples = SAMPLES_UNSURE;
+        return true;
+    }
+    return out->version == STATE_VERSION && out->samples <= SAMPLES_ALL &&
+           (out->samples != SAMPLES_TO_POSITION || out->position != INDEX_COMPLETE);
+}
+
 Status index_state_decode(Slice record, const PartitionKeyDefinition *definition, IndexState **out,
                           HashKey *key, uint64_t *position, Error *err)
 {
     StateHeader header;
-    bool good = record.len >= sizeof(header) && (uint8_t)record.ptr[0] == STATE_VERSION;
-    if (good) {
-        memcpy(&header, record.ptr, sizeof(header));
-        good = record.len - sizeof(header) == (uint64_t)header.old_len + header.new_len;
-    }
-    if (!good)
+    if (!read_header(record, &header))
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "the state of an index is damaged");
     Slice old_text = slice_make(record.ptr + sizeof(header), header.old_len);
     Slice new_text = slice_from(record, sizeof(header) + header.old_len);
     if (header.position == INDEX_COMPLETE)
         old_text = new_text;
-    if (index_state_new(definition, old_text, new_text, out, err) != STATUS_OK)
+    else if (header.samples == SAMPLES_TO_POSITION && !slice_equal(old_text, new_text))
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "the state of an index adds samples under two policies");
+    if (index_state_new(definition, old_text, new_text, (IndexSamples)header.samples, out, err) !=
+        STATUS_OK)
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
                          "the state of an index names a policy that is none");
     *key = header.key;
@@ -145,7 +163,7 @@ Status partition_load_index(Partition *partition, bool is_new, Error *err)
         random_secret(&partition->index_key, sizeof(partition->index_key));
         partition->index_position = is_new ? INDEX_COMPLETE : 0;
         TRY(index_state_new(&schema->key, is_new ? schema->index_text : SLICE_EMPTY,
-                            schema->index_text, &partition->index, err));
+                            schema->index_text, SAMPLES_ALL, &partition->index, err));
     }
     partition->index_seen = index_state_ref(partition->index);
     partition->index_percent = partition_index_percent(partition);
@@ -184,12 +202,19 @@ IndexState *partition_index_seen(Partition *partition)
     return state;
 }
 
+/* Whether the index follows the schema's policy, or is on the way there without another stop. */
+static bool is_begun(const Partition *partition)
+{
+    const IndexState *state = partition->index_seen;
+    return state->samples != SAMPLES_UNSURE &&
+           slice_equal(state->new_text, partition->schema->index_text);
+}
+
 bool partition_index_is_stale(const Partition *partition)
 {
     if (partition->damage != NULL)
         return false; /* there is nothing to work on */
-    return partition->index_percent < 100 ||
-           !slice_equal(partition->index_seen->new_text, partition->schema->index_text);
+    return partition->index_percent < 100 || !is_begun(partition);
 }
 
 unsigned partition_index_progress(Partition *partition)
@@ -197,8 +222,7 @@ unsigned partition_index_progress(Partition *partition)
     if (partition->damage != NULL)
         return 0;
     (void)pthread_mutex_lock(&partition->lock);
-    bool is_begun = slice_equal(partition->index_seen->new_text, partition->schema->index_text);
-    unsigned percent = is_begun ? partition->index_percent : 0;
+    unsigned percent = is_begun(partition) ? partition->index_percent : 0;
     (void)pthread_mutex_unlock(&partition->lock);
     return percent;
 }

@@ -27,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ASSERT(index_state_decode(again, &definition, &same, &same_key, &same_position, &err) ==
            STATUS_OK);
     ASSERT(same_position == position && same_key.k0 == key.k0 && same_key.k1 == key.k1);
+    ASSERT(same->samples == state->samples);
     ASSERT(slice_equal(same->new_text, state->new_text));
     ASSERT(slice_equal(same->old_text, state->old_text));
     ASSERT((same->new_policy == NULL) == (state->new_policy == NULL));

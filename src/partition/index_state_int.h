@@ -5,6 +5,11 @@
  * terms of the old one. There are never more than two: a third policy waits until the second is
  * complete.
  *
+ * Before the index had samples of its values (index/term.h) there were the same terms without them.
+ * Items from then get them by a rebuild from a policy to itself. Until it has come to an item, one
+ * does not know which it has, since both kinds of items may be in a partition; so whoever changes
+ * the item takes away the samples that it can have, and gives it those that it should.
+ *
  * Ownership  Reference counted. Threads: immutable after it is made.
  */
 #pragma once
@@ -15,8 +20,16 @@
 
 #include <stdatomic.h>
 
+/* Which items are in samples; all others perhaps. Stored, so never renumbered. */
+typedef enum IndexSamples {
+    SAMPLES_UNSURE = 0,
+    SAMPLES_TO_POSITION = 1, /* they are being added: both policies are the same */
+    SAMPLES_ALL = 2,
+} IndexSamples;
+
 typedef struct IndexState {
     _Atomic uint32_t refs;
+    IndexSamples samples;
     Arena arena;
     Slice old_text; /* stored forms of the policies; empty: nothing is indexed */
     Slice new_text;
@@ -29,7 +42,7 @@ typedef struct IndexState {
 
 /* Of stored forms. STATUS_CORRUPT or the reason why a policy is none. */
 MUST_USE Status index_state_new(const PartitionKeyDefinition *key, Slice old_text, Slice new_text,
-                                IndexState **out, Error *err);
+                                IndexSamples samples, IndexState **out, Error *err);
 IndexState *index_state_ref(IndexState *state);
 void index_state_unref(IndexState *state); /* accepts NULL */
 DEFINE_AUTO(IndexState *, index_state_unref)

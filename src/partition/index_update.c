@@ -70,6 +70,7 @@ void group_index_rebuild(Group *group, const Item *item)
         .new_document = document,
         .old_ts_s = item->ts_s,
         .new_ts_s = item->ts_s,
+        .adds_samples = group->index->samples == SAMPLES_TO_POSITION,
     };
 }
 
@@ -91,6 +92,11 @@ static size_t add_terms(TermsBatch *batch, const IndexChange *c, uint32_t old_ts
 {
     TermSystem before = {.ts_s = old_ts_s};
     TermSystem after = {.ts_s = c->new_ts_s};
+    if (c->adds_samples) {
+        if (c->new_policy != NULL)
+            terms_batch_add_samples(batch, c->number, c->new_policy, c->new_document, &after);
+        return 0;
+    }
     (void)terms_batch_change(batch, c->number, c->old_policy, c->old_document, &before,
                              c->new_policy, c->new_document, &after);
     return terms_batch_values(batch);
@@ -109,6 +115,12 @@ static size_t count_charged(const Partition *partition, const IndexChange *c, si
     return add_terms(terms_batch_new(&arena, partition->index_key), c, c->new_ts_s);
 }
 
+static void finish_batch(Group *group, TermsBatch *batch, Arena *arena)
+{
+    terms_batch_finish(batch, group->txn, group->partition->space);
+    arena_reset(arena);
+}
+
 static void write_terms(Group *group)
 {
     const Partition *partition = group->partition;
@@ -117,18 +129,19 @@ static void write_terms(Group *group)
     TermsBatch *batch = NULL;
     for (size_t i = 0; i < group->index_change_count; i++) {
         const IndexChange *c = &group->index_changes[i];
+        bool is_other = i > 0 && c->adds_samples != c[-1].adds_samples; /* see terms.h */
+        if (is_other && batch != NULL)
+            finish_batch(group, TAKE(batch), &arena);
         if (batch == NULL)
             batch = terms_batch_new(&arena, partition->index_key);
         size_t values = add_terms(batch, c, c->old_ts_s);
         if (c->terms != NULL)
             *c->terms = (uint32_t)count_charged(partition, c, values);
-        if (arena_used(&arena) > BATCH_BYTES_MAX) {
-            terms_batch_finish(TAKE(batch), group->txn, partition->space);
-            arena_reset(&arena);
-        }
+        if (arena_used(&arena) > BATCH_BYTES_MAX)
+            finish_batch(group, TAKE(batch), &arena);
     }
     if (batch != NULL)
-        terms_batch_finish(batch, group->txn, partition->space);
+        finish_batch(group, batch, &arena);
 }
 
 void group_finish_index(Group *group)

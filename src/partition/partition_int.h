@@ -179,7 +179,8 @@ typedef struct IndexChange {
     Json new_document;
     uint32_t old_ts_s;
     uint32_t new_ts_s;
-    uint32_t *terms; /* gets how many differ; NULL: nobody pays for them */
+    uint32_t *terms;   /* gets how many differ; NULL: nobody pays for them */
+    bool adds_samples; /* it has all terms but perhaps those in samples, which it gets */
 } IndexChange;
 
 /* The messages that are applied together and the transaction that they make. */

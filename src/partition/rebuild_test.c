@@ -1,30 +1,5 @@
 /* rebuild_test.c - the index follows a change of the policy while everything goes on. */
-#include "partition/index_testing_int.h"
-
-#include "base/random.h"
-
-static void create_items(TestPartition *t, int from, int to)
-{
-    for (int i = from; i < to;) {
-        AUTO(test_write_done) TestWrite w;
-        test_write_init(&w, t, WRITE_CONTINUE);
-        for (; i < to && w.write.count < TEST_OPS_MAX; i++) {
-            char row[128];
-            (void)snprintf(row, sizeof(row), "{'id':'i%d','pk':'p%d','n':%d,'u':'v%d'}", i, i % 5,
-                           i % 10, i);
-            (void)add_document(&w, ITEM_CREATE, row);
-        }
-        test_run(t, &w);
-        for (size_t k = 0; k < w.write.count; k++)
-            assert_status(w.items[k].status, STATUS_OK);
-    }
-}
-
-static uint64_t count_with(TestPartition *t, const char *path, const char *value)
-{
-    AUTO(partition_view_close) PartitionView *view = test_view(t);
-    return view_set(t, view, path, value).count;
-}
+#include "partition/rebuild_testing_int.h"
 
 static void a_new_policy_is_followed(TestPartition *t)
 {
@@ -179,23 +154,6 @@ static void a_failing_disk_only_delays_it(TestPartition *t)
     }
 }
 
-/* One random write to the items of create_items. */
-static void disturb(TestPartition *t, Random *random, int items)
-{
-    char row[128];
-    char id[16];
-    char pk[16];
-    int i = (int)random_below(random, (uint64_t)items);
-    (void)snprintf(row, sizeof(row), "{'id':'i%d','pk':'p%d','n':%d,'u':'w%d'}", i, i % 5,
-                   (int)random_below(random, 10), i);
-    (void)snprintf(id, sizeof(id), "i%d", i);
-    (void)snprintf(pk, sizeof(pk), "p%d", i % 5);
-    if (random_below(random, 4) == 0)
-        (void)run_id(t, ITEM_DELETE, pk, id);
-    else
-        assert_status(run_document(t, ITEM_UPSERT, row), STATUS_OK);
-}
-
 static void a_stop_in_the_middle_is_gone_on_from(TestPartition *t)
 {
     enum { ITEMS = 2500 };
@@ -267,7 +225,7 @@ static void a_damaged_state_is_refused(TestPartition *t)
     assert_ok(store_get(t->store, NULL, TEST_SPACE, slice_make(key, 1), STORE_READ_ANY, &value,
                         &found, err));
     Slice good = arena_copy(&t->arena, value.data);
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 8; i++) {
         char *bytes = (char *)(uintptr_t)arena_copy(&t->arena, good).ptr;
         Slice bad = slice_make(bytes, good.len);
         if (i == 0)
@@ -280,6 +238,10 @@ static void a_damaged_state_is_refused(TestPartition *t)
             bad.len--;
         else if (i == 4)
             bytes[32] = 1; /* an old policy of one byte */
+        else if (i == 5)
+            bytes[1] = SAMPLES_ALL + 1;
+        else if (i == 6)
+            bytes[1] = SAMPLES_TO_POSITION; /* which is the end */
         else
             memset(bytes + 40, 0xEE, good.len - 40);
         StoreTxn *txn = store_txn_begin(t->store);

@@ -416,6 +416,16 @@ static void add_ranges(JsonBuilder *b, Arena *arena, const QueryRoute *route)
     json_end(b);
 }
 
+/* Whether one key's partition does everything. Clients that are told "Ordered" drop what equals the
+ * row before. That is right for scalars; but the index has no order among arrays, nor among
+ * objects, so that equal ones need not follow each other, and what a path holds is not known here.
+ * Over several partitions it has to do, since with "Unordered" clients could not go on in the
+ * middle, and those that merge the rows refuse to compare arrays and objects in any case. */
+static bool is_left_alone(const Select *select, bool is_single)
+{
+    return is_single && select->distinct && select->order_by != NULL && !select->is_grouped;
+}
+
 static bool is_at_most_one_key(const QueryRoute *route)
 {
     return !route->is_all && (route->count == 0 || (route->count == 1 && route->ranges[0].is_key));
@@ -431,7 +441,7 @@ Status sdk_plan(const Query *query, Arena *arena, const QueryRoute *route, SdkFe
     if (!query->select->over_container)
         route = &NOWHERE;
     bool is_single = is_at_most_one_key(route);
-    if (query->select->over_container) {
+    if (query->select->over_container && !is_left_alone(query->select, is_single)) {
         Status status = plan_stages(&plan, is_single, features, err);
         if (status != STATUS_OK && !is_single)
             return status;

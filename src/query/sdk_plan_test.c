@@ -396,6 +396,10 @@ static void one_key_needs_less(void **state)
          "{\"aggregates\":[\"Min\"],\"hasSelectValue\":true}",
          "SELECT VALUE [{\"item\": MIN(c.a), \"item2\": {\"min\": MIN(c.a), \"count\": "
          "COUNT(c.a)}}] FROM c WHERE (c.pk = \"x\")"},
+        /* Equal arrays need not follow each other, so that clients do not compare them. */
+        {"SELECT DISTINCT VALUE c.a FROM c WHERE c.pk = 'x' ORDER BY c.a",
+         "{\"hasSelectValue\":true}", ""},
+        {"SELECT DISTINCT TOP 2 c.a FROM c WHERE c.pk = 'x' ORDER BY c.b DESC", "{}", ""},
         /* What no client could put together needs not to be. */
         {"SELECT VALUE MIN(c.a) + 1 FROM c WHERE c.pk = 'x'", "{\"hasSelectValue\":true}", ""},
         {"SELECT c.a FROM c WHERE c.pk = 'x' GROUP BY c.a ORDER BY c.a", "{}", ""},

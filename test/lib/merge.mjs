@@ -112,7 +112,9 @@ function extreme(parts, name, direction) {
     return counted.sort((a, b) => -direction * compareValues(a, b))[0];
 }
 
-const key = (value) => JSON.stringify(value) ?? "undefined";
+const sortNames = (_, v) => (v?.constructor === Object ? Object.fromEntries(Object.entries(v).sort()) : v);
+/** A text that is the same for equal values, whatever the sequence of their properties. */
+export const key = (value) => JSON.stringify(value, sortNames) ?? "undefined";
 const distinct = (values) => [...new Map(values.map((value) => [key(value), value])).values()];
 
 /** One result for each group of rows. */
