@@ -1,62 +1,86 @@
-# throughput.sh - what it costs to enforce reserved throughput; run.sh reads it.
+# throughput.sh - what a read pays for being limited and for being seen; run.sh reads it.
 #
-# Two servers with the same items, one of which asks a budget before each read: all else is the same,
-# charges too. They have their turns in the same seconds, round by round, so that whatever else the
-# machine does hits both. What is provisioned is more than any client can use.
+# Three servers with the same items: one that neither asks a budget nor keeps statistics, one that
+# keeps statistics, and one that does both. All else is the same, charges too. The differences are
+# smaller than what a machine does from one second to the next, so the turns are short and many,
+# each server is first as often as the others, and ratios are made turn by turn. What is provisioned is
+# more than any client can use.
+#
+#   BENCH_TURNS=60   of 10,000 reads each
 
 items=${ITEMS:-10000}
+turns=${BENCH_TURNS:-60}
+reads=10000
 . bench/items.sh
 
-# open_budget NAME PORT [OPTION...]: a server with items; its process is ${NAME}_pid then.
+declare -A options=([bare]='--no-rate-limit --no-statistics' [seen]='--no-rate-limit' [bound]='')
+declare -A ports server_pids
+
+# open_budget NAME: a server with items.
 open_budget() {
-    local name=$1 port=$2
-    shift 2
-    start_server "$temp/$name" "$port" --partition-ru 1000000 "$@"
+    local port
+    port=$(free_port)
+    # shellcheck disable=SC2086 # several options
+    start_server "$temp/$1" "$port" --partition-ru 1000000 ${options[$1]}
     create "http://127.0.0.1:$port/dbs" '{"id":"b"}'
     create "http://127.0.0.1:$port/dbs/b/colls" "$container" --header "x-ms-offer-throughput: 1000000"
     fill "http://127.0.0.1:$port/dbs/b/colls/c/docs" "$items"
-    printf -v "${name}_pid" '%s' "$server_pid"
+    ports[$1]=$port
+    server_pids[$1]=$server_pid
+    settle "$server_pid"
+}
+
+read_items() {
+    sample "read_$1" "${server_pids[$1]}" --items read --items-count "$items" --connections "$connections" \
+        --requests "$reads" --url "http://127.0.0.1:${ports[$1]}/dbs/b/colls/c/docs"
 }
 
 measure_throughput() {
-    local open_port bound_port i name port pid
-    open_port=$(free_port)
-    echo "== Starting two servers with $items items of 1 KB each"
-    open_budget free "$open_port" --no-rate-limit
-    bound_port=$(free_port)
-    open_budget bound "$bound_port"
-    settle "$free_pid"
-    settle "$bound_pid"
-    echo "== Reads over $connections connections: $rounds rounds of $round_seconds s each"
-    for i in $(seq "$rounds"); do
-        # Each is first in every second round.
-        for name in $([ $((i % 2)) = 0 ] && echo free bound || echo bound free); do
-            [ "$name" = free ] && port=$open_port pid=$free_pid || port=$bound_port pid=$bound_pid
-            sample "read_$name" "$pid" --items read --items-count "$items" --connections "$connections" \
-                --url "http://127.0.0.1:$port/dbs/b/colls/c/docs"
+    local i name
+    echo "== Starting three servers with $items items of 1 KB each"
+    for name in bare seen bound; do
+        open_budget "$name"
+        read_items "$name"
+        rm "$temp/rounds/read_$name.jsonl" # it was the first, which fills caches
+    done
+    echo "== Reads over $connections connections: $turns turns of $reads reads"
+    for i in $(seq "$turns"); do
+        case $((i % 3)) in
+        0) set -- bare seen bound ;;
+        1) set -- seen bound bare ;;
+        2) set -- bound bare seen ;;
+        esac
+        for name in "$@"; do
+            read_items "$name"
         done
     done
-    stop "$free_pid"
-    stop "$bound_pid"
+    for name in bare seen bound; do
+        stop "${server_pids[$name]}"
+    done
+}
+
+# by_turns A B: the median of the ratios of each turn.
+by_turns() {
+    paste <(number server_cpu_us_per_request <"$temp/rounds/read_$1.jsonl") \
+        <(number server_cpu_us_per_request <"$temp/rounds/read_$2.jsonl") | awk '{ print $1 / $2 }' | median
 }
 
 print_throughput() {
-    local name
+    local name value
     echo
-    printf '%-28s %12s %12s %10s\n' 'median of reads' 'CPU us a req' 'requests/s' 'P99 us'
-    for name in free bound; do
-        printf '%-28s %12.3f %12.0f %10.0f\n' \
-            "$([ $name = free ] && echo --no-rate-limit || echo 'with a budget')" \
+    printf '%-36s %12s %12s %10s\n' 'median of reads' 'CPU us a req' 'requests/s' 'P99 us'
+    for name in bare seen bound; do
+        printf '%-36s %12.3f %12.0f %10.0f\n' "${options[$name]:-with statistics and a budget}" \
             "$(of "read_$name" server_cpu_us_per_request)" "$(of "read_$name" requests_per_s)" \
             "$(of "read_$name" p99)"
     done
     echo
-    # The median of the ratios of each round: what the machine did in it is in both.
-    local ratio
-    ratio=$(paste <(number server_cpu_us_per_request <"$temp/rounds/read_bound.jsonl") \
-        <(number server_cpu_us_per_request <"$temp/rounds/read_free.jsonl") | awk '{ print $1 / $2 }' | median)
-    printf '%-40s %.3f\n' 'CPU of a read with a budget / without' "$ratio"
-    note ratio_read_budget "$ratio"
+    value=$(by_turns seen bare)
+    printf '%-48s %.3f\n' 'CPU of a read with statistics / without' "$value"
+    note ratio_read_statistics "$value"
+    value=$(by_turns bound seen)
+    printf '%-48s %.3f\n' 'CPU of a read with a budget / without' "$value"
+    note ratio_read_budget "$value"
 }
 
 measure_throughput
