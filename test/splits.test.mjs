@@ -297,6 +297,55 @@ for (const [name, from, to] of CHANGES) {
     });
 }
 
+// Results that come of all items together.
+const groupsOf = (valueOf, items = ITEMS) =>
+    [...new Set(items.map(({ pk }) => pk))].map((k) => ({ k, m: valueOf(items.filter(({ pk }) => pk === k)) }));
+const sizes = groupsOf((items) => items.length);
+const numbers = [...new Set(ITEMS.map(({ n }) => n))];
+const WHOLE = [
+    ["SELECT c.pk AS k, COUNT(1) AS m FROM c GROUP BY c.pk", sizes],
+    [
+        "SELECT c.pk AS k, MAX(c.n) AS m FROM c WHERE c.even GROUP BY c.pk",
+        groupsOf(
+            (items) => Math.max(...items.map(({ n }) => n)),
+            ITEMS.filter(({ even }) => even),
+        ),
+    ],
+    ["SELECT DISTINCT c.n AS k FROM c", numbers.map((k) => ({ k }))],
+    ["SELECT DISTINCT c.n AS k, c.text AS m FROM c", numbers.map((k) => ({ k, m: "x".repeat(100) }))],
+    ["SELECT x.k, x.m FROM (SELECT c.pk AS k, COUNT(1) AS m FROM c GROUP BY c.pk) AS x WHERE x.m > 1", sizes],
+];
+const sorted = (rows) => rows.map(({ k, m }) => JSON.stringify({ k, m })).toSorted();
+
+for (const [name, from, to] of CHANGES)
+    test(`results of all items together that were begun before ${name} go on after it`, async () => {
+        const container = await filled(from);
+        const size = 7;
+        const begun = [];
+        for (const [text] of WHOLE) {
+            const answer = await askPage(server, container, text, { size });
+            begun.push({ found: resultsOf(answer, size), token: answer.headers["x-ms-continuation"] });
+            assert.ok(begun.at(-1).token, text);
+        }
+        for (const partitions of to) {
+            await bringTo(container, partitions);
+            for (const [i, [text]] of WHOLE.entries()) {
+                const answer = await askPage(server, container, text, { size, token: begun[i].token });
+                begun[i].found.push(...resultsOf(answer, size));
+                begun[i].token = answer.headers["x-ms-continuation"];
+            }
+        }
+        for (const [i, [text, expected]] of WHOLE.entries()) {
+            let { found, token } = begun[i];
+            while (token) {
+                const answer = await askPage(server, container, text, { size: 50, token });
+                found.push(...resultsOf(answer, 50));
+                token = answer.headers["x-ms-continuation"];
+            }
+            assert.deepEqual(sorted(found), sorted(expected), `${text}, after ${name}`);
+        }
+    });
+
 /** As clients that merge by themselves ask: a part of the hash space, in the range that has it now. */
 const askRange = (container, text, { range, from, to, token, size }) =>
     askPage(server, container, text, {
@@ -311,6 +360,19 @@ const askRange = (container, text, { range, from, to, token, size }) =>
             }),
         },
     });
+
+/** What is left of ranges, cut where the ranges of today meet. */
+const piecesOf = (parts, ranges) =>
+    parts
+        .flatMap(({ from, to, token }) =>
+            ranges.map((range) => ({
+                range,
+                from: range.minInclusive > from ? range.minInclusive : from,
+                to: range.maxExclusive < to ? range.maxExclusive : to,
+                token,
+            })),
+        )
+        .filter(({ from, to }) => from < to);
 
 for (const text of ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.n"])
     test(`clients that ask range by range take their tokens to the children, and to the merged: ${text}`, async () => {
@@ -328,16 +390,12 @@ for (const text of ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.n"])
         for (const partitions of [5, 3, 1]) {
             const ranges = await bringTo(container, partitions);
             const next = [];
-            for (const { from, to, token } of parts)
-                for (const range of ranges) {
-                    const low = range.minInclusive > from ? range.minInclusive : from;
-                    const high = range.maxExclusive < to ? range.maxExclusive : to;
-                    if (low >= high) continue;
-                    const answer = await askRange(container, text, { range, from: low, to: high, token, size: 10 });
-                    found.push(...resultsOf(answer, 10));
-                    const more = answer.headers["x-ms-continuation"];
-                    if (more) next.push({ from: low, to: high, token: more });
-                }
+            for (const part of piecesOf(parts, ranges)) {
+                const answer = await askRange(container, text, { ...part, size: 10 });
+                found.push(...resultsOf(answer, 10));
+                const more = answer.headers["x-ms-continuation"];
+                if (more) next.push({ ...part, token: more });
+            }
             parts = next;
         }
         const [range] = await rangesOf(container);
@@ -349,6 +407,39 @@ for (const text of ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.n"])
             }
         sameIds(found, ITEMS, text);
     });
+
+test("clients that add up groups range by range take their tokens to the children, and to the merged", async () => {
+    const text = "SELECT c.even AS k, c.n AS n, COUNT(1) AS m FROM c GROUP BY c.even, c.n";
+    const container = await filled(2);
+    const counts = new Map();
+    const add = (rows) => {
+        for (const { k, n, m } of rows) counts.set(`${k} ${n}`, (counts.get(`${k} ${n}`) ?? 0) + m);
+    };
+    let parts = [];
+    for (const range of await rangesOf(container)) {
+        const answer = await askRange(container, text, { range, size: 40 });
+        add(resultsOf(answer, 40));
+        const token = answer.headers["x-ms-continuation"];
+        assert.ok(token);
+        parts.push({ from: range.minInclusive, to: range.maxExclusive, token });
+    }
+    for (const partitions of [5, 3, 1]) {
+        const ranges = await bringTo(container, partitions);
+        const next = [];
+        for (const part of piecesOf(parts, ranges)) {
+            const size = partitions === 1 ? 1000 : 10;
+            const answer = await askRange(container, text, { ...part, size });
+            add(resultsOf(answer, size));
+            const more = answer.headers["x-ms-continuation"];
+            if (more) next.push({ ...part, token: more });
+        }
+        parts = next;
+    }
+    assert.deepEqual(parts, []);
+    const expected = new Map();
+    for (const { even, n } of ITEMS) expected.set(`${even} ${n}`, (expected.get(`${even} ${n}`) ?? 0) + 1);
+    assert.deepEqual(counts, expected);
+});
 
 test("a token of the SDK that was kept goes on after a split and after a merge", async () => {
     const container = await filled(2);

@@ -404,11 +404,11 @@ Ahead *ahead_open_targets(Page *page)
         const QueryTarget *target = &o->targets[page->target];
         bool is_begun = slice_compare(page->done_to, target->epk_from) > 0;
         Slice from = is_begun ? page->done_to : target->epk_from;
-        if (!page_is_range(from, target->epk_to))
+        Slice to = page_earlier_end(target->epk_to, page->stop);
+        if (!page_is_range(from, to))
             continue;
-        Part *part = add_part(ahead, page->target, target->view, from, target->epk_to);
-        if (page->modes != NULL && page->modes[page->target] != PAGE_COUNTED)
-            part->mode_wanted = (PageMode)page->modes[page->target];
+        Part *part = add_part(ahead, page->target, target->view, from, to);
+        part->mode_wanted = page_mode_wanted(page);
     }
     return ahead;
 }

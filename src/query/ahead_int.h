@@ -25,7 +25,8 @@
 /* Whether the page may be helped: there is someone, and time. */
 bool ahead_is_possible(const Page *page);
 
-/* All targets from page->target on, from the EPK up to which everything was read. */
+/* All targets from page->target on, from the EPK up to which everything was read to where it
+ * stops. */
 Ahead *ahead_open_targets(Page *page);
 
 /* The range of a reading that has to be scanned, in slices; NULL if it is too small for that. */

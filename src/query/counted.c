@@ -141,8 +141,8 @@ static Status read_items(Counting *counting, bool *exact)
     const QueryTarget *target = &counting->page->options->targets[counting->reading->target];
     uint64_t all = partition_view_items(planner->view);
     bool is_cheaper = filter->estimate.keys <= KEYS_PER_SCANNED * all + SAMPLE_KEYS;
-    *exact = filter->exact && (target->is_whole || key != NULL) &&
-             (counting->reading->mode == PAGE_COUNTED || plan_prefers(planner, is_cheaper));
+    *exact =
+        filter->exact && (target->is_whole || key != NULL) && plan_prefers(planner, is_cheaper);
     if (!*exact)
         return STATUS_OK;
     NumberSet found;
@@ -276,7 +276,7 @@ static Status has_values(Counting *counting, TermPath path, TermTag first, TermT
     return STATUS_OK;
 }
 
-/* ---- without groups ---- */
+/* ---- one aggregate ---- */
 
 static Status count_extreme(Counting *counting, const Part *part, Counted *out, bool *done)
 {
@@ -318,45 +318,18 @@ static Status count_sum(Counting *counting, const Part *part, Counted *out, bool
     }
 }
 
-static Status count_all(Counting *counting, Execution *exec, bool *done)
-{
-    size_t count = counting->select->aggregate_count;
-    Counted *counted = ARENA_NEW_ARRAY(counting->page->arena, Counted, count);
-    for (size_t i = 0; i < count && *done; i++) {
-        const Part *part = &counting->parts[i];
-        counted[i] = (Counted){.best = VALUE_UNDEFINED};
-        switch (part->kind) {
-        case COUNTED_ITEMS:
-            counted[i].count = counting->items.count;
-            break;
-        case COUNTED_PRESENT:
-            counted[i].count = count_in(counting, &part->present);
-            break;
-        case COUNTED_EXTREME:
-            TRY(count_extreme(counting, part, &counted[i], done));
-            break;
-        case COUNTED_SUM:
-            TRY(count_sum(counting, part, &counted[i], done));
-            break;
-        case COUNTED_KEY: /* there is none */
-            break;
-        }
-    }
-    return *done ? execution_add_group(exec, NULL, counted) : STATUS_OK;
-}
-
-/* ---- with groups ---- */
+/* ---- groups ---- */
 
 typedef struct Group {
     Value key;
     Counted *counted;
 } Group;
 
-typedef struct GroupList {
+struct GroupList {
     Group *groups;
     size_t count;
     size_t capacity;
-} GroupList;
+};
 
 static Status add_group(Counting *counting, GroupList *list, const Value *key, Group **out)
 {
@@ -460,22 +433,43 @@ static Status collect_groups(Counting *counting, GroupList *list, bool *done)
     return STATUS_OK;
 }
 
-static Status count_groups(Counting *counting, Execution *exec, bool *done)
+/* Without a key there is one group of all. */
+static Status count_all(Counting *counting, GroupList *list, bool *done)
 {
-    GroupList list = {0};
-    TRY(are_few(counting, counting->key, done));
-    if (*done)
-        TRY(collect_groups(counting, &list, done));
-    for (size_t i = 0; i < list.count && *done; i++) {
-        if (counting->select->distinct)
-            TRY(execution_add_value(exec, &list.groups[i].key));
-        else
-            TRY(execution_add_group(exec, &list.groups[i].key, list.groups[i].counted));
+    Group *group = NULL;
+    Value key = VALUE_UNDEFINED;
+    TRY(add_group(counting, list, &key, &group));
+    Counted *counted = group->counted;
+    for (size_t i = 0; i < counting->select->aggregate_count && *done; i++) {
+        const Part *part = &counting->parts[i];
+        counted[i] = (Counted){.best = VALUE_UNDEFINED};
+        switch (part->kind) {
+        case COUNTED_ITEMS:
+            counted[i].count = counting->items.count;
+            break;
+        case COUNTED_PRESENT:
+            counted[i].count = count_in(counting, &part->present);
+            break;
+        case COUNTED_EXTREME:
+            TRY(count_extreme(counting, part, &counted[i], done));
+            break;
+        case COUNTED_SUM:
+            TRY(count_sum(counting, part, &counted[i], done));
+            break;
+        case COUNTED_KEY: /* there is none */
+            break;
+        }
     }
     return STATUS_OK;
 }
 
-Status page_count_groups(Page *page, Reading *reading, Execution *exec, bool *done)
+static Status count_groups(Counting *counting, GroupList *list, bool *done)
+{
+    TRY(are_few(counting, counting->key, done));
+    return *done ? collect_groups(counting, list, done) : STATUS_OK;
+}
+
+Status page_count_groups(Page *page, Reading *reading, GroupList **out)
 {
     Counting counting = {
         .page = page,
@@ -484,16 +478,30 @@ Status page_count_groups(Page *page, Reading *reading, Execution *exec, bool *do
         .select = page->query->select,
         .sum_max = SUM_EXACT_MAX / (double)page->options->target_count,
     };
-    *done = is_plain(counting.select) && read_key(&counting) && read_parts(&counting);
-    if (*done)
-        TRY(read_items(&counting, done));
-    if (*done)
+    GroupList *list = ARENA_NEW(page->arena, GroupList);
+    bool done = is_plain(counting.select) && read_key(&counting) && read_parts(&counting);
+    if (done)
+        TRY(read_items(&counting, &done));
+    if (done)
         TRY(read_present(&counting));
-    *done = *done && !reading->planner.is_out_of_budget;
-    if (*done)
-        TRY(counting.has_key ? count_groups(&counting, exec, done)
-                             : count_all(&counting, exec, done));
-    if (*done)
+    done = done && !reading->planner.is_out_of_budget;
+    if (done)
+        TRY(counting.has_key ? count_groups(&counting, list, &done)
+                             : count_all(&counting, list, &done));
+    if (done)
         explain_reading(page, reading, "index alone");
+    *out = done ? list : NULL;
+    return STATUS_OK;
+}
+
+Status page_add_groups(const Page *page, const GroupList *list, Execution *exec)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const Group *group = &list->groups[i];
+        if (page->query->select->distinct)
+            TRY(execution_add_value(exec, &group->key));
+        else
+            TRY(execution_add_group(exec, &group->key, group->counted));
+    }
     return STATUS_OK;
 }

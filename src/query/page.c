@@ -49,6 +49,21 @@ static bool must_pause(Page *page)
     return page_is_late(page);
 }
 
+/* All rows of documents in front of the place where the page begins were returned, and some of the
+ * one that stands there. */
+static void skip_before(Page *page)
+{
+    const PagePosition *from = &page->from;
+    int compared = -1;
+    if (page->is_place_read && slice_equal(page->group_from, from->epk_from))
+        compared = slice_compare(reading_position(page->current, &page->run->sources), from->place);
+    else if (page->is_place_read) /* it is behind the range that the place is in */
+        compared = 1;
+    page->is_before = compared < 0;
+    if (compared <= 0)
+        page->feed.rows_to_skip = compared < 0 ? PAGE_ROWS_ALL : from->rows;
+}
+
 /* Of the document at the place where the page begins some rows were returned. If it is gone, all
  * rows of the next one are new. */
 static void skip_returned(Page *page)
@@ -56,6 +71,8 @@ static void skip_returned(Page *page)
     Reading *reading = page->current;
     page->feed.rows_to_skip = 0;
     page->feed.document_rows = 0;
+    if (page->is_before)
+        skip_before(page);
     if (!reading->is_at_place)
         return;
     reading->is_at_place = false;
@@ -101,26 +118,65 @@ static Status feed_next(Feed *feed, Run *run, bool *found)
     return STATUS_OK;
 }
 
+/* The groups of the next target, if the index alone can tell them. */
+static Status count_target(Page *page, GroupList **out)
+{
+    Reading *reading = &page->readings[page->reading_count++];
+    reading_begin(page, reading, page->target);
+    TRY(page_count_groups(page, reading, out));
+    page_end_readings(page);
+    if (*out != NULL)
+        page->work[page->target++].is_visited = true;
+    return STATUS_OK;
+}
+
 /* Groups of the first targets, as long as the index alone can tell them: what is read later adds
  * up with them. */
+static Status count_groups(Page *page, Execution *exec)
+{
+    bool is_told = true;
+    while (is_told && page->target < page->options->target_count) {
+        GroupList *list = NULL;
+        TRY(count_target(page, &list));
+        is_told = list != NULL;
+        if (is_told)
+            TRY(page_add_groups(page, list, exec));
+    }
+    return STATUS_OK;
+}
+
+/* Distinct values, if the index alone can tell all of them: then they have places. Otherwise they
+ * come as documents do, and the page can end before it has seen all. */
+static Status count_values(Page *page)
+{
+    size_t count = page->options->target_count;
+    GroupList **lists = ARENA_NEW_ARRAY(page->arena, GroupList *, count);
+    bool is_told = true;
+    while (is_told && page->target < count) {
+        GroupList **list = &lists[page->target];
+        TRY(count_target(page, list));
+        is_told = *list != NULL;
+    }
+    if (!is_told) {
+        page->target = 0;
+        return STATUS_OK;
+    }
+    page->counted = lists;
+    page->way = PAGE_GATHERS;
+    page->feed.has_places = true;
+    return STATUS_OK;
+}
+
 static Status feed_groups(Feed *feed, Execution *exec)
 {
     Page *page = CONTAINER_OF(feed, Page, feed);
-    while (page->target < page->options->target_count) {
-        char mode = page->modes[page->target];
-        if (mode != PAGE_ANY && mode != PAGE_COUNTED)
-            return STATUS_OK; /* the page before has read it */
-        bool done = false;
-        Reading *reading = &page->readings[page->reading_count++];
-        reading_begin(page, reading, page->target);
-        reading->mode = (PageMode)mode;
-        TRY(page_count_groups(page, reading, exec, &done));
-        page_end_readings(page);
-        if (!done) /* what is read comes in another order than what was counted */
-            return mode == PAGE_COUNTED ? expired(page) : STATUS_OK;
-        page->work[page->target].is_visited = true;
-        page->modes[page->target++] = PAGE_COUNTED;
-    }
+    size_t count = page->options->target_count;
+    if (page->way == PAGE_GATHERS && page->counted == NULL)
+        return count_groups(page, exec);
+    if (page->way == PAGE_REMEMBERS && !page->has_from)
+        TRY(count_values(page));
+    for (size_t i = 0; page->counted != NULL && i < count; i++)
+        TRY(page_add_groups(page, page->counted[i], exec));
     return STATUS_OK;
 }
 
@@ -181,6 +237,20 @@ static Status take_result(void *context, Run *run, const Value *row, bool *more 
     return run_charge_value(run, row);
 }
 
+/* Rows that were printed come in another order, from the first on. */
+static void feed_again(Feed *feed)
+{
+    Page *page = CONTAINER_OF(feed, Page, feed);
+    feed->is_full = false;
+    page->text->len = page->text_before;
+    page->text->full = false;
+    page->out->count = 0;
+    for (size_t i = 0; i < page->options->target_count; i++) {
+        page->work[i].results = 0;
+        page->work[i].result_bytes = 0;
+    }
+}
+
 /* ---- the beginning ---- */
 
 static Status read_position(Page *page)
@@ -202,8 +272,9 @@ static Status find_order(Page *page)
     if (select->order_by == NULL || select->by_rank || !select->over_container ||
         o->target_count == 0)
         return STATUS_OK;
-    bool is_served = !select->is_grouped && !select->distinct &&
-                     !(page->has_from && page->from.mode == PAGE_WHOLE);
+    bool was_sorted =
+        page->has_from && (page->from.mode == PAGE_GATHERED || page->from.mode == PAGE_WHOLE);
+    bool is_served = !select->is_grouped && !select->distinct && !was_sorted;
     for (size_t i = 0; i < o->target_count; i++) {
         Reading *reading = &page->readings[page->reading_count++];
         reading_begin(page, reading, i);
@@ -220,24 +291,61 @@ static Status find_order(Page *page)
     return STATUS_OK;
 }
 
-static bool is_streaming(const Page *page)
+static PageWay choose_way(const Page *page)
 {
     const Select *select = page->query->select;
-    return select->over_container && select->sources->subquery == NULL && !select->is_grouped &&
-           !select->distinct && (select->order_by == NULL || page->is_ordered);
+    if (!select->over_container)
+        return PAGE_REPEATS;
+    const Select *inner = select->sources->subquery;
+    bool is_plain = inner == NULL || select_is_streaming(inner);
+    if (select->is_grouped || (select->order_by != NULL && !page->is_ordered))
+        return is_plain ? PAGE_GATHERS : PAGE_REPEATS;
+    for (; inner != NULL; inner = inner->sources->subquery) {
+        if (inner->is_grouped || inner->order_by != NULL)
+            return PAGE_REPEATS;
+    }
+    /* Distinct values that the page before has had from the index alone are in their own order. */
+    bool was_counted = page->has_from && page->from.mode == PAGE_GATHERED;
+    if (select->distinct && was_counted)
+        return PAGE_GATHERS;
+    return select->distinct || select->sources->subquery != NULL ? PAGE_REMEMBERS : PAGE_STREAMS;
+}
+
+/* What results come of that are counted; they are others in another range. */
+static Slice whole_place(const Page *page)
+{
+    const QueryPageOptions *o = page->options;
+    Slice from = o->target_count == 0 ? SLICE_EMPTY : o->targets[0].epk_from;
+    Slice to = o->target_count == 0 ? SLICE_EMPTY : o->targets[o->target_count - 1].epk_to;
+    char *place = arena_alloc(page->arena, sizeof(uint64_t));
+    uint64_t seed = hash_keyed((HashKey){0, 0}, from);
+    be64_put(place, hash_keyed((HashKey){seed, to.len}, to));
+    return slice_make(place, sizeof(uint64_t));
 }
 
 /* Whether the position is one of a page that was read like this one. */
 static Status check_position(const Page *page)
 {
+    PageMode mode = page->from.mode;
     bool is_good = true;
-    if (page->has_from && page->is_ordered)
-        is_good = page->from.mode == PAGE_ORDER;
-    else if (page->has_from && page->is_streaming)
-        is_good = page->from.mode != PAGE_ORDER && page->from.mode != PAGE_WHOLE;
-    else if (page->has_from)
-        is_good = page->from.mode == PAGE_WHOLE &&
-                  page_modes_read(page->from.place, page->options->target_count, page->modes);
+    if (!page->has_from)
+        return STATUS_OK;
+    switch (page->way) {
+    case PAGE_STREAMS:
+        is_good = page->is_ordered
+                      ? mode == PAGE_ORDER
+                      : mode != PAGE_ORDER && mode != PAGE_GATHERED && mode != PAGE_WHOLE;
+        break;
+    case PAGE_REMEMBERS:
+        is_good = mode == PAGE_NUMBER || mode == PAGE_EPK;
+        break;
+    case PAGE_GATHERS:
+        is_good = mode == PAGE_GATHERED;
+        break;
+    case PAGE_REPEATS:
+        is_good = mode == PAGE_WHOLE && slice_equal(page->from.place, whole_place(page));
+        break;
+    }
     return is_good ? STATUS_OK : expired(page);
 }
 
@@ -265,6 +373,15 @@ static Status resume(Page *page)
     return STATUS_OK;
 }
 
+/* Where results go on that have places. */
+static void begin_gathered(Page *page)
+{
+    page->feed.has_places = true;
+    page->feed.is_resumed = page->has_from;
+    page->feed.place = page->from.place;
+    page->feed.place_rows = page->from.rows;
+}
+
 /* Results that were returned before are skipped as those of OFFSET are. */
 static void begin_whole(Page *page)
 {
@@ -286,14 +403,16 @@ static Status begin(Page *page)
     TRY(read_position(page));
     TRY(page_resume_read(page, &page->resume));
     TRY(find_order(page));
-    page->is_streaming = is_streaming(page);
+    page->way = choose_way(page);
+    page->is_streaming = page->way == PAGE_STREAMS;
+    page->is_before = page->has_from && page->way == PAGE_REMEMBERS;
     page->needs_system =
         plan_needs_system(page->query) || (select->order_by != NULL && !page->is_ordered);
-    if (!page->is_streaming)
-        page->modes = ARENA_NEW_ARRAY(page->arena, char, count);
     TRY(check_position(page));
     TRY(resume(page));
-    if (!page->is_streaming) {
+    if (page->way == PAGE_GATHERS)
+        begin_gathered(page);
+    if (page->way == PAGE_REPEATS) {
         begin_whole(page);
     } else if (page->has_from) {
         page->feed.skip_left = page->from.skip;
@@ -329,7 +448,7 @@ static void write_bounds(const Page *page, PagePosition *position)
         position->epk_to = page->group_to;
 }
 
-/* Of a page that streams. */
+/* Of a page that can end between documents. */
 static void write_place(Page *page, PagePosition *position)
 {
     if (page->is_at_last) {
@@ -347,28 +466,33 @@ static void write_place(Page *page, PagePosition *position)
 
 static void write_position(Page *page)
 {
-    PagePosition position = {
-        .mode = PAGE_WHOLE,
-        .rows = page->from.rows + page->feed.rows_before + page->out->count,
-        .skip = page->feed.skip_left,
-        .take = page->feed.take_left,
-    };
-    if (page->is_streaming)
+    PagePosition position = {.skip = page->feed.skip_left, .take = page->feed.take_left};
+    switch (page->way) {
+    case PAGE_STREAMS:
+    case PAGE_REMEMBERS:
         write_place(page, &position);
-    else
-        position.place = page_modes_print(page->arena, page->modes, page->options->target_count);
-    if (page->is_streaming && !page->is_ordered)
-        write_bounds(page, &position);
+        if (!page->is_ordered)
+            write_bounds(page, &position);
+        break;
+    case PAGE_GATHERS:
+        position.mode = PAGE_GATHERED;
+        position.place = page->feed.place;
+        position.rows = page->feed.place_rows;
+        break;
+    case PAGE_REPEATS:
+        position.mode = PAGE_WHOLE;
+        position.place = whole_place(page);
+        position.rows = page->from.rows + page->feed.rows_before + page->out->count;
+        break;
+    }
     page->out->position = page_position_print(page->arena, &position);
 }
 
-/* Whether every result that has come is right although not all documents were read. */
+/* Whether every result that has come is right although not all documents were read; and whether the
+ * next page, which remembers them, has a chance to come further. */
 static bool is_right_so_far(const Page *page)
 {
-    const Select *select = page->query->select;
-    return page->is_streaming ||
-           (select->over_container && select->sources->subquery == NULL && !select->is_grouped &&
-            select->order_by == NULL && page->out->count > 0);
+    return page->is_streaming || (page->way == PAGE_REMEMBERS && page->out->count > 0);
 }
 
 /* Whether there was too little time, or too small a budget, so that with more of them the page
@@ -402,6 +526,8 @@ static Status run_page(Page *page)
     page->feed.is_ordered = page->is_ordered;
     page->feed.next = feed_next;
     page->feed.groups = select->is_grouped || select->distinct ? feed_groups : NULL;
+    page->feed.again = feed_again;
+    page->feed.rows_max = page->options->items_max;
     page->run->feed = &page->feed;
     TRY(select_run(page->run, select, SELECT_OUTERMOST, page->arena, take_result, page));
     return finish(page);

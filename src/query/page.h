@@ -6,10 +6,10 @@
  * same query, on whatever partitions serve the same range of keys by then. Documents that were not
  * changed in between are neither lost nor repeated.
  *
- * Queries that must see every document before the first result (GROUP BY, aggregates, DISTINCT, an
- * ORDER BY that no index serves) run whole for each page; their position counts results. They fail
- * if their time is over before they have seen all, and when the partitions were split between two
- * pages.
+ * Queries that must see every document before the first result (GROUP BY, aggregates, an ORDER BY
+ * that no index serves) run whole for each page, and fail if their time is over before they have
+ * seen all; those with DISTINCT see again what the pages before have seen. They, too, go on when
+ * partitions were split or merged meanwhile.
  *
  * Ownership  Everything that comes out lives in the arena given. Targets are borrowed.
  * Threads    A worker's; it may take as long as 'deadline_us' allows, and a second more for what

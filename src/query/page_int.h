@@ -11,12 +11,10 @@
  *
  * The range that the page was asked for is not told: its own bounds are left empty.
  *
- * In mode 'S' there is no place to go on at: 'rows' results were returned, and 'place' has the mode
- * in which each target was read, so that they come in the same order again:
- *
- *     | targets u16 BE | counted u16 BE | read u16 BE | a bit for each that was read: by EPK |
- *
- * Those that were counted by the index alone come first, and those that were not begun last.
+ * In mode 'G' the place is that of a row, in the order of rows_int.h, and 'rows' are those in front
+ * of it that have the same place. In mode 'S' there is no place: 'rows' results were returned, of
+ * documents that came in the order of their EPKs, as they will again; 'place' is a hash of the
+ * range that they are in.
  */
 #pragma once
 
@@ -27,11 +25,19 @@ typedef enum PageMode {
     PAGE_ANY = 0,
     PAGE_NUMBER = 'N', /* documents by number */
     PAGE_EPK = 'K',
-    PAGE_RANGE = 'V',   /* along a range of the filter */
-    PAGE_ORDER = 'O',   /* along the values of ORDER BY */
-    PAGE_WHOLE = 'S',   /* all documents first, then results */
-    PAGE_COUNTED = 'C', /* of a target in mode 'S': by the index alone */
+    PAGE_RANGE = 'V',    /* along a range of the filter */
+    PAGE_ORDER = 'O',    /* along the values of ORDER BY */
+    PAGE_GATHERED = 'G', /* all documents first, then results, along their places */
+    PAGE_WHOLE = 'S',    /* all documents first, by EPK, then results as they come */
 } PageMode;
+
+/* How results come of documents, and so what the next page has to know. */
+typedef enum PageWay {
+    PAGE_STREAMS,   /* of each by itself: where it is */
+    PAGE_REMEMBERS, /* likewise, but for what came before it, as in DISTINCT: that is read again */
+    PAGE_GATHERS,   /* of all together: where the results are */
+    PAGE_REPEATS,   /* likewise, but these have no places, and come again in the same order */
+} PageWay;
 
 typedef struct PagePosition {
     PageMode mode;
@@ -59,13 +65,12 @@ typedef struct PageResume {
 Slice page_position_print(Arena *arena, const PagePosition *position);
 bool page_position_read(Slice text, PagePosition *out);
 
-/* The modes of all targets, PAGE_ANY where one was not read. */
-Slice page_modes_print(Arena *arena, const char *modes, size_t count);
-bool page_modes_read(Slice place, size_t count, char *modes);
-
 /* Others who look for documents: ahead_int.h. */
 typedef struct Ahead Ahead;
 typedef struct Part Part;
+
+/* Groups that the index has told: counted.c. */
+typedef struct GroupList GroupList;
 
 /* A target, or a part of it, while it is read. */
 typedef struct Reading {
@@ -107,8 +112,9 @@ typedef struct Page {
     bool has_from;      /* unless it is the first */
     PageResume resume;  /* and before which place it does not */
     double rows_wanted; /* results that the page is to have, and what is skipped before them */
-    bool is_streaming;
-    bool is_ordered; /* documents come in the order of ORDER BY */
+    PageWay way;
+    bool is_streaming; /* which is that one */
+    bool is_ordered;   /* documents come in the order of ORDER BY */
     bool needs_system;
 
     /* What is read at a time: one target after the other, except for those that a position finds
@@ -116,11 +122,13 @@ typedef struct Page {
     Reading *readings; /* room for all targets */
     size_t reading_count;
     bool is_place_read; /* what stands at the place where the page begins was begun */
+    bool is_before;     /* documents are in front of that place, and only remembered */
+    Slice stop;         /* the EPK in front of which all of them are read first; empty: none */
     Slice group_from;
     Slice group_to;
-    size_t target;  /* the next one */
-    Slice done_to;  /* and the EPK up to which everything was read */
-    char *modes;    /* of each target, in mode 'S' */
+    size_t target;       /* the next one */
+    Slice done_to;       /* and the EPK up to which everything was read */
+    GroupList **counted; /* of each target, if the results are these; otherwise NULL */
     Ahead *ahead;   /* what is left of the targets, with others; NULL: the page reads them alone */
     bool is_sliced; /* and that is slices of one */
 
@@ -154,8 +162,12 @@ void page_add_documents(Page *page, size_t target, uint64_t documents, uint64_t 
 void reading_begin(Page *page, Reading *reading, size_t target);
 void reading_end(Page *page, Reading *reading);
 
-/* Whether there can be anything in ['from', 'to'). */
+/* Whether there can be anything in ['from', 'to'); and which of two ends comes first. */
 bool page_is_range(Slice from, Slice to);
+Slice page_earlier_end(Slice a, Slice b);
+
+/* In which order a target must be read; PAGE_ANY: in any. */
+PageMode page_mode_wanted(const Page *page);
 
 /* The next document of all targets, in page->current. Without one they are over, or the page has
  * paused. */
@@ -183,8 +195,10 @@ MUST_USE Status page_resume_read(const Page *page, PageResume *out);
 MUST_USE Status page_resume_check(const Page *page);
 OrderKey page_resume_key(const Page *page, const OrderBy *order);
 
-/* counted.c: groups, or distinct values, of a target that the index alone can tell. */
-MUST_USE Status page_count_groups(Page *page, Reading *reading, Execution *exec, bool *done);
+/* counted.c: groups, or distinct values, of a target that the index alone can tell; NULL if it
+ * cannot. */
+MUST_USE Status page_count_groups(Page *page, Reading *reading, GroupList **out);
+MUST_USE Status page_add_groups(const Page *page, const GroupList *list, Execution *exec);
 
 /* page_plan.c: plans a reading and opens its source; the first makes only the filter, of WHERE and
  * partition key, and in '*key' that of the key alone (NULL: there is none). */

@@ -138,7 +138,7 @@ static void choose_key(Model *m, Arena *arena, Scope *scope)
     scope->epk_to = arena_copy(arena, buf_view(&end));
 }
 
-static void choose_scope(Model *m, Arena *arena, const RandomQuery *q, Scope *scope)
+static void choose_scope(Model *m, Arena *arena, Scope *scope)
 {
     *scope = (Scope){.epk_to = SLICE("\xFF"), .items_max = UINT32_MAX, .bytes_max = 1 << 20};
     uint64_t kind = below(m, 6);
@@ -149,7 +149,7 @@ static void choose_scope(Model *m, Arena *arena, const RandomQuery *q, Scope *sc
         scope->epk_to = random_bound(m, arena);
     }
     choose_cuts(m, arena, scope);
-    scope->is_recut = !q->is_whole && below(m, 2) == 0;
+    scope->is_recut = below(m, 2) == 0;
     if (below(m, 2) == 0)
         scope->items_max = (uint32_t)below(m, 7) + 1;
     if (below(m, 6) == 0)
@@ -393,7 +393,7 @@ static void run_case(Model *m)
     Scope scope;
     Json documents[DOCUMENTS];
     random_query(&m->random, &q);
-    choose_scope(m, &arena, &q, &scope);
+    choose_scope(m, &arena, &scope);
     size_t count = documents_in(m, &scope, documents);
     const char *text = random_cut_text(&arena, &q);
     m->query = slice_from_cstr(text);

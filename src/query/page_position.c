@@ -1,5 +1,6 @@
 /* page_position.c - positions as bytes: see page_int.h. */
 #include "query/page_int.h"
+#include "query/rows_int.h"
 
 enum {
     FIXED_BYTES = 2 + 3 * 8,
@@ -7,8 +8,6 @@ enum {
     /* Where partitions meet: the EPK of a key with one part, at most. */
     BOUND_BYTES_MAX = EPK_NUMBER_BYTES_MAX + EPK_COMPONENT_BYTES_MAX,
     HEAD_BYTES_MAX = FIXED_BYTES + 2 * (LENGTH_BYTES + BOUND_BYTES_MAX),
-    MODES_HEAD_BYTES = 6,
-    TARGETS_MAX = 4096, /* that a container has; positions over more of them are only longer */
 };
 static_assert(HEAD_BYTES_MAX + SCAN_POSITION_BYTES_MAX <= QUERY_POSITION_BYTES_MAX, "by EPK");
 static_assert(HEAD_BYTES_MAX + ORDER_HEAD_BYTES + ORDER_TERM_BYTES <= QUERY_POSITION_BYTES_MAX,
@@ -17,9 +16,8 @@ static_assert(FIXED_BYTES + 2 * LENGTH_BYTES + ORDER_HEAD_BYTES + ORDER_TERM_BYT
                       ORDER_REST_BYTES <=
                   QUERY_POSITION_BYTES_MAX,
               "in the order of ORDER BY, which needs no bounds");
-static_assert(FIXED_BYTES + 2 * LENGTH_BYTES + MODES_HEAD_BYTES + TARGETS_MAX / 8 <=
-                  QUERY_POSITION_BYTES_MAX,
-              "of all targets");
+static_assert(FIXED_BYTES + 2 * LENGTH_BYTES + ROW_PLACE_BYTES_MAX <= QUERY_POSITION_BYTES_MAX,
+              "of a row, which needs no bounds either");
 
 static void put_slice(Buf *out, Slice bytes)
 {
@@ -58,7 +56,8 @@ static bool read_epk(Slice *text, Slice *out)
 
 bool page_position_read(Slice text, PagePosition *out)
 {
-    static const char modes[] = {PAGE_NUMBER, PAGE_EPK, PAGE_RANGE, PAGE_ORDER, PAGE_WHOLE};
+    static const char modes[] = {PAGE_NUMBER, PAGE_EPK,      PAGE_RANGE,
+                                 PAGE_ORDER,  PAGE_GATHERED, PAGE_WHOLE};
     if (text.len < FIXED_BYTES || text.ptr[0] != '1' ||
         memchr(modes, text.ptr[1], sizeof(modes)) == NULL)
         return false;
@@ -72,54 +71,5 @@ bool page_position_read(Slice text, PagePosition *out)
     if (!read_epk(&rest, &out->epk_from) || !read_epk(&rest, &out->epk_to))
         return false;
     out->place = rest;
-    return true;
-}
-
-/* ---- modes of targets ---- */
-
-static void put_count(char *out, size_t count)
-{
-    out[0] = (char)(count >> 8);
-    out[1] = (char)count;
-}
-
-static size_t get_count(const char *bytes)
-{
-    return (size_t)(uint8_t)bytes[0] << 8 | (uint8_t)bytes[1];
-}
-
-Slice page_modes_print(Arena *arena, const char *modes, size_t count)
-{
-    size_t counted = 0;
-    while (counted < count && modes[counted] == PAGE_COUNTED)
-        counted++;
-    size_t read = 0;
-    while (counted + read < count && modes[counted + read] != PAGE_ANY)
-        read++;
-    size_t size = MODES_HEAD_BYTES + (read + 7) / 8;
-    char *place = arena_zalloc(arena, size);
-    put_count(place, count);
-    put_count(place + 2, counted);
-    put_count(place + 4, read);
-    for (size_t i = 0; i < read; i++) {
-        if (modes[counted + i] == PAGE_EPK)
-            place[MODES_HEAD_BYTES + i / 8] |= (char)(1 << i % 8);
-    }
-    return slice_make(place, size);
-}
-
-bool page_modes_read(Slice place, size_t count, char *modes)
-{
-    if (place.len < MODES_HEAD_BYTES || get_count(place.ptr) != count)
-        return false;
-    size_t counted = get_count(place.ptr + 2);
-    size_t read = get_count(place.ptr + 4);
-    if (counted + read > count || place.len != MODES_HEAD_BYTES + (read + 7) / 8)
-        return false;
-    memset(modes, PAGE_ANY, count);
-    memset(modes, PAGE_COUNTED, counted);
-    const char *bits = place.ptr + MODES_HEAD_BYTES;
-    for (size_t i = 0; i < read; i++)
-        modes[counted + i] = (bits[i / 8] >> i % 8 & 1) != 0 ? PAGE_EPK : PAGE_NUMBER;
     return true;
 }

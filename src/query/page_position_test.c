@@ -332,57 +332,6 @@ static void a_scan_of_long_ids_has_short_positions(void **state)
         assert_int_equal(ids[i], 1000 + i);
 }
 
-/* ---- whole queries over many partitions ---- */
-
-static void modes_of_many_targets_are_packed(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *modes;
-        size_t any_count; /* that were not read, behind those */
-    } ROWS[] = {{"", 0},          {"", 3}, {"N", 0}, {"KN", 1}, {"CCC", 0}, {"CCCNKKNKNKKKN", 5},
-                {"CNNNNNNNNK", 0}};
-    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
-        AUTO(arena_done) Arena arena;
-        arena_init(&arena, 4096);
-        char modes[64] = {0};
-        size_t count = strlen(ROWS[i].modes) + ROWS[i].any_count;
-        memcpy(modes, ROWS[i].modes, strlen(ROWS[i].modes));
-        Slice place = page_modes_print(&arena, modes, count);
-        char back[64];
-        memset(back, 'x', sizeof(back));
-        assert_true(page_modes_read(place, count, back));
-        assert_memory_equal(modes, back, count);
-        assert_false(page_modes_read(place, count + 1, back));
-        assert_false(page_modes_read(slice_first(place, place.len - 1), count, back));
-    }
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 4096);
-    char many[4096];
-    for (size_t i = 0; i < sizeof(many); i++)
-        many[i] = i % 2 == 0 ? PAGE_NUMBER : PAGE_EPK;
-    PagePosition position = {.mode = PAGE_WHOLE,
-                             .place = page_modes_print(&arena, many, sizeof(many))};
-    assert_true(page_position_print(&arena, &position).len <= QUERY_POSITION_BYTES_MAX);
-}
-
-static void damaged_modes_are_refused(void **state)
-{
-    (void)state;
-    static const Slice ROWS[] = {
-        SLICE_INIT(""),
-        SLICE_INIT("\0\3"),
-        SLICE_INIT("\0\3\0\4\0\0"),
-        SLICE_INIT("\0\3\0\2\0\2\0"),
-        SLICE_INIT("\0\3\0\0\0\3"),
-        SLICE_INIT("\0\3\0\0\0\3\0\0"),
-        SLICE_INIT("\0\2\0\0\0\0"),
-    };
-    char modes[8];
-    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++)
-        assert_false(page_modes_read(ROWS[i], 3, modes));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,8 +341,6 @@ int main(void)
         PAGE_TEST(partitions_with_different_indexes_are_merged),
         PAGE_TEST(equal_keys_come_in_the_order_that_clients_expect),
         PAGE_TEST(a_scan_of_long_ids_has_short_positions),
-        cmocka_unit_test(modes_of_many_targets_are_packed),
-        cmocka_unit_test(damaged_modes_are_refused),
     };
     return cmocka_run_group_tests_name("positions", tests, NULL, NULL);
 }

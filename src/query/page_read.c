@@ -90,7 +90,7 @@ static Slice later(Slice a, Slice b)
     return slice_compare(a, b) > 0 ? a : b;
 }
 
-static Slice earlier_end(Slice a, Slice b)
+Slice page_earlier_end(Slice a, Slice b)
 {
     if (a.len == 0 || b.len == 0)
         return a.len == 0 ? b : a;
@@ -104,7 +104,7 @@ static bool begin_at_place(Page *page)
     const PagePosition *from = &page->from;
     for (size_t i = 0; i < o->target_count; i++) {
         Slice begin = later(o->targets[i].epk_from, from->epk_from);
-        Slice end = earlier_end(o->targets[i].epk_to, from->epk_to);
+        Slice end = page_earlier_end(o->targets[i].epk_to, from->epk_to);
         if (!page_is_range(begin, end))
             continue;
         Reading *reading = &page->readings[page->reading_count++];
@@ -112,6 +112,8 @@ static bool begin_at_place(Page *page)
         reading->epk_from = begin;
         reading->epk_to = end;
         reading->mode = from->mode;
+        if (page->is_before) /* from the start, for the sake of what it was */
+            continue;
         reading->position = from->place;
         reading->is_at_place = true;
     }
@@ -121,6 +123,11 @@ static bool begin_at_place(Page *page)
     if (from->epk_to.len == 0)
         page->target = o->target_count;
     return page->reading_count > 0;
+}
+
+PageMode page_mode_wanted(const Page *page)
+{
+    return page->way == PAGE_REPEATS ? PAGE_EPK : PAGE_ANY;
 }
 
 /* Of several targets one is not enough, so that others may look at the next ones. */
@@ -157,13 +164,14 @@ static bool begin_target(Page *page)
     while (page->target < o->target_count) {
         size_t target = page->target++;
         Slice begin = later(o->targets[target].epk_from, page->done_to);
-        if (!page_is_range(begin, o->targets[target].epk_to))
+        Slice end = page_earlier_end(o->targets[target].epk_to, page->stop);
+        if (!page_is_range(begin, end))
             continue;
         Reading *reading = &page->readings[page->reading_count++];
         reading_begin(page, reading, target);
         reading->epk_from = begin;
-        if (page->modes != NULL && page->modes[target] != PAGE_COUNTED)
-            reading->mode = (PageMode)page->modes[target];
+        reading->epk_to = end;
+        reading->mode = page_mode_wanted(page);
         page->group_from = begin;
         page->group_to = reading->epk_to;
         return true;
@@ -171,13 +179,30 @@ static bool begin_target(Page *page)
     return false;
 }
 
+/* What is in front of the range in which the page before has ended, if it must be known. */
+static bool begin_before(Page *page)
+{
+    page->stop = page->from.epk_from;
+    if (page->is_before && page->stop.len > 0 && begin_target(page))
+        return true;
+    page->stop = SLICE_EMPTY;
+    page->target = 0;
+    ahead_close(TAKE(page->ahead));
+    page->is_sliced = false;
+    return false;
+}
+
 static bool begin_group(Page *page)
 {
     if (page->is_ordered)
         return false; /* there is one, of all targets, and it was begun with the page */
-    bool is_at_place = page->is_streaming && page->has_from && !page->is_place_read;
+    bool has_place = page->way == PAGE_STREAMS || page->way == PAGE_REMEMBERS;
+    if (!has_place || !page->has_from || page->is_place_read)
+        return begin_target(page);
+    if (begin_before(page))
+        return true;
     page->is_place_read = true;
-    return (is_at_place && begin_at_place(page)) || begin_target(page);
+    return begin_at_place(page) || begin_target(page);
 }
 
 /* ---- items ---- */
@@ -197,8 +222,6 @@ static Status open_reading(Page *page, Reading *reading)
 {
     page->work[reading->target].is_visited = true;
     TRY(page_plan(page, reading));
-    if (page->modes != NULL)
-        page->modes[reading->target] = (char)reading->mode;
     reading->is_over = slice_up(page, reading);
     return STATUS_OK;
 }
@@ -207,8 +230,6 @@ static Status read_part(Page *page, Reading *reading)
 {
     TRY(part_next(page, reading, &reading->has_item, &reading->is_paused));
     reading->mode = part_mode(reading->part);
-    if (page->modes != NULL)
-        page->modes[reading->target] = (char)reading->mode;
     reading->is_over = !reading->has_item && !reading->is_paused;
     return STATUS_OK;
 }

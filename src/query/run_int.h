@@ -34,8 +34,8 @@ typedef struct Feed {
     /* Puts the next document into its slot, where it lives until the next call. */
     Status (*next)(struct Feed *feed, Run *run, bool *found);
 
-    /* Asked before the first document: may give groups that were counted without looking at any,
-     * by execution_add_group. NULL: there are none. */
+    /* Asked before the first document, and again behind 'again': may give groups that were counted
+     * without looking at any, by execution_add_group. NULL: there are none. */
     Status (*groups)(struct Feed *feed, Execution *execution);
 
     bool is_ordered; /* documents come in the order of ORDER BY */
@@ -45,6 +45,16 @@ typedef struct Feed {
      * as rows that were returned before. */
     const ResumePoint *resume;
     uint64_t rows_before;
+
+    /* Rows that are gathered have places, if the page may end among them: rows_int.h. Up to
+     * 'rows_max' may fit; if they do not, 'again' takes back those that were handed on, and they
+     * come in the order of their places. */
+    bool has_places;
+    bool is_resumed;     /* at this place: */
+    Slice place;         /* and after the run of the row that was not taken */
+    uint64_t place_rows; /* in front of it, with the same place */
+    uint64_t rows_max;
+    void (*again)(struct Feed *feed);
 
     uint64_t rows_to_skip;  /* of the first document, in front of the first that is wanted */
     uint64_t document_rows; /* of the document at hand, that went this way */

@@ -10,18 +10,10 @@
 #include "query/eval_int.h"
 
 #include "query/aggregate_int.h"
+#include "query/rows_int.h"
 #include "query/tuples_int.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-typedef struct SortedRow {
-    Value row;
-    Value *keys;
-    uint64_t number;   /* of its document, by which rows with equal keys come; 0: of none */
-    uint64_t sequence; /* and otherwise as they were made */
-    const Order *order_by;
-} SortedRow;
 
 struct Execution {
     Run *run;
@@ -35,11 +27,12 @@ struct Execution {
     TupleSet groups;        /* by their keys */
     AggregateState *states; /* of each group, in the order of select->aggregates */
     uint32_t states_capacity;
+    uint32_t group; /* the one whose row is made */
 
     TupleSet distinct;
-    SortedRow *sorted;
-    size_t sorted_count;
-    size_t sorted_capacity;
+    bool keys_vary; /* what a distinct row is ordered by is not in it: see hand_on */
+    Rows rows;
+    bool is_placed; /* rows are handed on in the order of their places */
     uint64_t skip_left;
     uint64_t take_left;
 };
@@ -49,16 +42,48 @@ static Status scan_documents(Execution *exec, const Source *source);
 static Status take_row(Execution *exec);
 static Status add_to_group(Execution *exec);
 static Status open_group(Execution *exec, const Value *keys, uint32_t *index);
-static Status finish_groups(Execution *exec);
+static Status finish_rows(Execution *exec);
+static Status place_rows(Execution *exec, Feed *feed);
 static Status deliver(Execution *exec);
 static Status emit(Execution *exec, const Value *row);
-static Status emit_sorted(Execution *exec);
 
 uint64_t select_take_max(const Select *select)
 {
     if (select->top.is_given)
         return select->top.value;
     return select->limit.is_given ? select->limit.value : UINT64_MAX;
+}
+
+static Feed *feed_of(const Execution *exec)
+{
+    return exec->place == SELECT_OUTERMOST ? exec->run->feed : NULL;
+}
+
+/* Whether something that rows are ordered by is no item of the projection. */
+static bool are_keys_hidden(const Select *select)
+{
+    for (const Order *order = select->order_by; order != NULL; order = order->next) {
+        bool is_shown = false;
+        for (const SelectItem *item = select->items; item != NULL && !is_shown; item = item->next)
+            is_shown = node_equal(order->value, item->value);
+        if (!is_shown)
+            return true;
+    }
+    return false;
+}
+
+static void init_rows(Execution *exec)
+{
+    const Select *select = exec->select;
+    const Feed *feed = feed_of(exec);
+    size_t key_count = select->distinct ? 1 : select->group_by.count;
+    key_count = select->order_by != NULL ? select->order_count : key_count;
+    rows_init(&exec->rows, exec->keep, select->order_by, key_count);
+    exec->keys_vary = select->distinct && are_keys_hidden(select);
+    exec->is_placed =
+        feed != NULL && feed->has_places && (feed->is_resumed || feed->resume != NULL);
+    tuples_init(&exec->distinct, exec->keep, 1);
+    tuples_init(&exec->groups, exec->keep, select->group_by.count);
 }
 
 Status select_run(Run *run, const Select *select, SelectPlace place, Arena *keep, RowSink sink,
@@ -72,14 +97,13 @@ Status select_run(Run *run, const Select *select, SelectPlace place, Arena *keep
                       .context = context,
                       .skip_left = select->offset.value,
                       .take_left = select_take_max(select)};
-    Feed *feed = place == SELECT_OUTERMOST ? run->feed : NULL;
+    Feed *feed = feed_of(&exec);
     if (feed != NULL) {
         exec.skip_left = feed->skip_left;
         exec.take_left = feed->take_left;
     }
     exec.more = exec.take_left > 0;
-    tuples_init(&exec.distinct, keep, 1);
-    tuples_init(&exec.groups, keep, select->group_by.count);
+    init_rows(&exec);
     if (!exec.more)
         return STATUS_OK;
 
@@ -88,9 +112,9 @@ Status select_run(Run *run, const Select *select, SelectPlace place, Arena *keep
     if (select->is_grouped && select->group_by.count == 0)
         TRY(open_group(&exec, NULL, &index));
     TRY(feed_source(&exec, select->sources));
-    if (select->is_grouped)
-        TRY(finish_groups(&exec));
-    TRY(emit_sorted(&exec));
+    TRY(finish_rows(&exec));
+    if (feed != NULL && feed->has_places && feed->is_full && !exec.is_placed)
+        TRY(place_rows(&exec, feed));
     if (feed != NULL) {
         feed->skip_left = exec.skip_left;
         feed->take_left = exec.take_left;
@@ -299,16 +323,22 @@ static Status load_group(Execution *exec, uint32_t index)
     return STATUS_OK;
 }
 
+static Status finish_group(Execution *exec, uint32_t index)
+{
+    Arena *before = begin_row(exec);
+    exec->group = index;
+    TRY(load_group(exec, index));
+    TRY(deliver(exec));
+    TRY(run_reserve(exec->run, 0));
+    end_row(exec, before);
+    return STATUS_OK;
+}
+
 static Status finish_groups(Execution *exec)
 {
     uint32_t count = exec->select->group_by.count == 0 ? 1 : exec->groups.count;
-    for (uint32_t i = 0; i < count && exec->more; i++) {
-        Arena *before = begin_row(exec);
-        TRY(load_group(exec, i));
-        TRY(deliver(exec));
-        TRY(run_reserve(exec->run, 0));
-        end_row(exec, before);
-    }
+    for (uint32_t i = 0; i < count && exec->more; i++)
+        TRY(finish_group(exec, i));
     return STATUS_OK;
 }
 
@@ -365,62 +395,81 @@ static bool is_row(const Execution *exec, const Value *row)
 
 static uint64_t number_at_hand(const Execution *exec)
 {
-    const Feed *feed = exec->place == SELECT_OUTERMOST ? exec->run->feed : NULL;
+    const Feed *feed = feed_of(exec);
     return feed == NULL || exec->select->is_grouped ? 0 : feed->number;
 }
 
-/* 'given' is what the row is ordered by, if it is not in the slots. */
-static Status add_sorted(Execution *exec, const Value *row, const Value *given)
+/* What tells the row from others with the same keys, on any page and in any partition. */
+static uint64_t identity_at_hand(const Execution *exec, uint32_t distinct)
 {
-    const Select *select = exec->select;
-    if (exec->sorted_count == exec->sorted_capacity) {
-        size_t capacity = exec->sorted_capacity == 0 ? 16 : 2 * exec->sorted_capacity;
-        TRY(run_reserve(exec->run, capacity * sizeof(SortedRow)));
-        SortedRow *sorted = arena_alloc(exec->keep, capacity * sizeof(SortedRow));
-        if (exec->sorted_count > 0)
-            memcpy(sorted, exec->sorted, exec->sorted_count * sizeof(SortedRow));
-        exec->sorted = sorted;
-        exec->sorted_capacity = capacity;
-    }
-    TRY(run_reserve(exec->run, select->order_count * sizeof(Value)));
-    SortedRow *entry = &exec->sorted[exec->sorted_count];
-    *entry = (SortedRow){.row = value_keep(exec->keep, row),
-                         .keys = arena_alloc(exec->keep, select->order_count * sizeof(Value)),
-                         .number = number_at_hand(exec),
-                         .sequence = exec->sorted_count,
-                         .order_by = select->order_by};
-    Value *keys = entry->keys;
-    for (const Order *order = select->order_by; order != NULL; order = order->next) {
-        Value key;
-        if (given != NULL)
-            key = *given;
-        else
-            TRY(eval(exec->run, order->value, &key));
-        /* Every key takes part in some twenty comparisons; sorting itself cannot stop to pay. */
-        for (int i = 0; i < 20; i++)
-            TRY(run_charge_value(exec->run, &key));
-        *keys++ = value_keep(exec->keep, &key);
-    }
-    exec->sorted_count++;
-    return run_reserve(exec->run, 0);
+    if (exec->select->distinct)
+        return exec->distinct.hashes[distinct];
+    return exec->groups.count > 0 ? exec->groups.hashes[exec->group] : number_at_hand(exec);
 }
 
-/* Hands a row on that has been projected; 'key' as in add_sorted. */
-static Status hand_on(Execution *exec, const Value *row, const Value *key)
+/* 'given' is what the row is ordered by, if it is not in the slots. */
+static Status make_keys(Execution *exec, const Value *row, const Value *given, Arena *arena,
+                        Value **out)
 {
+    const Select *select = exec->select;
+    size_t count = exec->rows.key_count;
+    TRY(run_reserve(exec->run, count * sizeof(Value)));
+    Value *keys = arena_alloc(arena, count * sizeof(Value));
+    *out = keys;
+    for (const Order *order = select->order_by; order != NULL; order = order->next, keys++) {
+        if (given != NULL)
+            *keys = *given;
+        else
+            TRY(eval(exec->run, order->value, keys));
+    }
+    if (select->order_by == NULL) /* it is distinct */
+        *keys = *row;
+    return STATUS_OK;
+}
+
+static Status gather(Execution *exec, const Value *row, const Value *given, uint32_t distinct)
+{
+    GatheredRow gathered = {
+        .row = *row,
+        .number = number_at_hand(exec),
+        .identity = identity_at_hand(exec, distinct),
+    };
+    TRY(make_keys(exec, row, given, exec->keep, &gathered.keys));
+    return rows_add(exec->run, &exec->rows, gathered);
+}
+
+static bool is_gathered(const Execution *exec)
+{
+    const Feed *feed = feed_of(exec);
+    bool is_ordered = exec->select->order_by == NULL || (feed != NULL && feed->is_ordered);
+    return !is_ordered || (exec->is_placed && exec->select->distinct);
+}
+
+/* A distinct row has come again. What it is ordered by may differ from document to document, and
+ * the first one in the order counts, since it does not depend on which document comes first. */
+static Status gather_again(Execution *exec, const Value *row, uint32_t distinct)
+{
+    Value *keys = NULL;
+    if (!exec->keys_vary || distinct >= exec->rows.count)
+        return STATUS_OK;
+    TRY(make_keys(exec, row, NULL, exec->run->scratch, &keys));
+    rows_lower(&exec->rows, distinct, keys, number_at_hand(exec));
+    return STATUS_OK;
+}
+
+/* Hands a row on that has been projected; 'given' as in make_keys. */
+static Status hand_on(Execution *exec, const Value *row, const Value *given)
+{
+    uint32_t index = 0;
     if (!is_row(exec, row))
         return STATUS_OK;
     if (exec->select->distinct) {
-        uint32_t index;
         bool added;
         TRY(tuples_add(exec->run, &exec->distinct, row, &index, &added));
         if (!added)
-            return STATUS_OK;
+            return gather_again(exec, row, index);
     }
-    bool is_ordered =
-        exec->select->order_by == NULL ||
-        (exec->run->feed != NULL && exec->place == SELECT_OUTERMOST && exec->run->feed->is_ordered);
-    return is_ordered ? emit(exec, row) : add_sorted(exec, row, key);
+    return is_gathered(exec) ? gather(exec, row, given, index) : emit(exec, row);
 }
 
 /* Projects the row, or group, that the slots hold, and hands it on. */
@@ -447,7 +496,7 @@ Status execution_add_value(Execution *exec, const Value *value)
 
 static Status emit(Execution *exec, const Value *row)
 {
-    Feed *feed = exec->place == SELECT_OUTERMOST ? exec->run->feed : NULL;
+    Feed *feed = feed_of(exec);
     if (feed != NULL)
         feed->document_rows++;
     if (feed != NULL && feed->rows_to_skip > 0) {
@@ -469,68 +518,114 @@ static Status emit(Execution *exec, const Value *row)
     return STATUS_OK;
 }
 
-static int compare_keys(const Order *orders, const Value *a, const Value *b)
-{
-    for (const Order *order = orders; order != NULL; order = order->next, a++, b++) {
-        int compared = value_compare(a, b);
-        if (compared != 0)
-            return order->descending ? -compared : compared;
-    }
-    return 0;
-}
+/* ---- rows that were gathered ---- */
 
-static int compare_sorted(const void *left, const void *right)
+/* If so many rows are too many for the page, they get places at once. */
+static void choose_places(Execution *exec, uint64_t count)
 {
-    const SortedRow *a = left;
-    const SortedRow *b = right;
-    int compared = compare_keys(a->order_by, a->keys, b->keys);
-    if (compared != 0)
-        return compared;
-    if (a->number != b->number)
-        return a->number < b->number ? -1 : 1;
-    return (a->sequence > b->sequence) - (a->sequence < b->sequence);
-}
-
-static bool is_before(const SortedRow *row, const ResumePoint *point)
-{
-    int compared = compare_keys(row->order_by, row->keys, point->values);
-    if (compared != 0)
-        return compared < 0;
-    return point->is_behind || (row->number != 0 && row->number < point->number);
+    const Feed *feed = feed_of(exec);
+    uint64_t rows = count > exec->skip_left ? count - exec->skip_left : 0;
+    rows = rows < exec->take_left ? rows : exec->take_left;
+    exec->is_placed =
+        exec->is_placed || (feed != NULL && feed->has_places && rows > feed->rows_max);
 }
 
 /* Rows in front of the place where they are to begin are skipped, as if they had been returned. */
-static void skip_before(Execution *exec, Feed *feed)
+static void pass_rows(Execution *exec, Feed *feed, uint64_t count)
 {
-    size_t low = 0;
-    size_t high = exec->sorted_count;
-    while (low < high) {
-        size_t middle = low + ((high - low) / 2);
-        if (is_before(&exec->sorted[middle], feed->resume))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low <= exec->skip_left)
-        return;
-    uint64_t more = low - exec->skip_left;
-    exec->skip_left = low;
-    exec->take_left -= more < exec->take_left ? more : exec->take_left;
+    uint64_t skipped = count < exec->skip_left ? count : exec->skip_left;
+    feed->rows_before = count - skipped;
+    exec->skip_left -= skipped;
+    exec->take_left -= feed->rows_before < exec->take_left ? feed->rows_before : exec->take_left;
     exec->more = exec->take_left > 0;
-    feed->rows_before = more;
 }
 
-static Status emit_sorted(Execution *exec)
+/* The row that comes first, of those that are sorted. */
+static size_t find_first(Execution *exec, Feed *feed)
 {
-    Feed *feed = exec->place == SELECT_OUTERMOST ? exec->run->feed : NULL;
-    if (exec->sorted_count == 0)
+    size_t first = 0;
+    if (feed != NULL && feed->has_places && feed->is_resumed)
+        first = rows_find(&exec->rows, feed->place, feed->place_rows);
+    if (feed == NULL || feed->resume == NULL)
+        return first;
+    size_t point = rows_find_point(&exec->rows, exec->run->scratch, feed->resume);
+    if (point <= first)
+        return first;
+    pass_rows(exec, feed, point - first);
+    return point;
+}
+
+static Status emit_gathered(Execution *exec)
+{
+    Feed *feed = feed_of(exec);
+    if (exec->rows.count == 0)
         return STATUS_OK;
-    qsort(exec->sorted, exec->sorted_count, sizeof(SortedRow), compare_sorted);
-    if (feed != NULL && feed->resume != NULL)
-        skip_before(exec, feed);
-    for (size_t i = 0; i < exec->sorted_count && exec->more; i++)
-        TRY(emit(exec, &exec->sorted[i].row));
+    choose_places(exec, exec->rows.count);
+    if (exec->is_placed)
+        TRY(rows_sort_by_place(exec->run, &exec->rows));
+    else
+        rows_sort(&exec->rows);
+    size_t at = find_first(exec, feed);
+    for (; at < exec->rows.count && exec->more; at++)
+        TRY(emit(exec, &exec->rows.list[at].row));
+    if (exec->is_placed && feed->is_full) /* the last one was not taken */
+        feed->place = rows_place(&exec->rows, exec->keep, at - 1, &feed->place_rows);
     return STATUS_OK;
+}
+
+/* Groups in the order of their places; only those that the page has room for become rows. */
+static Status finish_placed_groups(Execution *exec)
+{
+    Feed *feed = feed_of(exec);
+    Rows *rows = &exec->rows;
+    size_t width = exec->select->group_by.count;
+    TRY(rows_reserve(exec->run, rows, exec->groups.count));
+    for (uint32_t i = 0; i < exec->groups.count; i++) {
+        GatheredRow group = {
+            .row = VALUE_UNDEFINED,
+            .keys = &exec->groups.tuples[i * width],
+            .identity = exec->groups.hashes[i],
+        };
+        TRY(rows_add(exec->run, rows, group));
+    }
+    TRY(rows_sort_by_place(exec->run, rows));
+    size_t at = find_first(exec, feed);
+    for (; at < rows->count && exec->more; at++)
+        TRY(finish_group(exec, (uint32_t)rows->list[at].sequence));
+    if (feed->is_full)
+        feed->place = rows_place(rows, exec->keep, at - 1, &feed->place_rows);
+    return STATUS_OK;
+}
+
+static Status finish_rows(Execution *exec)
+{
+    const Select *select = exec->select;
+    bool has_groups = select->is_grouped && select->group_by.count > 0;
+    if (has_groups && select->order_by == NULL)
+        choose_places(exec, exec->groups.count);
+    if (has_groups && select->order_by == NULL && !select->distinct && exec->is_placed)
+        return finish_placed_groups(exec);
+    if (select->is_grouped)
+        TRY(finish_groups(exec));
+    return emit_gathered(exec);
+}
+
+/* The rows were too long for the page, which begins again with them, in the order in which the next
+ * one can go on. */
+static Status place_rows(Execution *exec, Feed *feed)
+{
+    const Select *select = exec->select;
+    feed->again(feed);
+    exec->skip_left = feed->skip_left;
+    exec->take_left = feed->take_left;
+    exec->more = true;
+    exec->is_placed = true;
+    if (select->order_by != NULL)
+        return emit_gathered(exec);
+    tuples_init(&exec->distinct, exec->keep, 1);
+    if (!select->is_grouped)
+        TRY(feed->groups(feed, exec));
+    return finish_rows(exec);
 }
 
 /* What a subquery in an expression has given so far. */

@@ -1,0 +1,232 @@
+/* rows.c - see rows_int.h. */
+#include "query/rows_int.h"
+
+#include "base/buf.h"
+#include "base/encoding.h"
+#include "index/term.h"
+
+#include <stdlib.h>
+
+enum {
+    COMPARISONS = 20, /* in which a row takes part; sorting itself cannot stop to pay */
+    IDENTITY_BYTES = 8,
+    CAPACITY_FIRST = 16,
+};
+static_assert(ROW_PLACE_BYTES_MAX == IDENTITY_BYTES + ROW_KEYS_BYTES, "a place is these two");
+
+void rows_init(Rows *rows, Arena *arena, const Order *order_by, size_t key_count)
+{
+    *rows = (Rows){.arena = arena, .order_by = order_by, .key_count = key_count};
+}
+
+Status rows_reserve(Run *run, Rows *rows, size_t capacity)
+{
+    TRY(run_reserve(run, capacity * sizeof(GatheredRow)));
+    GatheredRow *list = arena_alloc(rows->arena, capacity * sizeof(GatheredRow));
+    if (rows->count > 0)
+        memcpy(list, rows->list, rows->count * sizeof(GatheredRow));
+    rows->list = list;
+    rows->capacity = capacity;
+    return STATUS_OK;
+}
+
+Status rows_add(Run *run, Rows *rows, GatheredRow row)
+{
+    if (rows->count == rows->capacity)
+        TRY(rows_reserve(run, rows, rows->capacity == 0 ? CAPACITY_FIRST : 2 * rows->capacity));
+    row.row = value_keep(rows->arena, &row.row);
+    row.sequence = rows->count;
+    for (size_t i = 0; i < rows->key_count; i++) {
+        for (int j = 0; j < COMPARISONS; j++)
+            TRY(run_charge_value(run, &row.keys[i]));
+        row.keys[i] = value_keep(rows->arena, &row.keys[i]);
+    }
+    rows->list[rows->count++] = row;
+    return run_reserve(run, 0);
+}
+
+/* ---- in the order of values ---- */
+
+/* There is no order among arrays, nor among objects, as in the index. */
+static int compare_key(const Value *a, const Value *b)
+{
+    return a->type == b->type && a->type >= JSON_ARRAY ? 0 : value_compare(a, b);
+}
+
+static int compare_keys(const Rows *rows, const Value *a, const Value *b)
+{
+    const Order *order = rows->order_by;
+    for (size_t i = 0; i < rows->key_count; i++) {
+        int compared = compare_key(&a[i], &b[i]);
+        if (compared != 0)
+            return order != NULL && order->descending ? -compared : compared;
+        order = order == NULL ? NULL : order->next;
+    }
+    return 0;
+}
+
+void rows_lower(Rows *rows, size_t index, const Value *keys, uint64_t number)
+{
+    GatheredRow *row = &rows->list[index];
+    if (compare_keys(rows, keys, row->keys) >= 0)
+        return;
+    for (size_t i = 0; i < rows->key_count; i++)
+        row->keys[i] = value_keep(rows->arena, &keys[i]);
+    row->number = number;
+}
+
+static int compare_rows(const void *left, const void *right, void *context)
+{
+    const GatheredRow *a = left;
+    const GatheredRow *b = right;
+    int compared = compare_keys(context, a->keys, b->keys);
+    if (compared != 0)
+        return compared;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+void rows_sort(Rows *rows)
+{
+    if (rows->count > 0)
+        qsort_r(rows->list, rows->count, sizeof(GatheredRow), compare_rows, rows);
+}
+
+/* ---- in the order of places ---- */
+
+/* A zero byte in a text is followed by 0xFF, and its end by 0x01: what is shorter comes first. */
+static void put_text(Slice text, Buf *out)
+{
+    Slice known = slice_first(text, ROW_KEYS_BYTES); /* no more can be kept */
+    for (size_t i = 0; i < known.len; i++) {
+        buf_byte(out, (uint8_t)known.ptr[i]);
+        if (known.ptr[i] == '\0')
+            buf_byte(out, 0xFF);
+    }
+    buf_bytes(out, "\0\1", 2);
+}
+
+static void put_key(const Value *key, Buf *out)
+{
+    static const TermTag TAGS[] = {
+        [JSON_UNDEFINED] = TERM_UNDEFINED, [JSON_NULL] = TERM_NULL,     [JSON_BOOL] = TERM_FALSE,
+        [JSON_NUMBER] = TERM_NUMBER,       [JSON_STRING] = TERM_STRING, [JSON_ARRAY] = TERM_ARRAY,
+        [JSON_OBJECT] = TERM_OBJECT,
+    };
+    bool ignored = true; /* what shares a double is equal in ORDER BY */
+    if (key->type == JSON_BOOL) {
+        term_put_bool(out, key->boolean);
+    } else if (key->type == JSON_NUMBER) {
+        term_put_number(out, key->number, &ignored);
+    } else {
+        term_put_tag(out, TAGS[key->type]);
+        if (key->type == JSON_STRING)
+            put_text(key->string, out);
+    }
+}
+
+/* The keys as bytes, cut. */
+static Slice make_place(const Rows *rows, const Value *keys, Arena *arena)
+{
+    AUTO(buf_done) Buf bytes;
+    buf_init(&bytes, ROW_KEYS_BYTES);
+    const Order *order = rows->order_by;
+    for (size_t i = 0; i < rows->key_count && !buf_full(&bytes); i++) {
+        size_t before = bytes.len;
+        put_key(&keys[i], &bytes);
+        for (size_t at = before; order != NULL && order->descending && at < bytes.len; at++)
+            bytes.ptr[at] = (char)~bytes.ptr[at];
+        order = order == NULL ? NULL : order->next;
+    }
+    return arena_copy(arena, buf_view(&bytes));
+}
+
+static int compare_place(const GatheredRow *row, Slice place, uint64_t identity)
+{
+    int compared = slice_compare(row->place, place);
+    if (compared != 0)
+        return compared;
+    return (row->identity > identity) - (row->identity < identity);
+}
+
+static int compare_placed(const void *left, const void *right)
+{
+    const GatheredRow *a = left;
+    const GatheredRow *b = right;
+    int compared = compare_place(a, b->place, b->identity);
+    return compared != 0 ? compared : (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+Status rows_sort_by_place(Run *run, Rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        GatheredRow *row = &rows->list[i];
+        row->place = make_place(rows, row->keys, rows->arena);
+        TRY(run_charge_bytes(run, COMPARISONS * row->place.len));
+        TRY(run_reserve(run, 0));
+    }
+    rows->is_placed = true;
+    if (rows->count > 0)
+        qsort(rows->list, rows->count, sizeof(GatheredRow), compare_placed);
+    return STATUS_OK;
+}
+
+Slice rows_place(const Rows *rows, Arena *arena, size_t index, uint64_t *equal)
+{
+    const GatheredRow *row = &rows->list[index];
+    size_t first = index;
+    while (first > 0 && compare_place(&rows->list[first - 1], row->place, row->identity) == 0)
+        first--;
+    *equal = index - first;
+    char *bytes = arena_alloc(arena, IDENTITY_BYTES + row->place.len);
+    be64_put(bytes, row->identity);
+    if (row->place.len > 0)
+        memcpy(bytes + IDENTITY_BYTES, row->place.ptr, row->place.len);
+    return slice_make(bytes, IDENTITY_BYTES + row->place.len);
+}
+
+size_t rows_find(const Rows *rows, Slice place, uint64_t equal)
+{
+    uint64_t identity = place.len < IDENTITY_BYTES ? 0 : be64_get(place.ptr);
+    Slice keys = slice_from(place, place.len < IDENTITY_BYTES ? place.len : IDENTITY_BYTES);
+    size_t low = 0;
+    size_t high = rows->count;
+    while (low < high) {
+        size_t middle = low + ((high - low) / 2);
+        if (compare_place(&rows->list[middle], keys, identity) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; equal > 0 && low < rows->count; equal--, low++) {
+        if (compare_place(&rows->list[low], keys, identity) != 0)
+            break;
+    }
+    return low;
+}
+
+/* ---- points ---- */
+
+size_t rows_find_point(const Rows *rows, Arena *scratch, const ResumePoint *point)
+{
+    Slice place = rows->is_placed ? make_place(rows, point->values, scratch) : SLICE_EMPTY;
+    size_t low = 0;
+    size_t high = rows->count;
+    while (low < high) {
+        size_t middle = low + ((high - low) / 2);
+        const GatheredRow *row = &rows->list[middle];
+        int compared = rows->is_placed ? slice_compare(row->place, place)
+                                       : compare_keys(rows, row->keys, point->values);
+        /* A row of several documents has no number that could tell. */
+        bool has_number = row->number != 0 && row->number == row->identity;
+        bool is_before =
+            compared < 0 ||
+            (compared == 0 && (point->is_behind || (has_number && row->number < point->number)));
+        if (is_before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
