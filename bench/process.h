@@ -1,4 +1,4 @@
-/* process.h - what a process has used so far, from /proc. */
+/* process.h - what a process has used so far. */
 #pragma once
 
 #include "base/error.h"
