@@ -11,6 +11,9 @@ sizes="1 2 5 10"
 rate=${BENCH_RATE:-500}
 load_connections=16
 operations="read upsert patch mix"
+# Over how many connections the sizes are compared: as everywhere, and so many that ten partitions
+# have as much to do at a time as one has else.
+counts="$connections $((connections * 4))"
 need_disk 12
 cache_mb=$((many * 26 / 10 / 1000 + 256))
 memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024 * 0.6) }' /proc/meminfo)
@@ -126,7 +129,7 @@ measure_during() {
 }
 
 measure_sizes() {
-    local size operation round
+    local size operation round count
     for size in $sizes; do
         [ "$size" = 1 ] || {
             split "$size"
@@ -141,8 +144,10 @@ measure_sizes() {
         echo "== Over $size partitions: $rounds rounds of $round_seconds s each"
         for round in $(seq "$rounds"); do
             for operation in $operations; do
-                sample "${operation}_$size" "$server_pid" --items "$operation" --orders --items-count "$many" \
-                    --connections "$connections" --url "$docs"
+                for count in $counts; do
+                    sample "${operation}_${size}_$count" "$server_pid" --items "$operation" --orders \
+                        --items-count "$many" --connections "$count" --url "$docs"
+                done
             done
         done
         [ "$size" = 1 ] || {
@@ -153,7 +158,7 @@ measure_sizes() {
 }
 
 print_splits() {
-    local way operation size value one
+    local way operation size value one count
     echo
     printf '%-40s %12s %12s %12s %12s\n' "moves of $many orders" seconds MB/s items/s 'fence us'
     for way in split merge; do
@@ -176,17 +181,19 @@ print_splits() {
     printf ' %7s/1' ${sizes#* }
     echo
     for operation in $operations; do
-        printf '%-28s' "$operation"
-        for size in $sizes; do
-            printf ' %10.0f' "$(of "${operation}_$size" requests_per_s)"
+        for count in $counts; do
+            printf '%-28s' "$operation, $count connections"
+            for size in $sizes; do
+                printf ' %10.0f' "$(of "${operation}_${size}_$count" requests_per_s)"
+            done
+            one=$(of "${operation}_1_$count" requests_per_s)
+            for size in ${sizes#* }; do
+                value=$(ratio "$(of "${operation}_${size}_$count" requests_per_s)" "$one")
+                note "ratio_${operation}_${size}_$count" "$value"
+                printf ' %9s' "$value"
+            done
+            echo
         done
-        one=$(of "${operation}_1" requests_per_s)
-        for size in ${sizes#* }; do
-            value=$(ratio "$(of "${operation}_$size" requests_per_s)" "$one")
-            note "ratio_${operation}_$size" "$value"
-            printf ' %9s' "$value"
-        done
-        echo
     done
 }
 
