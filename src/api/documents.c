@@ -278,15 +278,17 @@ static Status name_by_rid(WriteTask *t, Error *err)
 static void on_rid(WorkerJob *job)
 {
     WriteTask *t = CONTAINER_OF(job, WriteTask, job);
+    /* The loop may have the answer, and let go of the partition, before the submit is back. */
+    AUTO(partition_unref) Partition *partition = partition_ref(t->context.partition);
     Error err;
     Status status = name_by_rid(t, &err);
     if (status == STATUS_OK)
-        status = partition_submit(t->context.partition, &t->write, &err);
+        status = partition_submit(partition, &t->write, &err);
     if (status == STATUS_OK)
         return; /* the partition has it now, and may have answered already */
     t->write.status = status;
     t->write.error = err;
-    t->write.lsn = partition_lsn(t->context.partition);
+    t->write.lsn = partition_lsn(partition);
     http_loop_post(t->context.request->http->loop, &t->task);
 }
 
