@@ -8,13 +8,17 @@
 # prewarmed. PostgreSQL is at its best: B-trees for what is sorted or counted, statistics for what is
 # grouped, and plans that are made once (planning @> again looks at a hundred documents and took six times
 # as long as running it). Rows with _btree say what an index for that one query brings it.
+#
+#   BENCH_ROWS="unique key"   only these queries, and neither growth nor creation
 
 . bench/orders.sh
 answers=10 # turns that are compared
 need_disk 12
 
 # Rows of the table, and the query of orrery-load for each.
-rows="unique unique_btree key range count count_btree group tag scan"
+rows=${BENCH_ROWS:-unique unique_btree key range count count_btree group tag scan}
+is_whole=${BENCH_ROWS:+no}
+is_whole=${is_whole:-yes}
 query_of() {
     echo "${1%_btree}"
 }
@@ -104,13 +108,15 @@ disk_of() {
 
 load_orrery() {
     local begin
-    echo "== Orrery: $many orders without an index"
-    start_orrery bare
-    create "${url%/*}" '{"id":"b"}'
-    orders "$many" "$url/colls/c" "$(policy c "$none")"
-    disk_of bare
-    stop "$server_pid"
-    rm -rf "$temp/bare"
+    [ "$is_whole" = no ] || {
+        echo "== Orrery: $many orders without an index"
+        start_orrery bare
+        create "${url%/*}" '{"id":"b"}'
+        orders "$many" "$url/colls/c" "$(policy c "$none")"
+        disk_of bare
+        stop "$server_pid"
+        rm -rf "$temp/bare"
+    }
 
     echo "== Orrery: $many orders, everything indexed"
     start_orrery full
@@ -268,12 +274,14 @@ measure_creation() {
     }
 }
 
-# print_pair TEXT FIELD OURS THEIRS: the medians of those rounds, and their ratio.
+# print_pair TEXT FIELD OURS THEIRS: the medians of those rounds, and of the rounds' ratios: what the
+# machine did in a round is in both.
 print_pair() {
     local ours theirs value
     ours=$(of "orrery_$3" "$2")
     theirs=$(of "postgres_$4" "$2")
-    value=$(ratio "$ours" "$theirs")
+    value=$(paste <(number "$2" <"$temp/rounds/orrery_$3.jsonl") <(number "$2" <"$temp/rounds/postgres_$4.jsonl") |
+        awk '{ printf "%.4f\n", $2 > 0 ? $1 / $2 : 0 }' | median | awk '{ printf "%.2f", $1 }')
     printf '%-44s %14.1f %14.1f %8s\n' "$1" "$ours" "$theirs" "$value"
     note "ratio_${4}_$2" "$value"
 }
@@ -295,6 +303,7 @@ print_queries() {
         print_pair '  CPU us a query, 8 connections' server_cpu_us_per_request "${row}_8" "${row}_8"
         print_pair '  queries/s, 8 connections' requests_per_s "${row}_8" "${row}_8"
     done
+    [ "$is_whole" = yes ] || return 0
     echo 'create, 32 connections'
     print_pair '  orders/s' requests_per_s create create
     print_pair '  CPU us an order' server_cpu_us_per_request create create
@@ -317,8 +326,10 @@ write_queries
 compare_answers
 warm_orrery
 measure_queries
-measure_growth
-measure_creation
+[ "$is_whole" = no ] || {
+    measure_growth
+    measure_creation
+}
 stop "$server_pid"
 stop "$postgres_pid" INT
 print_queries
