@@ -146,6 +146,13 @@ ratio() {
     awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", (b > 0 ? a / b : 0) }'
 }
 
+# by_rounds A B FIELD: the median of the rounds' ratios of A to B, which were measured in turn: what the
+# machine did in a round is in both.
+by_rounds() {
+    paste <(number "$3" <"$temp/rounds/$1.jsonl") <(number "$3" <"$temp/rounds/$2.jsonl") |
+        awk '{ printf "%.4f\n", $2 > 0 ? $1 / $2 : 0 }' | median | awk '{ printf "%.3f", $1 }'
+}
+
 # note NAME NUMBER: a number beside the rounds.
 note() {
     printf ',\n "%s":%s' "$1" "$2" >>"$temp/notes"

@@ -274,14 +274,12 @@ measure_creation() {
     }
 }
 
-# print_pair TEXT FIELD OURS THEIRS: the medians of those rounds, and of the rounds' ratios: what the
-# machine did in a round is in both.
+# print_pair TEXT FIELD OURS THEIRS: the medians of those rounds, and of the rounds' ratios.
 print_pair() {
     local ours theirs value
     ours=$(of "orrery_$3" "$2")
     theirs=$(of "postgres_$4" "$2")
-    value=$(paste <(number "$2" <"$temp/rounds/orrery_$3.jsonl") <(number "$2" <"$temp/rounds/postgres_$4.jsonl") |
-        awk '{ printf "%.4f\n", $2 > 0 ? $1 / $2 : 0 }' | median | awk '{ printf "%.2f", $1 }')
+    value=$(by_rounds "orrery_$3" "postgres_$4" "$2")
     printf '%-44s %14.1f %14.1f %8s\n' "$1" "$ours" "$theirs" "$value"
     note "ratio_${4}_$2" "$value"
 }

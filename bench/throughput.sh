@@ -59,12 +59,6 @@ measure_throughput() {
     done
 }
 
-# by_turns A B: the median of the ratios of each turn.
-by_turns() {
-    paste <(number server_cpu_us_per_request <"$temp/rounds/read_$1.jsonl") \
-        <(number server_cpu_us_per_request <"$temp/rounds/read_$2.jsonl") | awk '{ print $1 / $2 }' | median
-}
-
 print_throughput() {
     local name value
     echo
@@ -75,11 +69,11 @@ print_throughput() {
             "$(of "read_$name" p99)"
     done
     echo
-    value=$(by_turns seen bare)
-    printf '%-48s %.3f\n' 'CPU of a read with statistics / without' "$value"
+    value=$(by_rounds read_seen read_bare server_cpu_us_per_request)
+    printf '%-48s %s\n' 'CPU of a read with statistics / without' "$value"
     note ratio_read_statistics "$value"
-    value=$(by_turns bound seen)
-    printf '%-48s %.3f\n' 'CPU of a read with a budget / without' "$value"
+    value=$(by_rounds read_bound read_seen server_cpu_us_per_request)
+    printf '%-48s %s\n' 'CPU of a read with a budget / without' "$value"
     note ratio_read_budget "$value"
 }
 
