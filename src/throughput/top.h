@@ -3,9 +3,9 @@
  * A sketch keeps the partitions that weigh most, of any number ("filtered space saving"): one that
  * may be heavier than the lightest takes its place, and inherits what it might have had before. So
  * each row has two bounds, and between them lies the truth: it had at least what was counted since
- * it came in, and at most that and what it inherited. With k entries and a total weight of N, nothing that
- * weighs more than N / k is missing, and no row's bounds are further apart than that. A sketch that
- * has never been full is exact.
+ * it came in, and at most that and what it inherited. With k entries and a total weight of N,
+ * nothing that weighs more than N / k is missing, and no row's bounds are further apart than that.
+ * A sketch that has never been full is exact.
  *
  * There is one sketch for every minute of the last few, so that rows tell what is hot now, and a
  * set of them for every thread that adds: nobody waits, and the reader puts them together.
