@@ -150,7 +150,7 @@ ratio() {
 # machine did in a round is in both.
 by_rounds() {
     paste <(number "$3" <"$temp/rounds/$1.jsonl") <(number "$3" <"$temp/rounds/$2.jsonl") |
-        awk '{ printf "%.4f\n", $2 > 0 ? $1 / $2 : 0 }' | median | awk '{ printf "%.3f", $1 }'
+        awk '{ printf "%.4f\n", ($2 > 0 ? $1 / $2 : 0) }' | median | awk '{ printf "%.3f", $1 }'
 }
 
 # note NAME NUMBER: a number beside the rounds.
