@@ -59,7 +59,7 @@ fuzz: build/fuzz/build.ninja ## every fuzz target for FUZZ_SECONDS (60)
 	@tools/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
 
 .PHONY: bench
-bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets
+bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics
 	@echo "== Building the server and the load generator"
 	@cmake --build build/release -j $(JOBS) --target orrery orrery_load
 	@bench/run.sh $(ARGS)

@@ -10,7 +10,7 @@
 #   run.sh --queries    only SQL over items by the million (queries.sh)
 #   run.sh --partitions only SQL over several partitions (partitions.sh)
 #   run.sh --splits     only partitions that are split and merged (splits.sh)
-#   run.sh --throughput only what enforcing throughput costs a read (throughput.sh)
+#   run.sh --throughput only what being limited and being seen cost a read (throughput.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts

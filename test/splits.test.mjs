@@ -374,29 +374,40 @@ const piecesOf = (parts, ranges) =>
         )
         .filter(({ from, to }) => from < to);
 
+/** The first page of each range, given to `take`; and what is left of it: each part has its token. */
+async function beginRanges(container, text, take) {
+    const parts = [];
+    for (const range of await rangesOf(container)) {
+        const answer = await askRange(container, text, { range, size: 40 });
+        take(resultsOf(answer, 40));
+        const token = answer.headers["x-ms-continuation"];
+        assert.ok(token);
+        parts.push({ from: range.minInclusive, to: range.maxExclusive, token });
+    }
+    return parts;
+}
+
+/** The next page of each part, from whatever partition has it by now; and what is left. */
+async function goOn(container, text, { parts, ranges, size }, take) {
+    const next = [];
+    for (const part of piecesOf(parts, ranges)) {
+        const answer = await askRange(container, text, { ...part, size });
+        take(resultsOf(answer, size));
+        const token = answer.headers["x-ms-continuation"];
+        if (token) next.push({ ...part, token });
+    }
+    return next;
+}
+
 for (const text of ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.n"])
     test(`clients that ask range by range take their tokens to the children, and to the merged: ${text}`, async () => {
         const container = await filled(2);
         const found = [];
-        // Each part: what is left of a range, and its token.
-        let parts = [];
-        for (const range of await rangesOf(container)) {
-            const answer = await askRange(container, text, { range, size: 40 });
-            found.push(...resultsOf(answer, 40));
-            const token = answer.headers["x-ms-continuation"];
-            assert.ok(token);
-            parts.push({ from: range.minInclusive, to: range.maxExclusive, token });
-        }
+        const take = (rows) => found.push(...rows);
+        let parts = await beginRanges(container, text, take);
         for (const partitions of [5, 3, 1]) {
             const ranges = await bringTo(container, partitions);
-            const next = [];
-            for (const part of piecesOf(parts, ranges)) {
-                const answer = await askRange(container, text, { ...part, size: 10 });
-                found.push(...resultsOf(answer, 10));
-                const more = answer.headers["x-ms-continuation"];
-                if (more) next.push({ ...part, token: more });
-            }
-            parts = next;
+            parts = await goOn(container, text, { parts, ranges, size: 10 }, take);
         }
         const [range] = await rangesOf(container);
         for (let { from, to, token } of parts)
@@ -415,25 +426,10 @@ test("clients that add up groups range by range take their tokens to the childre
     const add = (rows) => {
         for (const { k, n, m } of rows) counts.set(`${k} ${n}`, (counts.get(`${k} ${n}`) ?? 0) + m);
     };
-    let parts = [];
-    for (const range of await rangesOf(container)) {
-        const answer = await askRange(container, text, { range, size: 40 });
-        add(resultsOf(answer, 40));
-        const token = answer.headers["x-ms-continuation"];
-        assert.ok(token);
-        parts.push({ from: range.minInclusive, to: range.maxExclusive, token });
-    }
+    let parts = await beginRanges(container, text, add);
     for (const partitions of [5, 3, 1]) {
         const ranges = await bringTo(container, partitions);
-        const next = [];
-        for (const part of piecesOf(parts, ranges)) {
-            const size = partitions === 1 ? 1000 : 10;
-            const answer = await askRange(container, text, { ...part, size });
-            add(resultsOf(answer, size));
-            const more = answer.headers["x-ms-continuation"];
-            if (more) next.push({ ...part, token: more });
-        }
-        parts = next;
+        parts = await goOn(container, text, { parts, ranges, size: partitions === 1 ? 1000 : 10 }, add);
     }
     assert.deepEqual(parts, []);
     const expected = new Map();
