@@ -23,28 +23,16 @@ static void put_part(const OrderBy *order, size_t i, const Value *value, Buf *ou
         invert(out->ptr + before, out->len - before);
 }
 
-/* Text as terms have it, but more: a zero byte in it is followed by 0xFF, and the end by 0x01. */
-static void put_text(Slice text, Buf *out)
-{
-    Slice known = slice_first(text, ORDER_REST_BYTES); /* no more can be kept */
-    for (size_t i = 0; i < known.len; i++) {
-        buf_byte(out, (uint8_t)known.ptr[i]);
-        if (known.ptr[i] == '\0')
-            buf_byte(out, 0xFF);
-    }
-    buf_bytes(out, "\0\1", 2);
-}
-
 /* What the term lacks of a string that was cut, or, behind it, the next value. */
 static void put_rest(const OrderBy *order, size_t i, const Value *value, bool is_cut, Buf *out)
 {
     size_t before = out->len;
     bool ignored = true;
     if (is_cut) {
-        put_text(slice_from(value->string, TERM_STRING_BYTES), out);
+        plan_put_text(out, slice_from(value->string, TERM_STRING_BYTES), ORDER_REST_BYTES);
     } else if (value->type == JSON_STRING) {
         term_put_tag(out, TERM_STRING);
-        put_text(value->string, out);
+        plan_put_text(out, value->string, ORDER_REST_BYTES);
     } else {
         put_part(order, i, value, out, &ignored);
         return;

@@ -137,6 +137,9 @@ MUST_USE Status plan_constant(Planner *planner, const Node *node, Value *out, bo
 /* Appends the encoded value as the index has it; '*exact' becomes false if it stands for others,
  * too. */
 void plan_put_term(Buf *out, const Value *value, bool *exact);
+
+/* Appends up to 'max' bytes of a text in the order of texts; a term has fewer of them. */
+void plan_put_text(Buf *out, Slice text, size_t max);
 Slice plan_term(Planner *planner, const Value *value, bool *exact);
 
 /* The first bytes behind all values that begin with these. */

@@ -317,6 +317,18 @@ void plan_put_term(Buf *out, const Value *value, bool *exact)
     }
 }
 
+/* A zero byte in it is followed by 0xFF, and the end by 0x01: what is shorter comes first. */
+void plan_put_text(Buf *out, Slice text, size_t max)
+{
+    Slice known = slice_first(text, max);
+    for (size_t i = 0; i < known.len; i++) {
+        buf_byte(out, (uint8_t)known.ptr[i]);
+        if (known.ptr[i] == '\0')
+            buf_byte(out, 0xFF);
+    }
+    buf_bytes(out, "\0\1", 2);
+}
+
 Slice plan_term(Planner *planner, const Value *value, bool *exact)
 {
     AUTO(buf_done) Buf term;

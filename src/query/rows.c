@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/encoding.h"
-#include "index/term.h"
+#include "query/plan_int.h"
 
 #include <stdlib.h>
 
@@ -95,35 +95,16 @@ void rows_sort(Rows *rows)
 
 /* ---- in the order of places ---- */
 
-/* A zero byte in a text is followed by 0xFF, and its end by 0x01: what is shorter comes first. */
-static void put_text(Slice text, Buf *out)
-{
-    Slice known = slice_first(text, ROW_KEYS_BYTES); /* no more can be kept */
-    for (size_t i = 0; i < known.len; i++) {
-        buf_byte(out, (uint8_t)known.ptr[i]);
-        if (known.ptr[i] == '\0')
-            buf_byte(out, 0xFF);
-    }
-    buf_bytes(out, "\0\1", 2);
-}
-
 static void put_key(const Value *key, Buf *out)
 {
-    static const TermTag TAGS[] = {
-        [JSON_UNDEFINED] = TERM_UNDEFINED, [JSON_NULL] = TERM_NULL,     [JSON_BOOL] = TERM_FALSE,
-        [JSON_NUMBER] = TERM_NUMBER,       [JSON_STRING] = TERM_STRING, [JSON_ARRAY] = TERM_ARRAY,
-        [JSON_OBJECT] = TERM_OBJECT,
-    };
-    bool ignored = true; /* what shares a double is equal in ORDER BY */
-    if (key->type == JSON_BOOL) {
-        term_put_bool(out, key->boolean);
-    } else if (key->type == JSON_NUMBER) {
-        term_put_number(out, key->number, &ignored);
-    } else {
-        term_put_tag(out, TAGS[key->type]);
-        if (key->type == JSON_STRING)
-            put_text(key->string, out);
+    bool ignored =
+        true; /* what shares a double is equal in ORDER BY, and there is no order of arrays */
+    if (key->type != JSON_STRING) {
+        plan_put_term(out, key, &ignored);
+        return;
     }
+    term_put_tag(out, TERM_STRING);
+    plan_put_text(out, key->string, ROW_KEYS_BYTES);
 }
 
 /* The keys as bytes, cut. */
