@@ -20,7 +20,7 @@
  * that is larger by itself is written alone. */
 #define GROUP_BYTES_MAX ((size_t)16 << 20)
 
-enum { PROBE_PERIOD_MS = 1000 };
+enum { PROBE_PERIOD_MS = 1000, REST_PERIOD_MS = 1000 };
 
 #define LOG_PERIOD_US ((uint64_t)10 * 1000 * 1000)
 
@@ -111,7 +111,15 @@ static QueueNode *wait_for_work(Committer *committer)
         if (node != NULL)
             return node;
     }
-    return mailbox_wait(&committer->mailbox);
+    void (*rest)(Engine *) = committer->engine->ops->rest;
+    if (rest == NULL)
+        return mailbox_wait(&committer->mailbox);
+    for (;;) {
+        QueueNode *node = mailbox_wait_for(&committer->mailbox, REST_PERIOD_MS);
+        if (node != NULL)
+            return node;
+        rest(committer->engine);
+    }
 }
 
 static StoreTxn *txn_of(QueueNode *node)

@@ -92,6 +92,10 @@ typedef struct EngineOps {
     Status (*probe)(Engine *engine, Error *err);
 
     Status (*drop)(Engine *engine, StoreSpace first, StoreSpace last, Error *err);
+
+    /* Nothing was written for a while: what is kept for readers may go. NULL: nothing is. */
+    void (*rest)(Engine *engine);
+
     uint64_t (*estimate)(Engine *engine, Slice from, Slice to);
     void (*usage)(Engine *engine, StoreUsage *usage);
     void (*close)(Engine *engine);

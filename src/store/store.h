@@ -107,7 +107,7 @@ DEFINE_AUTO_VALUE(StoreValue, store_value_release)
 /* With STORE_READ_MEMORY, no read of the snapshot waits for the disk: store_get may ask for nothing
  * else, and a cursor fails with STATUS_TIMEOUT where it would have to. */
 StoreSnapshot *store_snapshot_open(Store *store, StoreRead read);
-void store_snapshot_close(StoreSnapshot *snapshot); /* accepts NULL */
+void store_snapshot_close(StoreSnapshot *snapshot); /* after its cursors; accepts NULL */
 DEFINE_AUTO(StoreSnapshot *, store_snapshot_close)
 
 /* A cursor over the keys of one space in ['from', 'to'); an empty 'to' means the end of the space.

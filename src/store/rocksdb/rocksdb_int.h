@@ -49,6 +49,58 @@ void reclaimer_note(Reclaimer *reclaimer, const Tree *writes);
 /* Breaks off what is under way. RocksDB takes no more writes afterwards. */
 void reclaimer_stop(Reclaimer *reclaimer);
 
+/* An iterator over groups of keys, without bounds, to be used again and again: see snapshots.c. */
+typedef struct RocksGroups {
+    rocksdb_readoptions_t *options;
+    rocksdb_iterator_t *iterator;
+} RocksGroups;
+
+typedef struct Snapshots Snapshots;
+
+/* Read options are made with the snapshot, so that reading a key makes nothing. */
+typedef struct RocksSnapshot {
+    StoreSnapshot snapshot;
+    Snapshots *owner;
+    uint64_t turn;
+    const rocksdb_snapshot_t *rocks;
+    rocksdb_readoptions_t *read_any; /* NULL: memory only */
+    rocksdb_readoptions_t *read_memory;
+    _Atomic(RocksGroups *) groups; /* nobody uses it at the moment; may be NULL */
+} RocksSnapshot;
+
+/* As many threads as this find what they have left; more would only hold more. */
+enum { SNAPSHOTS_KEPT_MAX = 8 };
+
+typedef struct SnapshotSlot {
+    _Atomic(RocksSnapshot *) snapshot;
+    char padding[CACHE_LINE_SIZE - sizeof(void *)]; /* threads have their own lines */
+} SnapshotSlot;
+
+struct Snapshots {
+    rocksdb_t *db;          /* immutable after open */
+    _Atomic uint32_t count; /* of all that exist, those that are kept included */
+    _Atomic uint64_t turn;
+    SnapshotSlot kept[2][SNAPSHOTS_KEPT_MAX]; /* those that read anything; memory only */
+};
+
+/* The newest state. The caller sets 'engine' and gives it back. */
+RocksSnapshot *snapshots_take(Snapshots *snapshots, StoreRead read);
+void snapshots_give(RocksSnapshot *snapshot);
+
+/* Something was written and can be seen, or may have been: what was taken before is no longer new.
+ * To be called now and then without such a reason, too. */
+void snapshots_turn(Snapshots *snapshots);
+
+/* All of them were given back. */
+void snapshots_done(Snapshots *snapshots);
+
+/* For one cursor over a group, as of the snapshot. One that has failed is not used again. */
+RocksGroups *snapshot_take_groups(RocksSnapshot *snapshot);
+void snapshot_give_groups(RocksSnapshot *snapshot, RocksGroups *groups, bool has_failed);
+
+/* Of this kind, and nothing else; the caller destroys them. */
+rocksdb_readoptions_t *rocksdb_read_options(StoreRead read);
+
 /* How much RocksDB gathers in memory before it writes a file. */
 size_t rocksdb_memtable_bytes(size_t cache_bytes);
 

@@ -64,11 +64,11 @@ typedef struct RocksEngine {
     int folder_fd;
     size_t memtable_bytes;
 
-    rocksdb_writebatch_t *batch;      /* commit thread only */
-    HotKeys hot_keys;                 /* commit thread only */
-    _Atomic uint32_t snapshots_count; /* that are open */
-    _Atomic bool is_tight;            /* the disk is full, or not far from it */
-    _Atomic bool is_damaged;          /* what is stored: compaction is off, see damage.c */
+    rocksdb_writebatch_t *batch; /* commit thread only */
+    HotKeys hot_keys;            /* commit thread only */
+    Snapshots snapshots;
+    _Atomic bool is_tight;   /* the disk is full, or not far from it */
+    _Atomic bool is_damaged; /* what is stored: compaction is off, see damage.c */
     Reclaimer reclaimer;
 
     /* Nothing is written any more once the second is true. Who makes the first true writes why. */
@@ -77,19 +77,15 @@ typedef struct RocksEngine {
     Error breakage;
 } RocksEngine;
 
-/* Read options are made with the snapshot, so that reading a key makes nothing. */
-typedef struct RocksSnapshot {
-    StoreSnapshot snapshot;
-    const rocksdb_snapshot_t *rocks;
-    rocksdb_readoptions_t *read_any;
-    rocksdb_readoptions_t *read_memory;
-} RocksSnapshot;
-
+/* The iterator is its own, or one over groups that it has taken from its snapshot. */
 struct EngineCursor {
     RocksEngine *rocks;
     StoreRead read;
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *iterator;
+    RocksSnapshot *snapshot;
+    RocksGroups *groups; /* NULL: its own */
+    bool has_failed;
 };
 
 static const EngineOps ROCKS_OPS;
@@ -103,12 +99,13 @@ static RocksEngine *rocks_of(Engine *engine)
     return CONTAINER_OF(engine, RocksEngine, engine);
 }
 
-static const RocksSnapshot *rocks_snapshot(const StoreSnapshot *snapshot)
+/* To its readers a snapshot never changes; what is kept with it does. */
+static RocksSnapshot *rocks_snapshot(const StoreSnapshot *snapshot)
 {
-    return CONTAINER_OF(snapshot, const RocksSnapshot, snapshot);
+    return CONTAINER_OF((StoreSnapshot *)snapshot, RocksSnapshot, snapshot);
 }
 
-static rocksdb_readoptions_t *read_options_new(StoreRead read)
+rocksdb_readoptions_t *rocksdb_read_options(StoreRead read)
 {
     rocksdb_readoptions_t *options = rocksdb_readoptions_create();
     if (read == STORE_READ_MEMORY)
@@ -136,8 +133,9 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
                                   options->durability == STORE_DURABILITY_SYNC);
     rocks->write_synced = rocksdb_writeoptions_create();
     rocksdb_writeoptions_set_sync(rocks->write_synced, 1);
-    rocks->read_any = read_options_new(STORE_READ_ANY);
-    rocks->read_memory = read_options_new(STORE_READ_MEMORY);
+    rocks->read_any = rocksdb_read_options(STORE_READ_ANY);
+    rocks->read_memory = rocksdb_read_options(STORE_READ_MEMORY);
+    rocks->snapshots.db = rocks->db;
     rocks->batch = rocksdb_writebatch_create();
     if (options->merge != NULL)
         hot_keys_init(&rocks->hot_keys);
@@ -313,31 +311,28 @@ static Status rocks_get(Engine *engine, const StoreSnapshot *snapshot, Slice key
 
 static StoreSnapshot *rocks_snapshot_open(Engine *engine, StoreRead read)
 {
-    RocksEngine *rocks = rocks_of(engine);
-    RocksSnapshot *snapshot = MEM_NEW(RocksSnapshot);
-    snapshot->snapshot = (StoreSnapshot){.engine = engine, .read = read};
-    /* Counted before it exists: see rocks_drop. */
-    atomic_fetch_add(&rocks->snapshots_count, 1);
-    snapshot->rocks = rocksdb_create_snapshot(rocks->db);
-    snapshot->read_memory = read_options_new(STORE_READ_MEMORY);
-    rocksdb_readoptions_set_snapshot(snapshot->read_memory, snapshot->rocks);
-    if (read == STORE_READ_MEMORY) /* it never reads anything else */
-        return &snapshot->snapshot;
-    snapshot->read_any = read_options_new(STORE_READ_ANY);
-    rocksdb_readoptions_set_snapshot(snapshot->read_any, snapshot->rocks);
+    RocksSnapshot *snapshot = snapshots_take(&rocks_of(engine)->snapshots, read);
+    snapshot->snapshot.engine = engine;
     return &snapshot->snapshot;
 }
 
-static void rocks_snapshot_close(StoreSnapshot *base)
+static void rocks_snapshot_close(StoreSnapshot *snapshot)
 {
-    RocksEngine *rocks = rocks_of(base->engine);
-    RocksSnapshot *snapshot = CONTAINER_OF(base, RocksSnapshot, snapshot);
-    if (snapshot->read_any != NULL)
-        rocksdb_readoptions_destroy(snapshot->read_any);
-    rocksdb_readoptions_destroy(snapshot->read_memory);
-    rocksdb_release_snapshot(rocks->db, snapshot->rocks);
-    atomic_fetch_sub(&rocks->snapshots_count, 1);
-    mem_free(snapshot);
+    snapshots_give(rocks_snapshot(snapshot));
+}
+
+static void open_iterator(EngineCursor *cursor, Slice from, Slice to, bool is_group)
+{
+    cursor->options = rocksdb_read_options(cursor->read);
+    /* RocksDB keeps pointers to the bounds, which live as long as the cursor, and stops there
+     * without looking at the deleted keys of a neighbour. */
+    rocksdb_readoptions_set_iterate_lower_bound(cursor->options, from.ptr, from.len);
+    rocksdb_readoptions_set_iterate_upper_bound(cursor->options, to.ptr, to.len);
+    rocksdb_readoptions_set_total_order_seek(cursor->options, !is_group); /* else: ask filters */
+    rocksdb_readoptions_set_background_purge_on_iterator_cleanup(cursor->options, 1);
+    if (cursor->snapshot != NULL)
+        rocksdb_readoptions_set_snapshot(cursor->options, cursor->snapshot->rocks);
+    cursor->iterator = rocksdb_create_iterator(cursor->rocks->db, cursor->options);
 }
 
 static EngineCursor *rocks_cursor_open(Engine *engine, const StoreSnapshot *snapshot, Slice from,
@@ -346,16 +341,13 @@ static EngineCursor *rocks_cursor_open(Engine *engine, const StoreSnapshot *snap
     EngineCursor *cursor = MEM_NEW(EngineCursor);
     cursor->rocks = rocks_of(engine);
     cursor->read = snapshot != NULL ? snapshot->read : STORE_READ_ANY;
-    cursor->options = read_options_new(cursor->read);
-    /* RocksDB keeps pointers to the bounds, which live as long as the cursor, and stops there
-     * without looking at the deleted keys of a neighbour. */
-    rocksdb_readoptions_set_iterate_lower_bound(cursor->options, from.ptr, from.len);
-    rocksdb_readoptions_set_iterate_upper_bound(cursor->options, to.ptr, to.len);
-    rocksdb_readoptions_set_total_order_seek(cursor->options, !is_group); /* else: ask filters */
-    rocksdb_readoptions_set_background_purge_on_iterator_cleanup(cursor->options, 1);
-    if (snapshot != NULL)
-        rocksdb_readoptions_set_snapshot(cursor->options, rocks_snapshot(snapshot)->rocks);
-    cursor->iterator = rocksdb_create_iterator(rocks_of(engine)->db, cursor->options);
+    cursor->snapshot = snapshot != NULL ? rocks_snapshot(snapshot) : NULL;
+    if (cursor->snapshot != NULL && is_group) {
+        cursor->groups = snapshot_take_groups(cursor->snapshot);
+        cursor->iterator = cursor->groups->iterator;
+        return cursor;
+    }
+    open_iterator(cursor, from, to, is_group);
     return cursor;
 }
 
@@ -396,6 +388,7 @@ static Status rocks_cursor_move(EngineCursor *cursor, EngineMove move, Slice key
     if (!rocksdb_iter_valid(iterator)) {
         char *text = NULL;
         rocksdb_iter_get_error(iterator, &text);
+        cursor->has_failed = cursor->has_failed || text != NULL;
         if (is_incomplete(cursor->read, text)) {
             rocksdb_free(text);
             return engine_not_in_memory(err);
@@ -413,8 +406,12 @@ static Status rocks_cursor_move(EngineCursor *cursor, EngineMove move, Slice key
 
 static void rocks_cursor_close(EngineCursor *cursor)
 {
-    rocksdb_iter_destroy(cursor->iterator);
-    rocksdb_readoptions_destroy(cursor->options);
+    if (cursor->groups != NULL) {
+        snapshot_give_groups(cursor->snapshot, cursor->groups, cursor->has_failed);
+    } else {
+        rocksdb_iter_destroy(cursor->iterator);
+        rocksdb_readoptions_destroy(cursor->options);
+    }
     mem_free(cursor);
 }
 
@@ -451,6 +448,7 @@ static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *opti
     }
     char *text = NULL;
     rocksdb_write(rocks->db, options, batch, &text);
+    snapshots_turn(&rocks->snapshots);
     if (text == NULL)
         return STATUS_OK;
     /* The message names the file and is the only thing that does. */
@@ -598,7 +596,7 @@ static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Erro
     rocksdb_writebatch_destroy(batch);
     TRY(status);
 
-    if (atomic_load(&rocks->snapshots_count) == 0) {
+    if (atomic_load(&rocks->snapshots.count) == 0) {
         char *text = NULL;
         rocksdb_delete_file_in_range(rocks->db, from.ptr, from.len, last_key.ptr, last_key.len,
                                      &text);
@@ -607,6 +605,11 @@ static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Erro
     if (!atomic_load(&rocks->is_damaged))
         reclaimer_push(&rocks->reclaimer, from, last_key, bytes);
     return STATUS_OK;
+}
+
+static void rocks_rest(Engine *engine)
+{
+    snapshots_turn(&rocks_of(engine)->snapshots);
 }
 
 static uint64_t rocks_estimate(Engine *engine, Slice from, Slice to)
@@ -645,6 +648,7 @@ static void rocks_close(Engine *engine)
     if (!atomic_load(&rocks->is_broken))
         settle(rocks);
     reclaimer_stop(&rocks->reclaimer);
+    snapshots_done(&rocks->snapshots);
     rocksdb_writebatch_destroy(rocks->batch);
     hot_keys_done(&rocks->hot_keys);
     rocksdb_readoptions_destroy(rocks->read_any);
@@ -670,6 +674,7 @@ static const EngineOps ROCKS_OPS = {
     .write = rocks_write,
     .probe = rocks_probe,
     .drop = rocks_drop,
+    .rest = rocks_rest,
     .estimate = rocks_estimate,
     .usage = rocks_usage,
     .close = rocks_close,
