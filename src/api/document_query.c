@@ -15,8 +15,6 @@
 #define QUERY_BYTES_MAX ((size_t)256 << 20)
 #define QUERY_STEPS_MAX ((uint64_t)2000000000)
 
-enum { ARENA_BLOCK_BYTES = 64 << 10 };
-
 /* And on the loop. */
 #define BRIEF_BYTES_MAX ((size_t)8 << 20)
 #define BRIEF_KEYS_MAX  ((uint64_t)4096)
@@ -455,7 +453,7 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
         return status;
     }
     AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_BLOCK_BYTES);
+    arena_init(&arena, ARENA_LARGE_BYTES);
     return run_in(page, targets, count, &arena);
 }
 

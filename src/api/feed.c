@@ -179,7 +179,7 @@ static Status run_stream(FeedQuery *q)
     const Api *api = q->request->api;
     uint64_t deadline_us = clock_monotonic_us(api->options.clock) + api->limits.us_max;
     AUTO(arena_done) Arena scratch;
-    arena_init(&scratch, 16 << 10);
+    arena_init(&scratch, ARENA_SMALL_BYTES);
     uint32_t from = q->from.at;
     const ResourceInfo *info;
     while (!q->more && (info = q->feed.next(&q->feed, q->snapshot, from, &scratch)) != NULL) {

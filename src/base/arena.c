@@ -14,35 +14,54 @@ struct ArenaBlock {
     size_t size; /* bytes in 'data' */
     _Alignas(16) char data[];
 };
+static_assert(sizeof(ArenaBlock) + ARENA_SMALL_BYTES <= 14 << 10, "a block is cut from a slab");
 
 /* ---- blocks at hand ---- */
 
-/* The heap has to search for blocks of this size, which all that runs a query takes a few of, and
- * tidies up when they come back; so each thread keeps some. Not where a sanitizer looks for whoever
- * touches what was freed. */
-enum {
-    AT_HAND_BYTES = 16 << 10,
-#ifdef ORRERY_DEBUG
-    AT_HAND_MAX = 0,
-#else
-    AT_HAND_MAX = 8,
-#endif
-};
+/* What writes and runs queries takes a few blocks each time and gives them back; so each thread
+ * keeps some. Not where a sanitizer looks for whoever touches what was freed. */
+typedef struct AtHand {
+    ArenaBlock *blocks;
+    uint32_t count;
+} AtHand;
 
-static _Thread_local ArenaBlock *at_hand;
-static _Thread_local uint32_t at_hand_count;
+enum { SMALL, LARGE, KIND_COUNT };
+
+#ifdef ORRERY_DEBUG
+static const uint32_t COUNT_MAX[KIND_COUNT] = {0, 0};
+#else
+static const uint32_t COUNT_MAX[KIND_COUNT] = {8, 2};
+#endif
+
+static _Thread_local AtHand at_hand[KIND_COUNT];
+static _Thread_local bool has_ended; /* nothing more is kept */
 static pthread_key_t at_exit_key;
 static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
+
+/* NULL: blocks of this size are not kept. */
+static AtHand *kept(size_t size)
+{
+    if (size == ARENA_SMALL_BYTES)
+        return &at_hand[SMALL];
+    return size == ARENA_LARGE_BYTES ? &at_hand[LARGE] : NULL;
+}
+
+static ArenaBlock *pop(AtHand *kind)
+{
+    ArenaBlock *block = kind->blocks;
+    kind->blocks = block->older;
+    kind->count--;
+    return block;
+}
 
 static void free_at_hand(void *unused)
 {
     (void)unused;
-    while (at_hand != NULL) {
-        ArenaBlock *older = at_hand->older;
-        free(at_hand);
-        at_hand = older;
+    for (size_t i = 0; i < KIND_COUNT; i++) {
+        while (at_hand[i].count > 0)
+            free(pop(&at_hand[i]));
     }
-    at_hand_count = AT_HAND_MAX; /* nothing more is kept */
+    has_ended = true;
 }
 
 static void make_key(void)
@@ -64,13 +83,10 @@ static bool is_noted(void)
 
 static ArenaBlock *block_new(size_t size)
 {
-    ArenaBlock *block = at_hand;
-    if (size == AT_HAND_BYTES && block != NULL) {
-        at_hand = block->older;
-        at_hand_count--;
-        return block;
-    }
-    block = malloc(sizeof(ArenaBlock) + size);
+    AtHand *kind = kept(size);
+    if (kind != NULL && kind->count > 0)
+        return pop(kind);
+    ArenaBlock *block = malloc(sizeof(ArenaBlock) + size);
     if (block == NULL)
         block = mem_alloc(sizeof(ArenaBlock) + size); /* says so and ends */
     block->size = size;
@@ -79,13 +95,14 @@ static ArenaBlock *block_new(size_t size)
 
 static void block_free(ArenaBlock *block)
 {
-    if (block->size != AT_HAND_BYTES || at_hand_count + 1 > AT_HAND_MAX || !is_noted()) {
+    AtHand *kind = kept(block->size);
+    if (kind == NULL || kind->count >= COUNT_MAX[kind - at_hand] || has_ended || !is_noted()) {
         free(block);
         return;
     }
-    block->older = at_hand;
-    at_hand = block;
-    at_hand_count++;
+    block->older = kind->blocks;
+    kind->blocks = block;
+    kind->count++;
 }
 
 /* ---- arenas ---- */

@@ -12,10 +12,7 @@
 #include "base/mem.h"
 #include "index/set_int.h"
 
-enum {
-    WALK_BLOCK_BYTES = 16 * 1024,
-    KEYS_PER_CLOCK = 256, /* read between two looks at the clock */
-};
+enum { KEYS_PER_CLOCK = 256 }; /* read between two looks at the clock */
 
 static_assert(TERM_KEY_HEAD + TERM_VALUE_BYTES_MAX + TERM_CHUNK_BYTES <= STORE_KEY_BYTES_MAX,
               "every term fits into a key");
@@ -311,7 +308,7 @@ Status index_walk_open(IndexReader *reader, IndexRange range, bool is_down, Inde
     walk->is_down = is_down;
     walk->cursor = open_cursor(reader, &bounds);
     buf_init(&walk->value, STORE_KEY_BYTES_MAX);
-    arena_init(&walk->arena, WALK_BLOCK_BYTES);
+    arena_init(&walk->arena, ARENA_SMALL_BYTES);
     *out = walk;
     return STATUS_OK;
 }

@@ -424,7 +424,7 @@ Status partition_check(Partition *partition, const PartitionSchema *schema,
     check->report = report;
     check->snapshot = store_snapshot_open(partition->host->store, STORE_READ_ANY);
     random_secret(check->secret, sizeof(check->secret));
-    arena_init(&check->arena, 16 << 10);
+    arena_init(&check->arena, ARENA_SMALL_BYTES);
     Status status = check_all(check, err);
     /* What the store refuses to read because of its bytes is damage like any other. */
     if (status == STATUS_CORRUPT) {

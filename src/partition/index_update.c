@@ -111,7 +111,7 @@ static size_t count_charged(const Partition *partition, const IndexChange *c, si
     if (!has_composite_of_time(c->old_policy) && !has_composite_of_time(c->new_policy))
         return values;
     AUTO(arena_done) Arena arena;
-    arena_init(&arena, 16 << 10);
+    arena_init(&arena, ARENA_SMALL_BYTES);
     return add_terms(terms_batch_new(&arena, partition->index_key), c, c->new_ts_s);
 }
 
@@ -125,7 +125,7 @@ static void write_terms(Group *group)
 {
     const Partition *partition = group->partition;
     AUTO(arena_done) Arena arena;
-    arena_init(&arena, 64 << 10);
+    arena_init(&arena, ARENA_LARGE_BYTES);
     TermsBatch *batch = NULL;
     for (size_t i = 0; i < group->index_change_count; i++) {
         const IndexChange *c = &group->index_changes[i];

@@ -232,7 +232,7 @@ Move *move_new(Partition *const *sources, size_t source_count, const MoveTarget 
     ASSERT(source_count > 0 && target_count > 0);
     Move *move = MEM_NEW(Move);
     arena_init(&move->arena, 1024);
-    arena_init(&move->piece, 64 << 10);
+    arena_init(&move->piece, ARENA_LARGE_BYTES);
     move->sources = ARENA_NEW_ARRAY(&move->arena, Source, source_count);
     move->source_count = source_count;
     for (size_t i = 0; i < source_count; i++) {
@@ -451,14 +451,14 @@ static Status check_fence(const Move *move, Error *err)
 static Status follow_purge(Move *move, const Source *source, Slice prefix, Error *err)
 {
     AUTO(arena_done) Arena arena;
-    arena_init(&arena, 16 << 10);
+    arena_init(&arena, ARENA_SMALL_BYTES);
     FoundKeys *found = ARENA_NEW(&arena, FoundKeys);
     for (size_t i = 0; i < move->target_count; i++) {
         Key from;
         key_item(&from, prefix, SLICE_EMPTY);
         while (from.len > 0) {
             AUTO(arena_done) Arena keys;
-            arena_init(&keys, 16 << 10);
+            arena_init(&keys, ARENA_SMALL_BYTES);
             TRY(check_fence(move, err));
             TRY(list_purged(&move->targets[i], prefix, &from, &keys, found, err));
             for (size_t k = 0; k < found->count; k++) {

@@ -638,8 +638,8 @@ static Group *group_new(Partition *partition)
     group->schema = partition_schema(partition);
     group->txn = store_txn_begin(partition->host->store);
     group->full.status = store_room(partition->host->store, &group->full);
-    arena_init(&group->arena, 16 << 10);
-    arena_init(&group->keep, 16 << 10);
+    arena_init(&group->arena, ARENA_SMALL_BYTES);
+    arena_init(&group->keep, ARENA_SMALL_BYTES);
     buf_init(&group->notes, MOVE_NOTES_BYTES_MAX);
     group->now_s = (uint32_t)clock_wall_s(partition->host->clock);
     group->counters = partition->counters;

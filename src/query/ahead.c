@@ -15,7 +15,6 @@ enum {
     TURN_BYTES = 128 << 10,
     KEPT_BYTES_MAX = 1 << 20,
     CLOCK_DOCUMENTS = 16,
-    BATCH_BLOCK_BYTES = 16 << 10,
     PART_BLOCK_BYTES = 4 << 10,
     WINDOW_MAX = 64,
 };
@@ -234,7 +233,7 @@ static void take_turn(Part *part)
     if (!part->has_begun)
         begin(part);
     Batch *batch = MEM_NEW(Batch);
-    arena_init(&batch->arena, BATCH_BLOCK_BYTES);
+    arena_init(&batch->arena, ARENA_SMALL_BYTES);
     bool is_stopped = false;
     uint64_t turn_end_us = clock_monotonic_us(part->options.clock) + TURN_US;
     part->status = look(part, batch, turn_end_us, &is_stopped);

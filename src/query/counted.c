@@ -15,7 +15,6 @@ enum {
     EXTREME_KEYS_MAX = 10000, /* that no item has which counts */
     KEYS_PER_SCANNED = 3,
     SAMPLE_KEYS = 64,
-    SCRATCH_BYTES = 16 << 10,
 };
 
 /* Up to here integers add up exactly, in whatever order. */
@@ -413,7 +412,7 @@ static Status collect_missing(Counting *counting, Arena *scratch, GroupList *lis
 static Status collect_groups(Counting *counting, GroupList *list, bool *done)
 {
     AUTO(arena_done) Arena scratch;
-    arena_init(&scratch, SCRATCH_BYTES);
+    arena_init(&scratch, ARENA_SMALL_BYTES);
     TRY(collect_missing(counting, &scratch, list, done));
     AUTO(index_walk_close) IndexWalk *walk = NULL;
     TRY(open_walk(counting, counting->key, TERM_NULL, TERM_END, false, &walk));

@@ -1,8 +1,6 @@
 /* page_read.c - the documents of a page, over all of its targets: see page_int.h. */
 #include "query/ahead_int.h"
 
-enum { MEMORY_BLOCK_BYTES = 16 << 10 };
-
 /* ---- one reading ---- */
 
 void reading_begin(Page *page, Reading *reading, size_t target)
@@ -13,7 +11,7 @@ void reading_begin(Page *page, Reading *reading, size_t target)
         .epk_from = o->targets[target].epk_from,
         .epk_to = o->targets[target].epk_to,
     };
-    arena_init(&reading->memory, MEMORY_BLOCK_BYTES);
+    arena_init(&reading->memory, ARENA_SMALL_BYTES);
     reading->planner = (Planner){
         .arena = &reading->memory,
         .query = page->query,

@@ -16,7 +16,6 @@ enum {
     KEYS_PER_DOCUMENT = 16, /* keys that are read in the time that fetching a document takes */
     LOOKS_PER_CLOCK = 64,
     WITHIN_CHUNKS_MAX = 8, /* finding a chunk costs a search */
-    SCRATCH_BYTES = 16 << 10,
 };
 
 static Slice present_tag(void)
@@ -406,7 +405,7 @@ static Status read_or(Planner *planner, const Filter *filter, Arena *arena, Numb
                       bool *exact)
 {
     AUTO(arena_done) Arena scratch;
-    arena_init(&scratch, SCRATCH_BYTES);
+    arena_init(&scratch, ARENA_SMALL_BYTES);
     SetBuilder *builder = set_builder_new(arena);
     for (Filter *child = filter->children; child != NULL && !planner->is_out_of_budget;
          child = child->next) {

@@ -5,10 +5,7 @@
 #include "query/regex_int.h"
 #include "query/sql_error_int.h"
 
-enum {
-    SCRATCH_BLOCK_BYTES = 16 << 10,
-    STEPS_PER_CLOCK = 100000, /* 2 to 10 ms */
-};
+enum { STEPS_PER_CLOCK = 100000 }; /* 2 to 10 ms */
 
 void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
 {
@@ -19,8 +16,8 @@ void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
         run->options.bytes_max = QUERY_BYTES_DEFAULT;
     run->steps_behind = run->options.steps_max;
     run->keep_before = arena_used(keep);
-    arena_init(&run->sources, SCRATCH_BLOCK_BYTES);
-    arena_init(&run->rows, SCRATCH_BLOCK_BYTES);
+    arena_init(&run->sources, ARENA_SMALL_BYTES);
+    arena_init(&run->rows, ARENA_SMALL_BYTES);
     run->scratch = &run->sources;
 }
 

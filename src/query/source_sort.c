@@ -12,14 +12,13 @@
 enum {
     KEYS_ROOM = 2 * ORDER_SORT_MAX, /* they are sorted, and half of them dropped, when it is full */
     STEPS_PER_FETCH = 20,           /* what an item costs in time, for the run's budget */
-    ARENA_BYTES = 16 << 10,
 };
 
 void sorter_init(Sorter *sorter, Fetcher *fetcher, const OrderBy *order)
 {
     *sorter = (Sorter){.fetcher = fetcher, .order = order};
-    arena_init(&sorter->arenas[0], ARENA_BYTES);
-    arena_init(&sorter->arenas[1], ARENA_BYTES);
+    arena_init(&sorter->arenas[0], ARENA_SMALL_BYTES);
+    arena_init(&sorter->arenas[1], ARENA_SMALL_BYTES);
     arena_init(&sorter->place_arena, ORDER_REST_BYTES);
     sorter->arena = &sorter->arenas[0];
 }
