@@ -1,9 +1,14 @@
 /* workers.c - see workers.h. One lock guards everything: jobs are milliseconds, not microseconds.
+ *
+ * Who became idle last is woken first: what it works with is still in its processor's cache, and
+ * the others sleep on. It is signalled after the lock is free, which it would wait for otherwise.
  */
 #include "base/workers.h"
 
 #include "base/mem.h"
 #include "base/thread.h"
+
+#include <sched.h>
 
 typedef struct JobList {
     QueueNode *first;
@@ -15,12 +20,14 @@ struct Workers {
     uint32_t threads_max;
     uint32_t jobs_max;
 
+    _Atomic uint32_t posting; /* threads that may be about to wake one of ours */
+
     pthread_mutex_t lock; /* guards the rest */
-    pthread_cond_t arrived;
-    pthread_t *threads;
+    Worker *threads;
     uint32_t thread_count;
-    uint32_t idle_count;
-    uint32_t job_count; /* waiting */
+    uint32_t idle_count; /* those that are woken and do not know it yet included */
+    Worker *idle;        /* those that are not woken, the last one first */
+    uint32_t job_count;  /* waiting */
     JobList jobs;
     JobList long_jobs;
     JobList spare_jobs;
@@ -29,10 +36,15 @@ struct Workers {
     bool stop;
 };
 
-/* A thread's own; 'is_long' is guarded by the lock. */
 struct Worker {
-    Workers *workers;
-    bool is_long; /* it is one of 'long_count' */
+    Workers *workers; /* immutable after start */
+    pthread_t thread;
+
+    /* Guarded by the lock. */
+    pthread_cond_t wake;
+    bool is_woken;
+    Worker *below; /* in the list of idle ones */
+    bool is_long;  /* it is one of 'long_count' */
 };
 
 static void list_add(JobList *list, WorkerJob *job)
@@ -92,26 +104,47 @@ static void end_job(Worker *self)
     self->is_long = false;
 }
 
+static void sleep_until_woken(Worker *self)
+{
+    Workers *workers = self->workers;
+    self->is_woken = false;
+    self->below = workers->idle;
+    workers->idle = self;
+    workers->idle_count++;
+    while (!self->is_woken)
+        (void)pthread_cond_wait(&self->wake, &workers->lock);
+    workers->idle_count--;
+}
+
+/* The caller signals it once the lock is free; NULL: nobody is idle. */
+static Worker *wake_one(Workers *workers)
+{
+    Worker *worker = workers->idle;
+    if (worker != NULL) {
+        workers->idle = worker->below;
+        worker->is_woken = true;
+    }
+    return worker;
+}
+
 static void *run(void *arg)
 {
-    Workers *workers = arg;
-    Worker self = {.workers = workers};
+    Worker *self = arg;
+    Workers *workers = self->workers;
     (void)pthread_mutex_lock(&workers->lock);
     for (;;) {
-        WorkerJob *job = take_job(&self);
+        WorkerJob *job = take_job(self);
         if (job != NULL) {
-            job->worker = &self;
+            job->worker = self;
             (void)pthread_mutex_unlock(&workers->lock);
             job->run(job);
             (void)pthread_mutex_lock(&workers->lock);
-            end_job(&self);
+            end_job(self);
             continue;
         }
         if (workers->stop)
             break;
-        workers->idle_count++;
-        (void)pthread_cond_wait(&workers->arrived, &workers->lock);
-        workers->idle_count--;
+        sleep_until_woken(self);
     }
     (void)pthread_mutex_unlock(&workers->lock);
     return NULL;
@@ -124,11 +157,15 @@ Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max)
     workers->name = name;
     workers->threads_max = threads_max;
     workers->jobs_max = jobs_max;
-    workers->threads = MEM_NEW_ARRAY(pthread_t, threads_max);
+    workers->threads = MEM_NEW_ARRAY(Worker, threads_max);
+    atomic_init(&workers->posting, 0);
     int failed = pthread_mutex_init(&workers->lock, NULL);
     ASSERT(failed == 0);
-    failed = pthread_cond_init(&workers->arrived, NULL);
-    ASSERT(failed == 0);
+    for (uint32_t i = 0; i < threads_max; i++) {
+        workers->threads[i].workers = workers;
+        failed = pthread_cond_init(&workers->threads[i].wake, NULL);
+        ASSERT(failed == 0);
+    }
     return workers;
 }
 
@@ -144,23 +181,38 @@ static void start_thread(Workers *workers)
     uint32_t waiting = workers->job_count + workers->spare_count;
     if (waiting < workers->idle_count || workers->thread_count == workers->threads_max)
         return;
-    pthread_t *thread = &workers->threads[workers->thread_count];
+    Worker *worker = &workers->threads[workers->thread_count];
     Error err;
-    if (thread_start(thread, workers->name, run, workers, &err) == STATUS_OK)
+    if (thread_start(&worker->thread, workers->name, run, worker, &err) == STATUS_OK)
         workers->thread_count++;
+}
+
+/* A job that is run, and perhaps the reason to close the workers, keeps nobody from signalling. */
+static void lock_to_post(Workers *workers)
+{
+    atomic_fetch_add_explicit(&workers->posting, 1, memory_order_relaxed);
+    (void)pthread_mutex_lock(&workers->lock);
+}
+
+static void unlock_and_wake(Workers *workers)
+{
+    Worker *worker = wake_one(workers);
+    (void)pthread_mutex_unlock(&workers->lock);
+    if (worker != NULL)
+        (void)pthread_cond_signal(&worker->wake);
+    atomic_fetch_sub_explicit(&workers->posting, 1, memory_order_release);
 }
 
 static bool post(Workers *workers, WorkerJob *job, JobList *list, uint32_t *count)
 {
-    (void)pthread_mutex_lock(&workers->lock);
+    lock_to_post(workers);
     start_thread(workers);
     bool taken = *count < workers->jobs_max && workers->thread_count > 0;
     if (taken) {
         list_add(list, job);
         ++*count;
-        (void)pthread_cond_signal(&workers->arrived);
     }
-    (void)pthread_mutex_unlock(&workers->lock);
+    unlock_and_wake(workers);
     return taken;
 }
 
@@ -189,14 +241,13 @@ bool worker_must_yield(WorkerJob *job)
 void worker_post_long(WorkerJob *job)
 {
     Workers *workers = job->worker->workers;
-    (void)pthread_mutex_lock(&workers->lock);
+    lock_to_post(workers);
     job->node.next = workers->long_jobs.first;
     workers->long_jobs.first = &job->node;
     if (workers->long_jobs.last == NULL)
         workers->long_jobs.last = &job->node;
     workers->job_count++;
-    (void)pthread_cond_signal(&workers->arrived);
-    (void)pthread_mutex_unlock(&workers->lock);
+    unlock_and_wake(workers);
 }
 
 void workers_close(Workers *workers)
@@ -205,12 +256,16 @@ void workers_close(Workers *workers)
         return;
     (void)pthread_mutex_lock(&workers->lock);
     workers->stop = true;
-    (void)pthread_cond_broadcast(&workers->arrived);
+    for (Worker *worker = wake_one(workers); worker != NULL; worker = wake_one(workers))
+        (void)pthread_cond_signal(&worker->wake);
     uint32_t count = workers->thread_count;
     (void)pthread_mutex_unlock(&workers->lock);
     for (uint32_t i = 0; i < count; i++)
-        (void)pthread_join(workers->threads[i], NULL);
-    (void)pthread_cond_destroy(&workers->arrived);
+        (void)pthread_join(workers->threads[i].thread, NULL);
+    while (atomic_load_explicit(&workers->posting, memory_order_acquire) > 0)
+        (void)sched_yield(); /* a few instructions on another thread */
+    for (uint32_t i = 0; i < workers->threads_max; i++)
+        (void)pthread_cond_destroy(&workers->threads[i].wake);
     (void)pthread_mutex_destroy(&workers->lock);
     mem_free(workers->threads);
     mem_free(workers);
