@@ -1,6 +1,8 @@
 /* mailbox.c - see mailbox.h. */
 #include "base/mailbox.h"
 
+#include "base/thread.h"
+
 #include <sched.h>
 #include <time.h>
 
@@ -37,9 +39,19 @@ void mailbox_post(Mailbox *mailbox, QueueNode *message)
     atomic_fetch_sub_explicit(&mailbox->posting, 1, memory_order_release);
 }
 
-QueueNode *mailbox_wait(Mailbox *mailbox)
+static QueueNode *look(Mailbox *mailbox)
 {
     QueueNode *messages = queue_take(&mailbox->queue);
+    for (int i = 0; messages == NULL && i < THREAD_LOOKS; i++) {
+        (void)sched_yield();
+        messages = queue_take(&mailbox->queue);
+    }
+    return messages;
+}
+
+QueueNode *mailbox_wait(Mailbox *mailbox)
+{
+    QueueNode *messages = look(mailbox);
     if (messages != NULL)
         return messages;
     (void)pthread_mutex_lock(&mailbox->lock);
@@ -51,6 +63,9 @@ QueueNode *mailbox_wait(Mailbox *mailbox)
 
 QueueNode *mailbox_wait_for(Mailbox *mailbox, uint32_t ms_max)
 {
+    QueueNode *messages = look(mailbox);
+    if (messages != NULL)
+        return messages;
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += ms_max / 1000;
@@ -60,7 +75,7 @@ QueueNode *mailbox_wait_for(Mailbox *mailbox, uint32_t ms_max)
         until.tv_nsec -= 1000000000;
     }
     (void)pthread_mutex_lock(&mailbox->lock);
-    QueueNode *messages = queue_take(&mailbox->queue);
+    messages = queue_take(&mailbox->queue);
     int failed = 0;
     while (messages == NULL && failed == 0) {
         failed = pthread_cond_clockwait(&mailbox->arrived, &mailbox->lock, CLOCK_MONOTONIC, &until);

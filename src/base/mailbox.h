@@ -1,6 +1,7 @@
 /* mailbox.h - a queue whose reader may sleep: how a thread that owns something gets its work.
  *
- * Threads    Any thread posts; one thread takes. The reader uses no CPU while it waits.
+ * Threads    Any thread posts; one thread takes. The reader uses no CPU while it waits, once it has
+ *            looked a few times (THREAD_LOOKS).
  */
 #pragma once
 

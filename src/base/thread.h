@@ -13,6 +13,11 @@
 
 enum { THREAD_NAME_LEN_MAX = 15 }; /* what the system keeps */
 
+/* A thread that has nothing to do looks so often whether something has come, and lets others run in
+ * between, before it sleeps. On a busy machine those others are whom it waits for, and to sleep and
+ * be woken costs both sides more; on an idle one it is over after a few microseconds. */
+enum { THREAD_LOOKS = 8 };
+
 /* 'name' is the system's name for the thread. STATUS_IO if there is no thread to be had. */
 MUST_USE Status thread_start(pthread_t *thread, const char *name, void *(*run)(void *ctx),
                              void *ctx, Error *err);

@@ -25,8 +25,8 @@ struct Workers {
     pthread_mutex_t lock; /* guards the rest */
     Worker *threads;
     uint32_t thread_count;
-    uint32_t idle_count; /* those that are woken and do not know it yet included */
-    Worker *idle;        /* those that are not woken, the last one first */
+    uint32_t idle_count; /* asleep, still looking, or woken and not yet aware of it */
+    Worker *idle;        /* those that are asleep, the last one first */
     uint32_t job_count;  /* waiting */
     JobList jobs;
     JobList long_jobs;
@@ -127,14 +127,24 @@ static Worker *wake_one(Workers *workers)
     return worker;
 }
 
+static void let_others_run(Workers *workers)
+{
+    workers->idle_count++;
+    (void)pthread_mutex_unlock(&workers->lock);
+    (void)sched_yield();
+    (void)pthread_mutex_lock(&workers->lock);
+    workers->idle_count--;
+}
+
 static void *run(void *arg)
 {
     Worker *self = arg;
     Workers *workers = self->workers;
     (void)pthread_mutex_lock(&workers->lock);
-    for (;;) {
+    for (int looks = 0;; looks++) {
         WorkerJob *job = take_job(self);
         if (job != NULL) {
+            looks = 0;
             job->worker = self;
             (void)pthread_mutex_unlock(&workers->lock);
             job->run(job);
@@ -144,7 +154,10 @@ static void *run(void *arg)
         }
         if (workers->stop)
             break;
-        sleep_until_woken(self);
+        if (looks < THREAD_LOOKS)
+            let_others_run(workers);
+        else
+            sleep_until_woken(self);
     }
     (void)pthread_mutex_unlock(&workers->lock);
     return NULL;
