@@ -231,6 +231,15 @@ static inline void test_folder_done(TestFolder *folder)
 }
 DEFINE_AUTO_VALUE(TestFolder, test_folder_done)
 
+static inline Store *test_rocksdb_open(const char *path)
+{
+    RocksdbStoreOptions options = {
+        .path = path, .cache_bytes = (size_t)8 << 20, .merge = &TEST_MERGE};
+    Store *store = NULL;
+    assert_ok(rocksdb_store_open(&options, &store, err));
+    return store;
+}
+
 /* The engines that the conformance suite runs on. */
 typedef enum TestEngine {
     TEST_ENGINE_MEMORY,

@@ -17,15 +17,6 @@ static void sleep_ms(uint32_t ms)
     (void)nanosleep(&time, NULL);
 }
 
-static Store *open_at(const char *path)
-{
-    RocksdbStoreOptions options = {
-        .path = path, .cache_bytes = (size_t)8 << 20, .merge = &TEST_MERGE};
-    Store *store = NULL;
-    assert_ok(rocksdb_store_open(&options, &store, err));
-    return store;
-}
-
 static void flush(rocksdb_t *db)
 {
     char *text = NULL;
@@ -70,7 +61,7 @@ static void a_flush_puts_operands_together(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     rocksdb_t *db = rocksdb_of_store(store);
     for (uint32_t i = 0; i < 100; i++) {
         char operand[3] = {i < 60 ? '+' : '-', (char)('a' + i % 20), 0};
@@ -90,7 +81,7 @@ static void a_busy_key_does_not_collect_operands_for_ever(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     rocksdb_t *db = rocksdb_of_store(store);
     enum { OPERANDS = 1000 };
     for (uint32_t i = 0; i < OPERANDS; i++)
@@ -105,7 +96,7 @@ static void compaction_removes_what_has_become_empty(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     rocksdb_t *db = rocksdb_of_store(store);
     put_now(store, 1, "plain", "");
     put_now(store, 1, "p", "x");
@@ -135,7 +126,7 @@ static void damage_stops_neither_flush_nor_compaction(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    Store *store = open_at(folder.path);
+    Store *store = test_rocksdb_open(folder.path);
     merge_now(store, 1, "~bad", "+a");
     merge_now(store, 1, "~good", "+a");
     for (uint32_t round = 0; round < 4; round++) {
@@ -153,7 +144,7 @@ static void damage_stops_neither_flush_nor_compaction(void **state)
         assert_int_equal(store_health(store, &err), STATUS_OK);
         assert_int_equal(property(db, "rocksdb.background-errors"), 0);
         store_close(store);
-        store = open_at(folder.path);
+        store = test_rocksdb_open(folder.path);
     }
     expect_corrupt(store, NULL, 1, "~bad");
     expect_key(store, NULL, 1, "~good", "ab");
@@ -172,7 +163,7 @@ static void a_value_without_its_last_byte_is_damaged(void **state)
                                  SLICE_INIT("ab\x02")};
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     rocksdb_writeoptions_t *options = rocksdb_writeoptions_create();
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         FullKey full;
@@ -203,11 +194,11 @@ static void operands_over_a_cold_value_are_unknown_to_memory(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    Store *store = open_at(folder.path);
+    Store *store = test_rocksdb_open(folder.path);
     merge_now(store, 1, "~k", "+a");
     compact(rocksdb_of_store(store));
     store_close(store);
-    store = open_at(folder.path);
+    store = test_rocksdb_open(folder.path);
     assert_int_equal(find_in_memory(store, "~k"), STORE_UNKNOWN);
     merge_now(store, 1, "~k", "+b");
     assert_int_equal(find_in_memory(store, "~k"), STORE_UNKNOWN);
@@ -224,7 +215,7 @@ static void an_estimate_is_about_what_is_in_files(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     Random random;
     random_init(&random, 1);
     StoreTxn *txn = store_txn_begin(store);
@@ -322,7 +313,7 @@ static void random_work_survives_flushes_and_compactions(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     Random random;
     random_init_secret(&random);
     uint64_t seed = random_u64(&random);

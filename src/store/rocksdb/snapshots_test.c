@@ -7,15 +7,6 @@
 #include <stdatomic.h>
 #include <time.h>
 
-static Store *open_at(const char *path)
-{
-    RocksdbStoreOptions options = {
-        .path = path, .cache_bytes = (size_t)8 << 20, .merge = &TEST_MERGE};
-    Store *store = NULL;
-    assert_ok(rocksdb_store_open(&options, &store, err));
-    return store;
-}
-
 /* How many RocksDB has at the moment, kept ones included. */
 static uint64_t snapshots_alive(Store *store)
 {
@@ -44,7 +35,7 @@ static void a_snapshot_is_new_after_each_write(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     for (uint32_t i = 0; i < 40; i++) {
         bool is_there = i % 2 == 0;
         merge_now(store, 1, "~ax", is_there ? "+k" : "-k");
@@ -68,7 +59,7 @@ static void one_is_kept_until_something_is_written(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     put_now(store, 1, "a", "1");
     for (uint32_t i = 0; i < 10; i++)
         store_snapshot_close(store_snapshot_open(store, STORE_READ_ANY));
@@ -82,7 +73,7 @@ static void an_old_one_is_not_kept(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     StoreSnapshot *old = store_snapshot_open(store, STORE_READ_ANY);
     put_now(store, 1, "a", "1");
     expect_key(store, old, 1, "a", NULL);
@@ -95,7 +86,7 @@ static void without_any_write_they_go_within_seconds(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     StoreSnapshot *open[3];
     for (size_t i = 0; i < ARRAY_COUNT(open); i++)
         open[i] = store_snapshot_open(store, i == 0 ? STORE_READ_MEMORY : STORE_READ_ANY);
@@ -110,7 +101,7 @@ static void more_than_are_kept_go_at_once(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     enum { MANY = 3 * SNAPSHOTS_KEPT_MAX };
     StoreSnapshot *open[MANY];
     for (size_t i = 0; i < MANY; i++)
@@ -125,7 +116,7 @@ static void cursors_over_groups_do_not_meet(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     static const char *const keys[] = {"~ax", "~ay", "~az", "~bx", "~by"};
     for (size_t i = 0; i < ARRAY_COUNT(keys); i++)
         merge_now(store, 1, keys[i], "+k");
@@ -153,10 +144,10 @@ static void what_was_cold_is_found_once_it_is_in_memory(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    Store *store = open_at(folder.path);
+    Store *store = test_rocksdb_open(folder.path);
     merge_now(store, 1, "~ax", "+k");
     store_close(store);
-    store = open_at(folder.path);
+    store = test_rocksdb_open(folder.path);
     for (uint32_t i = 0; i < 2; i++) {
         AUTO(store_snapshot_close)
         StoreSnapshot *snapshot = store_snapshot_open(store, STORE_READ_MEMORY);
@@ -251,7 +242,7 @@ static void readers_see_what_was_acknowledged_and_all_of_it(void **state)
     (void)state;
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
-    AUTO(store_close) Store *store = open_at(folder.path);
+    AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     merge_now(store, 1, "~bx", "+k");
     write_number(store, 0);
     Race race = {.store = store};
