@@ -14,8 +14,8 @@
 #include "base/slice.h"
 
 /* Sizes of blocks that a thread keeps some of, for the next arena. The first is, with what a block
- * has in front, the largest that jemalloc cuts from a slab: the next would be pages of its own, and
- * costs twenty times as much where one thread frees what another has allocated. */
+ * has in front, the largest that jemalloc cuts from a slab: the next would be pages of its own,
+ * which cost several times as much where one thread frees what another has allocated. */
 enum {
     ARENA_SMALL_BYTES = (14 << 10) - 32,
     ARENA_LARGE_BYTES = 64 << 10,

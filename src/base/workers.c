@@ -200,7 +200,8 @@ static void start_thread(Workers *workers)
         workers->thread_count++;
 }
 
-/* A job that is run, and perhaps the reason to close the workers, keeps nobody from signalling. */
+/* As soon as the lock is free the job may run and be the reason to close the workers: the count
+ * keeps those that are about to be signalled until that is done. */
 static void lock_to_post(Workers *workers)
 {
     atomic_fetch_add_explicit(&workers->posting, 1, memory_order_relaxed);

@@ -3,13 +3,14 @@
  * Whoever commits posts the transaction to the mailbox and goes on. The commit thread takes all
  * that has gathered, has the engine write it as one, calls the completions and looks again; while
  * it waits for the disk the next group gathers, so that a group grows exactly as large as the disk
- * is slow. An empty mailbox costs nothing.
+ * is slow. When there was nothing for a second the engine hears of it, and may let go of what it
+ * keeps for readers.
  *
  * On a full disk the transactions of a group part ways: those that make room are written, the
  * others are refused.
  *
- * After a failed write the thread also asks the engine every second whether writes work again:
- * someone who refuses writes because store_health says so would otherwise never see it heal.
+ * After a failed write the thread asks the engine every second whether writes work again: someone
+ * who refuses writes because store_health says so would otherwise never see it heal.
  */
 #include "base/clock.h"
 #include "base/mem.h"
@@ -20,7 +21,7 @@
  * that is larger by itself is written alone. */
 #define GROUP_BYTES_MAX ((size_t)16 << 20)
 
-enum { PROBE_PERIOD_MS = 1000, REST_PERIOD_MS = 1000 };
+enum { PERIOD_MS = 1000 };
 
 #define LOG_PERIOD_US ((uint64_t)10 * 1000 * 1000)
 
@@ -98,27 +99,36 @@ static void probe(Committer *committer)
     note_outcome(committer, &err);
 }
 
+static void rest(const Committer *committer)
+{
+    Engine *engine = committer->engine;
+    if (engine->ops->rest != NULL)
+        engine->ops->rest(engine);
+}
+
+/* Refused transactions may come all the time, and what is kept for readers may be what fills the
+ * disk. */
+static void probe_now_and_then(Committer *committer)
+{
+    uint64_t now_us = clock_monotonic_us(clock_real());
+    if (now_us - committer->probed_at_us < PERIOD_MS * 1000)
+        return;
+    committer->probed_at_us = now_us;
+    rest(committer);
+    probe(committer);
+}
+
 static QueueNode *wait_for_work(Committer *committer)
 {
-    /* Only this thread changes the failure, so that it may read it without the lock. */
-    while (committer->failure.status != STATUS_OK) {
-        QueueNode *node = mailbox_wait_for(&committer->mailbox, PROBE_PERIOD_MS);
-        uint64_t now_us = clock_monotonic_us(clock_real());
-        if (now_us - committer->probed_at_us >= PROBE_PERIOD_MS * 1000) {
-            committer->probed_at_us = now_us;
-            probe(committer);
-        }
-        if (node != NULL)
-            return node;
-    }
-    void (*rest)(Engine *) = committer->engine->ops->rest;
-    if (rest == NULL)
-        return mailbox_wait(&committer->mailbox);
     for (;;) {
-        QueueNode *node = mailbox_wait_for(&committer->mailbox, REST_PERIOD_MS);
+        QueueNode *node = mailbox_wait_for(&committer->mailbox, PERIOD_MS);
+        /* Only this thread changes the failure, so that it may read it without the lock. */
+        if (committer->failure.status != STATUS_OK)
+            probe_now_and_then(committer);
+        else if (node == NULL)
+            rest(committer);
         if (node != NULL)
             return node;
-        rest(committer->engine);
     }
 }
 

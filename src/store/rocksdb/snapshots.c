@@ -1,7 +1,7 @@
 /* snapshots.c - snapshots, and what is kept of them for the next reader.
  *
- * Taking a snapshot and an iterator and giving them back is half the work of a look-up that finds
- * one item: RocksDB's lock, an iterator for each level and each file, the blocks that say where
+ * Taking a snapshot and an iterator and giving them back is a good part of a look-up that finds one
+ * item: RocksDB's lock, an iterator for each level and each file, the blocks that say where
  * things are. Between two writes all of that would come out the same. So a snapshot that is closed
  * is kept, with an iterator over groups, and handed out again while it still is the newest state:
  * each write begins a new turn, and only a snapshot of this turn is taken or kept.
