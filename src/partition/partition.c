@@ -123,6 +123,7 @@ void partition_host_stop(PartitionHost *host)
     /* At the end of the process, once: not worth a lock in every write. */
     while (atomic_load(&host->active) > 0)
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    groups_free(host);
 }
 
 static void publish_counters(Partition *partition)
@@ -540,18 +541,6 @@ static void answer(Group *group, const Error *err)
     stop_waiting(group->partition, bytes);
 }
 
-static void group_free(Group *group)
-{
-    schema_unref(group->schema);
-    index_state_unref(group->index);
-    arena_done(&group->arena);
-    arena_done(&group->keep);
-    buf_done(&group->notes);
-    mem_free(group->changed);
-    mem_free(group->index_changes);
-    mem_free(group);
-}
-
 /* There is one purge per EPK, as there is one key: another one for the same EPK makes it cover
  * more, and so begin again. */
 static void add_purge(Partition *partition, const Purge *purge, uint32_t *count)
@@ -625,27 +614,10 @@ static void on_commit(void *ctx, const Error *err)
         partition_publish_index(partition, partition->index, partition_index_percent(partition));
     bool has_more = group->has_more && err == NULL;
     answer(group, err);
-    group_free(group);
+    group_end(group);
     if (has_more)
         (void)partition_maintain(partition);
     release(partition);
-}
-
-static Group *group_new(Partition *partition)
-{
-    Group *group = MEM_NEW(Group);
-    group->partition = partition;
-    group->schema = partition_schema(partition);
-    group->txn = store_txn_begin(partition->host->store);
-    group->full.status = store_room(partition->host->store, &group->full);
-    arena_init(&group->arena, ARENA_SMALL_BYTES);
-    arena_init(&group->keep, ARENA_SMALL_BYTES);
-    buf_init(&group->notes, MOVE_NOTES_BYTES_MAX);
-    group->now_s = (uint32_t)clock_wall_s(partition->host->clock);
-    group->counters = partition->counters;
-    group->index = index_state_ref(partition->index);
-    group->index_position = partition->index_position;
-    return group;
 }
 
 /* Whoever looked at 'is_dropped' just before it was set may post behind the drop. Its space may be
@@ -802,6 +774,6 @@ static void on_writer(WorkerJob *job)
     /* Nothing to write: the answers follow from what is durable already. */
     store_txn_abort(group->txn);
     answer(group, NULL);
-    group_free(group);
+    group_end(group);
     release(partition);
 }

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/queue.h"
 #include "base/slice.h"
+#include "base/spares.h"
 #include "base/workers.h"
 #include "partition/item.h"
 #include "partition/item_cache.h"
@@ -65,6 +66,7 @@ typedef struct PartitionHost {
     _Atomic bool is_closing; /* no more background work; see partition_host_stop */
     _Atomic uint32_t active; /* partitions with a writer or on the way to the disk */
     _Atomic uint64_t waiting_bytes;
+    Spares groups; /* that are over: see group.c */
 } PartitionHost;
 
 /* Ends the background work of all partitions and waits until everything posted before is answered.

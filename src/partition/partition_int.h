@@ -215,6 +215,12 @@ typedef struct Group {
     size_t changed_capacity;
 } Group;
 
+/* group.c: begins, on the partition as it is; ends, when everybody is answered; and lets go of what
+ * was kept for the next ones. */
+Group *group_new(Partition *partition);
+void group_end(Group *group);
+void groups_free(PartitionHost *host);
+
 /* The state that an operation, an atomic batch or a piece of maintenance goes back to when it
  * fails. Marks nest. */
 typedef struct Mark {

@@ -179,6 +179,7 @@ void store_close(Store *store)
     if (store == NULL)
         return;
     committer_stop(&store->committer);
+    store_free_txns(store);
     store->engine->ops->close(store->engine);
     (void)pthread_mutex_destroy(&store->damage.lock);
     mem_free(store);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/mailbox.h"
+#include "base/spares.h"
 #include "store/engine_int.h"
 
 #include <pthread.h>
@@ -43,6 +44,7 @@ struct Store {
     Engine *engine;
     Committer committer;
     Damage damage;
+    Spares txns; /* ended; who begins the next one empties them */
 };
 
 /* What a transaction had written when a savepoint was set. */
@@ -64,6 +66,9 @@ struct StoreTxn {
 
     StoreCompletion completion;
 };
+
+/* Those that are left when the store closes. */
+void store_free_txns(Store *store);
 
 /* Reads the engine as a reader sees it: see merge_read. */
 MUST_USE Status engine_get(Engine *engine, const StoreSnapshot *snapshot, Slice key, StoreRead read,

@@ -367,6 +367,26 @@ static void an_aborted_transaction_leaves_nothing(Store *store)
     expect_walk(whole(store, NULL, 1), true, "a=old");
 }
 
+/* The memory of one that has ended is used again. */
+static void a_transaction_begins_empty_whatever_the_one_before_held(Store *store)
+{
+    for (int i = 0; i < 3; i++) {
+        StoreTxn *txn = store_txn_begin(store);
+        store_txn_put(txn, 1, SLICE("a"), SLICE("one"));
+        store_txn_savepoint(txn);
+        store_txn_put(txn, 1, SLICE("b"), SLICE("two"));
+        store_txn_abort(txn);
+        txn = store_txn_begin(store);
+        assert_int_equal(store_txn_bytes(txn), 0);
+        expect_txn_key(txn, 1, "a", NULL);
+        store_txn_savepoint(txn);
+        store_txn_put(txn, 1, SLICE("c"), SLICE("three"));
+        store_txn_rollback(txn);
+        commit_now(txn);
+    }
+    expect_walk(whole(store, NULL, 1), true, "");
+}
+
 static void an_empty_transaction_commits(Store *store)
 {
     commit_now(store_txn_begin(store));
@@ -747,6 +767,7 @@ int main(void)
         ENGINE_TEST(savepoints_nest),
         ENGINE_TEST(a_thousand_savepoints_cost_what_is_written_not_what_is_kept),
         ENGINE_TEST(an_aborted_transaction_leaves_nothing),
+        ENGINE_TEST(a_transaction_begins_empty_whatever_the_one_before_held),
         ENGINE_TEST(an_empty_transaction_commits),
         ENGINE_TEST(a_transactions_bytes_follow_its_writes),
         ENGINE_TEST(keys_and_values_are_any_bytes),

@@ -4,6 +4,10 @@
  * engine nothing. A savepoint is a copy of the tree, which is a reference, so that taking one,
  * releasing it and rolling back to it do not depend on how much the transaction has written.
  * Operands are only ever added at the end of a buffer, and rolling back cuts it.
+ *
+ * A small transaction is kept when it ends, as it is, and emptied by who begins the next one. It
+ * ends on the commit thread, which all writes wait for, and what it holds was taken from the heap
+ * by a writer: there it is freed for the same writer's use again.
  */
 #include "base/mem.h"
 #include "store/store_int.h"
@@ -14,14 +18,45 @@
 /* What an engine adds to each write: type, lengths, checksum's share. Only for store_txn_bytes. */
 enum { WRITE_OVERHEAD_BYTES = 8 };
 
+/* A transaction that holds more is not kept. */
+#define SPARE_BYTES_MAX ((size_t)64 << 10)
+
 static void drop_savepoint(StoreTxn *txn);
+static void empty(StoreTxn *txn);
 
 StoreTxn *store_txn_begin(Store *store)
 {
-    StoreTxn *txn = MEM_NEW(StoreTxn);
+    StoreTxn *txn = spares_take(&store->txns);
+    if (txn != NULL) {
+        empty(txn);
+        return txn;
+    }
+    txn = MEM_NEW(StoreTxn);
     txn->store = store;
     buf_init(&txn->merges, SIZE_MAX); /* whoever writes bounds a transaction by its bytes */
     return txn;
+}
+
+static void empty(StoreTxn *txn)
+{
+    tree_done(&txn->writes);
+    buf_reset(&txn->merges);
+    txn->makes_room = false;
+}
+
+static void txn_free(StoreTxn *txn)
+{
+    empty(txn);
+    mem_free(txn->savepoints);
+    buf_done(&txn->merges);
+    mem_free(txn);
+}
+
+void store_free_txns(Store *store)
+{
+    StoreTxn *txn;
+    while ((txn = spares_take(&store->txns)) != NULL)
+        txn_free(txn);
 }
 
 void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value)
@@ -126,16 +161,19 @@ void store_txn_commit(StoreTxn *txn, StoreCompletion completion)
     committer_push(&txn->store->committer, txn);
 }
 
+static bool is_small(const StoreTxn *txn)
+{
+    return txn->writes.bytes <= SPARE_BYTES_MAX && txn->merges.capacity <= SPARE_BYTES_MAX;
+}
+
 void store_txn_abort(StoreTxn *txn)
 {
     if (txn == NULL)
         return;
     while (txn->savepoint_count > 0)
         drop_savepoint(txn);
-    mem_free(txn->savepoints);
-    tree_done(&txn->writes);
-    buf_done(&txn->merges);
-    mem_free(txn);
+    if (!is_small(txn) || !spares_give(&txn->store->txns, txn))
+        txn_free(txn);
 }
 
 static void drop_savepoint(StoreTxn *txn)

@@ -1,4 +1,5 @@
 /* memory_store_test.c - faults on demand, and through them what commits promise while they wait. */
+#include "base/spares.h"
 #include "store/testing_int.h"
 
 #include <semaphore.h>
@@ -196,6 +197,23 @@ static void on_a_full_disk_a_group_parts_ways(void **state)
     assert_int_equal(store_health(store, &err), STATUS_OK);
 }
 
+/* The memory of a transaction is used again; what it said of itself is not. */
+static void room_is_made_by_who_says_so_and_nobody_else(void **state)
+{
+    Store *store = *state;
+    StoreTxn *ended[2 * SPARES_MAX];
+    for (size_t i = 0; i < ARRAY_COUNT(ended); i++) {
+        ended[i] = store_txn_begin(store);
+        store_txn_makes_room(ended[i]);
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(ended); i++)
+        store_txn_abort(ended[i]);
+    memory_store_set_full(store, true);
+    Outcome put;
+    commit_later(store, "a", &put);
+    assert_int_equal(outcome_wait(&put), STATUS_IO);
+}
+
 static void health_knows_of_a_full_disk_before_anyone_writes(void **state)
 {
     Store *store = *state;
@@ -350,6 +368,7 @@ int main(void)
         FAULT_TEST(a_failed_write_fails_its_whole_group_and_changes_nothing),
         FAULT_TEST(health_comes_back_without_anyone_writing),
         FAULT_TEST(on_a_full_disk_a_group_parts_ways),
+        FAULT_TEST(room_is_made_by_who_says_so_and_nobody_else),
         FAULT_TEST(health_knows_of_a_full_disk_before_anyone_writes),
         FAULT_TEST(reads_that_meet_damage_are_counted),
         FAULT_TEST(a_crash_loses_what_was_under_way_and_nothing_else),

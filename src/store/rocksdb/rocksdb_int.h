@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/mailbox.h"
+#include "base/spares.h"
 #include "store/engine_int.h"
 #include "store/rocksdb/rocksdb_store.h"
 
@@ -68,19 +69,11 @@ typedef struct RocksSnapshot {
     _Atomic(RocksGroups *) groups; /* nobody uses it at the moment; may be NULL */
 } RocksSnapshot;
 
-/* As many threads as this find what they have left; more would only hold more. */
-enum { SNAPSHOTS_KEPT_MAX = 8 };
-
-typedef struct SnapshotSlot {
-    _Atomic(RocksSnapshot *) snapshot;
-    char padding[CACHE_LINE_SIZE - sizeof(void *)]; /* threads have their own lines */
-} SnapshotSlot;
-
 struct Snapshots {
     rocksdb_t *db;          /* immutable after open */
     _Atomic uint32_t count; /* of all that exist, those that are kept included */
     _Atomic uint64_t turn;
-    SnapshotSlot kept[2][SNAPSHOTS_KEPT_MAX]; /* those that read anything; memory only */
+    Spares kept[2]; /* those that read anything; memory only */
 };
 
 /* The newest state. The caller sets 'engine' and gives it back. */

@@ -12,8 +12,6 @@
 #include "base/mem.h"
 #include "store/rocksdb/rocksdb_int.h"
 
-#include <sched.h>
-
 static rocksdb_readoptions_t *options_new(StoreRead read, const rocksdb_snapshot_t *rocks)
 {
     rocksdb_readoptions_t *options = rocksdb_read_options(read);
@@ -60,57 +58,37 @@ static void snapshot_free(RocksSnapshot *snapshot)
     mem_free(snapshot);
 }
 
-/* Threads that run beside each other should not meet in one slot, which they would pass to and
- * fro. */
-static size_t first_slot(void)
-{
-    int cpu = sched_getcpu();
-    return cpu < 0 ? 0 : (size_t)cpu;
-}
-
 static bool is_current(const RocksSnapshot *snapshot)
 {
     return snapshot->turn == atomic_load(&snapshot->owner->turn);
 }
 
+static Spares *kept(Snapshots *snapshots, StoreRead read)
+{
+    return &snapshots->kept[read == STORE_READ_MEMORY];
+}
+
 RocksSnapshot *snapshots_take(Snapshots *snapshots, StoreRead read)
 {
-    SnapshotSlot *slots = snapshots->kept[read == STORE_READ_MEMORY];
-    size_t first = first_slot();
-    for (size_t i = 0; i < SNAPSHOTS_KEPT_MAX; i++) {
-        SnapshotSlot *slot = &slots[(first + i) % SNAPSHOTS_KEPT_MAX];
-        if (atomic_load_explicit(&slot->snapshot, memory_order_relaxed) == NULL)
-            continue;
-        RocksSnapshot *snapshot = atomic_exchange(&slot->snapshot, NULL);
-        if (snapshot != NULL && is_current(snapshot))
-            return snapshot;
+    RocksSnapshot *snapshot;
+    while ((snapshot = spares_take(kept(snapshots, read))) != NULL && !is_current(snapshot))
         snapshot_free(snapshot);
-    }
-    return snapshot_new(snapshots, read);
+    return snapshot != NULL ? snapshot : snapshot_new(snapshots, read);
 }
 
 void snapshots_give(RocksSnapshot *snapshot)
 {
-    Snapshots *snapshots = snapshot->owner;
-    SnapshotSlot *slots = snapshots->kept[snapshot->snapshot.read == STORE_READ_MEMORY];
-    size_t first = first_slot();
-    for (size_t i = 0; i < SNAPSHOTS_KEPT_MAX && is_current(snapshot); i++) {
-        SnapshotSlot *slot = &slots[(first + i) % SNAPSHOTS_KEPT_MAX];
-        RocksSnapshot *none = NULL;
-        if (atomic_compare_exchange_strong(&slot->snapshot, &none, snapshot))
-            return;
-    }
-    snapshot_free(snapshot);
+    Spares *spares = kept(snapshot->owner, snapshot->snapshot.read);
+    if (!is_current(snapshot) || !spares_give(spares, snapshot))
+        snapshot_free(snapshot);
 }
 
 static void let_go(Snapshots *snapshots)
 {
     for (size_t i = 0; i < ARRAY_COUNT(snapshots->kept); i++) {
-        for (size_t j = 0; j < SNAPSHOTS_KEPT_MAX; j++) {
-            SnapshotSlot *slot = &snapshots->kept[i][j];
-            if (atomic_load_explicit(&slot->snapshot, memory_order_relaxed) != NULL)
-                snapshot_free(atomic_exchange(&slot->snapshot, NULL));
-        }
+        /* No more often than that: readers may give new ones all the while. */
+        for (size_t j = 0; j < SPARES_MAX; j++)
+            snapshot_free(spares_take(&snapshots->kept[i]));
     }
 }
 

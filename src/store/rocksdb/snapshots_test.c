@@ -102,13 +102,13 @@ static void more_than_are_kept_go_at_once(void **state)
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
     AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
-    enum { MANY = 3 * SNAPSHOTS_KEPT_MAX };
+    enum { MANY = 3 * SPARES_MAX };
     StoreSnapshot *open[MANY];
     for (size_t i = 0; i < MANY; i++)
         open[i] = store_snapshot_open(store, STORE_READ_ANY);
     for (size_t i = 0; i < MANY; i++)
         store_snapshot_close(open[i]);
-    assert_in_range(snapshots_alive(store), 0, SNAPSHOTS_KEPT_MAX);
+    assert_in_range(snapshots_alive(store), 0, SPARES_MAX);
 }
 
 static void cursors_over_groups_do_not_meet(void **state)
