@@ -15,6 +15,7 @@ Mark group_mark(Group *group)
         .index_change_count = group->index_change_count,
         .takes_room = group->takes_room,
         .size_note_count = group->sizes.note_count,
+        .changed_count = group->changed_count,
     };
 }
 
@@ -26,6 +27,7 @@ void group_undo(Group *group, const Mark *mark)
     group->index_change_count = mark->index_change_count;
     group->takes_room = mark->takes_room;
     size_changes_undo(&group->sizes, mark->size_note_count);
+    group_cut_changed(group, mark->changed_count);
 }
 
 void group_keep(Group *group)
@@ -38,29 +40,20 @@ Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Err
     *found = false;
     if (id.len > ITEM_ID_BYTES_MAX)
         return STATUS_OK;
+    Partition *partition = group->partition;
     Key key;
     key_item(&key, epk, id);
     AUTO(store_value_release) StoreValue value = {0};
-    TRY(store_txn_get(group->txn, group->partition->space, key_slice(&key), &value, found, err));
+    StoreFound answer = store_txn_get_own(group->txn, partition->space, key_slice(&key), &value);
+    if (answer == STORE_UNKNOWN)
+        TRY(partition_get_bytes(partition, key_slice(&key), false, STORE_READ_ANY, &value, &answer,
+                                err));
+    *found = answer == STORE_FOUND;
     if (!*found)
         return STATUS_OK;
     /* The transaction is about to change under the value. */
     TRY(item_decode(arena_copy(&group->arena, value.data), item, err));
     return STATUS_OK;
-}
-
-void group_note_changed(Group *group, const Key *key)
-{
-    const Partition *partition = group->partition;
-    const ItemCache *cache = partition->host->cache;
-    if (cache == NULL)
-        return;
-    if (group->changed_count == group->changed_capacity) {
-        group->changed_capacity = group->changed_capacity == 0 ? 64 : group->changed_capacity * 2;
-        group->changed = mem_realloc(group->changed, group->changed_capacity * sizeof(uint64_t));
-    }
-    group->changed[group->changed_count++] =
-        item_cache_hash(cache, partition->space, key_slice(key));
 }
 
 static void put_expiry(Group *group, const Item *item)
@@ -96,11 +89,11 @@ static void move_item(Group *group, Slice epk, Slice old_id, Slice id, uint64_t 
 {
     Key key;
     key_item(&key, epk, old_id);
-    group_note_changed(group, &key);
+    group_note_changed(group, &key, SLICE_EMPTY);
     group_note_item(group, epk, old_id);
     store_txn_delete(group->txn, group->partition->space, key_slice(&key));
     key_number(&key, number);
-    group_note_changed(group, &key);
+    group_note_changed(group, &key, SLICE_EMPTY);
     put_number(group, number, epk, id);
 }
 
@@ -123,7 +116,9 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_i
     group_resize(group, epk, sum);
     Key key;
     key_item(&key, epk, id);
-    group_note_changed(group, &key);
+    /* What is changed may well be read, or changed again, before long; of what is new nobody knows.
+     */
+    group_note_changed(group, &key, old != NULL ? bytes : SLICE_EMPTY);
     group_note_item(group, epk, id);
     store_txn_put(group->txn, group->partition->space, key_slice(&key), bytes);
     if (old == NULL)
@@ -149,7 +144,7 @@ void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *
     Key key;
     StoreSpace space = group->partition->space;
     key_item(&key, epk, id);
-    group_note_changed(group, &key);
+    group_note_changed(group, &key, SLICE_EMPTY);
     group_note_item(group, epk, id);
     store_txn_delete(group->txn, space, key_slice(&key));
     group_resize(group, epk, (SizeSum){.items = -1, .bytes = -stored_bytes(epk, id, old)});

@@ -31,6 +31,7 @@ static void group_free(Group *group)
 
 void group_end(Group *group)
 {
+    group_cut_changed(group, 0); /* there is something left if it has failed */
     schema_unref(group->schema);
     index_state_unref(group->index);
     if (!is_small(group) || !spares_give(&group->partition->host->groups, group))
@@ -82,4 +83,58 @@ void groups_free(PartitionHost *host)
     Group *group;
     while ((group = spares_take(&host->groups)) != NULL)
         group_free(group);
+}
+
+/* ---- what the cache hears of ---- */
+
+/* Only so many changes of a group say what the item becomes: that bounds the search for those that
+ * a later change makes untrue. */
+enum { RENEWED_MAX = 64 };
+
+/* Nobody may see what was written and changed again in the same group: in an atomic batch it never
+ * was. */
+static void supersede(Group *group, uint64_t hash)
+{
+    size_t count = group->changed_count < RENEWED_MAX ? group->changed_count : RENEWED_MAX;
+    for (size_t i = 0; i < count; i++) {
+        CacheChange *change = &group->changed[i];
+        if (UNLIKELY(change->hash == hash))
+            cached_item_free(TAKE(change->item));
+    }
+}
+
+void group_note_changed(Group *group, const Key *key, Slice bytes)
+{
+    const Partition *partition = group->partition;
+    ItemCache *cache = partition->host->cache;
+    if (cache == NULL)
+        return;
+    uint64_t hash = item_cache_hash(cache, partition->space, key_slice(key));
+    supersede(group, hash);
+    if (group->changed_count == group->changed_capacity) {
+        group->changed_capacity = group->changed_capacity == 0 ? 64 : group->changed_capacity * 2;
+        group->changed = mem_realloc(group->changed, group->changed_capacity * sizeof(CacheChange));
+    }
+    CachedItem *item = NULL;
+    if (bytes.len > 0 && group->changed_count < RENEWED_MAX)
+        item = item_cache_prepare(cache, hash, partition->space, key_slice(key), bytes);
+    group->changed[group->changed_count++] = (CacheChange){hash, item};
+}
+
+void group_cut_changed(Group *group, size_t count)
+{
+    while (group->changed_count > count)
+        cached_item_free(group->changed[--group->changed_count].item);
+}
+
+void group_tell_cache(Group *group)
+{
+    ItemCache *cache = group->partition->host->cache;
+    for (size_t i = 0; i < group->changed_count; i++) {
+        CacheChange *change = &group->changed[i];
+        if (change->item != NULL)
+            item_cache_renew(cache, TAKE(change->item));
+        else
+            item_cache_forget(cache, change->hash);
+    }
 }

@@ -117,6 +117,55 @@ static void a_failed_commit_changes_nothing(TestPartition *t)
     check_space(t);
 }
 
+static void fill_patch(TestPartition *t, TestWrite *w, const char *operations)
+{
+    test_write_init(w, t, WRITE_ATOMIC);
+    (void)add_patch(w, "p", "a", operations);
+}
+
+/* An item that is changed is in the cache as it has become; not as it would have become in a batch
+ * that fails or a group that does, nor as it was in between. */
+static void the_cache_hears_of_what_has_happened_and_nothing_else(TestPartition *t)
+{
+    AUTO(test_write_done) TestWrite first, batch, twice, failed;
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','n':0}"), STATUS_OK);
+    expect_item(t, "p", "a", "{'id':'a','pk':'p','n':0}");
+    fill_create(t, &first, 7);
+    stall_with(t, &first);
+    fill_patch(t, &batch, "[{'op':'incr','path':'/n','value':1}]");
+    (void)add_id(&batch, ITEM_DELETE, "p", "none");
+    test_submit(t, &batch);
+    fill_create(t, &twice, 8);
+    test_submit(t, &twice);
+    memory_store_release(t->store);
+    assert_status(test_wait(&first), STATUS_OK);
+    assert_status(test_wait(&batch), STATUS_OK);
+    assert_status(batch.items[0].status, STATUS_FAILED_DEPENDENCY);
+    assert_status(test_wait(&twice), STATUS_OK);
+    expect_item(t, "p", "a", "{'id':'a','pk':'p','n':0}");
+
+    memory_store_fail_commits(t->store, 1, STATUS_IO);
+    fill_patch(t, &failed, "[{'op':'incr','path':'/n','value':10}]");
+    test_submit(t, &failed);
+    assert_status(test_wait(&failed), STATUS_IO);
+    expect_item(t, "p", "a", "{'id':'a','pk':'p','n':0}");
+
+    /* Read from the cache and written back to it, again and again. */
+    for (int i = 0; i < 3; i++) {
+        AUTO(test_write_done) TestWrite w;
+        fill_patch(t, &w, "[{'op':'incr','path':'/n','value':50}]");
+        (void)add_patch(&w, "p", "a", "[{'op':'incr','path':'/n','value':50}]");
+        test_run(t, &w);
+    }
+    expect_item(t, "p", "a", "{'id':'a','pk':'p','n':300}");
+    AUTO(test_write_done) TestWrite gone;
+    fill_patch(t, &gone, "[{'op':'incr','path':'/n','value':1}]");
+    (void)add_id(&gone, ITEM_DELETE, "p", "a");
+    test_run(t, &gone);
+    expect_item(t, "p", "a", NULL);
+    check_space(t);
+}
+
 static void a_crash_loses_only_what_was_not_answered(TestPartition *t)
 {
     AUTO(test_write_done) TestWrite kept, lost, behind;
@@ -722,6 +771,7 @@ int main(void)
         ENGINE_TEST(writes_that_gather_share_a_commit, MORTAL),
         ENGINE_TEST(an_answer_finds_its_write_visible, MORTAL),
         ENGINE_TEST(a_failed_commit_changes_nothing, MORTAL),
+        ENGINE_TEST(the_cache_hears_of_what_has_happened_and_nothing_else, MORTAL),
         ENGINE_TEST(a_crash_loses_only_what_was_not_answered, MORTAL),
         ENGINE_TEST(a_failed_read_fails_its_operation_only, MORTAL),
         ENGINE_TEST(reads_say_what_they_cannot_know, MORTAL),

@@ -20,12 +20,14 @@ enum {
     SHARDS_MAX = 256,
     ENTRY_SHARE = 8,    /* an item larger than this part of its shard is not worth the others */
     HEAP_OVERHEAD = 16, /* what the allocator adds to an entry */
+    WRITTEN_SHARE = 8,  /* of what is written, one in so many comes in for that alone */
 };
 
-typedef struct Entry {
-    struct Entry *chain;
-    struct Entry *newer;
-    struct Entry *older;
+typedef struct CachedItem Entry;
+struct CachedItem {
+    Entry *chain;
+    Entry *newer;
+    Entry *older;
     uint64_t hash;
     StoreSpace space;
     _Atomic uint32_t refs; /* the cache's own, and one per value handed out */
@@ -33,7 +35,7 @@ typedef struct Entry {
     uint32_t value_len;
     bool was_read; /* since the hand passed */
     char bytes[];  /* key, value */
-} Entry;
+};
 
 /* Two lines of the processor's cache each, so that no two share a whole one. */
 typedef struct Shard {
@@ -222,49 +224,123 @@ static Entry *entry_new(uint64_t hash, StoreSpace space, Slice key, Slice value)
     return entry;
 }
 
+static size_t needed_bytes(Slice key, Slice value)
+{
+    return sizeof(Entry) + HEAP_OVERHEAD + key.len + value.len;
+}
+
+static bool is_too_large(const ItemCache *cache, Slice key, Slice value)
+{
+    return needed_bytes(key, value) > cache->shard_bytes_max / ENTRY_SHARE;
+}
+
+/* What is here already, and whatever there is room for. Of the others one in a few: an item that is
+ * written again and again comes in soon, and many that are written once are not worth the others.
+ */
+static bool is_worth_keeping(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key,
+                             Slice value)
+{
+    if (is_too_large(cache, key, value))
+        return false;
+    Shard *shard = shard_of(cache, hash);
+    (void)pthread_mutex_lock(&shard->lock);
+    bool is_worth = shard->bytes + needed_bytes(key, value) <= cache->shard_bytes_max ||
+                    shard->ticket % WRITTEN_SHARE == 0 ||
+                    find(cache, shard, hash, space, key) != NULL;
+    (void)pthread_mutex_unlock(&shard->lock);
+    return is_worth;
+}
+
+CachedItem *item_cache_prepare(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key,
+                               Slice value)
+{
+    return is_worth_keeping(cache, hash, space, key, value) ? entry_new(hash, space, key, value)
+                                                            : NULL;
+}
+
+void cached_item_free(CachedItem *item)
+{
+    if (item != NULL)
+        entry_unref(item);
+}
+
+/* Makes room for it first: what comes in is not what goes. Returns what did, chained, to be freed
+ * after the lock is given back. */
+static Entry *let_in(const ItemCache *cache, Shard *shard, Entry *entry)
+{
+    Entry *evicted = NULL;
+    while (shard->bytes + entry_bytes(entry) > cache->shard_bytes_max) {
+        Entry *next = evict(cache, shard);
+        next->chain = evicted;
+        evicted = next;
+    }
+    link_entry(cache, shard, entry);
+    return evicted;
+}
+
+static void free_chain(Entry *entry)
+{
+    while (entry != NULL) {
+        Entry *next = entry->chain;
+        entry_unref(entry);
+        entry = next;
+    }
+}
+
 void item_cache_put(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key, Slice value,
                     uint32_t ticket)
 {
-    if (sizeof(Entry) + HEAP_OVERHEAD + key.len + value.len > cache->shard_bytes_max / ENTRY_SHARE)
+    if (is_too_large(cache, key, value))
         return;
-    Shard *shard = shard_of(cache, hash);
     Entry *entry = entry_new(hash, space, key, value);
-    Entry *evicted = NULL; /* chained; freed after the lock is given back */
+    Shard *shard = shard_of(cache, hash);
+    Entry *evicted = NULL;
     (void)pthread_mutex_lock(&shard->lock);
     /* Someone else may have read the same and been quicker. */
     bool is_wanted = shard->ticket == ticket && find(cache, shard, hash, space, key) == NULL;
-    if (is_wanted) {
-        link_entry(cache, shard, entry);
-        while (shard->bytes > cache->shard_bytes_max) {
-            Entry *next = evict(cache, shard);
-            next->chain = evicted;
-            evicted = next;
-        }
-    }
+    if (is_wanted)
+        evicted = let_in(cache, shard, entry);
     (void)pthread_mutex_unlock(&shard->lock);
     if (!is_wanted)
         entry_unref(entry);
-    while (evicted != NULL) {
-        Entry *next = evicted->chain;
-        entry_unref(evicted);
-        evicted = next;
+    free_chain(evicted);
+}
+
+/* Takes them out; chained, to be freed after the lock is given back. */
+static Entry *forget(const ItemCache *cache, Shard *shard, uint64_t hash)
+{
+    Entry *forgotten = NULL;
+    shard->ticket++;
+    for (Entry *entry = *slot_of(cache, shard, hash); entry != NULL;) {
+        Entry *next = entry->chain;
+        if (entry->hash == hash) {
+            unlink_entry(cache, shard, entry);
+            entry->chain = forgotten;
+            forgotten = entry;
+        }
+        entry = next;
     }
+    return forgotten;
 }
 
 void item_cache_forget(ItemCache *cache, uint64_t hash)
 {
     Shard *shard = shard_of(cache, hash);
     (void)pthread_mutex_lock(&shard->lock);
-    shard->ticket++;
-    for (Entry *entry = *slot_of(cache, shard, hash); entry != NULL;) {
-        Entry *next = entry->chain;
-        if (entry->hash == hash) {
-            unlink_entry(cache, shard, entry);
-            entry_unref(entry);
-        }
-        entry = next;
-    }
+    Entry *forgotten = forget(cache, shard, hash);
     (void)pthread_mutex_unlock(&shard->lock);
+    free_chain(forgotten);
+}
+
+void item_cache_renew(ItemCache *cache, CachedItem *item)
+{
+    Shard *shard = shard_of(cache, item->hash);
+    (void)pthread_mutex_lock(&shard->lock);
+    Entry *forgotten = forget(cache, shard, item->hash);
+    Entry *evicted = let_in(cache, shard, item);
+    (void)pthread_mutex_unlock(&shard->lock);
+    free_chain(forgotten);
+    free_chain(evicted);
 }
 
 size_t item_cache_bytes(ItemCache *cache)

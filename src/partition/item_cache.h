@@ -2,9 +2,10 @@
  *
  * Finding a key in the store means a search per level and a checksum of blocks; an item that is
  * read again and again should cost one probe of a table. The cache holds bytes as they are stored.
- * It is correct by two rules: whoever changes an item in the store forgets it here before the
- * change is acknowledged, and what a reader found in the store is put here only if nothing of its
- * shard was forgotten since the reader asked (the ticket). So an item in the cache is the newest.
+ * It is correct by two rules: whoever changes an item in the store forgets it here, or renews it,
+ * before the change is acknowledged, and what a reader found in the store is put here only if
+ * nothing of its shard was forgotten since the reader asked (the ticket). So an item in the cache
+ * is the newest.
  *
  * What is evicted: an item that was not read again since the hand last passed it (SIEVE). A scan
  * does not put items here, and one that did would push out only what nobody else reads.
@@ -36,5 +37,13 @@ void item_cache_put(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key
                     uint32_t ticket);
 
 void item_cache_forget(ItemCache *cache, uint64_t hash);
+
+/* An item as it will be, made while that is not durable yet; NULL: it is not worth keeping. It
+ * takes the place of what is forgotten when it is handed over, or is freed. */
+typedef struct CachedItem CachedItem;
+CachedItem *item_cache_prepare(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key,
+                               Slice value);
+void item_cache_renew(ItemCache *cache, CachedItem *item);
+void cached_item_free(CachedItem *item); /* accepts NULL */
 
 size_t item_cache_bytes(ItemCache *cache); /* in use */

@@ -78,6 +78,70 @@ static void what_was_read_before_a_change_is_not_put_after_it(void **state)
     item_cache_close(cache);
 }
 
+static CachedItem *prepare(ItemCache *cache, Slice key, Slice value)
+{
+    return item_cache_prepare(cache, item_cache_hash(cache, 1, key), 1, key, value);
+}
+
+static void what_is_renewed_is_there_at_once_and_nothing_older_comes_back(void **state)
+{
+    (void)state;
+    ItemCache *cache = item_cache_open(4 * MB, KEY);
+    put(cache, 1, SLICE("a"), SLICE("one"));
+    uint64_t hash = item_cache_hash(cache, 1, SLICE("b"));
+    StoreValue value = {0};
+    uint32_t ticket = 0;
+    assert_false(item_cache_get(cache, hash, 1, SLICE("b"), &value, &ticket));
+    CachedItem *a = prepare(cache, SLICE("a"), SLICE("two"));
+    CachedItem *b = prepare(cache, SLICE("b"), SLICE("three"));
+    cached_item_free(prepare(cache, SLICE("c"), SLICE("never was")));
+    assert_true(has(cache, 1, SLICE("a"), SLICE("one"))); /* not yet */
+    item_cache_renew(cache, a);
+    item_cache_renew(cache, b);
+    item_cache_put(cache, hash, 1, SLICE("b"), SLICE("old"), ticket);
+    assert_true(has(cache, 1, SLICE("a"), SLICE("two")));
+    assert_true(has(cache, 1, SLICE("b"), SLICE("three")));
+    assert_false(has(cache, 1, SLICE("c"), SLICE_EMPTY));
+    item_cache_close(cache);
+}
+
+/* Writes of what nobody reads. */
+static void when_it_is_full_few_come_in_by_being_written(void **state)
+{
+    (void)state;
+    ItemCache *cache = item_cache_open(MB, KEY);
+    char body[1024] = {0};
+    Slice bytes = slice_make(body, sizeof(body));
+    enum { WRITES = 20000 };
+    int kept = 0;
+    for (int i = 0; i < WRITES; i++) {
+        char text[16];
+        Slice key = slice_make(text, (size_t)snprintf(text, sizeof(text), "%d", i));
+        CachedItem *item = prepare(cache, key, bytes);
+        if (item != NULL)
+            item_cache_renew(cache, item);
+        else
+            item_cache_forget(cache, item_cache_hash(cache, 1, key));
+        kept += item != NULL;
+        assert_int_equal(has(cache, 1, key, bytes), item != NULL);
+    }
+    assert_in_range(kept, WRITES / 10, WRITES / 5);
+    assert_true(item_cache_bytes(cache) <= MB);
+    /* What is there stays there, as it is now. */
+    put(cache, 1, SLICE("hot"), SLICE("0"));
+    for (int i = 1; i < 100; i++) {
+        char text[16];
+        Slice value = slice_make(text, (size_t)snprintf(text, sizeof(text), "%d", i));
+        CachedItem *item = prepare(cache, SLICE("hot"), value);
+        assert_non_null(item);
+        item_cache_renew(cache, item);
+        assert_true(has(cache, 1, SLICE("hot"), value));
+    }
+    AUTO(mem_free) void *large = mem_alloc(MB / 4);
+    assert_null(prepare(cache, SLICE("large"), slice_make(large, MB / 4)));
+    item_cache_close(cache);
+}
+
 static void a_value_in_hand_outlives_its_entry(void **state)
 {
     (void)state;
@@ -183,8 +247,13 @@ static void readers_never_see_less_than_what_was_published(void **state)
         assert_int_equal(pthread_create(&readers[i], NULL, race_reader, &race), 0);
     for (uint64_t n = 1; n <= RACE_WRITES || atomic_load(&race.hits) == 0; n++) {
         uint8_t k = (uint8_t)(n % RACE_KEYS);
+        CachedItem *item =
+            n % 3 == 0 ? prepare(race.cache, slice_make(&k, 1), slice_make(&n, sizeof(n))) : NULL;
         atomic_store(&race.stored[k], n);
-        item_cache_forget(race.cache, item_cache_hash(race.cache, 1, slice_make(&k, 1)));
+        if (item != NULL)
+            item_cache_renew(race.cache, item);
+        else
+            item_cache_forget(race.cache, item_cache_hash(race.cache, 1, slice_make(&k, 1)));
         atomic_store(&race.published[k], n);
     }
     atomic_store(&race.is_over, true);
@@ -202,6 +271,8 @@ int main(void)
         cmocka_unit_test(what_is_put_is_found_under_its_own_key_and_space),
         cmocka_unit_test(forgotten_is_gone_and_only_that),
         cmocka_unit_test(what_was_read_before_a_change_is_not_put_after_it),
+        cmocka_unit_test(what_is_renewed_is_there_at_once_and_nothing_older_comes_back),
+        cmocka_unit_test(when_it_is_full_few_come_in_by_being_written),
         cmocka_unit_test(a_value_in_hand_outlives_its_entry),
         cmocka_unit_test(it_stays_within_its_bytes_and_keeps_what_is_read),
         cmocka_unit_test(a_large_item_does_not_push_out_the_others),

@@ -6,11 +6,15 @@
 
 enum { KEYS = 12, IDS = 8, ROUNDS = 6, STEPS = 300, TARGETS_MAX = 3, TARGET_ID = 20 };
 
+/* A space is used once: see partition_open. */
+static uint32_t next_id = TARGET_ID;
+
 /* A partition and those that take its items over. */
 typedef struct Split {
     TestPartition *t;
     Partition *targets[TARGETS_MAX];
     size_t target_count;
+    uint32_t first_id;
     Move *move;
 } Split;
 
@@ -28,10 +32,10 @@ static void split_open(Split *s, TestPartition *t, size_t target_count)
         {SLICE_INIT(""), SLICE_INIT("\x20")},
         {SLICE_INIT(""), SLICE_INIT("\x10"), SLICE_INIT("\x28")},
     };
-    *s = (Split){.t = t, .target_count = target_count};
+    *s = (Split){.t = t, .target_count = target_count, .first_id = next_id};
     MoveTarget targets[TARGETS_MAX];
     for (size_t i = 0; i < target_count; i++) {
-        s->targets[i] = open_other(t, (uint32_t)(TARGET_ID + i));
+        s->targets[i] = open_other(t, next_id++);
         targets[i] = (MoveTarget){s->targets[i], froms[target_count - 1][i]};
     }
     s->move = move_new(&t->partition, 1, targets, target_count);
@@ -43,8 +47,8 @@ static void split_close(Split *s)
     for (size_t i = 0; i < s->target_count; i++)
         partition_unref(s->targets[i]);
     test_settle(s->t);
-    assert_ok(store_drop_spaces(s->t->store, TEST_SPACE + TARGET_ID,
-                                TEST_SPACE + TARGET_ID + TARGETS_MAX, err));
+    assert_ok(store_drop_spaces(s->t->store, TEST_SPACE + s->first_id,
+                                TEST_SPACE + s->first_id + s->target_count - 1, err));
 }
 DEFINE_AUTO_VALUE(Split, split_close)
 
@@ -429,7 +433,7 @@ static void a_merge_brings_everything_together(TestPartition *t)
     AUTO(split_close) Split s;
     split_open(&s, t, 3);
     go_to_fence(s.move);
-    Partition *merged = open_other(t, TARGET_ID + TARGETS_MAX);
+    Partition *merged = open_other(t, next_id++);
     MoveTarget target = {merged, SLICE_EMPTY};
     AUTO(move_free) Move *back = move_new(s.targets, 3, &target, 1);
     go_to_fence(back);

@@ -600,8 +600,7 @@ static void on_commit(void *ctx, const Error *err)
     Partition *partition = group->partition;
     if (err == NULL) {
         /* First of all: who sees the new LSN must not see an old item. */
-        for (size_t i = 0; i < group->changed_count; i++)
-            item_cache_forget(partition->host->cache, group->changed[i]);
+        group_tell_cache(group);
         partition->counters = group->counters;
         if (group->upkeep != NULL)
             partition->upkeep = *group->upkeep;

@@ -55,7 +55,7 @@ typedef struct PartitionHost {
     Workers *writers; /* its queue must be as long as there can be partitions */
     const Clock *clock;
     const Log *log;
-    ItemCache *cache; /* of items read; NULL: none */
+    ItemCache *cache; /* of items; NULL: none */
 
     /* What the items of one partition key may have together, with their keys; 0: anything. The
      * write that would pass it is refused; what makes items smaller or fewer is not. An old-style
@@ -75,6 +75,7 @@ typedef struct PartitionHost {
 void partition_host_stop(PartitionHost *host);
 
 /* Reads the partition's counters, or begins an empty one. 'id' is the range's, 'schema' is shared.
+ * A space is never another partition's, also when it was dropped: the cache knows items by it.
  * If they are damaged the partition opens all the same, and refuses everything but a drop. If an
  * earlier version has written it, its items are counted by logical partition, once, unless the host
  * is closing; should that fail, which is logged, the limit of logical partitions does not hold. */

@@ -184,6 +184,12 @@ typedef struct IndexChange {
 } IndexChange;
 
 /* The messages that are applied together and the transaction that they make. */
+/* A key of an item that is written. */
+typedef struct CacheChange {
+    uint64_t hash;
+    CachedItem *item; /* what becomes of it; NULL: the cache forgets it */
+} CacheChange;
+
 typedef struct Group {
     Partition *partition;
     PartitionSchema *schema; /* a reference of its own */
@@ -208,9 +214,9 @@ typedef struct Group {
     size_t index_change_capacity;
     SizeChanges sizes;
     QueueNode *messages;
-    bool is_import;    /* items come from another partition, which has checked them */
-    Buf notes;         /* what the partition's get when it is durable, if it is watched */
-    uint64_t *changed; /* hashes of the items' keys that are written, for the cache; or more */
+    bool is_import;       /* items come from another partition, which has checked them */
+    Buf notes;            /* what the partition's get when it is durable, if it is watched */
+    CacheChange *changed; /* what the cache hears of when it is durable */
     size_t changed_count;
     size_t changed_capacity;
 } Group;
@@ -229,6 +235,7 @@ typedef struct Mark {
     size_t index_change_count;
     bool takes_room;
     uint32_t size_note_count;
+    size_t changed_count;
 } Mark;
 Mark group_mark(Group *group);
 void group_undo(Group *group, const Mark *mark);
@@ -251,8 +258,12 @@ MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Sl
                           Item *item, uint32_t *terms, Error *err);
 void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *terms);
 
-/* What the cache may have under this key is about to change in the group's transaction. */
-void group_note_changed(Group *group, const Key *key);
+/* group.c: what the cache may have under this key is about to change in the group's transaction, to
+ * 'bytes' if they are worth keeping; takes back all but the first 'count' of that; and tells the
+ * cache. */
+void group_note_changed(Group *group, const Key *key, Slice bytes);
+void group_cut_changed(Group *group, size_t count);
+void group_tell_cache(Group *group);
 
 /* move.c: the item under this key is about to change, if anybody wants to know; so is everything up
  * to now whose EPK begins with this; and an Import. */

@@ -247,10 +247,66 @@ static void everyone_at_once(TestPartition *t)
     check_space(t);
 }
 
+/* ---- atomic batches and readers of one item ---- */
+
+enum { BATCHES = 400 };
+
+static void *read_even(void *arg)
+{
+    Worker *worker = arg;
+    Arena arena;
+    arena_init(&arena, 512);
+    Epk epk;
+    make_epk(&arena, worker->schema, "shared", &epk);
+    double before = 0;
+    while (!atomic_load(&is_over)) {
+        StoreValue value = {0};
+        Item item;
+        StoreFound found = STORE_ABSENT;
+        Error failure = {0};
+        Status status = partition_get(worker->t->partition, worker->schema, &epk, SLICE("counter"),
+                                      STORE_READ_ANY, &item, &value, &found, &failure);
+        ASSERT(status == STATUS_OK && found == STORE_FOUND);
+        double n = json_number(json_get(item.document, SLICE("n")));
+        ASSERT(n >= before && (uint64_t)n % 2 == 0);
+        before = n;
+        store_value_release(&value);
+    }
+    arena_done(&arena);
+    return NULL;
+}
+
+/* Each changes the item twice, and the first time is nobody's to see. */
+static void nobody_sees_the_middle_of_a_batch(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'counter','pk':'shared','n':0}"), STATUS_OK);
+    atomic_store(&is_over, false);
+    Worker readers[READERS];
+    for (size_t i = 0; i < READERS; i++) {
+        readers[i] = (Worker){.t = t, .schema = t->schema};
+        assert_int_equal(pthread_create(&readers[i].thread, NULL, read_even, &readers[i]), 0);
+    }
+    for (int i = 0; i < BATCHES; i++) {
+        AUTO(test_write_done) TestWrite w;
+        test_write_init(&w, t, WRITE_ATOMIC);
+        (void)add_patch(&w, "shared", "counter", "[{'op':'incr','path':'/n','value':1}]");
+        (void)add_patch(&w, "shared", "counter", "[{'op':'incr','path':'/n','value':1}]");
+        test_run(t, &w);
+    }
+    atomic_store(&is_over, true);
+    for (size_t i = 0; i < READERS; i++)
+        assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
+    Item item;
+    assert_true(test_get(t, "shared", "counter", &item));
+    assert_int_equal(json_number(json_get(item.document, SLICE("n"))), 2 * BATCHES);
+    check_space(t);
+}
+
 int main(void)
 {
     static const EngineTest tests[] = {
         ENGINE_TEST(everyone_at_once, .ttl_s = 1000, .unique = {"/u"}),
+        ENGINE_TEST(nobody_sees_the_middle_of_a_batch),
     };
     return run_on_every_engine("threads", tests, ARRAY_COUNT(tests));
 }

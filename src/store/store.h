@@ -149,6 +149,9 @@ void store_txn_merge(StoreTxn *txn, StoreSpace space, Slice key, Slice operand);
 MUST_USE Status store_txn_get(StoreTxn *txn, StoreSpace space, Slice key, StoreValue *value,
                               bool *found, Error *err);
 
+/* The first half of that: STORE_UNKNOWN if the transaction has not written the key. */
+StoreFound store_txn_get_own(const StoreTxn *txn, StoreSpace space, Slice key, StoreValue *value);
+
 /* Like store_cursor_open, over the transaction's own writes and the newest durable state. Do not
  * write to the transaction while the cursor is open. */
 StoreCursor *store_txn_cursor_open(StoreTxn *txn, StoreSpace space, Slice from, Slice to);

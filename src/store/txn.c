@@ -92,22 +92,34 @@ static void release_entry(void *owner)
     tree_entry_unref(owner);
 }
 
+static StoreFound get_own(const StoreTxn *txn, Slice whole, StoreValue *value)
+{
+    TreeEntry *own = tree_find(&txn->writes, whole);
+    if (own == NULL)
+        return STORE_UNKNOWN;
+    if (own->deleted)
+        return STORE_ABSENT;
+    *value = (StoreValue){tree_entry_value(own), tree_entry_ref(own), release_entry};
+    return STORE_FOUND;
+}
+
+StoreFound store_txn_get_own(const StoreTxn *txn, StoreSpace space, Slice key, StoreValue *value)
+{
+    FullKey full;
+    return get_own(txn, full_key(&full, space, key), value);
+}
+
 Status store_txn_get(StoreTxn *txn, StoreSpace space, Slice key, StoreValue *value, bool *found,
                      Error *err)
 {
     FullKey full;
     Slice whole = full_key(&full, space, key);
-    TreeEntry *own = tree_find(&txn->writes, whole);
-    if (own != NULL) {
-        *found = !own->deleted;
-        if (*found)
-            *value = (StoreValue){tree_entry_value(own), tree_entry_ref(own), release_entry};
-        return STATUS_OK;
+    StoreFound answer = get_own(txn, whole, value);
+    if (answer == STORE_UNKNOWN) {
+        Engine *engine = txn->store->engine;
+        Status status = engine_get(engine, NULL, whole, STORE_READ_ANY, value, &answer, err);
+        TRY(store_note_read(txn->store, status, err));
     }
-    Engine *engine = txn->store->engine;
-    StoreFound answer = STORE_ABSENT;
-    Status status = engine_get(engine, NULL, whole, STORE_READ_ANY, value, &answer, err);
-    TRY(store_note_read(txn->store, status, err));
     *found = answer == STORE_FOUND;
     return STATUS_OK;
 }
