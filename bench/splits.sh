@@ -6,6 +6,7 @@
 # and 10 partitions.
 #
 #   BENCH_RATE=500   requests a second of reads, and as many of writes, while a partition is split
+#   BENCH_TURNS=40   how often each number of partitions has its turn when they are compared
 
 . bench/orders.sh
 sizes="1 2 5 10"
@@ -15,6 +16,7 @@ operations="read upsert patch mix"
 # Over how many connections the sizes are compared: as everywhere, and so many that ten partitions
 # have as much to do at a time as one has else.
 counts="$connections $((connections * 4))"
+turns=${BENCH_TURNS:-40}
 need_disk 12
 cache_mb=$((many * 26 / 10 / 1000 + 256))
 memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024 * 0.6) }' /proc/meminfo)
@@ -126,9 +128,12 @@ measure_during() {
 }
 
 # The same orders in containers that were made with so many partitions: moves leave work behind, and
-# what is measured an hour apart cannot be compared. In a round they come one right after the other.
+# what is measured an hour apart cannot be compared. Writing leaves work behind, too, for RocksDB to do
+# in the background, a second or two of it now and then, whoever's turn that is. So the turns are short
+# and many, each size is first as often as the others, and what counts is what each did in all of its
+# turns together.
 measure_sizes() {
-    local size operation round count few=$((many / 10))
+    local size operation round count requests few=$((many / 10))
     for size in $sizes; do
         echo "== $few orders over $size partitions"
         orders "$few" "$endpoint/dbs/b/colls/c$size" "$(policy "c$size" '')" --header "x-ms-offer-throughput: ${size}0000"
@@ -141,21 +146,66 @@ measure_sizes() {
     for size in $sizes; do
         read_all "$endpoint/dbs/b/colls/c$size/docs" "$few"
     done
-    echo "== Requests to each: $rounds rounds of $round_seconds s each"
-    for round in $(seq "$rounds"); do
-        for operation in $operations; do
-            for count in $counts; do
-                for size in $sizes; do
+    echo "== Requests to each: $turns turns of about half a second, for ${operations// /, }"
+    for operation in $operations; do
+        requests=6000
+        case $operation in read | mix) requests=20000 ;; esac
+        for count in $counts; do
+            for round in $(seq "$turns"); do
+                for size in $(rotate "$round" $sizes); do
                     sample "${operation}_${size}_$count" "$server_pid" --items "$operation" --orders \
-                        --items-count "$few" --connections "$count" --url "$endpoint/dbs/b/colls/c$size/docs"
+                        --items-count "$few" --connections "$count" --requests "$requests" --seconds 60 --warmup-ms 0 \
+                        --url "$endpoint/dbs/b/colls/c$size/docs"
                 done
             done
         done
     done
 }
 
+# rotate N WORD...: the words, beginning with another one for each N.
+rotate() {
+    local n=$1
+    shift
+    n=$((n % $#))
+    echo "${@:n + 1}" "${@:1:n}"
+}
+
+# rate_in_all NAME, cpu_in_all NAME: requests a second, and the server's CPU in us a request, over all of
+# its turns.
+rate_in_all() {
+    paste <(number requests <"$temp/rounds/$1.jsonl") <(number seconds <"$temp/rounds/$1.jsonl") |
+        awk '{ requests += $1; seconds += $2 } END { printf "%.0f", requests / seconds }'
+}
+cpu_in_all() {
+    paste <(number requests <"$temp/rounds/$1.jsonl") <(number server_cpu_us_per_request <"$temp/rounds/$1.jsonl") |
+        awk '{ requests += $1; us += $1 * $2 } END { printf "%.1f", us / requests }'
+}
+
+# print_sizes TITLE FUNCTION NAME: a number of each size, and its ratio to that of one partition.
+print_sizes() {
+    local operation count size value
+    printf '\n%-28s' "$1, partitions:"
+    printf ' %8s' $sizes
+    printf ' %6s/1' ${sizes#* }
+    echo
+    for operation in $operations; do
+        for count in $counts; do
+            printf '%-28s' "$operation, $count connections"
+            for size in $sizes; do
+                printf ' %8s' "$("$2" "${operation}_${size}_$count")"
+            done
+            for size in ${sizes#* }; do
+                value=$(ratio "$("$2" "${operation}_${size}_$count")" "$("$2" "${operation}_1_$count")")
+                note "$3_${operation}_${size}_$count" "$value"
+                printf ' %8s' "$value"
+            done
+            echo
+        done
+    done
+}
+
 print_splits() {
-    local way operation size value count
+    local way operation
     echo
     printf '%-40s %12s %12s %12s %12s\n' "moves of $many orders" seconds MB/s items/s 'fence us'
     for way in split merge; do
@@ -172,25 +222,8 @@ print_splits() {
         note "during_${operation}_p99_ratio" "$(ratio "$(of "during_$operation" p99)" "$(of "before_$operation" p99)")"
         printf '%-40s %38s %25.0f\n' '' 'the slowest of all, during:' "$(number max <"$temp/rounds/during_$operation.jsonl" | sort -n | tail -1)"
     done
-    echo
-    printf '%-28s' "requests/s, partitions:"
-    printf ' %10s' $sizes
-    printf ' %7s/1' ${sizes#* }
-    echo
-    for operation in $operations; do
-        for count in $counts; do
-            printf '%-28s' "$operation, $count connections"
-            for size in $sizes; do
-                printf ' %10.0f' "$(of "${operation}_${size}_$count" requests_per_s)"
-            done
-            for size in ${sizes#* }; do
-                value=$(by_rounds "${operation}_${size}_$count" "${operation}_1_$count" requests_per_s)
-                note "ratio_${operation}_${size}_$count" "$value"
-                printf ' %9s' "$value"
-            done
-            echo
-        done
-    done
+    print_sizes requests/s rate_in_all ratio
+    print_sizes 'CPU us a request' cpu_in_all cpu_ratio
 }
 
 serve 0

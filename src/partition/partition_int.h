@@ -183,13 +183,13 @@ typedef struct IndexChange {
     bool adds_samples; /* it has all terms but perhaps those in samples, which it gets */
 } IndexChange;
 
-/* The messages that are applied together and the transaction that they make. */
 /* A key of an item that is written. */
 typedef struct CacheChange {
     uint64_t hash;
     CachedItem *item; /* what becomes of it; NULL: the cache forgets it */
 } CacheChange;
 
+/* The messages that are applied together and the transaction that they make. */
 typedef struct Group {
     Partition *partition;
     PartitionSchema *schema; /* a reference of its own */
