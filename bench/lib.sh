@@ -158,9 +158,20 @@ note() {
     printf ',\n "%s":%s' "$1" "$2" >>"$temp/notes"
 }
 
+# On a virtual machine others may take the processors for a while, and every latency is theirs then:
+# how much of the time that was, in percent, since this file was read.
+stolen_ticks() {
+    awk '/^cpu / { print $9, $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9 }' /proc/stat
+}
+stolen_before=$(stolen_ticks)
+stolen_percent() {
+    echo "$stolen_before $(stolen_ticks)" | awk '{ printf "%.1f", ($4 > $2 ? 100 * ($3 - $1) / ($4 - $2) : 0) }'
+}
+
 # Writes everything that was measured into one file.
 write_result() {
     local result file
+    note stolen_percent "$(stolen_percent)"
     mkdir -p bench/results
     result=bench/results/$(date -u +%Y%m%dT%H%M%SZ).json
     {
@@ -173,5 +184,5 @@ write_result() {
         printf '}\n'
     } >"$result"
     echo
-    echo "Every round is in $result"
+    echo "Others had the processors for $(stolen_percent)% of the time. Every round is in $result"
 }

@@ -115,6 +115,7 @@ measure_during() {
     serve "$slow"
     note split_rate "$slow"
     read_all "$docs" "$many"
+    settle "$server_pid"
     echo "== $rate reads and $rate writes a second, before a split and during one at $((slow / 1000000)) MB/s"
     for round in $(seq "$rounds"); do
         both before

@@ -6,7 +6,7 @@ set -euo pipefail
     echo "usage: e2e.sh SERVER" >&2
     exit 2
 }
-export ORRERY=$1
+export ORRERY=$(realpath "$1")
 cd "$(dirname "$0")/../test"
 
 # The longest begin first, so that none of them is left alone at the end.
