@@ -10,7 +10,7 @@
 static void what_is_given_can_be_taken(void **state)
 {
     (void)state;
-    Spares spares = {0};
+    Spares spares = {.slots[0].object = NULL};
     int object = 0;
     assert_null(spares_take(&spares));
     assert_true(spares_give(&spares, &object));
@@ -21,7 +21,7 @@ static void what_is_given_can_be_taken(void **state)
 static void no_more_are_kept_than_there_is_room_for(void **state)
 {
     (void)state;
-    Spares spares = {0};
+    Spares spares = {.slots[0].object = NULL};
     int objects[SPARES_MAX + 1];
     for (size_t i = 0; i < SPARES_MAX; i++)
         assert_true(spares_give(&spares, &objects[i]));
@@ -59,7 +59,7 @@ static void *use_them(void *arg)
 static void one_thread_at_a_time_has_an_object(void **state)
 {
     (void)state;
-    Spares spares = {0};
+    Spares spares = {.slots[0].object = NULL};
     Counted objects[OBJECTS] = {0};
     for (size_t i = 0; i < OBJECTS; i++)
         assert_true(spares_give(&spares, &objects[i]));
