@@ -164,7 +164,7 @@ static void a_stop_in_the_middle_is_gone_on_from(TestPartition *t)
     Random random;
     random_init(&random, seed);
     create_items(t, 0, ITEMS);
-    int rounds = t->engine == TEST_MEMORY ? 40 : 20;
+    int rounds = (t->engine == TEST_MEMORY ? 40 : 20) / ROUNDS_SHARE;
     unsigned unfinished = 0;
     for (int round = 0; round < rounds; round++) {
         if (round % 2 == 0)

@@ -4,6 +4,14 @@
 #include "base/random.h"
 #include "partition/index_testing_int.h"
 
+/* Rounds at random are done in full with the address sanitizer. The thread sanitizer makes each of
+ * them several times as long, and threads are not what they are about: it gets every other one. */
+#ifdef __SANITIZE_THREAD__
+enum { ROUNDS_SHARE = 2 };
+#else
+enum { ROUNDS_SHARE = 1 };
+#endif
+
 /* Items number 'from' to 'to': 'n' has ten values, 'u' is each item's own. */
 static inline void create_items(TestPartition *t, int from, int to)
 {

@@ -158,7 +158,7 @@ static void a_stop_in_the_middle_is_gone_on_from(TestPartition *t)
     random_init(&random, seed);
     create_items(t, 0, ITEMS);
     unsigned unfinished = 0;
-    for (unsigned round = 0; round < 8; round++) {
+    for (unsigned round = 0; round < 8 / ROUNDS_SHARE; round++) {
         make_old(t, round % 2 == 0 ? 0 : 2 + round % 3);
         for (unsigned step = 0; step < 4; step++) {
             for (uint64_t i = random_below(&random, 8); i > 0; i--)
