@@ -318,6 +318,16 @@ static void closing_ends_idle_connections_at_once(void **state)
     site_end(site, 0);
 }
 
+static bool is_refused(uint16_t port)
+{
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = client_socket();
+    bool is_refused = connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0;
+    (void)close(fd);
+    return is_refused;
+}
+
 static void closing_lets_requests_under_way_finish(void **state)
 {
     (void)state;
@@ -337,14 +347,9 @@ static void closing_lets_requests_under_way_finish(void **state)
     Closer closer = {.site = site, .drain_ms = 15000};
     uint16_t port = http_server_port(site->server);
     assert_int_equal(pthread_create(&closer.thread, NULL, close_server, &closer), 0);
-    sleep_ms(100);
 
-    /* Nobody new, */
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = client_socket();
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), -1);
-    (void)close(fd);
+    /* Nobody new, as soon as the loops have heard of it, */
+    WAIT_UNTIL(is_refused(port));
 
     /* but everybody who was there. */
     Answer answer;
