@@ -129,9 +129,14 @@ static Entry **slot_of(const ItemCache *cache, const Shard *shard, uint64_t hash
     return &shard->slots[hash >> 32 & cache->slot_mask];
 }
 
+static size_t needed_bytes(size_t key_len, size_t value_len)
+{
+    return sizeof(Entry) + HEAP_OVERHEAD + key_len + value_len;
+}
+
 static size_t entry_bytes(const Entry *entry)
 {
-    return sizeof(Entry) + HEAP_OVERHEAD + entry->key_len + entry->value_len;
+    return needed_bytes(entry->key_len, entry->value_len);
 }
 
 static Slice entry_key(const Entry *entry)
@@ -224,14 +229,9 @@ static Entry *entry_new(uint64_t hash, StoreSpace space, Slice key, Slice value)
     return entry;
 }
 
-static size_t needed_bytes(Slice key, Slice value)
-{
-    return sizeof(Entry) + HEAP_OVERHEAD + key.len + value.len;
-}
-
 static bool is_too_large(const ItemCache *cache, Slice key, Slice value)
 {
-    return needed_bytes(key, value) > cache->shard_bytes_max / ENTRY_SHARE;
+    return needed_bytes(key.len, value.len) > cache->shard_bytes_max / ENTRY_SHARE;
 }
 
 /* What is here already, and whatever there is room for. Of the others one in a few: an item that is
@@ -244,7 +244,7 @@ static bool is_worth_keeping(ItemCache *cache, uint64_t hash, StoreSpace space, 
         return false;
     Shard *shard = shard_of(cache, hash);
     (void)pthread_mutex_lock(&shard->lock);
-    bool is_worth = shard->bytes + needed_bytes(key, value) <= cache->shard_bytes_max ||
+    bool is_worth = shard->bytes + needed_bytes(key.len, value.len) <= cache->shard_bytes_max ||
                     shard->ticket % WRITTEN_SHARE == 0 ||
                     find(cache, shard, hash, space, key) != NULL;
     (void)pthread_mutex_unlock(&shard->lock);
