@@ -197,6 +197,17 @@ static void everything_else_is_refused_with_a_reason(void **state)
          STATUS_FORBIDDEN,
          0,
          "current server time"},
+        /* the last date that there is: what is added to it has no form of its own */
+        {{"GET", "/dbs", "type=master&ver=1.0&sig=JnbDuadJpQ+uNmoXG13ZiUqJmDFSbNhpdt5vxWJgZzg=",
+          "Fri, 31 Dec 9999 23:59:59 GMT", "", 0},
+         STATUS_FORBIDDEN,
+         0,
+         "token expiry time: Fri, 31 Dec 9999 23:59:59 GMT"},
+        {{"GET", "/dbs", "type=master&ver=1.0&sig=JnbDuadJpQ+uNmoXG13ZiUqJmDFSbNhpdt5vxWJgZzg=",
+          DATE, "", INT64_C(1) << 44},
+         STATUS_FORBIDDEN,
+         0,
+         "current server time: Fri, 31 Dec 9999 23:59:59 GMT"},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         Access access = ACCESS_READ;

@@ -10,10 +10,11 @@ static const char *const MONTHS[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
 
 void date_print(int64_t unix_s, char out[DATE_LEN])
 {
-    time_t t = (time_t)unix_s;
+    int64_t within = unix_s < DATE_MIN_S ? DATE_MIN_S : unix_s > DATE_MAX_S ? DATE_MAX_S : unix_s;
+    time_t t = (time_t)within;
     struct tm tm;
     struct tm *ok = gmtime_r(&t, &tm);
-    ASSERT(ok != NULL && tm.tm_year + 1900 <= 9999);
+    ASSERT(ok != NULL);
     char text[64];
     (void)snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d GMT", DAYS[tm.tm_wday],
                    tm.tm_mday, MONTHS[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min,
@@ -68,10 +69,13 @@ bool date_parse(Slice text, int64_t *unix_s)
     int minute = digits(t + 20, 2);
     int second = digits(t + 23, 2);
     static const int lengths[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (day < 1 || month < 1 || day > lengths[month - 1] || year < 1601)
+    if (day < 1 || month < 1 || day > lengths[month - 1])
         return false;
     if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
         return false;
-    *unix_s = ((days_since_1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    int64_t s = ((days_since_1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    if (s < DATE_MIN_S || s > DATE_MAX_S)
+        return false;
+    *unix_s = s;
     return true;
 }

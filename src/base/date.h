@@ -6,7 +6,12 @@
 
 #define DATE_LEN 29
 
-/* Writes exactly DATE_LEN characters, not terminated. */
+/* The dates that this format is read and printed for: the years 1601 to 9999. */
+#define DATE_MIN_S INT64_C(-11644473600)
+#define DATE_MAX_S INT64_C(253402300799)
+
+/* Writes exactly DATE_LEN characters, not terminated. A time out of reach prints as the nearest
+ * date: a client may send the last one, and a clock may stand anywhere. */
 void date_print(int64_t unix_s, char out[DATE_LEN]);
 
 /* Accepts exactly that form (names in any case); the day of the week is not checked against the

@@ -42,6 +42,25 @@ static void known_dates_print_and_parse(void **state)
     }
 }
 
+static void times_out_of_reach_print_as_the_nearest_date(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t unix_s;
+        const char *text;
+    } rows[] = {
+        {253402300800, "Fri, 31 Dec 9999 23:59:59 GMT"},
+        {INT64_MAX, "Fri, 31 Dec 9999 23:59:59 GMT"},
+        {-11644473601, "Mon, 01 Jan 1601 00:00:00 GMT"},
+        {INT64_MIN, "Mon, 01 Jan 1601 00:00:00 GMT"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        char text[DATE_LEN];
+        date_print(rows[i].unix_s, text);
+        assert_memory_equal(text, rows[i].text, DATE_LEN);
+    }
+}
+
 static void any_second_comes_back(void **state)
 {
     (void)state;
@@ -96,6 +115,7 @@ static void everything_else_is_refused(void **state)
         SLICE_INIT("Tue, 01 Oct 2024 -1:00:00 GMT"),
         SLICE_INIT("Tue, 01 Oct 20x4 12:00:00 GMT"),
         SLICE_INIT("Tue, 01 Oct 1600 12:00:00 GMT"),
+        SLICE_INIT("Fri, 31 Dec 9999 23:59:60 GMT"),
         SLICE_INIT("Tue, 01 Oct 2024 12.00.00 GMT"),
         SLICE_INIT("Tuesday, 01-Oct-24 12:00:00GM"),
         SLICE_INIT("2024-10-01T12:00:00.000+00:00"),
@@ -112,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_dates_print_and_parse),
+        cmocka_unit_test(times_out_of_reach_print_as_the_nearest_date),
         cmocka_unit_test(any_second_comes_back),
         cmocka_unit_test(names_are_read_in_any_case),
         cmocka_unit_test(everything_else_is_refused),
