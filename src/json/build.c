@@ -315,6 +315,9 @@ static void end_array(JsonBuilder *b, uint32_t start, uint32_t count, uint32_t d
 static void write_small_object(JsonBuilder *b, uint32_t start, const Member *members,
                                uint32_t count, uint32_t depth)
 {
+    /* The shorter header makes room for the offsets of a few members only. */
+    if (make_room(b, count) == NULL)
+        return;
     uint8_t *at = b->ptr + start;
     size_t body = b->len - start - LARGE_HEADER_BYTES;
     size_t size = SMALL_HEADER_BYTES + body + count;

@@ -147,6 +147,33 @@ static void containers_change_form_where_they_must(void **state)
     }
 }
 
+/* The offsets of a small object take more bytes than its shorter header saves: it ends farther on
+ * than its last member did, and that may be beyond the room that there was. */
+static void the_end_of_an_object_stays_within_its_room(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len < 512; len++) {
+        arena_reset(&arena);
+        Slice text = json_string(string_of(len));
+        JsonBuilder b;
+        json_build(&b, &arena);
+        json_begin_array(&b);
+        json_add_string(&b, text);
+        json_begin_object(&b);
+        for (char name = 'A'; name <= 'z'; name++) {
+            json_key(&b, slice_make(&name, 1));
+            json_add_null(&b);
+        }
+        json_end(&b);
+        assert_true(b.len <= b.capacity);
+        json_end(&b);
+        Json opened;
+        Error err;
+        assert_int_equal(json_open(json_bytes(&arena, json_built(&b)), &opened, &err), STATUS_OK);
+        assert_true(json_is(json_get(json_at(opened, 1), SLICE("z")), JSON_NULL));
+    }
+}
+
 static void members_are_found_in_objects_of_every_size(void **state)
 {
     (void)state;
@@ -443,6 +470,7 @@ int main(void)
         cmocka_unit_test(values_have_the_bytes_that_the_format_says),
         cmocka_unit_test(strings_grow_their_header_where_they_must),
         cmocka_unit_test(containers_change_form_where_they_must),
+        cmocka_unit_test(the_end_of_an_object_stays_within_its_room),
         cmocka_unit_test(members_are_found_in_objects_of_every_size),
         cmocka_unit_test(odd_names_are_names_too),
         cmocka_unit_test(what_is_not_there_is_undefined),
