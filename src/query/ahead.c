@@ -372,6 +372,7 @@ static Ahead *ahead_new(Page *page, size_t count)
         .query = page->query,
         .budget = page->budget,
         .index_deadline_us = page->index_deadline_us,
+        .way = page->way,
         .is_streaming = page->is_streaming,
         .needs_system = page->needs_system,
     };

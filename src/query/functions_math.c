@@ -48,8 +48,13 @@ Status function_log(Run *run UNUSED, const Value *args, uint32_t count, Value *o
 {
     if (!are_numbers(args, count))
         return STATUS_OK;
-    double log_x = log(args[0].number);
-    *out = value_number(count == 1 ? log_x : log_x / log(args[1].number));
+    double x = args[0].number;
+    if (count == 1)
+        *out = value_number(log(x));
+    else if (args[1].number == 10) /* powers of 10 give integers, which the quotient may miss */
+        *out = value_number(log10(x));
+    else
+        *out = value_number(log(x) / log(args[1].number));
     return STATUS_OK;
 }
 

@@ -194,6 +194,7 @@ static void numbers_are_computed(void **state)
         {"[SIGN(-3), SIGN(0), SIGN(0.1), SQRT(9), SQUARE(-3), POWER(2, 10), EXP(0)]",
          "[-1,0,1,3,9,1024,1]"},
         {"[LOG(1), LOG(8, 2), LOG10(1000)]", "[0,3,3]"},
+        {"[LOG(1000, 10), LOG(1e15, 10), LOG(0.001, 10)]", "[3,15,-3]"},
         {"[SIN(0), COS(0), TAN(0), ASIN(0), ACOS(1), ATAN(0), ATN2(0, 1)]", "[0,1,0,0,0,0,0]"},
         {"ROUND(COT(0.5) * 1000)", "1830"},
         {"ROUND(ATN2(35.175643, 129.44) * 1000)", "265"},

@@ -6,12 +6,18 @@
  */
 #include "query/page_int.h"
 
+#include <stdlib.h>
+
 enum {
     COST_FETCH = 12,
     COST_SCAN = 3,
     COST_COVERED = 1, /* of a document that is made of its value in the index */
     WALK_KEYS_MIN = 4096,
     CACHED_FETCHES_MAX = 10000,
+    COLLECT_ITEMS_MAX = 1000,    /* of a logical partition that is read whole for a page, */
+    COLLECT_BYTES_MAX = 1 << 20, /* and held */
+    COLLECT_ROOM_FIRST = 32,
+    NUMBER_SCAN_ITEMS_MAX = 20000, /* of a partition; see open_scan */
 };
 
 /* What a walk may read of the index before the page pauses, however much planning has cost. */
@@ -56,20 +62,99 @@ static Status open_with(Page *page, Reading *reading, SourceOptions options, Pag
     return source_open(&reading->planner, &options, &reading->source);
 }
 
+/* Whether the order of rows is that of documents. Nobody has asked for one, and the service gives
+ * the order of item numbers, in which items were made. */
+static bool shows_order(const Page *page)
+{
+    return page->way == PAGE_STREAMS || page->way == PAGE_REMEMBERS;
+}
+
+/* Whether all that is read of a scan is returned, so that none looks further than it has to. */
+static bool returns_all(const Page *page)
+{
+    return page->is_streaming && page->query->select->where == NULL && page->options->key == NULL;
+}
+
+/* By number each item is a look-up, by key it is the next one: several times as fast, and on a disk
+ * that has to seek much more. So only small partitions are searched by number. */
 static Status open_scan(Page *page, Reading *reading)
 {
-    /* In order of their numbers the documents that are all returned come as they were made, which
-     * is what people expect to see; otherwise the order of keys is several times faster. */
-    bool is_natural =
-        page->is_streaming && page->query->select->where == NULL && page->options->key == NULL;
+    bool is_quick =
+        returns_all(page) ||
+        (shows_order(page) && partition_view_items(reading->planner.view) <= NUMBER_SCAN_ITEMS_MAX);
     bool by_number = reading->mode == PAGE_NUMBER ||
-                     (reading->mode == PAGE_ANY && plan_prefers(&reading->planner, is_natural));
+                     (reading->mode == PAGE_ANY && plan_prefers(&reading->planner, is_quick));
     SourceOptions options = {
         .kind = SOURCE_SCAN,
         .scan_order = by_number ? SCAN_BY_NUMBER : SCAN_BY_EPK,
     };
     return open_with(page, reading, options, by_number ? PAGE_NUMBER : PAGE_EPK,
                      page->options->key != NULL ? "scan of the logical partition" : "full scan");
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = ((const Item *)a)->number;
+    uint64_t y = ((const Item *)b)->number;
+    return (x > y) - (x < y);
+}
+
+typedef struct ItemList {
+    Item *items;
+    size_t count;
+    size_t room;
+} ItemList;
+
+static void add_item(Arena *arena, ItemList *list, const Item *item)
+{
+    if (list->count == list->room) {
+        list->room = list->room == 0 ? COLLECT_ROOM_FIRST : 2 * list->room;
+        Item *items = ARENA_NEW_ARRAY(arena, Item, list->room);
+        if (list->count > 0)
+            memcpy(items, list->items, list->count * sizeof(Item));
+        list->items = items;
+    }
+    list->items[list->count++] = *item;
+}
+
+/* The items of the reading's range, by number, from its position on; '*fits' is false if these are
+ * too many. */
+static Status collect(const Reading *reading, SourceOptions *out, bool *fits)
+{
+    const Planner *planner = &reading->planner;
+    ScanBudget budget = {.entries = COLLECT_ITEMS_MAX};
+    ScanOptions options = {
+        .order = SCAN_BY_EPK,
+        .epk_from = reading->epk_from,
+        .epk_to = reading->epk_to,
+        .budget = &budget,
+    };
+    AUTO(partition_scan_close) PartitionScan *scan = NULL;
+    TRY(partition_view_scan(planner->view, &options, &scan, planner->err));
+    uint64_t from = reading->position.len == 0 ? 0 : be64_get(reading->position.ptr);
+    ItemList list = {0};
+    size_t bytes = 0;
+    bool found = true;
+    while (found && bytes <= COLLECT_BYTES_MAX) {
+        Item item;
+        TRY(partition_scan_next(scan, &item, &found, planner->err));
+        if (!found || item.number < from)
+            continue;
+        bytes += item.bytes;
+        item.document = json_trust(json_bytes(planner->arena, item.document));
+        add_item(planner->arena, &list, &item);
+    }
+    *fits = !found && !partition_scan_paused(scan);
+    if (list.count > 1)
+        qsort(list.items, list.count, sizeof(Item), compare_numbers);
+    out->items = list.items;
+    out->item_count = list.count;
+    return STATUS_OK;
+}
+
+static bool is_number_place(Slice position)
+{
+    return position.len == 0 || position.len == sizeof(uint64_t);
 }
 
 static Status open_set(Page *page, Reading *reading)
@@ -304,16 +389,44 @@ static Status choose(Page *page, Reading *reading)
                                                                   : open_scan(page, reading);
 }
 
-/* A small logical partition is quickest read as it lies. */
+/* Whether a logical partition is quickest read as it lies. */
 static bool is_small(const Page *page, const Reading *reading, const Filter *key)
 {
-    if (key->kind == FILTER_ALL || reading->mode != PAGE_ANY)
+    if (key->kind == FILTER_ALL)
         return false;
     const IndexEstimate *estimate = &reading->filter->estimate;
     Costs costs = estimate_costs(page, reading, estimate->items);
     double scan_cost = COST_SCAN * (double)key->estimate.items;
     double set_cost = (double)estimate->keys + COST_FETCH * lesser(costs.found, costs.rows);
     return plan_prefers(&reading->planner, scan_cost <= set_cost);
+}
+
+/* Reads a small logical partition as it lies. Where the order shows it is sorted by number, if it
+ * is so small that this can be done; '*is_open' is false if it is not. */
+static Status open_small(Page *page, Reading *reading, bool *is_open)
+{
+    *is_open = true;
+    if (!shows_order(page))
+        return open_scan(page, reading);
+    SourceOptions options = {.kind = SOURCE_COLLECTED};
+    TRY(collect(reading, &options, is_open));
+    return *is_open ? open_with(page, reading, options, PAGE_NUMBER, "logical partition, sorted")
+                    : STATUS_OK;
+}
+
+/* Opens what has a key by that alone, if that is best. The key may be without an index, so that
+ * nobody knows how much it has: trying is the only way. */
+static Status open_by_key(Page *page, Reading *reading, const Filter *key, bool *is_open)
+{
+    bool is_unknown = key->kind == FILTER_ALL && shows_order(page);
+    bool is_any = reading->mode == PAGE_ANY ||
+                  (reading->mode == PAGE_NUMBER && is_number_place(reading->position));
+    *is_open = false;
+    if (!is_any || (shows_order(page) && key->estimate.items > COLLECT_ITEMS_MAX && !is_unknown))
+        return STATUS_OK;
+    if (is_unknown ? plan_prefers(&reading->planner, true) : is_small(page, reading, key))
+        return open_small(page, reading, is_open);
+    return STATUS_OK;
 }
 
 Status page_filter(Page *page, Reading *reading, Filter **key)
@@ -350,9 +463,10 @@ static Status plan(Page *page, Reading *reading)
         reading->planner.index.keys_read = keys_read;
     if (reading->order != NULL)
         return open_ordered(page, reading);
-    if (key != NULL && is_small(page, reading, key))
-        return open_scan(page, reading);
-    return choose(page, reading);
+    bool is_open = false;
+    if (key != NULL)
+        TRY(open_by_key(page, reading, key, &is_open));
+    return is_open ? STATUS_OK : choose(page, reading);
 }
 
 Status page_plan(Page *page, Reading *reading)

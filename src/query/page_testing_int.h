@@ -86,6 +86,22 @@ static inline void ask(TestContainer *t, const char *text, Asked asked, Answered
     test_targets_close(&targets);
 }
 
+/* One page of a logical partition. */
+static inline void ask_key(TestContainer *t, const char *text, const PartitionKey *key, Asked asked,
+                           Answered *out)
+{
+    Epk epk;
+    epk_make(t->schema->key.kind, key, &epk);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    Slice to = arena_format(&arena, "%.*s\xFF", SLICE_ARG(epk_slice(&epk)));
+    TestTargets targets;
+    test_targets_open(t, epk_slice(&epk), to, NULL, 0, &targets);
+    asked.key = key;
+    ask_over(t, &targets, text, asked, out);
+    test_targets_close(&targets);
+}
+
 static inline void expect(TestContainer *t, const char *text, const char *expected)
 {
     AUTO(answered_done) Answered answered;
@@ -107,9 +123,9 @@ static inline void expect_error(TestContainer *t, const char *text, Asked asked,
                  answered.status == STATUS_OK ? "results" : answered.err.message);
 }
 
-/* All pages, one after the other; returns how many. */
-static inline size_t expect_pages(TestContainer *t, const char *text, Asked asked,
-                                  const char *expected)
+/* All pages, one after the other, of a logical partition if there is a key; returns how many. */
+static inline size_t expect_pages_of(TestContainer *t, const char *text, const PartitionKey *key,
+                                     Asked asked, const char *expected)
 {
     AUTO(buf_done) Buf all;
     buf_init(&all, TEXT_BYTES_MAX);
@@ -118,7 +134,10 @@ static inline size_t expect_pages(TestContainer *t, const char *text, Asked aske
     size_t pages = 0;
     for (bool is_done = false; !is_done; pages++) {
         AUTO(answered_done) Answered answered;
-        ask(t, text, asked, &answered);
+        if (key != NULL)
+            ask_key(t, text, key, asked, &answered);
+        else
+            ask(t, text, asked, &answered);
         if (answered.status != STATUS_OK)
             fail_msg("%.200s: %s", text, answered.err.message);
         Slice results = buf_view(&answered.text);
@@ -132,6 +151,12 @@ static inline size_t expect_pages(TestContainer *t, const char *text, Asked aske
         fail_msg("%.200s\n  expected %.500s\n  got      %.*s", text, expected,
                  SLICE_CUT(buf_view(&all), 500));
     return pages;
+}
+
+static inline size_t expect_pages(TestContainer *t, const char *text, Asked asked,
+                                  const char *expected)
+{
+    return expect_pages_of(t, text, NULL, asked, expected);
 }
 
 /* Documents of one partition key, 'print' of each number. */

@@ -9,7 +9,8 @@ struct DocumentSource {
     SourceOptions options;
     Fetcher fetcher;
 
-    SetWalk numbers; /* of SOURCE_SET */
+    SetWalk numbers;  /* of SOURCE_SET */
+    size_t collected; /* of SOURCE_COLLECTED: those that were handed out */
 
     PartitionScan *scan;
     ScanBudget scan_budget;
@@ -128,6 +129,18 @@ Status source_open(Planner *planner, const SourceOptions *options, DocumentSourc
         return open_walk(source);
     case SOURCE_SORT:
         return open_sort(source);
+    case SOURCE_COLLECTED:
+        break;
+    }
+    return STATUS_OK;
+}
+
+static Status next_collected(DocumentSource *source, Item *item, bool *found)
+{
+    *found = source->collected < source->options.item_count;
+    if (*found) {
+        *item = source->options.items[source->collected++];
+        source->fetcher.number = item->number;
     }
     return STATUS_OK;
 }
@@ -143,6 +156,8 @@ Status source_next(DocumentSource *source, Item *item, bool *found)
         return value_walk_next(&source->walk, item, found);
     case SOURCE_SORT:
         return sorter_next(&source->sorter, item, found);
+    case SOURCE_COLLECTED:
+        return next_collected(source, item, found);
     }
     return STATUS_OK;
 }
@@ -168,6 +183,7 @@ Slice source_position(DocumentSource *source, Arena *arena)
     char number[sizeof(uint64_t)];
     switch (source->options.kind) {
     case SOURCE_SET:
+    case SOURCE_COLLECTED:
         be64_put(number, source->fetcher.number);
         return arena_copy(arena, slice_make(number, sizeof(number)));
     case SOURCE_SCAN:

@@ -59,10 +59,11 @@ static_assert(TERM_VALUE_BYTES_MAX / COMPOSITE_PARTS_MAX <= ORDER_TERM_BYTES,
               "a value of one path is a term that nothing is cut off");
 
 typedef enum SourceKind {
-    SOURCE_SET,  /* fetched by numbers, in their order */
-    SOURCE_SCAN, /* all items of a range of EPKs, by number or by EPK */
-    SOURCE_WALK, /* along the values of a path */
-    SOURCE_SORT, /* a small set, fetched and sorted */
+    SOURCE_SET,       /* fetched by numbers, in their order */
+    SOURCE_SCAN,      /* all items of a range of EPKs, by number or by EPK */
+    SOURCE_WALK,      /* along the values of a path */
+    SOURCE_SORT,      /* a small set, fetched and sorted */
+    SOURCE_COLLECTED, /* a few items that were read before, by number */
 } SourceKind;
 
 typedef struct DocumentSource DocumentSource;
@@ -71,6 +72,8 @@ typedef struct SourceOptions {
     SourceKind kind;
     NumberSet set; /* of SOURCE_SET and SOURCE_SORT; of SOURCE_WALK, if 'has_set' */
     bool has_set;
+    const Item *items; /* of SOURCE_COLLECTED; borrowed */
+    size_t item_count;
     ScanOrder scan_order;
     const OrderBy *order; /* of SOURCE_WALK and SOURCE_SORT */
     Slice from;           /* of SOURCE_WALK: the values, as encoded */
