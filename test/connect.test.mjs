@@ -341,6 +341,21 @@ const MALFORMED = [
         `${requestText("/dbs", { method: "POST", headers: { "transfer-encoding": "chunked" } })}zz\r\n`,
         400,
     ],
+    [
+        "a chunk's size that begins with 0x",
+        `${requestText("/dbs", { method: "POST", headers: { "transfer-encoding": "chunked" } })}0x14\r\n`,
+        400,
+    ],
+    [
+        "an extension of a chunk without end",
+        `${requestText("/dbs", { method: "POST", headers: { "transfer-encoding": "chunked" } })}1;${"a".repeat(70_000)}`,
+        400,
+    ],
+    ["no host", "GET /healthz HTTP/1.1\r\n\r\n", 400],
+    ["two hosts", requestText("/healthz", { headers: { host: "localhost" } }), 400],
+    ["a target with another host", requestText("http://example.com/healthz"), 400],
+    ["lines that end in LF alone", requestText("/healthz").replaceAll("\r\n", "\n"), 400],
+    ["a space before a colon", requestText("/healthz", { headers: { "x ": "y" } }), 400],
 ];
 for (const [what, text, status] of MALFORMED) {
     test(`${what} is answered with status ${status} and a JSON error`, async () => {

@@ -161,15 +161,37 @@ static bool is_read(Operation operation)
            operation == OPERATION_QUERY;
 }
 
+/* What the request authorises itself with. Of two headers of one name, a proxy before us may have
+ * looked at the other one. */
+static Status find_credentials(const ApiRequest *r, AuthRequest *out, Error *err)
+{
+    const struct {
+        Slice name;
+        Slice *value;
+    } rows[] = {
+        {SLICE("authorization"), &out->authorization},
+        {SLICE("x-ms-date"), &out->x_ms_date},
+        {SLICE("date"), &out->date},
+    };
+    for (size_t i = 0; i < r->http->header_count; i++) {
+        const HttpHeader *header = &r->http->headers[i];
+        for (size_t j = 0; j < ARRAY_COUNT(rows); j++) {
+            if (!slice_equal(header->name, rows[j].name))
+                continue;
+            if (rows[j].value->ptr != NULL)
+                return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                                 "The request has more than one %.*s header.",
+                                 SLICE_ARG(rows[j].name));
+            *rows[j].value = header->value;
+        }
+    }
+    return STATUS_OK;
+}
+
 Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
 {
-    AuthRequest auth = {
-        .method = r->http->method,
-        .address = &r->address,
-        .authorization = request_header(r, "authorization"),
-        .x_ms_date = request_header(r, "x-ms-date"),
-        .date = request_header(r, "date"),
-    };
+    AuthRequest auth = {.method = r->http->method, .address = &r->address};
+    TRY(find_credentials(r, &auth, err));
     Access access = ACCESS_READ;
     r->now_s = clock_wall_s(r->api->options.clock);
     Status status = takes_bearer && auth_is_bearer(auth.authorization)

@@ -75,6 +75,27 @@ static void a_refusal_is_json_whatever_it_quotes(void **state)
     }
 }
 
+static void credentials_that_are_given_twice_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        Ask ask;
+        int status;
+    } rows[] = {
+        {{"GET", "/dbs", .headers = {{"x-other", "a"}, {"x-other", "b"}}}, 200},
+        {{"GET", "/dbs", .headers = {{"authorization", "type=master&ver=1.0&sig=x"}}}, 400},
+        {{"GET", "/dbs", .headers = {{"x-ms-date", "Tue, 01 Oct 2024 12:00:00 GMT"}}}, 400},
+        {{"GET", "/dbs", .headers = {{"date", "x"}, {"date", "x"}}}, 400},
+        {{"GET", "/_orrery/metrics",
+          .headers = {{"authorization", "Bearer a"}, {"authorization", "Bearer b"}}, .key = ""},
+         400},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    fake_server_open(&server, NULL);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        (void)expect_status(&server, &rows[i].ask, rows[i].status);
+}
+
 static void browsers_are_told_what_they_may_read(void **state)
 {
     (void)state;
@@ -300,6 +321,7 @@ int main(void)
         cmocka_unit_test(every_answer_has_the_headers_that_clients_read),
         cmocka_unit_test(an_activity_id_that_looks_like_one_is_kept),
         cmocka_unit_test(a_refusal_is_json_whatever_it_quotes),
+        cmocka_unit_test(credentials_that_are_given_twice_are_refused),
         cmocka_unit_test(browsers_are_told_what_they_may_read),
         cmocka_unit_test(the_account_names_the_address_that_was_used),
         cmocka_unit_test(the_account_document_has_what_clients_look_for),

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "http/chunk_int.h"
 #include "http/loop_int.h"
 
 typedef enum ConnState {
@@ -58,8 +59,7 @@ struct Request {
     HttpRequest http;
     Conn *conn; /* NULL if the client has gone */
     Head head;
-    struct phr_chunked_decoder decoder;
-    size_t decoded_len; /* of a chunked body */
+    ChunkDecoder decoder; /* of a chunked body */
     Output output;
     void (*body_release)(void *ctx);
     void *body_release_ctx;

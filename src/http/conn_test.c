@@ -25,7 +25,7 @@ static void an_idle_connection_is_closed_and_a_busy_one_is_not(void **state)
     Client *busy = client_open(site);
     client_send(kept, HELLO);
     client_expect(kept, 200, "hello");
-    client_send(busy, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    client_send(busy, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
     uint64_t begun = now_ms();
     client_expect_end(silent);
     client_expect_end(kept);
@@ -46,9 +46,9 @@ static void a_request_that_trickles_in_is_cut_off(void **state)
 {
     (void)state;
     static const char *const starts[] = {
-        "GET /hello HTTP/1.1\r\na: ",
-        "POST /echo HTTP/1.1\r\ncontent-length: 10000\r\n\r\n",
-        "POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n10000\r\n",
+        "GET /hello HTTP/1.1\r\nhost: h\r\na: ",
+        "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 10000\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n10000\r\n",
     };
     Site *site = site_make();
     site->options.request_ms = 400;
@@ -81,13 +81,13 @@ static void a_request_in_time_is_not_cut_off(void **state)
     site_start(site);
     Client *client = client_open(site);
     for (int i = 0; i < 20; i++) { /* more than that in all */
-        client_send(client, "POST /echo HTTP/1.1\r\ncontent-length: 4\r\n\r\nab");
+        client_send(client, "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 4\r\n\r\nab");
         sleep_ms(100);
         client_send(client, "cd");
         client_expect(client, 200, "abcd");
     }
     /* What the handler takes is not the client's time. */
-    client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    client_send(client, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
     sleep_ms(1800);
     assert_int_equal(site_answer_held(site), 1);
     client_expect(client, 200, "hi");
@@ -102,7 +102,7 @@ static void a_client_that_does_not_read_is_cut_off(void **state)
     site->options.request_ms = 300;
     site_start(site);
     Client *client = client_open(site);
-    client_send(client, "GET /big/20000000 HTTP/1.1\r\n\r\n");
+    client_send(client, "GET /big/20000000 HTTP/1.1\r\nhost: h\r\n\r\n");
     WAIT_UNTIL(atomic_load(&site->released_count) == 1);
     WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 0);
     client_close(client);
@@ -118,7 +118,7 @@ static void a_client_that_reads_slowly_gets_everything(void **state)
     Client *client = client_open(site);
     int size = 65536;
     assert_int_equal(setsockopt(client->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
-    client_send(client, "GET /big/20000000 HTTP/1.1\r\nconnection: close\r\n\r\n");
+    client_send(client, "GET /big/20000000 HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
     size_t total = 0, got = 0, pause = 0;
     while ((got = client_read(client)) > 0) {
         total += got;
@@ -254,7 +254,7 @@ static void connections_come_and_go_quickly(void **state)
     Site *site = *state;
     for (int i = 0; i < 500; i++) {
         Client *client = client_open(site);
-        client_send(client, "GET /hello HTTP/1.1\r\nconnection: close\r\n\r\n");
+        client_send(client, "GET /hello HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
         client_expect(client, 200, "hello");
         client_expect_end(client);
         client_close(client);
@@ -336,9 +336,9 @@ static void closing_lets_requests_under_way_finish(void **state)
     Client *handled = client_open(site);
     Client *arriving = client_open(site);
     Client *reading = client_open(site);
-    client_send(handled, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
-    client_send(arriving, "POST /echo HTTP/1.1\r\ncontent-length: 4\r\n\r\nab");
-    client_send(reading, "GET /big/20000000 HTTP/1.1\r\n\r\n");
+    client_send(handled, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
+    client_send(arriving, "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 4\r\n\r\nab");
+    client_send(reading, "GET /big/20000000 HTTP/1.1\r\nhost: h\r\n\r\n");
     WAIT_UNTIL(atomic_load(&site->held_count) == 1);
     WAIT_UNTIL(atomic_load(&site->handled_count) == 2);
     WAIT_UNTIL(site_metric(site, METRIC_REQUESTS_2XX) == 1);
@@ -381,9 +381,9 @@ static void closing_cuts_off_what_does_not_finish(void **state)
     Client *handled = client_open(site);
     Client *arriving = client_open(site);
     Client *reading = client_open(site);
-    client_send(handled, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
-    client_send(arriving, "POST /echo HTTP/1.1\r\ncontent-length: 4\r\n\r\nab");
-    client_send(reading, "GET /big/20000000 HTTP/1.1\r\n\r\n");
+    client_send(handled, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
+    client_send(arriving, "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 4\r\n\r\nab");
+    client_send(reading, "GET /big/20000000 HTTP/1.1\r\nhost: h\r\n\r\n");
     WAIT_UNTIL(atomic_load(&site->handled_count) == 2);
     WAIT_UNTIL(site_metric(site, METRIC_REQUESTS_2XX) == 1);
     WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 3);

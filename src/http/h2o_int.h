@@ -27,14 +27,3 @@ static_assert(sizeof(HttpHeader) == 32, "layout of the parser's header");
 int phr_parse_request(const char *bytes, size_t len, const char **method, size_t *method_len,
                       const char **path, size_t *path_len, int *minor_version, HttpHeader *headers,
                       size_t *header_count, size_t last_len);
-
-struct phr_chunked_decoder {
-    size_t bytes_left_in_chunk;
-    char consume_trailer;
-    char hex_count;
-    char state;
-};
-
-/* Decodes in place and leaves the number of decoded bytes in '*len'. Returns -1 if malformed, -2
- * if incomplete, otherwise how many bytes follow the body (they stand behind the decoded ones). */
-ssize_t phr_decode_chunked(struct phr_chunked_decoder *decoder, char *bytes, size_t *len);

@@ -18,7 +18,10 @@ typedef struct Seen {
 static Status read_headers(HttpHeader *headers, size_t count, Head *head, Seen *seen, Error *err);
 static Status read_special(const HttpHeader *header, Head *head, Seen *seen, Error *err);
 static Status find_body(const Seen *seen, const HeadLimits *limits, Head *head, Error *err);
+static Status check_lines(const char *bytes, const Head *head, const HttpHeader *headers,
+                          Error *err);
 static Status read_target(Head *head, Error *err);
+static Status check_authority(const Head *head, const Seen *seen, Error *err);
 
 static Status bad(Error *err, const char *message)
 {
@@ -57,10 +60,12 @@ Status head_parse(char *bytes, size_t len, size_t seen, const HeadLimits *limits
     head.is_head = slice_equal(head.method, SLICE("HEAD"));
 
     Seen said = {0};
+    TRY(check_lines(bytes, &head, headers, err));
     TRY(read_headers(headers, count, &head, &said, err));
     TRY(find_body(&said, limits, &head, err));
-    head.authority = said.host;
     TRY(read_target(&head, err));
+    TRY(check_authority(&head, &said, err));
+    head.authority = said.host;
     head.keeps_open = !said.says_close && (!head.is_http10 || said.says_keep_alive);
 
     *out = head;
@@ -234,8 +239,8 @@ static bool is_method(Slice method)
     return method.len > 0;
 }
 
-/* A client that believes to talk to a proxy sends "http://host/path": the host in it outranks the
- * header, and what remains is the path. */
+/* A client that believes to talk to a proxy sends "http://host/path": the host in it must be that
+ * of the header, and what remains is the path. */
 static Status read_target(Head *head, Error *err)
 {
     if (!is_method(head->method))
@@ -257,4 +262,42 @@ static Status read_target(Head *head, Error *err)
         return STATUS_OK;
     }
     return bad(err, "The target of the request is not a path.");
+}
+
+/* The parser also takes LF alone for the end of a line. If each header's name follows CR LF and the
+ * head ends with two of them, then every line ends so; headers have no other place for a LF. */
+static Status check_lines(const char *bytes, const Head *head, const HttpHeader *headers,
+                          Error *err)
+{
+    size_t skipped = (size_t)(head->method.ptr - bytes); /* an empty line before the request */
+    bool is_good = (skipped == 0 || bytes[0] == '\r') && head->len >= 4 &&
+                   memcmp(bytes + head->len - 4, "\r\n\r\n", 4) == 0;
+    for (size_t i = 0; i < head->header_count && is_good; i++)
+        is_good = headers[i].name.ptr == NULL || headers[i].name.ptr[-2] == '\r';
+    return is_good ? STATUS_OK : bad(err, "A line of the request does not end in CR LF.");
+}
+
+/* A name, an IPv4 address or an IPv6 address in brackets, and perhaps a port. Whether the name is
+ * ours is the handler's business; here, that nobody can read it in two ways. */
+static bool is_authority(Slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool is_alphanumeric =
+            (c >= '0' && c <= '9') || (unsigned char)((c | 0x20) - 'a') < 26 || c == '_';
+        if (!is_alphanumeric && memchr(".-:[]", c, 5) == NULL)
+            return false;
+    }
+    return text.len > 0;
+}
+
+static Status check_authority(const Head *head, const Seen *seen, Error *err)
+{
+    if (!seen->has_host && !head->is_http10)
+        return bad(err, "The request has no Host header.");
+    if (seen->has_host && !is_authority(seen->host))
+        return bad(err, "The Host header is not a host name or an address.");
+    if (head->authority.len > 0 && !slice_equal_nocase(head->authority, seen->host))
+        return bad(err, "The target of the request and its Host header name different hosts.");
+    return STATUS_OK;
 }

@@ -31,7 +31,7 @@ static void without_a_host_the_authority_is_the_servers_own(void **state)
 {
     Site *site = *state;
     Client *client = client_open(site);
-    client_send(client, "GET /echo HTTP/1.1\r\n\r\n");
+    client_send(client, "GET /echo HTTP/1.0\r\n\r\n");
     Answer answer;
     char own[32];
     client_answer(client, &answer);
@@ -63,7 +63,7 @@ static void requests_sent_ahead_are_answered_in_order(void **state)
     /* Every third answer is deferred, so that the next request has to wait for it. */
     for (int i = 0; i < COUNT; i++)
         len += snprintf(text + len, sizeof(text) - (size_t)len,
-                        "POST /%s HTTP/1.1\r\ncontent-length: 4\r\n\r\n%04d",
+                        "POST /%s HTTP/1.1\r\nhost: h\r\ncontent-length: 4\r\n\r\n%04d",
                         i % 3 == 0 ? "hold" : "echo", i);
     client_send(client, text);
     for (int i = 0; i < COUNT; i++) {
@@ -81,10 +81,10 @@ static void a_client_far_ahead_is_made_to_wait(void **state)
 {
     Site *site = *state;
     Client *client = client_open(site);
-    client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 1\r\n\r\n!");
+    client_send(client, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 1\r\n\r\n!");
     WAIT_UNTIL(atomic_load(&site->held_count) == 1);
     /* More than the server keeps for later, and then more than the system does. */
-    static const char request[] = "POST /echo HTTP/1.1\r\ncontent-length: 1\r\n\r\n.";
+    static const char request[] = "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 1\r\n\r\n.";
     struct timeval time = {.tv_usec = 200000};
     assert_int_equal(setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)), 0);
     int sent = 0;
@@ -112,14 +112,14 @@ static void bodies_arrive_whole_however_they_are_cut(void **state)
     static const struct {
         const char *head, *body, *expected;
     } rows[] = {
-        {"POST /echo HTTP/1.1\r\ncontent-length: 5\r\n\r\n", "12345", "12345"},
-        {"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n",
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 5\r\n\r\n", "12345", "12345"},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n",
          "3\r\nabc\r\n002;ext=1\r\nde\r\n0\r\n\r\n", "abcde"},
-        {"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n",
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n",
          "A\r\n0123456789\r\n0\r\ntrailer: x\r\nanother: y\r\n\r\n", "0123456789"},
-        {"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n", "0\r\n\r\n", ""},
-        {"POST /echo HTTP/1.1\r\ncontent-length: 0\r\n\r\n", "", ""},
-        {"GET /echo HTTP/1.1\r\ncontent-length: 2\r\n\r\n", "ok", "ok"},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n", "0\r\n\r\n", ""},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 0\r\n\r\n", "", ""},
+        {"GET /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\n", "ok", "ok"},
     };
     Client *client = client_open(*state);
     for (size_t step = 1; step <= 64; step *= 8) {
@@ -150,9 +150,9 @@ static void a_large_body_arrives(void **state)
     body[len] = '\0';
     for (int is_chunked = 0; is_chunked < 2; is_chunked++) {
         (void)snprintf(head, sizeof(head),
-                       is_chunked ? "POST /echo HTTP/1.1\r\ntransfer-encoding: "
+                       is_chunked ? "POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: "
                                     "chunked\r\n\r\n%zx\r\n"
-                                  : "POST /echo HTTP/1.1\r\ncontent-length: %zu\r\n\r\n",
+                                  : "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: %zu\r\n\r\n",
                        len);
         client_send(client, head);
         client_send(client, body);
@@ -167,7 +167,9 @@ static void a_large_body_arrives(void **state)
 static void a_client_that_asks_first_is_told_to_go_on(void **state)
 {
     Client *client = client_open(*state);
-    client_send(client, "POST /echo HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n");
+    client_send(
+        client,
+        "POST /echo HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n");
     Answer answer;
     client_answer(client, &answer);
     assert_string_equal(answer.head, "HTTP/1.1 100 Continue\r\n\r\n");
@@ -176,13 +178,14 @@ static void a_client_that_asks_first_is_told_to_go_on(void **state)
     client_expect(client, 200, "abc");
 
     /* It is not told what is no longer a question. */
-    client_send(client,
-                "POST /echo HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\nabc");
+    client_send(
+        client,
+        "POST /echo HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\nabc");
     client_expect(client, 200, "abc");
 
     /* And a body that is too large is refused before it is sent. */
-    client_send(client,
-                "POST /echo HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 3000000\r\n\r\n");
+    client_send(client, "POST /echo HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-length: "
+                        "3000000\r\n\r\n");
     client_expect_refusal(client, 413, "RequestEntityTooLarge");
     client_expect_end(client);
     client_close(client);
@@ -191,7 +194,7 @@ static void a_client_that_asks_first_is_told_to_go_on(void **state)
 static void the_answer_to_head_has_the_length_and_no_body(void **state)
 {
     Client *client = client_open(*state);
-    client_send(client, "HEAD /hello HTTP/1.1\r\naccept-encoding: gzip\r\n\r\n" HELLO);
+    client_send(client, "HEAD /hello HTTP/1.1\r\nhost: h\r\naccept-encoding: gzip\r\n\r\n" HELLO);
     Answer answer;
     assert_true(client_try_answer(client, ANSWER_TO_HEAD, &answer));
     assert_int_equal(answer.status, 200);
@@ -218,7 +221,8 @@ static void statuses_are_sent_with_a_reason_and_some_without_a_body(void **state
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         char text[64];
         Answer answer;
-        (void)snprintf(text, sizeof(text), "GET /status/%d HTTP/1.1\r\n\r\n", rows[i].status);
+        (void)snprintf(text, sizeof(text), "GET /status/%d HTTP/1.1\r\nhost: h\r\n\r\n",
+                       rows[i].status);
         client_send(client, text);
         client_answer(client, &answer);
         assert_memory_equal(answer.head, rows[i].line, strlen(rows[i].line));
@@ -231,7 +235,7 @@ static void statuses_are_sent_with_a_reason_and_some_without_a_body(void **state
 static void line_ends_in_a_value_do_not_split_the_answer(void **state)
 {
     Client *client = client_open(*state);
-    client_send(client, "GET /split HTTP/1.1\r\n\r\n" HELLO);
+    client_send(client, "GET /split HTTP/1.1\r\nhost: h\r\n\r\n" HELLO);
     Answer answer;
     client_answer(client, &answer);
     assert_string_equal(answer_header(&answer, "x-id"), "a  x-evil: 1    more and so on");
@@ -271,8 +275,9 @@ static void bodies_are_compressed_for_those_who_ask(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         char text[128];
         Answer answer;
-        (void)snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\naccept-encoding: %s\r\n\r\n",
-                       rows[i].path, rows[i].accept);
+        (void)snprintf(text, sizeof(text),
+                       "GET %s HTTP/1.1\r\nhost: h\r\naccept-encoding: %s\r\n\r\n", rows[i].path,
+                       rows[i].accept);
         client_send(client, text);
         client_answer(client, &answer);
         if (strcmp(answer_header(&answer, "content-encoding"), rows[i].encoding) != 0)
@@ -299,8 +304,9 @@ static void what_does_not_shrink_is_sent_as_it_is(void **state)
     Client *client = client_open(*state);
     char body[9000];
     random_secret(body, sizeof(body));
-    client_send(client,
-                "POST /echo HTTP/1.1\r\naccept-encoding: gzip\r\ncontent-length: 9000\r\n\r\n");
+    client_send(
+        client,
+        "POST /echo HTTP/1.1\r\nhost: h\r\naccept-encoding: gzip\r\ncontent-length: 9000\r\n\r\n");
     assert_true(client_try_send(client, body, sizeof(body)));
     Answer answer;
     client_answer(client, &answer);
@@ -321,19 +327,33 @@ static void malformed_requests_get_an_error_in_json_and_the_door(void **state)
         {"nonsense\r\n\r\n", 400, "BadRequest"},
         {"GET / HTTP/3.0\r\n\r\n", 400, "BadRequest"},
         {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "BadRequest"},
-        {"GET / HTTP/1.1\r\na: b\r\n c\r\n\r\n", 400, "BadRequest"},
-        {"POST /echo HTTP/1.1\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabc", 400,
+        {"GET / HTTP/1.1\r\nhost: h\r\na: b\r\n c\r\n\r\n", 400, "BadRequest"},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabc", 400,
          "BadRequest"},
-        {"POST /echo HTTP/1.1\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\ntransfer-encoding: "
+         "chunked\r\n\r\n0\r\n\r\n",
          400, "BadRequest"},
-        {"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", 400, "BadRequest"},
-        {"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n-1\r\n\r\n", 400, "BadRequest"},
-        {"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\n", 400,
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n", 400,
          "BadRequest"},
-        {"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n", 400,
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n-1\r\n\r\n", 400,
          "BadRequest"},
-        {"POST /echo HTTP/1.1\r\nexpect: more\r\ncontent-length: 1\r\n\r\n", 400, "BadRequest"},
-        {"POST /echo HTTP/1.1\r\ncontent-length: 2097153\r\n\r\n", 413, "RequestEntityTooLarge"},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: "
+         "chunked\r\n\r\nfffffffffffffffff\r\n",
+         400, "BadRequest"},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
+         400, "BadRequest"},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: "
+         "chunked\r\n\r\n0x1\r\nx\r\n0\r\n\r\n",
+         400, "BadRequest"},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n1\nx\n0\n\n", 400,
+         "BadRequest"},
+        {"GET / HTTP/1.1\r\n\r\n", 400, "BadRequest"},
+        {"GET / HTTP/1.1\nhost: h\n\n", 400, "BadRequest"},
+        {"GET http://a/ HTTP/1.1\r\nhost: b\r\n\r\n", 400, "BadRequest"},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\nexpect: more\r\ncontent-length: 1\r\n\r\n", 400,
+         "BadRequest"},
+        {"POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 2097153\r\n\r\n", 413,
+         "RequestEntityTooLarge"},
     };
     Site *site = *state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
@@ -353,7 +373,7 @@ static void a_head_that_never_ends_is_refused(void **state)
 {
     Client *client = client_open(*state);
     char line[1024];
-    client_send(client, "GET /hello HTTP/1.1\r\n");
+    client_send(client, "GET /hello HTTP/1.1\r\nhost: h\r\n");
     (void)snprintf(line, sizeof(line), "a: %0*d\r\n", 1000, 0);
     for (int i = 0; i < 17; i++)
         client_send(client, line);
@@ -367,8 +387,8 @@ static void a_head_that_never_ends_is_refused(void **state)
 static void a_refusal_reaches_a_client_that_is_still_sending(void **state)
 {
     static const char *const heads[] = {
-        "POST /echo HTTP/1.1\r\ncontent-length: 9000000\r\n\r\n",
-        "POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n800000\r\n",
+        "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 9000000\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n800000\r\n",
     };
     char *part = calloc(1, 100000);
     for (size_t i = 0; i < ARRAY_COUNT(heads); i++) {
@@ -393,8 +413,8 @@ static void large_answers_are_sent_whole_and_given_back_once(void **state)
     site_fill(expected, len);
     for (int i = 0; i < 4; i++) {
         Answer answer;
-        client_send(client, i % 2 == 0 ? "GET /big/4194304 HTTP/1.1\r\n\r\n"
-                                       : "GET /lent/4194304 HTTP/1.1\r\n\r\n");
+        client_send(client, i % 2 == 0 ? "GET /big/4194304 HTTP/1.1\r\nhost: h\r\n\r\n"
+                                       : "GET /lent/4194304 HTTP/1.1\r\nhost: h\r\n\r\n");
         sleep_ms(20); /* so that the socket is full and the rest has to wait */
         client_answer(client, &answer);
         assert_int_equal(answer.body_len, len);
@@ -411,7 +431,7 @@ static void a_client_that_leaves_during_the_answer_costs_nothing(void **state)
     Site *site = *state;
     for (int i = 0; i < 10; i++) {
         Client *client = client_open(site);
-        client_send(client, "GET /big/8000000 HTTP/1.1\r\n\r\n");
+        client_send(client, "GET /big/8000000 HTTP/1.1\r\nhost: h\r\n\r\n");
         assert_true(client_read(client) > 0);
         client_close(client);
     }
@@ -424,9 +444,9 @@ static void a_client_that_leaves_during_the_request_costs_nothing(void **state)
     static const char *const parts[] = {
         "",
         "GET /hel",
-        "GET /hello HTTP/1.1\r\n",
-        "POST /echo HTTP/1.1\r\ncontent-length: 10\r\n\r\nabc",
-        "POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+        "GET /hello HTTP/1.1\r\nhost: h\r\n",
+        "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 10\r\n\r\nabc",
+        "POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
     };
     Site *site = *state;
     for (size_t i = 0; i < ARRAY_COUNT(parts); i++) {
@@ -445,7 +465,7 @@ static void a_deferred_answer_to_nobody_is_dropped(void **state)
     Site *site = *state;
     for (int i = 0; i < 10; i++) {
         Client *client = client_open(site);
-        client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 5\r\n\r\nabcde");
+        client_send(client, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 5\r\n\r\nabcde");
         WAIT_UNTIL(atomic_load(&site->held_count) == i + 1);
         struct linger reset = {.l_onoff = 1};
         assert_int_equal(setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
@@ -465,7 +485,7 @@ static void a_handler_learns_that_its_client_has_left(void **state)
     Site *site = *state;
     for (int way = 0; way < WAYS; way++) {
         Client *client = client_open(site);
-        client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 5\r\n\r\nabcde");
+        client_send(client, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 5\r\n\r\nabcde");
         WAIT_UNTIL(atomic_load(&site->held_count) == 1);
         client_send(client, HELLO); /* a client that waits may send the next one ahead */
         sleep_ms(5);
@@ -487,7 +507,7 @@ static void a_handler_learns_that_its_client_has_left(void **state)
     }
     /* The next request begins anew. */
     Client *client = client_open(site);
-    client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    client_send(client, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
     WAIT_UNTIL(atomic_load(&site->held_count) == 1);
     assert_false(site_is_abandoned(site));
     assert_int_equal(site_answer_held(site), 1);
@@ -499,7 +519,8 @@ static void a_client_that_closed_its_side_still_gets_its_answers(void **state)
 {
     Site *site = *state;
     Client *client = client_open(site);
-    client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi" HELLO HELLO);
+    client_send(client,
+                "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi" HELLO HELLO);
     assert_int_equal(shutdown(client->fd, SHUT_WR), 0);
     WAIT_UNTIL(atomic_load(&site->held_count) == 1);
     sleep_ms(20);
@@ -520,7 +541,8 @@ static void answers_from_another_thread_come_in_bursts(void **state)
         clients[i] = client_open(site);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < CLIENTS; i++)
-            client_send(clients[i], "POST /hold HTTP/1.1\r\ncontent-length: 3\r\n\r\nyes");
+            client_send(clients[i],
+                        "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\nyes");
         WAIT_UNTIL(atomic_load(&site->held_count) == CLIENTS);
         assert_int_equal(site_answer_held(site), CLIENTS);
         for (int i = 0; i < CLIENTS; i++)
@@ -546,7 +568,7 @@ static void http_1_0_closes_unless_asked_to_keep(void **state)
     client_close(client);
 
     client = client_open(*state);
-    client_send(client, "GET /hello HTTP/1.1\r\nconnection: close\r\n\r\n" HELLO);
+    client_send(client, "GET /hello HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n" HELLO);
     client_answer(client, &answer);
     assert_string_equal(answer_header(&answer, "connection"), "close");
     answer_done(&answer);
@@ -558,13 +580,13 @@ static void what_happens_is_counted(void **state)
 {
     Site *site = *state;
     Client *client = client_open(site);
-    client_send(client, "POST /echo HTTP/1.1\r\ncontent-length: 10\r\n\r\n0123456789");
+    client_send(client, "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 10\r\n\r\n0123456789");
     client_expect(client, 200, "0123456789");
-    client_send(client, "GET /status/304 HTTP/1.1\r\n\r\n");
+    client_send(client, "GET /status/304 HTTP/1.1\r\nhost: h\r\n\r\n");
     client_expect(client, 304, NULL);
-    client_send(client, "GET /nothing HTTP/1.1\r\n\r\n");
+    client_send(client, "GET /nothing HTTP/1.1\r\nhost: h\r\n\r\n");
     client_expect(client, 404, NULL);
-    client_send(client, "GET /status/503 HTTP/1.1\r\n\r\n");
+    client_send(client, "GET /status/503 HTTP/1.1\r\nhost: h\r\n\r\n");
     client_expect(client, 503, NULL);
     assert_int_equal(site_metric(site, METRIC_CONNECTIONS_TOTAL), 1);
     assert_int_equal(site_metric(site, METRIC_CONNECTIONS_OPEN), 1);
@@ -577,7 +599,7 @@ static void what_happens_is_counted(void **state)
     assert_int_equal(site_metric(site, METRIC_REQUEST_BYTES), 10);
     assert_in_range(site_metric(site, METRIC_RESPONSE_BYTES), 20, 40);
 
-    client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    client_send(client, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
     WAIT_UNTIL(site_metric(site, METRIC_REQUESTS_OPEN) == 1);
     sleep_ms(20);
     assert_int_equal(site_answer_held(site), 1);
@@ -609,7 +631,7 @@ static void a_task_runs_on_its_loop(void **state)
     Site *site = *state;
     assert_int_equal(atomic_load(&site->loops_opened), 2);
     Client *client = client_open(site);
-    client_send(client, "GET /hold HTTP/1.1\r\n\r\n");
+    client_send(client, "GET /hold HTTP/1.1\r\nhost: h\r\n\r\n");
     WAIT_UNTIL(atomic_load(&site->held_count) == 1);
     QueueNode *node = queue_take(&site->held);
     Held *held = CONTAINER_OF(node, Held, node);

@@ -202,38 +202,29 @@ static Next dispatch(Conn *conn, const HttpHeader *headers, Slice body, size_t l
 }
 
 /* Decodes what has come of a chunked body, in place, at the start of the input. */
-static Status decode_chunks(Conn *conn, bool *is_complete, Error *err)
+static Status decode_chunks(Conn *conn, Error *err)
 {
     Request *request = conn->request;
-    size_t bytes_max = conn->loop->server->limits.body_bytes_max;
-    size_t len = conn->input.len - request->decoded_len;
-    ssize_t rest =
-        phr_decode_chunked(&request->decoder, input_at(conn) + request->decoded_len, &len);
-    if (rest == -1)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "The chunks of the request's body are not well-formed.");
-    request->decoded_len += len;
-    if (request->decoded_len > bytes_max)
-        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
-                         "The body of the request is larger than %zu bytes.", bytes_max);
-    *is_complete = rest >= 0;
-    conn->input.len = request->decoded_len + (rest > 0 ? (size_t)rest : 0);
+    ChunkDecoder *decoder = &request->decoder;
+    size_t before = decoder->decoded;
+    size_t len = conn->input.len - before;
+    size_t rest = 0;
+    TRY(chunk_decode(decoder, conn->loop->server->limits.body_bytes_max, input_at(conn) + before,
+                     &len, &rest, err));
+    conn->input.len = decoder->decoded + rest;
     return STATUS_OK;
 }
 
 static Next take_chunked(Conn *conn)
 {
     Error err;
-    bool is_complete = false;
     Request *request = conn->request;
-    if (conn->input.len == request->decoded_len)
-        return NEXT_WAIT;
-    if (decode_chunks(conn, &is_complete, &err) != STATUS_OK)
+    if (decode_chunks(conn, &err) != STATUS_OK)
         return refuse(conn, &err);
-    if (!is_complete)
+    if (request->decoder.state != CHUNK_DONE)
         return NEXT_WAIT;
-    return dispatch(conn, request->http.headers, slice_make(input_at(conn), request->decoded_len),
-                    request->decoded_len);
+    size_t len = request->decoder.decoded;
+    return dispatch(conn, request->http.headers, slice_make(input_at(conn), len), len);
 }
 
 static Next take_body(Conn *conn)
@@ -259,8 +250,7 @@ static Next begin_body(Conn *conn)
     memcpy(headers, conn->loop->headers, headers_size);
     head_move(head, headers, input_at(conn), copy.ptr);
     request->http.headers = headers;
-    request->decoder = (struct phr_chunked_decoder){.consume_trailer = 1};
-    request->decoded_len = 0;
+    request->decoder = (ChunkDecoder){0};
     input_consume(conn, head->len);
     conn->state = CONN_BODY;
 

@@ -8,6 +8,13 @@
 
 DEFINE_AUTO(SSL_CTX *, SSL_CTX_free)
 
+/* For TLS 1.2: authenticated encryption (AEAD) with forward secrecy, and nothing else. Those of TLS
+ * 1.3 are all of this kind. */
+#define CIPHERS                                                  \
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:" \
+    "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:" \
+    "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
+
 static const unsigned char PROTOCOLS[] = "\x08http/1.1";
 
 /* A client that offers only HTTP/2 gets no answer about the protocol and may still try HTTP/1.1. */
@@ -42,7 +49,8 @@ Status tls_open(const char *cert_file, const char *key_file, SSL_CTX **out, Erro
 {
     ERR_clear_error();
     AUTO(SSL_CTX_free) SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
-    if (tls == NULL || SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) != 1)
+    if (tls == NULL || SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION) != 1 ||
+        SSL_CTX_set_cipher_list(tls, CIPHERS) != 1)
         return tls_error(err, "cannot set up TLS");
     configure(tls);
     if (SSL_CTX_use_certificate_chain_file(tls, cert_file) != 1)

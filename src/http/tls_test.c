@@ -115,6 +115,35 @@ static void old_versions_are_refused_with_an_alert(void **state)
     client_close(client);
 }
 
+/* Every cipher that OpenSSL knows for TLS 1.2, offered alone. */
+static void only_ciphers_with_authentication_and_forward_secrecy_are_taken(void **state)
+{
+    Fixture *fixture = *state;
+    SSL_CTX_set_security_level(fixture->tls, 0);
+    (void)SSL_CTX_set_max_proto_version(fixture->tls, TLS1_2_VERSION);
+    assert_int_equal(SSL_CTX_set_cipher_list(fixture->tls, "ALL:COMPLEMENTOFALL:@SECLEVEL=0"), 1);
+    STACK_OF(SSL_CIPHER) *all = sk_SSL_CIPHER_dup(SSL_CTX_get_ciphers(fixture->tls));
+    int taken = 0;
+    for (int i = 0; i < sk_SSL_CIPHER_num(all); i++) {
+        const SSL_CIPHER *cipher = sk_SSL_CIPHER_value(all, i);
+        if (strcmp(SSL_CIPHER_get_version(cipher), "TLSv1.3") == 0)
+            continue; /* is not chosen from this list */
+        char list[128];
+        (void)snprintf(list, sizeof(list), "%s:@SECLEVEL=0", SSL_CIPHER_get_name(cipher));
+        assert_int_equal(SSL_CTX_set_cipher_list(fixture->tls, list), 1);
+        Client *client = client_open(fixture->site);
+        if (client_handshake(client, fixture->tls)) {
+            taken++;
+            if (!SSL_CIPHER_is_aead(cipher) || SSL_CIPHER_get_kx_nid(cipher) != NID_kx_ecdhe)
+                fail_msg("%s was taken", SSL_CIPHER_get_name(cipher));
+        }
+        ERR_clear_error();
+        client_close(client);
+    }
+    assert_true(taken >= 3);
+    sk_SSL_CIPHER_free(all);
+}
+
 static void sessions_are_resumed(void **state)
 {
     static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
@@ -151,8 +180,8 @@ static void large_bodies_go_both_ways(void **state)
         char head[128];
         char *body = calloc(1, sizes[i] + 1);
         site_fill(body, sizes[i]);
-        (void)snprintf(head, sizeof(head), "POST /echo HTTP/1.1\r\ncontent-length: %zu\r\n\r\n",
-                       sizes[i]);
+        (void)snprintf(head, sizeof(head),
+                       "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: %zu\r\n\r\n", sizes[i]);
         client_send(client, head);
         client_send(client, body);
         client_expect(client, 200, body);
@@ -170,8 +199,8 @@ static void answers_larger_than_the_socket_are_sent_whole(void **state)
     site_fill(expected, len);
     for (int i = 0; i < 2; i++) {
         Answer answer;
-        client_send(client, i == 0 ? "GET /big/12000000 HTTP/1.1\r\n\r\n"
-                                   : "GET /lent/12000000 HTTP/1.1\r\n\r\n");
+        client_send(client, i == 0 ? "GET /big/12000000 HTTP/1.1\r\nhost: h\r\n\r\n"
+                                   : "GET /lent/12000000 HTTP/1.1\r\nhost: h\r\n\r\n");
         sleep_ms(100);
         client_answer(client, &answer);
         assert_int_equal(answer.body_len, len);
@@ -188,10 +217,10 @@ static void many_requests_in_one_record_are_answered(void **state)
     Fixture *fixture = *state;
     Client *client = open_tls(fixture);
     char text[16000];
-    int len = 0, count = 300;
+    int len = 0, count = 250;
     for (int i = 0; i < count; i++)
         len += snprintf(text + len, sizeof(text) - (size_t)len,
-                        "POST /%s HTTP/1.1\r\ncontent-length: 3\r\n\r\n%03d",
+                        "POST /%s HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\n%03d",
                         i == 0 ? "hold" : "echo", i);
     for (int round = 0; round < 2; round++) {
         client_send(client, text);
@@ -216,7 +245,7 @@ static void a_client_far_ahead_is_not_forgotten(void **state)
     char *text = calloc(COUNT, 64);
     int len = 0;
     for (int i = 0; i < COUNT; i++)
-        len += sprintf(text + len, "POST /%s HTTP/1.1\r\ncontent-length: 4\r\n\r\n%04d",
+        len += sprintf(text + len, "POST /%s HTTP/1.1\r\nhost: h\r\ncontent-length: 4\r\n\r\n%04d",
                        i == 0 ? "hold" : "echo", i);
     assert_true(client_try_send(client, text, (size_t)len));
     WAIT_UNTIL(atomic_load(&fixture->site->held_count) == 1);
@@ -248,7 +277,7 @@ static void the_end_is_announced(void **state)
 {
     Fixture *fixture = *state;
     Client *client = open_tls(fixture);
-    client_send(client, "GET /hello HTTP/1.1\r\nconnection: close\r\n\r\n");
+    client_send(client, "GET /hello HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
     client_expect(client, 200, "hello");
     char byte;
     int got = SSL_read(client->ssl, &byte, 1);
@@ -260,7 +289,7 @@ static void refusals_arrive(void **state)
 {
     Fixture *fixture = *state;
     Client *client = open_tls(fixture);
-    client_send(client, "POST /echo HTTP/1.1\r\ncontent-length: 90000000\r\n\r\n");
+    client_send(client, "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 90000000\r\n\r\n");
     char *part = calloc(1, 100000);
     for (int i = 0; i < 10; i++)
         assert_true(client_try_send(client, part, 100000));
@@ -277,7 +306,7 @@ static void broken_handshakes_are_cut_off(void **state)
     } rows[] = {
         {"\x16", 1},
         {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 9}, /* a hello that never comes */
-        {"\x16GET / HTTP/1.1\r\n\r\n", 19},
+        {"\x16GET / HTTP/1.1\r\nhost: h\r\n\r\n", 19},
         {"\x16\x03\x01\xff\xff", 5},
         {"\x16\x03\x01\x00\x04\x02\x00\x00\x00", 9}, /* the server's hello, from a client */
     };
@@ -319,7 +348,7 @@ static void deferred_answers_to_vanished_clients_are_dropped(void **state)
 {
     Fixture *fixture = *state;
     Client *client = open_tls(fixture);
-    client_send(client, "POST /hold HTTP/1.1\r\ncontent-length: 2\r\n\r\nhi");
+    client_send(client, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
     WAIT_UNTIL(atomic_load(&fixture->site->held_count) == 1);
     struct linger reset = {.l_onoff = 1};
     assert_int_equal(setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
@@ -356,6 +385,7 @@ int main(void)
         WITH_TLS(the_certificate_is_trusted_where_it_is_known),
         WITH_TLS(only_http_1_1_is_negotiated),
         WITH_TLS(old_versions_are_refused_with_an_alert),
+        WITH_TLS(only_ciphers_with_authentication_and_forward_secrecy_are_taken),
         WITH_TLS(sessions_are_resumed),
         WITH_TLS(large_bodies_go_both_ways),
         WITH_TLS(answers_larger_than_the_socket_are_sent_whole),
