@@ -79,7 +79,7 @@ describe("time to live", { concurrency: true }, () => {
         const { resource } = await container.items.create({ id: "default", pk: "p" });
         await container.items.create({ id: "never", pk: "p", ttl: -1 });
         await container.items.create({ id: "later", pk: "p", ttl: 1000 });
-        await container.items.create({ id: "null", pk: "p", ttl: null });
+        await refused(container.items.create({ id: "null", pk: "p", ttl: null }), 400, { message: /'ttl'/ });
         await expired(resource, 2);
         sameItems(await listAll(server, container), [
             { id: "never", pk: "p", ttl: -1 },

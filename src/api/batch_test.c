@@ -225,9 +225,9 @@ static void bulk_has_a_key_for_each_operation(void **state)
         {"[{'operationType':'Read','id':'1'}]", "400"},
         {"[{'operationType':'Read','id':'1','partitionKey':''}]", "400"},
         {"[{'operationType':'Delete','id':'1','partitionKey':''}]", "400"},
-        {"[{'operationType':'Read','id':'1','partitionKey':'[]'}]", "400"},
+        {"[{'operationType':'Read','id':'1','partitionKey':'[]'}]", "400/1001"},
         {"[{'operationType':'Read','id':'1','partitionKey':'a'}]", "400"},
-        {"[{'operationType':'Read','id':'1','partitionKey':'[\\'a\\',\\'b\\']'}]", "400"},
+        {"[{'operationType':'Read','id':'1','partitionKey':'[\\'a\\',\\'b\\']'}]", "400/1001"},
         {"[{'operationType':'Read','id':'1','partitionKey':'[{}]'}]", "404"},
     };
     AUTO(fake_server_close) FakeServer server;

@@ -196,7 +196,7 @@ static void refusals_say_why(void **state)
         {{"GET", DOCS, .headers = {{"x-ms-end-epk", "zz"}}}, 400},
         {{"GET", DOCS, .headers = {{"x-ms-read-key-type", "ResourceId"}}}, 400},
         {{"GET", DOCS, .headers = {PK("[")}}, 400},
-        {{"GET", DOCS, .headers = {PK("['a','b']")}}, 400},
+        {{"GET", DOCS, .headers = {PK("['a','b']")}}, 400, 1001},
         {{"GET", DOCS, .headers = {{"a-im", "Incremental Feed"}}}, 501},
         {{"GET", "/dbs/db/colls/none/docs"}, 404, 1003},
         {{"POST", DOCS, "{'query':'SELECT'}", .headers = {QUERY}}, 400},

@@ -320,7 +320,7 @@ static Status target_of_document(const ApiRequest *r, Json document, Target *out
 {
     const PartitionKeyDefinition *definition = &r->container->partition_key;
     partition_key_extract(definition, document, &out->key);
-    TRY(partition_key_check(definition->kind, &out->key, err));
+    TRY(partition_key_check(&out->key, err));
     PartitionKey header;
     bool found = false;
     TRY(partition_key_parse(r->arena, request_header(r, "x-ms-documentdb-partitionkey"), definition,

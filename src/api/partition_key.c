@@ -5,11 +5,27 @@
 
 enum { HEADER_BYTES_MAX = 16 << 10 };
 
+/* Clients and their tests look for this text. */
+#define PARTITION_KEY_MISMATCH                                                             \
+    "Partition key provided either doesn't correspond to definition in the collection or " \
+    "doesn't match partition key field values specified in the document."
+
 static Status refuse(Slice header, const char *why, Error *err)
 {
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                      "The partition key header x-ms-documentdb-partitionkey %s: '%.*s'.", why,
                      SLICE_CUT(header, 120));
+}
+
+/* The sub-status makes SDKs read the container's definition again and try once more: a key with
+ * another number of values was made for another definition. */
+static Status refuse_count(Slice header, size_t count, const PartitionKeyDefinition *definition,
+                           Error *err)
+{
+    return error_set(err, STATUS_BAD_REQUEST, SUB_PARTITION_KEY_MISMATCH,
+                     PARTITION_KEY_MISMATCH " The header x-ms-documentdb-partitionkey has %zu "
+                                            "values, the container's key %zu paths: '%.*s'.",
+                     count, definition->path_count, SLICE_CUT(header, 120));
 }
 
 Status partition_key_parse(Arena *arena, Slice header, const PartitionKeyDefinition *definition,
@@ -29,11 +45,11 @@ Status partition_key_parse(Arena *arena, Slice header, const PartitionKeyDefinit
         return STATUS_OK;
     }
     if (count > definition->path_count)
-        return refuse(header, "has more values than the container's key has paths", err);
+        return refuse_count(header, count, definition, err);
     bool is_prefix_allowed =
         extent == KEY_PREFIX && definition->kind == PARTITION_MULTI_HASH && count > 0;
     if (count < definition->path_count && !is_prefix_allowed)
-        return refuse(header, "has fewer values than the container's key has paths", err);
+        return refuse_count(header, count, definition, err);
     JsonIter it = json_iter(list);
     while (json_next(&it)) {
         bool is_none = json_is(it.value, JSON_OBJECT) && json_count(it.value) == 0;
@@ -41,7 +57,7 @@ Status partition_key_parse(Arena *arena, Slice header, const PartitionKeyDefinit
             return refuse(header, "may hold strings, numbers, booleans, null and {}", err);
         out->parts[out->count++] = is_none ? JSON_NONE : it.value;
     }
-    return partition_key_check(definition->kind, out, err);
+    return partition_key_check(out, err);
 }
 
 Status partition_key_match(const PartitionKey *header, const PartitionKey *document, Error *err)
@@ -50,7 +66,7 @@ Status partition_key_match(const PartitionKey *header, const PartitionKey *docum
         return STATUS_OK;
     return error_set(err, STATUS_BAD_REQUEST, SUB_PARTITION_KEY_MISMATCH,
                      "PartitionKey extracted from document doesn't match the one specified in the "
-                     "header.");
+                     "header. " PARTITION_KEY_MISMATCH);
 }
 
 Status epk_header_parse(Arena *arena, Slice text, Slice *out, Error *err)

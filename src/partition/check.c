@@ -209,7 +209,7 @@ static void epk_of_document(const PartitionSchema *schema, Json document, Epk *o
     }
     Error err;
     out->len = 0;
-    if (partition_key_check(schema->key.kind, &key, &err) == STATUS_OK)
+    if (partition_key_check(&key, &err) == STATUS_OK)
         epk_make(schema->key.kind, &key, out);
 }
 

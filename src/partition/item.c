@@ -182,7 +182,7 @@ static Status check_id(Json id, Error *err)
 static Status check_ttl(Json ttl, int32_t *out, Error *err)
 {
     *out = 0;
-    if (json_is(ttl, JSON_UNDEFINED) || json_is(ttl, JSON_NULL))
+    if (json_is(ttl, JSON_UNDEFINED))
         return STATUS_OK;
     int64_t value = 0;
     if (!json_to_i64(ttl, &value) || value < -1 || value == 0 || value > INT32_MAX)

@@ -167,8 +167,7 @@ static void a_good_body_is_taken_apart(void **state)
         int32_t ttl_s;
     } rows[] = {
         {"{'id':'a'}", "{'id':'a'}", "a", 0},
-        {"{'id':' .#?%\xC3\xA9','ttl':null}", "{'id':' .#?%\xC3\xA9','ttl':null}", " .#?%\xC3\xA9",
-         0},
+        {"{'id':' .#?%\xC3\xA9','x':null}", "{'id':' .#?%\xC3\xA9','x':null}", " .#?%\xC3\xA9", 0},
         {"{'id':'a','ttl':-1}", "{'id':'a','ttl':-1}", "a", -1},
         {"{'id':'a','ttl':2147483647}", "{'id':'a','ttl':2147483647}", "a", INT32_MAX},
         {"{'ttl':60.0,'id':'a'}", "{'ttl':60,'id':'a'}", "a", 60},
@@ -219,6 +218,7 @@ static void a_bad_body_is_refused_with_a_reason(void **state)
         {"{'id':'a','ttl':'60'}", "'ttl'"},
         {"{'id':'a','ttl':true}", "'ttl'"},
         {"{'id':'a','ttl':{}}", "'ttl'"},
+        {"{'id':'a','ttl':null}", "'ttl'"},
     };
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);

@@ -240,16 +240,15 @@ Slice epk_prefix_end(Arena *arena, Slice epk)
     return slice_make(end, epk.len + 1);
 }
 
-Status partition_key_check(PartitionKind kind, const PartitionKey *key, Error *err)
+Status partition_key_check(const PartitionKey *key, Error *err)
 {
-    size_t max = kind == PARTITION_HASH_V1 ? PARTITION_KEY_V1_BYTES_MAX : PARTITION_KEY_BYTES_MAX;
     for (size_t i = 0; i < key->count; i++) {
         Slice text = text_of(key->parts[i]);
-        if (text.len > max)
+        if (text.len > PARTITION_KEY_BYTES_MAX)
             return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                             "Partition key value is too large: it has %zu bytes; a container with "
-                             "this version of partition key takes at most %zu.",
-                             text.len, max);
+                             "Partition key value is too large: it has %zu bytes; the maximum is "
+                             "%d.",
+                             text.len, PARTITION_KEY_BYTES_MAX);
     }
     return STATUS_OK;
 }

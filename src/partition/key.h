@@ -21,9 +21,9 @@
 /* The hash takes more components than the three that a definition may have. */
 #define PARTITION_KEY_PARTS_MAX 6
 
-/* Bytes of one string; version 1 keeps only so many of it whole. */
-#define PARTITION_KEY_BYTES_MAX    2048
-#define PARTITION_KEY_V1_BYTES_MAX 100
+/* Bytes of one string. Version 1 hashes only its first 100 characters: strings that agree in them
+ * are one logical partition. */
+#define PARTITION_KEY_BYTES_MAX 2048
 
 typedef enum PartitionKind {
     PARTITION_HASH_V1,
@@ -82,8 +82,8 @@ double epk_fraction(PartitionKind kind, Slice epk);
 /* A number as version 1 encodes it, in memcmp order; returns how many bytes were written. */
 size_t epk_encode_number(double number, uint8_t out[EPK_NUMBER_BYTES_MAX]);
 
-/* STATUS_BAD_REQUEST if a string of the key is longer than its kind allows. */
-MUST_USE Status partition_key_check(PartitionKind kind, const PartitionKey *key, Error *err);
+/* STATUS_BAD_REQUEST if a string of the key is longer than PARTITION_KEY_BYTES_MAX. */
+MUST_USE Status partition_key_check(const PartitionKey *key, Error *err);
 
 /* The key of a document: missing values, arrays and objects are undefined. */
 void partition_key_extract(const PartitionKeyDefinition *definition, Json document,

@@ -195,7 +195,7 @@ static void long_strings_are_refused(void **state)
         size_t len;
         Status status;
     } rows[] = {
-        {PARTITION_HASH_V1, 100, STATUS_OK},     {PARTITION_HASH_V1, 101, STATUS_BAD_REQUEST},
+        {PARTITION_HASH_V1, 2048, STATUS_OK},    {PARTITION_HASH_V1, 2049, STATUS_BAD_REQUEST},
         {PARTITION_HASH_V2, 2048, STATUS_OK},    {PARTITION_HASH_V2, 2049, STATUS_BAD_REQUEST},
         {PARTITION_MULTI_HASH, 2048, STATUS_OK}, {PARTITION_MULTI_HASH, 2049, STATUS_BAD_REQUEST},
     };
@@ -210,7 +210,7 @@ static void long_strings_are_refused(void **state)
         PartitionKey key;
         key_of(row_json(&arena, text), &key);
         Error err = {0};
-        assert_status(partition_key_check(rows[i].kind, &key, &err), rows[i].status);
+        assert_status(partition_key_check(&key, &err), rows[i].status);
         Epk epk;
         if (rows[i].status == STATUS_OK) /* what passes the check has a hash */
             epk_make(rows[i].kind, &key, &epk);

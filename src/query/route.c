@@ -137,7 +137,7 @@ static void put_value(const Router *r, KeyValues *values, Json value)
     PartitionKind kind = r->definition->kind;
     Error ignored;
     Epk epk;
-    if (partition_key_check(kind, &key, &ignored) != STATUS_OK)
+    if (partition_key_check(&key, &ignored) != STATUS_OK)
         return;
     epk_make(kind, &key, &epk);
     values->list[values->count++] = (KeyValue){value, arena_copy(r->arena, epk_slice(&epk))};
