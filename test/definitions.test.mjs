@@ -51,10 +51,14 @@ const LOWER = ["lowerName", "SELECT VALUE LOWER(c.name) FROM c"];
 
 // A row: what it shows, what is sent, what comes back (the same if it is left out).
 const ACCEPTED = [
+    [
+        "the name of a partition key's version, as Java sends it",
+        { partitionKey: { paths: ["/a", "/b"], kind: "MultiHash", version: "V2" } },
+        { partitionKey: { paths: ["/a", "/b"], kind: "MultiHash", version: 2 } },
+    ],
     ["defaultTtl for ever", { defaultTtl: -1 }],
     ["defaultTtl of a second", { defaultTtl: 1 }],
     ["the largest defaultTtl", { defaultTtl: 2147483647 }],
-    ["defaultTtl null, which is none", { defaultTtl: null }, { defaultTtl: undefined }],
     ["analyticalStorageTtl for ever", { analyticalStorageTtl: -1 }],
     ["analyticalStorageTtl of an hour", { analyticalStorageTtl: 3600 }],
     [
@@ -250,6 +254,7 @@ const REFUSED = [
     ["defaultTtl -2", { defaultTtl: -2 }, /defaultTtl/],
     ["defaultTtl beyond 32 bits", { defaultTtl: 2147483648 }, /defaultTtl/],
     ["half a second", { defaultTtl: 0.5 }, /defaultTtl/],
+    ["defaultTtl null", { defaultTtl: null }, /defaultTtl/],
     ["defaultTtl as text", { defaultTtl: "60" }, /defaultTtl/],
     ["defaultTtl without an index", { defaultTtl: 60, indexingPolicy: NO_INDEX }, /defaultTtl/],
     ["analyticalStorageTtl -2", { analyticalStorageTtl: -2 }, /analyticalStorageTtl/],

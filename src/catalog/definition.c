@@ -11,25 +11,35 @@ typedef enum PartChange {
     PART_FIXED,   /* absent: stays; different: refused */
 } PartChange;
 
+typedef enum PartNull {
+    NULL_IS_ABSENT,
+    NULL_IS_A_VALUE, /* of the wrong type */
+} PartNull;
+
 typedef struct Part {
     Slice name;
     PartChange change;
+    PartNull null;
     Status (*check)(Arena *arena, Json in, Json *out, Error *err);
 } Part;
 
 static const Part PARTS[] = {
-    {SLICE_INIT("indexingPolicy"), PART_MUTABLE, policy_check_indexing},
-    {SLICE_INIT("partitionKey"), PART_FIXED, policy_check_partition_key},
-    {SLICE_INIT("defaultTtl"), PART_MUTABLE, policy_check_default_ttl},
-    {SLICE_INIT("uniqueKeyPolicy"), PART_FIXED, policy_check_unique_keys},
-    {SLICE_INIT("conflictResolutionPolicy"), PART_FIXED, policy_check_conflict_resolution},
-    {SLICE_INIT("geospatialConfig"), PART_MUTABLE, policy_check_geospatial},
-    {SLICE_INIT("analyticalStorageTtl"), PART_MUTABLE, policy_check_analytical_ttl},
-    {SLICE_INIT("computedProperties"), PART_MUTABLE, policy_check_computed_properties},
-    {SLICE_INIT("vectorEmbeddingPolicy"), PART_MUTABLE, policy_check_vector_embeddings},
-    {SLICE_INIT("fullTextPolicy"), PART_MUTABLE, policy_check_full_text},
-    {SLICE_INIT("changeFeedPolicy"), PART_MUTABLE, policy_check_change_feed},
-    {SLICE_INIT("clientEncryptionPolicy"), PART_FIXED, policy_check_client_encryption},
+    {SLICE_INIT("indexingPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_indexing},
+    {SLICE_INIT("partitionKey"), PART_FIXED, NULL_IS_ABSENT, policy_check_partition_key},
+    {SLICE_INIT("defaultTtl"), PART_MUTABLE, NULL_IS_A_VALUE, policy_check_default_ttl},
+    {SLICE_INIT("uniqueKeyPolicy"), PART_FIXED, NULL_IS_ABSENT, policy_check_unique_keys},
+    {SLICE_INIT("conflictResolutionPolicy"), PART_FIXED, NULL_IS_ABSENT,
+     policy_check_conflict_resolution},
+    {SLICE_INIT("geospatialConfig"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_geospatial},
+    {SLICE_INIT("analyticalStorageTtl"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_analytical_ttl},
+    {SLICE_INIT("computedProperties"), PART_MUTABLE, NULL_IS_ABSENT,
+     policy_check_computed_properties},
+    {SLICE_INIT("vectorEmbeddingPolicy"), PART_MUTABLE, NULL_IS_ABSENT,
+     policy_check_vector_embeddings},
+    {SLICE_INIT("fullTextPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_full_text},
+    {SLICE_INIT("changeFeedPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_change_feed},
+    {SLICE_INIT("clientEncryptionPolicy"), PART_FIXED, NULL_IS_ABSENT,
+     policy_check_client_encryption},
 };
 
 enum { PART_COUNT = ARRAY_COUNT(PARTS) };
@@ -124,6 +134,12 @@ static Status read_id(Json body, const char *what, Slice *id, Error *err)
     return resource_id_check(*id, RESOURCE_ID_NAMED, err);
 }
 
+static Json read_part(Json body, const Part *part)
+{
+    return part->null == NULL_IS_ABSENT ? body_member(body, part->name)
+                                        : json_get(body, part->name);
+}
+
 /* Everything that was sent is checked before anything is compared with 'old'. */
 static Status normalise(Arena *arena, Json old, Json body, Json *normal, Error *err)
 {
@@ -131,7 +147,7 @@ static Status normalise(Arena *arena, Json old, Json body, Json *normal, Error *
     TRY(read_id(body, "container", &id, err));
     Json parts[PART_COUNT];
     for (size_t i = 0; i < PART_COUNT; ++i)
-        TRY(PARTS[i].check(arena, body_member(body, PARTS[i].name), &parts[i], err));
+        TRY(PARTS[i].check(arena, read_part(body, &PARTS[i]), &parts[i], err));
     for (size_t i = 0; i < PART_COUNT && !json_is(old, JSON_UNDEFINED); ++i) {
         if (PARTS[i].change == PART_FIXED)
             TRY(keep_fixed(&PARTS[i], json_get(old, PARTS[i].name),

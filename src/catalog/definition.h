@@ -18,7 +18,7 @@
  * docs/containers.md is the reference that users read; its examples are run by definition_test.c.
  *
  * Decisions where the protocol leaves room
- *   - null counts as absent, at every optional place.
+ *   - null counts as absent, at every optional place but defaultTtl.
  *   - Properties that are not in the list are ignored and not kept: system properties (_rid, _self,
  *     _etag, _ts, _docs...) are the server's, and the service drops names it does not know.
  *   - Words (modes, kinds, types, orders) are accepted in any case and returned in one.

@@ -13,6 +13,7 @@ static const Slice SYSTEM_NAMES[] = {SLICE_INIT("_rid"), SLICE_INIT("_self"), SL
 
 static const char SYSTEM_KEY_PATH[] = "_partitionKey";
 
+static Status read_version(Json in, int64_t *version, bool *found, Error *err);
 static Status partition_paths(Arena *arena, Json in, size_t kind, Error *err);
 static Status partition_path(Arena *arena, Json in, PropertyPath *out, Error *err);
 static Status unique_key(Arena *arena, Json in, Slice *canonical, Error *err);
@@ -30,7 +31,7 @@ Status policy_check_partition_key(Arena *arena, Json in, Json *out, Error *err)
 
     int64_t version = 1;
     bool has_version;
-    TRY(body_read_whole(in, SLICE("version"), "partitionKey", 1, 2, &version, &has_version, err));
+    TRY(read_version(in, &version, &has_version, err));
     if (kind == KIND_MULTI_HASH && version != 2)
         return REFUSE(err, "A partitionKey of kind 'MultiHash' must have 'version' 2; found %s1.",
                       has_version ? "" : "none, which means ");
@@ -57,6 +58,19 @@ Status policy_check_partition_key(Arena *arena, Json in, Json *out, Error *err)
     body_add_member(&b, SLICE("systemKey"), body_member(in, SLICE("systemKey")));
     json_end(&b);
     *out = json_built(&b);
+    return STATUS_OK;
+}
+
+/* A number or, from Java, the name of it; what is kept is the number. */
+static Status read_version(Json in, int64_t *version, bool *found, Error *err)
+{
+    static const Slice names[] = {SLICE_INIT("V1"), SLICE_INIT("V2")};
+    Json value = body_member(in, SLICE("version"));
+    size_t index;
+    if (!json_is(value, JSON_STRING) || !body_find_word(json_string(value), WORDS(names), &index))
+        return body_read_whole(in, SLICE("version"), "partitionKey", 1, 2, version, found, err);
+    *version = (int64_t)index + 1;
+    *found = true;
     return STATUS_OK;
 }
 

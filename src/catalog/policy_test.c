@@ -83,6 +83,10 @@ static void partition_keys_are_kept_as_sent_with_the_kind_filled_in(void **state
          "partitionKey", "{'paths':['/_partitionKey'],'kind':'Hash','systemKey':true}"},
         {"'partitionKey':{'paths':['/_partitionKey'],'systemKey':false}", "partitionKey",
          "{'paths':['/_partitionKey'],'kind':'Hash','systemKey':false}"},
+        {"'partitionKey':{'paths':['/pk'],'version':'V1'}", "partitionKey",
+         "{'paths':['/pk'],'kind':'Hash','version':1}"},
+        {"'partitionKey':{'paths':['/t','/u'],'kind':'MultiHash','version':'v2'}", "partitionKey",
+         "{'paths':['/t','/u'],'kind':'MultiHash','version':2}"},
         {"'partitionKey':{'paths':['/pk'],'kind':null,'version':null,'systemKey':null}",
          "partitionKey", "{'paths':['/pk'],'kind':'Hash'}"},
     };
@@ -119,6 +123,9 @@ static void partition_keys_that_could_not_route_are_refused(void **state)
         {"'partitionKey':{'paths':['/pk'],'version':3}", "from 1 to 2; found 3"},
         {"'partitionKey':{'paths':['/pk'],'version':1.5}", "from 1 to 2; found 1.5"},
         {"'partitionKey':{'paths':['/pk'],'version':'2'}", "from 1 to 2; found a string"},
+        {"'partitionKey':{'paths':['/pk'],'version':'V3'}", "from 1 to 2; found a string"},
+        {"'partitionKey':{'paths':['/a','/b'],'kind':'MultiHash','version':'V1'}",
+         "must have 'version' 2"},
         {"'partitionKey':{'paths':['/pk'],'systemKey':true}", "with the path '/_partitionKey'"},
         {"'partitionKey':{'paths':['/pk'],'systemKey':1}", "must be true or false"},
     };
@@ -525,7 +532,6 @@ static void the_small_policies_are_filled_in(void **state)
          "{'mode':'Custom','conflictResolutionPath':'','conflictResolutionProcedure':"
          "'dbs/d/colls/c/sprocs/s'}"},
         {"", "defaultTtl", NULL},
-        {"'defaultTtl':null", "defaultTtl", NULL},
         {"'defaultTtl':-1", "defaultTtl", "-1"},
         {"'defaultTtl':1", "defaultTtl", "1"},
         {"'defaultTtl':2147483647.0", "defaultTtl", "2147483647"},
@@ -578,6 +584,7 @@ static void small_policies_out_of_bounds_are_refused(void **state)
         {"'defaultTtl':1.5", "found 1.5"},
         {"'defaultTtl':2147483648", "found 2147483648"},
         {"'defaultTtl':1e300", "found 1"},
+        {"'defaultTtl':null", "must be a whole number of seconds; found null"},
         {"'defaultTtl':'60'", "must be a whole number of seconds; found a string"},
         {"'defaultTtl':5,'indexingPolicy':{'indexingMode':'none'}", "needs the 'indexingMode'"},
         {"'analyticalStorageTtl':-2", "from 0 to 2147483647; found -2"},
