@@ -2,16 +2,8 @@
 #include "api/chaos_delay_int.h"
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/thread.h"
-
-#include <time.h>
-
-static void wait_until(Delays *delays, uint64_t due_us)
-{
-    struct timespec until = {.tv_sec = (time_t)(due_us / 1000000),
-                             .tv_nsec = (long)(due_us % 1000000) * 1000};
-    (void)pthread_cond_timedwait(&delays->changed, &delays->lock, &until);
-}
 
 static void *run(void *arg)
 {
@@ -22,7 +14,7 @@ static void *run(void *arg)
         if (first == NULL) {
             (void)pthread_cond_wait(&delays->changed, &delays->lock);
         } else if (!delays->stop && clock_monotonic_us(clock_real()) < first->due_us) {
-            wait_until(delays, first->due_us);
+            (void)cond_wait_until(&delays->changed, &delays->lock, first->due_us);
         } else {
             delays->first = first->next;
             (void)pthread_mutex_unlock(&delays->lock);
@@ -39,14 +31,8 @@ void delays_open(Delays *delays)
     *delays = (Delays){0};
     int failed = pthread_mutex_init(&delays->lock, NULL);
     ASSERT(failed == 0);
-    pthread_condattr_t attributes;
-    failed = pthread_condattr_init(&attributes);
+    failed = pthread_cond_init(&delays->changed, NULL);
     ASSERT(failed == 0);
-    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    ASSERT(failed == 0);
-    failed = pthread_cond_init(&delays->changed, &attributes);
-    ASSERT(failed == 0);
-    (void)pthread_condattr_destroy(&attributes);
     Error err; /* without a thread nothing is delayed */
     delays->is_running =
         thread_start(&delays->thread, "orrery-chaos", run, delays, &err) == STATUS_OK;
@@ -70,7 +56,7 @@ void delays_add(Delays *delays, Delay *delay, uint32_t delay_ms)
         http_loop_post(delay->loop, &delay->task);
         return;
     }
-    delay->due_us = clock_monotonic_us(clock_real()) + (uint64_t)delay_ms * 1000;
+    delay->due_us = cond_after_ms(delay_ms);
     (void)pthread_mutex_lock(&delays->lock);
     Delay **at = &delays->first;
     while (*at != NULL && (*at)->due_us <= delay->due_us)

@@ -1,10 +1,10 @@
 /* mailbox.c - see mailbox.h. */
 #include "base/mailbox.h"
 
+#include "base/cond.h"
 #include "base/thread.h"
 
 #include <sched.h>
-#include <time.h>
 
 void mailbox_init(Mailbox *mailbox)
 {
@@ -66,19 +66,12 @@ QueueNode *mailbox_wait_for(Mailbox *mailbox, uint32_t ms_max)
     QueueNode *messages = look(mailbox);
     if (messages != NULL)
         return messages;
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms_max / 1000;
-    until.tv_nsec += (long)(ms_max % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    uint64_t until_us = cond_after_ms(ms_max);
     (void)pthread_mutex_lock(&mailbox->lock);
     messages = queue_take(&mailbox->queue);
-    int failed = 0;
-    while (messages == NULL && failed == 0) {
-        failed = pthread_cond_clockwait(&mailbox->arrived, &mailbox->lock, CLOCK_MONOTONIC, &until);
+    bool is_waiting = true;
+    while (messages == NULL && is_waiting) {
+        is_waiting = cond_wait_until(&mailbox->arrived, &mailbox->lock, until_us);
         messages = queue_take(&mailbox->queue);
     }
     (void)pthread_mutex_unlock(&mailbox->lock);
