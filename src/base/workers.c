@@ -187,6 +187,14 @@ uint32_t workers_threads(const Workers *workers)
     return workers->threads_max;
 }
 
+static Status add_thread(Workers *workers, Error *err)
+{
+    Worker *worker = &workers->threads[workers->thread_count];
+    TRY(thread_start(&worker->thread, workers->name, run, worker, err));
+    workers->thread_count++;
+    return STATUS_OK;
+}
+
 /* If nobody is idle who could take one more job. More than one thread is only a wish, but without a
  * first nothing would run. */
 static void start_thread(Workers *workers)
@@ -194,10 +202,18 @@ static void start_thread(Workers *workers)
     uint32_t waiting = workers->job_count + workers->spare_count;
     if (waiting < workers->idle_count || workers->thread_count == workers->threads_max)
         return;
-    Worker *worker = &workers->threads[workers->thread_count];
     Error err;
-    if (thread_start(&worker->thread, workers->name, run, worker, &err) == STATUS_OK)
-        workers->thread_count++;
+    (void)add_thread(workers, &err); /* those that there are take the job later */
+}
+
+Status workers_start(Workers *workers, Error *err)
+{
+    (void)pthread_mutex_lock(&workers->lock);
+    Status status = STATUS_OK;
+    if (workers->thread_count == 0)
+        status = add_thread(workers, err);
+    (void)pthread_mutex_unlock(&workers->lock);
+    return status;
 }
 
 /* As soon as the lock is free the job may run and be the reason to close the workers: the count

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/defs.h"
+#include "base/error.h"
 #include "base/queue.h"
 
 typedef struct Workers Workers;
@@ -29,6 +30,10 @@ typedef struct WorkerJob {
 
 /* 'name' is that of each thread, see thread_start; it is kept, not copied. */
 Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max);
+
+/* Starts the first thread, if it does not run yet. After that the only reason for workers_post to
+ * return false is a full queue. STATUS_IO if the system has no thread to give. */
+MUST_USE Status workers_start(Workers *workers, Error *err);
 
 uint32_t workers_threads(const Workers *workers); /* at most */
 

@@ -309,24 +309,27 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     int failed = pthread_mutex_init(&catalog->lock, NULL);
     ASSERT(failed == 0);
     mailbox_init(&catalog->mailbox);
-    cleaner_open(&catalog->cleaner, catalog->store, options->log);
+    TRY(workers_start(catalog->host->writers, err)); /* partitions count on it */
+    TRY(cleaner_open(&catalog->cleaner, catalog->store, options->log, err));
     TRY(load(catalog, err));
     if (options->throughput != NULL)
         TRY(check_account(catalog, err));
     share_all(catalog->published, &catalog->rules, clock_monotonic_us(catalog->clock));
     post_garbage(catalog);
-    keeper_open(&catalog->keeper, catalog);
+    TRY(keeper_open(&catalog->keeper, catalog, err));
     TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));
     catalog->is_running = true;
     if (options->moves != NULL)
-        mover_open(&catalog->mover, &(MoverOptions){
-                                        .catalog = catalog,
-                                        .cleaner = &catalog->cleaner,
-                                        .rules = *options->moves,
-                                        .provision = catalog->rules,
-                                        .clock = options->clock,
-                                        .log = options->log,
-                                    });
+        TRY(mover_open(&catalog->mover,
+                       &(MoverOptions){
+                           .catalog = catalog,
+                           .cleaner = &catalog->cleaner,
+                           .rules = *options->moves,
+                           .provision = catalog->rules,
+                           .clock = options->clock,
+                           .log = options->log,
+                       },
+                       err));
     *out = TAKE(catalog);
     return STATUS_OK;
 }

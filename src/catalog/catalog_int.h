@@ -22,7 +22,7 @@ typedef struct Cleaner {
     bool is_running; /* opening thread only */
 } Cleaner;
 
-void cleaner_open(Cleaner *cleaner, Store *store, const Log *log);
+MUST_USE Status cleaner_open(Cleaner *cleaner, Store *store, const Log *log, Error *err);
 void cleaner_post(Cleaner *cleaner, Garbage garbage); /* after its record is durable */
 
 /* The same for the spaces of ranges that are no more, all or some of a container's, when their
@@ -46,7 +46,7 @@ typedef struct Keeper {
     bool is_running; /* opening thread only */
 } Keeper;
 
-void keeper_open(Keeper *keeper, Catalog *catalog);
+MUST_USE Status keeper_open(Keeper *keeper, Catalog *catalog, Error *err);
 void keeper_notice(Keeper *keeper); /* a container was created or replaced */
 void keeper_close(Keeper *keeper);
 

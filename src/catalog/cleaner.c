@@ -88,7 +88,14 @@ static void *run(void *arg)
     return NULL;
 }
 
-void cleaner_open(Cleaner *cleaner, Store *store, const Log *log)
+static void destroy(Cleaner *cleaner)
+{
+    mailbox_done(&cleaner->mailbox);
+    (void)pthread_cond_destroy(&cleaner->fallen);
+    (void)pthread_mutex_destroy(&cleaner->lock);
+}
+
+Status cleaner_open(Cleaner *cleaner, Store *store, const Log *log, Error *err)
 {
     cleaner->store = store;
     cleaner->log = log;
@@ -98,10 +105,11 @@ void cleaner_open(Cleaner *cleaner, Store *store, const Log *log)
     ASSERT(failed == 0);
     failed = pthread_cond_init(&cleaner->fallen, NULL);
     ASSERT(failed == 0);
-    Error err;
-    Status status = thread_start(&cleaner->thread, "orrery-cleaner", run, cleaner, &err);
-    ASSERT(status == STATUS_OK);
-    cleaner->is_running = true;
+    Status status = thread_start(&cleaner->thread, "orrery-cleaner", run, cleaner, err);
+    cleaner->is_running = status == STATUS_OK;
+    if (!cleaner->is_running)
+        destroy(cleaner);
+    return status;
 }
 
 void cleaner_post(Cleaner *cleaner, Garbage garbage)
@@ -178,8 +186,6 @@ void cleaner_close(Cleaner *cleaner)
     (void)pthread_join(cleaner->thread, NULL);
     /* What came after the thread's last look; being stopped, this cleans nothing. */
     clean_all(cleaner, queue_take(&cleaner->mailbox.queue));
-    mailbox_done(&cleaner->mailbox);
-    (void)pthread_cond_destroy(&cleaner->fallen);
-    (void)pthread_mutex_destroy(&cleaner->lock);
+    destroy(cleaner);
     cleaner->is_running = false;
 }

@@ -7,11 +7,9 @@
  * first round, after the start, also wakes purges and rebuilds that a stop interrupted; rounds go
  * on as long as a partition has such work, which goes on by itself unless the disk fails.
  */
+#include "base/cond.h"
 #include "base/thread.h"
 #include "catalog/catalog_int.h"
-
-#include <errno.h>
-#include <time.h>
 
 /* True if another round will be needed. */
 static bool remind(CatalogReader *reader)
@@ -35,11 +33,8 @@ static bool remind(CatalogReader *reader)
 /* Whatever is noticed meanwhile: only the stop ends it earlier. */
 static void wait_a_second(Keeper *keeper)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
-    while (!keeper->stop &&
-           pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until) != ETIMEDOUT)
+    uint64_t until_us = cond_after_ms(1000);
+    while (!keeper->stop && cond_wait_until(&keeper->changed, &keeper->lock, until_us))
         continue;
 }
 
@@ -64,17 +59,24 @@ static void *run(void *arg)
     return NULL;
 }
 
-void keeper_open(Keeper *keeper, Catalog *catalog)
+static void destroy_lock(Keeper *keeper)
+{
+    (void)pthread_cond_destroy(&keeper->changed);
+    (void)pthread_mutex_destroy(&keeper->lock);
+}
+
+Status keeper_open(Keeper *keeper, Catalog *catalog, Error *err)
 {
     keeper->catalog = catalog;
     int failed = pthread_mutex_init(&keeper->lock, NULL);
     ASSERT(failed == 0);
     failed = pthread_cond_init(&keeper->changed, NULL);
     ASSERT(failed == 0);
-    Error err;
-    Status status = thread_start(&keeper->thread, "orrery-keeper", run, keeper, &err);
-    ASSERT(status == STATUS_OK);
-    keeper->is_running = true;
+    Status status = thread_start(&keeper->thread, "orrery-keeper", run, keeper, err);
+    keeper->is_running = status == STATUS_OK;
+    if (!keeper->is_running)
+        destroy_lock(keeper);
+    return status;
 }
 
 void keeper_notice(Keeper *keeper)
@@ -94,7 +96,6 @@ void keeper_close(Keeper *keeper)
     (void)pthread_cond_signal(&keeper->changed);
     (void)pthread_mutex_unlock(&keeper->lock);
     (void)pthread_join(keeper->thread, NULL);
-    (void)pthread_cond_destroy(&keeper->changed);
-    (void)pthread_mutex_destroy(&keeper->lock);
+    destroy_lock(keeper);
     keeper->is_running = false;
 }

@@ -8,12 +8,12 @@
  */
 #include "catalog/mover_int.h"
 
+#include "base/cond.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "catalog/split_int.h"
 #include "partition/move.h"
 
-#include <errno.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <time.h>
@@ -591,11 +591,9 @@ static bool find_due(Mover *mover, MoveOrder *out, MoveReason *reason)
 /* A second, or until there is an order or a notice; under the lock. */
 static void wait_for_work(Mover *mover)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
+    uint64_t until_us = cond_after_ms(1000);
     while (!mover->stop && !mover->is_noticed && mover->order_count == 0 &&
-           pthread_cond_timedwait(&mover->changed, &mover->lock, &until) != ETIMEDOUT)
+           cond_wait_until(&mover->changed, &mover->lock, until_us))
         continue;
     mover->is_noticed = false;
 }
@@ -645,7 +643,17 @@ static void *run(void *arg)
     return NULL;
 }
 
-void mover_open(Mover *mover, const MoverOptions *options)
+static void destroy(Mover *mover)
+{
+    (void)pthread_mutex_lock(&mover->yard->lock);
+    mover->yard->cleaner = NULL;
+    (void)pthread_mutex_unlock(&mover->yard->lock);
+    yard_unref(mover->yard);
+    (void)pthread_cond_destroy(&mover->changed);
+    (void)pthread_mutex_destroy(&mover->lock);
+}
+
+Status mover_open(Mover *mover, const MoverOptions *options, Error *err)
 {
     mover->catalog = options->catalog;
     mover->yard = MEM_NEW(MoverYard);
@@ -661,10 +669,11 @@ void mover_open(Mover *mover, const MoverOptions *options)
     ASSERT(failed == 0);
     failed = pthread_cond_init(&mover->changed, NULL);
     ASSERT(failed == 0);
-    Error err;
-    Status status = thread_start(&mover->thread, "orrery-mover", run, mover, &err);
-    ASSERT(status == STATUS_OK);
-    mover->is_running = true;
+    Status status = thread_start(&mover->thread, "orrery-mover", run, mover, err);
+    mover->is_running = status == STATUS_OK;
+    if (!mover->is_running)
+        destroy(mover);
+    return status;
 }
 
 void mover_notice(Mover *mover)
@@ -686,11 +695,6 @@ void mover_close(Mover *mover)
     (void)pthread_cond_signal(&mover->changed);
     (void)pthread_mutex_unlock(&mover->lock);
     (void)pthread_join(mover->thread, NULL);
-    (void)pthread_mutex_lock(&mover->yard->lock);
-    mover->yard->cleaner = NULL;
-    (void)pthread_mutex_unlock(&mover->yard->lock);
-    yard_unref(mover->yard);
-    (void)pthread_cond_destroy(&mover->changed);
-    (void)pthread_mutex_destroy(&mover->lock);
+    destroy(mover);
     mover->is_running = false;
 }

@@ -64,7 +64,7 @@ typedef struct MoverOptions {
     const Log *log;
 } MoverOptions;
 
-void mover_open(Mover *mover, const MoverOptions *options);
+MUST_USE Status mover_open(Mover *mover, const MoverOptions *options, Error *err);
 
 /* All of these may be called of a mover that was not opened. */
 void mover_notice(Mover *mover); /* an offer was replaced, or the map has changed */

@@ -118,6 +118,7 @@ static inline Status test_try_open(TestCatalog *t, Error *err)
                               .moves = t->moves};
     Status status = catalog_open(&options, &t->catalog, err);
     if (status != STATUS_OK) {
+        partition_host_stop(&t->host);
         workers_close(TAKE(t->host.writers));
         return status;
     }

@@ -478,7 +478,7 @@ static void schedule(Partition *partition)
     (void)partition_ref(partition);
     atomic_fetch_add(&partition->host->active, 1);
     bool taken = workers_post(partition->host->writers, &partition->job);
-    ASSERT(taken); /* the writers' queue is as long as there can be partitions */
+    ASSERT(taken); /* the writers have a thread, and a queue as long as there can be partitions */
 }
 
 /* Gives the right to apply back. A message that came in while it was held found the partition

@@ -52,7 +52,7 @@ extern const StoreMerge PARTITION_MERGE;
 /* What all partitions of a process share; outlives them. */
 typedef struct PartitionHost {
     Store *store;
-    Workers *writers; /* its queue must be as long as there can be partitions */
+    Workers *writers; /* started; its queue must be as long as there can be partitions */
     const Clock *clock;
     const Log *log;
     ItemCache *cache; /* of items; NULL: none */

@@ -131,6 +131,9 @@ void rocksdb_set_groups(rocksdb_options_t *options, const StoreMerge *merge);
 /* The database under a store of this engine; for tests. */
 rocksdb_t *rocksdb_of_store(Store *store);
 
+/* STATUS_IO if the system has no room for the threads that RocksDB starts: see thread_room.c. */
+MUST_USE Status thread_room_check(Error *err);
+
 /* Turns RocksDB's words about the store in 'folder' into an Error: "'what': 'text'". Takes 'text'
  * over. */
 MUST_USE Status rocksdb_error(Error *err, const char *folder, const char *what, char *text);

@@ -115,6 +115,7 @@ rocksdb_readoptions_t *rocksdb_read_options(StoreRead read)
 
 Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error *err)
 {
+    TRY(thread_room_check(err));
     int folder_fd = -1;
     TRY(prepare_folder(options->path, &folder_fd, err));
     RocksEngine *rocks = MEM_NEW(RocksEngine);

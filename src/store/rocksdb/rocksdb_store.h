@@ -24,5 +24,6 @@ typedef struct RocksdbStoreOptions {
 #define ROCKSDB_STORE_CACHE_BYTES ((size_t)64 << 20)
 
 /* STATUS_UNAVAILABLE: another process has the folder open. STATUS_CORRUPT: what is in the folder is
- * not what was written. STATUS_IO: the folder cannot be made, read or written. */
+ * not what was written. STATUS_IO: the folder cannot be made, read or written, or a
+ * thread cannot be started. */
 MUST_USE Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error *err);
