@@ -321,6 +321,12 @@ test("a client that expects 100-continue is told to go on", async () => {
     assert.match(await line.end(), /\r\n\r\nHTTP\/1\.1 201 /);
 });
 
+// Who has no key is refused before the body is looked at.
+const chunked = {
+    ...signed({ key: server.key, method: "POST", path: "/dbs" }),
+    "transfer-encoding": "chunked",
+};
+
 const MALFORMED = [
     ["a request that is not HTTP", "nonsense\r\n\r\n", 400],
     ["a header without end", `GET / HTTP/1.1\r\nx: ${"a".repeat(70_000)}`, 400],
@@ -338,17 +344,17 @@ const MALFORMED = [
     ],
     [
         "chunks that are not chunks",
-        `${requestText("/dbs", { method: "POST", headers: { "transfer-encoding": "chunked" } })}zz\r\n`,
+        `${requestText("/dbs", { method: "POST", headers: chunked })}zz\r\n`,
         400,
     ],
     [
         "a chunk's size that begins with 0x",
-        `${requestText("/dbs", { method: "POST", headers: { "transfer-encoding": "chunked" } })}0x14\r\n`,
+        `${requestText("/dbs", { method: "POST", headers: chunked })}0x14\r\n`,
         400,
     ],
     [
         "an extension of a chunk without end",
-        `${requestText("/dbs", { method: "POST", headers: { "transfer-encoding": "chunked" } })}1;${"a".repeat(70_000)}`,
+        `${requestText("/dbs", { method: "POST", headers: chunked })}1;${"a".repeat(70_000)}`,
         400,
     ],
     ["no host", "GET /healthz HTTP/1.1\r\n\r\n", 400],
@@ -369,6 +375,18 @@ for (const [what, text, status] of MALFORMED) {
         assert.ok(message.length > 10, message);
     });
 }
+
+test("who has no key is refused before the body is sent", async () => {
+    for (const framing of [{ "content-length": 2 << 20 }, { "transfer-encoding": "chunked" }]) {
+        const line = await Line.open(server.port);
+        line.send(requestText("/dbs", { method: "POST", headers: framing }));
+        const [answer] = answers(await line.end());
+        assert.equal(answer.status, 401);
+        assert.equal(answer.headers.connection, "close");
+        assert.equal(JSON.parse(answer.body).code, "Unauthorized");
+        line.close();
+    }
+});
 
 test("a body of more than 2 MB is refused by name", async () => {
     const body = JSON.stringify({ id: "x", filler: "y".repeat(2 << 20) });

@@ -455,9 +455,10 @@ test("a client that dribbles its request is cut off in time", async (t) => {
         assert.ok(took > 500 && took < 6000, `cut off after ${took} ms`);
         return text;
     };
+    const headers = { ...signed({ key: server.key, method: "POST", path: "/dbs" }), "content-length": 1000 };
     const [head, body] = await Promise.all([
         dribble("GET /healthz HTTP/1.1\r\n", "x: y\r\n"),
-        dribble(requestText("/dbs", { method: "POST", headers: { "content-length": 1000 } }), " "),
+        dribble(requestText("/dbs", { method: "POST", headers }), " "),
     ]);
     for (const text of [head, body]) {
         const [answer] = answers(text);

@@ -1,10 +1,10 @@
 /* api.c - see api.h: the way of a request from http to its handler and back.
  *
- *     on_request --> service_handle (health, CORS, ...)
- *                --> address_parse --> auth_check --> route_request --> handler
- *                --> orrery_request (what is to be seen of the server)
+ *     on_admit    service_handle (health, CORS, ...), or admit: address_parse, auth_check
+ *     on_request  the same if on_admit has not been called, then act: route_request, handler
  *
- * Nothing about any resource is looked up before the request is authorised.
+ * http calls on_admit if the body of a request is still to come: nothing of it is read for anybody
+ * without a key. Nothing about any resource is looked up before the request is authorised.
  */
 #include "api/api.h"
 
@@ -207,22 +207,30 @@ Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
     return status;
 }
 
-static Status process(ApiRequest *r, Error *err)
+/* Who asks, and for what; the body is not looked at. */
+static Status admit(ApiRequest *r, Error *err)
+{
+    if (orrery_is_path(r->http->path))
+        return orrery_admit(r, err);
+    TRY(address_parse(r->arena, r->http->path, &r->address, err));
+    TRY(choose_operation(r, err));
+    return request_authorise(r, false, err);
+}
+
+/* Does what an authorised request asks for. */
+static Status act(ApiRequest *r, Error *err)
 {
     if (orrery_is_path(r->http->path))
         return orrery_request(r, err);
-    TRY(address_parse(r->arena, r->http->path, &r->address, err));
-    TRY(choose_operation(r, err));
-    TRY(request_authorise(r, false, err));
     TRY(parse_version(r, err));
     r->snapshot = catalog_read(&r->loop->reader);
     return route_request(r, err);
 }
 
-static void run(ApiRequest *r)
+static void run(ApiRequest *r, bool is_admitted)
 {
     Error err;
-    if (process(r, &err) != STATUS_OK)
+    if ((!is_admitted && admit(r, &err) != STATUS_OK) || act(r, &err) != STATUS_OK)
         respond_error(r, &err);
 }
 
@@ -231,12 +239,11 @@ void request_again(ApiRequest *r)
     r->is_past_chaos = true;
     r->database = NULL; /* of a snapshot that is gone */
     r->container = NULL;
-    run(r);
+    run(r, false);
 }
 
-static void on_request(void *ctx, HttpRequest *http)
+static ApiRequest *request_new(Api *api, HttpRequest *http)
 {
-    Api *api = ctx;
     ApiRequest *r = ARENA_NEW(http->arena, ApiRequest);
     r->http = http;
     r->api = api;
@@ -245,8 +252,29 @@ static void on_request(void *ctx, HttpRequest *http)
     r->activity_id = activity_id(r);
     r->has_origin = request_header(r, "origin").len > 0;
     r->is_head = slice_equal(http->method, SLICE("HEAD"));
-    if (!service_handle(r))
-        run(r);
+    return r;
+}
+
+static bool on_admit(void *ctx, HttpRequest *http)
+{
+    ApiRequest *r = request_new(ctx, http);
+    if (service_handle(r))
+        return false;
+    Error err;
+    if (admit(r, &err) != STATUS_OK) {
+        respond_error(r, &err);
+        return false;
+    }
+    http->user = r;
+    return true;
+}
+
+static void on_request(void *ctx, HttpRequest *http)
+{
+    bool is_admitted = http->user != NULL;
+    ApiRequest *r = is_admitted ? http->user : request_new(ctx, http);
+    if (is_admitted || !service_handle(r))
+        run(r, is_admitted);
 }
 
 static void *on_loop_open(void *ctx, HttpLoop *http_loop)
@@ -305,6 +333,7 @@ HttpHandler api_handler(Api *api)
 {
     return (HttpHandler){
         .ctx = api,
+        .admit = on_admit,
         .handle = on_request,
         .loop_open = on_loop_open,
         .loop_close = on_loop_close,

@@ -58,6 +58,7 @@ typedef struct FakeRequest {
     Slice key; /* signs with it; empty: sends only the headers above */
     Slice authority;
     bool is_tls;
+    bool body_comes_later; /* than the head */
 } FakeRequest;
 
 typedef struct FakeAnswer {
@@ -278,6 +279,19 @@ static inline void fake_fill(FakeExchange *exchange, const FakeRequest *request)
                           .begun_us = clock_monotonic_us(&server->clock.clock)};
 }
 
+/* The handler sees the head first, as if the body were still to come. */
+static inline bool fake_admit(FakeExchange *exchange)
+{
+    HttpHandler *handler = &exchange->server->handler;
+    Slice body = exchange->http.body;
+    exchange->http.body = SLICE_EMPTY;
+    bool is_admitted = handler->admit(handler->ctx, &exchange->http);
+    ASSERT(is_admitted == (exchange->answer->status == 0)); /* refused, and so answered */
+    if (is_admitted)
+        exchange->http.body = body;
+    return is_admitted;
+}
+
 /* Sends a request as the loop would, and returns without waiting: the answer may come later.
  * Release the exchange after it has. */
 static inline FakeExchange *fake_send(FakeServer *server, const FakeRequest *request,
@@ -290,7 +304,8 @@ static inline FakeExchange *fake_send(FakeServer *server, const FakeRequest *req
     arena_init(&exchange->arena, 1024);
     fake_fill(exchange, request);
     HttpRequest sent = exchange->http;
-    server->handler.handle(server->handler.ctx, &exchange->http);
+    if (!request->body_comes_later || fake_admit(exchange))
+        server->handler.handle(server->handler.ctx, &exchange->http);
     for (size_t i = 0; i < sent.header_count; i++) {
         fake_disown(sent.headers[i].name);
         fake_disown(sent.headers[i].value);

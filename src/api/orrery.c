@@ -170,20 +170,36 @@ bool orrery_is_path(Slice path)
            (path.len == prefix.len || path.ptr[prefix.len] == '/' || path.ptr[prefix.len] == '?');
 }
 
-Status orrery_request(ApiRequest *r, Error *err)
+/* What follows /_orrery, without its parameters. */
+static Slice path_after_prefix(const ApiRequest *r)
 {
     Slice query = r->http->path;
-    Slice path = slice_from(slice_cut(&query, '?'), strlen("/_orrery"));
+    return slice_from(slice_cut(&query, '?'), strlen("/_orrery"));
+}
+
+Status orrery_admit(ApiRequest *r, Error *err)
+{
+    Slice path = path_after_prefix(r);
     if (chaos_is_path(path))
-        return chaos_request(r, path, err);
-    OrreryPage *page = ARENA_NEW(r->arena, OrreryPage);
-    page->request = r;
+        return chaos_admit(r, path, err);
     if (!r->is_head && !slice_equal(r->http->method, SLICE("GET")))
         return error_set(err, STATUS_METHOD_NOT_ALLOWED, SUB_NONE,
                          "%.*s is not possible here; GET is.", SLICE_CUT(r->http->method, 20));
     r->operation = OPERATION_READ;
-    TRY(find_kind(r, path, &page->kind, err));
-    TRY(request_authorise(r, page->kind->takes_bearer, err));
+    TRY(find_kind(r, path, &r->page, err));
+    return request_authorise(r, r->page->takes_bearer, err);
+}
+
+Status orrery_request(ApiRequest *r, Error *err)
+{
+    Slice path = path_after_prefix(r);
+    if (chaos_is_path(path))
+        return chaos_request(r, path, err);
+    OrreryPage *page = ARENA_NEW(r->arena, OrreryPage);
+    page->request = r;
+    page->kind = r->page;
+    Slice query = r->http->path;
+    (void)slice_cut(&query, '?');
     TRY(read_parameters(page, query, err));
     if (page->kind->parse != NULL)
         TRY(page->kind->parse(page, err));

@@ -452,7 +452,8 @@ bool chaos_is_path(Slice path)
            (path.len == prefix.len || path.ptr[prefix.len] == '/');
 }
 
-Status chaos_request(ApiRequest *r, Slice path, Error *err)
+/* Cuts "/chaos/dbs/d/colls/c/split" into the resource and what is asked of it. */
+static Slice split_path(Slice path, Slice *name)
 {
     path = slice_from(path, strlen("/chaos"));
     while (slice_ends_with(path, SLICE("/")))
@@ -460,16 +461,30 @@ Status chaos_request(ApiRequest *r, Slice path, Error *err)
     size_t at = path.len;
     while (at > 0 && path.ptr[at - 1] != '/')
         at--;
-    TRY(address_parse(r->arena, slice_first(path, at), &r->address, err));
+    *name = slice_from(path, at);
+    return slice_first(path, at);
+}
+
+Status chaos_admit(ApiRequest *r, Slice path, Error *err)
+{
+    Slice name;
+    TRY(address_parse(r->arena, split_path(path, &name), &r->address, err));
     r->operation = OPERATION_EXECUTE; /* not for those who may only read */
     TRY(request_authorise(r, false, err));
     if (r->api->chaos == NULL)
         return error_set(err, STATUS_FORBIDDEN, SUB_NONE,
                          "Trouble can be asked for only if the server was started with "
                          "--enable-chaos.");
+    return STATUS_OK;
+}
+
+Status chaos_request(ApiRequest *r, Slice path, Error *err)
+{
+    Slice name;
+    Slice resource = split_path(path, &name);
     r->snapshot = catalog_read(&r->loop->reader);
     bool is_container = r->address.type == RESOURCE_CONTAINER && !r->address.is_feed;
-    if (path.len == 0)
+    if (resource.len == 0 && name.len == 0)
         return answer_account(r, err);
-    return answer_container(r, is_container ? slice_from(path, at) : SLICE_EMPTY, err);
+    return answer_container(r, is_container ? name : SLICE_EMPTY, err);
 }

@@ -2,9 +2,10 @@
  *
  * An input is lines: method, path, then headers "name: value", an empty line, and the body. Its
  * first byte says who sends it: nobody with a key, the reader, or the owner of the account, whose
- * requests reach the handlers. Names that nobody can guess stand in paths and headers as $D and $C
- * (resource ids of a database and its container), $O (its offer), $E (its ETag), $N (the database's
- * number in hexadecimal) and $I (resource id of the container's first item).
+ * requests reach the handlers; and whether the body comes with the head or later. Names that nobody
+ * can guess stand in paths and headers as $D and $C (resource ids of a database and its container),
+ * $O (its offer), $E (its ETag), $N (the database's number in hexadecimal) and $I (resource id of
+ * the container's first item).
  *
  * Every request is answered once (the fake sees to that), in the protocol's form, and none that is
  * not authorised learns anything about a resource.
@@ -247,6 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     request.header_count = parse_headers(server, &rest, knows, headers);
     request.headers = headers;
     request.body = rest;
+    request.body_comes_later = data[0] / 4 % 2 == 1;
     request.key = who == 0 ? SLICE_EMPTY : who == 1 ? SLICE(FAKE_READ_KEY) : SLICE(FAKE_KEY);
     FakeAnswer answer;
     fake_request(server, &request, &answer);

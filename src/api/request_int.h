@@ -109,8 +109,9 @@ typedef struct ApiRequest {
     uint32_t version;   /* 20200715 for 2020-07-15 */
     Address address;
     Operation operation;
-    Snapshot *snapshot;       /* the loop's; valid until the handler returns */
-    const Database *database; /* what the path names, as far as it exists */
+    const struct OrreryKind *page; /* what is asked under /_orrery */
+    Snapshot *snapshot;            /* the loop's; valid until the handler returns */
+    const Database *database;      /* what the path names, as far as it exists */
     const Container *container;
     const Offer *offer;
     int64_t now_s;     /* when it was authorised, by the wall clock */
@@ -183,10 +184,12 @@ void refresh_loop_close(ApiLoop *loop);
  * True if the request was one of them and has been answered. */
 bool service_handle(ApiRequest *r);
 
-/* Paths under /_orrery (orrery_int.h). */
+/* Paths under /_orrery (orrery_int.h): first who asks and for what, then the answer. */
 bool orrery_is_path(Slice path);
+MUST_USE Status orrery_admit(ApiRequest *r, Error *err);
 Status orrery_request(ApiRequest *r, Error *err);
-bool chaos_is_path(Slice path); /* behind /_orrery */
+bool chaos_is_path(Slice path); /* after /_orrery */
+MUST_USE Status chaos_admit(ApiRequest *r, Slice path, Error *err);
 Status chaos_request(ApiRequest *r, Slice path, Error *err);
 
 /* Fills in what the path names, as far as the catalogue knows it. */

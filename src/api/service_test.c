@@ -96,6 +96,40 @@ static void credentials_that_are_given_twice_are_refused(void **state)
         (void)expect_status(&server, &rows[i].ask, rows[i].status);
 }
 
+static void who_has_no_key_is_refused_before_the_body_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *path, *key;
+        int status; /* 0: the body is wanted */
+    } rows[] = {
+        {"POST", "/dbs", "", 401},
+        {"POST", "/dbs/db/colls/c/docs", "d3Jvbmc=", 401},
+        {"POST", "/dbs/db/colls/c/docs", FAKE_READ_KEY, 403},
+        {"POST", "/nonsense", "", 404},
+        {"PUT", "/dbs", "", 405},
+        {"GET", "/healthz", "", 200},
+        {"POST", "/_orrery/chaos/dbs/db/colls/c/split", "", 401},
+        {"POST", "/_orrery/chaos/dbs/db/colls/c/split", FAKE_KEY, 403},
+        {"GET", "/_orrery/metrics", "", 401},
+        {"POST", "/dbs", FAKE_KEY, 0},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    void (*handle)(void *, HttpRequest *) = server.handler.handle;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        FakeRequest request = {.method = slice_from_cstr(rows[i].method),
+                               .path = slice_from_cstr(rows[i].path),
+                               .key = slice_from_cstr(rows[i].key),
+                               .body = SLICE("{\"id\":\"new\"}"),
+                               .body_comes_later = true};
+        FakeAnswer answer;
+        server.handler.handle = rows[i].status == 0 ? handle : NULL; /* who calls it crashes */
+        fake_request(&server, &request, &answer);
+        assert_int_equal(answer.status, rows[i].status == 0 ? 201 : rows[i].status);
+    }
+}
+
 static void browsers_are_told_what_they_may_read(void **state)
 {
     (void)state;
@@ -322,6 +356,7 @@ int main(void)
         cmocka_unit_test(an_activity_id_that_looks_like_one_is_kept),
         cmocka_unit_test(a_refusal_is_json_whatever_it_quotes),
         cmocka_unit_test(credentials_that_are_given_twice_are_refused),
+        cmocka_unit_test(who_has_no_key_is_refused_before_the_body_is_read),
         cmocka_unit_test(browsers_are_told_what_they_may_read),
         cmocka_unit_test(the_account_names_the_address_that_was_used),
         cmocka_unit_test(the_account_document_has_what_clients_look_for),

@@ -2,7 +2,8 @@
  *
  * One loop thread per core, each with its own listening socket on the same port. The first byte
  * of a connection decides whether it speaks TLS. A request reaches the handler when its body is
- * complete; the handler answers at once, or later from its own loop after a message.
+ * complete; the handler answers at once, or later from its own loop after a message. A large one
+ * is shown to the handler before its body is read, so that nobody without a key can fill memory.
  *
  * Ownership  An HttpRequest belongs to the server. The handler must answer each one exactly once
  *            with http_respond, even if the client has gone (the answer is then dropped). The
@@ -65,6 +66,12 @@ typedef struct HttpResponse {
 /* What http calls; cli fills it in. */
 typedef struct HttpHandler {
     void *ctx;
+    /* Optional: sees the head of a request whose body is still to come, before any of that is kept;
+     * a request that came whole goes straight to 'handle'. It returns true to have the body read,
+     * or answers before it returns and returns false: the body is then thrown away and the
+     * connection closed. The request's slices stay valid until http_respond, and 'user' is kept for
+     * 'handle'; if the client leaves meanwhile, there is no call of 'handle'. */
+    bool (*admit)(void *ctx, HttpRequest *request);
     void (*handle)(void *ctx, HttpRequest *request);
     /* Optional: makes and ends what the handler keeps per loop (see http_loop_user). */
     void *(*loop_open)(void *ctx, HttpLoop *loop);

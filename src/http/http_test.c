@@ -191,6 +191,64 @@ static void a_client_that_asks_first_is_told_to_go_on(void **state)
     client_close(client);
 }
 
+static void a_body_is_read_only_if_the_handler_wants_it(void **state)
+{
+    static const struct {
+        const char *headers;
+        const char *body;
+    } rows[] = {
+        {"content-length: 1000000\r\n", ""},
+        {"content-length: 1000000\r\n", "the beginning"},
+        {"expect: 100-continue\r\ncontent-length: 3\r\n", ""},
+        {"transfer-encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n"},
+    };
+    Site *site = *state;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        char text[256];
+        Client *client = client_open(site);
+        (void)snprintf(text, sizeof(text), "POST /deny HTTP/1.1\r\nhost: h\r\n%s\r\n%s",
+                       rows[i].headers, rows[i].body);
+        client_send(client, text);
+        Answer answer;
+        client_answer(client, &answer);
+        assert_int_equal(answer.status, 401);
+        assert_string_equal(answer.body, "denied");
+        assert_string_equal(answer_header(&answer, "connection"), "close");
+        answer_done(&answer);
+        client_send(client, "more of the body, and then another request" HELLO);
+        client_expect_end(client);
+        client_close(client);
+    }
+    assert_int_equal(atomic_load(&site->admitted_count), ARRAY_COUNT(rows));
+    assert_int_equal(atomic_load(&site->handled_count), 0);
+    assert_int_equal(site_metric(site, METRIC_REQUESTS_OPEN), 0);
+}
+
+static void what_the_handler_notes_at_the_head_is_there_with_the_body(void **state)
+{
+    Site *site = *state;
+    Client *client = client_open(site);
+    Answer answer;
+    for (int round = 0; round < 2; round++) {
+        client_send(client, "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\nabc");
+        client_answer(client, &answer);
+        assert_string_equal(answer_header(&answer, "x-admitted"), "no");
+        answer_done(&answer);
+        client_send(client, "POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: "
+                            "chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n");
+        client_answer(client, &answer);
+        assert_string_equal(answer_header(&answer, "x-admitted"), "yes");
+        assert_string_equal(answer.body, "abc");
+        answer_done(&answer);
+    }
+    /* A client that leaves between head and body is forgotten. */
+    client_send(client, "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\n");
+    WAIT_UNTIL(atomic_load(&site->admitted_count) == 3);
+    client_close(client);
+    WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 0);
+    assert_int_equal(site_metric(site, METRIC_REQUESTS_OPEN), 0);
+}
+
 static void the_answer_to_head_has_the_length_and_no_body(void **state)
 {
     Client *client = client_open(*state);
@@ -657,6 +715,8 @@ int main(void)
         WITH_SITE(bodies_arrive_whole_however_they_are_cut),
         WITH_SITE(a_large_body_arrives),
         WITH_SITE(a_client_that_asks_first_is_told_to_go_on),
+        WITH_SITE(a_body_is_read_only_if_the_handler_wants_it),
+        WITH_SITE(what_the_handler_notes_at_the_head_is_there_with_the_body),
         WITH_SITE(the_answer_to_head_has_the_length_and_no_body),
         WITH_SITE(statuses_are_sent_with_a_reason_and_some_without_a_body),
         WITH_SITE(line_ends_in_a_value_do_not_split_the_answer),

@@ -167,8 +167,8 @@ static Next refuse(Conn *conn, const Error *why)
     return NEXT_WAIT;
 }
 
-/* Calls the handler with a whole request, whose bytes are the first 'len' of the input. */
-static Next dispatch(Conn *conn, const HttpHeader *headers, Slice body, size_t len)
+/* Makes the request one that the handler has, and that http_respond ends. */
+static void hand_over(Conn *conn, const HttpHeader *headers, Slice body)
 {
     HttpLoop *loop = conn->loop;
     Request *request = conn->request;
@@ -185,13 +185,30 @@ static Next dispatch(Conn *conn, const HttpHeader *headers, Slice body, size_t l
         .header_count = head->header_count,
         .body = body,
         .arena = &request->arena,
+        .user = request->http.user,
         .begun_us = clock_monotonic_us(loop->server->options.clock),
     };
     loop->request_count++;
     metrics_add(loop->metrics, METRIC_REQUESTS_OPEN, 1);
+}
+
+/* Takes it back from a handler that wants to see the body. */
+static void take_back(Conn *conn)
+{
+    conn->loop->request_count--;
+    metrics_add(conn->loop->metrics, METRIC_REQUESTS_OPEN, -1);
+    conn->state = CONN_BODY;
+}
+
+/* Calls the handler with a whole request, whose bytes are the first 'len' of the input. */
+static Next dispatch(Conn *conn, const HttpHeader *headers, Slice body, size_t len)
+{
+    HttpLoop *loop = conn->loop;
+    const HttpHandler *handler = &loop->server->options.handler;
+    hand_over(conn, headers, body);
     metrics_add(loop->metrics, METRIC_REQUEST_BYTES, (int64_t)body.len);
     conn->is_dispatching = true;
-    loop->server->options.handler.handle(loop->server->options.handler.ctx, &request->http);
+    handler->handle(handler->ctx, &conn->request->http);
     conn->is_dispatching = false;
     if (conn->state == CONN_CLOSED)
         return NEXT_WAIT;
@@ -199,6 +216,26 @@ static Next dispatch(Conn *conn, const HttpHeader *headers, Slice body, size_t l
     if (conn->state == CONN_HANDLING)
         conn_arm(conn, NULL); /* its time is now the handler's */
     return conn->state == CONN_HEAD ? NEXT_AGAIN : NEXT_WAIT;
+}
+
+/* Shows the head to the handler. If that answers, it is a refusal: nothing follows it. */
+static bool is_admitted(Conn *conn)
+{
+    const HttpHandler *handler = &conn->loop->server->options.handler;
+    if (handler->admit == NULL)
+        return true;
+    hand_over(conn, conn->request->http.headers, SLICE_EMPTY);
+    conn->keeps_open = false;
+    conn->lingers = true;
+    conn->is_dispatching = true;
+    bool is_admitted = handler->admit(handler->ctx, &conn->request->http);
+    conn->is_dispatching = false;
+    if (!is_admitted)
+        return false;
+    take_back(conn);
+    conn->keeps_open = conn->request->head.keeps_open;
+    conn->lingers = false;
+    return true;
 }
 
 /* Decodes what has come of a chunked body, in place, at the start of the input. */
@@ -253,6 +290,8 @@ static Next begin_body(Conn *conn)
     request->decoder = (ChunkDecoder){0};
     input_consume(conn, head->len);
     conn->state = CONN_BODY;
+    if (!is_admitted(conn))
+        return NEXT_WAIT;
 
     if (head->expects_continue && conn->input.len == 0) {
         Output go_on = {.head = SLICE("HTTP/1.1 100 Continue\r\n\r\n")};

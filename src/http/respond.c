@@ -42,6 +42,7 @@ void request_release(Request *request)
     request->body_release = NULL;
     request->output = (Output){0};
     request->conn = NULL;
+    request->http.user = NULL;
     request->head.is_head = false; /* a refusal may be sent before there is a head */
     if (loop->free_request_count == LOOP_FREE_REQUESTS_MAX) {
         arena_done(&request->arena);

@@ -63,6 +63,7 @@ typedef struct Site {
     Queue held; /* requests of /hold, to be answered by site_answer_held */
     _Atomic int held_count;
     _Atomic int released_count; /* bodies given back */
+    _Atomic int admitted_count; /* heads seen before their bodies */
     _Atomic int handled_count;
     _Atomic int loops_opened;
     _Atomic int loops_closed;
@@ -96,7 +97,6 @@ static inline void page_hello(Site *site, HttpRequest *request, uint64_t number)
 /* The body comes back, and what the handler saw as headers. */
 static inline void page_echo(Site *site, HttpRequest *request, uint64_t number)
 {
-    (void)site;
     (void)number;
     HttpHeader headers[] = {
         {SLICE("x-method"), request->method},
@@ -105,6 +105,7 @@ static inline void page_echo(Site *site, HttpRequest *request, uint64_t number)
         {SLICE("x-tls"), request->is_tls ? SLICE("yes") : SLICE("no")},
         {SLICE("x-header-count"), arena_format(request->arena, "%zu", request->header_count)},
         {SLICE("x-sent"), http_header(request, SLICE("x-send"))},
+        {SLICE("x-admitted"), request->user == site ? SLICE("yes") : SLICE("no")},
     };
     HttpResponse response = {.status = 200,
                              .headers = headers,
@@ -257,6 +258,19 @@ static inline void site_handle(void *ctx, HttpRequest *request)
     site_reply(request, 404, SLICE("no such page"));
 }
 
+/* Nobody may send a body to /deny; others find what was noted for them. */
+static inline bool site_admit(void *ctx, HttpRequest *request)
+{
+    Site *site = ctx;
+    assert_int_equal(request->body.len, 0);
+    atomic_fetch_add(&site->admitted_count, 1);
+    request->user = site;
+    if (!slice_starts_with(request->path, SLICE("/deny")))
+        return true;
+    site_reply(request, 401, SLICE("denied"));
+    return false;
+}
+
 static inline void *site_loop_open(void *ctx, HttpLoop *loop)
 {
     Site *site = ctx;
@@ -295,6 +309,7 @@ static inline Site *site_make(void)
         .log = &site->log,
         .metrics = &site->metrics,
         .handler = {.ctx = site,
+                    .admit = site_admit,
                     .handle = site_handle,
                     .loop_open = site_loop_open,
                     .loop_close = site_loop_close},
