@@ -66,7 +66,7 @@ load_containers() {
     create "$endpoint/dbs" '{"id":"b"}'
     for size in $visits; do
         echo "== $many orders over $size partitions"
-        orders "$many" "$url/c$size" "$(policy "c$size" '')" --header "x-ms-offer-throughput: $((size * 10000))"
+        orders "$many" "$url/c$size" "$(policy "c$size" '')" --header "x-ms-offer-throughput: $((size * 6000))"
         "$load" --once --url "$url/c$size/pkranges" | grep -q "\"_count\":$size}" || {
             echo "bench: expected a container of $size partitions" >&2
             exit 1

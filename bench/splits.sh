@@ -230,7 +230,7 @@ print_splits() {
 serve 0
 create "$endpoint/dbs" '{"id":"b"}'
 echo "== $many orders in one partition"
-orders "$many" "$endpoint/dbs/b/colls/c" "$(policy c '')" --header 'x-ms-offer-throughput: 10000'
+orders "$many" "$endpoint/dbs/b/colls/c" "$(policy c '')" --header 'x-ms-offer-throughput: 6000'
 settle "$server_pid"
 measure_speed
 measure_during

@@ -241,17 +241,17 @@ test("a move is seen while it is under way, and meanwhile its offer is pending",
 });
 
 test("a container that cannot be split keeps nobody from changing its throughput", async (t) => {
-    const own = await startServer(t, { args: [...CHAOS, "--partition-ru", "1000"] });
+    const own = await startServer(t, { args: [...CHAOS, "--partition-max", "100K"] });
     const made = await clientOf(own).databases.create({ id: "hot" });
     const container = await newContainer(made.database, { throughput: 1000 });
-    await fill(container, times(20, (i) => ({ id: `${i}`, pk: "hot" })));
+    await fill(container, times(20, (i) => ({ id: `${i}`, pk: "hot", text: "h".repeat(10_000) })));
+    await until(async () => (await eventsOf(own)).moves[0]?.stage === "failed");
+    const [failed] = (await eventsOf(own)).moves;
     for (const ru of [3000, 1000]) {
         const { resource: offer } = await container.readOffer();
         offer.content = { offerThroughput: ru };
         await container.database.client.offer(offer.id).replace(offer);
-        if (ru > 1000) await until(async () => (await eventsOf(own)).moves[0]?.stage === "failed");
     }
-    const [failed] = (await eventsOf(own)).moves;
     assert.match(failed.message, /single logical partition/);
     assert.equal((await rangesOf(container)).length, 1);
 });

@@ -32,8 +32,8 @@ const COMPOSITE = [
 
 const containers = [];
 for (const [partitions, throughput] of [
-    [5, 50_000],
-    [25, 250_000],
+    [5, 30_000],
+    [25, 150_000],
 ]) {
     const indexingPolicy = { includedPaths: [{ path: "/*" }], compositeIndexes: COMPOSITE };
     const container = await newContainer(database, { throughput }, { indexingPolicy });
@@ -130,7 +130,7 @@ onEach("what contradicts itself is nowhere, and there is nothing of it", async (
 
 test("several values of each path of a hierarchical key are all their combinations", async () => {
     const partitionKey = { paths: ["/pk", "/sub"], kind: "MultiHash", version: 2 };
-    const container = await newContainer(database, { throughput: 250_000 }, { partitionKey });
+    const container = await newContainer(database, { throughput: 150_000 }, { partitionKey });
     await fill(container, ITEMS);
     const pairs = (first, second) => first.flatMap((pk) => second.map((sub) => [pk, sub]));
     for (const [condition, keys] of [

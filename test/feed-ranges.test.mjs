@@ -26,12 +26,12 @@ const ITEMS = Array.from({ length: COUNT }, (_, n) => ({
 
 const SHAPES = [
     ["1 partition", { throughput: 400 }],
-    ["5 partitions", { throughput: 50_000 }],
-    ["25 partitions", { throughput: 250_000 }],
-    ["5 partitions, version 1", { throughput: 50_000 }, { partitionKey: { paths: ["/pk"], version: 1 } }],
+    ["5 partitions", { throughput: 30_000 }],
+    ["25 partitions", { throughput: 150_000 }],
+    ["5 partitions, version 1", { throughput: 30_000 }, { partitionKey: { paths: ["/pk"], version: 1 } }],
     [
         "5 partitions, hierarchical",
-        { throughput: 50_000 },
+        { throughput: 30_000 },
         { partitionKey: { paths: ["/pk", "/sub"], kind: "MultiHash", version: 2 } },
     ],
 ];

@@ -595,7 +595,42 @@ test("a partition that has become too large is split", async (t) => {
     assert.match(checkFolder(own), /everything agrees/);
 });
 
-test("a partition of one key is reported and not split", async (t) => {
+for (const [name, count, partitionKey] of [
+    ["nothing", 0, { paths: ["/pk"] }],
+    ["one item", 1, { paths: ["/pk"] }],
+    ["one key", 1, { paths: ["/pk"], version: 1 }],
+    ["one hierarchical key", 1, { paths: ["/pk", "/n"], kind: "MultiHash", version: 2 }],
+]) {
+    test(`raised throughput splits a container that holds ${name}`, async () => {
+        const container = await newContainer(database, { throughput: 400 }, { partitionKey });
+        const items = times(count, (i) => ({ id: `o${i}`, pk: "only", n: i }));
+        await fill(container, items);
+        checkRanges(await bringTo(container, 4));
+        const more = times(200, (i) => ({ id: `m${i}`, pk: `k${i}`, n: i }));
+        await fill(container, more);
+        sameIds(await listAll(server, container), [...items, ...more], "all");
+        const { ranges } = await layoutOf(server, container);
+        assert.ok(
+            ranges.every((range) => range.items > 10),
+            `keys are spread over all: ${ranges.map((range) => range.items)}`,
+        );
+        await container.delete();
+    });
+}
+
+test("a container whose second key comes while its throughput is raised is split", async () => {
+    for (let round = 0; round < 5; round++) {
+        const container = await newContainer(database, { throughput: 400 });
+        await fill(container, [{ id: "a", pk: "a" }]);
+        await setPartitions(container, 3);
+        await fill(container, [{ id: "b", pk: "b" }]);
+        checkRanges(await waitForPartitions(container, 3));
+        sameIds(await listAll(server, container), [{ id: "a" }, { id: "b" }], "all");
+        await container.delete();
+    }
+});
+
+test("a partition of one key that holds too much is reported and not split", async (t) => {
     const own = await startServer(t, { args: ["--durability", "relaxed", "--partition-max", "100K"] });
     const made = await clientOf(own).databases.create({ id: "hot" });
     const container = await newContainer(made.database);

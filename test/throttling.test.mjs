@@ -53,7 +53,7 @@ describe("rates", { concurrency: true }, () => {
     for (const [ru, cost, partitions] of [
         [400, 20, 1],
         [4000, 200, 1],
-        [40_000, 1000, 4],
+        [24_000, 600, 4],
     ]) {
         test(`${ru} request units a second are what 1, 4 and 8 clients get`, async (t) => {
             const server = await throttled(t, "--no-burst", ...readsCost(cost));

@@ -244,7 +244,7 @@ static void bulk_for_another_range_is_gone(void **state)
 {
     (void)state;
     AUTO(fake_server_close) FakeServer server;
-    open_with(&server, (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", "30000"}}});
+    open_with(&server, (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", "18000"}}});
     static const char body[] = "[{'operationType':'Upsert','partitionKey':'[\\'a\\']',"
                                "'resourceBody':{'id':'1','pk':'a'}}]";
     size_t served = 0;

@@ -19,7 +19,7 @@ enum { ITEMS = 60, KEYS = 12 };
 /* 'c' with three ranges and ITEMS items, five of each key. */
 static void open_filled(FakeServer *server)
 {
-    open_with(server, (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", "30000"}}});
+    open_with(server, (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", "18000"}}});
     assert_int_equal(container_now(server)->range_count, 3);
     for (int i = 0; i < ITEMS; i++)
         make_item(server, arena_cstr(&server->arena,
@@ -162,7 +162,7 @@ static void a_prefix_of_a_key_names_all_that_begin_with_it(void **state)
     AUTO(fake_server_close) FakeServer server;
     open_with(&server, (Ask){.body = "{'id':'c','partitionKey':{'paths':['/t','/u'],"
                                      "'kind':'MultiHash','version':2}}",
-                             .headers = {{"x-ms-offer-throughput", "30000"}}});
+                             .headers = {{"x-ms-offer-throughput", "18000"}}});
     for (int i = 0; i < ITEMS; i++)
         make_item(&server, arena_cstr(&server.arena,
                                       arena_format(&server.arena, "{'id':'i%02d','t':'t%d','u':%d}",
@@ -468,7 +468,7 @@ static void a_page_ends_when_it_has_looked_at_enough(void **state)
     AUTO(fake_server_close) FakeServer server;
     open_with(&server, (Ask){.body = "{'id':'c','partitionKey':{'paths':['/pk'],'version':2},"
                                      "'defaultTtl':-1}",
-                             .headers = {{"x-ms-offer-throughput", "30000"}}});
+                             .headers = {{"x-ms-offer-throughput", "18000"}}});
     for (int i = 0; i < ITEMS; i++)
         make_item(&server,
                   arena_cstr(&server.arena,
@@ -675,7 +675,7 @@ static void a_query_over_partitions_must_be_allowed(void **state)
         {{"POST", DOCS, "{'query':'SELECT * FROM c WHERE c.pk > 1'}", .headers = {IS_QUERY}}, true},
         {{"GET", DOCS}, false},
     };
-    static const char *const sizes[] = {"30000", "400"};
+    static const char *const sizes[] = {"18000", "400"};
     for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
         AUTO(fake_server_close) FakeServer server;
         open_with(&server,

@@ -258,7 +258,7 @@ static void the_range_feed_ends_with_304(void **state)
     fake_server_open(&server, NULL);
     (void)expect_status(&server, &(Ask){"POST", "/dbs", "{'id':'db'}"}, 201);
     (void)expect_status(
-        &server, &(Ask){"POST", "/dbs/db/colls", CONTAINER, {{"x-ms-offer-throughput", "30000"}}},
+        &server, &(Ask){"POST", "/dbs/db/colls", CONTAINER, {{"x-ms-offer-throughput", "18000"}}},
         201);
     Ask a = {"GET", "/dbs/db/colls/c/pkranges",
              .headers = {{"a-im", "Incremental Feed"}, {"x-ms-max-item-count", "-1"}}};

@@ -587,7 +587,7 @@ static void pages_of_ranges_fit_together(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         AUTO(fake_server_close) FakeServer server;
         open_with(&server,
-                  (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", "40000"}}});
+                  (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", "24000"}}});
         Ask page = {"GET", PKRANGES, .headers = {{"x-ms-max-item-count", "2"}}};
         FakeAnswer answer = expect_status(&server, &page, 200);
         expect_feed(&server, &answer, "0 1");

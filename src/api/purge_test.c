@@ -4,7 +4,7 @@
 #define PURGE "/dbs/db/colls/c/operations/partitionkeydelete"
 #define THROUGHPUT                       \
     {                                    \
-        "x-ms-offer-throughput", "30000" \
+        "x-ms-offer-throughput", "18000" \
     }
 
 static size_t count_items(FakeServer *server)

@@ -12,7 +12,7 @@ enum { ITEMS = 60, KEYS = 12, RANGES = 5 };
 /* 'c' with five ranges and ITEMS items, as many of each key: numbers from 0 on, and strings. */
 static void open_filled(FakeServer *server)
 {
-    open_with(server, (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", "50000"}}});
+    open_with(server, (Ask){.body = CONTAINER, .headers = {{"x-ms-offer-throughput", "30000"}}});
     assert_int_equal(container_now(server)->range_count, RANGES);
     for (int i = 0; i < ITEMS; i++) {
         const char *quote = i % KEYS < KEYS / 2 ? "" : "'";

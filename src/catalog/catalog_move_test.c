@@ -18,7 +18,7 @@ typedef struct Moved {
 static Moved make_three(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
-    return (Moved){database, make_container(t, database, "c", MANUAL(30000))};
+    return (Moved){database, make_container(t, database, "c", MANUAL(18000))};
 }
 
 static const Container *now(TestCatalog *t, Moved m)
@@ -193,7 +193,7 @@ static void a_target_comes_from_what_it_overlaps(TestCatalog *t)
 static void a_lineage_has_a_bound_and_keeps_the_newest(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
-    Moved m = {database, make_container(t, database, "c", MANUAL(20000))};
+    Moved m = {database, make_container(t, database, "c", MANUAL(12000))};
     uint32_t left = 0;
     for (int i = 0; i < RANGE_PARENTS_MAX; i++) { /* two more ancestors each time */
         move_ranges(t, m.database, m.number, left, left, "10");

@@ -115,9 +115,13 @@ static void throughput_decides_the_number_of_partitions(TestCatalog *t)
         uint32_t ru;
     } rows[] = {
         {{PROVISION_MANUAL, 0}, 1, 400}, /* none asked for */
-        {{PROVISION_MANUAL, 400}, 1, 400},      {{PROVISION_MANUAL, 10000}, 1, 10000},
-        {{PROVISION_MANUAL, 10100}, 2, 10100},  {{PROVISION_MANUAL, 1000000}, 100, 1000000},
-        {{PROVISION_AUTOSCALE, 1000}, 1, 1000}, {{PROVISION_AUTOSCALE, 11000}, 2, 11000},
+        {{PROVISION_MANUAL, 400}, 1, 400},
+        {{PROVISION_MANUAL, 6000}, 1, 6000},
+        {{PROVISION_MANUAL, 6100}, 2, 6100},
+        {{PROVISION_MANUAL, 30000}, 5, 30000},
+        {{PROVISION_MANUAL, 1000000}, 167, 1000000},
+        {{PROVISION_AUTOSCALE, 1000}, 1, 1000},
+        {{PROVISION_AUTOSCALE, 11000}, 2, 11000},
     };
     uint32_t database = make_database(t, "db", NONE);
     StoreSpace space = SPACE_PARTITION_FIRST;
@@ -236,7 +240,7 @@ static void what_is_missing_is_said(TestCatalog *t)
 static void a_replaced_container_keeps_what_it_is(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
-    uint32_t number = make_container(t, database, "c", MANUAL(20000));
+    uint32_t number = make_container(t, database, "c", MANUAL(12000));
     Container *old = container_ref(find_container(t, database, "c"));
     fake_clock_advance(&t->clock, 5000000);
     AUTO(test_change_done) TestChange c;
@@ -339,7 +343,7 @@ static void a_deleted_database_takes_everything_with_it(TestCatalog *t)
     Slice before = test_dump(t);
     uint32_t database = make_database(t, "db", MANUAL(400));
     make_container(t, database, "shared", NONE);
-    make_container(t, database, "own", MANUAL(30000));
+    make_container(t, database, "own", MANUAL(18000));
     assert_int_equal(delete_one(t, CATALOG_DELETE_DATABASE, database, 0), STATUS_OK);
     assert_slice(test_dump(t), before);
     assert_int_equal(delete_one(t, CATALOG_DELETE_DATABASE, database, 0), STATUS_NOT_FOUND);

@@ -110,7 +110,7 @@ static Status create_database(Work *work, CatalogChange *change, Error *err)
     if (change->has_provision) {
         TRY(create_offer(work, change->provision, record.number, 0, &offer, err));
         record.offer = offer->info.number;
-        record.partitions = provision_partitions(&change->provision, work->rules->partition_ru);
+        record.partitions = provision_partitions(&change->provision, work->rules);
     }
     AUTO(database_unref) Database *database = database_new(&record);
     if (!snapshot_put_database(work->snapshot, database_ref(database)))
@@ -243,7 +243,7 @@ static Status choose_provision(Work *work, const CatalogChange *change, const Da
     if (out->is_own) {
         out->provision = change->has_provision ? change->provision : work->rules->fallback;
         if (!is_fixed)
-            out->partitions = provision_partitions(&out->provision, work->rules->partition_ru);
+            out->partitions = provision_partitions_new(&out->provision, work->rules);
         return provision_check(&out->provision, &(ProvisionHistory){.is_fixed = is_fixed}, err);
     }
     if (snapshot_shared_count(work->snapshot, database->info.number) >= SHARED_CONTAINERS_MAX)

@@ -49,7 +49,7 @@ static void a_dropped_container_leaves_nothing(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
     uint32_t kept = make_container(t, database, "kept", NONE);
-    uint32_t dropped = make_container(t, database, "dropped", MANUAL(30000));
+    uint32_t dropped = make_container(t, database, "dropped", MANUAL(18000));
     uint32_t also_kept = make_container(t, database, "also kept", NONE);
     StoreSpace kept_first, dropped_first, also_kept_first;
     assert_int_equal(fill_spaces(t, database, kept, &kept_first), 1);
@@ -70,7 +70,7 @@ static void a_dropped_database_leaves_nothing(TestCatalog *t)
     for (int i = 0; i < 5; i++) {
         char id[16];
         (void)snprintf(id, sizeof(id), "c%d", i);
-        size_t spaces = fill_spaces(t, database, make_container(t, database, id, MANUAL(20000)),
+        size_t spaces = fill_spaces(t, database, make_container(t, database, id, MANUAL(12000)),
                                     i == 0 ? &first : &last);
         assert_int_equal(spaces, 2);
     }
@@ -95,7 +95,7 @@ static void a_container_that_was_never_written_to_leaves_nothing_either(TestCata
 static void a_restart_goes_on_cleaning(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
-    uint32_t container = make_container(t, database, "c", MANUAL(20000));
+    uint32_t container = make_container(t, database, "c", MANUAL(12000));
     StoreSpace first = 0;
     assert_int_equal(fill_spaces(t, database, container, &first), 2);
     assert_int_equal(delete_one(t, CATALOG_DELETE_CONTAINER, database, container), STATUS_OK);
@@ -126,7 +126,7 @@ static void note_stray(void *ctx, StoreSpace space)
 static void data_of_nobody_is_found(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
-    uint32_t number = make_container(t, database, "c", MANUAL(20000));
+    uint32_t number = make_container(t, database, "c", MANUAL(12000));
     StoreSpace first = 0;
     assert_int_equal(fill_spaces(t, database, number, &first), 2);
     begin_move(t, database, number, 1, 1, "30");
@@ -248,7 +248,7 @@ static size_t expect_answers(Writer *writer)
 static void nothing_is_written_behind_the_cleaners_back(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
-    uint32_t number = make_container(t, database, "c", MANUAL(20000));
+    uint32_t number = make_container(t, database, "c", MANUAL(12000));
     AUTO(container_unref)
     Container *container = container_ref(snapshot_container(test_read(t), database, number));
     StoreSpace first = container->ranges[0].space;

@@ -1,4 +1,5 @@
-/* epk_range.h - how the space of effective partition keys is divided when a container is made.
+/* epk_range.h - how the space of effective partition keys is divided when a container is made, and
+ * how a range of them is cut by a split that does not look at what is stored.
  *
  * An effective partition key is upper-case hex text, ordered byte by byte, from "" to below "FF".
  * A new container of n physical partitions gets n ranges of equal width; the SDKs never compute
@@ -25,6 +26,13 @@ typedef unsigned __int128 EpkNumber;
 EpkNumber epk_number(Slice bytes);
 Slice epk_number_text(Arena *arena, EpkNumber number);
 Slice epk_text(Arena *arena, Slice bytes);
+
+/* The texts of cuts of ['min', 'max'), two bounds as bytes, into 'parts' ranges that equally many
+ * hashes fall into: in rising order, strictly inside. Returns how many: parts - 1, or fewer of a
+ * range that is too narrow for so many. A hierarchical range that is narrow in its first component
+ * is cut in the next one. */
+size_t epk_cuts(Arena *arena, PartitionKind kind, Slice min, Slice max, uint32_t parts,
+                Slice *texts);
 
 /* The first bound is EPK_MIN, the last EPK_MAX, and range i of 'count' goes from bound i to bound
  * i + 1: so there are count + 1 of them. A container without a partition key has one range. */

@@ -1,6 +1,8 @@
 /* Tests of epk_range.c. */
 #include "catalog/epk_range.h"
 
+#include "base/encoding.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -77,12 +79,120 @@ static void a_bound_is_whole_bytes_in_upper_case(void **state)
     assert_false(epk_is_bound(slice_make(longest, sizeof(longest))));
 }
 
+static Slice bytes_of(Arena *arena, const char *text)
+{
+    size_t len = strlen(text) / 2;
+    uint8_t *bytes = arena_alloc(arena, len);
+    assert_true(hex_decode(slice_from_cstr(text), bytes, len, &len));
+    return slice_make(bytes, len);
+}
+
+/* Of a hierarchical key: two components, and what follows the first one. */
+#define A32 "11111111111111111111111111111111"
+#define B32 "22222222222222222222222222222222"
+#define Z32 "00000000000000000000000000000000"
+
+static void ranges_are_cut_where_hashes_are(void **state)
+{
+    (void)state;
+    static const struct {
+        PartitionKind kind;
+        const char *min, *max;
+        uint32_t parts;
+        size_t count;
+        const char *cuts[3];
+    } ROWS[] = {
+        {PARTITION_HASH_V2,
+         "",
+         "FF",
+         2,
+         1,
+         {"20"
+          "000000000000000000000000000000"}},
+        {PARTITION_HASH_V2,
+         "",
+         "20",
+         4,
+         3,
+         {"08"
+          "000000000000000000000000000000",
+          "10"
+          "000000000000000000000000000000",
+          "18"
+          "000000000000000000000000000000"}},
+        {PARTITION_HASH_V2,
+         "20",
+         "FF",
+         2,
+         1,
+         {"30"
+          "000000000000000000000000000000"}},
+        {PARTITION_HASH_V2, A32, "11111111111111111111111111111112", 2, 0, {0}},
+        {PARTITION_HASH_V2,
+         "7F",
+         "FF",
+         2,
+         1,
+         {"BF"
+          "000000000000000000000000000000"}},
+        {PARTITION_MULTI_HASH,
+         "",
+         "FF",
+         2,
+         1,
+         {"20"
+          "000000000000000000000000000000"}},
+        /* Both bounds are of one first component. */
+        {PARTITION_MULTI_HASH,
+         A32 "10",
+         A32 "20",
+         2,
+         1,
+         {A32 "18"
+              "000000000000000000000000000000"}},
+        /* The upper one is the next first component. */
+        {PARTITION_MULTI_HASH,
+         A32 "20",
+         "11111111111111111111111111111112",
+         2,
+         1,
+         {A32 "30"
+              "000000000000000000000000000000"}},
+        {PARTITION_MULTI_HASH,
+         A32 B32,
+         A32 "22222222222222222222222222222223",
+         2,
+         1,
+         {A32 B32 "20"
+                  "000000000000000000000000000000"}},
+        {PARTITION_MULTI_HASH, A32 B32 A32, A32 B32 "11111111111111111111111111111112", 2, 0, {0}},
+        {PARTITION_MULTI_HASH, "", Z32, 2, 0, {0}},
+        {PARTITION_HASH_V1, "", "FF", 2, 1, {"05C1E0"}},
+        {PARTITION_HASH_V1, "", "05C1E0", 2, 1, {"05C1D0"}},
+        {PARTITION_HASH_V1, "05C1E0", "FF", 2, 1, {"05C1E8"}},
+        {PARTITION_HASH_V1, "05C1DFFFFFFFFC", "05C1DFFFFFFFFC0830", 2, 0, {0}},
+        {PARTITION_NONE, "", "FF", 2, 0, {0}},
+    };
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        Slice cuts[3];
+        size_t count = epk_cuts(&arena, ROWS[i].kind, bytes_of(&arena, ROWS[i].min),
+                                bytes_of(&arena, ROWS[i].max), ROWS[i].parts, cuts);
+        for (size_t k = 0; k < count; k++)
+            if (k >= ROWS[i].count || !slice_equal(cuts[k], slice_from_cstr(ROWS[i].cuts[k])))
+                fail_msg("row %zu, cut %zu: %.*s", i, k, SLICE_ARG(cuts[k]));
+        assert_int_equal(count, ROWS[i].count);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bounds_are_those_of_the_protocol),
         cmocka_unit_test(any_number_of_ranges_is_in_strictly_rising_order),
         cmocka_unit_test(a_bound_is_whole_bytes_in_upper_case),
+        cmocka_unit_test(ranges_are_cut_where_hashes_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static void base_open(Base *b)
     b->database = make_database(&b->t, "db", MANUAL(400));
     b->other = make_database(&b->t, "other", NONE);
     b->shared = make_container(&b->t, b->database, "shared", NONE);
-    b->own = make_container(&b->t, b->database, "own", MANUAL(20000));
+    b->own = make_container(&b->t, b->database, "own", MANUAL(12000));
     move_ranges(&b->t, b->database, b->own, 1, 1, "30");
     begin_move(&b->t, b->database, b->own, 2, 2, "28"); /* and the process ends */
     const Snapshot *snapshot = test_read(&b->t);

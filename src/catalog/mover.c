@@ -207,11 +207,13 @@ static Status find_cuts(Job *job, const Container *container, Cuts *out, Error *
         return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
                          "There is no partition key range %u (any more).", order->range_first);
     TRY(split_find(&job->arena, container, range, order->parts, order->by, out, err));
-    if (out->count == 0)
-        return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                         "Partition %u holds a single logical partition, which cannot be split.",
-                         range->id);
-    return STATUS_OK;
+    if (out->count > 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                     order->by == SPLIT_BY_SIZE
+                         ? "Partition %u holds a single logical partition, which cannot be split."
+                         : "Partition %u serves so few hashes that they cannot be divided.",
+                     range->id);
 }
 
 /* Lets the catalogue make the targets. */
@@ -477,13 +479,15 @@ static void run_order(Mover *mover, const MoveOrder *order, uint64_t event)
 
 /* ---- what is due ---- */
 
-uint32_t mover_partitions_needed(const Snapshot *snapshot, const Container *container,
-                                 const ProvisionRules *rules)
+PartitionCounts mover_partition_counts(const Snapshot *snapshot, const Container *container,
+                                       const ProvisionRules *rules)
 {
     const Offer *offer = container->offer == 0 ? NULL : snapshot_offer(snapshot, container->offer);
     if (offer == NULL || container->partition_key.kind == PARTITION_NONE)
-        return 0;
-    return provision_partitions(&offer->provision, rules->partition_ru);
+        return (PartitionCounts){0};
+    uint32_t needed = provision_partitions(&offer->provision, rules);
+    uint32_t new = provision_partitions_new(&offer->provision, rules);
+    return (PartitionCounts){.needed = needed, .kept = new > needed ? new : needed};
 }
 
 static MoveOrder order_of(const Container *container, size_t first, size_t last, uint32_t parts)
@@ -512,34 +516,73 @@ static size_t find_largest(const Mover *mover, const Container *container)
     return largest;
 }
 
-static bool find_split(const Mover *mover, const Container *container, uint32_t needed,
-                       MoveOrder *out, MoveReason *reason)
+/* The range whose split helps most: the largest of those that a cut can part what they hold of,
+ * otherwise the one with the most hashes. SIZE_MAX: none. */
+static size_t find_most_useful(const Mover *mover, const Container *container)
+{
+    PartitionKind kind = container->partition_key.kind;
+    size_t best = SIZE_MAX;
+    bool best_has_pair = false;
+    double most = 0; /* bytes, or the part of all hashes */
+    for (size_t i = 0; i < container->range_count; i++) {
+        const PartitionRange *range = &container->ranges[i];
+        if (is_resting(mover, range->space))
+            continue;
+        bool has_pair = split_has_pair(range);
+        double weight =
+            has_pair ? (double)partition_usage(range->partition).bytes
+                     : epk_fraction(kind, range->max_bytes) - epk_fraction(kind, range->min_bytes);
+        bool is_better = has_pair == best_has_pair ? weight > most : has_pair;
+        if (best != SIZE_MAX && !is_better)
+            continue;
+        best = i;
+        best_has_pair = has_pair;
+        most = weight;
+    }
+    return best;
+}
+
+static bool find_split_for_throughput(const Mover *mover, const Container *container,
+                                      uint32_t needed, MoveOrder *out, MoveReason *reason)
+{
+    size_t have = container->range_count;
+    size_t at = have < needed ? find_most_useful(mover, container) : SIZE_MAX;
+    if (at == SIZE_MAX)
+        return false;
+    size_t share = (needed + have - 1) / have;
+    size_t parts = needed - have + 1 < share ? needed - have + 1 : share;
+    parts = parts > MOVE_RANGES_MAX ? MOVE_RANGES_MAX : parts;
+    *out = order_of(container, at, at, (uint32_t)parts);
+    out->by = SPLIT_ALWAYS;
+    *reason = MOVE_THROUGHPUT;
+    return true;
+}
+
+static bool find_split_for_storage(const Mover *mover, const Container *container, MoveOrder *out,
+                                   MoveReason *reason)
 {
     size_t at = find_largest(mover, container);
-    if (at == SIZE_MAX || container->range_count >= RANGES_MAX)
-        return false;
-    size_t have = container->range_count;
-    if (have < needed) {
-        size_t share = (needed + have - 1) / have;
-        size_t parts = needed - have + 1 < share ? needed - have + 1 : share;
-        parts = parts > MOVE_RANGES_MAX ? MOVE_RANGES_MAX : parts;
-        *out = order_of(container, at, at, (uint32_t)parts);
-        *reason = MOVE_THROUGHPUT;
-        return true;
-    }
     uint64_t max = mover->rules.partition_bytes_max;
-    if (max == 0 || partition_usage(container->ranges[at].partition).bytes <= max)
+    if (max == 0 || at == SIZE_MAX || partition_usage(container->ranges[at].partition).bytes <= max)
         return false;
     *out = order_of(container, at, at, 2);
     *reason = MOVE_STORAGE;
     return true;
 }
 
-/* Two neighbours that hold least together, if that is not so much that they would soon be split. */
-static bool find_merge(const Mover *mover, const Container *container, uint32_t needed,
+static bool find_split(const Mover *mover, const Container *container, uint32_t needed,
                        MoveOrder *out, MoveReason *reason)
 {
-    if (needed == 0 || container->range_count <= needed)
+    return container->range_count < RANGES_MAX &&
+           (find_split_for_throughput(mover, container, needed, out, reason) ||
+            find_split_for_storage(mover, container, out, reason));
+}
+
+/* Two neighbours that hold least together, if that is not so much that they would soon be split. */
+static bool find_merge(const Mover *mover, const Container *container, uint32_t kept,
+                       MoveOrder *out, MoveReason *reason)
+{
+    if (kept == 0 || container->range_count <= kept)
         return false;
     uint64_t least = mover->rules.partition_bytes_max / 2;
     bool found = false;
@@ -561,9 +604,9 @@ static bool is_due(const Mover *mover, const Snapshot *snapshot, const Container
 {
     if (container->pending_count > 0 || container->partition_key.kind == PARTITION_NONE)
         return false;
-    uint32_t needed = mover_partitions_needed(snapshot, container, &mover->provision);
-    return (mover->rules.splits && find_split(mover, container, needed, out, reason)) ||
-           (mover->rules.merges && find_merge(mover, container, needed, out, reason));
+    PartitionCounts counts = mover_partition_counts(snapshot, container, &mover->provision);
+    return (mover->rules.splits && find_split(mover, container, counts.needed, out, reason)) ||
+           (mover->rules.merges && find_merge(mover, container, counts.kept, out, reason));
 }
 
 static bool find_due(Mover *mover, MoveOrder *out, MoveReason *reason)

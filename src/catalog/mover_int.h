@@ -83,6 +83,12 @@ bool mover_is_scaling(Mover *mover, const Snapshot *snapshot, const Container *c
 size_t mover_plan_merges(const Mover *mover, const Snapshot *snapshot, const Container *container,
                          Arena *arena, MoveOrder **out);
 
-/* How many partitions the throughput of a container takes; 0: it has none of its own. */
-uint32_t mover_partitions_needed(const Snapshot *snapshot, const Container *container,
-                                 const ProvisionRules *rules);
+/* How many partitions a container has at least and, if that takes merges, at most: 'needed' to
+ * serve its throughput, and 'kept', as a new one would get. Both are 0 if it has none of its own.
+ */
+typedef struct PartitionCounts {
+    uint32_t needed;
+    uint32_t kept;
+} PartitionCounts;
+PartitionCounts mover_partition_counts(const Snapshot *snapshot, const Container *container,
+                                       const ProvisionRules *rules);

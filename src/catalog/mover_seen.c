@@ -59,8 +59,7 @@ bool mover_is_moving(Mover *mover, const Container *container)
     return mover->is_running && find_newest(mover, container).is_open;
 }
 
-/* What cannot be split, since it is a single logical partition, is tried again now and then. Nobody
- * has to wait for that. */
+/* A split that has failed is tried again now and then. Nobody has to wait for that. */
 bool mover_is_scaling(Mover *mover, const Snapshot *snapshot, const Container *container)
 {
     if (!mover->is_running)
@@ -68,7 +67,8 @@ bool mover_is_scaling(Mover *mover, const Snapshot *snapshot, const Container *c
     Newest newest = find_newest(mover, container);
     if (newest.is_open || !mover->rules.splits || container->range_count >= RANGES_MAX)
         return newest.is_open;
-    if (container->range_count >= mover_partitions_needed(snapshot, container, &mover->provision))
+    if (container->range_count >=
+        mover_partition_counts(snapshot, container, &mover->provision).needed)
         return false;
     const Offer *offer = snapshot_offer(snapshot, container->offer);
     return !newest.has_failed || newest.failed_at_us / 1000000 < (uint64_t)offer->replaced_at_s;
@@ -99,15 +99,15 @@ static size_t find_pair(const Group *groups, size_t count, uint64_t bytes_max)
     return found;
 }
 
-static uint32_t partitions_needed(const Mover *mover, const Snapshot *snapshot,
-                                  const Container *container)
+static uint32_t partitions_kept(const Mover *mover, const Snapshot *snapshot,
+                                const Container *container)
 {
-    uint32_t needed = mover_partitions_needed(snapshot, container, &mover->provision);
+    uint32_t kept = mover_partition_counts(snapshot, container, &mover->provision).kept;
     const Database *database = snapshot_database(snapshot, container->database);
     /* Who shares throughput has a part of each partition that it is divided over. */
-    if (needed == 0 && container->offer == 0 && database != NULL)
-        needed = database->partitions;
-    return needed == 0 ? 1 : needed;
+    if (kept == 0 && container->offer == 0 && database != NULL)
+        kept = database->partitions;
+    return kept == 0 ? 1 : kept;
 }
 
 size_t mover_plan_merges(const Mover *mover, const Snapshot *snapshot, const Container *container,
@@ -119,8 +119,8 @@ size_t mover_plan_merges(const Mover *mover, const Snapshot *snapshot, const Con
         groups[i] = (Group){i, i, partition_usage(container->ranges[i].partition).bytes};
     /* As much as automatic merges allow: what is merged must not be split again soon. */
     uint64_t bytes_max = mover->rules.partition_bytes_max / 2;
-    uint32_t needed = partitions_needed(mover, snapshot, container);
-    while (count > needed) {
+    uint32_t kept = partitions_kept(mover, snapshot, container);
+    while (count > kept) {
         size_t at = find_pair(groups, count, bytes_max == 0 ? UINT64_MAX : bytes_max);
         if (at == SIZE_MAX)
             break;

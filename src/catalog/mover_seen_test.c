@@ -125,9 +125,10 @@ static void throughput_is_on_its_way_until_a_split_is_done_or_has_failed(void **
     assert_int_equal(put_item(&t, database, number, 1, 1, 10), STATUS_OK);
     const Container *container = test_container(&t, database, number);
     assert_false(catalog_is_scaling(t.catalog, test_read(&t), container));
+    memory_store_fail_cursor_steps(t.store, 1, STATUS_IO); /* where it is to be cut */
     lower(&t, database, number, 2 * PARTITION_RU);
     MoveEvent event = {0};
-    while (event.ended_us == 0) { /* it cannot be split: there is one key */
+    while (event.ended_us == 0) {
         container = test_container(&t, database, number);
         bool is_scaling = catalog_is_scaling(t.catalog, test_read(&t), container);
         (void)catalog_moves(t.catalog, &event, 1);

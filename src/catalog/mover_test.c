@@ -15,15 +15,32 @@ typedef struct Site {
     uint32_t container;
 } Site;
 
-static void site_open(Site *site, const MoveRules *moves, Provision provision)
+/* 'key' is the inside of the container's partitionKey. */
+static void site_open_rules(Site *site, const MoveRules *moves, const ProvisionRules *rules,
+                            Provision provision, const char *key)
 {
-    static const ProvisionRules rules = {.partition_ru = 1000,
-                                         .fallback = {.mode = PROVISION_MANUAL, .ru = 400}};
-    test_open_with(&site->t, TEST_MEMORY, &rules);
+    test_open_with(&site->t, TEST_MEMORY, rules);
     site->t.moves = moves;
     test_reopen(&site->t);
     site->database = make_database(&site->t, "d", MANUAL(0));
-    site->container = make_container(&site->t, site->database, "c", provision);
+    Arena *arena = &site->t.arena;
+    Json row = row_json(
+        arena, arena_cstr(arena, arena_format(arena, "{'id':'c','partitionKey':{%s}}", key)));
+    Json definition = JSON_NONE;
+    assert_ok(container_definition_create(arena, row, (ContainerRules){0}, &definition, err));
+    site->container = make_defined(&site->t, site->database, definition, provision);
+}
+
+static void site_open_kind(Site *site, const MoveRules *moves, Provision provision, const char *key)
+{
+    static const ProvisionRules rules = {.partition_ru = 1000,
+                                         .fallback = {.mode = PROVISION_MANUAL, .ru = 400}};
+    site_open_rules(site, moves, &rules, provision, key);
+}
+
+static void site_open(Site *site, const MoveRules *moves, Provision provision)
+{
+    site_open_kind(site, moves, provision, "'paths':['/pk'],'version':2");
 }
 
 static void site_close(Site *site)
@@ -200,6 +217,11 @@ static void partitions_follow_the_throughput(void **state)
     }
 }
 
+static int one_large(int key)
+{
+    return key == 7 ? 4000 : 10;
+}
+
 static void an_empty_container_is_divided_evenly(void **state)
 {
     (void)state;
@@ -210,6 +232,76 @@ static void an_empty_container_is_divided_evenly(void **state)
     wait_for_ranges(&site, 4);
     fill(&site, KEYS, NULL);
     check(&site, KEYS);
+}
+
+/* Few keys, of each kind: every number of partitions is reached, and the map is whole. */
+static void partitions_follow_the_throughput_whatever_is_stored(void **state)
+{
+    (void)state;
+    static const MoveRules rules = {.splits = true};
+    static const char *const kinds[] = {
+        "'paths':['/pk'],'version':2",
+        "'paths':['/pk'],'version':1",
+        "'paths':['/pk'],'kind':'MultiHash','version':2",
+    };
+    for (size_t k = 0; k < ARRAY_COUNT(kinds); k++) {
+        for (int keys = 0; keys <= 3; keys++) {
+            AUTO(site_close) Site site;
+            site_open_kind(&site, &rules, MANUAL(400), kinds[k]);
+            fill(&site, keys, NULL);
+            static const uint32_t counts[] = {2, 5, 7, 20};
+            for (size_t i = 0; i < ARRAY_COUNT(counts); i++) {
+                set_throughput(&site, counts[i] * 1000);
+                wait_for_ranges(&site, counts[i]);
+                check(&site, keys);
+            }
+            fill(&site, KEYS, NULL);
+            check(&site, KEYS);
+            const Container *container = container_of(&site);
+            size_t used = 0;
+            for (size_t i = 0; i < container->range_count; i++)
+                used += partition_usage(container->ranges[i].partition).items > 0;
+            if (used < 15)
+                fail_msg("of 20 partitions %zu are used (%s, %d keys)", used, kinds[k], keys);
+        }
+    }
+}
+
+/* One logical partition holds nearly everything; cutting around it again and again is no use. */
+static void partitions_that_a_cut_can_part_are_split_first(void **state)
+{
+    (void)state;
+    static const MoveRules rules = {.splits = true};
+    AUTO(site_close) Site site;
+    site_open(&site, &rules, MANUAL(400));
+    fill(&site, KEYS, one_large);
+    set_throughput(&site, 8000);
+    wait_for_ranges(&site, 8);
+    set_throughput(&site, 16000);
+    wait_for_ranges(&site, 16);
+    check(&site, KEYS);
+    const Container *container = container_of(&site);
+    for (size_t i = 0; i < container->range_count; i++)
+        assert_true(partition_usage(container->ranges[i].partition).items > 0);
+}
+
+static void a_new_container_is_not_merged(void **state)
+{
+    (void)state;
+    static const MoveRules moves = {
+        .splits = true, .merges = true, .partition_bytes_max = (uint64_t)1 << 30};
+    static const ProvisionRules rules = {.partition_ru = 10000,
+                                         .new_partition_ru = 6000,
+                                         .fallback = {.mode = PROVISION_MANUAL, .ru = 400}};
+    AUTO(site_close) Site site;
+    site_open_rules(&site, &moves, &rules, MANUAL(30000), "'paths':['/pk'],'version':2");
+    assert_int_equal(container_of(&site)->range_count, 5);
+    set_throughput(&site, 50000); /* as much as they serve */
+    set_throughput(&site, 51000);
+    wait_for_ranges(&site, 6);
+    set_throughput(&site, 24000);
+    wait_for_ranges(&site, 4);
+    assert_int_equal(catalog_moves(site.t.catalog, (MoveEvent[8]){0}, 8), 3);
 }
 
 static void a_partition_that_holds_too_much_is_split(void **state)
@@ -313,6 +405,9 @@ int main(void)
         cmocka_unit_test(one_logical_partition_is_not_split),
         cmocka_unit_test(partitions_follow_the_throughput),
         cmocka_unit_test(an_empty_container_is_divided_evenly),
+        cmocka_unit_test(partitions_follow_the_throughput_whatever_is_stored),
+        cmocka_unit_test(partitions_that_a_cut_can_part_are_split_first),
+        cmocka_unit_test(a_new_container_is_not_merged),
         cmocka_unit_test(a_partition_that_holds_too_much_is_split),
         cmocka_unit_test(a_source_is_emptied_when_nobody_reads_from_it),
         cmocka_unit_test(parts_hold_equally_much),

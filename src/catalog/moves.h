@@ -5,9 +5,9 @@
  * lets the catalogue change the map. If anything fails, or the process ends, the move is undone and
  * everything is as it was before.
  *
- * A container has as many partitions as its throughput takes, and more if one of them would hold
- * too much. What is cut is never a logical partition: a physical one with nothing but one is
- * reported and left alone.
+ * A container has as many partitions as its throughput takes, whatever it holds, and more if one of
+ * them would hold too much. What is cut is never a logical partition: a physical one that holds too
+ * much of nothing but one is reported and left alone.
  *
  * Threads    Any.
  */
@@ -30,6 +30,7 @@ typedef struct MoveRules {
 typedef enum SplitBy {
     SPLIT_BY_SIZE, /* into parts that hold equally much */
     SPLIT_BY_HASH, /* into equal parts of the range of hashes */
+    SPLIT_ALWAYS,  /* by size, and by hash where too little is stored to be cut so often */
 } SplitBy;
 
 /* Ranges that move at once; targets, too. */

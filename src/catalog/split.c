@@ -1,29 +1,14 @@
 /* split.c - see split_int.h.
  *
  * By size: the logical partitions are walked in the order of their hashes, and a cut is made where
- * the sum of their sizes comes closest to a whole part of all. By hash: the range is taken for a
- * range of numbers of 16 bytes, which hashes of version 2 are.
+ * the sum of their sizes comes closest to a whole part of all. By hash: see epk_cuts. Always: if
+ * there are too few cuts by size, what lies between them is cut by hash, the widest most often.
  */
 #include "catalog/split_int.h"
 
+#include "base/encoding.h"
 #include "catalog/epk_range.h"
 #include "partition/sizes.h"
-
-/* Bounds behind which no part of the range is left are left out. */
-static void cut_by_hash(Arena *arena, const PartitionRange *range, uint32_t parts, Slice *texts,
-                        size_t *count)
-{
-    EpkNumber low = epk_number(range->min_bytes);
-    EpkNumber high = epk_number(range->max_bytes);
-    if (high > EPK_NUMBERS_END && low < EPK_NUMBERS_END)
-        high = EPK_NUMBERS_END;
-    for (uint32_t i = 1; i < parts; i++) {
-        Slice text = epk_number_text(arena, low + (high - low) / parts * i);
-        Slice before = *count == 0 ? range->min : texts[*count - 1];
-        if (slice_compare(text, before) > 0 && slice_compare(text, range->max) < 0)
-            texts[(*count)++] = text;
-    }
-}
 
 /* A cut before the logical partition at which the sum passes a whole part, or behind it, whichever
  * is closer. */
@@ -53,17 +38,87 @@ static Status cut_by_size(Arena *arena, const PartitionRange *range, uint32_t pa
     }
 }
 
+/* What lies between two cuts. */
+typedef struct Gap {
+    Slice min; /* bytes */
+    Slice max;
+    double width; /* its part of all hashes */
+    uint32_t parts;
+} Gap;
+
+static Slice bound_bytes(Arena *arena, Slice text)
+{
+    size_t len = 0;
+    uint8_t *bytes = arena_alloc(arena, text.len / 2);
+    bool is_hex = hex_decode(text, bytes, text.len / 2, &len);
+    ASSERT(is_hex);
+    return slice_make(bytes, len);
+}
+
+/* Gives each of the missing cuts to the gap whose parts are the widest. */
+static void divide_gaps(Gap *gaps, size_t count, uint32_t parts)
+{
+    for (size_t have = count; have < parts; have++) {
+        Gap *widest = &gaps[0];
+        for (size_t i = 1; i < count; i++)
+            if (gaps[i].width / gaps[i].parts > widest->width / widest->parts)
+                widest = &gaps[i];
+        widest->parts++;
+    }
+}
+
+/* Adds cuts by hash between those that there are, up to parts - 1 in all. */
+static void fill_by_hash(Arena *arena, PartitionKind kind, const PartitionRange *range,
+                         uint32_t parts, Slice *texts, size_t *count)
+{
+    size_t gap_count = *count + 1;
+    Gap *gaps = ARENA_NEW_ARRAY(arena, Gap, gap_count);
+    Slice min = range->min_bytes;
+    for (size_t i = 0; i < gap_count; i++) {
+        Slice max = i < *count ? bound_bytes(arena, texts[i]) : range->max_bytes;
+        double width = epk_fraction(kind, max) - epk_fraction(kind, min);
+        gaps[i] = (Gap){.min = min, .max = max, .width = width, .parts = 1};
+        min = max;
+    }
+    divide_gaps(gaps, gap_count, parts);
+    *count = 0;
+    for (size_t i = 0; i < gap_count; i++) {
+        *count += epk_cuts(arena, kind, gaps[i].min, gaps[i].max, gaps[i].parts, texts + *count);
+        if (i + 1 < gap_count)
+            texts[(*count)++] = epk_text(arena, gaps[i].max);
+    }
+}
+
 Status split_find(Arena *arena, const Container *container, const PartitionRange *range,
                   uint32_t parts, SplitBy by, Cuts *out, Error *err)
 {
     ASSERT(parts > 0);
     Slice *texts = ARENA_NEW_ARRAY(arena, Slice, parts);
     *out = (Cuts){.texts = texts};
-    if (container->partition_key.kind == PARTITION_NONE)
+    PartitionKind kind = container->partition_key.kind;
+    if (kind == PARTITION_NONE)
         return STATUS_OK;
-    if (by == SPLIT_BY_HASH || partition_usage(range->partition).items == 0)
-        cut_by_hash(arena, range, parts, texts, &out->count);
-    else
+    bool is_by_hash = by == SPLIT_BY_HASH || partition_usage(range->partition).items == 0;
+    if (!is_by_hash)
         TRY(cut_by_size(arena, range, parts, texts, &out->count, err));
+    if (is_by_hash || by == SPLIT_ALWAYS)
+        fill_by_hash(arena, kind, range, parts, texts, &out->count);
     return STATUS_OK;
+}
+
+bool split_has_pair(const PartitionRange *range)
+{
+    Error err;
+    SizesWalk *walk = NULL;
+    if (partition_usage(range->partition).items < 2 ||
+        sizes_walk_open(range->partition, range->min_bytes, range->max_bytes, &walk, &err) !=
+            STATUS_OK)
+        return false;
+    bool found = true;
+    for (int i = 0; i < 2 && found; i++) {
+        LogicalSize size;
+        found = sizes_walk_next(walk, &size, &found, &err) == STATUS_OK && found;
+    }
+    sizes_walk_close(walk);
+    return found;
 }

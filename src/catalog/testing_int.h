@@ -278,14 +278,20 @@ static inline uint32_t make_database(TestCatalog *t, const char *id, Provision p
     return c.change.result_database->info.number;
 }
 
-static inline uint32_t make_container(TestCatalog *t, uint32_t database, const char *id,
-                                      Provision provision)
+static inline uint32_t make_defined(TestCatalog *t, uint32_t database, Json definition,
+                                    Provision provision)
 {
     AUTO(test_change_done) TestChange c;
-    fill_container(&c, database, row_definition(&t->arena, id, ""), provision);
+    fill_container(&c, database, definition, provision);
     if (test_run(t->catalog, &c) != STATUS_OK)
         fail_msg("%s", c.change.error.message);
     return c.change.result_container->info.number;
+}
+
+static inline uint32_t make_container(TestCatalog *t, uint32_t database, const char *id,
+                                      Provision provision)
+{
+    return make_defined(t, database, row_definition(&t->arena, id, ""), provision);
 }
 
 static inline Status delete_one(TestCatalog *t, CatalogOp op, uint32_t database, uint32_t container)

@@ -339,6 +339,8 @@ static Status to_throughput(const Settings *s, ProvisionRules *out, Error *err)
     if (rules.partition_ru < PROVISION_PARTITION_RU_MIN)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--partition-ru must be at least %d",
                          PROVISION_PARTITION_RU_MIN);
+    if (rules.partition_ru != PROVISION_PARTITION_RU)
+        rules.new_partition_ru = 0;
     TRY(to_u32("default-ru", s->default_ru, PROVISION_FIXED_RU_MAX, &rules.fallback.ru, err));
     if (provision_check(&rules.fallback, &(ProvisionHistory){.is_fixed = true}, err) != STATUS_OK)
         return error_context(err, "--default-ru");

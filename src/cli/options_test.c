@@ -97,6 +97,7 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_true(o.throughput.has_burst);
     assert_false(o.throughput.is_serverless);
     assert_int_equal(o.throughput.partition_ru, 10000);
+    assert_int_equal(o.throughput.new_partition_ru, 6000);
     assert_int_equal(o.throughput.fallback.ru, 400);
     assert_true(o.cache_bytes == UINT64_C(128) << 20);
     assert_true(o.logical_partition_bytes_max == UINT64_C(20) << 30);
@@ -181,6 +182,7 @@ static void every_option_has_its_place(void **state)
     assert_false(o.throughput.has_burst);
     assert_true(o.throughput.is_serverless);
     assert_int_equal(o.throughput.partition_ru, 1000);
+    assert_int_equal(o.throughput.new_partition_ru, 0);
     assert_int_equal(o.throughput.fallback.mode, PROVISION_MANUAL);
     assert_int_equal(o.throughput.fallback.ru, 900);
     assert_int_equal(o.threads, 3);

@@ -112,10 +112,21 @@ uint32_t provision_current_ru(const Provision *provision, uint64_t used_ru)
     return used_ru > floor ? (uint32_t)used_ru : floor;
 }
 
-uint32_t provision_partitions(const Provision *provision, uint32_t partition_ru)
+static uint32_t partitions_of(const Provision *provision, uint32_t partition_ru)
 {
     uint32_t count = (uint32_t)divide_up(provision->ru, partition_ru);
     return count > 0 ? count : 1;
+}
+
+uint32_t provision_partitions(const Provision *provision, const ProvisionRules *rules)
+{
+    return partitions_of(provision, rules->partition_ru);
+}
+
+uint32_t provision_partitions_new(const Provision *provision, const ProvisionRules *rules)
+{
+    bool has_own = provision->mode == PROVISION_MANUAL && rules->new_partition_ru != 0;
+    return partitions_of(provision, has_own ? rules->new_partition_ru : rules->partition_ru);
 }
 
 uint64_t provision_share(const Provision *provision, size_t partitions)

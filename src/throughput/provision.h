@@ -19,6 +19,7 @@
 #define PROVISION_FIXED_RU_MAX     10000 /* of an old-style container, which has one partition */
 #define PROVISION_PARTITION_RU     10000 /* what one physical partition serves, by default ... */
 #define PROVISION_PARTITION_RU_MIN 400   /* ... and at least: there are not too many of them then */
+#define PROVISION_NEW_PARTITION_RU 6000  /* of manual throughput when a container is made */
 #define PROVISION_SHARED_FREE      25    /* containers that a shared minimum covers */
 #define PROVISION_SERVERLESS_RU    5000  /* what a physical partition serves without a provision */
 
@@ -31,9 +32,10 @@ typedef struct Provision {
 
 /* What whoever runs the server decides about throughput. */
 typedef struct ProvisionRules {
-    uint32_t partition_ru; /* that one physical partition serves: there are as many as that takes */
-    Provision fallback;    /* of a container that asks for none and has none to share */
-    bool is_enforced;      /* false: charges are told and counted, and nobody is turned away */
+    uint32_t partition_ru;     /* that one physical partition serves; more than that splits it */
+    uint32_t new_partition_ru; /* that it is made for, of manual throughput; 0: as many */
+    Provision fallback;        /* of a container that asks for none and has none to share */
+    bool is_enforced;          /* false: charges are told and counted, and nobody is turned away */
     bool has_burst;
     bool is_serverless; /* nothing is provisioned; PROVISION_SERVERLESS_RU for each partition */
 } ProvisionRules;
@@ -41,6 +43,7 @@ typedef struct ProvisionRules {
 /* As the service has them. */
 #define PROVISION_RULES_DEFAULT                                                              \
     ((ProvisionRules){.partition_ru = PROVISION_PARTITION_RU,                                \
+                      .new_partition_ru = PROVISION_NEW_PARTITION_RU,                        \
                       .fallback = {.mode = PROVISION_MANUAL, .ru = PROVISION_MANUAL_RU_MIN}, \
                       .is_enforced = true,                                                   \
                       .has_burst = true})
@@ -76,7 +79,13 @@ Provision provision_migrate(const Provision *from, ProvisionMode to,
  * for, 'used_ru', but a tenth of the maximum at least. */
 uint32_t provision_current_ru(const Provision *provision, uint64_t used_ru);
 
-/* Physical partitions that it takes, and what each of 'partitions' is allotted, in hundredths of
- * request units a second: an equal share of all, of an autoscale provision at its maximum. */
-uint32_t provision_partitions(const Provision *provision, uint32_t partition_ru);
+/* Physical partitions that it takes: fewer are split. */
+uint32_t provision_partitions(const Provision *provision, const ProvisionRules *rules);
+
+/* Physical partitions that a new container gets for it, with room to raise manual throughput
+ * without a split; more than these may be merged. */
+uint32_t provision_partitions_new(const Provision *provision, const ProvisionRules *rules);
+
+/* What each of 'partitions' is allotted, in hundredths of request units a second: an equal share of
+ * all, of an autoscale provision at its maximum. */
 uint64_t provision_share(const Provision *provision, size_t partitions);

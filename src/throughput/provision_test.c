@@ -143,22 +143,30 @@ static void throughput_decides_the_number_of_partitions(void **state)
     (void)state;
     static const struct {
         Provision provision;
-        uint32_t floor, partitions;
+        uint32_t floor, partitions, new_partitions;
     } ROWS[] = {
-        {{PROVISION_MANUAL, 0}, 0, 1},
-        {{PROVISION_MANUAL, 400}, 400, 1},
-        {{PROVISION_MANUAL, 10000}, 10000, 1},
-        {{PROVISION_MANUAL, 10100}, 10100, 2},
-        {{PROVISION_MANUAL, 1000000}, 1000000, 100},
-        {{PROVISION_AUTOSCALE, 1000}, 100, 1},
-        {{PROVISION_AUTOSCALE, 10000}, 1000, 1},
-        {{PROVISION_AUTOSCALE, 11000}, 1100, 2},
-        {{PROVISION_AUTOSCALE, 1000000}, 100000, 100},
+        {{PROVISION_MANUAL, 0}, 0, 1, 1},
+        {{PROVISION_MANUAL, 400}, 400, 1, 1},
+        {{PROVISION_MANUAL, 6000}, 6000, 1, 1},
+        {{PROVISION_MANUAL, 6100}, 6100, 1, 2},
+        {{PROVISION_MANUAL, 10000}, 10000, 1, 2},
+        {{PROVISION_MANUAL, 10100}, 10100, 2, 2},
+        {{PROVISION_MANUAL, 25000}, 25000, 3, 5},
+        {{PROVISION_MANUAL, 30000}, 30000, 3, 5},
+        {{PROVISION_MANUAL, 1000000}, 1000000, 100, 167},
+        {{PROVISION_AUTOSCALE, 1000}, 100, 1, 1},
+        {{PROVISION_AUTOSCALE, 10000}, 1000, 1, 1},
+        {{PROVISION_AUTOSCALE, 11000}, 1100, 2, 2},
+        {{PROVISION_AUTOSCALE, 1000000}, 100000, 100, 100},
     };
+    const ProvisionRules rules = PROVISION_RULES_DEFAULT;
+    const ProvisionRules alike = {.partition_ru = PROVISION_PARTITION_RU};
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); ++i) {
         assert_int_equal(provision_current_ru(&ROWS[i].provision, 0), ROWS[i].floor);
-        assert_int_equal(provision_partitions(&ROWS[i].provision, PROVISION_PARTITION_RU),
-                         ROWS[i].partitions);
+        assert_int_equal(provision_partitions(&ROWS[i].provision, &rules), ROWS[i].partitions);
+        assert_int_equal(provision_partitions_new(&ROWS[i].provision, &rules),
+                         ROWS[i].new_partitions);
+        assert_int_equal(provision_partitions_new(&ROWS[i].provision, &alike), ROWS[i].partitions);
     }
 }
 
@@ -178,7 +186,8 @@ static void partitions_have_equal_shares_and_as_many_as_one_serves(void **state)
         {{PROVISION_AUTOSCALE, 4000}, 2000, 2, 200000},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        uint32_t count = provision_partitions(&rows[i].provision, rows[i].partition_ru);
+        uint32_t count = provision_partitions(
+            &rows[i].provision, &(ProvisionRules){.partition_ru = rows[i].partition_ru});
         assert_int_equal(count, rows[i].partitions);
         assert_int_equal(provision_share(&rows[i].provision, count), rows[i].share);
     }

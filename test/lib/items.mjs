@@ -9,10 +9,10 @@ import { call, unique } from "./wire.mjs";
 /** How many physical partitions a test's container has, and the throughput that gives them. */
 export const SIZES = [
     { partitions: 1, throughput: 400 },
-    { partitions: 5, throughput: 50_000 },
+    { partitions: 5, throughput: 30_000 },
 ];
-export const MANY = { partitions: 25, throughput: 250_000 };
-export const HUNDRED = { partitions: 100, throughput: 1_000_000 };
+export const MANY = { partitions: 25, throughput: 150_000 };
+export const HUNDRED = { partitions: 100, throughput: 600_000 };
 
 /** A new container; `more` goes into its definition. */
 export async function newContainer(database, { throughput = 400 } = SIZES[0], more = {}) {
