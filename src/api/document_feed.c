@@ -521,8 +521,7 @@ static void on_answer(HttpTask *task)
         buf_init(&page->text, 0); /* it is the response's now */
     }
     if (page->session.len > 0)
-        response_header(&response, SLICE("x-ms-session-token"),
-                        arena_copy(r->arena, buf_view(&page->session)));
+        item_session_headers(&response, arena_copy(r->arena, buf_view(&page->session)));
     response_header(&response, SLICE("x-ms-content-path"), container->info.rid);
     response_header(&response, SLICE("x-ms-alt-content-path"), page->alt_path);
     buf_done(&page->text);

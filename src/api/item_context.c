@@ -187,14 +187,19 @@ void item_send(ItemContext *context, const Response *response)
     container_unref(held);
 }
 
+void item_session_headers(Response *response, Slice token)
+{
+    Slice first = slice_first(token, slice_find(token, ','));
+    response_header(response, SLICE("x-ms-session-token"), token);
+    response_header(response, SLICE("lsn"), slice_from(first, slice_find(first, '#') + 1));
+    response_header(response, SLICE("x-ms-documentdb-partitionkeyrangeid"),
+                    slice_first(first, slice_find(first, ':')));
+}
+
 void item_headers(const ItemContext *context, Response *response, uint64_t lsn)
 {
     ApiRequest *r = context->request;
-    Slice token = session_print(r->arena, context->range->id, lsn);
-    response_header(response, SLICE("x-ms-session-token"), token);
-    response_header(response, SLICE("lsn"), slice_from(token, slice_find(token, '#') + 1));
-    response_header(response, SLICE("x-ms-documentdb-partitionkeyrangeid"),
-                    slice_first(token, slice_find(token, ':')));
+    item_session_headers(response, session_print(r->arena, context->range->id, lsn));
     response_header(response, SLICE("x-ms-content-path"), context->container->info.rid);
     response_header(response, SLICE("x-ms-alt-content-path"), context->alt_path);
     if (UNLIKELY(context->wants_quota))

@@ -68,6 +68,10 @@ MUST_USE Status item_admit(const ItemContext *context, Error *err);
  * to tell comes through here, or through item_page_charge. */
 Slice item_charge(const ItemContext *context, Charge charge);
 
+/* A session token ("0:-1#7,1:-1#9"), and the first partition and LSN in it for clients that compare
+ * these with what they asked for. */
+void item_session_headers(Response *response, Slice token);
+
 /* The headers of everything that a container's partition answers, good or bad. */
 void item_headers(const ItemContext *context, Response *response, uint64_t lsn);
 

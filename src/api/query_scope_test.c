@@ -186,6 +186,30 @@ static void pages_go_on_where_the_route_leads(void **state)
     }
 }
 
+/* SDKs compare it with the range that they asked, and read all ranges again where it is another. */
+static void answers_name_the_partition_and_its_lsn(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    const Container *container = container_now(&server);
+    Ask list = {"GET", DOCS};
+    Ask query = query_of(&server, "SELECT * FROM c", (Header){NULL, NULL});
+    Ask *const asks[] = {&list, &query};
+    for (size_t i = 0; i < RANGES; i++) {
+        const PartitionRange *range = &container->ranges[i];
+        const char *id = arena_cstr(&server.arena, arena_format(&server.arena, "%u", range->id));
+        Slice lsn = arena_format(&server.arena, "%llu",
+                                 (unsigned long long)partition_lsn(range->partition));
+        for (size_t j = 0; j < ARRAY_COUNT(asks); j++) {
+            asks[j]->headers[2 * j] = (Header){"x-ms-documentdb-partitionkeyrangeid", id};
+            FakeAnswer answer = expect_status(&server, asks[j], 200);
+            expect_header(&answer, "x-ms-documentdb-partitionkeyrangeid", id);
+            expect_slice(fake_header(&answer, "lsn"), lsn);
+        }
+    }
+}
+
 #define CLIENT                               \
     {                                        \
         "x-orrery-cross-partition", "client" \
@@ -276,6 +300,7 @@ int main(void)
         cmocka_unit_test(queries_visit_the_partitions_of_the_keys_they_name),
         cmocka_unit_test(what_is_nowhere_is_counted_as_none),
         cmocka_unit_test(pages_go_on_where_the_route_leads),
+        cmocka_unit_test(answers_name_the_partition_and_its_lsn),
         cmocka_unit_test(clients_may_ask_to_merge_themselves),
         cmocka_unit_test(the_plan_of_a_refusal_is_text),
         cmocka_unit_test(other_ways_to_cross_partitions_are_refused),
