@@ -467,7 +467,7 @@ const ERRORS = [
     ["DELETE of a feed", { method: "DELETE", path: "/dbs" }, 405, "MethodNotAllowed"],
     ["PUT of a database", { method: "PUT", path: "/dbs/errors", body: "{}" }, 405, "MethodNotAllowed"],
     ["an unknown API version", { path: "/dbs", headers: { "x-ms-version": "soon" } }, 400, "BadRequest"],
-    ["a page size of zero", { path: "/dbs", headers: { "x-ms-max-item-count": "0" } }, 400, "BadRequest"],
+    ["a page size below -1", { path: "/dbs", headers: { "x-ms-max-item-count": "-2" } }, 400, "BadRequest"],
     ["a page size in words", { path: "/dbs", headers: { "x-ms-max-item-count": "ten" } }, 400, "BadRequest"],
     ["a foreign continuation", { path: "/dbs", headers: { "x-ms-continuation": "[{}]" } }, 400, "BadRequest"],
     ["a body that is not JSON", { method: "POST", path: "/dbs", body: "{id" }, 400, "BadRequest"],

@@ -30,10 +30,9 @@ Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err)
 {
     Slice text = slice_trim(request_header(r, "x-ms-max-item-count"));
     int64_t value = PAGE_ITEMS_DEFAULT;
-    if (text.len > 0 &&
-        (!slice_to_i64(text, &value) || value < -1 || value == 0 || value >= UINT32_MAX))
+    if (text.len > 0 && (!slice_to_i64(text, &value) || value < -1 || value >= UINT32_MAX))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "x-ms-max-item-count must be a positive number or -1, not '%.*s'.",
+                         "x-ms-max-item-count must be a number of items or -1, not '%.*s'.",
                          SLICE_CUT(text, 40));
     *out = value == -1 ? UINT32_MAX : (uint32_t)value;
     return STATUS_OK;

@@ -184,7 +184,6 @@ static void refusals_say_why(void **state)
         Ask ask;
         int status, sub;
     } rows[] = {
-        {{"GET", DOCS, .headers = {{"x-ms-max-item-count", "0"}}}, 400},
         {{"GET", DOCS, .headers = {{"x-ms-max-item-count", "-2"}}}, 400},
         {{"GET", DOCS, .headers = {{"x-ms-max-item-count", "many"}}}, 400},
         {{"GET", DOCS, .headers = {{"x-ms-documentdb-partitionkeyrangeid", "9"}}}, 410, 1002},
@@ -600,6 +599,30 @@ static void queries_are_answered(void **state)
     }
 }
 
+static void a_page_of_no_items_is_empty(void **state)
+{
+    (void)state;
+    static const Ask asks[] = {
+        {"GET", DOCS},
+        {"POST", DOCS, "{'query':'SELECT TOP 0 * FROM c'}"},
+        {"POST", DOCS, "{'query':'SELECT * FROM c ORDER BY c.id'}"},
+        {"POST", DOCS, "{'query':'SELECT VALUE COUNT(1) FROM c'}"},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(asks); i++) {
+        Ask a = asks[i];
+        a.headers[0] = (Header){"x-ms-max-item-count", "0"};
+        if (i > 0) {
+            a.headers[1] = (Header){"x-ms-documentdb-isquery", "true"};
+            a.headers[2] = (Header){"x-ms-documentdb-query-enablecrosspartition", "true"};
+        }
+        FakeAnswer answer = expect_status(&server, &a, 200);
+        expect_holds(answer.body, "\"Documents\":[],\"_count\":0");
+        expect_header(&answer, "x-ms-item-count", "0");
+    }
+}
+
 /* An item that gives more results than a page takes goes on where the page ended, unless another
  * has taken its place. */
 static void a_page_may_end_among_the_results_of_an_item(void **state)
@@ -935,6 +958,7 @@ int main(void)
         cmocka_unit_test(a_page_ends_when_its_time_is_over),
         cmocka_unit_test(a_page_has_at_most_four_megabytes_unless_one_item_has_more),
         cmocka_unit_test(queries_are_answered),
+        cmocka_unit_test(a_page_of_no_items_is_empty),
         cmocka_unit_test(a_page_may_end_among_the_results_of_an_item),
         cmocka_unit_test(a_query_over_partitions_must_be_allowed),
         cmocka_unit_test(a_page_is_refused_when_too_many_wait),

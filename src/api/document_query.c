@@ -457,6 +457,15 @@ static Status run_targets(ItemPage *page, const QueryTarget *targets, size_t cou
     return run_in(page, targets, count, &arena);
 }
 
+/* Nothing is asked for: the page is empty, and the query stands where it stood. */
+static void run_empty(ItemPage *page, uint32_t first)
+{
+    QueryWork nothing = {0};
+    item_page_charge(page, &page->container->ranges[first],
+                     charge_query(page->request->api->options.charges, &nothing));
+    page->continuation = page->token;
+}
+
 static Status run_query(ItemPage *page)
 {
     QueryTarget *targets =
@@ -464,7 +473,9 @@ static Status run_query(ItemPage *page)
     size_t count = 0;
     TRY(admit(page));
     Status status = open_targets(page, targets, &count);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && page->items_max == 0)
+        run_empty(page, targets[0].range);
+    else if (status == STATUS_OK)
         status = run_targets(page, targets, count);
     for (size_t i = 0; i < count; i++)
         partition_view_close(targets[i].view);

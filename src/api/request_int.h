@@ -135,7 +135,8 @@ MUST_USE Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err);
 /* Begins anew, on its loop, with a request whose slices were kept, and answers it. */
 void request_again(ApiRequest *r);
 
-/* x-ms-max-item-count: UINT32_MAX for -1, PAGE_ITEMS_DEFAULT if it is absent. */
+/* x-ms-max-item-count: UINT32_MAX for -1, PAGE_ITEMS_DEFAULT if it is absent. 0 asks for a page
+ * without items, as Java's SDK does for TOP 0. */
 MUST_USE Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err);
 
 /* The body as a document in the request's arena; it must be an object. */
