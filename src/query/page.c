@@ -182,15 +182,26 @@ static Status feed_groups(Feed *feed, Execution *exec)
 
 /* ---- results ---- */
 
-static void print_row(Page *page, Run *run, const Value *row)
+static Status too_large(const Page *page)
+{
+    return error_set(page->err, STATUS_TOO_LARGE, SUB_NONE,
+                     "A result of the query is larger than a page may be.");
+}
+
+static Status print_row(Page *page, Run *run, const Value *row)
 {
     const Item *item = page->has_item ? &page->current->item : NULL;
     bool is_item = item != NULL && row->type == JSON_OBJECT && row->json.at != NULL &&
                    row->json.at == item->document.at;
-    if (is_item)
+    if (is_item) {
         item_print(page->options->schema, item, page->text);
-    else
-        json_print(value_json(run->scratch, run->scratch, row), page->text);
+        return STATUS_OK;
+    }
+    Json json = value_json(run->scratch, run->scratch, row);
+    if (json.at == NULL && row->type == JSON_STRING) /* more than JSON_BUILD_BYTES_MAX */
+        return too_large(page);
+    json_print(json, page->text);
+    return STATUS_OK;
 }
 
 static bool is_full(const Page *page)
@@ -219,12 +230,11 @@ static Status take_result(void *context, Run *run, const Value *row, bool *more 
     size_t before = page->text->len;
     if (page->out->count > 0)
         buf_byte(page->text, ',');
-    print_row(page, run, row);
+    TRY(print_row(page, run, row));
     bool fits = page->text->len - page->text_before <= page->options->bytes_max;
     if ((!fits && page->out->count > 0) || buf_full(page->text)) {
         if (page->out->count == 0)
-            return error_set(page->err, STATUS_TOO_LARGE, SUB_NONE,
-                             "A result of the query is larger than a page may be.");
+            return too_large(page);
         page->text->len = before;
         page->text->full = false;
         page->feed.is_full = true;

@@ -863,6 +863,31 @@ static void a_result_larger_than_the_page_is_refused(void **state)
                  "larger than a page");
 }
 
+/* A string that no document could hold is refused like one that only a page cannot. */
+static void a_result_larger_than_any_document_is_refused(void **state)
+{
+    TestContainer *t = *state;
+    test_container_open(t, (TestOptions){0});
+    AUTO(buf_done) Buf item;
+    buf_init(&item, 2 << 20);
+    buf_slice(&item, SLICE("{\"id\":\"1\",\"pk\":\"p\",\"s\":\""));
+    for (int i = 0; i < 1 << 20; i++)
+        buf_byte(&item, 'x');
+    buf_slice(&item, SLICE("\"}"));
+    buf_byte(&item, '\0');
+    test_insert(t, item.ptr);
+    for (int megabytes = 40; megabytes <= 80; megabytes += 20) {
+        AUTO(buf_done) Buf text;
+        buf_init(&text, 4096);
+        buf_slice(&text, SLICE("SELECT VALUE CONCAT(c.s"));
+        for (int i = 1; i < megabytes; i++)
+            buf_slice(&text, SLICE(",c.s"));
+        buf_slice(&text, SLICE(") FROM c"));
+        buf_byte(&text, '\0');
+        expect_error(t, text.ptr, (Asked){0}, "larger than a page");
+    }
+}
+
 /* ---- positions ---- */
 
 static void positions_of_other_queries_are_refused(void **state)
@@ -949,6 +974,7 @@ int main(void)
         PAGE_TEST(one_document_cannot_hold_up_a_page),
         PAGE_TEST(memory_is_bounded),
         PAGE_TEST(a_result_larger_than_the_page_is_refused),
+        PAGE_TEST(a_result_larger_than_any_document_is_refused),
         PAGE_TEST(positions_of_other_queries_are_refused),
         PAGE_TEST(a_query_that_is_read_whole_keeps_its_plan),
     };
