@@ -184,6 +184,7 @@ typedef struct SelectItem {
     struct SelectItem *next;
     Slice name; /* given, or inferred by the binder */
     bool has_name;
+    bool is_quoted; /* the name is written as a string: it need not be an identifier */
     Span name_span;
     Node *value;
 } SelectItem;

@@ -168,12 +168,26 @@ static Status parse_alias(Parser *p, bool *has_alias, Slice *alias, Span *span)
     return STATUS_OK;
 }
 
+/* AS 'any text' */
+static void parse_quoted_name(Parser *p, SelectItem *item)
+{
+    parser_advance(p);
+    item->has_name = true;
+    item->is_quoted = true;
+    item->name = lexer_string(p->arena, parser_slice(p, p->token.span));
+    item->name_span = p->token.span;
+    parser_advance(p);
+}
+
 static Status parse_item(Parser *p, SelectItem **out)
 {
     SelectItem *item = ARENA_NEW(p->arena, SelectItem);
     TRY(parse_expression(p, &item->value));
     item->name_span = item->value->span;
-    TRY(parse_alias(p, &item->has_name, &item->name, &item->name_span));
+    if (p->token.kind == TOKEN_AS && p->next.kind == TOKEN_STRING)
+        parse_quoted_name(p, item);
+    else
+        TRY(parse_alias(p, &item->has_name, &item->name, &item->name_span));
     *out = item;
     return STATUS_OK;
 }

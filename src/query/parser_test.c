@@ -146,6 +146,8 @@ static void clauses_come_in_their_order(void **state)
         {"SELECT TOP @n c.a, 1 + 1 two, 3 AS three FROM c",
          "SELECT TOP @n c.a, (1 + 1) AS two, 3 AS three FROM c"},
         {"SELECT VALUE 1 AS ignored", "SELECT VALUE 1"},
+        {"SELECT c.a AS 'Category', c.b AS \"Value\", 1 AS 'it\\'s'",
+         "SELECT c.a AS \"Category\", c.b AS \"Value\", 1 AS \"it's\""},
         {"SELECT 1 FROM a.b[0][\"c d\"] x JOIN y IN x.z JOIN (SELECT 1) JOIN w IN (SELECT 2) JOIN "
          "f.g",
          "SELECT 1 FROM a.b[0][\"c d\"] AS x JOIN y IN x.z JOIN (SELECT 1) "
@@ -182,6 +184,7 @@ static void refusals_say_what_and_where(void **state)
         {"Selec *", 0, 5, "SC1001", "Syntax error, incorrect syntax near 'Selec'."},
         {"SELECT c.value FROM c", 9, 14, "SC1001", "Syntax error, incorrect syntax near 'value'."},
         {"SELECT c.left FROM c", 9, 13, "SC1001", "Syntax error, incorrect syntax near 'left'."},
+        {"SELECT 1 'two'", 9, 14, "SC1001", "Syntax error, incorrect syntax near ''two''."},
         {"SELECT 1 AS order", 12, 17, "SC1001", "Syntax error, incorrect syntax near 'order'."},
         {"SELECT 1 FROM group", 14, 19, "SC1001", "Syntax error, incorrect syntax near 'group'."},
         {"SELECT 1 FROM @c", 14, 16, "SC1001", "Syntax error, incorrect syntax near '@c'."},

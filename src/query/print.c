@@ -271,6 +271,15 @@ static void print_count(const Count *count, const char *word, Buf *out)
         buf_u64(out, count->value);
 }
 
+static void print_item_name(const SelectItem *item, Buf *out)
+{
+    print_text(out, " AS ");
+    if (item->is_quoted)
+        json_print_string(item->name, out);
+    else
+        buf_slice(out, item->name);
+}
+
 static void print_projection(const Select *select, Buf *out)
 {
     if (select->projection == PROJECT_STAR)
@@ -281,7 +290,7 @@ static void print_projection(const Select *select, Buf *out)
         print_text(out, item == select->items ? " " : ", ");
         print_node(item->value, out);
         if (item->has_name)
-            buf_format(out, " AS %.*s", SLICE_ARG(item->name));
+            print_item_name(item, out);
     }
 }
 

@@ -28,7 +28,7 @@ static void projections_name_their_values(void **state)
         {"SELECT VALUE 1 WHERE 1", "[]"},
         {"SELECT c.id, c.id FROM c", "!SC2022"},
         {"SELECT c.id, 1 AS id FROM c", "!SC2022"},
-        {"SELECT 1 AS \"$1\", 2", "!SC1001"},
+        {"SELECT 1 AS \"$1\", 2", "!SC2022"},
         {"SELECT VALUE {a: 1, 'a': 2}", "!SC2022"},
         {"SELECT * FROM c JOIN t IN c.tags", "!SC2040"},
         {"SELECT *", "!SC1021"},
@@ -79,6 +79,20 @@ static void sources_bind_and_multiply(void **state)
         {"SELECT 1 FROM c JOIN a IN c.t JOIN b IN c.t JOIN d IN c.t JOIN e IN c.t JOIN f IN c.t "
          "JOIN g IN c.t JOIN h IN c.t JOIN i IN c.t JOIN j IN c.t JOIN k IN c.t JOIN l IN c.t",
          "!maximum number of joins. The allowed limit is 10."},
+    };
+    CHECK_CASES(CASES, DOCS, NULL);
+}
+
+static void names_may_be_quoted(void **state)
+{
+    (void)state;
+    static const QueryCase CASES[] = {
+        {"SELECT c.city AS 'Category', c.id AS \"Value\" FROM c WHERE c.id = 'a'",
+         "[{\"Category\":\"Oslo\",\"Value\":\"a\"}]"},
+        {"SELECT c.city AS 'a b', COUNT(1) AS 'order' FROM c WHERE c.id = 'a' GROUP BY c.city",
+         "[{\"a b\":\"Oslo\",\"order\":1}]"},
+        {"SELECT VALUE s['a b'] FROM (SELECT c.id AS 'a b' FROM c WHERE c.id = 'a') s", "[\"a\"]"},
+        {"SELECT c.id AS 'x', c.city AS x FROM c", "!SC2022"},
     };
     CHECK_CASES(CASES, DOCS, NULL);
 }
@@ -353,6 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(projections_name_their_values),
         cmocka_unit_test(sources_bind_and_multiply),
+        cmocka_unit_test(names_may_be_quoted),
         cmocka_unit_test(aggregates_count_what_is_defined),
         cmocka_unit_test(groups_have_keys_and_aggregates),
         cmocka_unit_test(distinct_drops_what_was_there),
