@@ -29,19 +29,30 @@ const Clock *clock_real(void)
     return &real;
 }
 
-static uint64_t fake_now_us(const Clock *clock)
+/* The clock is the first member, so its address is the FakeClock's. */
+static uint64_t fake_monotonic_us(const Clock *clock)
 {
-    /* The clock is the first member, so its address is the FakeClock's. */
     return atomic_load(&((const FakeClock *)clock)->now_us);
+}
+
+static uint64_t fake_wall_us(const Clock *clock)
+{
+    return fake_monotonic_us(clock) + atomic_load(&((const FakeClock *)clock)->wall_ahead_us);
 }
 
 void fake_clock_init(FakeClock *fake, uint64_t now_us)
 {
-    fake->clock = (Clock){.wall_us = fake_now_us, .monotonic_us = fake_now_us};
+    fake->clock = (Clock){.wall_us = fake_wall_us, .monotonic_us = fake_monotonic_us};
     atomic_store(&fake->now_us, now_us);
+    atomic_store(&fake->wall_ahead_us, 0);
 }
 
 void fake_clock_advance(FakeClock *fake, uint64_t us)
 {
     atomic_fetch_add(&fake->now_us, us);
+}
+
+void fake_clock_set_wall(FakeClock *fake, uint64_t wall_us)
+{
+    atomic_store(&fake->wall_ahead_us, wall_us - atomic_load(&fake->now_us));
 }

@@ -34,8 +34,12 @@ static inline uint64_t clock_monotonic_us(const Clock *clock)
 
 typedef struct FakeClock {
     Clock clock;
-    _Atomic uint64_t now_us;
+    _Atomic uint64_t now_us;        /* of the monotonic clock */
+    _Atomic uint64_t wall_ahead_us; /* of that; wraps */
 } FakeClock;
 
 void fake_clock_init(FakeClock *fake, uint64_t now_us);
 void fake_clock_advance(FakeClock *fake, uint64_t us);
+
+/* Sets the wall clock, forwards or back; the monotonic one goes on. */
+void fake_clock_set_wall(FakeClock *fake, uint64_t wall_us);

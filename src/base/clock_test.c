@@ -51,12 +51,31 @@ static void a_fake_clock_moves_only_when_told(void **state)
     assert_true(clock_wall_s(clock) == 2);
 }
 
+static void setting_the_wall_clock_leaves_the_monotonic_one(void **state)
+{
+    (void)state;
+    FakeClock fake;
+    fake_clock_init(&fake, 1000000);
+    const Clock *clock = &fake.clock;
+    static const uint64_t walls[] = {0, 999999, UINT64_C(1) << 62, UINT64_MAX};
+    for (size_t i = 0; i < ARRAY_COUNT(walls); i++) {
+        fake_clock_set_wall(&fake, walls[i]);
+        assert_true(clock_wall_us(clock) == walls[i]);
+        assert_true(clock_monotonic_us(clock) == 1000000);
+    }
+    fake_clock_set_wall(&fake, 5);
+    fake_clock_advance(&fake, 1);
+    assert_true(clock_wall_us(clock) == 6);
+    assert_true(clock_monotonic_us(clock) == 1000001);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_real_clock_agrees_with_the_system),
         cmocka_unit_test(monotonic_time_passes_in_microseconds),
         cmocka_unit_test(a_fake_clock_moves_only_when_told),
+        cmocka_unit_test(setting_the_wall_clock_leaves_the_monotonic_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

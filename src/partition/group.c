@@ -71,7 +71,7 @@ Group *group_new(Partition *partition)
     group->schema = partition_schema(partition);
     group->txn = store_txn_begin(partition->host->store);
     group->full.status = store_room(partition->host->store, &group->full);
-    group->now_s = (uint32_t)clock_wall_s(partition->host->clock);
+    group->now_s = partition_host_now_s(partition->host);
     group->counters = partition->counters;
     group->index = index_state_ref(partition->index);
     group->index_position = partition->index_position;

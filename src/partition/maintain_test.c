@@ -77,6 +77,65 @@ static void an_expired_item_is_gone_for_everyone(TestPartition *t)
     check_space(t);
 }
 
+static void set_clock_s(TestPartition *t, uint64_t s)
+{
+    fake_clock_set_wall(&t->clock, s * 1000000);
+}
+
+static void a_clock_that_is_set_back_brings_nothing_back(TestPartition *t)
+{
+    create(t, "{'id':'own','pk':'p','ttl':5}");
+    test_advance_s(t, 5);
+    create(t, "{'id':'never','pk':'p','ttl':-1}"); /* after the restart this tells the time */
+    expect_scan(t, "never");
+    set_clock_s(t, TEST_BEGIN_S - 3600);
+    expect_scan(t, "never");
+    expect_item(t, "p", "own", NULL);
+    test_reopen(t);
+    expect_scan(t, "never");
+    expect_item(t, "p", "own", NULL);
+    set_clock_s(t, 0);
+    expect_scan(t, "never");
+    create(t, "{'id':'own','pk':'p','ttl':5,'n':2}"); /* the name is free */
+    check_space(t);
+}
+
+static void time_goes_on_while_the_clock_is_behind(TestPartition *t)
+{
+    create(t, "{'id':'a','pk':'p','ttl':5}");
+    set_clock_s(t, TEST_BEGIN_S - 3600);
+    create(t, "{'id':'b','pk':'p','ttl':5}");
+    test_advance_s(t, 4);
+    expect_scan(t, "a b");
+    test_advance_s(t, 1);
+    expect_scan(t, "");
+    create(t, "{'id':'c','pk':'p','ttl':5}");
+    set_clock_s(t, TEST_BEGIN_S + 7); /* it is ahead again, and counts */
+    expect_scan(t, "c");
+    set_clock_s(t, TEST_BEGIN_S + 10);
+    expect_scan(t, "");
+    check_space(t);
+}
+
+static void no_clock_is_beyond_it(TestPartition *t)
+{
+    static const uint64_t clocks_us[] = {0, UINT64_C(4294967296) * 1000000,
+                                         UINT64_C(253402300800) * 1000000, UINT64_MAX, 1};
+    for (size_t i = 0; i < ARRAY_COUNT(clocks_us); i++) {
+        fake_clock_set_wall(&t->clock, clocks_us[i]);
+        AUTO(test_write_done) TestWrite w;
+        test_write_init(&w, t, WRITE_ATOMIC);
+        (void)add_document(&w, ITEM_UPSERT, "{'id':'a','pk':'p','ttl':2147483647}");
+        test_run(t, &w);
+        assert_status(w.items[0].status, STATUS_OK);
+        assert_int_equal(w.items[0].item.ts_s, i == 0 ? TEST_BEGIN_S : UINT32_MAX);
+        expect_scan(t, "a");
+        test_maintain(t);
+        check_space(t);
+        test_reopen(t);
+    }
+}
+
 static void a_name_is_free_when_its_item_has_expired(TestPartition *t)
 {
     create(t, "{'id':'a','pk':'p','ttl':-1}");
@@ -457,6 +516,9 @@ int main(void)
 {
     static const EngineTest tests[] = {
         ENGINE_TEST(an_expired_item_is_gone_for_everyone, .ttl_s = 10),
+        ENGINE_TEST(a_clock_that_is_set_back_brings_nothing_back, .ttl_s = -1),
+        ENGINE_TEST(time_goes_on_while_the_clock_is_behind, .ttl_s = -1),
+        ENGINE_TEST(no_clock_is_beyond_it, .ttl_s = -1),
         ENGINE_TEST(a_name_is_free_when_its_item_has_expired, .ttl_s = 10),
         ENGINE_TEST(maintenance_gives_the_room_back, .ttl_s = 10),
         ENGINE_TEST(a_replaced_item_lives_anew, .ttl_s = 10),

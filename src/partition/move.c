@@ -296,8 +296,7 @@ Status move_begin(Move *move, Error *err)
 static bool is_gone(const Source *source, const Purge *purges, size_t purge_count, Slice epk,
                     const Item *item)
 {
-    uint64_t now_s = (uint64_t)clock_wall_s(source->partition->host->clock);
-    return item_expires_at_s(source->schema, item) <= now_s ||
+    return item_has_expired(source->partition->host, source->schema, item) ||
            item->lsn <= purges_find(purges, purge_count, epk);
 }
 

@@ -25,7 +25,8 @@ enum { COUNTERS_VERSION_UNSIZED = 1, COUNTERS_VERSION = 2 };
 
 typedef struct CountersRecord {
     uint8_t version;
-    uint8_t zero[7];
+    uint8_t zero[3];
+    uint32_t now_s; /* when it was written: see host_time.c; 0 in older data */
     PartitionCounters counters;
 } CountersRecord;
 static_assert(sizeof(CountersRecord) == 56, "the record is written as it lies in memory");
@@ -93,6 +94,7 @@ void partition_put_counters(const Partition *partition, StoreTxn *txn,
 {
     CountersRecord record = {
         .version = partition->has_sizes ? COUNTERS_VERSION : COUNTERS_VERSION_UNSIZED,
+        .now_s = partition_host_now_s(partition->host),
         .counters = *counters,
     };
     store_txn_put(txn, partition->space, slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)),
@@ -110,6 +112,7 @@ static Status load_counters(Partition *partition, bool *found, Error *err)
 {
     CountersRecord record;
     TRY(read_record(partition, NULL, STORE_READ_ANY, &record, found, err));
+    partition_host_saw_s(partition->host, record.now_s);
     partition->counters = record.counters;
     partition->has_sizes = record.version == COUNTERS_VERSION;
     if (!*found)
@@ -349,8 +352,7 @@ Status partition_get(Partition *partition, const PartitionSchema *schema, const 
     if (*found != STORE_FOUND)
         return STATUS_OK;
     Status status = item_decode(value->data, item, err);
-    bool gone = status != STATUS_OK ||
-                item_expires_at_s(schema, item) <= (uint64_t)clock_wall_s(partition->host->clock) ||
+    bool gone = status != STATUS_OK || item_has_expired(partition->host, schema, item) ||
                 item->lsn <= purged_lsn;
     if (gone) {
         store_value_release(value);

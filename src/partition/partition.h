@@ -66,13 +66,18 @@ typedef struct PartitionHost {
     _Atomic bool is_closing; /* no more background work; see partition_host_stop */
     _Atomic uint32_t active; /* partitions with a writer or on the way to the disk */
     _Atomic uint64_t waiting_bytes;
-    Spares groups; /* that are over: see group.c */
+    _Atomic int64_t ahead_us; /* of the monotonic clock: see host_time.c */
+    Spares groups;            /* that are over: see group.c */
 } PartitionHost;
 
 /* Ends the background work of all partitions and waits until everything posted before is answered.
  * For the time after the last post and before the writers are closed, and the store after them: a
  * partition goes back to the writers from the store's commit thread. */
 void partition_host_stop(PartitionHost *host);
+
+/* Seconds since 1970 by which items are dated and expire. Follows the wall clock, but never goes
+ * back, also if that is set back: then it goes on from where it was. */
+uint32_t partition_host_now_s(PartitionHost *host);
 
 /* Reads the partition's counters, or begins an empty one. 'id' is the range's, 'schema' is shared.
  * A space is never another partition's, also when it was dropped: the cache knows items by it.

@@ -377,6 +377,17 @@ MUST_USE Status partition_scan_open_at(Partition *partition, PartitionSchema *sc
                                        const ScanMoment *at, const ScanOptions *options,
                                        PartitionScan **out, Error *err);
 
+/* host_time.c: a time that was stored, before which time does not begin. */
+void partition_host_saw_s(PartitionHost *host, uint32_t now_s);
+
+/* Whether it has expired by now. Without a time to live nobody looks at a clock. */
+static inline bool item_has_expired(PartitionHost *host, const PartitionSchema *schema,
+                                    const Item *item)
+{
+    uint64_t expires_at_s = item_expires_at_s(schema, item);
+    return expires_at_s != UINT64_MAX && expires_at_s <= partition_host_now_s(host);
+}
+
 /* The reason why a damaged partition refuses everything. */
 MUST_USE Status partition_check_damage(const Partition *partition, Error *err);
 

@@ -140,7 +140,7 @@ Status partition_scan_open(Partition *partition, PartitionSchema *schema,
     scan->purges = partition_copy_purges(partition, &scan->arena, &scan->purge_count);
     scan->own_snapshot = store_snapshot_open(partition->host->store, STORE_READ_ANY);
     scan->snapshot = scan->own_snapshot;
-    scan->now_s = (uint64_t)clock_wall_s(partition->host->clock);
+    scan->now_s = partition_host_now_s(partition->host);
     scan->budget = options->budget;
     open_cursors(scan, options->at);
     *out = scan;

@@ -88,7 +88,7 @@ Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreR
     view->puts = true;
     arena_init(&view->arena, 256);
     TRY(open_with_counters(view, err));
-    view->now_s = (uint64_t)clock_wall_s(partition->host->clock);
+    view->now_s = partition_host_now_s(partition->host);
     *out = TAKE(view);
     return STATUS_OK;
 }
