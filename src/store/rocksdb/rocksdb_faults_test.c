@@ -17,22 +17,40 @@
 
 enum { NOT_PERMITTED = 77 };
 
-/* Visible to this process only. Whoever is not root becomes it in a user name space. */
-static bool mount_tiny_disk(const char *path)
+/* A file system of our own, of 96 MB, that is mounted nowhere: it is reached through a descriptor
+ * and gone with it. That needs no mount point and no namespace, so it works in a chroot as well. */
+static int open_tiny_disk(void)
 {
-    if (unshare(CLONE_NEWNS) != 0) {
-        char map[32];
-        int len = snprintf(map, sizeof(map), "0 %u 1", (unsigned)geteuid());
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
-            return false;
-        int fd = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
-        bool mapped = fd >= 0 && write(fd, map, (size_t)len) == len;
-        (void)close(fd);
-        if (!mapped)
-            return false;
-    }
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("none", path, "tmpfs", 0, "size=96m") == 0;
+    int context = fsopen("tmpfs", FSOPEN_CLOEXEC);
+    if (context < 0)
+        return -1;
+    int fd = -1;
+    if (fsconfig(context, FSCONFIG_SET_STRING, "size", "96m", 0) == 0 &&
+        fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+        fd = fsmount(context, FSMOUNT_CLOEXEC, 0);
+    (void)close(context);
+    return fd;
+}
+
+static bool write_setting(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool is_written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    (void)close(fd);
+    return is_written;
+}
+
+/* Makes us root in namespaces of our own, in which mounting is permitted to everybody. The group
+ * must be known there as well, or no file can be made; for that groups must stay as they are. */
+static bool become_root(void)
+{
+    char users[32], groups[32];
+    (void)snprintf(users, sizeof(users), "0 %u 1", (unsigned)geteuid());
+    (void)snprintf(groups, sizeof(groups), "0 %u 1", (unsigned)getegid());
+    return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+           write_setting("/proc/self/setgroups", "deny") &&
+           write_setting("/proc/self/uid_map", users) &&
+           write_setting("/proc/self/gid_map", groups);
 }
 
 /* Commits 200 KB at a time until it fails; returns how many were acknowledged. */
@@ -102,14 +120,16 @@ static void delete_numbers(Store *store, uint32_t count)
 }
 
 /* In a process of its own with a tiny disk of its own: fills it, watches, makes room, watches. */
-static int command_fill_disk(const char *path)
+static int command_fill_disk(void)
 {
-    if (!mount_tiny_disk(path))
+    int disk = open_tiny_disk();
+    if (disk < 0 && become_root())
+        disk = open_tiny_disk();
+    if (disk < 0)
         return NOT_PERMITTED;
-    char filler[128], data[128];
-    (void)snprintf(filler, sizeof(filler), "%s/filler", path);
-    (void)snprintf(data, sizeof(data), "%s/data", path);
-    int fd = open(filler, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    char data[64];
+    (void)snprintf(data, sizeof(data), "/proc/self/fd/%d/data", disk);
+    int fd = openat(disk, "filler", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0 || posix_fallocate(fd, 0, 48 << 20) != 0)
         return NOT_PERMITTED;
 
@@ -662,8 +682,9 @@ static void a_full_disk_fails_writes_until_there_is_room_again(void **state)
 {
     (void)state;
     int code = run_in_folder("fill-disk");
-    if (code == NOT_PERMITTED && geteuid() != 0) {
-        print_message("NOT TESTED: mounting a disk is not permitted here\n");
+    if (code == NOT_PERMITTED) {
+        print_message("NOT TESTED: a file system of our own is not permitted here, not even in a "
+                      "user namespace\n");
         skip();
     }
     assert_int_equal(code, 0);
@@ -678,7 +699,7 @@ static void a_broken_log_takes_nothing_more_until_a_restart(void **state)
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "fill-disk") == 0)
-        return command_fill_disk(argv[2]);
+        return command_fill_disk();
     if (argc == 3 && strcmp(argv[1], "break-log") == 0)
         return command_break_log(argv[2]);
     if (argc == 3 && strcmp(argv[1], "leave-log") == 0)
