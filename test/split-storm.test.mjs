@@ -261,7 +261,7 @@ class Client {
         const found = await this.#pages(this.container.items.query(this.#mine(" ORDER BY c.n"), options));
         this.#expect(found, this.items, "a query with ORDER BY");
         const numbers = found.map(({ n }) => n);
-        assert.deepEqual(numbers, numbers.toSorted((a, b) => a - b));
+        assert.deepEqual(numbers, [...numbers].sort((a, b) => a - b));
     }
 
     /** Merged by the server, from token to token, each on its own. */

@@ -18,6 +18,12 @@ code=$(echo "$everything" | grep -E '^(src|bench)/.*\.(c|h|cc|def)$')
 # Tests may take short cuts: nobody hostile feeds them.
 product=$(echo "$code" | grep -v -E '(_test\.c|_fuzz\.c|/testing_int\.h)$')
 
+scripts=$(echo "$everything" | grep -E '\.m?js$')
+newer='[.](toSorted|toReversed|toSpliced|isWellFormed|toWellFormed|isSubsetOf|isSupersetOf|isDisjointFrom)[(]'
+newer=$newer'|[.]with[(]-?[0-9a-z]+,|\b(Object|Map)[.]groupBy\b|\bPromise[.](withResolvers|try)\b|\bArray[.]fromAsync\b'
+newer=$newer'|\bimport[.]meta[.](dirname|filename)\b|\bAbortSignal[.]any\b|\bnew (File|WebSocket|CustomEvent)[(]'
+newer=$newer'|\bcrc32\b.*"node:zlib"|\b(styleText|globSync|loadEnvFile)[(]| with \{ *type:'
+
 # forbid REASON FILES PATTERN
 forbid() {
     # -s: a file that git knows may have been removed.
@@ -46,6 +52,9 @@ forbid 'names that end in _t belong to the C library' "$code" '^(typedef .*|\}) 
 forbid 'is finished or left out' "$everything" '\b(TODO|FIXME|XXX|HACK)\b'
 forbid 'ends with a space' "$(echo "$everything" | grep -v '^LICENSE$')" '[[:blank:]]$'
 forbid 'belongs to one machine' "$everything" '(^|[^A-Za-z0-9_.])/(home|root|work|Users)/[A-Za-z]'
+forbid 'is not in Node 18, which Debian 12 has' "$scripts" "$newer"
+forbid 'is none of the packages of tools/packages.txt' "$scripts" \
+    '(spawn|exec|execFile)(Sync)?[(]["'\''`](curl|wget|jq|nc|ncat|socat|python3?|perl|expect)\b'
 forbid 'names a registry' test/package-lock.json '"resolved"|https?://'
 
 exit $((failures > 0))

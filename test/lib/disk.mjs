@@ -1,23 +1,31 @@
 // disk.mjs - small disks of a test's own, and the faults that real disks have.
 //
 // A disk is a tmpfs in a mount namespace of its own: it is as small as a test wants it, nobody else
-// sees it, and it is gone with its last process. Whoever is not root becomes it in a user
-// namespace; where that is not permitted the tests that need a disk are skipped, and say why.
+// sees it, and it is gone with its last process. A user who is not root becomes it in a user
+// namespace; where neither is permitted (a chroot, a plain container) the tests that need a disk
+// are skipped, and say why.
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync, writeSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import { temporaryFolder } from "./server.mjs";
 
-const IS_ROOT = process.getuid() === 0;
+/** The ways to a namespace in which we may mount: how to make one, and how to enter it. */
+const WAYS = [
+    { make: ["-m"], enter: ["-m"] },
+    { make: ["-rm"], enter: ["-m", "-U", "--preserve-credentials"] },
+];
+const MOUNT = ["mount", "-t", "tmpfs", "none", tmpdir()];
+const tries = WAYS.map(({ make }) => spawnSync("unshare", [...make, ...MOUNT], { encoding: "utf8" }));
+const way = WAYS[tries.findIndex(({ status }) => status === 0)];
 
-/** Options of a test that needs a disk: why it must be skipped, if it must. Root is never excused. */
+/** Options of a test that needs a disk: why it must be skipped, if it must. */
 export function needsDisk() {
-    if (IS_ROOT) return {};
-    const { status, stderr, error } = spawnSync("unshare", ["-rm", "true"], { encoding: "utf8" });
-    if (status === 0) return {};
-    const skip = `NOT TESTED: no disk without root and without user namespaces: ${error ?? stderr.trim()}`;
+    if (way !== undefined) return {};
+    const reasons = tries.map(({ error, stderr }) => error ?? stderr.trim()).join("; ");
+    const skip = `NOT TESTED: there is no disk to be had without a mount namespace: ${reasons}`;
     console.error(`# ${skip}`);
     return { skip };
 }
@@ -34,8 +42,7 @@ class Disk {
 
     /** The command that runs another one where the disk can be seen; it keeps its process id. */
     get within() {
-        const who = IS_ROOT ? [] : ["-U", "--preserve-credentials"];
-        return ["nsenter", "-t", String(this.#holder.pid), "-m", ...who];
+        return ["nsenter", "-t", String(this.#holder.pid), ...way.enter];
     }
 
     /** A path of the disk as this process can reach it. */
@@ -94,7 +101,7 @@ class Disk {
 export async function smallDisk(t, megabytes) {
     const folder = temporaryFolder();
     const script = `mount -t tmpfs -o size=${megabytes}m none "$0" && echo ready && exec cat`;
-    const holder = spawn("unshare", [IS_ROOT ? "-m" : "-rm", "sh", "-c", script, folder]);
+    const holder = spawn("unshare", [...way.make, "sh", "-c", script, folder]);
     t.after(() => holder.stdin.end());
     let errors = "";
     holder.stderr.on("data", (text) => (errors += text));
