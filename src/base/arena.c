@@ -8,6 +8,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#if ARENA_HAS_GAPS
+#include <sanitizer/asan_interface.h>
+#endif
 
 struct ArenaBlock {
     ArenaBlock *older;
@@ -105,6 +108,44 @@ static void block_free(ArenaBlock *block)
     kind->count++;
 }
 
+/* ---- gaps ---- */
+
+#if ARENA_HAS_GAPS
+enum { GAP_BYTES = 16 };
+
+void arena_make_gap(Arena *arena, char *p, size_t size)
+{
+    size_t left = (size_t)(arena->end - arena->next);
+    size_t gap = left < GAP_BYTES ? left : GAP_BYTES;
+    arena->next += gap;
+    arena->gaps += gap;
+    __asan_poison_memory_region(p + size, (size_t)(arena->next - (p + size)));
+}
+
+static void close_gaps(Arena *arena, const ArenaBlock *block)
+{
+    arena->gaps = 0;
+    if (block != NULL)
+        __asan_unpoison_memory_region(block->data, block->size);
+}
+
+static size_t gaps_of(const Arena *arena)
+{
+    return arena->gaps;
+}
+#else
+static void close_gaps(Arena *arena, const ArenaBlock *block)
+{
+    (void)arena, (void)block;
+}
+
+static size_t gaps_of(const Arena *arena)
+{
+    (void)arena;
+    return 0;
+}
+#endif
+
 /* ---- arenas ---- */
 
 void arena_init(Arena *arena, size_t block_size)
@@ -128,6 +169,7 @@ void arena_reset(Arena *arena)
     arena->used = 0;
     arena->next = keep == NULL ? NULL : keep->data;
     arena->end = keep == NULL ? NULL : keep->data + keep->size;
+    close_gaps(arena, keep);
     if (keep != NULL)
         keep->older = NULL;
 }
@@ -156,6 +198,7 @@ void *arena_alloc_slow(Arena *arena, size_t size)
     arena->block = block;
     arena->next = block->data + rounded;
     arena->end = block->data + block_size;
+    arena_make_gap(arena, block->data, size);
     return block->data;
 }
 
@@ -168,7 +211,8 @@ void *arena_zalloc(Arena *arena, size_t size)
 
 size_t arena_used(const Arena *arena)
 {
-    return arena->used + (arena->block == NULL ? 0 : (size_t)(arena->next - arena->block->data));
+    size_t used = arena->block == NULL ? 0 : (size_t)(arena->next - arena->block->data);
+    return arena->used + used - gaps_of(arena);
 }
 
 Slice arena_copy(Arena *arena, Slice s)

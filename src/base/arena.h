@@ -21,6 +21,16 @@ enum {
     ARENA_LARGE_BYTES = 64 << 10,
 };
 
+/* With the address sanitizer there is a gap after each allocation that nobody may touch, so that
+ * a write beyond one is found instead of damaging the next. */
+#ifdef __has_feature
+#define ARENA_HAS_GAPS __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define ARENA_HAS_GAPS 1
+#else
+#define ARENA_HAS_GAPS 0
+#endif
+
 typedef struct ArenaBlock ArenaBlock;
 
 typedef struct Arena {
@@ -29,6 +39,9 @@ typedef struct Arena {
     ArenaBlock *block; /* current block; older ones are linked behind it */
     size_t block_size; /* size of an ordinary block */
     size_t used;       /* bytes in full blocks, for arena_used() */
+#if ARENA_HAS_GAPS
+    size_t gaps; /* bytes in gaps, which are not used */
+#endif
 } Arena;
 
 void arena_init(Arena *arena, size_t block_size); /* takes no memory yet */
@@ -39,6 +52,16 @@ DEFINE_AUTO_VALUE(Arena, arena_done)
 /* For arena_alloc only: opens a block with room for 'size', unless that is 0. */
 void *arena_alloc_slow(Arena *arena, size_t size);
 
+/* For arena_alloc only: makes the gap after the allocation at 'p', which was the last. */
+#if ARENA_HAS_GAPS
+void arena_make_gap(Arena *arena, char *p, size_t size);
+#else
+static inline void arena_make_gap(Arena *arena, char *p, size_t size)
+{
+    (void)arena, (void)p, (void)size;
+}
+#endif
+
 /* 'size' bytes, aligned to 16, not zeroed. */
 static inline void *arena_alloc(Arena *arena, size_t size)
 {
@@ -46,8 +69,9 @@ static inline void *arena_alloc(Arena *arena, size_t size)
     /* Less one, so that nothing at all and what overflows are the slow function's business too. */
     if (UNLIKELY(rounded - 1 >= (size_t)(arena->end - arena->next)))
         return arena_alloc_slow(arena, size);
-    void *p = arena->next;
+    char *p = arena->next;
     arena->next += rounded;
+    arena_make_gap(arena, p, size);
     return p;
 }
 

@@ -4,6 +4,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#if ARENA_HAS_GAPS
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include <cmocka.h>
 
@@ -80,6 +83,23 @@ static void a_warm_arena_keeps_its_block_and_frees_the_large_ones(void **state)
     assert_int_equal(arena.end - (char *)first, BLOCK_SIZE);
 }
 
+#if ARENA_HAS_GAPS
+static void a_gap_follows_each_allocation_until_the_arena_is_reset(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, BLOCK_SIZE);
+    for (size_t size = 1; size <= BLOCK_SIZE / 2; size += 7) { /* also the last of a block */
+        char *p = arena_alloc(&arena, size);
+        assert_null(__asan_region_is_poisoned(p, size));
+        if (p + size < arena.end)
+            assert_true(__asan_address_is_poisoned(p + size));
+    }
+    arena_reset(&arena);
+    assert_null(__asan_region_is_poisoned(arena_alloc(&arena, BLOCK_SIZE), BLOCK_SIZE));
+}
+#endif
+
 static void reset_without_any_block_is_harmless(void **state)
 {
     (void)state;
@@ -146,6 +166,9 @@ int main(void)
         cmocka_unit_test(large_allocations_get_a_block_of_their_own),
         cmocka_unit_test(used_counts_what_was_handed_out),
         cmocka_unit_test(a_warm_arena_keeps_its_block_and_frees_the_large_ones),
+#if ARENA_HAS_GAPS
+        cmocka_unit_test(a_gap_follows_each_allocation_until_the_arena_is_reset),
+#endif
         cmocka_unit_test(reset_without_any_block_is_harmless),
         cmocka_unit_test(zalloc_clears_memory_that_was_used_before),
         cmocka_unit_test(copies_do_not_share_the_original),
