@@ -4,8 +4,9 @@
 ARGS         ?=
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
+SOAK_SECONDS ?= 600
 # `make test` begins at the same place each time, so that it says the same of the same tree; `make fuzz`
-# looks elsewhere each time.
+# and `make soak` look elsewhere each time.
 export FUZZ_SEED ?= 0
 # "no" leaves the end-to-end tests out of asan and tsan.
 E2E          ?= yes
@@ -46,17 +47,19 @@ check: layers deps-check build/release/build.ninja ## look of the code, static a
 .PHONY: asan tsan
 asan: unit-dev $(if $(filter yes,$(E2E)),e2e-dev) ## tests with the address and undefined-behaviour sanitizers
 tsan: unit-tsan $(if $(filter yes,$(E2E)),e2e-tsan) ## tests with the thread sanitizer
-test asan tsan: export ASAN_OPTIONS = detect_stack_use_after_return=1
-test asan tsan: export UBSAN_OPTIONS = print_stacktrace=1
+test soak asan tsan: export ASAN_OPTIONS = detect_stack_use_after_return=1
+test soak asan tsan: export UBSAN_OPTIONS = print_stacktrace=1
 # A long history, or the stack of an old write inside RocksDB is lost and its suppression with it.
 asan tsan: export TSAN_OPTIONS = suppressions=$(CURDIR)/tools/tsan.txt:history_size=7
 
 .PHONY: fuzz
-fuzz: build/fuzz/build.ninja ## every fuzz target for FUZZ_SECONDS (60)
-	@echo "== Building the fuzz targets"
-	@cmake --build build/fuzz -j $(JOBS) --target $(FUZZERS)
+fuzz: build-fuzzers ## every fuzz target for FUZZ_SECONDS (60)
 	@echo "== Fuzzing each target for $(FUZZ_SECONDS) s"
 	@tools/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
+
+.PHONY: soak
+soak: build-dev build/orrery build-fuzzers $(SDK) ## the random tests and fuzz targets from new seeds, for SOAK_SECONDS (600)
+	@tools/soak.sh $(SOAK_SECONDS) $(FUZZERS)
 
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics
@@ -101,6 +104,11 @@ build/fuzz/build.ninja: | deps-fuzz
 
 build:
 	@mkdir -p $@
+
+.PHONY: build-fuzzers
+build-fuzzers: build/fuzz/build.ninja
+	@echo "== Building the fuzz targets"
+	@cmake --build build/fuzz -j $(JOBS) --target $(FUZZERS)
 
 .PHONY: $(PRESETS:%=build-%) $(PRESETS:%=unit-%) $(PRESETS:%=e2e-%)
 $(PRESETS:%=build-%): build-%: build/%/build.ninja

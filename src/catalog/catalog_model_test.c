@@ -4,6 +4,7 @@
 #include "catalog/testing_int.h"
 
 #include "base/random.h"
+#include "base/test_seed.h"
 
 enum { DATABASES = 6, CONTAINERS = 30, STEPS = 600 };
 
@@ -324,11 +325,8 @@ static void compare(Model *m)
 
 static void random_changes_do_what_a_model_says(TestCatalog *t)
 {
-    uint64_t seed = 0;
-    random_secret(&seed, sizeof(seed));
-    print_message("seed %llu\n", (unsigned long long)seed);
     Model m = {.t = t};
-    random_init(&m.random, seed);
+    random_init(&m.random, test_seed());
     for (int i = 0; i < STEPS; i++) {
         step(&m);
         if (i % 50 == 0) {

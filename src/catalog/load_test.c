@@ -2,6 +2,7 @@
 #include "catalog/testing_int.h"
 
 #include "base/random.h"
+#include "base/test_seed.h"
 
 #define NONE MANUAL(0)
 
@@ -279,10 +280,7 @@ static void a_flipped_bit_is_refused_or_harmless(void **state)
 {
     (void)state;
     Random random;
-    uint64_t seed = 0;
-    random_secret(&seed, sizeof(seed));
-    print_message("seed %llu\n", (unsigned long long)seed);
-    random_init(&random, seed);
+    random_init(&random, test_seed());
     Base b;
     base_open(&b);
     Record records[16];

@@ -2,6 +2,7 @@
 #include "catalog/rid.h"
 
 #include "base/random.h"
+#include "base/test_seed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,10 +116,7 @@ static void every_id_comes_back_from_its_text(void **state)
 {
     (void)state;
     Random random;
-    uint64_t seed = 0;
-    random_secret(&seed, sizeof(seed));
-    print_message("seed %llu\n", (unsigned long long)seed);
-    random_init(&random, seed);
+    random_init(&random, test_seed());
     for (int i = 0; i < 20000; i++) {
         Rid rid = {.kind = (RidKind)random_below(&random, RID_PARTITION_KEY_RANGE + 1)};
         if (rid.kind == RID_OFFER) {

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/test_seed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,14 +23,6 @@ typedef struct Model {
 static uint64_t number_of(size_t place)
 {
     return HIGH[place / SET_CHUNK_NUMBERS] << SET_CHUNK_BITS | place % SET_CHUNK_NUMBERS;
-}
-
-static uint64_t seed_of(const char *test)
-{
-    uint64_t seed = 0;
-    random_secret(&seed, sizeof(seed));
-    print_message("%s: seed %llu\n", test, (unsigned long long)seed);
-    return seed;
 }
 
 /* Each chunk has a density of its own: nothing, one, few, around the limit of arrays, half, most,
@@ -129,7 +122,7 @@ static void sets_intersect_and_subtract_like_the_model(void **state)
 {
     (void)state;
     Random random;
-    random_init(&random, seed_of(__func__));
+    random_init(&random, test_seed());
     for (int round = 0; round < ROUNDS; round++) {
         AUTO(arena_done) Arena arena;
         arena_init(&arena, 1 << 16);
@@ -160,7 +153,7 @@ static void results_share_nothing_with_their_operands(void **state)
 {
     (void)state;
     Random random;
-    random_init(&random, seed_of(__func__));
+    random_init(&random, test_seed());
     AUTO(arena_done) Arena operands;
     AUTO(arena_done) Arena results;
     arena_init(&operands, 1 << 16);
@@ -184,7 +177,7 @@ static void has_and_walks_agree_with_the_model_from_anywhere(void **state)
 {
     (void)state;
     Random random;
-    random_init(&random, seed_of(__func__));
+    random_init(&random, test_seed());
     for (int round = 0; round < ROUNDS; round++) {
         AUTO(arena_done) Arena arena;
         arena_init(&arena, 1 << 16);
@@ -258,7 +251,7 @@ static void builders_unite_sets(void **state)
 {
     (void)state;
     Random random;
-    random_init(&random, seed_of(__func__));
+    random_init(&random, test_seed());
     for (int round = 0; round < ROUNDS / 4; round++) {
         AUTO(arena_done) Arena arena;
         arena_init(&arena, 1 << 16);
@@ -282,7 +275,7 @@ static void builders_unite_what_comes_in_any_order(void **state)
 {
     (void)state;
     Random random;
-    random_init(&random, seed_of(__func__));
+    random_init(&random, test_seed());
     static const size_t COUNTS[] = {0, 1, 2, 8, 9, 39, 41, 500, 4096, 5000, 40000};
     for (size_t row = 0; row < ARRAY_COUNT(COUNTS) * 3; row++) {
         AUTO(arena_done) Arena arena;
@@ -446,7 +439,7 @@ static void any_grouping_of_operands_gives_the_same_value(void **state)
 {
     (void)state;
     Random random;
-    random_init(&random, seed_of(__func__));
+    random_init(&random, test_seed());
     static const struct {
         size_t count;
         uint32_t spread;

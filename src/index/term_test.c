@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/test_seed.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,14 +13,6 @@
 #include <cmocka.h>
 
 static const HashKey KEY = {1, 2};
-
-static uint64_t seed_of(const char *test)
-{
-    uint64_t seed = 0;
-    random_secret(&seed, sizeof(seed));
-    print_message("%s: seed %llu\n", test, (unsigned long long)seed);
-    return seed;
-}
 
 static Json json_of_number(Arena *arena, double number)
 {
@@ -110,7 +103,7 @@ static void encoded_values_order_like_the_values(void **state)
 {
     (void)state;
     Random random;
-    random_init(&random, seed_of(__func__));
+    random_init(&random, test_seed());
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 1 << 16);
     AUTO(buf_done) Buf x;
@@ -147,7 +140,7 @@ static void values_read_back(void **state)
 {
     (void)state;
     Random random;
-    random_init(&random, seed_of(__func__));
+    random_init(&random, test_seed());
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 1 << 16);
     AUTO(buf_done) Buf bytes;
@@ -191,7 +184,7 @@ static void prefix_ranges_hold_exactly_the_strings_with_that_prefix(void **state
 {
     (void)state;
     Random random;
-    random_init(&random, seed_of(__func__));
+    random_init(&random, test_seed());
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 1 << 16);
     AUTO(buf_done) Buf from;

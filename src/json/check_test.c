@@ -1,5 +1,6 @@
 /* check_test.c - json_open refuses damaged bytes, and what it accepts is safe to use. */
 #include "base/mem.h"
+#include "base/test_seed.h"
 #include "json/testing_int.h"
 
 #include <setjmp.h>
@@ -173,11 +174,8 @@ static void every_cut_of_a_document_is_refused(void **state)
 static void random_documents_are_accepted(void **state)
 {
     (void)state;
-    uint64_t seed;
-    random_secret(&seed, sizeof(seed));
-    print_message("seed %llu\n", (unsigned long long)seed);
     Random random;
-    random_init(&random, seed);
+    random_init(&random, test_seed());
     for (int i = 0; i < 1000; i++) {
         arena_reset(&arena);
         bool wide = i % 50 == 0;

@@ -1,4 +1,5 @@
 /* compare_test.c - the order of all values is total, and equality ignores the order of members. */
+#include "base/test_seed.h"
 #include "json/testing_int.h"
 
 #include <math.h>
@@ -184,11 +185,8 @@ static void add_reversed(JsonBuilder *b, Json value)
 static void the_order_is_total_and_agrees_with_equality(void **state)
 {
     (void)state;
-    uint64_t seed;
-    random_secret(&seed, sizeof(seed));
-    print_message("seed %llu\n", (unsigned long long)seed);
     Random random;
-    random_init(&random, seed);
+    random_init(&random, test_seed());
     enum { COUNT = 60 };
     for (int round = 0; round < 10; round++) {
         arena_reset(&arena);

@@ -1,5 +1,6 @@
 /* parse_test.c - text into documents: what is accepted and becomes what, and what is refused. */
 #include "base/mem.h"
+#include "base/test_seed.h"
 #include "json/testing_int.h"
 
 #include <pthread.h>
@@ -391,11 +392,8 @@ static void text_without_padding_is_not_read_beyond_its_end(void **state)
 static void random_documents_survive_printing_and_parsing(void **state)
 {
     (void)state;
-    uint64_t seed;
-    random_secret(&seed, sizeof(seed));
-    print_message("seed %llu\n", (unsigned long long)seed);
     Random random;
-    random_init(&random, seed);
+    random_init(&random, test_seed());
     for (int i = 0; i < 1500; i++) {
         arena_reset(&arena);
         bool wide = i % 50 == 0;

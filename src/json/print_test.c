@@ -1,4 +1,5 @@
 /* print_test.c - documents as text: escapes, numbers as JavaScript prints them, full buffers. */
+#include "base/test_seed.h"
 #include "json/testing_int.h"
 
 #include <math.h>
@@ -103,11 +104,8 @@ static void integers_of_64_bits_print_exactly(void **state)
 static void random_doubles_survive_text_bit_for_bit(void **state)
 {
     (void)state;
-    uint64_t seed;
-    random_secret(&seed, sizeof(seed));
-    print_message("seed %llu\n", (unsigned long long)seed);
     Random random;
-    random_init(&random, seed);
+    random_init(&random, test_seed());
     Arena arena;
     arena_init(&arena, 4096);
     for (int i = 0; i < 50000; i++) {

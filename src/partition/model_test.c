@@ -4,11 +4,12 @@
  * everything meets everything: unique values, names, ETags, expiry, purges, changes of the default
  * TTL and of the indexing policy, the limit of logical partitions, failing commits and reopens, in
  * writes of one to four operations of every mode, one to four writes at a time. A failure prints
- * its seed; put it into the environment as PARTITION_SEED to see it again.
+ * its seed; put it into the environment as ORRERY_TEST_SEED to see it again.
  */
 #include "partition/index_testing_int.h"
 
 #include "base/random.h"
+#include "base/test_seed.h"
 #include "partition/sizes.h"
 
 enum { KEYS = 3, IDS = 7, VALUES = 5, STEPS = 3000, OPS_MAX = 4, WRITES_MAX = 4 };
@@ -569,21 +570,9 @@ static void step(Run *run)
     arena_reset(&run->t->arena);
 }
 
-static uint64_t choose_seed(void)
-{
-    const char *text = getenv("PARTITION_SEED"); /* NOLINT(concurrency-mt-unsafe): at the start */
-    uint64_t seed = 0;
-    if (text == NULL)
-        random_secret(&seed, sizeof(seed));
-    else if (!slice_to_u64(slice_from_cstr(text), &seed))
-        fail_msg("PARTITION_SEED is not a number: %s", text);
-    return seed;
-}
-
 static void random_work_agrees_with_the_model(TestPartition *t)
 {
-    Run run = {.t = t, .seed = choose_seed(), .model = {.lsn = 1, .next = 1}};
-    print_message("PARTITION_SEED=%llu\n", (unsigned long long)run.seed);
+    Run run = {.t = t, .seed = test_seed(), .model = {.lsn = 1, .next = 1}};
     random_init(&run.random, run.seed);
     int steps = t->engine == TEST_MEMORY ? STEPS : STEPS / 4; /* a disk takes its time */
     for (int i = 0; i < steps; i++)

@@ -1,8 +1,9 @@
-/* move_test.c - items that go over to other partitions while they change. MOVE_SEED=n repeats the
- * random test. */
+/* move_test.c - items that go over to other partitions while they change. ORRERY_TEST_SEED=n
+ * repeats the random test. */
 #include "partition/check_space_int.h"
 
 #include "base/random.h"
+#include "base/test_seed.h"
 
 enum { KEYS = 12, IDS = 8, ROUNDS = 6, STEPS = 300, TARGETS_MAX = 3, TARGET_ID = 20 };
 
@@ -401,23 +402,10 @@ static void move_at_random(Run *run)
     check_space(run->t);
 }
 
-static uint64_t choose_seed(void)
-{
-    const char *text = getenv("MOVE_SEED"); /* NOLINT(concurrency-mt-unsafe): at the start */
-    uint64_t seed = 0;
-    if (text == NULL)
-        random_secret(&seed, sizeof(seed));
-    else if (!slice_to_u64(slice_from_cstr(text), &seed))
-        fail_msg("MOVE_SEED is not a number: %s", text);
-    return seed;
-}
-
 static void whatever_happens_meanwhile_the_targets_are_the_same(TestPartition *t)
 {
     Run run = {.t = t};
-    uint64_t seed = choose_seed();
-    print_message("MOVE_SEED=%llu\n", (unsigned long long)seed);
-    random_init(&run.random, seed);
+    random_init(&run.random, test_seed());
     int rounds = t->engine == TEST_MEMORY ? ROUNDS : ROUNDS / 3; /* a disk takes its time */
     for (int i = 0; i < rounds; i++) {
         for (int j = 0; j < STEPS; j++)

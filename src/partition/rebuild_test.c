@@ -1,4 +1,5 @@
 /* rebuild_test.c - the index follows a change of the policy while everything goes on. */
+#include "base/test_seed.h"
 #include "partition/rebuild_testing_int.h"
 
 static void a_new_policy_is_followed(TestPartition *t)
@@ -158,11 +159,8 @@ static void a_stop_in_the_middle_is_gone_on_from(TestPartition *t)
 {
     enum { ITEMS = 2500 };
     static const char *const policies[] = {POLICY_N, POLICY_U, POLICY_NONE, POLICY_ALL, ""};
-    uint64_t seed = 0;
-    random_secret(&seed, sizeof(seed));
-    print_message("seed %llu\n", (unsigned long long)seed);
     Random random;
-    random_init(&random, seed);
+    random_init(&random, test_seed());
     create_items(t, 0, ITEMS);
     int rounds = (t->engine == TEST_MEMORY ? 40 : 20) / ROUNDS_SHARE;
     unsigned unfinished = 0;

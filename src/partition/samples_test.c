@@ -1,4 +1,5 @@
 /* samples_test.c - the index of an earlier version gets its samples while everything goes on. */
+#include "base/test_seed.h"
 #include "index/set.h"
 #include "index/terms.h"
 #include "partition/rebuild_testing_int.h"
@@ -151,11 +152,8 @@ static void what_is_written_before_it_begins_is_in_order(TestPartition *t)
 /* Stops wherever it is, again and again, under writes that change and delete items of all kinds. */
 static void a_stop_in_the_middle_is_gone_on_from(TestPartition *t)
 {
-    uint64_t seed = 0;
-    random_secret(&seed, sizeof(seed));
-    print_message("seed %llu\n", (unsigned long long)seed);
     Random random;
-    random_init(&random, seed);
+    random_init(&random, test_seed());
     create_items(t, 0, ITEMS);
     unsigned unfinished = 0;
     for (unsigned round = 0; round < 8 / ROUNDS_SHARE; round++) {

@@ -1,7 +1,8 @@
 /* page_changes_test.c - what happens between two pages: documents change, expire and are purged,
  * partitions split and merge, the indexing policy changes and the index is rebuilt. Documents that
- * nobody touched are neither lost nor repeated. PAGE_SEED=... repeats a run, PAGE_CASES=... is its
- * length. */
+ * nobody touched are neither lost nor repeated. ORRERY_TEST_SEED=... repeats a run, PAGE_CASES=...
+ * is its length. */
+#include "base/test_seed.h"
 #include "query/container_testing_int.h"
 #include "query/page_random_int.h"
 #include "query/testing_int.h"
@@ -271,9 +272,8 @@ static void model_free(Model *m)
 static void documents_that_stay_are_neither_lost_nor_repeated(void **state)
 {
     (void)state;
-    uint64_t first = setting("PAGE_SEED", clock_monotonic_us(clock_real()) % 1000000);
+    uint64_t first = test_seed();
     uint64_t cases = setting("PAGE_CASES", CASES);
-    print_message("PAGE_SEED=%llu\n", (unsigned long long)first);
     for (uint64_t seed = first; seed < first + cases; seed++) {
         Model *m = model_new(seed, (TestOptions){.partitions = seed % 3 == 0 ? 3 : 1,
                                                  .is_hierarchical = seed % 4 == 0});
@@ -394,9 +394,7 @@ static void compare_with_scan(Model *m)
 static void a_rebuild_changes_no_results(void **state)
 {
     (void)state;
-    uint64_t seed = setting("PAGE_SEED", clock_monotonic_us(clock_real()) % 1000000);
-    print_message("PAGE_SEED=%llu\n", (unsigned long long)seed);
-    Model *m = model_new(seed, (TestOptions){.partitions = 1});
+    Model *m = model_new(test_seed(), (TestOptions){.partitions = 1});
     for (uint64_t i = DOCUMENTS; i < MANY; i++)
         write_document(m, i); /* some pieces of a rebuild */
     for (int round = 0; round < 8; round++) {
@@ -443,9 +441,7 @@ static void write_fillers(Model *m, size_t from)
 static void items_far_apart_are_found(void **state)
 {
     (void)state;
-    uint64_t seed = setting("PAGE_SEED", clock_monotonic_us(clock_real()) % 1000000);
-    print_message("PAGE_SEED=%llu\n", (unsigned long long)seed);
-    Model *m = model_new(seed, (TestOptions){.partitions = 1});
+    Model *m = model_new(test_seed(), (TestOptions){.partitions = 1});
     for (size_t i = 0; i < ROUNDS; i++) {
         write_fillers(m, i * FILLERS);
         for (uint64_t j = 0; j < 20; j++)

@@ -1,7 +1,8 @@
 /* page_model_test.c - the planner against the evaluator that scans: random documents, policies and
  * queries from a grammar, page by page, over whole containers, ranges and partition keys.
- * PAGE_SEED=... repeats a run, PAGE_CASES=... is its length.
+ * ORRERY_TEST_SEED=... repeats a run, PAGE_CASES=... is its length.
  */
+#include "base/test_seed.h"
 #include "query/container_testing_int.h"
 #include "query/page_random_int.h"
 #include "query/testing_int.h"
@@ -453,9 +454,8 @@ static void run_seed(uint64_t seed)
 static void planned_queries_answer_as_scans_do(void **state)
 {
     (void)state;
-    uint64_t first = setting("PAGE_SEED", clock_monotonic_us(clock_real()) % 1000000);
+    uint64_t first = test_seed();
     uint64_t cases = setting("PAGE_CASES", CASES);
-    print_message("PAGE_SEED=%llu\n", (unsigned long long)first);
     workers = workers_open("helper", 4, 64);
     for (uint64_t seed = first; seed < first + cases; seed++)
         run_seed(seed);

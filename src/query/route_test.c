@@ -1,5 +1,6 @@
 /* route_test.c - where queries look: tables of filters and their routes, and random filters over
  * random documents, of which none may match outside of its route. */
+#include "base/test_seed.h"
 #include "query/route.h"
 #include "query/testing_int.h"
 
@@ -563,8 +564,7 @@ static void no_document_matches_outside_of_the_route(void **state)
         {PARTITION_MULTI_HASH, "/b /a/b /n"},
     };
     enum { QUERIES = 3000, DOCUMENTS = 40 };
-    const char *given = getenv("ROUTE_SEED");
-    uint64_t seed = given == NULL ? 1 : strtoull(given, NULL, 10);
+    uint64_t seed = test_seed();
     Random random;
     random_init(&random, seed);
     size_t matches = 0;

@@ -2,11 +2,12 @@
  *
  * The model is a sorted array. Keys are few and short, so that everything meets everything: own
  * writes, deletions, operands, savepoints, snapshots, bounds and turns of a cursor. A failure
- * prints its seed; put it into the environment as STORE_SEED to see it again.
+ * prints its seed; put it into the environment as ORRERY_TEST_SEED to see it again.
  */
 #include "store/testing_int.h"
 
 #include "base/random.h"
+#include "base/test_seed.h"
 
 enum {
     ITEMS_MAX = 512,
@@ -368,13 +369,7 @@ static void work(Run *run)
 static void random_work_agrees_with_a_sorted_array(Store *store)
 {
     Run *run = MEM_NEW(Run);
-    random_init_secret(&run->random);
-    uint64_t seed = random_u64(&run->random);
-    const char *wanted = getenv("STORE_SEED"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
-    if (wanted != NULL)
-        seed = strtoull(wanted, NULL, 10);
-    print_message("STORE_SEED=%llu\n", (unsigned long long)seed);
-    random_init(&run->random, seed);
+    random_init(&run->random, test_seed());
     run->store = store;
     begin_transaction(run);
     for (size_t i = 0; i < SNAPSHOTS; i++)

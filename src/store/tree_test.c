@@ -2,6 +2,7 @@
 #include "store/testing_int.h"
 
 #include "base/random.h"
+#include "base/test_seed.h"
 #include "store/tree_int.h"
 
 enum { KEYS = 400 };
@@ -160,10 +161,7 @@ static void random_changes_of_many_copies_stay_apart(void **state)
     (void)state;
     enum { COPIES = 5, SPAN = 64, STEPS = 20000 };
     Random random;
-    random_init_secret(&random);
-    uint64_t seed = random_u64(&random);
-    random_init(&random, seed);
-    print_message("seed %llu\n", (unsigned long long)seed);
+    random_init(&random, test_seed());
 
     Tree trees[COPIES] = {0};
     uint32_t models[COPIES][SPAN] = {0}; /* 0: absent */

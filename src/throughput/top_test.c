@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/test_seed.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -293,9 +294,7 @@ static void check(const Exact *exact, const TopRow *rows, size_t count)
 static void bounds_hold_for_random_streams_over_threads_and_minutes(void **state)
 {
     (void)state;
-    const char *given = getenv("ORRERY_TEST_SEED");
-    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : 1;
-    print_message("seed %" PRIu64 "\n", seed);
+    uint64_t seed = test_seed();
     static const uint32_t entries[] = {1, 2, 7, 64, 512};
     for (size_t e = 0; e < ARRAY_COUNT(entries); e++) {
         for (int skew = 0; skew < 4; skew++) {

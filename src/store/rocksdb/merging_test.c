@@ -6,6 +6,7 @@
 #include "store/testing_int.h"
 
 #include "base/random.h"
+#include "base/test_seed.h"
 #include "store/rocksdb/rocksdb_int.h"
 
 #include <stdatomic.h>
@@ -315,13 +316,7 @@ static void random_work_survives_flushes_and_compactions(void **state)
     test_folder_init(&folder);
     AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
     Random random;
-    random_init_secret(&random);
-    uint64_t seed = random_u64(&random);
-    const char *wanted = getenv("STORE_SEED"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
-    if (wanted != NULL)
-        seed = strtoull(wanted, NULL, 10);
-    print_message("STORE_SEED=%llu\n", (unsigned long long)seed);
-    random_init(&random, seed);
+    random_init(&random, test_seed());
     SetModel now = {0}, then[MODEL_SNAPSHOTS] = {0};
     StoreSnapshot *snapshots[MODEL_SNAPSHOTS] = {0};
     for (uint32_t step = 0; step < MODEL_STEPS; step++) {

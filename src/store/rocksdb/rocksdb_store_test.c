@@ -3,6 +3,7 @@
  * Tests that kill a process run this binary again as the process to be killed (see main): a fork
  * alone would inherit RocksDB's locks without the threads that hold them.
  */
+#include "base/test_seed.h"
 #include "store/rocksdb/testing_int.h"
 
 #include <pthread.h>
@@ -290,7 +291,7 @@ static void kill_in_a_loop(const char *command, StoreDurability durability)
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
     Random random;
-    random_init_secret(&random);
+    random_init(&random, test_seed());
     uint32_t acknowledged[CRASH_WRITERS] = {0}; /* how many */
     for (uint32_t round = 0; round < ROUNDS; round++) {
         int out = -1;
