@@ -61,6 +61,10 @@ fuzz: build-fuzzers ## every fuzz target for FUZZ_SECONDS (60)
 soak: build-dev build/orrery build-fuzzers $(SDK) ## the random tests and fuzz targets from new seeds, for SOAK_SECONDS (600)
 	@tools/soak.sh $(SOAK_SECONDS) $(FUZZERS)
 
+.PHONY: fresh
+fresh: deps-fresh ## run, test in a bare Debian 12, as on a new machine; needs root
+	@tools/fresh.sh
+
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics
 	@echo "== Building the server and the load generator"
@@ -89,7 +93,7 @@ layers:
 	@tools/check-layers-test.sh
 	@tools/check-layers.sh
 
-DEPS := $(addprefix deps-,build test fuzz check bench)
+DEPS := $(addprefix deps-,build test fuzz check bench fresh)
 .PHONY: $(DEPS)
 $(DEPS): deps-%:
 	@[ "$(INSTALL_DEPS)" = no ] || tools/deps.sh $*
