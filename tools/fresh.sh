@@ -215,11 +215,15 @@ enter() {
 }
 
 clone() {
-    git -c safe.directory='*' clone --quiet --no-local . "$1" || {
-        say "this is not a clone of the project, so there is nothing to begin with" >&2
+    # The files may belong to somebody else, where root runs what another user has cloned.
+    printf '[safe]\n\tdirectory = *\n' >"$work/gitconfig"
+    export GIT_CONFIG_GLOBAL=$work/gitconfig
+    git clone --quiet --no-local . "$1" || {
+        say 'there is no repository here that could be cloned' >&2
         exit 2
     }
-    [ -z "$(git status --porcelain 2>/dev/null)" ] || say 'what is not committed is not tested'
+    [ -z "$(git status --porcelain)" ] || say 'what is not committed is not tested'
+    unset GIT_CONFIG_GLOBAL
 }
 
 if can_make_root && say "making a bare Debian 12 ($release)" && make_root; then
