@@ -2,6 +2,8 @@
 #include "cli/options.h"
 
 #include "api/auth.h"
+#include "cli/memory_limit.h"
+#include "http/http.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +15,11 @@ enum {
     KEY_FILE_BYTES_MAX = 4 << 10,
     ENDPOINT_BYTES_MAX = 1024, /* it stands in every account document */
     WORD_MAX = 64,
+    MEMORY_SHARE = 8, /* of what there is, for connections; the cache and the store need theirs */
 };
+
+/* If --memory is not given, not less than this. */
+#define MEMORY_BYTES_MIN ((uint64_t)64 << 20)
 
 typedef enum Kind { KIND_TEXT, KIND_NUMBER, KIND_SIZE, KIND_FLAG } Kind;
 
@@ -361,6 +367,21 @@ static Status to_moves(const Settings *s, MoveRules *out, Error *err)
     return STATUS_OK;
 }
 
+static Status to_memory(const char *text, uint64_t *out, Error *err)
+{
+    uint64_t bytes = 0;
+    TRY(to_size("memory", text, &bytes, err));
+    if (bytes != 0 && bytes < HTTP_MEMORY_BYTES_MIN)
+        return error_set(
+            err, STATUS_BAD_REQUEST, SUB_NONE,
+            "--memory must be at least %lluM, or 0 for an eighth of what there is; not "
+            "'%s'",
+            (unsigned long long)(HTTP_MEMORY_BYTES_MIN >> 20), text);
+    uint64_t share = memory_limit() / MEMORY_SHARE;
+    *out = bytes != 0 ? bytes : share > MEMORY_BYTES_MIN ? share : MEMORY_BYTES_MIN;
+    return STATUS_OK;
+}
+
 static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error *err)
 {
     ServeOptions o = {
@@ -389,6 +410,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--connections-max, --idle-timeout and --request-timeout must be at "
                          "least 1");
+    TRY(to_memory(s->memory, &o.memory_bytes_max, err));
     TRY(to_flag("allow-development-key", s->allow_development_key, &o.allow_development_key, err));
     TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
     TRY(to_flag("no-statistics", s->no_statistics, &o.no_statistics, err));

@@ -43,6 +43,7 @@ typedef struct ServeOptions {
     uint64_t logical_partition_bytes_max; /* 0: no limit */
     uint32_t threads;
     uint32_t connections_max;
+    uint64_t memory_bytes_max; /* that connections may hold */
     uint32_t idle_timeout_s;
     uint32_t request_timeout_s;
     const char *public_endpoint;

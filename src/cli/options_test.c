@@ -235,6 +235,8 @@ static void what_is_not_understood_is_refused_with_a_hint(void **state)
         {{.arguments = {"--idle-timeout", "86401"}}, "from 0 to 86400"},
         {{.arguments = {"--request-timeout", "0"}}, "at least 1"},
         {{.arguments = {"--request-timeout", "3601"}}, "from 0 to 3600"},
+        {{.arguments = {"--memory", "31M"}}, "--memory must be at least 32M"},
+        {{.arguments = {"--memory", "much"}}, "such as 64M"},
         {{.arguments = {"--cache", "big"}}, "--cache must be a size such as 64M or 4G, not 'big'"},
         {{.arguments = {"--cache", "M"}}, "not 'M'"},
         {{.arguments = {"--cache", "-1M"}}, "not '-1M'"},

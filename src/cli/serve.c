@@ -36,6 +36,7 @@ enum {
     CACHE_BLOCKS_SHARE = 4,
     DRAIN_MS = 4000, /* of the five seconds that stopping may take */
     EXIT_USAGE = 2,
+    PACE_MS = 10000,
     HEADER_BYTES_MAX = 64 << 10,
     HTTP_BODY_BYTES_MAX = 4 << 20, /* larger than any resource: the api says what is too large */
     WORKER_JOBS_MAX = 4096,
@@ -275,6 +276,8 @@ static Status open_http(Server *server, Error *err)
         .connections_max = o->connections_max,
         .idle_ms = o->idle_timeout_s * 1000,
         .request_ms = o->request_timeout_s * 1000,
+        .pace_ms = PACE_MS,
+        .memory_bytes_max = o->memory_bytes_max,
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics,
@@ -365,8 +368,9 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
 {
     TRY(server_open(server, err));
     print_banner(server);
-    LOG_INFO(&server->log, "server.ready", "port=%u threads=%u took_ms=%.1f",
+    LOG_INFO(&server->log, "server.ready", "port=%u threads=%u memory_mb=%llu took_ms=%.1f",
              http_server_port(server->http), server->options.threads,
+             (unsigned long long)(server->options.memory_bytes_max >> 20),
              (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
     int number = wait_for_signal(signals);
     LOG_INFO(&server->log, "server.stopping", "signal=%d", number);

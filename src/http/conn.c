@@ -13,7 +13,18 @@
 /* How much is thrown away at one go while lingering, so that other connections get their turn. */
 #define DISCARD_READS_MAX 16
 
-enum { FIRST_BYTE_OF_TLS = 0x16 };
+enum {
+    FIRST_BYTE_OF_TLS = 0x16,
+    /* What a connection is charged for: with its socket, and with what OpenSSL keeps for it. */
+    CONN_BYTES = 1024,
+    TLS_BYTES = 32 << 10,
+};
+
+/* While memory is short, an answer must be read much faster than usual to stay. The first part of
+ * it goes fast in any case, into the buffer of the client's system: a second of that is no pace. */
+#define PRESSED_BYTES_PER_S ((uint64_t)1 << 20)
+#define PRESSED_MS_MIN      500
+#define PRESSED_LOOKS_MAX   32
 
 static void on_readable(h2o_socket_t *sock, const char *error);
 static void on_writable(h2o_socket_t *sock, const char *error);
@@ -21,6 +32,8 @@ static void on_timer(h2o_timeout_entry_t *timer);
 static void choose_protocol(Conn *conn);
 static void shake_hands(Conn *conn);
 static void discard(Conn *conn);
+static void make_room(Conn *conn);
+static bool is_slower(const Conn *conn, uint64_t bytes_per_s, uint64_t ms);
 
 void conn_arm(Conn *conn, h2o_timeout_t *timeout)
 {
@@ -31,10 +44,13 @@ void conn_arm(Conn *conn, h2o_timeout_t *timeout)
         h2o_timeout_link(conn->loop->events, timeout, &conn->timer);
 }
 
-void conn_open(HttpLoop *loop, h2o_socket_t *sock)
+bool conn_open(HttpLoop *loop, h2o_socket_t *sock)
 {
+    if (!loop_take(loop, CONN_BYTES, BUDGET_SMALL))
+        return false;
     Conn *conn = MEM_NEW(Conn);
     conn->loop = loop;
+    conn->charged = CONN_BYTES;
     conn->transport = (Transport){.sock = sock, .fd = h2o_socket_get_fd(sock)};
     conn->timer.cb = on_timer;
     h2o_linklist_insert(&loop->conns, &conn->link);
@@ -45,6 +61,7 @@ void conn_open(HttpLoop *loop, h2o_socket_t *sock)
     h2o_socket_dont_read(sock, 1);
     h2o_socket_read_start(sock, on_readable);
     conn_arm(conn, &loop->idle_timeout);
+    return true;
 }
 
 void conn_abandon(Conn *conn)
@@ -67,6 +84,7 @@ void conn_close(Conn *conn)
     conn_arm(conn, NULL);
     transport_close(&conn->transport);
     conn_drop_input(conn);
+    loop_give(conn->loop, conn->charged);
     h2o_linklist_unlink(&conn->link);
     conn->loop->conn_count--;
     metrics_add(conn->loop->metrics, METRIC_CONNECTIONS_OPEN, -1);
@@ -132,7 +150,11 @@ static void choose_protocol(Conn *conn)
         conn_receive(conn);
     } else if (conn->loop->server->tls == NULL) {
         conn_close(conn);
+    } else if (!loop_take(conn->loop, TLS_BYTES, BUDGET_SMALL)) {
+        metrics_add(conn->loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
+        conn_close(conn);
     } else {
+        conn->charged += TLS_BYTES;
         conn->state = CONN_HANDSHAKE;
         conn_arm(conn, &conn->loop->request_timeout);
         shake_hands(conn);
@@ -240,24 +262,32 @@ static void keep_body(Request *request)
     *output = (Output){.head = head, .body = arena_copy(&request->arena, body)};
 }
 
+/* The client does not take the answer at once: from here on it is memory that waits for it. */
+static void begin_waiting(Conn *conn)
+{
+    Request *request = conn->request;
+    keep_body(request);
+    uint64_t outside = request->body_release != NULL ? request->output.body.len : 0;
+    uint64_t inside = arena_used(&request->arena);
+    request_charge(request, (inside > LOOP_ARENA_BYTES ? inside : LOOP_ARENA_BYTES) + outside);
+    conn->state = CONN_WRITING;
+    conn_watch_pace(conn, &conn->loop->answer_timeout);
+    await_writable(conn);
+    make_room(conn);
+}
+
 void conn_send(Conn *conn)
 {
     Request *request = conn->request;
-    size_t sent = request->output.sent;
     switch (transport_write(&conn->transport, &request->output, conn->loop->record)) {
     case TRANSPORT_DONE:
         finish(conn);
         return;
     case TRANSPORT_BLOCKED:
-        /* A client that takes some of it in time gets time for the rest. */
-        if (conn->state != CONN_WRITING || request->output.sent > sent) {
-            conn->queued = transport_queued(&conn->transport);
-            conn_arm(conn, &conn->loop->request_timeout);
-        }
-        if (conn->state != CONN_WRITING)
-            keep_body(request);
-        conn->state = CONN_WRITING;
-        await_writable(conn);
+        if (conn->state == CONN_WRITING)
+            await_writable(conn);
+        else
+            begin_waiting(conn);
         return;
     case TRANSPORT_ENDED:
     case TRANSPORT_BROKEN:
@@ -268,36 +298,121 @@ void conn_send(Conn *conn)
     }
 }
 
+/* Memory is short. */
+
+void conn_shed(Conn *conn)
+{
+    bool is_answering = conn->state == CONN_HANDLING || conn->state == CONN_WRITING;
+    metrics_add(conn->loop->metrics, METRIC_REQUESTS_SHED, 1);
+    conn_drop_input(conn);
+    if (is_answering) {
+        conn_close(conn);
+        return;
+    }
+    Error err;
+    uint64_t bytes_max = conn->loop->server->memory.bytes_max;
+    if (error_set(&err, STATUS_UNAVAILABLE, SUB_NONE,
+                  "The server has no memory left for this request: all connections together may "
+                  "hold %llu MB (--memory). Try again later.",
+                  (unsigned long long)(bytes_max >> 20)) != STATUS_OK)
+        conn_refuse(conn, &err);
+}
+
+/* A plain close would leave the unsent bytes in the system's memory for minutes. */
+static void reset(Conn *conn)
+{
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(conn->transport.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    conn_close(conn);
+}
+
+/* Closes those that read their answers most slowly until the others have room, and this one if
+ * there is no other. The loop's timeouts are in the order in which they were set, so that those
+ * that were looked at longest ago come first. */
+static void make_room(Conn *conn)
+{
+    HttpLoop *loop = conn->loop;
+    uint64_t now_ms = h2o_now(loop->events);
+    h2o_linklist_t *first = &loop->answer_timeout._entries;
+    h2o_linklist_t *link = first->next;
+    for (int i = 0; i < PRESSED_LOOKS_MAX && link != first; i++) {
+        if (!budget_is_over(&loop->memory, BUDGET_BULK))
+            return;
+        Conn *other = CONTAINER_OF(link, Conn, timer._link);
+        link = link->next;
+        uint64_t ms = now_ms - other->timer.registered_at;
+        if (other == conn || ms < PRESSED_MS_MIN || !is_slower(other, PRESSED_BYTES_PER_S, ms))
+            continue;
+        metrics_add(loop->metrics, METRIC_ANSWERS_SHED, 1);
+        reset(other);
+    }
+    if (!budget_is_over(&loop->memory, BUDGET_BULK))
+        return;
+    metrics_add(loop->metrics, METRIC_ANSWERS_SHED, 1);
+    reset(conn);
+}
+
 /* Time is up. */
 
-static Status late(const Conn *conn, Error *err)
+/* How much has come, or gone. The system says that there is room only when a good part of its
+ * buffer is free, which may be megabytes, so a slow client may have read without our hearing of it:
+ * what counts is what the client has confirmed. */
+static int64_t progress(const Conn *conn)
 {
-    return error_set(err, STATUS_TIMEOUT, SUB_NONE, "The request did not arrive within %u ms.",
-                     conn->loop->server->options.request_ms);
+    const Request *request = conn->request;
+    if (conn->state == CONN_WRITING)
+        return (int64_t)request->output.sent - (int64_t)transport_queued(&conn->transport);
+    return (int64_t)(request->head.is_chunked ? request->decoder.decoded : conn->input.len);
+}
+
+static bool is_slower(const Conn *conn, uint64_t bytes_per_s, uint64_t ms)
+{
+    return progress(conn) - conn->progress < (int64_t)(bytes_per_s * ms / 1000);
+}
+
+void conn_watch_pace(Conn *conn, h2o_timeout_t *timeout)
+{
+    conn->progress = progress(conn);
+    conn_arm(conn, timeout);
 }
 
 static void refuse_late(Conn *conn)
 {
     Error err;
-    if (late(conn, &err) != STATUS_OK)
+    if (error_set(&err, STATUS_TIMEOUT, SUB_NONE, "The request did not arrive within %u ms.",
+                  conn->loop->server->options.request_ms) != STATUS_OK)
         conn_refuse(conn, &err);
 }
 
-/* The system says that there is room only when a good part of its buffer is free, which may be
- * megabytes, so a slow client may have read without our hearing of it. One that has not is reset: a
- * plain close would leave the unsent bytes in the system's memory for minutes. */
-static void cut_off_unless_reading(Conn *conn)
+static void refuse_slow(Conn *conn)
 {
-    size_t queued = transport_queued(&conn->transport);
-    bool is_reading = queued < conn->queued;
-    conn->queued = queued;
-    if (is_reading) {
-        conn_arm(conn, &conn->loop->request_timeout);
+    Error err;
+    metrics_add(conn->loop->metrics, METRIC_CONNECTIONS_SLOW, 1);
+    if (error_set(&err, STATUS_TIMEOUT, SUB_NONE,
+                  "The body of the request arrived at less than %d bytes a second.",
+                  PACE_BYTES_PER_S) != STATUS_OK)
+        conn_refuse(conn, &err);
+}
+
+static void check_body(Conn *conn)
+{
+    uint64_t pace_ms = conn->loop->server->options.pace_ms;
+    if (h2o_now(conn->loop->events) - conn->begun_ms >= conn->loop->server->options.request_ms)
+        refuse_late(conn);
+    else if (is_slower(conn, PACE_BYTES_PER_S, pace_ms))
+        refuse_slow(conn);
+    else
+        conn_watch_pace(conn, &conn->loop->body_timeout);
+}
+
+static void check_answer(Conn *conn)
+{
+    if (!is_slower(conn, PACE_BYTES_PER_S, conn->loop->server->options.pace_ms)) {
+        conn_watch_pace(conn, &conn->loop->answer_timeout);
         return;
     }
-    struct linger none = {.l_onoff = 1, .l_linger = 0};
-    (void)setsockopt(conn->transport.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-    conn_close(conn);
+    metrics_add(conn->loop->metrics, METRIC_CONNECTIONS_SLOW, 1);
+    reset(conn);
 }
 
 static void on_timer(h2o_timeout_entry_t *timer)
@@ -318,10 +433,10 @@ static void on_timer(h2o_timeout_entry_t *timer)
         }
         break;
     case CONN_BODY:
-        refuse_late(conn);
+        check_body(conn);
         break;
     case CONN_WRITING:
-        cut_off_unless_reading(conn);
+        check_answer(conn);
         break;
     case CONN_OPENING:
     case CONN_HANDSHAKE:

@@ -48,7 +48,9 @@ struct Conn {
     bool has_ended;      /* the client sends no more, but may wait for answers */
     Input input;
     size_t head_seen;       /* bytes of an incomplete head that were parsed before */
-    size_t queued;          /* transport_queued when the answer last moved */
+    uint64_t charged;       /* memory of the connection itself, without input and request */
+    uint64_t begun_ms;      /* when the first byte of the present request came */
+    int64_t progress;       /* of the body or the answer, when the pace was last looked at */
     Request *request;       /* from BODY to WRITING */
     h2o_timeout_t *timeout; /* where 'timer' is linked */
     h2o_timeout_entry_t timer;
@@ -64,11 +66,12 @@ struct Request {
     void (*body_release)(void *ctx);
     void *body_release_ctx;
     Arena arena;
+    uint64_t charged; /* for the arena, and for an answer's body outside it */
     Request *next_free;
 };
 
-/* Takes charge of an accepted socket. */
-void conn_open(HttpLoop *loop, h2o_socket_t *sock);
+/* Takes charge of an accepted socket; false if there is no memory for it. */
+bool conn_open(HttpLoop *loop, h2o_socket_t *sock);
 void conn_close(Conn *conn);
 
 /* Tells the handler, if it has a request, that nobody waits for the answer any more. */
@@ -80,6 +83,10 @@ void conn_drain(Conn *conn);
 /* Waits for this timeout from now on, and for no other; NULL for none. */
 void conn_arm(Conn *conn, h2o_timeout_t *timeout);
 
+/* Begins to look at the pace of the body or answer that is under way: 'timeout' is the loop's for
+ * one or the other. */
+void conn_watch_pace(Conn *conn, h2o_timeout_t *timeout);
+
 /* Reads what there is and handles every whole request in it. The caller holds the connection. */
 void conn_receive(Conn *conn);
 void conn_drop_input(Conn *conn);
@@ -87,13 +94,19 @@ void conn_drop_input(Conn *conn);
 /* Answers with an error and lets nothing follow it. */
 void conn_refuse(Conn *conn, const Error *why);
 
+/* There is no memory left for what the client sends: answers 503 if that is still possible, and
+ * lets nothing follow. */
+void conn_shed(Conn *conn);
+
 /* Sends request->output, then ends the request and goes on with the next one. The body must stay
  * only until this returns if the request has no 'body_release'. */
 void conn_send(Conn *conn);
 
+/* The usual arena is charged at once. */
 Request *request_take(HttpLoop *loop);
-void request_release(Request *request); /* with its body */
-void request_free_all(HttpLoop *loop);  /* those kept for reuse */
+void request_charge(Request *request, uint64_t bytes); /* instead of what was charged before */
+void request_release(Request *request);                /* with its body */
+void request_free_all(HttpLoop *loop);                 /* those kept for reuse */
 
 /* Fills in request->output with an error in the protocol's form. */
 void request_refuse(Request *request, const Error *why);

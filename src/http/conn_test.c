@@ -99,7 +99,7 @@ static void a_client_that_does_not_read_is_cut_off(void **state)
 {
     (void)state;
     Site *site = site_make();
-    site->options.request_ms = 300;
+    site->options.pace_ms = 300;
     site_start(site);
     Client *client = client_open(site);
     client_send(client, "GET /big/20000000 HTTP/1.1\r\nhost: h\r\n\r\n");
@@ -113,7 +113,7 @@ static void a_client_that_reads_slowly_gets_everything(void **state)
 {
     (void)state;
     Site *site = site_make();
-    site->options.request_ms = 500;
+    site->options.pace_ms = 500;
     site_start(site);
     Client *client = client_open(site);
     int size = 65536;
@@ -130,6 +130,161 @@ static void a_client_that_reads_slowly_gets_everything(void **state)
     }
     assert_true(total > 20000000);
     client_close(client);
+    site_end(site, 0);
+}
+
+static void a_client_that_reads_a_little_now_and_then_is_cut_off(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site->options.pace_ms = 500; /* 2 KB at least */
+    site_start(site);
+    Client *client = client_open(site);
+    int size = 4096;
+    assert_int_equal(setsockopt(client->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
+    client_send(client, "GET /big/20000000 HTTP/1.1\r\nhost: h\r\n\r\n");
+    uint64_t until = now_ms() + WAIT_MS_MAX;
+    while (atomic_load(&site->released_count) == 0 && now_ms() < until) {
+        char byte;
+        (void)recv(client->fd, &byte, 1, MSG_DONTWAIT);
+        sleep_ms(10);
+    }
+    assert_int_equal(atomic_load(&site->released_count), 1);
+    assert_int_equal(site_metric(site, METRIC_CONNECTIONS_SLOW), 1);
+    client_close(client);
+    site_end(site, 0);
+}
+
+static void a_body_that_trickles_in_is_cut_off(void **state)
+{
+    static const char *const heads[] = {
+        "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 1000000\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\nfffff\r\n",
+    };
+    (void)state;
+    Site *site = site_make();
+    site->options.pace_ms = 500; /* 2 KB at least; the whole request has a minute */
+    site_start(site);
+    for (size_t i = 0; i < ARRAY_COUNT(heads); i++) {
+        Client *client = client_open(site);
+        client_send(client, heads[i]);
+        for (int j = 0; j < 1000 && site_metric(site, METRIC_CONNECTIONS_SLOW) == (int64_t)i; j++) {
+            (void)client_try_send(client, "abcdefghij", 10);
+            sleep_ms(10);
+        }
+        client_expect_refusal(client, 408, "RequestTimeout");
+        client_expect_end(client);
+        client_close(client);
+    }
+    assert_int_equal(site_metric(site, METRIC_CONNECTIONS_SLOW), ARRAY_COUNT(heads));
+    site_end(site, 0);
+}
+
+/* A site whose connections may hold 32 MB, so that three quarters of it are 24. */
+static Site *start_small_site(void)
+{
+    Site *site = site_make();
+    site->options.threads = 1;
+    site->options.memory_bytes_max = HTTP_MEMORY_BYTES_MIN;
+    site_start(site);
+    return site;
+}
+
+static void expect_served(Client *client)
+{
+    client_send(client, HELLO);
+    client_expect(client, 200, "hello");
+}
+
+static void bodies_beyond_the_budget_are_refused_and_small_requests_are_not(void **state)
+{
+    (void)state;
+    enum { COUNT = 40, LEN = 1 << 20 };
+    Site *site = start_small_site();
+    Client *normal = client_open(site);
+    expect_served(normal);
+    Client *clients[COUNT];
+    char *body = calloc(1, LEN);
+    for (int i = 0; i < COUNT; i++) {
+        clients[i] = client_open(site);
+        client_send(clients[i], i % 2 == 0 ? "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: "
+                                             "1048576\r\n\r\n"
+                                           : "POST /echo HTTP/1.1\r\nhost: h\r\ntransfer-encoding: "
+                                             "chunked\r\n\r\n100000\r\n");
+        (void)client_try_send(clients[i], body, LEN - 1);
+        expect_served(normal);
+        assert_in_range(site_metric(site, METRIC_MEMORY_BYTES), 0, HTTP_MEMORY_BYTES_MIN);
+    }
+    WAIT_UNTIL(site_metric(site, METRIC_REQUESTS_SHED) > 0);
+    /* The newest is one of those that came too late. */
+    Answer answer;
+    client_answer(clients[COUNT - 1], &answer);
+    assert_int_equal(answer.status, 503);
+    assert_non_null(strstr(answer.body, "\"ServiceUnavailable\""));
+    assert_non_null(strstr(answer.body, "32 MB (--memory)"));
+    answer_done(&answer);
+    for (int i = 0; i < COUNT; i++)
+        client_close(clients[i]);
+    free(body);
+    expect_served(normal);
+    client_close(normal);
+    WAIT_UNTIL(site_metric(site, METRIC_MEMORY_BYTES) == 0);
+    site_end(site, 0);
+}
+
+static void large_requests_under_way_have_a_bound(void **state)
+{
+    (void)state;
+    enum { COUNT = 12, LEN = 1 << 20 };
+    Site *site = start_small_site();
+    Client *clients[COUNT];
+    char *body = calloc(1, LEN);
+    int shed = 0;
+    for (int i = 0; i < COUNT; i++) {
+        clients[i] = client_open(site);
+        client_send(clients[i],
+                    "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 1048576\r\n\r\n");
+        assert_true(client_try_send(clients[i], body, LEN));
+        WAIT_UNTIL(atomic_load(&site->held_count) + site_metric(site, METRIC_REQUESTS_SHED) ==
+                   i + 1);
+    }
+    shed = (int)site_metric(site, METRIC_REQUESTS_SHED);
+    assert_in_range(shed, COUNT / 2, COUNT - 1);
+    assert_int_equal(site_answer_held(site), COUNT - shed);
+    for (int i = 0; i < COUNT; i++) {
+        client_expect(clients[i], i < COUNT - shed ? 200 : 503, NULL);
+        client_close(clients[i]);
+    }
+    free(body);
+    WAIT_UNTIL(site_metric(site, METRIC_MEMORY_BYTES) == 0);
+    site_end(site, 0);
+}
+
+static void those_who_do_not_read_make_room_for_those_who_do(void **state)
+{
+    (void)state;
+    enum { COUNT = 16, LEN = 10000000 };
+    Site *site = start_small_site();
+    Client *deaf[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        deaf[i] = client_open(site);
+        client_send(deaf[i], "GET /big/10000000 HTTP/1.1\r\nhost: h\r\n\r\n");
+    }
+    WAIT_UNTIL(site_metric(site, METRIC_ANSWERS_SHED) >= COUNT - 3);
+    assert_in_range(site_metric(site, METRIC_MEMORY_BYTES), 0, HTTP_MEMORY_BYTES_MIN);
+    sleep_ms(1000); /* those that are left could have read something by now */
+    for (int i = 0; i < 3; i++) {
+        Answer answer;
+        Client *client = client_open(site);
+        client_send(client, "GET /big/10000000 HTTP/1.1\r\nhost: h\r\n\r\n");
+        client_answer(client, &answer);
+        assert_int_equal(answer.body_len, LEN);
+        answer_done(&answer);
+        client_close(client);
+    }
+    for (int i = 0; i < COUNT; i++)
+        client_close(deaf[i]);
+    WAIT_UNTIL(site_metric(site, METRIC_MEMORY_BYTES) == 0);
     site_end(site, 0);
 }
 
@@ -413,6 +568,11 @@ int main(void)
         cmocka_unit_test(a_request_in_time_is_not_cut_off),
         cmocka_unit_test(a_client_that_does_not_read_is_cut_off),
         cmocka_unit_test(a_client_that_reads_slowly_gets_everything),
+        cmocka_unit_test(a_client_that_reads_a_little_now_and_then_is_cut_off),
+        cmocka_unit_test(a_body_that_trickles_in_is_cut_off),
+        cmocka_unit_test(bodies_beyond_the_budget_are_refused_and_small_requests_are_not),
+        cmocka_unit_test(large_requests_under_way_have_a_bound),
+        cmocka_unit_test(those_who_do_not_read_make_room_for_those_who_do),
         cmocka_unit_test(beyond_the_limit_connections_are_refused),
         cmocka_unit_test(without_descriptors_the_server_waits_and_does_not_spin),
         WITH_SITE(after_a_rush_of_requests_the_loop_sleeps),

@@ -78,6 +78,9 @@ typedef struct HttpHandler {
     void (*loop_close)(void *ctx, void *loop_user);
 } HttpHandler;
 
+/* The least that HttpOptions may allow: a request with the largest body, several times over. */
+#define HTTP_MEMORY_BYTES_MIN ((uint64_t)32 << 20)
+
 typedef struct HttpOptions {
     const char *host; /* numeric address or name; every address it resolves to is served */
     uint16_t port;    /* 0: any free one, see http_server_port */
@@ -86,10 +89,11 @@ typedef struct HttpOptions {
     const char *key_file;  /* PEM */
     size_t header_bytes_max;
     size_t body_bytes_max;
-    uint32_t connections_max; /* over all loops */
-    uint32_t idle_ms;         /* a kept connection without a request is closed after this */
-    uint32_t request_ms;      /* a request must arrive whole within this, a handshake end, and a
-                                 client that is sent an answer read some of it */
+    uint32_t connections_max;  /* over all loops */
+    uint32_t idle_ms;          /* a kept connection without a request is closed after this */
+    uint32_t request_ms;       /* a request must arrive whole within this, and a handshake end */
+    uint32_t pace_ms;          /* how often the pace of bodies and answers is looked at */
+    uint64_t memory_bytes_max; /* that all connections together may hold */
     const Clock *clock;
     const Log *log;
     Metrics *metrics; /* one shard per loop, the first 'threads' ones */

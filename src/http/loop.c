@@ -75,6 +75,8 @@ static void open_timeouts(HttpLoop *loop)
     const HttpOptions *options = &loop->server->options;
     h2o_timeout_init(loop->events, &loop->idle_timeout, options->idle_ms);
     h2o_timeout_init(loop->events, &loop->request_timeout, options->request_ms);
+    h2o_timeout_init(loop->events, &loop->body_timeout, loop->server->options.pace_ms);
+    h2o_timeout_init(loop->events, &loop->answer_timeout, loop->server->options.pace_ms);
     h2o_timeout_init(loop->events, &loop->linger_timeout, LINGER_MS);
     h2o_timeout_init(loop->events, &loop->soon_timeout, 0);
     h2o_timeout_init(loop->events, &loop->pause_timeout, PAUSE_MS);
@@ -127,8 +129,9 @@ static void loop_close(HttpLoop *loop)
     listen_end(loop);
     if (loop->wake != NULL)
         h2o_socket_close(loop->wake);
-    h2o_timeout_t *timeouts[] = {&loop->idle_timeout, &loop->request_timeout, &loop->linger_timeout,
-                                 &loop->soon_timeout, &loop->pause_timeout};
+    h2o_timeout_t *timeouts[] = {&loop->idle_timeout,   &loop->request_timeout, &loop->body_timeout,
+                                 &loop->answer_timeout, &loop->linger_timeout,  &loop->soon_timeout,
+                                 &loop->pause_timeout};
     for (size_t i = 0; i < ARRAY_COUNT(timeouts); i++)
         h2o_timeout_dispose(loop->events, timeouts[i]);
     if (loop->is_draining) {
@@ -137,6 +140,7 @@ static void loop_close(HttpLoop *loop)
     }
     h2o_evloop_destroy(loop->events); /* frees the closed sockets too */
     request_free_all(loop);
+    ASSERT(loop->memory.held == 0);
     gzip_done(&loop->gzip);
 }
 
@@ -256,10 +260,8 @@ static void on_accept(h2o_socket_t *listener, const char *error)
             return;
         }
         uint32_t open = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
-        if (open < server->options.connections_max) {
-            conn_open(loop, sock);
+        if (open < server->options.connections_max && conn_open(loop, sock))
             continue;
-        }
         atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
         metrics_add(loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
         h2o_socket_close(sock);
@@ -298,6 +300,28 @@ void loop_stop(HttpLoop *loop, LoopStop *stop, uint32_t drain_ms)
 {
     *stop = (LoopStop){.task.run = drain, .loop = loop, .drain_ms = drain_ms};
     http_loop_post(loop, &stop->task);
+}
+
+/* Memory. */
+
+bool loop_take(HttpLoop *loop, uint64_t bytes, BudgetUse use)
+{
+    bool is_taken = budget_take(&loop->memory, bytes, use);
+    if (is_taken)
+        metrics_add(loop->metrics, METRIC_MEMORY_BYTES, (int64_t)bytes);
+    return is_taken;
+}
+
+void loop_force(HttpLoop *loop, uint64_t bytes)
+{
+    budget_force(&loop->memory, bytes);
+    metrics_add(loop->metrics, METRIC_MEMORY_BYTES, (int64_t)bytes);
+}
+
+void loop_give(HttpLoop *loop, uint64_t bytes)
+{
+    budget_give(&loop->memory, bytes);
+    metrics_add(loop->metrics, METRIC_MEMORY_BYTES, -(int64_t)bytes);
 }
 
 /* What the handler may ask. */

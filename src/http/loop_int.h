@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/date.h"
+#include "http/budget_int.h"
 #include "http/gzip_int.h"
 #include "http/head_int.h"
 #include "http/listen_int.h"
@@ -23,6 +24,10 @@
 #define LOOP_ARENA_BYTES       ((size_t)32 << 10)
 
 #define LOOP_AUTHORITY_BYTES 300
+
+/* A client must send a body, and read an answer, at this rate at least, over each 'pace_ms'. One
+ * that does not is holding memory for nothing. */
+#define PACE_BYTES_PER_S 4096
 
 typedef struct Conn Conn;
 typedef struct Request Request;
@@ -48,7 +53,9 @@ struct HttpLoop {
     h2o_socket_t *wake;
     h2o_socket_t *listeners[LISTEN_ADDRESSES_MAX];
     h2o_timeout_t idle_timeout;    /* a kept connection without a request */
-    h2o_timeout_t request_timeout; /* a request or a handshake that does not come to its end */
+    h2o_timeout_t request_timeout; /* a head or a handshake that does not come to its end */
+    h2o_timeout_t body_timeout;    /* looks at the pace of a body on its way in */
+    h2o_timeout_t answer_timeout;  /* and at that of an answer on its way out */
     h2o_timeout_t linger_timeout;  /* a client that still talks after the last answer */
     h2o_timeout_t soon_timeout;    /* at once, but not on this stack */
     h2o_timeout_t pause_timeout;   /* accepting again after the system ran out of descriptors */
@@ -57,6 +64,7 @@ struct HttpLoop {
     h2o_timeout_entry_t drain_timer;
     h2o_linklist_t conns;
     size_t conn_count;
+    BudgetShare memory;
     size_t request_count; /* not yet answered, with or without a connection */
     Request *free_requests;
     size_t free_request_count;
@@ -86,7 +94,13 @@ struct HttpServer {
     sem_t opened;                         /* posted by each loop when it serves */
     /* Atomic. */
     _Atomic uint32_t connections;
+    Budget memory;
 };
+
+/* Memory that the loop's connections hold: see budget_int.h. */
+bool loop_take(HttpLoop *loop, uint64_t bytes, BudgetUse use);
+void loop_force(HttpLoop *loop, uint64_t bytes);
+void loop_give(HttpLoop *loop, uint64_t bytes);
 
 /* To be called wherever the loop learns that there is something to do. */
 void loop_awake(HttpLoop *loop);

@@ -10,7 +10,14 @@
 /* A client that sends requests before it has the answers may be this far ahead. */
 #define PIPELINE_BYTES_MAX LOOP_INPUT_BYTES
 
-enum { OWN_INPUT_BYTES_MIN = 4096 };
+enum {
+    OWN_INPUT_BYTES_MIN = 4096,
+    /* A large body, parsed, checked and written, takes about so many times its length in memory. */
+    BODY_COPIES = 4,
+};
+
+/* A body of more is large, and what is kept for it is bulk. */
+#define SMALL_BODY_BYTES LOOP_INPUT_BYTES
 
 static void process(Conn *conn);
 
@@ -21,8 +28,10 @@ static bool is_borrowed(const Conn *conn)
 
 void conn_drop_input(Conn *conn)
 {
-    if (!is_borrowed(conn))
+    if (!is_borrowed(conn)) {
+        loop_give(conn->loop, conn->input.capacity);
         mem_free(conn->input.bytes);
+    }
     conn->input = (Input){0};
 }
 
@@ -37,43 +46,60 @@ static size_t own_capacity(const Conn *conn)
     return capacity;
 }
 
-/* Moves what is left to the start of memory that the connection owns and that has room. */
-static void input_own(Conn *conn)
+/* Memory of the connection's own, of which 'before' bytes are charged already. */
+static bool charge_input(Conn *conn, size_t capacity, size_t before)
+{
+    BudgetUse use = capacity > SMALL_BODY_BYTES ? BUDGET_BULK : BUDGET_SMALL;
+    return loop_take(conn->loop, capacity - before, use);
+}
+
+/* Moves what is left to the start of memory that the connection owns and that has room. False if
+ * there is no memory: then nothing has changed. */
+static bool input_own(Conn *conn)
 {
     Input *input = &conn->input;
+    size_t capacity = own_capacity(conn);
     if (is_borrowed(conn)) {
-        size_t capacity = own_capacity(conn);
+        if (!charge_input(conn, capacity, 0))
+            return false;
         char *own = mem_realloc(NULL, capacity);
         memcpy(own, input->bytes + input->start, input->len);
         *input = (Input){.bytes = own, .len = input->len, .capacity = capacity};
-        return;
+        return true;
     }
     if (input->start > 0)
         memmove(input->bytes, input->bytes + input->start, input->len);
     input->start = 0;
     if (input->capacity - input->len >= OWN_INPUT_BYTES_MIN)
-        return;
-    input->capacity = own_capacity(conn);
-    input->bytes = mem_realloc(input->bytes, input->capacity);
+        return true;
+    if (!charge_input(conn, capacity, input->capacity))
+        return false;
+    input->capacity = capacity;
+    input->bytes = mem_realloc(input->bytes, capacity);
+    return true;
+}
+
+/* Before reading. */
+static bool input_open(Conn *conn)
+{
+    if (conn->input.capacity > 0)
+        return input_own(conn);
+    conn->input = (Input){.bytes = conn->loop->input, .capacity = LOOP_INPUT_BYTES};
+    return true;
 }
 
 /* After processing: nothing left means no memory kept, which is what makes an idle connection
  * cheap; the loop's input must be free for the next connection in any case. */
-static void input_settle(Conn *conn)
+static bool input_settle(Conn *conn)
 {
     if (conn->input.len == 0)
         conn_drop_input(conn);
-    else if (is_borrowed(conn))
-        input_own(conn);
+    return conn->input.len == 0 || !is_borrowed(conn) || input_own(conn);
 }
 
 static TransportStep input_read(Conn *conn, bool *has_more)
 {
     Input *input = &conn->input;
-    if (input->capacity == 0)
-        *input = (Input){.bytes = conn->loop->input, .capacity = LOOP_INPUT_BYTES};
-    else
-        input_own(conn);
     size_t used = input->start + input->len;
     size_t len = 0;
     TransportStep step = transport_read(&conn->transport, input->bytes + used,
@@ -90,19 +116,31 @@ static bool is_ahead(const Conn *conn)
 }
 
 /* Starts the clock of a request that has begun and is not complete. It runs until the end of the
- * request, whatever trickles in. */
+ * request, whatever trickles in; and a body must come at a certain pace. */
 static void watch(Conn *conn)
 {
-    bool has_begun = conn->state == CONN_BODY || (conn->state == CONN_HEAD && conn->input.len > 0);
-    if (has_begun && conn->timeout != &conn->loop->request_timeout &&
-        conn->timeout != &conn->loop->soon_timeout)
-        conn_arm(conn, &conn->loop->request_timeout);
+    HttpLoop *loop = conn->loop;
+    if (conn->timeout == &loop->soon_timeout)
+        return;
+    bool has_head = conn->state == CONN_HEAD && conn->input.len > 0;
+    bool has_begun =
+        conn->timeout == &loop->request_timeout || conn->timeout == &loop->body_timeout;
+    if ((has_head || conn->state == CONN_BODY) && !has_begun)
+        conn->begun_ms = h2o_now(loop->events);
+    if (has_head && !has_begun)
+        conn_arm(conn, &loop->request_timeout);
+    if (conn->state == CONN_BODY && conn->timeout != &loop->body_timeout)
+        conn_watch_pace(conn, &loop->body_timeout);
 }
 
 void conn_receive(Conn *conn)
 {
     bool has_more = false;
     do {
+        if (!input_open(conn)) {
+            conn_shed(conn);
+            return;
+        }
         switch (input_read(conn, &has_more)) {
         case TRANSPORT_DONE:
         case TRANSPORT_BLOCKED:
@@ -130,8 +168,10 @@ void conn_receive(Conn *conn)
         conn->is_paused = true;
         h2o_socket_read_stop(conn->transport.sock);
     }
-    input_settle(conn);
-    watch(conn);
+    if (input_settle(conn))
+        watch(conn);
+    else
+        conn_shed(conn);
 }
 
 /* Requests out of the input. */
@@ -164,6 +204,12 @@ void conn_refuse(Conn *conn, const Error *why)
 static Next refuse(Conn *conn, const Error *why)
 {
     conn_refuse(conn, why);
+    return NEXT_WAIT;
+}
+
+static Next shed(Conn *conn)
+{
+    conn_shed(conn);
     return NEXT_WAIT;
 }
 
@@ -200,11 +246,26 @@ static void take_back(Conn *conn)
     conn->state = CONN_BODY;
 }
 
+/* The handler's copies of a body are in the arena, which may be another thread's business until the
+ * answer comes: so they are charged as they usually are, and not as they turn out. */
+static bool charge_copies(Conn *conn, size_t body_len)
+{
+    uint64_t bytes = BODY_COPIES * (uint64_t)body_len;
+    if (bytes <= LOOP_ARENA_BYTES)
+        return true;
+    if (!loop_take(conn->loop, bytes, body_len > SMALL_BODY_BYTES ? BUDGET_BULK : BUDGET_SMALL))
+        return false;
+    conn->request->charged += bytes;
+    return true;
+}
+
 /* Calls the handler with a whole request, whose bytes are the first 'len' of the input. */
 static Next dispatch(Conn *conn, const HttpHeader *headers, Slice body, size_t len)
 {
     HttpLoop *loop = conn->loop;
     const HttpHandler *handler = &loop->server->options.handler;
+    if (!charge_copies(conn, body.len))
+        return shed(conn);
     hand_over(conn, headers, body);
     metrics_add(loop->metrics, METRIC_REQUEST_BYTES, (int64_t)body.len);
     conn->is_dispatching = true;
@@ -316,6 +377,8 @@ static Next take_head(Conn *conn)
     conn->head_seen = is_complete ? 0 : conn->input.len;
     if (!is_complete)
         return NEXT_WAIT;
+    if (budget_is_over(&loop->memory, BUDGET_SMALL))
+        return shed(conn);
 
     conn->request = request_take(loop);
     conn->request->conn = conn;

@@ -26,12 +26,22 @@ Request *request_take(HttpLoop *loop)
         request = MEM_NEW(Request);
         arena_init(&request->arena, LOOP_ARENA_BYTES);
         request->http.loop = loop;
-        return request;
+    } else {
+        loop->free_requests = request->next_free;
+        loop->free_request_count--;
+        request->next_free = NULL;
     }
-    loop->free_requests = request->next_free;
-    loop->free_request_count--;
-    request->next_free = NULL;
+    request_charge(request, LOOP_ARENA_BYTES);
     return request;
+}
+
+void request_charge(Request *request, uint64_t bytes)
+{
+    if (bytes > request->charged)
+        loop_force(request->http.loop, bytes - request->charged);
+    else
+        loop_give(request->http.loop, request->charged - bytes);
+    request->charged = bytes;
 }
 
 void request_release(Request *request)
@@ -40,6 +50,7 @@ void request_release(Request *request)
     if (request->body_release != NULL)
         request->body_release(request->body_release_ctx);
     request->body_release = NULL;
+    request_charge(request, 0);
     request->output = (Output){0};
     request->conn = NULL;
     request->http.user = NULL;

@@ -16,11 +16,16 @@ Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err
     ASSERT(options->threads > 0);
     ASSERT(options->idle_ms > 0);
     ASSERT(options->request_ms > 0);
+    ASSERT(options->pace_ms > 0);
+    ASSERT(options->memory_bytes_max >= HTTP_MEMORY_BYTES_MIN);
     ASSERT(options->metrics->count >= options->threads);
     HttpServer *server = MEM_NEW(HttpServer);
     server->options = *options;
     server->limits = (HeadLimits){.header_bytes_max = options->header_bytes_max,
                                   .body_bytes_max = options->body_bytes_max};
+    if (options->pace_ms > options->request_ms)
+        server->options.pace_ms = options->request_ms;
+    budget_init(&server->memory, options->memory_bytes_max, options->threads);
     (void)sem_init(&server->opened, 0, 0); /* fails only for values that are too large */
 
     Status status = open_parts(server, err);
@@ -89,6 +94,7 @@ static HttpLoop *make_loop(HttpServer *server, uint32_t index)
     loop->metrics = &server->options.metrics->shards[index];
     loop->listen_fds = server->listeners.fds + index * address_count;
     loop->listen_count = address_count;
+    loop->memory.budget = &server->memory;
     loop->wake_fd = -1;
     queue_init(&loop->tasks);
     return loop;

@@ -305,6 +305,8 @@ static inline Site *site_make(void)
         .connections_max = 4000,
         .idle_ms = 60000,
         .request_ms = 60000,
+        .pace_ms = 10000,
+        .memory_bytes_max = (uint64_t)1 << 30,
         .clock = clock_real(),
         .log = &site->log,
         .metrics = &site->metrics,
