@@ -75,11 +75,11 @@ const ACCEPTED = [
     ["ten unique keys of sixteen paths", uniqueKeys(...times(10, (k) => times(16, (p) => `/k${k}/p${p}`)))],
     [
         "the last writer by a path of its own",
-        { conflictResolutionPolicy: { mode: "LastWriterWins", conflictResolutionPath: "/my/version" } },
+        { conflictResolutionPolicy: { mode: "LastWriterWins", conflictResolutionPath: "/version" } },
         {
             conflictResolutionPolicy: {
                 mode: "LastWriterWins",
-                conflictResolutionPath: "/my/version",
+                conflictResolutionPath: "/version",
                 conflictResolutionProcedure: "",
             },
         },
@@ -113,7 +113,9 @@ const ACCEPTED = [
     ["an encrypted partition key", encrypted(2, ["/pk", "Deterministic"])],
     ["an empty indexing policy", { indexingPolicy: {} }, {}],
     ["only an indexing mode, in another case", { indexingPolicy: { indexingMode: "Consistent" } }, {}],
-    ["indexing that is not automatic", indexing({ automatic: false })],
+    ["indexing that is not automatic, which there is not", indexing({ automatic: false }), indexing({})],
+    ["lazy indexing, which is consistent", { indexingPolicy: { indexingMode: "Lazy" } }, indexing({})],
+    ["a language by its number", { fullTextPolicy: { defaultLanguage: "1033" } }],
     [
         "no index at all",
         { indexingPolicy: { indexingMode: "None", automatic: false } },
@@ -274,7 +276,7 @@ const REFUSED = [
     [
         "the last writer by procedure",
         { conflictResolutionPolicy: { mode: "LastWriterWins", conflictResolutionProcedure: "p" } },
-        /conflictResolution/,
+        /conflict resolution procedure/,
     ],
     ["a computed property without a name", computed(["", LOWER[1]]), /Computed property/],
     ["a computed property without a query", computed(["n"]), /Computed property/],
@@ -317,7 +319,6 @@ const REFUSED = [
         encrypted(1, ["/id", "Deterministic"]),
         /encryption|policyFormatVersion/i,
     ],
-    ["lazy indexing", { indexingPolicy: { indexingMode: "lazy" } }, /lazy/],
     ["an unknown indexing mode", { indexingPolicy: { indexingMode: "eager" } }, /indexingMode/],
     ["no index, automatically", { indexingPolicy: { ...NO_INDEX, automatic: true } }, /automatic/],
     ["no index, but paths", { indexingPolicy: { ...NO_INDEX, includedPaths: paths("/*") } }, /includedPaths/],
@@ -385,7 +386,7 @@ const FIXED = [
     ["the partition key's version", { partitionKey: { ...KEY, version: 1 } }, /partitionKey/],
     ["the partition key's kind", { partitionKey: { ...KEY, kind: "MultiHash" } }, /partitionKey/],
     ["the unique keys", uniqueKeys(["/other"]), /uniqueKeyPolicy/],
-    ["the conflict resolution", { conflictResolutionPolicy: { mode: "Custom" } }, /conflictResolutionPolicy/],
+    ["the conflict resolution", { conflictResolutionPolicy: { mode: "Custom" } }, /conflict resolution policy/],
     ["the encryption", encrypted(1), /clientEncryptionPolicy/],
     ["an embedding", vectors({ dimensions: 4 }), /embedding policy/],
     [

@@ -38,7 +38,7 @@ test("a directive is Default, Include or Exclude, in any case", async () => {
     assert.equal((await callItems(server, container, { id: "EXCLUDE", key: "p" })).status, 200);
 });
 
-test("without automatic indexing only items that ask for it are found", async () => {
+test("indexing is automatic whatever the policy says, and only items that ask for it are left out", async () => {
     for (const size of SIZES) {
         const container = await newContainer(database, size, indexing({ automatic: false }));
         const send = async (id, directive, method = "POST") => {
@@ -53,11 +53,11 @@ test("without automatic indexing only items that ask for it are found", async ()
         await send("c", "Default");
         await send("d", "Exclude");
         for (const end of ["", " WHERE c.n = 1", " WHERE c.n * 2 = 2", " ORDER BY c.n"])
-            assert.deepEqual(await found(`SELECT VALUE c.id FROM c${end}`), ["b"], end);
-        assert.deepEqual(await found("SELECT VALUE COUNT(1) FROM c"), [1]);
-        await send("a", "Include", "PUT");
-        await send("b", undefined, "PUT");
-        assert.deepEqual(await found("SELECT VALUE c.id FROM c WHERE c.n = 1"), ["a"]);
+            assert.deepEqual(await found(`SELECT VALUE c.id FROM c${end}`), ["a", "b", "c"], end);
+        assert.deepEqual(await found("SELECT VALUE COUNT(1) FROM c"), [3]);
+        await send("a", "Exclude", "PUT");
+        await send("d", undefined, "PUT");
+        assert.deepEqual(await found("SELECT VALUE c.id FROM c WHERE c.n = 1"), ["b", "c", "d"]);
         assert.equal((await listAll(server, container)).length, 4, "a list has them all");
     }
 });

@@ -9,6 +9,7 @@
 typedef enum PartChange {
     PART_MUTABLE, /* absent from a replacement: back to the default */
     PART_FIXED,   /* absent: stays; different: refused */
+    PART_KEPT,    /* absent or different: refused */
 } PartChange;
 
 typedef enum PartNull {
@@ -21,25 +22,29 @@ typedef struct Part {
     PartChange change;
     PartNull null;
     Status (*check)(Arena *arena, Json in, Json *out, Error *err);
+    const char *refusal; /* of a change, where clients look for a text of the service */
 } Part;
 
 static const Part PARTS[] = {
-    {SLICE_INIT("indexingPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_indexing},
-    {SLICE_INIT("partitionKey"), PART_FIXED, NULL_IS_ABSENT, policy_check_partition_key},
-    {SLICE_INIT("defaultTtl"), PART_MUTABLE, NULL_IS_A_VALUE, policy_check_default_ttl},
-    {SLICE_INIT("uniqueKeyPolicy"), PART_FIXED, NULL_IS_ABSENT, policy_check_unique_keys},
+    {SLICE_INIT("indexingPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_indexing, NULL},
+    {SLICE_INIT("partitionKey"), PART_FIXED, NULL_IS_ABSENT, policy_check_partition_key, NULL},
+    {SLICE_INIT("defaultTtl"), PART_MUTABLE, NULL_IS_A_VALUE, policy_check_default_ttl, NULL},
+    {SLICE_INIT("uniqueKeyPolicy"), PART_FIXED, NULL_IS_ABSENT, policy_check_unique_keys, NULL},
     {SLICE_INIT("conflictResolutionPolicy"), PART_FIXED, NULL_IS_ABSENT,
-     policy_check_conflict_resolution},
-    {SLICE_INIT("geospatialConfig"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_geospatial},
-    {SLICE_INIT("analyticalStorageTtl"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_analytical_ttl},
+     policy_check_conflict_resolution,
+     "Updating conflict resolution policy is currently not supported."},
+    {SLICE_INIT("geospatialConfig"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_geospatial, NULL},
+    {SLICE_INIT("analyticalStorageTtl"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_analytical_ttl,
+     NULL},
     {SLICE_INIT("computedProperties"), PART_MUTABLE, NULL_IS_ABSENT,
-     policy_check_computed_properties},
+     policy_check_computed_properties, NULL},
     {SLICE_INIT("vectorEmbeddingPolicy"), PART_MUTABLE, NULL_IS_ABSENT,
-     policy_check_vector_embeddings},
-    {SLICE_INIT("fullTextPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_full_text},
-    {SLICE_INIT("changeFeedPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_change_feed},
-    {SLICE_INIT("clientEncryptionPolicy"), PART_FIXED, NULL_IS_ABSENT,
-     policy_check_client_encryption},
+     policy_check_vector_embeddings, NULL},
+    {SLICE_INIT("fullTextPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_full_text, NULL},
+    {SLICE_INIT("changeFeedPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_change_feed, NULL},
+    {SLICE_INIT("clientEncryptionPolicy"), PART_KEPT, NULL_IS_ABSENT,
+     policy_check_client_encryption,
+     "'clientEncryptionPolicy' cannot be changed as part of collection replace operation."},
 };
 
 enum { PART_COUNT = ARRAY_COUNT(PARTS) };
@@ -54,34 +59,40 @@ static Status corrupt(Error *err, const char *what);
 static Status read_paths(Arena *arena, Json in, PropertyPath *paths, size_t count_max,
                          size_t *count, Error *err);
 
+/* Ends every refusal of an id: clients look for it. */
+#define ID_ADVICE " Ensure to provide a unique non-empty string less than '%d' characters."
+
 Status resource_id_check(Slice id, ResourceIdKind kind, Error *err)
 {
     bool is_item = kind == RESOURCE_ID_ITEM;
+    int advised = is_item ? ITEM_ID_BYTES_MAX + 1 : RESOURCE_ID_CHARS_MAX;
     if (id.len == 0)
-        return REFUSE(err, "The id must not be empty.");
+        return REFUSE(err, "The id must not be empty." ID_ADVICE, advised);
     if (!json_utf8_valid(id))
-        return REFUSE(err, "The id is not valid UTF-8.");
+        return REFUSE(err, "The id is not valid UTF-8." ID_ADVICE, advised);
     size_t chars = 0;
     for (size_t i = 0; i < id.len; ++i) {
         char c = id.ptr[i];
         chars += ((uint8_t)c & 0xC0) != 0x80;
         bool forbidden = c == '/' || c == '\\' || (!is_item && (c == '?' || c == '#'));
         if (forbidden)
-            return REFUSE(err, "The id '%.*s' must not contain '%c'.", SHOWN(id), c);
+            return REFUSE(err, "The id '%.*s' must not contain '%c'." ID_ADVICE, SHOWN(id), c,
+                          advised);
         if (!is_item && ((uint8_t)c < 0x20 || c == 0x7F))
             return REFUSE(err,
                           "The id must not contain control characters; found code %u at byte "
-                          "%zu.",
-                          (unsigned)(uint8_t)c, i);
+                          "%zu." ID_ADVICE,
+                          (unsigned)(uint8_t)c, i, advised);
     }
     if (!is_item && chars > RESOURCE_ID_CHARS_MAX)
-        return REFUSE(err, "The id '%.*s...' has %zu characters; the maximum is %d.", SHOWN(id),
-                      chars, RESOURCE_ID_CHARS_MAX);
+        return REFUSE(err, "The id '%.*s...' has %zu characters; the maximum is %d." ID_ADVICE,
+                      SHOWN(id), chars, RESOURCE_ID_CHARS_MAX, advised);
     if (is_item && id.len > ITEM_ID_BYTES_MAX)
-        return REFUSE(err, "The id '%.*s...' has %zu bytes; the maximum is %d.", SHOWN(id), id.len,
-                      ITEM_ID_BYTES_MAX);
+        return REFUSE(err, "The id '%.*s...' has %zu bytes; the maximum is %d." ID_ADVICE,
+                      SHOWN(id), id.len, ITEM_ID_BYTES_MAX, advised);
     if (!is_item && id.ptr[id.len - 1] == ' ')
-        return REFUSE(err, "The id '%.*s' must not end with a space.", SHOWN(id));
+        return REFUSE(err, "The id '%.*s' must not end with a space." ID_ADVICE, SHOWN(id),
+                      advised);
     return STATUS_OK;
 }
 
@@ -149,7 +160,7 @@ static Status normalise(Arena *arena, Json old, Json body, Json *normal, Error *
     for (size_t i = 0; i < PART_COUNT; ++i)
         TRY(PARTS[i].check(arena, read_part(body, &PARTS[i]), &parts[i], err));
     for (size_t i = 0; i < PART_COUNT && !json_is(old, JSON_UNDEFINED); ++i) {
-        if (PARTS[i].change == PART_FIXED)
+        if (PARTS[i].change != PART_MUTABLE)
             TRY(keep_fixed(&PARTS[i], json_get(old, PARTS[i].name),
                            body_member(body, PARTS[i].name), &parts[i], err));
     }
@@ -167,7 +178,8 @@ static Status normalise(Arena *arena, Json old, Json body, Json *normal, Error *
 /* '*made' is the normal form of 'in', and becomes what was there before. */
 static Status keep_fixed(const Part *part, Json old, Json in, Json *made, Error *err)
 {
-    bool same = json_is(in, JSON_UNDEFINED) || json_equal(old, *made);
+    bool same =
+        json_equal(old, *made) || (json_is(in, JSON_UNDEFINED) && part->change == PART_FIXED);
     if (!same && part->check == policy_check_partition_key)
         same = same_partition_key(old, in, *made);
     if (!same && part->check == policy_check_unique_keys) {
@@ -176,6 +188,8 @@ static Status keep_fixed(const Part *part, Json old, Json in, Json *made, Error 
         same = body_element_count(json_get(old, keys)) == 0 &&
                body_element_count(json_get(*made, keys)) == 0;
     }
+    if (!same && part->refusal != NULL)
+        return REFUSE(err, "%s", part->refusal);
     if (!same)
         return REFUSE(err,
                       "'%.*s' is fixed when a container is created and cannot be changed by a "

@@ -25,8 +25,9 @@
  *   - A replacement is checked like a new body first and compared with the old one second, so a
  *     body that is wrong by itself always says so.
  *   - What is fixed at creation may be left out of a replacement, because SDKs without a
- *     parameter for it do so; a different value is refused. Everything else that is left out
- *     returns to its default.
+ *     parameter for it do so; a different value is refused. Only clientEncryptionPolicy must be
+ *     repeated: a client that leaves it out would go on to write what should be encrypted.
+ * Everything else that is left out returns to its default.
  *
  * Whether the query of a computed property is allowed is for the query layer to decide, which
  * takes the pairs from container_computed_properties() before the definition is stored.

@@ -154,7 +154,8 @@ static void only_old_clients_may_leave_out_the_partition_key(void **state)
     "'vectorEmbeddingPolicy':{'vectorEmbeddings':[{'path':'/v','dataType':'int8'," \
     "'dimensions':9,'distanceFunction':'cosine'},{'path':'" path                   \
     "','dataType':'int8','dimensions':" dimensions ",'distanceFunction':'cosine'}]}"
-#define SAME EMBEDDING("/w", "3")
+#define ENCRYPTION "'clientEncryptionPolicy':{'includedPaths':[],'policyFormatVersion':2}"
+#define SAME       EMBEDDING("/w", "3") "," ENCRYPTION
 
 static void a_replacement_keeps_what_is_fixed_and_resets_what_is_left_out(void **state)
 {
@@ -176,7 +177,7 @@ static void a_replacement_keeps_what_is_fixed_and_resets_what_is_left_out(void *
                 ",'partitionKey':{'paths':['/pk'],'kind':'Hash','version':2},'uniqueKeyPolicy':"
                 "{'uniqueKeys':[{'paths':['/u']}]},'conflictResolutionPolicy':{'mode':'Custom',"
                 "'conflictResolutionPath':'','conflictResolutionProcedure':''}," DEFAULT_GEO
-                "," SAME ",'clientEncryptionPolicy':{'includedPaths':[],'policyFormatVersion':2}}");
+                "," SAME "}");
 
     body = row_json(&arena, "{'id':'c'," SAME "}");
     Json without_key;
@@ -200,13 +201,16 @@ static void a_replacement_that_changes_what_is_fixed_is_refused(void **state)
         {"'uniqueKeyPolicy':{'uniqueKeys':[{'paths':['/u','/v']}]}," SAME,
          "'uniqueKeyPolicy' is fixed"},
         {"'conflictResolutionPolicy':{'mode':'LastWriterWins'}," SAME,
-         "'conflictResolutionPolicy' is fixed"},
-        {"'clientEncryptionPolicy':{'policyFormatVersion':1}," SAME,
-         "'clientEncryptionPolicy' is fixed"},
-        {"'defaultTtl':1", "Paths in existing embedding policy cannot be modified in Collection "
-                           "Replace; '/v' is missing"},
+         "Updating conflict resolution policy is currently not supported"},
+        {"'clientEncryptionPolicy':{'policyFormatVersion':1}," EMBEDDING("/w", "3"),
+         "'clientEncryptionPolicy' cannot be changed as part of collection replace operation."},
+        {EMBEDDING("/w", "3"),
+         "'clientEncryptionPolicy' cannot be changed as part of collection replace"},
+        {"'defaultTtl':1," ENCRYPTION,
+         "Paths in existing embedding policy cannot be modified in Collection "
+         "Replace; '/v' is missing"},
         {"'vectorEmbeddingPolicy':{'vectorEmbeddings':[{'path':'/v','dataType':'int8','dimensions':"
-         "10,'distanceFunction':'cosine'}]}",
+         "10,'distanceFunction':'cosine'}]}," ENCRYPTION,
          "Paths in existing embedding policy cannot be modified in Collection Replace; '/v' is "
          "different"},
         {"'indexingPolicy':{'vectorIndexes':[{'path':'/v','type':'flat'}]}," SAME,
@@ -218,7 +222,7 @@ static void a_replacement_that_changes_what_is_fixed_is_refused(void **state)
         {"'id':'d','defaultTtl':0," SAME, "defaultTtl must be -1"},
         {"'id':'d','computedProperties':[{'name':'id','query':'q'}]," SAME,
          "The system property name 'id'"},
-        {"'indexingPolicy':{'vectorIndexes':[{'path':'/v','type':'quantizedFlat'}]}",
+        {"'indexingPolicy':{'vectorIndexes':[{'path':'/v','type':'quantizedFlat'}]}," ENCRYPTION,
          "The Vector Indexing Policy's path::/v not matching in Embedding's path."},
         /* A computed property must not take over the index of a stored one. */
         {"'computedProperties':[{'name':'cp','query':'q'},{'name':'x','query':'q'}]," SAME,

@@ -11,13 +11,26 @@ static const Slice SYSTEM_NAMES[] = {SLICE_INIT("id"),    SLICE_INIT("_rid"),
                                      SLICE_INIT("_self"), SLICE_INIT("_etag"),
                                      SLICE_INIT("_ts"),   SLICE_INIT("_attachments")};
 
+static Status check_properties(Arena *arena, Json in, Json *out, Error *err);
+static Status check_indexes(Json old, Json normal, Error *err);
 static Status computed_property(Json in, ComputedProperty *out, Error *err);
 static Status check_names(const ComputedProperty *properties, size_t count, Error *err);
 static bool has_property(Json computed, Slice name);
 static size_t find_in_policy(Json policy, const ComputedProperty *properties, size_t count);
 static size_t find_named(Json list, const ComputedProperty *properties, size_t count);
 
+/* Clients look for these words, whatever is wrong with a property. */
+static Status invalid(Error *err)
+{
+    return error_context(err, "One of the specified inputs is invalid");
+}
+
 Status policy_check_computed_properties(Arena *arena, Json in, Json *out, Error *err)
+{
+    return check_properties(arena, in, out, err) == STATUS_OK ? STATUS_OK : invalid(err);
+}
+
+static Status check_properties(Arena *arena, Json in, Json *out, Error *err)
 {
     *out = JSON_NONE;
     TRY(body_want_array(in, "computedProperties", COMPUTED_PROPERTIES_MAX, err));
@@ -86,6 +99,11 @@ static Status check_names(const ComputedProperty *properties, size_t count, Erro
 }
 
 Status policy_cross_check_computed(Json old, Json normal, Error *err)
+{
+    return check_indexes(old, normal, err) == STATUS_OK ? STATUS_OK : invalid(err);
+}
+
+static Status check_indexes(Json old, Json normal, Error *err)
 {
     Json policy = json_get(normal, SLICE("indexingPolicy"));
     ComputedProperty all[COMPUTED_PROPERTIES_MAX];

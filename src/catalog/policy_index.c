@@ -13,8 +13,9 @@
 
 #include <stdlib.h>
 
-enum { MODE_CONSISTENT, MODE_NONE };
-static const Slice MODES[] = {SLICE_INIT("consistent"), SLICE_INIT("none")};
+/* The service has no lazy indexing any more; it takes the word and indexes consistently. */
+enum { MODE_CONSISTENT, MODE_NONE, MODE_LAZY };
+static const Slice MODES[] = {SLICE_INIT("consistent"), SLICE_INIT("none"), SLICE_INIT("lazy")};
 
 static const Slice INDEX_KINDS[] = {SLICE_INIT("Range"), SLICE_INIT("Hash"), SLICE_INIT("Spatial")};
 static const Slice DATA_TYPES[] = {SLICE_INIT("String"),  SLICE_INIT("Number"),
@@ -48,15 +49,10 @@ static void build_paths(JsonBuilder *b, const PolicyPaths *paths);
 Status policy_check_indexing(Arena *arena, Json in, Json *out, Error *err)
 {
     TRY(body_want_object(in, "indexingPolicy", err));
-    Slice name;
     size_t mode;
-    TRY(body_read_text(in, SLICE("indexingMode"), "indexingPolicy", SLICE_EMPTY, &name, err));
-    if (slice_equal_nocase(name, SLICE("lazy")))
-        return REFUSE(err,
-                      "'indexingMode' 'lazy' is no longer offered; use 'consistent', or 'none' "
-                      "to have no index.");
     TRY(body_read_word(in, SLICE("indexingMode"), "indexingPolicy", WORDS(MODES), MODE_CONSISTENT,
                        &mode, err));
+    mode = mode == MODE_LAZY ? MODE_CONSISTENT : mode;
     bool automatic;
     TRY(body_read_bool(in, SLICE("automatic"), "indexingPolicy", mode == MODE_CONSISTENT,
                        &automatic, err));
@@ -81,7 +77,7 @@ Status policy_check_indexing(Arena *arena, Json in, Json *out, Error *err)
     json_begin_object(&b);
     body_add_text(&b, SLICE("indexingMode"), MODES[mode]);
     json_key(&b, SLICE("automatic"));
-    json_add_bool(&b, automatic);
+    json_add_bool(&b, mode == MODE_CONSISTENT); /* whatever was sent: it follows from the mode */
     build_paths(&b, &paths);
     body_add_member(&b, SLICE("compositeIndexes"), composite);
     body_add_member(&b, SLICE("spatialIndexes"), spatial);

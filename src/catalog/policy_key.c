@@ -81,11 +81,14 @@ static Status partition_paths(Arena *arena, Json in, size_t kind, Error *err)
     if (!json_is(paths, JSON_ARRAY))
         return REFUSE(err, "'paths' of partitionKey must be an array of paths; found %s.",
                       body_type_phrase(paths));
-    if (json_count(paths) == 0 || json_count(paths) > count_max)
-        return REFUSE(err,
-                      "A partitionKey of kind '%.*s' has 1 to %zu paths; found %zu. More than one "
-                      "path needs kind 'MultiHash' and version 2, and 3 is the maximum.",
-                      SLICE_ARG(KINDS[kind]), count_max, json_count(paths));
+    if (json_count(paths) > count_max)
+        return REFUSE(
+            err,
+            "Too many partition key paths: a partitionKey of kind '%.*s' has at most %zu; "
+            "found %zu. More than one path needs kind 'MultiHash' and version 2.",
+            SLICE_ARG(KINDS[kind]), count_max, json_count(paths));
+    if (json_count(paths) == 0)
+        return REFUSE(err, "'paths' of partitionKey must have at least one path.");
     PropertyPath parsed[PARTITION_KEY_PATHS_MAX];
     for (size_t i = 0; i < json_count(paths); ++i)
         TRY(partition_path(arena, json_at(paths, i), &parsed[i], err));
@@ -102,9 +105,9 @@ static Status partition_path(Arena *arena, Json in, PropertyPath *out, Error *er
     if (!path_parse(arena, text, out, &position))
         return REFUSE(err,
                       "The partition key component definition path '%.*s' could not be accepted, "
-                      "failed near position '%zu'. A path is '/name' or '/name/name', without a "
-                      "slash or a wildcard at its end, and with quotes around names of other "
-                      "characters than letters, digits and '_'.",
+                      "failed near position '%zu'. Partition key paths must contain only valid "
+                      "characters and not contain a trailing slash or wildcard character. Names of "
+                      "other characters than letters, digits and '_' stand in quotes.",
                       SHOWN(text), position);
     for (size_t i = 0; i < ARRAY_COUNT(SYSTEM_NAMES); ++i) {
         if (slice_equal(out->segments[0], SYSTEM_NAMES[i]))

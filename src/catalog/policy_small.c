@@ -22,15 +22,19 @@ Status policy_check_conflict_resolution(Arena *arena, Json in, Json *out, Error 
     TRY(body_read_text(in, SLICE("conflictResolutionProcedure"), what, SLICE_EMPTY, &procedure,
                        err));
     if (mode == CONFLICT_LAST_WRITER && procedure.len > 0)
-        return REFUSE(err, "'conflictResolutionProcedure' is for the mode 'Custom'; with "
-                           "'LastWriterWins' it must be empty.");
+        return REFUSE(err, "LastWriterWins conflict resolution mode should not have conflict "
+                           "resolution procedure set.");
     if (mode == CONFLICT_CUSTOM && path.len > 0)
-        return REFUSE(err,
-                      "'conflictResolutionPath' is for the mode 'LastWriterWins'; with 'Custom' "
-                      "it must be empty.");
+        return REFUSE(err, "Custom conflict resolution mode should not have conflict resolution "
+                           "path set.");
     PropertyPath parsed;
-    if (mode == CONFLICT_LAST_WRITER && path.len > 0)
-        TRY(body_read_path(arena, in, SLICE("conflictResolutionPath"), what, &path, &parsed, err));
+    size_t position;
+    bool is_property = path_parse(arena, path, &parsed, &position) && parsed.count == 1;
+    if (mode == CONFLICT_LAST_WRITER && path.len > 0 && !is_property)
+        return REFUSE(err,
+                      "Invalid path '%.*s' for last writer wins conflict resolution. Name a "
+                      "property of the item itself, like '/version'.",
+                      SHOWN(path));
     if (mode == CONFLICT_LAST_WRITER && path.len == 0)
         path = SLICE("/_ts");
 

@@ -101,10 +101,10 @@ static void partition_keys_that_could_not_route_are_refused(void **state)
         {"'partitionKey':'/pk'", "partitionKey must be an object; found a string"},
         {"'partitionKey':{}", "must be an array of paths; found nothing"},
         {"'partitionKey':{'paths':'/id'}", "must be an array of paths; found a string"},
-        {"'partitionKey':{'paths':[]}", "has 1 to 1 paths; found 0"},
-        {"'partitionKey':{'paths':['/a','/b']}", "has 1 to 1 paths; found 2"},
+        {"'partitionKey':{'paths':[]}", "must have at least one path"},
+        {"'partitionKey':{'paths':['/a','/b']}", "Too many partition key paths"},
         {"'partitionKey':{'paths':['/a','/b','/c','/d'],'kind':'MultiHash','version':2}",
-         "has 1 to 3 paths; found 4"},
+         "Too many partition key paths: a partitionKey of kind 'MultiHash' has at most 3; found 4"},
         {"'partitionKey':{'paths':['/a','/b'],'kind':'MultiHash'}", "must have 'version' 2"},
         {"'partitionKey':{'paths':['/a','/b'],'kind':'MultiHash','version':1}",
          "must have 'version' 2; found 1"},
@@ -114,7 +114,9 @@ static void partition_keys_that_could_not_route_are_refused(void **state)
          "The partition key component definition path 'id' could not be accepted, failed near "
          "position '0'"},
         {"'partitionKey':{'paths':['/a/']}", "failed near position '3'"},
-        {"'partitionKey':{'paths':['/a/*']}", "failed near position '3'"},
+        {"'partitionKey':{'paths':['/a/*']}",
+         "failed near position '3'. Partition key paths must contain only valid characters and not "
+         "contain a trailing slash or wildcard character."},
         {"'partitionKey':{'paths':['/a/[]']}", "failed near position '3'"},
         {"'partitionKey':{'paths':['/a-b']}", "failed near position '2'"},
         {"'partitionKey':{'paths':[7]}", "must be a string; found a number"},
@@ -143,7 +145,9 @@ static void indexing_policies_are_filled_in(void **state)
          "{'indexingMode':'consistent','automatic':true," ALL "}"},
         {"'indexingPolicy':{'indexingMode':'Consistent','automatic':false,'includedPaths':[],"
          "'excludedPaths':[]}",
-         "indexingPolicy", "{'indexingMode':'consistent','automatic':false," ALL "}"},
+         "indexingPolicy", "{'indexingMode':'consistent','automatic':true," ALL "}"},
+        {"'indexingPolicy':{'indexingMode':'Lazy','automatic':false}", "indexingPolicy",
+         "{'indexingMode':'consistent','automatic':true," ALL "}"},
         {"'indexingPolicy':{'indexingMode':'NONE'}", "indexingPolicy",
          "{'indexingMode':'none','automatic':false,'includedPaths':[],'excludedPaths':[]}"},
         {"'indexingPolicy':{'includedPaths':[{'path':'/'}]}", "indexingPolicy.includedPaths",
@@ -178,9 +182,8 @@ static void indexing_policies_that_contradict_themselves_are_refused(void **stat
     (void)state;
     static const RefusalRow ROWS[] = {
         {"'indexingPolicy':[]", "indexingPolicy must be an object; found an array"},
-        {"'indexingPolicy':{'indexingMode':'lazy'}", "'lazy' is no longer offered"},
         {"'indexingPolicy':{'indexingMode':'eager'}",
-         "is 'eager'; expected one of: consistent, none."},
+         "is 'eager'; expected one of: consistent, none, lazy."},
         {"'indexingPolicy':{'indexingMode':7}", "must be a string; found a number"},
         {"'indexingPolicy':{'automatic':'yes'}", "must be true or false; found a string"},
         {"'indexingPolicy':{'indexingMode':'none','automatic':true}", "must be false"},
@@ -427,6 +430,10 @@ static void full_text_policies_are_kept(void **state)
     static const NormalRow ROWS[] = {
         {"", "fullTextPolicy", NULL},
         {"'fullTextPolicy':{}", "fullTextPolicy", "{'defaultLanguage':'en-US'}"},
+        {"'fullTextPolicy':{'defaultLanguage':'1033','fullTextPaths':[{'path':'/a','language':"
+         "'1033'}]}",
+         "fullTextPolicy",
+         "{'defaultLanguage':'1033','fullTextPaths':[{'path':'/a','language':'1033'}]}"},
         {"'fullTextPolicy':{'defaultLanguage':'EN-us','fullTextPaths':[{'path':'/a'},{'path':'/b',"
          "'language':'pt-br'}]}",
          "fullTextPolicy",
@@ -523,9 +530,9 @@ static void the_small_policies_are_filled_in(void **state)
         {"", "conflictResolutionPolicy",
          "{'mode':'LastWriterWins','conflictResolutionPath':'/_ts',"
          "'conflictResolutionProcedure':''}"},
-        {CONFLICT("'mode':'lastwriterwins','conflictResolutionPath':'/a/b'"),
+        {CONFLICT("'mode':'lastwriterwins','conflictResolutionPath':'/a'"),
          "conflictResolutionPolicy",
-         "{'mode':'LastWriterWins','conflictResolutionPath':'/a/b',"
+         "{'mode':'LastWriterWins','conflictResolutionPath':'/a',"
          "'conflictResolutionProcedure':''}"},
         {CONFLICT("'mode':'Custom','conflictResolutionProcedure':'dbs/d/colls/c/sprocs/s'"),
          "conflictResolutionPolicy",
@@ -574,9 +581,14 @@ static void small_policies_out_of_bounds_are_refused(void **state)
     static const RefusalRow ROWS[] = {
         {CONFLICT("'mode':'FirstWriterWins'"), "expected one of: LastWriterWins, Custom"},
         {CONFLICT("'mode':'Custom','conflictResolutionPath':'/a'"),
-         "with 'Custom' it must be empty"},
-        {CONFLICT("'conflictResolutionProcedure':'p'"), "with 'LastWriterWins' it must be empty"},
-        {CONFLICT("'conflictResolutionPath':'a'"), "failed near position '0'"},
+         "Custom conflict resolution mode should not have conflict resolution path set."},
+        {CONFLICT("'conflictResolutionProcedure':'p'"),
+         "LastWriterWins conflict resolution mode should not have conflict resolution procedure "
+         "set."},
+        {CONFLICT("'conflictResolutionPath':'a'"),
+         "Invalid path 'a' for last writer wins conflict resolution"},
+        {CONFLICT("'conflictResolutionPath':'/a/b'"),
+         "Invalid path '/a/b' for last writer wins conflict resolution"},
         {CONFLICT("'conflictResolutionPath':1"), "must be a string; found a number"},
         {"'conflictResolutionPolicy':'Custom'", "must be an object; found a string"},
         {"'defaultTtl':0", "from 1 to 2147483647; found 0"},

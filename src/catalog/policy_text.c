@@ -6,10 +6,11 @@
  */
 #include "catalog/definition_int.h"
 
-/* The first is the default. */
+/* The first is the default; the last is the number of the same language, which older clients send
+ * and expect back. */
 static const Slice LANGUAGES[] = {SLICE_INIT("en-US"), SLICE_INIT("de-DE"), SLICE_INIT("es-ES"),
                                   SLICE_INIT("fr-FR"), SLICE_INIT("it-IT"), SLICE_INIT("pt-BR"),
-                                  SLICE_INIT("pt-PT")};
+                                  SLICE_INIT("pt-PT"), SLICE_INIT("1033")};
 
 static Status language(Json object, Slice name, Slice fallback, Slice *out, Error *err);
 static Status full_text_path(Arena *arena, JsonBuilder *b, Json in, PropertyPath *path, Error *err);
