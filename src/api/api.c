@@ -38,13 +38,18 @@ Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err)
     return STATUS_OK;
 }
 
+Status request_check_size(const ApiRequest *r, Error *err)
+{
+    if (r->http->body.len <= BODY_BYTES_MAX)
+        return STATUS_OK;
+    return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
+                     ITEM_TOO_LARGE "The body has %zu bytes, at most %zu are accepted.",
+                     r->http->body.len, BODY_BYTES_MAX);
+}
+
 Status request_json(const ApiRequest *r, Json *out, Error *err)
 {
-    if (r->http->body.len > BODY_BYTES_MAX)
-        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
-                         "Request size is too large: the body has %zu bytes, at most %zu are "
-                         "accepted.",
-                         r->http->body.len, BODY_BYTES_MAX);
+    TRY(request_check_size(r, err));
     Json body;
     TRY(json_parse(r->arena, r->http->body, &body, err));
     if (!json_is(body, JSON_OBJECT))

@@ -219,8 +219,7 @@ static Status prepare_document(ApiRequest *r, const BatchOperation *op, const Pa
 {
     if (op->body_bytes > ITEM_BYTES_MAX)
         return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
-                         "Request size is too large: the item has %zu bytes, at most %zu are "
-                         "accepted.",
+                         ITEM_TOO_LARGE "The item has %zu bytes, at most %zu are accepted.",
                          op->body_bytes, ITEM_BYTES_MAX);
     TRY(item_prepare(r->arena, op->body, &w->document, &w->document_id, &w->ttl_s, err));
     PartitionKey own;
@@ -334,11 +333,7 @@ static Status batch_submit(Batch *batch, Error *err)
 
 Status documents_batch(ApiRequest *r, Error *err)
 {
-    if (r->http->body.len > BODY_BYTES_MAX)
-        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
-                         "Request size is too large: the batch has %zu bytes, at most %zu are "
-                         "accepted.",
-                         r->http->body.len, BODY_BYTES_MAX);
+    TRY(request_check_size(r, err));
     bool is_atomic = request_flag(r, "x-ms-cosmos-batch-atomic");
     Slice go_on = slice_trim(request_header(r, "x-ms-cosmos-batch-continue-on-error"));
     bool stops = slice_equal_nocase(go_on, SLICE("false"));
@@ -356,7 +351,7 @@ Status documents_batch(ApiRequest *r, Error *err)
     /* Of bulk, the SDK sends each child of a split partition its part, also where that is nothing.
      */
     if (batch->count == 0 && is_atomic)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "the batch has no operations");
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "Batch request has no operations.");
     batch->operations = operations;
     batch->writes = ARENA_NEW_ARRAY(r->arena, ItemWrite, batch->count);
     batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);

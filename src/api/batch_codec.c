@@ -67,7 +67,8 @@ Status batch_refuse_field(const char *name, Error *err)
 
 Status batch_refuse_count(Error *err)
 {
-    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "a batch has at most %d operations",
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "Batch request has more operations than what is supported. At most %d are.",
                      BATCH_OPERATIONS_MAX);
 }
 

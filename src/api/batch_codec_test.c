@@ -242,7 +242,9 @@ static void a_hundred_operations_are_taken_and_one_more_is_refused(void **state)
         Error err;
         assert_int_equal(batch_decode(&arena, buf_view(&body), &found_form, &found, &count, &err),
                          STATUS_BAD_REQUEST);
-        assert_string_equal(err.message, "a batch has at most 100 operations");
+        assert_string_equal(
+            err.message,
+            "Batch request has more operations than what is supported. At most 100 are.");
     }
 }
 

@@ -44,7 +44,9 @@ static Status check_computed(Json definition, Error *err)
     size_t count = container_computed_properties(definition, properties);
     for (size_t i = 0; i < count; i++) {
         if (query_check_computed(properties[i].query, err) != STATUS_OK)
-            return error_context(err, "Computed property '%.*s' has an invalid query",
+            return error_context(err,
+                                 "One of the specified inputs is invalid: Computed property '%.*s' "
+                                 "has an invalid query",
                                  SLICE_CUT(properties[i].name, 60));
     }
     return STATUS_OK;

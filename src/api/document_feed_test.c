@@ -257,7 +257,7 @@ static void a_token_that_is_none_is_refused(void **state)
             a.headers[at] = (Header){"x-ms-continuation", tokens[j]};
             FakeAnswer answer = expect_status(&server, &a, j == own + i ? 200 : 400);
             if (answer.status == 400)
-                expect_holds(answer.body, "Invalid continuation token");
+                expect_holds(answer.body, "Invalid Continuation Token");
         }
     }
 }

@@ -407,11 +407,7 @@ Status documents_delete(ApiRequest *r, Error *err)
 
 Status documents_patch(ApiRequest *r, Error *err)
 {
-    if (r->http->body.len > BODY_BYTES_MAX)
-        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
-                         "Request size is too large: the body has %zu bytes, at most %zu are "
-                         "accepted.",
-                         r->http->body.len, BODY_BYTES_MAX);
+    TRY(request_check_size(r, err));
     Json body; /* an object, or an array: not request_json() */
     TRY(json_parse(r->arena, r->http->body, &body, err));
     WriteTask *t = NULL;

@@ -58,7 +58,7 @@ static Status token_parse(const ApiRequest *r, Slice token, char kind, uint32_t 
                 hex_field(token, 12, 8, &position->at) && hex_field(token, 20, 8, &position->skip);
     if (!good)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "Invalid continuation token: '%.*s' was not given by this server for this "
+                         "Invalid Continuation Token: '%.*s' was not given by this server for this "
                          "feed.",
                          SLICE_CUT(token, 80));
     return STATUS_OK;

@@ -158,7 +158,7 @@ Status place_parse(Arena *arena, ScanOrder order, Slice token, PagePlace *out, E
         return STATUS_OK;
     }
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                     "Invalid continuation token: '%.*s' was not given by this server for this "
+                     "Invalid Continuation Token: '%.*s' was not given by this server for this "
                      "feed.",
                      SLICE_CUT(token, 80));
 }

@@ -37,7 +37,7 @@ static Status page_begin(const ApiRequest *r, const PartitionRange **out, Error 
     size_t len = 0;
     if (!epk_is_bound(token) || !hex_decode(token, bytes, sizeof(bytes), &len))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "Invalid continuation token: '%.*s' was not given by this server for this "
+                         "Invalid Continuation Token: '%.*s' was not given by this server for this "
                          "feed.",
                          SLICE_CUT(token, 80));
     *out = range_of(r->container, slice_make(bytes, len));

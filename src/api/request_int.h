@@ -139,6 +139,9 @@ void request_again(ApiRequest *r);
  * without items, as Java's SDK does for TOP 0. */
 MUST_USE Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err);
 
+/* STATUS_TOO_LARGE if the body has more than BODY_BYTES_MAX. */
+MUST_USE Status request_check_size(const ApiRequest *r, Error *err);
+
 /* The body as a document in the request's arena; it must be an object. */
 MUST_USE Status request_json(const ApiRequest *r, Json *out, Error *err);
 

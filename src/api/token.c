@@ -65,7 +65,7 @@ Status token_parse(Arena *arena, const TokenSecret *secret, Slice container_rid,
     if (is_good)
         return STATUS_OK;
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                     "Invalid continuation token: '%.*s' was not given by this server for this "
+                     "Invalid Continuation Token: '%.*s' was not given by this server for this "
                      "query.",
                      SLICE_CUT(token, 80));
 }

@@ -253,7 +253,7 @@ static void what_is_not_understood_is_refused_with_a_hint(void **state)
         {{.arguments = {"--partition-ru", "399"}}, "--partition-ru must be at least 400"},
         {{.arguments = {"--partition-ru", "1000001"}}, "from 0 to 1000000"},
         {{.arguments = {"--default-ru", "300"}},
-         "--default-ru: The throughput must be between 400"},
+         "--default-ru: Requested throughput 300 is less than required minimum throughput 400"},
         {{.arguments = {"--default-ru", "450"}}, "in increments of 100"},
         {{.arguments = {"--default-ru", "10100"}}, "from 0 to 10000"},
         {{.arguments = {"--durability", "none"}}, "must be sync or relaxed, not 'none'"},

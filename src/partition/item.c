@@ -171,8 +171,9 @@ static Status check_id(Json id, Error *err)
     Slice text = json_string(id);
     if (text.len == 0 || text.len > ITEM_ID_BYTES_MAX)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "The item's id has %zu bytes; it must have 1 to %d.", text.len,
-                         ITEM_ID_BYTES_MAX);
+                         "The item's id has %zu bytes; it must have 1 to %d. Ensure to provide a "
+                         "unique non-empty string less than '%d' characters.",
+                         text.len, ITEM_ID_BYTES_MAX, ITEM_ID_BYTES_MAX + 1);
     if (slice_find(text, '/') < text.len || slice_find(text, '\\') < text.len)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The item's id '%.*s' must not contain '/' or '\\'.", SLICE_CUT(text, 80));

@@ -14,6 +14,8 @@
 #include "partition/schema.h"
 #include "json/json.h"
 
+#define ITEM_TOO_LARGE \
+    "Message: {\"Errors\":[\"Request size is too large\"]}\r\n" /* clients look for it */
 #define ITEM_BYTES_MAX ((size_t)2 << 20) /* of the JSON text, as the service has it */
 #define ITEM_ETAG_LEN  38
 

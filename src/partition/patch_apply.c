@@ -6,6 +6,7 @@
  *
  * The texts of failures are the service's where it is known to have one.
  */
+#include "partition/item.h"
 #include "partition/patch_int.h"
 #include "partition/patch_tree_int.h"
 
@@ -35,7 +36,7 @@ Status patch_apply(const Patch *patch, Arena *arena, Json document, Json *out, E
     Json built = json_built(&b);
     if (json_is(built, JSON_UNDEFINED) || json_size(built) > patch->bytes_max)
         return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
-                         "Request size is too large: the patched document has more than %zu bytes.",
+                         ITEM_TOO_LARGE "The patched document has more than %zu bytes.",
                          patch->bytes_max);
     if (json_depth(built) > JSON_DEPTH_MAX)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,

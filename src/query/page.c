@@ -19,7 +19,8 @@ enum {
 static Status expired(const Page *page)
 {
     return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
-                     "The continuation token has expired: it was given for another query, or the "
+                     "Invalid Continuation Token. The continuation token has expired: it was given "
+                     "for another query, or the "
                      "container's indexing policy or partitions were changed. Begin the query "
                      "again.");
 }
@@ -269,7 +270,7 @@ static Status read_position(Page *page)
     page->has_from = position.len > 0;
     if (page->has_from && !page_position_read(position, &page->from))
         return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "Invalid continuation token: it does not belong to this query.");
+                         "Invalid Continuation Token: it does not belong to this query.");
     return STATUS_OK;
 }
 

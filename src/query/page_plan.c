@@ -376,7 +376,8 @@ static Status choose(Page *page, Reading *reading)
     }
     if (reading->mode == PAGE_RANGE)
         return error_set(page->err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "The continuation token has expired: the container's indexing policy was "
+                         "Invalid Continuation Token. The continuation token has expired: the "
+                         "container's indexing policy was "
                          "changed. Begin the query again.");
     if (filter->kind == FILTER_ALL || reading->mode == PAGE_EPK)
         return open_scan(page, reading);

@@ -907,7 +907,8 @@ static void positions_of_other_queries_are_refused(void **state)
         for (size_t j = 0; j < ARRAY_COUNT(QUERIES); j++) {
             bool is_sorted_again = i == 2 && j == 1; /* that may go on as it was */
             if (j != i && !is_sorted_again)
-                expect_error(t, QUERIES[j], (Asked){.position = answered.page.position}, "token");
+                expect_error(t, QUERIES[j], (Asked){.position = answered.page.position},
+                             "Invalid Continuation Token");
         }
     }
     static const Slice DAMAGED[] = {
@@ -921,9 +922,10 @@ static void positions_of_other_queries_are_refused(void **state)
         SLICE_INIT("1Oaaaaaaaabbbbbbbbcccccccc\0\0\0\0"),
     };
     for (size_t i = 0; i < ARRAY_COUNT(DAMAGED); i++)
-        expect_error(t, QUERIES[0], (Asked){.position = DAMAGED[i]}, "token");
+        expect_error(t, QUERIES[0], (Asked){.position = DAMAGED[i]}, "Invalid Continuation Token");
     expect_error(t, QUERIES[1],
-                 (Asked){.position = SLICE("1Oaaaaaaaabbbbbbbbcccccccc\0\0\0\0short")}, "token");
+                 (Asked){.position = SLICE("1Oaaaaaaaabbbbbbbbcccccccc\0\0\0\0short")},
+                 "Invalid Continuation Token");
 }
 
 /* The groups of a second page come in the order of the first, whatever has changed in between. */

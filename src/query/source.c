@@ -25,7 +25,7 @@ struct DocumentSource {
 Status source_bad_position(const Planner *planner)
 {
     return error_set(planner->err, STATUS_BAD_REQUEST, SUB_NONE,
-                     "Invalid continuation token: it does not belong to this query.");
+                     "Invalid Continuation Token: it does not belong to this query.");
 }
 
 Status source_out_of_budget(const Planner *planner)

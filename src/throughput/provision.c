@@ -142,11 +142,18 @@ static uint32_t maximum_ru(const ProvisionHistory *history)
 static Status out_of_bounds(ProvisionMode mode, const ProvisionHistory *history, Slice found,
                             Error *err)
 {
+    uint32_t least = provision_minimum_ru(mode, history);
+    uint64_t ru;
+    char low[96] = ""; /* clients look for this sentence */
+    if (slice_to_u64(found, &ru) && ru < least)
+        (void)snprintf(low, sizeof(low),
+                       "Requested throughput %llu is less than required minimum throughput %u. ",
+                       (unsigned long long)ru, least);
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                     "The %s must be between %u and %u request units a second, inclusive, in "
+                     "%sThe %s must be between %u and %u request units a second, inclusive, in "
                      "increments of %u; found '%.*s'.",
-                     MODES[mode].name, provision_minimum_ru(mode, history), maximum_ru(history),
-                     MODES[mode].step, SLICE_ARG(found));
+                     low, MODES[mode].name, least, maximum_ru(history), MODES[mode].step,
+                     SLICE_ARG(found));
 }
 
 static uint64_t divide_up(uint64_t value, uint64_t by)

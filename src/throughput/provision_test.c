@@ -80,6 +80,7 @@ static void a_refusal_names_the_bounds_the_step_and_what_was_found(void **state)
     Provision provision = {PROVISION_MANUAL, 4900};
     assert_int_equal(provision_check(&provision, &history, &err), STATUS_BAD_REQUEST);
     assert_string_equal(err.message,
+                        "Requested throughput 4900 is less than required minimum throughput 5000. "
                         "The throughput must be between 5000 and 1000000 request units a second, "
                         "inclusive, in increments of 100; found '4900'.");
 
