@@ -276,7 +276,8 @@ static void set_budget(ItemPage *page)
     const Api *api = page->request->api;
     page->budget = (ScanBudget){
         .entries = api->limits.entries_max,
-        .deadline_us = clock_monotonic_us(api->options.clock) + api->limits.us_max,
+        .deadline_us = page->clock.deadline_us,
+        .clock = &page->clock.pauses,
     };
 }
 
@@ -469,17 +470,11 @@ static void on_worker(WorkerJob *job)
 {
     ItemPage *page = CONTAINER_OF(job, ItemPage, job);
     const Api *api = page->request->api;
-    page_clock_begin(&page->clock, api->options.clock, job, &page->request->http->is_abandoned,
+    page_clock_begin(&page->clock, api->options.clock, &page->request->http->is_abandoned,
                      api->limits.us_max);
     page->status = is_abandoned(page) ? cancelled(page) : page->run(page);
-    if (page->status != STATUS_OK && is_abandoned(page)) {
+    if (page->status != STATUS_OK && is_abandoned(page))
         page->status = cancelled(page);
-    } else if (page->status != STATUS_OK && page->status != STATUS_THROTTLED &&
-               page->clock.over_us != 0) { /* no wonder */
-        forget(page);
-        worker_post_long(job);
-        return;
-    }
     if (page->status == STATUS_OK && is_too_long(page))
         page->status = error_set(&page->error, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
                                  "One result is larger than the %zu bytes that an answer may have.",

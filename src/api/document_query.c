@@ -413,14 +413,15 @@ static Status run_in(ItemPage *page, const QueryTarget *targets, size_t count, A
         .memory_max = QUERY_BYTES_MAX,
         .is_brief = page->is_brief,
         .workers = api->options.workers,
-        .workers_clock = &page->clock.shared,
         .clock = &page->clock.clock,
+        .pause_clock = &page->clock.pauses,
         .geo = geo_of(page->container),
         .wants_explain = (page->wanted & WANTS_EXPLAIN) != 0,
         .wants_indexes = (page->wanted & (WANTS_INDEXES | WANTS_INDEXES_V2)) != 0,
     };
     if (page->is_brief) {
         options.clock = api->options.clock;
+        options.pause_clock = api->options.clock;
         options.deadline_us = clock_monotonic_us(api->options.clock) + api->limits.brief_us;
         options.index_keys_max = BRIEF_KEYS_MAX;
         options.memory_max = BRIEF_BYTES_MAX;

@@ -2,9 +2,7 @@
 #include "api/page_clock_int.h"
 
 enum {
-    LONG_US = 500000, /* from then on a page is long, */
-    ASK_US = 1000,    /* and asks so often whether others wait */
-    STUCK_US = 20000, /* for a document that had begun when time was over */
+    LONG_US = 500000, /* from then on a page makes room for others that have no thread */
     /* More than queries take after their deadline for what cannot be left half-way. */
     STOP_US = 2000000,
 };
@@ -14,9 +12,9 @@ static PageClock *page_of(const Clock *clock)
     return CONTAINER_OF((Clock *)(uintptr_t)clock, PageClock, clock);
 }
 
-static const PageClock *page_of_shared(const Clock *clock)
+static PageClock *page_of_pauses(const Clock *clock)
 {
-    return CONTAINER_OF((Clock *)(uintptr_t)clock, PageClock, shared);
+    return CONTAINER_OF((Clock *)(uintptr_t)clock, PageClock, pauses);
 }
 
 static uint64_t wall_us(const Clock *clock)
@@ -24,60 +22,80 @@ static uint64_t wall_us(const Clock *clock)
     return clock_wall_us(page_of(clock)->real);
 }
 
-static uint64_t shared_wall_us(const Clock *clock)
+static uint64_t pauses_wall_us(const Clock *clock)
 {
-    return clock_wall_us(page_of_shared(clock)->real);
+    return clock_wall_us(page_of_pauses(clock)->real);
 }
 
-static bool is_cancelled(const PageClock *page)
+static uint64_t later(uint64_t a_us, uint64_t b_us)
 {
-    return atomic_load_explicit(page->is_cancelled, memory_order_relaxed);
+    return a_us > b_us ? a_us : b_us;
 }
 
-/* Behind everything that a page may still do. */
-static uint64_t stop_us(const PageClock *page, uint64_t now_us)
+/* Two threads of a page may have waited for the same time, which then counts twice: the clock
+ * stands still until that is made up for, and never goes back. */
+static uint64_t advance(PageClock *page, uint64_t us)
 {
-    return (now_us > page->deadline_us ? now_us : page->deadline_us) + STOP_US;
+    uint64_t last_us = atomic_load_explicit(&page->last_us, memory_order_relaxed);
+    while (us > last_us &&
+           !atomic_compare_exchange_weak_explicit(&page->last_us, &last_us, us,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        continue;
+    return later(us, last_us);
 }
 
-static uint64_t shared_us(const Clock *clock)
+/* What the clock says 'real_us' after the epoch of the real one, before any jump. */
+static uint64_t spent_us(const PageClock *page, uint64_t real_us)
 {
-    const PageClock *page = page_of_shared(clock);
-    uint64_t now_us = clock_monotonic_us(page->real);
-    return is_cancelled(page) ? stop_us(page, now_us) : now_us;
+    uint64_t since_us = real_us - page->begun_us;
+    uint64_t waited_us = atomic_load_explicit(&page->waited_us, memory_order_relaxed);
+    return page->begun_us + (since_us > waited_us ? since_us - waited_us : 0);
+}
+
+static uint64_t look(PageClock *page, bool can_pause)
+{
+    uint64_t waited_us = worker_give_way();
+    if (waited_us > 0)
+        atomic_fetch_add_explicit(&page->waited_us, waited_us, memory_order_relaxed);
+    uint64_t real_us = clock_monotonic_us(page->real);
+    uint64_t since_us = real_us - page->begun_us;
+    uint64_t us = spent_us(page, real_us);
+    uint64_t wall_max_us = page->us_max * PAGE_WALL_FACTOR;
+    bool is_over = since_us >= wall_max_us;
+    if (can_pause && !is_over)
+        is_over =
+            since_us >= page->us_max || (us - page->begun_us >= LONG_US && worker_is_crowded());
+    if (is_over)
+        us = later(us, page->deadline_us);
+    if (since_us >= wall_max_us + STOP_US ||
+        atomic_load_explicit(page->is_cancelled, memory_order_relaxed))
+        us = later(us, page->deadline_us) + STOP_US;
+    return advance(page, us);
 }
 
 static uint64_t monotonic_us(const Clock *clock)
 {
-    PageClock *page = page_of(clock);
-    uint64_t now_us = clock_monotonic_us(page->real);
-    if (is_cancelled(page))
-        return stop_us(page, now_us);
-    if (page->over_us == 0 && now_us >= page->ask_us) {
-        page->ask_us = now_us + ASK_US;
-        if (worker_must_yield(page->job))
-            page->over_us = now_us;
-    }
-    if (page->over_us == 0)
-        return now_us;
-    bool is_stuck = now_us - page->over_us >= STUCK_US;
-    uint64_t end_us = page->deadline_us + (is_stuck ? STOP_US : 0);
-    return now_us > end_us ? now_us : end_us;
+    return look(page_of(clock), false);
 }
 
-void page_clock_begin(PageClock *page, const Clock *real, WorkerJob *job,
-                      const _Atomic bool *is_cancelled, uint64_t us_max)
+static uint64_t pauses_us(const Clock *clock)
+{
+    PageClock *page = page_of_pauses(clock);
+    return look(page, true);
+}
+
+void page_clock_begin(PageClock *page, const Clock *real, const _Atomic bool *is_cancelled,
+                      uint64_t us_max)
 {
     uint64_t now_us = clock_monotonic_us(real);
     *page = (PageClock){
         .clock = {.wall_us = wall_us, .monotonic_us = monotonic_us},
-        .shared = {.wall_us = shared_wall_us, .monotonic_us = shared_us},
+        .pauses = {.wall_us = pauses_wall_us, .monotonic_us = pauses_us},
         .real = real,
-        .job = job,
         .is_cancelled = is_cancelled,
         .begun_us = now_us,
+        .us_max = us_max,
         .deadline_us = now_us + us_max,
-        .ask_us = now_us + LONG_US,
     };
 }
 

@@ -2,6 +2,9 @@
  *
  * Who became idle last is woken first: what it works with is still in its processor's cache, and
  * the others sleep on. It is signalled after the lock is free, which it would wait for otherwise.
+ *
+ * A turn is free only while nobody who could use it waits: whoever gives one back fills it
+ * (fill_turns), and whoever posts a job while one is free wakes a thread for it.
  */
 #include "base/workers.h"
 
@@ -10,29 +13,40 @@
 
 #include <sched.h>
 
+enum { SLICE_US_MAX = 20000 }; /* between jobs that have run for long */
+
 typedef struct JobList {
     QueueNode *first;
     QueueNode *last;
 } JobList;
 
+typedef struct Worker Worker;
+
 struct Workers {
     const char *name; /* immutable after open */
+    const Clock *clock;
+    uint32_t turns;
     uint32_t threads_max;
     uint32_t jobs_max;
 
     _Atomic uint32_t posting; /* threads that may be about to wake one of ours */
+    _Atomic uint32_t wanting; /* jobs and threads that wait for a turn; written with the lock */
+    _Atomic bool is_crowded;  /* see worker_is_crowded; written with the lock */
 
     pthread_mutex_t lock; /* guards the rest */
     Worker *threads;
     uint32_t thread_count;
-    uint32_t idle_count; /* asleep, still looking, or woken and not yet aware of it */
+    uint32_t idle_count; /* asleep, still looking, or woken to look and not yet aware of it */
     Worker *idle;        /* those that are asleep, the last one first */
-    uint32_t job_count;  /* waiting */
+    uint32_t turns_held;
+    uint32_t turns_given;  /* so far, modulo 2^32 */
+    Worker *first_waiting; /* for a turn, in the order in which they began to wait */
+    Worker *last_waiting;
+    uint32_t waiting_count;
+    uint32_t job_count; /* queued */
     JobList jobs;
-    JobList long_jobs;
     JobList spare_jobs;
-    uint32_t spare_count; /* waiting; not among 'job_count' */
-    uint32_t long_count;  /* threads that hold a long job */
+    uint32_t spare_count; /* queued; not among 'job_count' */
     bool stop;
 };
 
@@ -40,12 +54,21 @@ struct Worker {
     Workers *workers; /* immutable after start */
     pthread_t thread;
 
+    /* The thread's own while it holds a turn; otherwise guarded by the lock. */
+    uint64_t turn_us; /* since when it has held its turn */
+    uint64_t used_us; /* for how long its job has run before that */
+    uint64_t
+        untold_us; /* and has waited in worker_end_wait, which worker_give_way is yet to tell */
+
     /* Guarded by the lock. */
     pthread_cond_t wake;
     bool is_woken;
-    Worker *below; /* in the list of idle ones */
-    bool is_long;  /* it is one of 'long_count' */
+    WorkerJob *job; /* that it was woken for, with a turn; NULL: it looks for one */
+    Worker *below;  /* in the list of idle ones */
+    Worker *next;   /* in the list of waiting ones */
 };
+
+static _Thread_local Worker *self_at_work; /* NULL: the thread runs no job */
 
 static void list_add(JobList *list, WorkerJob *job)
 {
@@ -66,43 +89,209 @@ static WorkerJob *list_take(JobList *list)
     return job;
 }
 
-static bool has_room_for_long(const Workers *workers)
+static void note_wanting(Workers *workers)
 {
-    return workers->long_count < (workers->threads_max > 1 ? workers->threads_max / 2 : 1);
+    bool is_crowded = workers->job_count > 0 && workers->idle_count == 0 &&
+                      workers->thread_count == workers->threads_max;
+    atomic_store_explicit(&workers->wanting, workers->waiting_count + workers->job_count,
+                          memory_order_relaxed);
+    atomic_store_explicit(&workers->is_crowded, is_crowded, memory_order_relaxed);
 }
 
-static void hold_long(Worker *self)
+static WorkerJob *take_queued(Workers *workers, JobList *list)
 {
-    self->is_long = true;
-    self->workers->long_count++;
-}
-
-/* NULL: there is none. A thread that no short job wants runs a long one for the time being. */
-static WorkerJob *take_job(Worker *self)
-{
-    Workers *workers = self->workers;
-    bool has_room = has_room_for_long(workers);
-    WorkerJob *job = NULL;
-    if (workers->long_jobs.first != NULL && (has_room || workers->jobs.first == NULL)) {
-        job = list_take(&workers->long_jobs);
-        if (has_room)
-            hold_long(self);
-    } else if (workers->jobs.first != NULL) {
-        job = list_take(&workers->jobs);
-    } else if (workers->spare_jobs.first != NULL) {
-        workers->spare_count--;
-        return list_take(&workers->spare_jobs);
-    }
-    workers->job_count -= job != NULL ? 1 : 0;
+    *(list == &workers->jobs ? &workers->job_count : &workers->spare_count) -= 1;
+    WorkerJob *job = list_take(list);
+    note_wanting(workers);
     return job;
 }
 
-/* The job is gone: it belongs to whoever it was handed to. */
-static void end_job(Worker *self)
+static uint64_t now_us(const Workers *workers)
 {
-    self->workers->long_count -= self->is_long ? 1 : 0;
-    self->is_long = false;
+    return clock_monotonic_us(workers->clock);
 }
+
+/* ---- turns, all with the lock ---- */
+
+static void begin_turn(Worker *worker)
+{
+    worker->turn_us = now_us(worker->workers);
+    worker->workers->turns_held++;
+    worker->workers->turns_given++;
+}
+
+static void end_turn(Worker *self)
+{
+    self->used_us += now_us(self->workers) - self->turn_us;
+    self->workers->turns_held--;
+}
+
+static void begin_job(Worker *worker, const WorkerJob *job)
+{
+    worker->used_us = job->used_us;
+    worker->untold_us = 0;
+    begin_turn(worker);
+}
+
+static void remove_waiting(Workers *workers, Worker *worker)
+{
+    Worker **at = &workers->first_waiting;
+    Worker *before = NULL;
+    for (; *at != worker; at = &(*at)->next)
+        before = *at;
+    *at = worker->next;
+    if (workers->last_waiting == worker)
+        workers->last_waiting = before;
+    workers->waiting_count--;
+    note_wanting(workers);
+}
+
+/* Until it is chosen; there are at most as many as threads. */
+static void wait_for_turn(Worker *self)
+{
+    Workers *workers = self->workers;
+    self->is_woken = false;
+    self->next = NULL;
+    *(workers->last_waiting != NULL ? &workers->last_waiting->next : &workers->first_waiting) =
+        self;
+    workers->last_waiting = self;
+    workers->waiting_count++;
+    note_wanting(workers);
+    while (!self->is_woken)
+        (void)pthread_cond_wait(&self->wake, &workers->lock);
+}
+
+static void wake_waiting(Worker *worker)
+{
+    remove_waiting(worker->workers, worker);
+    begin_turn(worker);
+    worker->is_woken = true;
+    (void)pthread_cond_signal(&worker->wake);
+}
+
+static bool is_turn_of_oldest(const Workers *workers)
+{
+    return workers->turns_given % WORKER_OLDEST_EVERY == WORKER_OLDEST_EVERY - 1;
+}
+
+/* The waiting thread that comes first; NULL if none waits, or if a queued job comes before all. */
+static Worker *choose_waiting(const Workers *workers, bool has_job)
+{
+    if (is_turn_of_oldest(workers))
+        return workers->first_waiting;
+    Worker *least = workers->first_waiting;
+    for (Worker *worker = least; worker != NULL; worker = worker->next) {
+        if (worker->used_us < least->used_us)
+            least = worker;
+    }
+    bool is_as_new = least != NULL && least->used_us < WORKER_SLICE_US;
+    return has_job && !is_as_new ? NULL : least;
+}
+
+/* NULL if nobody is idle. */
+static Worker *pop_idle(Workers *workers)
+{
+    Worker *worker = workers->idle;
+    if (worker != NULL) {
+        workers->idle = worker->below;
+        worker->is_woken = true;
+    }
+    return worker;
+}
+
+static void *run(void *arg);
+
+static Status add_thread(Workers *workers, Error *err)
+{
+    Worker *worker = &workers->threads[workers->thread_count];
+    TRY(thread_start(&worker->thread, workers->name, run, worker, err));
+    workers->thread_count++;
+    return STATUS_OK;
+}
+
+/* More than one thread is only a wish, but without a first nothing would run. NULL if there is no
+ * more to be had. */
+static Worker *start_thread(Workers *workers)
+{
+    Error err;
+    if (workers->thread_count == workers->threads_max || add_thread(workers, &err) != STATUS_OK)
+        return NULL;
+    return &workers->threads[workers->thread_count - 1];
+}
+
+Status workers_start(Workers *workers, Error *err)
+{
+    (void)pthread_mutex_lock(&workers->lock);
+    Status status = STATUS_OK;
+    if (workers->thread_count == 0)
+        status = add_thread(workers, err);
+    (void)pthread_mutex_unlock(&workers->lock);
+    return status;
+}
+
+static bool can_begin_job(const Workers *workers)
+{
+    return workers->idle != NULL || workers->thread_count < workers->threads_max;
+}
+
+/* Begins the first job of a list on a thread that has none; false if there is no such thread. */
+static bool begin_queued(Workers *workers, JobList *list)
+{
+    Worker *worker = pop_idle(workers);
+    if (worker != NULL)
+        workers->idle_count--;
+    else
+        worker = start_thread(workers);
+    if (worker == NULL)
+        return false;
+    worker->job = take_queued(workers, list);
+    begin_job(worker, worker->job);
+    (void)pthread_cond_signal(&worker->wake);
+    return true;
+}
+
+/* Gives a turn that is free to whoever comes next; false if there is nobody. */
+static bool fill_turn(Workers *workers)
+{
+    bool has_job = workers->jobs.first != NULL && can_begin_job(workers);
+    Worker *waiting = choose_waiting(workers, has_job);
+    if (waiting != NULL) {
+        wake_waiting(waiting);
+        return true;
+    }
+    if (has_job)
+        return begin_queued(workers, &workers->jobs);
+    return workers->spare_jobs.first != NULL && can_begin_job(workers) &&
+           begin_queued(workers, &workers->spare_jobs);
+}
+
+static void fill_turns(Workers *workers)
+{
+    while (workers->turns_held < workers->turns && fill_turn(workers))
+        continue;
+}
+
+/* What the thread that asks runs itself; NULL if there is nothing, or no turn for it. */
+static WorkerJob *take_job(Worker *self)
+{
+    Workers *workers = self->workers;
+    while (workers->turns_held < workers->turns) {
+        Worker *waiting = choose_waiting(workers, workers->jobs.first != NULL);
+        if (waiting != NULL) {
+            wake_waiting(waiting);
+            continue;
+        }
+        JobList *list = workers->jobs.first != NULL ? &workers->jobs : &workers->spare_jobs;
+        if (list->first == NULL)
+            return NULL;
+        WorkerJob *job = take_queued(workers, list);
+        begin_job(self, job);
+        return job;
+    }
+    return NULL;
+}
+
+/* ---- threads ---- */
 
 static void sleep_until_woken(Worker *self)
 {
@@ -111,20 +300,11 @@ static void sleep_until_woken(Worker *self)
     self->below = workers->idle;
     workers->idle = self;
     workers->idle_count++;
+    note_wanting(workers);
     while (!self->is_woken)
         (void)pthread_cond_wait(&self->wake, &workers->lock);
-    workers->idle_count--;
-}
-
-/* The caller signals it once the lock is free; NULL: nobody is idle. */
-static Worker *wake_one(Workers *workers)
-{
-    Worker *worker = workers->idle;
-    if (worker != NULL) {
-        workers->idle = worker->below;
-        worker->is_woken = true;
-    }
-    return worker;
+    workers->idle_count -= self->job == NULL ? 1 : 0;
+    note_wanting(workers);
 }
 
 static void let_others_run(Workers *workers)
@@ -142,14 +322,15 @@ static void *run(void *arg)
     Workers *workers = self->workers;
     (void)pthread_mutex_lock(&workers->lock);
     for (int looks = 0;; looks++) {
-        WorkerJob *job = take_job(self);
+        WorkerJob *job = self->job != NULL ? TAKE(self->job) : take_job(self);
         if (job != NULL) {
             looks = 0;
-            job->worker = self;
             (void)pthread_mutex_unlock(&workers->lock);
-            job->run(job);
+            self_at_work = self;
+            job->run(job); /* and it is gone: it belongs to whoever it was handed to */
+            self_at_work = NULL;
             (void)pthread_mutex_lock(&workers->lock);
-            end_job(self);
+            end_turn(self);
             continue;
         }
         if (workers->stop)
@@ -163,15 +344,21 @@ static void *run(void *arg)
     return NULL;
 }
 
-Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max)
+Workers *workers_open_sharing(const char *name, uint32_t turns, uint32_t threads_max,
+                              uint32_t jobs_max, const Clock *clock)
 {
-    ASSERT(threads_max > 0);
+    ASSERT(turns > 0);
+    ASSERT(threads_max >= turns);
     Workers *workers = MEM_NEW(Workers);
     workers->name = name;
+    workers->clock = clock;
+    workers->turns = turns;
     workers->threads_max = threads_max;
     workers->jobs_max = jobs_max;
     workers->threads = MEM_NEW_ARRAY(Worker, threads_max);
     atomic_init(&workers->posting, 0);
+    atomic_init(&workers->wanting, 0);
+    atomic_init(&workers->is_crowded, false);
     int failed = pthread_mutex_init(&workers->lock, NULL);
     ASSERT(failed == 0);
     for (uint32_t i = 0; i < threads_max; i++) {
@@ -182,103 +369,144 @@ Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max)
     return workers;
 }
 
-uint32_t workers_threads(const Workers *workers)
+Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max)
 {
-    return workers->threads_max;
+    return workers_open_sharing(name, threads_max, threads_max, jobs_max, clock_real());
 }
 
-static Status add_thread(Workers *workers, Error *err)
+uint32_t workers_turns(const Workers *workers)
 {
-    Worker *worker = &workers->threads[workers->thread_count];
-    TRY(thread_start(&worker->thread, workers->name, run, worker, err));
-    workers->thread_count++;
-    return STATUS_OK;
+    return workers->turns;
 }
 
-/* If nobody is idle who could take one more job. More than one thread is only a wish, but without a
- * first nothing would run. */
-static void start_thread(Workers *workers)
-{
-    uint32_t waiting = workers->job_count + workers->spare_count;
-    if (waiting < workers->idle_count || workers->thread_count == workers->threads_max)
-        return;
-    Error err;
-    (void)add_thread(workers, &err); /* those that there are take the job later */
-}
-
-Status workers_start(Workers *workers, Error *err)
-{
-    (void)pthread_mutex_lock(&workers->lock);
-    Status status = STATUS_OK;
-    if (workers->thread_count == 0)
-        status = add_thread(workers, err);
-    (void)pthread_mutex_unlock(&workers->lock);
-    return status;
-}
+/* ---- posting ---- */
 
 /* As soon as the lock is free the job may run and be the reason to close the workers: the count
  * keeps those that are about to be signalled until that is done. */
-static void lock_to_post(Workers *workers)
+static bool post(Workers *workers, WorkerJob *job, JobList *list, uint32_t *count)
 {
     atomic_fetch_add_explicit(&workers->posting, 1, memory_order_relaxed);
     (void)pthread_mutex_lock(&workers->lock);
-}
-
-static void unlock_and_wake(Workers *workers)
-{
-    Worker *worker = wake_one(workers);
-    (void)pthread_mutex_unlock(&workers->lock);
-    if (worker != NULL)
-        (void)pthread_cond_signal(&worker->wake);
-    atomic_fetch_sub_explicit(&workers->posting, 1, memory_order_release);
-}
-
-static bool post(Workers *workers, WorkerJob *job, JobList *list, uint32_t *count)
-{
-    lock_to_post(workers);
-    start_thread(workers);
+    bool has_turn = workers->turns_held < workers->turns;
+    if (has_turn && workers->job_count + workers->spare_count >= workers->idle_count)
+        (void)start_thread(workers);
     bool taken = *count < workers->jobs_max && workers->thread_count > 0;
     if (taken) {
         list_add(list, job);
         ++*count;
+        note_wanting(workers);
     }
-    unlock_and_wake(workers);
+    Worker *worker = has_turn ? pop_idle(workers) : NULL;
+    (void)pthread_mutex_unlock(&workers->lock);
+    if (worker != NULL)
+        (void)pthread_cond_signal(&worker->wake);
+    atomic_fetch_sub_explicit(&workers->posting, 1, memory_order_release);
     return taken;
 }
 
 bool workers_post(Workers *workers, WorkerJob *job)
 {
+    job->used_us = 0;
     return post(workers, job, &workers->jobs, &workers->job_count);
 }
 
 bool workers_post_spare(Workers *workers, WorkerJob *job)
 {
+    const Worker *self = self_at_work;
+    bool is_ours = self != NULL && self->workers == workers;
+    job->used_us = is_ours ? self->used_us + now_us(workers) - self->turn_us : 0;
     return post(workers, job, &workers->spare_jobs, &workers->spare_count);
 }
 
-bool worker_must_yield(WorkerJob *job)
+/* ---- sharing ---- */
+
+/* How much longer than another one a job must have run to make room for it. Jobs that have run for
+ * long change less often, since each change costs what the processor's cache held. */
+static uint64_t lead_us(uint64_t used_us)
 {
-    Worker *self = job->worker;
-    Workers *workers = self->workers;
-    (void)pthread_mutex_lock(&workers->lock);
-    if (!self->is_long && has_room_for_long(workers))
-        hold_long(self);
-    bool must = !self->is_long && workers->jobs.first != NULL && workers->idle_count == 0;
-    (void)pthread_mutex_unlock(&workers->lock);
-    return must;
+    uint64_t us = used_us / 8;
+    return us < WORKER_SLICE_US ? WORKER_SLICE_US : us > SLICE_US_MAX ? SLICE_US_MAX : us;
 }
 
-void worker_post_long(WorkerJob *job)
+/* With the lock. */
+static bool must_give_way(const Worker *self, uint64_t own_us)
 {
-    Workers *workers = job->worker->workers;
-    lock_to_post(workers);
-    job->node.next = workers->long_jobs.first;
-    workers->long_jobs.first = &job->node;
-    if (workers->long_jobs.last == NULL)
-        workers->long_jobs.last = &job->node;
-    workers->job_count++;
-    unlock_and_wake(workers);
+    const Workers *workers = self->workers;
+    if (workers->turns_held < workers->turns)
+        return false;
+    bool has_job = workers->jobs.first != NULL && can_begin_job(workers);
+    const Worker *waiting = choose_waiting(workers, has_job);
+    if (waiting == NULL)
+        return has_job && own_us >= WORKER_SLICE_US;
+    return is_turn_of_oldest(workers) || waiting->used_us + lead_us(waiting->used_us) <= own_us;
 }
+
+/* With the lock. A turn is free if nobody waits, or if there is no thread for the job that does. */
+static void get_turn(Worker *self)
+{
+    if (self->workers->turns_held < self->workers->turns)
+        begin_turn(self);
+    else
+        wait_for_turn(self);
+}
+
+uint64_t worker_give_way(void)
+{
+    Worker *self = self_at_work;
+    if (self == NULL)
+        return 0;
+    Workers *workers = self->workers;
+    uint64_t waited_us = self->untold_us;
+    self->untold_us = 0;
+    if (LIKELY(atomic_load_explicit(&workers->wanting, memory_order_relaxed) == 0))
+        return waited_us;
+    uint64_t before_us = now_us(workers);
+    uint64_t held_us = before_us - self->turn_us;
+    if (held_us < WORKER_SLICE_US)
+        return waited_us;
+    (void)pthread_mutex_lock(&workers->lock);
+    fill_turns(workers); /* whoever was woken for one may be late */
+    bool gives_way = must_give_way(self, self->used_us + held_us);
+    if (gives_way) {
+        end_turn(self);
+        fill_turns(workers); /* before it waits itself, since it is not to be chosen */
+        get_turn(self);
+    }
+    (void)pthread_mutex_unlock(&workers->lock);
+    return waited_us + (gives_way ? now_us(workers) - before_us : 0);
+}
+
+void worker_begin_wait(void)
+{
+    Worker *self = self_at_work;
+    if (self == NULL)
+        return;
+    (void)pthread_mutex_lock(&self->workers->lock);
+    end_turn(self);
+    fill_turns(self->workers);
+    (void)pthread_mutex_unlock(&self->workers->lock);
+}
+
+void worker_end_wait(void)
+{
+    Worker *self = self_at_work;
+    if (self == NULL)
+        return;
+    Workers *workers = self->workers;
+    uint64_t before_us = now_us(workers);
+    (void)pthread_mutex_lock(&workers->lock);
+    get_turn(self);
+    (void)pthread_mutex_unlock(&workers->lock);
+    self->untold_us += now_us(workers) - before_us;
+}
+
+bool worker_is_crowded(void)
+{
+    const Worker *self = self_at_work;
+    return self != NULL && atomic_load_explicit(&self->workers->is_crowded, memory_order_relaxed);
+}
+
+/* ---- the end ---- */
 
 void workers_close(Workers *workers)
 {
@@ -286,12 +514,17 @@ void workers_close(Workers *workers)
         return;
     (void)pthread_mutex_lock(&workers->lock);
     workers->stop = true;
-    for (Worker *worker = wake_one(workers); worker != NULL; worker = wake_one(workers))
+    for (Worker *worker = pop_idle(workers); worker != NULL; worker = pop_idle(workers))
         (void)pthread_cond_signal(&worker->wake);
-    uint32_t count = workers->thread_count;
     (void)pthread_mutex_unlock(&workers->lock);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0;; i++) {
+        (void)pthread_mutex_lock(&workers->lock);
+        bool is_last = i == workers->thread_count; /* those that run may start more */
+        (void)pthread_mutex_unlock(&workers->lock);
+        if (is_last)
+            break;
         (void)pthread_join(workers->threads[i].thread, NULL);
+    }
     while (atomic_load_explicit(&workers->posting, memory_order_acquire) > 0)
         (void)sched_yield(); /* a few instructions on another thread */
     for (uint32_t i = 0; i < workers->threads_max; i++)

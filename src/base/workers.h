@@ -4,53 +4,79 @@
  * runs no queries pays nothing. Jobs start in the order in which they were posted. The queue is
  * bounded: beyond it the poster gets false and says "busy" to its client, instead of growing.
  *
- * Half of the threads are for long jobs and the others for short ones, as far as anybody waits.
- * Which a job is nobody knows before: one that has run for a while asks worker_must_yield(). If
- * others wait and half of the threads hold long ones already, it ends and comes again by
- * worker_post_long(). One that holds a thread of the long half is never asked to end.
+ * Nobody knows beforehand how long a job takes. So that a short one is soon over whatever else
+ * runs, threads may share their time: a pool has a number of turns, as many as there are
+ * processors, and more threads than turns. Only a thread that holds a turn runs its job. A job
+ * calls worker_give_way() now and then; once it has run for WORKER_SLICE_US it hands its turn to
+ * the job that has run for the shortest time so far, if that is clearly less than its own, and
+ * waits, on its thread and in the middle of its work, until it is chosen again. A job that has not
+ * begun has run for no time at all. Every WORKER_OLDEST_EVERY-th turn goes to the job that has
+ * waited for the longest time, so that no job starves behind a stream of new ones.
+ *
+ *                post               turn free                return
+ *        (none) ------> queued --------------------> running -------> (gone)
+ *                                                     |  ^
+ *             worker_give_way, worker_begin_wait      |  |  chosen
+ *                                                     v  |
+ *                                                    waiting
  *
  * Ownership  A WorkerJob is a member of the caller's message; after the post only 'run' touches it.
- * Threads    Any thread posts.
+ * Threads    Any thread posts. The functions of a job that runs find it by its thread.
  */
 #pragma once
 
+#include "base/clock.h"
 #include "base/defs.h"
 #include "base/error.h"
 #include "base/queue.h"
 
-typedef struct Workers Workers;
+enum {
+    WORKER_SLICE_US = 1000, /* a job keeps its turn for at least so long */
+    WORKER_OLDEST_EVERY = 8,
+};
 
-typedef struct Worker Worker;
+typedef struct Workers Workers;
 
 typedef struct WorkerJob {
     QueueNode node;
     void (*run)(struct WorkerJob *job); /* on a worker's thread */
-    Worker *worker;                     /* that runs it */
+    uint64_t used_us;                   /* the workers' own: for how long it counts as having run */
 } WorkerJob;
 
-/* 'name' is that of each thread, see thread_start; it is kept, not copied. */
+/* Every thread has a turn. 'name' is that of each thread, see thread_start; it is kept, not
+ * copied. */
 Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max);
+
+/* At most 'turns' of the 'threads_max' threads run at a time. */
+Workers *workers_open_sharing(const char *name, uint32_t turns, uint32_t threads_max,
+                              uint32_t jobs_max, const Clock *clock);
 
 /* Starts the first thread, if it does not run yet. After that the only reason for workers_post to
  * return false is a full queue. STATUS_IO if the system has no thread to give. */
 MUST_USE Status workers_start(Workers *workers, Error *err);
 
-uint32_t workers_threads(const Workers *workers); /* at most */
+uint32_t workers_turns(const Workers *workers); /* how many jobs run at a time, at most */
 
 /* False, and the job is not taken, if 'jobs_max' jobs wait already, or if the system has no thread
  * for even the first of them. */
 MUST_USE bool workers_post(Workers *workers, WorkerJob *job);
 
 /* The same for work that somebody else does if nobody has the time: it is begun only while nothing
- * else waits, and no one yields to it. */
+ * else waits. Posted by a job of these workers it counts as having run for as long as that one. */
 MUST_USE bool workers_post_spare(Workers *workers, WorkerJob *job);
 
-/* Asked by a job that has run for a while: whether to end, since another one waits for a thread. */
-MUST_USE bool worker_must_yield(WorkerJob *job);
+/* Lets another job run if one should: see above. Returns for how many microseconds the caller has
+ * waited for a turn, here and in worker_end_wait, since it was last told. Does nothing on a thread
+ * that is none of a pool's. Not while holding a lock that another job may want. */
+uint64_t worker_give_way(void);
 
-/* The job that runs and had to yield takes its turn among the long ones, before those that come
- * later. Nothing may touch it after the call. */
-void worker_post_long(WorkerJob *job);
+/* Around a wait of a job for another job, which must be able to run meanwhile. The first gives the
+ * turn away; the second waits for one, and as above no lock may be held. */
+void worker_begin_wait(void);
+void worker_end_wait(void);
+
+/* Whether jobs wait although all threads have one: a job that can end early should. */
+bool worker_is_crowded(void);
 
 /* Runs every job that was taken, then joins the threads. Accepts NULL. */
 void workers_close(Workers *workers);

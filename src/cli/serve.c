@@ -40,7 +40,8 @@ enum {
     HEADER_BYTES_MAX = 64 << 10,
     HTTP_BODY_BYTES_MAX = 4 << 20, /* larger than any resource: the api says what is too large */
     WORKER_JOBS_MAX = 4096,
-    RESERVED_FILES = 512, /* of the process's files, for the store and the rest */
+    WORKER_THREADS_MORE = 256, /* than run: pages of queries that wait for their turn */
+    RESERVED_FILES = 512,      /* of the process's files, for the store and the rest */
     PEM_BYTES_MAX = 64 << 10,
 };
 
@@ -235,7 +236,9 @@ static Status open_api(Server *server, Error *err)
 {
     Slice certificate;
     TRY(read_text(&server->arena, server->cert, &certificate, err));
-    server->workers = workers_open("orrery-worker", server->options.threads, WORKER_JOBS_MAX);
+    server->workers = workers_open_sharing("orrery-worker", server->options.threads,
+                                           server->options.threads + WORKER_THREADS_MORE,
+                                           WORKER_JOBS_MAX, server->log.clock);
     server->readers = workers_open("orrery-reader", server->options.threads, WORKER_JOBS_MAX);
     ApiOptions options = {
         .catalog = server->catalog,

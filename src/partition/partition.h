@@ -235,7 +235,8 @@ typedef enum ScanOrder { SCAN_BY_NUMBER, SCAN_BY_EPK } ScanOrder;
  * see any more, of which there may be millions in a row. */
 typedef struct ScanBudget {
     uint64_t entries;
-    uint64_t deadline_us; /* of the host's monotonic clock; 0: none */
+    uint64_t deadline_us; /* of the clock; 0: none */
+    const Clock *clock;   /* NULL: the host's */
 } ScanBudget;
 
 typedef struct ScanOptions {

@@ -181,7 +181,7 @@ bool scan_budget_spend(ScanBudget *budget, const Clock *clock)
         return false;
     budget->entries--;
     if (budget->deadline_us != 0 && budget->entries % CLOCK_ENTRIES == 0 &&
-        clock_monotonic_us(clock) >= budget->deadline_us)
+        clock_monotonic_us(budget->clock != NULL ? budget->clock : clock) >= budget->deadline_us)
         budget->entries = 0;
     return true;
 }

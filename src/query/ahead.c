@@ -120,7 +120,6 @@ static void begin(Part *part)
     part->options.target_count = 1;
     part->options.plan_random = NULL;
     part->options.workers = NULL;
-    part->options.clock = ahead->options->workers_clock;
     arena_init(&part->arena, PART_BLOCK_BYTES);
     run_init(&part->run, ahead->run_options, &part->arena, &part->error);
     part->run.slots = ARENA_NEW_ARRAY(&part->arena, Value, ahead->like.query->slot_count + 1);
@@ -325,7 +324,7 @@ static void on_worker(WorkerJob *job)
 bool ahead_is_possible(const Page *page)
 {
     const QueryPageOptions *o = page->options;
-    return o->workers != NULL && workers_threads(o->workers) > 1 && !o->is_brief &&
+    return o->workers != NULL && workers_turns(o->workers) > 1 && !o->is_brief &&
            !o->wants_explain && page->query->select->over_container;
 }
 
@@ -355,7 +354,7 @@ static Ahead *ahead_new(Page *page, size_t count)
     ASSERT(failed == 0);
     failed = pthread_cond_init(&ahead->changed, NULL);
     ASSERT(failed == 0);
-    size_t threads = workers_threads(page->options->workers);
+    size_t threads = workers_turns(page->options->workers);
     ahead->refs = 1;
     ahead->options = page->options;
     ahead->window_max = threads < WINDOW_MAX ? threads : WINDOW_MAX;
@@ -365,7 +364,6 @@ static Ahead *ahead_new(Page *page, size_t count)
     ahead->static_ticks = run_static_ticks(page->run); /* the same for all */
     ahead->run_options = page->run->options;
     ahead->run_options.random = NULL;
-    ahead->run_options.clock = page->options->workers_clock;
     ahead->run_options.bytes_max = PART_MEMORY_MAX;
     ahead->like = (Page){
         .rows_wanted = page->rows_wanted,
@@ -376,7 +374,6 @@ static Ahead *ahead_new(Page *page, size_t count)
         .is_streaming = page->is_streaming,
         .needs_system = page->needs_system,
     };
-    ahead->like.budget.clock = page->options->workers_clock;
     ahead->like.budget.bytes_left = PAGE_SETS_BYTES_MAX / ahead->window_max;
     for (size_t i = 0; i < WINDOW_MAX; i++)
         ahead->helpers[i] = (Helper){.job = {.run = on_worker}, .ahead = ahead};
@@ -493,6 +490,26 @@ static bool is_far(const Page *page, uint64_t passed)
     return page->is_looking && passed > page->looks_left;
 }
 
+/* Waits until somebody who helps has done something. That may need this page's turn at a processor
+ * (base/workers.h), and the lock while this one waits to get a turn again. With the lock. */
+static void wait_for_change(Ahead *ahead)
+{
+    worker_begin_wait();
+    (void)pthread_cond_wait(&ahead->changed, &ahead->lock);
+    (void)pthread_mutex_unlock(&ahead->lock);
+    worker_end_wait();
+    (void)pthread_mutex_lock(&ahead->lock);
+}
+
+/* Whether the page is late. Whoever looks may have to wait, so it is done without the lock. */
+static bool look_at_clock(const Page *page, Ahead *ahead)
+{
+    (void)pthread_mutex_unlock(&ahead->lock);
+    bool is_late = page_is_late(page);
+    (void)pthread_mutex_lock(&ahead->lock);
+    return is_late;
+}
+
 /* Gets a batch, or sees that there is none, or none near enough. */
 static void get_batch(const Page *page, Part *part)
 {
@@ -500,14 +517,16 @@ static void get_batch(const Page *page, Part *part)
     (void)pthread_mutex_lock(&ahead->lock);
     if (!page_is_full(page))
         invite(ahead);
-    for (uint32_t turns = 0; part->first == NULL && part->state != PART_STOPPED; turns++) {
+    bool is_late = false;
+    while (part->first == NULL && part->state != PART_STOPPED) {
         if (part->state == PART_RUNNING) {
-            (void)pthread_cond_wait(&ahead->changed, &ahead->lock);
-        } else if (is_far(page, part->passed) || (turns > 0 && page_is_late(page))) {
+            wait_for_change(ahead);
+        } else if (is_far(page, part->passed) || is_late) {
             part->state = PART_STOPPED; /* as far as it is */
         } else {
             part->state = PART_RUNNING;
             take_turn(part);
+            is_late = look_at_clock(page, ahead);
         }
     }
     if (part->first != NULL)
@@ -605,7 +624,7 @@ void part_end(Page *page, Part *part)
     Ahead *ahead = part->ahead;
     (void)pthread_mutex_lock(&ahead->lock);
     while (part->state == PART_RUNNING)
-        (void)pthread_cond_wait(&ahead->changed, &ahead->lock);
+        wait_for_change(ahead);
     part->state = PART_STOPPED;
     ahead->at++;
     ahead->window *= ahead->window < ahead->window_max ? 2 : 1;
@@ -625,7 +644,7 @@ void ahead_close(Ahead *ahead)
     ahead->is_closed = true;
     for (size_t i = ahead->at; i < ahead->part_count; i++) {
         while (ahead->parts[i].state == PART_RUNNING)
-            (void)pthread_cond_wait(&ahead->changed, &ahead->lock);
+            wait_for_change(ahead);
     }
     (void)pthread_mutex_unlock(&ahead->lock);
     for (size_t i = ahead->at; i < ahead->part_count; i++)

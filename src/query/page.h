@@ -48,18 +48,18 @@ typedef struct QueryPageOptions {
     Json resume_filter;      /* of the request: where in its ORDER BY the query begins, also if the
                                 position is before that; undefined: at the start */
     uint32_t items_max;
-    size_t bytes_max;        /* of the text */
-    uint64_t deadline_us;    /* of the monotonic clock; 0: none */
-    uint64_t steps_max;      /* 0: QUERY_STEPS_DEFAULT */
-    size_t memory_max;       /* 0: QUERY_BYTES_DEFAULT */
-    uint64_t index_keys_max; /* that are read before the first document; 0: QUERY_INDEX_KEYS_MAX */
-    const Clock *clock;
-    Random *random;      /* may be NULL */
+    size_t bytes_max;         /* of the text */
+    uint64_t deadline_us;     /* of the monotonic clock; 0: none */
+    uint64_t steps_max;       /* 0: QUERY_STEPS_DEFAULT */
+    size_t memory_max;        /* 0: QUERY_BYTES_DEFAULT */
+    uint64_t index_keys_max;  /* that are read before the first document; 0: QUERY_INDEX_KEYS_MAX */
+    const Clock *clock;       /* any thread may look; whoever does may have to wait for its turn */
+    const Clock *pause_clock; /* for a page that goes on later where it ends; NULL: 'clock' */
+    Random *random;           /* may be NULL */
     Random *plan_random; /* for tests: any plan that is right instead of the cheapest; else NULL */
     QueryGeo geo;
     bool wants_explain;
-    Workers *workers; /* threads that may help; NULL: none; and the time, for all of them: */
-    const Clock *workers_clock;
+    Workers *workers;   /* threads that may help; NULL: none */
     size_t slice_items; /* for tests: about how many items of a scan are one's share; 0: as many as
                          * are worth it */
     bool wants_indexes; /* which were used, and which would have helped */

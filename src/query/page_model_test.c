@@ -201,7 +201,6 @@ static Status run_page(Model *m, const Query *query, Arena *arena, Scope *scope,
         .wants_explain = scope->slice_items == 0,
         .wants_indexes = true,
         .workers = scope->slice_items == 0 ? NULL : workers,
-        .workers_clock = clock,
         .slice_items = scope->slice_items,
     };
     atomic_store(&m->t.clock.step_us, scope->page_us == 0 ? 0 : below(m, 60) + 1);

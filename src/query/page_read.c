@@ -46,7 +46,9 @@ void page_add_documents(Page *page, size_t target, uint64_t documents, uint64_t 
 bool page_is_late(const Page *page)
 {
     const QueryPageOptions *o = page->options;
-    return o->deadline_us != 0 && clock_monotonic_us(o->clock) >= o->deadline_us;
+    bool goes_on = page->is_streaming && o->pause_clock != NULL;
+    const Clock *clock = goes_on ? o->pause_clock : o->clock;
+    return o->deadline_us != 0 && clock_monotonic_us(clock) >= o->deadline_us;
 }
 
 bool page_is_full(const Page *page)

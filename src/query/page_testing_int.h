@@ -67,7 +67,6 @@ static inline void ask_over(TestContainer *t, const TestTargets *targets, const 
         .wants_explain = asked.workers == NULL && !asked.tells_nothing,
         .wants_indexes = !asked.tells_nothing,
         .workers = asked.workers,
-        .workers_clock = clock,
         .slice_items = asked.slice_items,
     };
     Query *query = NULL;

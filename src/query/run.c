@@ -5,7 +5,7 @@
 #include "query/regex_int.h"
 #include "query/sql_error_int.h"
 
-enum { STEPS_PER_CLOCK = 100000 }; /* 2 to 10 ms */
+enum { STEPS_PER_CLOCK = 10000 }; /* 0.2 to 1 ms */
 
 void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
 {
@@ -31,14 +31,21 @@ void run_done(Run *run)
     shapes_free(run->shapes);
 }
 
+bool run_look(Run *run)
+{
+    if (run->options.deadline_us == 0)
+        return true;
+    const Clock *clock = run->options.clock == NULL ? clock_real() : run->options.clock;
+    run->looked_us = clock_monotonic_us(clock);
+    return run->looked_us < run->options.deadline_us;
+}
+
 Status run_charge_slow(Run *run, uint64_t steps)
 {
     uint64_t left = run->steps_left + run->steps_behind;
     if (left < steps)
         return run_out_of_steps(run);
-    const Clock *clock = run->options.clock == NULL ? clock_real() : run->options.clock;
-    run->looked_us = run->options.deadline_us != 0 ? clock_monotonic_us(clock) : 0;
-    if (run->options.deadline_us != 0 && run->looked_us >= run->options.deadline_us)
+    if (!run_look(run))
         return sql_error_plain(run->err,
                                "The query takes longer than it may, at a place where it cannot "
                                "be interrupted and continued. Narrow it.");

@@ -107,7 +107,11 @@ static inline MUST_USE Status run_charge(Run *run, uint64_t steps)
     return STATUS_OK;
 }
 
-/* What a piece of work may take that cannot look at the clock: some seconds at worst. */
+/* Looks at the clock, so that others can run (base/workers.h): for work that has paid before, or
+ * pays afterwards, about once in STEPS_PER_CLOCK. False if the time is over. */
+bool run_look(Run *run);
+
+/* What a piece of work may take that does not pay as it goes: some seconds at worst. */
 #define RUN_STEPS_AT_ONCE ((uint64_t)20000000)
 static inline uint64_t run_steps_at_once(const Run *run)
 {

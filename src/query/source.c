@@ -78,7 +78,8 @@ static Status open_scan(DocumentSource *source)
     Planner *planner = source->fetcher.planner;
     if (!partition_scan_is_position(o->scan_order, o->position))
         return source_bad_position(planner);
-    source->scan_budget = (ScanBudget){.entries = UINT64_MAX, .deadline_us = o->deadline_us};
+    source->scan_budget =
+        (ScanBudget){.entries = UINT64_MAX, .deadline_us = o->deadline_us, .clock = o->clock};
     ScanOptions options = {
         .order = o->scan_order,
         .epk_from = o->epk_from,
