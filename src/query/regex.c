@@ -25,6 +25,7 @@
 enum {
     CALLOUT_CHARS = 4,          /* what a callout costs */
     CHARS_PER_STEP = 8,         /* as in run_charge_chars */
+    CHARS_PER_LOOK = 64 << 10,  /* at the clock */
     COMPILE_STEPS = 64,         /* and one for each byte of the pattern */
     JIT_AFTER_CHARS = 16 << 10, /* of matching */
     JIT_STACK_BYTES = 32 << 10,
@@ -46,8 +47,10 @@ struct Regex {
 /* What the callout sees of the match that runs. */
 typedef struct Meter {
     uint64_t chars_left;
+    uint64_t look_at; /* the clock, when so many are left */
     size_t position;
     const Regex *regex;
+    Run *run;
 } Meter;
 
 struct Regexes {
@@ -59,6 +62,11 @@ struct Regexes {
     pcre2_match_data *data;
     pcre2_jit_stack *jit_stack; /* NULL: the library's own small one */
 };
+
+static uint64_t chars_behind_look(uint64_t chars_left)
+{
+    return chars_left > CHARS_PER_LOOK ? chars_left - CHARS_PER_LOOK : 0;
+}
 
 static int pay(pcre2_callout_block *block, void *context)
 {
@@ -77,7 +85,10 @@ static int pay(pcre2_callout_block *block, void *context)
         return PCRE2_ERROR_CALLOUT;
     }
     meter->chars_left -= chars;
-    return 0;
+    if (meter->chars_left > meter->look_at)
+        return 0;
+    meter->look_at = chars_behind_look(meter->chars_left);
+    return run_look(meter->run) ? 0 : PCRE2_ERROR_CALLOUT;
 }
 
 /* A library that cannot get memory says NULL; no caller could do better than to end. */
@@ -225,7 +236,11 @@ static Status match(Run *run, Regex *regex, Slice text, size_t from, uint32_t op
     Regexes *regexes = run->regexes;
     uint64_t steps = run_steps_at_once(run);
     uint64_t chars = steps < UINT64_MAX / CHARS_PER_STEP ? steps * CHARS_PER_STEP : UINT64_MAX;
-    regexes->meter = (Meter){.chars_left = chars, .position = from, .regex = regex};
+    regexes->meter = (Meter){.chars_left = chars,
+                             .look_at = chars_behind_look(chars),
+                             .position = from,
+                             .regex = regex,
+                             .run = run};
     /* Documents and queries were checked: their strings are UTF-8. */
     *result = pcre2_match(regex->code, (PCRE2_SPTR)text.ptr, text.len, from,
                           options | PCRE2_NO_UTF_CHECK, regexes->data, regexes->match);

@@ -11,6 +11,7 @@ enum {
     COMPARISONS = 20, /* in which a row takes part; sorting itself cannot stop to pay */
     IDENTITY_BYTES = 8,
     CAPACITY_FIRST = 16,
+    COMPARISONS_PER_LOOK = 8192, /* at the clock */
 };
 static_assert(ROW_PLACE_BYTES_MAX == IDENTITY_BYTES + ROW_KEYS_BYTES, "a place is these two");
 
@@ -75,11 +76,27 @@ void rows_lower(Rows *rows, size_t index, const Value *keys, uint64_t number)
     row->number = number;
 }
 
+/* Rows that are being sorted. */
+typedef struct Sorting {
+    Run *run;
+    const Rows *rows;
+    uint32_t compared;
+} Sorting;
+
+/* It cannot end half-way, but others can run meanwhile. */
+static void look_while_sorting(Sorting *sorting)
+{
+    if (++sorting->compared % COMPARISONS_PER_LOOK == 0)
+        (void)run_look(sorting->run);
+}
+
 static int compare_rows(const void *left, const void *right, void *context)
 {
     const GatheredRow *a = left;
     const GatheredRow *b = right;
-    int compared = compare_keys(context, a->keys, b->keys);
+    Sorting *sorting = context;
+    look_while_sorting(sorting);
+    int compared = compare_keys(sorting->rows, a->keys, b->keys);
     if (compared != 0)
         return compared;
     if (a->number != b->number)
@@ -87,10 +104,16 @@ static int compare_rows(const void *left, const void *right, void *context)
     return (a->sequence > b->sequence) - (a->sequence < b->sequence);
 }
 
-void rows_sort(Rows *rows)
+static void sort(Run *run, const Rows *rows, int (*compare)(const void *, const void *, void *))
 {
+    Sorting sorting = {.run = run, .rows = rows};
     if (rows->count > 0)
-        qsort_r(rows->list, rows->count, sizeof(GatheredRow), compare_rows, rows);
+        qsort_r(rows->list, rows->count, sizeof(GatheredRow), compare, &sorting);
+}
+
+void rows_sort(Run *run, Rows *rows)
+{
+    sort(run, rows, compare_rows);
 }
 
 /* ---- in the order of places ---- */
@@ -131,10 +154,11 @@ static int compare_place(const GatheredRow *row, Slice place, uint64_t identity)
     return (row->identity > identity) - (row->identity < identity);
 }
 
-static int compare_placed(const void *left, const void *right)
+static int compare_placed(const void *left, const void *right, void *context)
 {
     const GatheredRow *a = left;
     const GatheredRow *b = right;
+    look_while_sorting(context);
     int compared = compare_place(a, b->place, b->identity);
     return compared != 0 ? compared : (a->sequence > b->sequence) - (a->sequence < b->sequence);
 }
@@ -148,8 +172,7 @@ Status rows_sort_by_place(Run *run, Rows *rows)
         TRY(run_reserve(run, 0));
     }
     rows->is_placed = true;
-    if (rows->count > 0)
-        qsort(rows->list, rows->count, sizeof(GatheredRow), compare_placed);
+    sort(run, rows, compare_placed);
     return STATUS_OK;
 }
 

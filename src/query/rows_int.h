@@ -53,7 +53,7 @@ MUST_USE Status rows_add(Run *run, Rows *rows, GatheredRow row);
 void rows_lower(Rows *rows, size_t index, const Value *keys, uint64_t number);
 
 /* By what ORDER BY says, and by places. */
-void rows_sort(Rows *rows);
+void rows_sort(Run *run, Rows *rows);
 MUST_USE Status rows_sort_by_place(Run *run, Rows *rows);
 
 /* Of rows that are sorted by places: where the row stands, which is behind '*equal' others of the

@@ -564,7 +564,7 @@ static Status emit_gathered(Execution *exec)
     if (exec->is_placed)
         TRY(rows_sort_by_place(exec->run, &exec->rows));
     else
-        rows_sort(&exec->rows);
+        rows_sort(exec->run, &exec->rows);
     size_t at = find_first(exec, feed);
     for (; at < exec->rows.count && exec->more; at++)
         TRY(emit(exec, &exec->rows.list[at].row));
