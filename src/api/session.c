@@ -11,6 +11,15 @@ static Status malformed(Slice token, Error *err)
                      SLICE_CUT(token, 120));
 }
 
+/* Any number of digits: a number that may be too large to be an LSN. */
+static bool is_number(Slice text)
+{
+    size_t digits = 0;
+    while (digits < text.len && text.ptr[digits] >= '0' && text.ptr[digits] <= '9')
+        digits++;
+    return digits > 0 && digits == text.len;
+}
+
 Status session_wanted(Slice token, const PartitionRange *range, uint64_t *lsn, Error *err)
 {
     *lsn = 0;
@@ -23,13 +32,16 @@ Status session_wanted(Slice token, const PartitionRange *range, uint64_t *lsn, E
         uint64_t id = 0;
         if (value.ptr == NULL)
             return malformed(token, err);
-        if (!slice_to_u64(name, &id) || id > UINT32_MAX ||
-            !partition_range_is_from(range, (uint32_t)id))
-            continue;
         Slice first = slice_cut(&value, '#');
         Slice global = value.ptr == NULL ? first : slice_cut(&value, '#');
         uint64_t wanted = 0;
-        if (slice_to_u64(global, &wanted) && wanted > *lsn)
+        if (!is_number(global))
+            continue;
+        if (!slice_to_u64(global, &wanted))
+            return malformed(token, err);
+        bool is_ours = slice_to_u64(name, &id) && id <= UINT32_MAX &&
+                       partition_range_is_from(range, (uint32_t)id);
+        if (is_ours && wanted > *lsn)
             *lsn = wanted;
     }
     return STATUS_OK;

@@ -16,8 +16,8 @@
 #include "catalog/resource.h"
 
 /* The LSN that the token asks of the range, by its own id or by those that it came from; 0 if it
- * says nothing about any. What is not understood inside an entry of ours counts as nothing, because
- * SDKs produce such (0:6#NaN); STATUS_BAD_REQUEST if the whole is no list of entries at all. */
+ * says nothing about any. What is no number counts as nothing, because SDKs produce such (0:6#NaN).
+ * STATUS_BAD_REQUEST if the whole is no list of entries, or a number is too large to be an LSN. */
 MUST_USE Status session_wanted(Slice token, const PartitionRange *range, uint64_t *lsn, Error *err);
 
 Slice session_print(Arena *arena, uint32_t id, uint64_t lsn); /* "0:-1#1234" */
