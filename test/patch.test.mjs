@@ -210,7 +210,7 @@ for (const [size, container] of containers)
             else await refused(call, 412, { message: /pre-condition is not met/ });
             if (!holds) assert.deepEqual((await item.read()).resource, resource);
         }
-        const broken = ["where", "from c where", "select * from c", "from c where c.n ==", "; drop"];
+        const broken = ["x", "true", "1", "where", "from c where", "select * from c", "from c where c.n ==", "; drop"];
         for (const condition of broken) {
             const call = item.patch({ condition, operations: [{ op: "incr", path: "/n", value: 1 }] });
             await refused(call, 400);

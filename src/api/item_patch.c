@@ -20,11 +20,32 @@ static Status holds(void *ctx, Json document, bool *out, Error *err)
     return STATUS_OK;
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Whether the text begins with the word FROM. Without it the text would be read as a part of the
+ * SELECT that is put before it, and be true of every document. */
+static bool begins_with_from(Slice text)
+{
+    static const Slice word = SLICE_INIT("from");
+    while (text.len > 0 && is_space(text.ptr[0]))
+        text = slice_from(text, 1);
+    return text.len > word.len && slice_equal_nocase(slice_first(text, word.len), word) &&
+           is_space(text.ptr[word.len]);
+}
+
 static Status condition_make(Arena *arena, Slice text, const PatchCondition **out, Error *err)
 {
     *out = NULL;
     if (text.len == 0)
         return STATUS_OK;
+    if (!begins_with_from(text))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The patch's condition is invalid: expected 'from c where ...', found "
+                         "'%.*s'.",
+                         SLICE_CUT(text, 60));
     Condition *condition = ARENA_NEW(arena, Condition);
     /* "from c where c.a = 1" becomes a query with one result if it holds. */
     Slice query = arena_format(arena, "SELECT VALUE 1 %.*s", SLICE_ARG(text));
