@@ -2,6 +2,7 @@
 #include "api/address.h"
 
 #include "base/encoding.h"
+#include "json/json.h"
 
 static const struct {
     Slice segment;
@@ -53,6 +54,10 @@ static Status split(Arena *arena, Slice path, Segments *out, Error *err)
             return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                              "The path has a '%%' that is not followed by two hexadecimal digits: "
                              "'%.*s'.",
+                             SLICE_CUT(raw, 200));
+        if (!json_utf8_valid(out->decoded[out->count]))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "The path is not UTF-8 after its '%%' are decoded: '%.*s'.",
                              SLICE_CUT(raw, 200));
         out->raw[out->count++] = raw;
     }

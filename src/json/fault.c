@@ -50,24 +50,54 @@ static bool is_digit(int c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_hex(int c)
+static int hex_value(int c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    if (is_digit(c))
+        return c - '0';
+    int lower = c | 0x20;
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* The four digits after "\\u". */
+static bool read_unit(Reader *r, unsigned *out)
+{
+    *out = 0;
+    for (int i = 0; i < 4; i++) {
+        int digit = hex_value(peek(r));
+        if (digit < 0)
+            return fail(r, "four hexadecimal digits");
+        *out = *out << 4 | (unsigned)digit;
+        r->at++;
+    }
+    return true;
+}
+
+/* Half a surrogate pair is no character: UTF-8 has no form for it. */
+static bool read_unicode_escape(Reader *r)
+{
+    size_t start = r->at - 1;
+    unsigned unit;
+    unsigned low = 0;
+    r->at++;
+    if (!read_unit(r, &unit))
+        return false;
+    if (unit < 0xD800 || unit > 0xDFFF)
+        return true;
+    bool is_high = unit < 0xDC00;
+    if (is_high && skip(r, '\\') && skip(r, 'u') && !read_unit(r, &low))
+        return false;
+    if (is_high && low >= 0xDC00 && low <= 0xDFFF)
+        return true;
+    r->at = start;
+    return fail(r, "both halves of a surrogate pair");
 }
 
 static bool read_escape(Reader *r)
 {
     r->at++;
     int c = peek(r);
-    if (c == 'u') {
-        r->at++;
-        for (int i = 0; i < 4; i++) {
-            if (!is_hex(peek(r)))
-                return fail(r, "four hexadecimal digits");
-            r->at++;
-        }
-        return true;
-    }
+    if (c == 'u')
+        return read_unicode_escape(r);
     if (c <= 0 || strchr("\"\\/bfnrt", c) == NULL)
         return fail(r, "one of \"\\/bfnrtu behind a backslash");
     r->at++;

@@ -44,8 +44,8 @@ typedef struct Json {
 /* Parses text into a document in 'arena'. Strict JSON: valid UTF-8, one value, no trailing bytes,
  * at most JSON_DEPTH_MAX levels; a byte order mark in front is skipped. Of a name that occurs twice
  * in an object the last value counts, in the place of the first. Numbers become doubles, and one
- * beyond their range is refused; half a surrogate pair becomes U+FFFD. STATUS_BAD_REQUEST says what
- * is wrong and at which byte. */
+ * beyond their range is refused, and so is half a surrogate pair. STATUS_BAD_REQUEST says what is
+ * wrong and at which byte. */
 MUST_USE Status json_parse(Arena *arena, Slice text, Json *out, Error *err);
 
 /* The bytes of a value, to be stored or copied: a document of its own, with the version byte. */

@@ -1,12 +1,12 @@
 /* parse.c - JSON text into a document: see json.h.
  *
- * simdjson parses, and its tape is written down with a JsonBuilder. Two things that JSON allows it
- * refuses: integers of more than 64 bits, and escaped halves of surrogate pairs. Both are rare, so
- * a text is tried as it is; a refused one is read again to find its fault, and if it has none,
- * those two are rewritten and the text is tried once more.
+ * simdjson parses, and its tape is written down with a JsonBuilder. One thing that we allow it
+ * refuses: integers of more than 64 bits. They are rare, so a text is tried as it is; a refused one
+ * is read again to find its fault, and if it has none, its long integers are rewritten and the text
+ * is tried once more.
  *
- * Half a surrogate pair becomes U+FFFD: it has no UTF-8 form, clients in JavaScript do send it (its
- * JSON.stringify escapes it), and that is what the readers of .NET and JavaScript make of it.
+ * Half a surrogate pair is a fault. It has no UTF-8 form, and putting another character in its
+ * place would make one id of two.
  */
 #include "base/mem.h"
 #include "json/build_int.h"
@@ -168,44 +168,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The unit of four hexadecimal digits behind "\u" at 'at', or -1 if there is no such escape. */
-static int32_t escaped_unit(Slice text, size_t at)
-{
-    if (text.len - at < 6 || text.ptr[at] != '\\' || text.ptr[at + 1] != 'u')
-        return -1;
-    int32_t unit = 0;
-    for (size_t i = at + 2; i < at + 6; i++) {
-        char c = text.ptr[i];
-        unit = 16 * unit + (is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
-    }
-    return unit;
-}
-
-static bool is_high_half(int32_t unit)
-{
-    return unit >= 0xd800 && unit < 0xdc00;
-}
-
-static bool is_low_half(int32_t unit)
-{
-    return unit >= 0xdc00 && unit < 0xe000;
-}
-
-/* Writes the escape at 'text[at]' and returns its length; a half becomes U+FFFD. */
-static size_t mend_escape(Slice text, size_t at, char *out)
-{
-    int32_t unit = escaped_unit(text, at);
-    size_t len = unit < 0 ? 2 : 6;
-    if (is_high_half(unit) && is_low_half(escaped_unit(text, at + 6)))
-        len = 12;
-    else if (is_high_half(unit) || is_low_half(unit)) {
-        memcpy(out, "\\ufffd", 6);
-        return 6;
-    }
-    memcpy(out, text.ptr + at, len);
-    return len;
-}
-
 /* The length of the number at 'text[at]'; '*is_long' if it is an integer that simdjson may refuse.
  */
 static size_t number_len(Slice text, size_t at, bool *is_long)
@@ -232,9 +194,9 @@ static Slice mend(Slice text, char *out)
     for (size_t at = 0; at < text.len;) {
         char c = text.ptr[at];
         if (in_string && c == '\\') {
-            size_t len = mend_escape(text, at, out);
-            at += len;
-            out += len;
+            memcpy(out, text.ptr + at, 2);
+            at += 2;
+            out += 2;
         } else if (!in_string && (c == '-' || is_digit(c))) {
             bool is_long;
             size_t len = number_len(text, at, &is_long);
