@@ -65,6 +65,11 @@ soak: build-dev build/orrery build-fuzzers $(SDK) ## the random tests and fuzz t
 fresh: deps-fresh ## run, test in a bare Debian 12, as on a new machine; needs root
 	@tools/fresh.sh
 
+.PHONY: sdks
+sdks: deps-test build/orrery ## one program each through the newest SDKs of JavaScript, Python, Go and Java, where those are installed
+	@echo "== Running a day of work through the SDKs of four languages"
+	@node --test --test-reporter=spec test/sdks/sdks.test.mjs
+
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics
 	@echo "== Building the server and the load generator"
