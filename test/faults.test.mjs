@@ -394,10 +394,10 @@ test("a log that is damaged in its middle is not taken for a shorter one", async
     const { status, stderr } = run(["serve", "--data", server.data, "--port", "0"]);
     assert.equal(status, 1, stderr);
     assert.match(stderr, /^orrery: .*\d+\.log.*damaged/m);
-    assert.match(stderr, /--durability relaxed/);
+    assert.match(stderr, /--accept-lost-writes/);
 
     // Whoever says so gets what is before the damage.
-    server.options.args = [...CACHE, "--durability", "relaxed"];
+    server.options.args = [...CACHE, "--accept-lost-writes"];
     await server.start();
     await expectItems(server, sameContainer(server, container), items);
     server.options.args = CACHE;

@@ -421,6 +421,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
                 err));
     TRY(to_moves(s, &o.moves, err));
     TRY(to_durability(s->durability, &o.durability, err));
+    TRY(to_flag("accept-lost-writes", s->accept_lost_writes, &o.accept_lost_writes, err));
     if (!log_level_parse(slice_from_cstr(s->log_level), &o.log_level))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--log-level must be error, warn, info or debug, not '%s'", s->log_level);

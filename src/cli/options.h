@@ -39,6 +39,7 @@ typedef struct ServeOptions {
     const char *cert; /* NULL: make one in the data folder */
     const char *cert_key;
     StoreDurability durability;
+    bool accept_lost_writes;
     uint64_t cache_bytes;
     uint64_t logical_partition_bytes_max; /* 0: no limit */
     uint32_t threads;

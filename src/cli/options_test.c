@@ -158,16 +158,17 @@ static void every_option_has_its_place(void **state)
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 1024);
     ServeOptions o = parse_good(
-        &arena, &(Try){.config = "host = 0.0.0.0\nkey = " KEY "\nsecondary-key = s1\n"
-                                 "read-only-key = r1\nsecondary-read-only-key = r2\n"
-                                 "allow-development-key\ncert = c.pem\ncert-key = k.pem\n"
-                                 "durability = relaxed\nno-rate-limit\nthreads = 3\n"
-                                 "no-burst\npartition-ru = 1000\ndefault-ru = 900\nserverless\n"
-                                 "connections-max = 10\nidle-timeout = 20\nrequest-timeout = 40\n"
-                                 "public-endpoint = https://db.example.com:443/\n"
-                                 "trust-forwarded = false\nlog-level = debug\n"
-                                 "consistency = boundedstaleness\n"
-                                 "logical-partition-max = 64k\n"});
+        &arena,
+        &(Try){.config = "host = 0.0.0.0\nkey = " KEY "\nsecondary-key = s1\n"
+                         "read-only-key = r1\nsecondary-read-only-key = r2\n"
+                         "allow-development-key\ncert = c.pem\ncert-key = k.pem\n"
+                         "durability = relaxed\naccept-lost-writes\nno-rate-limit\nthreads = 3\n"
+                         "no-burst\npartition-ru = 1000\ndefault-ru = 900\nserverless\n"
+                         "connections-max = 10\nidle-timeout = 20\nrequest-timeout = 40\n"
+                         "public-endpoint = https://db.example.com:443/\n"
+                         "trust-forwarded = false\nlog-level = debug\n"
+                         "consistency = boundedstaleness\n"
+                         "logical-partition-max = 64k\n"});
     assert_string_equal(o.host, "0.0.0.0");
     assert_string_equal(o.key, KEY);
     assert_true(o.key_is_given);
@@ -178,6 +179,7 @@ static void every_option_has_its_place(void **state)
     assert_string_equal(o.cert, "c.pem");
     assert_string_equal(o.cert_key, "k.pem");
     assert_int_equal(o.durability, STORE_DURABILITY_RELAXED);
+    assert_true(o.accept_lost_writes);
     assert_false(o.throughput.is_enforced);
     assert_false(o.throughput.has_burst);
     assert_true(o.throughput.is_serverless);

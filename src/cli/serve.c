@@ -203,6 +203,7 @@ static Status open_store(Server *server, Error *err)
         .cache_bytes = o->cache_bytes / CACHE_BLOCKS_SHARE,
         .log = &server->log,
         .merge = &PARTITION_MERGE,
+        .accepts_lost_writes = o->accept_lost_writes,
     };
     return rocksdb_store_open(&options, &server->store, err);
 }

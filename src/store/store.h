@@ -49,7 +49,8 @@ typedef struct StoreValue {
 } StoreValue;
 
 /* Called on the commit thread, exactly once. 'err' is NULL when the transaction is durable and
- * visible; otherwise nothing of it is, nor ever will be. */
+ * visible; otherwise nothing of it is, nor ever will be, unless the message of the error says that
+ * this is only known after a restart. */
 typedef struct StoreCompletion {
     void (*done)(void *ctx, const Error *err);
     void *ctx;

@@ -129,7 +129,7 @@ export function storeFiles(data, suffix) {
         .sort((a, b) => statSync(b).size - statSync(a).size);
 }
 
-/** Where the records of a log end: behind them it has zeros for those to come. See src/store/rocksdb/log_check.c. */
+/** Where the records of a log end: behind them it has zeros for those to come. See src/store/rocksdb/log_scan.c. */
 export function endOfLog(path) {
     const [BLOCK, HEADER] = [32768, 7];
     const bytes = readFileSync(path);

@@ -5,7 +5,6 @@
  * megabytes; what grows is bounded. One number, cache_bytes, scales the rest, so that a small
  * container and a large server need no further settings.
  */
-#include "store/rocksdb/log_room_int.h"
 #include "store/rocksdb/memtable_int.h"
 #include "store/rocksdb/rocksdb_int.h"
 
@@ -102,16 +101,11 @@ static void set_threads(rocksdb_options_t *options)
     rocksdb_options_set_avoid_unnecessary_blocking_io(options, 1);
 }
 
-/* RocksDB's C interface takes neither, but it can find them by their names. Only who waits for
- * syncs gains by a log with room, and only a log that is synced group by group is safe with it:
- * where several groups are under way to the disk, a loss of power may leave the zeros of one and
- * all of a later one, and RocksDB reads on behind zeros. */
-static rocksdb_options_t *options_with_our_parts(StoreDurability durability)
+/* RocksDB's C interface takes neither, but it can find them by their names. */
+static rocksdb_options_t *options_with_our_parts(const char *env)
 {
     char parts[128];
-    bool has_room = durability == STORE_DURABILITY_SYNC;
-    (void)snprintf(parts, sizeof(parts), "memtable_factory=%s%s%s", memtable_register(),
-                   has_room ? ";env=" : "", has_room ? log_room_register() : "");
+    (void)snprintf(parts, sizeof(parts), "memtable_factory=%s;env=%s", memtable_register(), env);
     rocksdb_options_t *plain = rocksdb_options_create();
     rocksdb_options_t *options = rocksdb_options_create();
     char *failed = NULL;
@@ -122,13 +116,11 @@ static rocksdb_options_t *options_with_our_parts(StoreDurability durability)
 }
 
 rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache,
-                                         StoreDurability durability)
+                                         const char *env)
 {
-    rocksdb_options_t *options = options_with_our_parts(durability);
-    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_t *options = options_with_our_parts(env);
     rocksdb_options_set_paranoid_checks(options, 1);
-    /* A log that ends in the middle of a record is taken, as a killed process leaves it. One with
-     * a broken record is refused: open_or_cut finds out what it is. */
+    /* What a crash has torn at the end of a log is not shown to RocksDB: see folder_check.c. */
     rocksdb_options_set_wal_recovery_mode(options, REFUSE_DAMAGED_LOG);
     /* Written out little by little: one large flush at the end would make commits wait for it. */
     rocksdb_options_set_bytes_per_sync(options, (uint64_t)1 << 20);

@@ -208,45 +208,6 @@ static int command_break_log(const char *path)
     return 0;
 }
 
-/* The largest file with this end in the folder. */
-static off_t find_file(const char *folder, const char *suffix, char path[512])
-{
-    DIR *dir = opendir(folder);
-    assert_non_null(dir);
-    off_t size = -1;
-    const struct dirent *entry;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone */
-    while ((entry = readdir(dir)) != NULL) {
-        size_t len = strlen(entry->d_name);
-        if (len < strlen(suffix) || strcmp(entry->d_name + len - strlen(suffix), suffix) != 0)
-            continue;
-        char one[512];
-        (void)snprintf(one, sizeof(one), "%.200s/%.200s", folder, entry->d_name);
-        struct stat info;
-        assert_int_equal(stat(one, &info), 0);
-        if (info.st_size > size) {
-            size = info.st_size;
-            memcpy(path, one, sizeof(one));
-        }
-    }
-    (void)closedir(dir);
-    assert_true(size > 0);
-    return size;
-}
-
-static void flip_bytes(const char *path, off_t at)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_true(fd >= 0);
-    uint8_t bytes[16];
-    ssize_t count = pread(fd, bytes, sizeof(bytes), at);
-    assert_true(count > 0);
-    for (ssize_t i = 0; i < count; i++)
-        bytes[i] ^= 0x55;
-    assert_int_equal(pwrite(fd, bytes, (size_t)count, at), count);
-    (void)close(fd);
-}
-
 /* Reads every key of put_bulk: right, or damaged; never wrong, never absent. */
 static uint32_t count_damaged(Store *store, StoreSpace space, uint32_t count, Error *err)
 {
@@ -402,104 +363,6 @@ static void damage_that_a_read_has_met_does_not_end_writing(void **state)
     store_close(store);
 }
 
-/* The process that leaves a log behind: every key is a group of its own, acknowledged. */
-enum { LOG_KEYS = 60, LOG_VALUE_BYTES = 3000 };
-
-static int command_leave_log(const char *path)
-{
-    Store *store = open_at(path);
-    static char value[LOG_VALUE_BYTES];
-    for (uint32_t i = 0; i < LOG_KEYS; i++) {
-        memset(value, 'a' + (char)(i % 26), sizeof(value));
-        char key[16];
-        (void)snprintf(key, sizeof(key), "%03u", i);
-        StoreTxn *txn = store_txn_begin(store);
-        store_txn_put(txn, 1, slice_from_cstr(key), slice_make(value, sizeof(value)));
-        assert_ok(store_txn_commit_wait(txn, err));
-    }
-    _exit(0); /* as if it were killed */
-}
-
-typedef enum LogFault {
-    LOG_CUT,     /* 'bytes' are missing at the end */
-    LOG_GARBAGE, /* 'bytes' of anything stand behind it */
-    LOG_ZEROS,   /* the last 'bytes' are zero */
-    LOG_FLIPPED, /* some bits are wrong, 'bytes' before the end */
-} LogFault;
-
-/* Where the records of a log end and the room ahead of it begins: values do not end with zeros. */
-static off_t find_end(int fd, off_t size)
-{
-    for (uint8_t last = 0; size > 0; size--) {
-        assert_int_equal(pread(fd, &last, 1, size - 1), 1);
-        if (last != 0)
-            break;
-    }
-    return size;
-}
-
-static void damage_log(const char *folder, bool has_room, LogFault fault, off_t bytes)
-{
-    char path[512];
-    off_t room_end = find_file(folder, ".log", path);
-    static const char zeros[8192];
-    char garbage[8192];
-    memset(garbage, 0xA5, sizeof(garbage));
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    assert_true(fd >= 0);
-    off_t size = find_end(fd, room_end);
-    assert_true(size > bytes);
-    assert_true(size < room_end);
-    if (!has_room)
-        assert_int_equal(ftruncate(fd, size), 0);
-    if (fault == LOG_CUT)
-        assert_int_equal(ftruncate(fd, size - bytes), 0);
-    else if (fault == LOG_GARBAGE)
-        assert_int_equal(pwrite(fd, garbage, (size_t)bytes, size), bytes);
-    else if (fault == LOG_ZEROS)
-        assert_int_equal(pwrite(fd, zeros, (size_t)bytes, size - bytes), bytes);
-    else
-        flip_bytes(path, size - bytes);
-    (void)close(fd);
-}
-
-/* Keys from the first on, without a gap. */
-static uint32_t count_log_keys(Store *store)
-{
-    uint32_t count = count_keys(store, NULL, 1);
-    for (uint32_t i = 0; i < count; i++) {
-        char key[16];
-        (void)snprintf(key, sizeof(key), "%03u", i);
-        AUTO(store_value_release) StoreValue value = {0};
-        StoreFound found = STORE_ABSENT;
-        assert_ok(
-            store_get(store, NULL, 1, slice_from_cstr(key), STORE_READ_ANY, &value, &found, err));
-        assert_int_equal(found, STORE_FOUND);
-        assert_int_equal(value.data.len, LOG_VALUE_BYTES);
-        assert_int_equal(value.data.ptr[LOG_VALUE_BYTES - 1], 'a' + (char)(i % 26));
-    }
-    return count;
-}
-
-static int run_command(const char *command, const char *path)
-{
-    int out = -1;
-    int status = wait_for(run_self(command, path, &out));
-    (void)close(out);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-static void expect_log_refused(const char *folder)
-{
-    Store *store = NULL;
-    Error err = {0};
-    assert_int_equal(try_open(folder, STORE_DURABILITY_SYNC, &store, &err), STATUS_CORRUPT);
-    assert_null(store);
-    assert_non_null(strstr(err.message, folder));
-    assert_non_null(strstr(err.message, ".log is damaged at byte "));
-}
-
 static void a_log_does_not_grow_with_each_write(void **state)
 {
     (void)state;
@@ -536,54 +399,6 @@ static void a_relaxed_log_is_not_written_ahead(void **state)
     store = open_at(folder.path);
     expect_key(store, NULL, 1, "key", "value");
     store_close(store);
-}
-
-static void a_log_may_be_torn_at_its_end_but_not_damaged_before(void **state)
-{
-    (void)state;
-    static const struct {
-        LogFault fault;
-        off_t bytes;
-        bool is_torn;            /* taken as it is; otherwise only with relaxed durability */
-        uint32_t at_least, most; /* keys that are there then */
-    } rows[] = {
-        {LOG_CUT, 1, true, LOG_KEYS - 1, LOG_KEYS - 1},
-        {LOG_CUT, 2000, true, LOG_KEYS - 1, LOG_KEYS - 1},
-        {LOG_CUT, 3035, true, LOG_KEYS - 2, LOG_KEYS - 1},
-        {LOG_GARBAGE, 3, true, LOG_KEYS, LOG_KEYS},
-        {LOG_GARBAGE, 100, true, LOG_KEYS, LOG_KEYS},
-        {LOG_GARBAGE, 8000, true, LOG_KEYS, LOG_KEYS},
-        {LOG_ZEROS, 500, true, LOG_KEYS - 1, LOG_KEYS - 1},
-        {LOG_ZEROS, 4096, true, LOG_KEYS - 2, LOG_KEYS - 2},
-        {LOG_FLIPPED, 100, true, LOG_KEYS - 1, LOG_KEYS - 1},
-        {LOG_FLIPPED, 3100, false, LOG_KEYS - 2, LOG_KEYS - 2},
-        {LOG_FLIPPED, 4000, false, LOG_KEYS - 2, LOG_KEYS - 2},
-        {LOG_FLIPPED, 30000, false, 40, LOG_KEYS - 9},
-        {LOG_FLIPPED, 100000, false, 20, 40},
-        {LOG_FLIPPED, 180000, false, 0, 5},
-    };
-    for (size_t n = 0; n < 2 * ARRAY_COUNT(rows); n++) {
-        size_t i = n / 2;
-        AUTO(test_folder_done) TestFolder folder;
-        test_folder_init(&folder);
-        assert_int_equal(run_command("leave-log", folder.path), 0);
-        damage_log(folder.path, n % 2 == 0, rows[i].fault, rows[i].bytes);
-        Store *store = NULL;
-        StoreDurability durability = STORE_DURABILITY_SYNC;
-        if (!rows[i].is_torn) {
-            expect_log_refused(folder.path);
-            expect_log_refused(folder.path); /* which has changed nothing */
-            durability = STORE_DURABILITY_RELAXED;
-        }
-        assert_ok(try_open(folder.path, durability, &store, err));
-        assert_in_range(count_log_keys(store), rows[i].at_least, rows[i].most);
-        put_now(store, 3, "after", "v");
-        store_close(store);
-        store = open_at(folder.path);
-        assert_in_range(count_log_keys(store), rows[i].at_least, rows[i].most);
-        expect_key(store, NULL, 3, "after", "v");
-        store_close(store);
-    }
 }
 
 /* Many small tables in the last level, which nothing has a reason to rewrite. */
@@ -702,14 +517,11 @@ int main(int argc, char **argv)
         return command_fill_disk();
     if (argc == 3 && strcmp(argv[1], "break-log") == 0)
         return command_break_log(argv[2]);
-    if (argc == 3 && strcmp(argv[1], "leave-log") == 0)
-        return command_leave_log(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_disk_fails_writes_until_there_is_room_again),
         cmocka_unit_test(a_broken_log_takes_nothing_more_until_a_restart),
         cmocka_unit_test(a_log_does_not_grow_with_each_write),
         cmocka_unit_test(a_relaxed_log_is_not_written_ahead),
-        cmocka_unit_test(a_log_may_be_torn_at_its_end_but_not_damaged_before),
         cmocka_unit_test(a_damaged_block_fails_the_reads_that_need_it),
         cmocka_unit_test(damage_that_the_background_meets_ends_writing_until_a_restart),
         cmocka_unit_test(damage_that_a_read_has_met_does_not_end_writing),

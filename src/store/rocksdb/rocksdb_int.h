@@ -100,9 +100,10 @@ size_t rocksdb_memtable_bytes(size_t cache_bytes);
 /* The cache of blocks; the caller destroys it after the database. */
 rocksdb_cache_t *rocksdb_tuned_cache(size_t cache_bytes);
 
-/* Sizes and habits of the database, thought through in options.c. The caller destroys it. */
+/* Sizes and habits of the database, thought through in options.c, with the environment of this
+ * name (log_files_env). The caller destroys it. */
 rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache,
-                                         StoreDurability durability);
+                                         const char *env);
 
 /* Which keys have many operands: see hot_keys.c. Commit thread only. */
 typedef struct HotSlot HotSlot;
@@ -143,7 +144,3 @@ bool damage_read_mark(int folder_fd, Error *reason);
 
 /* Damage was met: compaction ends, and the next start will know. */
 void damage_note(int folder_fd, rocksdb_t *db, const Error *reason);
-
-/* Whether the log that a crash has left in 'folder' may be read up to its first broken record: see
- * log_check.c. STATUS_CORRUPT if acknowledged writes would be lost by that. */
-MUST_USE Status log_check(const char *folder, Error *err);

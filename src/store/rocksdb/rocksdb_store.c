@@ -15,8 +15,8 @@
  *   - The log. This version of RocksDB then believes to have recovered although it still holds the
  *     broken log, and appends to it behind the torn record. So after any failure but the first kind
  *     we write nothing more until the process is started again, which replays the log up to the
- *     torn record. Reads go on. One caveat is nobody's to remove: if a sync fails, the disk may
- *     have the record all the same, and a restart may find what was reported as failed.
+ *     torn record. Reads go on. If a sync fails, the disk may have the record all the same: so the
+ *     marks say where the next start must end the log (sync_marks_end_logs).
  *
  * The usual reason, a full disk, must not end like that. Hence the reserve: a group is refused
  * while there is still room for what RocksDB has to write in the background, and taken again when
@@ -25,11 +25,13 @@
 #include "store/rocksdb/rocksdb_store.h"
 
 #include "base/mem.h"
+#include "store/rocksdb/folder_check_int.h"
 #include "store/rocksdb/rocksdb_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -62,7 +64,11 @@ typedef struct RocksEngine {
     rocksdb_readoptions_t *read_any;
     rocksdb_readoptions_t *read_memory;
     int folder_fd;
+    int lock_fd; /* of a folder that is only read; -1 otherwise: RocksDB has one of its own */
+    SyncMarks *marks;
+    LogFiles *log_files;
     size_t memtable_bytes;
+    bool is_read_only;
 
     rocksdb_writebatch_t *batch; /* commit thread only */
     HotKeys hot_keys;            /* commit thread only */
@@ -91,8 +97,9 @@ struct EngineCursor {
 static const EngineOps ROCKS_OPS;
 static bool is_tight(void *ctx);
 static Status check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Error *err);
-static Status prepare_folder(const char *path, int *folder_fd, Error *err);
+static Status open_folder(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err);
 static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err);
+static void close_folder(RocksEngine *rocks);
 
 static RocksEngine *rocks_of(Engine *engine)
 {
@@ -116,17 +123,17 @@ rocksdb_readoptions_t *rocksdb_read_options(StoreRead read)
 Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error *err)
 {
     TRY(thread_room_check(err));
-    int folder_fd = -1;
-    TRY(prepare_folder(options->path, &folder_fd, err));
     RocksEngine *rocks = MEM_NEW(RocksEngine);
     rocks->engine = (Engine){.ops = &ROCKS_OPS, .merge = options->merge};
-    rocks->folder_fd = folder_fd;
     rocks->folder = mem_copy(options->path, strlen(options->path) + 1);
-    Status status = open_database(rocks, options, err);
+    rocks->folder_fd = -1;
+    rocks->lock_fd = -1;
+    rocks->is_read_only = options->is_read_only;
+    Status status = open_folder(rocks, options, err);
+    if (status == STATUS_OK)
+        status = open_database(rocks, options, err);
     if (status != STATUS_OK) {
-        (void)close(folder_fd); /* only read from */
-        mem_free(rocks->folder);
-        mem_free(rocks);
+        close_folder(rocks);
         return status;
     }
     rocks->write_options = rocksdb_writeoptions_create();
@@ -148,68 +155,131 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
     return STATUS_OK;
 }
 
-/* RocksDB would say all of this too, in words that do not help. */
-static Status prepare_folder(const char *path, int *folder_fd, Error *err)
+static Status in_use(const char *path, Error *err)
 {
-    if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return error_set_errno(err, errno, "cannot make the data folder '%.200s'", path);
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOTDIR)
-        return error_set(err, STATUS_IO, SUB_NONE, "the data folder '%.200s' is not a folder",
-                         path);
-    if (fd < 0)
-        return error_set_errno(err, errno, "cannot open the data folder '%.200s'", path);
-    if (faccessat(fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
-        int code = errno;
-        (void)close(fd); /* only read from */
-        return error_set_errno(err, code, "cannot write to the data folder '%.200s'", path);
-    }
-    *folder_fd = fd;
-    return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "the data folder '%.200s' is in use by another process", path);
+}
+
+/* RocksDB names its lock file in the message and has no other word for a folder in use. */
+static bool is_about_lock(const char *text)
+{
+    return strstr(text, "/LOCK:") != NULL;
+}
+
+/* The number of the table that RocksDB, by its words, has not found; 0: it is something else. It
+ * also looks for a table under an older name, and may name that one. */
+static unsigned long long missing_table(const char *text)
+{
+    const char *end = strstr(text, ".sst");
+    if (end == NULL)
+        end = strstr(text, ".ldb");
+    if (end == NULL || strstr(text, "No such file or directory") == NULL)
+        return 0;
+    const char *digits = end;
+    while (digits > text && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    return strtoull(digits, NULL, 10);
 }
 
 static Status open_error(Error *err, const char *path, char *text)
 {
-    /* RocksDB names its lock file in the message and has no other word for this. */
-    if (strstr(text, "/LOCK:") != NULL) {
+    unsigned long long table = missing_table(text);
+    if (table != 0) {
         rocksdb_free(text);
-        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
-                         "the data folder '%.200s' is in use by another process", path);
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "cannot open the data folder '%.200s': its table %06llu.sst is missing; "
+                         "restore the folder from a copy",
+                         path, table);
     }
     char what[256];
     (void)snprintf(what, sizeof(what), "cannot open the data folder '%.200s'", path);
     return rocksdb_error(err, path, what, text);
 }
 
-/* The first attempt is strict, the second takes a log up to its first broken record. Whether there
- * is a second, log_check decides, or a user who can do without the newest writes. */
-static Status open_or_cut(RocksEngine *rocks, const RocksdbStoreOptions *options,
-                          rocksdb_options_t *tuned, Error *err)
+/* Whoever only reads keeps others from beginning to write, and does not make the file for it:
+ * without one there is nobody to keep away. */
+static Status lock_for_reading(RocksEngine *rocks, Error *err)
 {
-    char *text = NULL;
-    rocks->db = rocksdb_open(tuned, options->path, &text);
-    if (text == NULL)
+    rocks->lock_fd = openat(rocks->folder_fd, "LOCK", O_RDONLY | O_CLOEXEC);
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (rocks->lock_fd < 0 || fcntl(rocks->lock_fd, F_SETLK, &lock) == 0)
         return STATUS_OK;
-    Status status = open_error(err, options->path, text);
-    if (status != STATUS_CORRUPT)
-        return status;
-    if (options->durability == STORE_DURABILITY_SYNC)
-        TRY(log_check(options->path, err));
-    rocksdb_options_set_wal_recovery_mode(tuned, rocksdb_point_in_time_recovery);
-    text = NULL;
-    rocks->db = rocksdb_open(tuned, options->path, &text);
-    if (text != NULL)
-        return open_error(err, options->path, text);
-    if (options->log != NULL)
-        LOG_WARN(options->log, "store.log_cut", "reason=\"%s\" (what follows was dropped)",
-                 err->message);
+    return in_use(rocks->folder, err);
+}
+
+/* The lock comes first: to anybody else a folder in use would look damaged. */
+static Status lock_folder(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err)
+{
+    if (options->is_read_only)
+        TRY(lock_for_reading(rocks, err));
+    rocks->marks = sync_marks_open(options->path);
+    rocks->log_files = log_files_open(&(LogFilesOptions){
+        .marks = rocks->marks,
+        .is_relaxed = options->durability == STORE_DURABILITY_RELAXED,
+    });
+    char reason[256];
+    if (!options->is_read_only &&
+        !log_files_lock(rocks->log_files, options->path, reason, sizeof(reason)))
+        return is_about_lock(reason)
+                   ? in_use(options->path, err)
+                   : error_set(err, STATUS_IO, SUB_NONE, "cannot lock the data folder '%.200s': %s",
+                               options->path, reason);
+    sync_marks_reload(rocks->marks);
     return STATUS_OK;
 }
 
-static void destroy_filter(RocksEngine *rocks)
+/* RocksDB would say all of this too, in words that do not help. */
+static Status open_folder(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err)
 {
-    if (rocks->filter != NULL)
-        rocksdb_compactionfilter_destroy(rocks->filter);
+    const char *path = options->path;
+    if (!options->is_read_only && mkdir(path, 0700) != 0 && errno != EEXIST)
+        return error_set_errno(err, errno, "cannot make the data folder '%.200s'", path);
+    rocks->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (rocks->folder_fd < 0 && errno == ENOTDIR)
+        return error_set(err, STATUS_IO, SUB_NONE, "the data folder '%.200s' is not a folder",
+                         path);
+    if (rocks->folder_fd < 0)
+        return error_set_errno(err, errno, "cannot open the data folder '%.200s'", path);
+    int wanted = options->is_read_only ? R_OK | X_OK : R_OK | W_OK | X_OK;
+    if (faccessat(rocks->folder_fd, ".", wanted, AT_EACCESS) != 0)
+        return error_set_errno(err, errno, "cannot %s the data folder '%.200s'",
+                               options->is_read_only ? "read" : "write to", path);
+    return lock_folder(rocks, options, err);
+}
+
+/* Looks at the folder, and says how much of the logs RocksDB is shown. */
+static Status check_folder(RocksEngine *rocks, const RocksdbStoreOptions *options, bool *is_new,
+                           Error *err)
+{
+    FolderFindings findings;
+    FolderCheckOptions check = {
+        .path = options->path,
+        .marks = rocks->marks,
+        .is_relaxed = options->durability == STORE_DURABILITY_RELAXED,
+    };
+    TRY(folder_check(&check, &findings, err));
+    if (findings.is_new && options->is_read_only)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "there is no database in '%.200s'",
+                         options->path);
+    bool is_lost = findings.loss.status != STATUS_OK;
+    if (is_lost && !options->accepts_lost_writes) {
+        *err = findings.loss;
+        return err->status;
+    }
+    if (is_lost)
+        TRY(folder_accept_loss(&check, &findings, err));
+    if (findings.has_log_end && options->log != NULL)
+        LOG_WARN(options->log, is_lost ? "store.writes_lost" : "store.log_cut",
+                 "log=%06llu.log bytes=%llu reason=\"%s\"",
+                 (unsigned long long)findings.log_end.number,
+                 (unsigned long long)findings.log_end.bytes,
+                 is_lost ? findings.loss.message
+                         : "what follows was torn or never acknowledged, and is dropped");
+    if (findings.has_log_end)
+        log_files_set_end(rocks->log_files, findings.log_end);
+    *is_new = findings.is_new;
+    return STATUS_OK;
 }
 
 static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err)
@@ -218,24 +288,42 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
         options->cache_bytes > 0 ? options->cache_bytes : ROCKSDB_STORE_CACHE_BYTES;
     rocks->memtable_bytes = rocksdb_memtable_bytes(cache_bytes);
     /* RocksDB writes a few files at once, and ends the process by an assertion if it cannot. */
-    if (check_room(rocks, ENGINE_MAKES_ROOM, 0, err) != STATUS_OK)
+    if (!options->is_read_only && check_room(rocks, ENGINE_MAKES_ROOM, 0, err) != STATUS_OK)
         return error_context(err, "cannot open the data folder '%.200s'", options->path);
+    bool is_new = false;
+    TRY(check_folder(rocks, options, &is_new, err));
     rocks->cache = rocksdb_tuned_cache(cache_bytes);
     rocksdb_options_t *tuned =
-        rocksdb_tuned_options(cache_bytes, rocks->cache, options->durability);
+        rocksdb_tuned_options(cache_bytes, rocks->cache, log_files_env(rocks->log_files));
+    rocksdb_options_set_create_if_missing(tuned, is_new);
     rocksdb_set_groups(tuned, options->merge);
     if (options->merge != NULL)
         rocksdb_set_merging(tuned, options->merge, &rocks->filter);
     Error reason;
     atomic_init(&rocks->is_damaged, damage_read_mark(rocks->folder_fd, &reason));
     rocksdb_options_set_disable_auto_compactions(tuned, atomic_load(&rocks->is_damaged));
-    Status status = open_or_cut(rocks, options, tuned, err);
+    char *text = NULL;
+    rocks->db = options->is_read_only ? rocksdb_open_for_read_only(tuned, options->path, 0, &text)
+                                      : rocksdb_open(tuned, options->path, &text);
     rocksdb_options_destroy(tuned);
-    if (status != STATUS_OK) {
-        destroy_filter(rocks);
+    return text == NULL ? STATUS_OK : open_error(err, options->path, text);
+}
+
+/* What open_folder and open_database have opened, after the database. */
+static void close_folder(RocksEngine *rocks)
+{
+    if (rocks->filter != NULL)
+        rocksdb_compactionfilter_destroy(rocks->filter);
+    if (rocks->cache != NULL)
         rocksdb_cache_destroy(rocks->cache);
-    }
-    return status;
+    log_files_close(rocks->log_files);
+    sync_marks_close(rocks->marks);
+    if (rocks->lock_fd >= 0)
+        (void)close(rocks->lock_fd); /* only read from */
+    if (rocks->folder_fd >= 0)
+        (void)close(rocks->folder_fd); /* only read from */
+    mem_free(rocks->folder);
+    mem_free(rocks);
 }
 
 rocksdb_t *rocksdb_of_store(Store *store)
@@ -247,7 +335,8 @@ rocksdb_t *rocksdb_of_store(Store *store)
 
 static void note_damage(RocksEngine *rocks, const Error *err)
 {
-    if (err->status == STATUS_CORRUPT && !atomic_exchange(&rocks->is_damaged, true))
+    if (err->status == STATUS_CORRUPT && !rocks->is_read_only &&
+        !atomic_exchange(&rocks->is_damaged, true))
         damage_note(rocks->folder_fd, rocks->db, err);
 }
 
@@ -427,17 +516,23 @@ static void add_to_batch(void *ctx, TreeEntry *entry)
         rocksdb_writebatch_put(batch, key.ptr, key.len, value.ptr, value.len);
 }
 
-/* Keeps the reason for everybody who comes later, and tells how it ends. */
+/* Keeps the reason for everybody who comes later, and tells how it ends. What has just failed may
+ * be in the log all the same. */
 static Status break_off(RocksEngine *rocks, Error *err)
 {
     Error reason = *err;
+    bool is_certain = sync_marks_end_logs(rocks->marks);
     Status status = error_set(err, reason.status, SUB_NONE,
-                              "%.400s; writes are taken again after a restart", reason.message);
+                              "%.300s; writes are taken again after a restart", reason.message);
     if (!atomic_exchange(&rocks->is_breaking, true)) {
         rocks->breakage = *err;
         atomic_store_explicit(&rocks->is_broken, true, memory_order_release);
     }
-    return status;
+    return is_certain ? status
+                      : error_set(err, reason.status, SUB_NONE,
+                                  "%.300s; writes are taken again after a restart, and only then "
+                                  "it is known whether this one was kept",
+                                  reason.message);
 }
 
 static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *options,
@@ -447,11 +542,15 @@ static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *opti
         *err = rocks->breakage;
         return err->status;
     }
+    if (rocks->is_read_only)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the store is open for reading only");
     char *text = NULL;
     rocksdb_write(rocks->db, options, batch, &text);
     snapshots_turn(&rocks->snapshots);
-    if (text == NULL)
+    if (text == NULL) {
+        sync_marks_write(rocks->marks); /* before anybody is told */
         return STATUS_OK;
+    }
     /* The message names the file and is the only thing that does. */
     bool heals = strstr(text, ".sst") != NULL && strstr(text, ".log") == NULL &&
                  strstr(text, "No space left on device") != NULL;
@@ -503,7 +602,8 @@ static Status check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Erro
 
 static Status rocks_room(Engine *engine, EngineNeed need, size_t bytes, Error *err)
 {
-    return check_room(rocks_of(engine), need, bytes, err);
+    RocksEngine *rocks = rocks_of(engine);
+    return rocks->is_read_only ? STATUS_OK : check_room(rocks, need, bytes, err);
 }
 
 static bool is_tight(void *ctx)
@@ -636,6 +736,7 @@ static void settle(RocksEngine *rocks)
     char *text = NULL;
     rocksdb_flush_wal(rocks->db, 1, &text);
     rocksdb_free(text); /* who needs to know chose to be told at commit */
+    sync_marks_write(rocks->marks);
     text = NULL;
     rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
     rocksdb_flush(rocks->db, options, &text);
@@ -646,7 +747,7 @@ static void settle(RocksEngine *rocks)
 static void rocks_close(Engine *engine)
 {
     RocksEngine *rocks = rocks_of(engine);
-    if (!atomic_load(&rocks->is_broken))
+    if (!atomic_load(&rocks->is_broken) && !rocks->is_read_only)
         settle(rocks);
     reclaimer_stop(&rocks->reclaimer);
     snapshots_done(&rocks->snapshots);
@@ -657,11 +758,7 @@ static void rocks_close(Engine *engine)
     rocksdb_writeoptions_destroy(rocks->write_options);
     rocksdb_writeoptions_destroy(rocks->write_synced);
     rocksdb_close(rocks->db);
-    destroy_filter(rocks);
-    rocksdb_cache_destroy(rocks->cache);
-    (void)close(rocks->folder_fd); /* only read from */
-    mem_free(rocks->folder);
-    mem_free(rocks);
+    close_folder(rocks);
 }
 
 static const EngineOps ROCKS_OPS = {

@@ -5,8 +5,10 @@
 
 #include "base/random.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -86,4 +88,53 @@ static inline uint32_t count_keys(Store *store, const StoreSnapshot *snapshot, S
         if (!found)
             return count;
     }
+}
+
+static inline int run_command(const char *command, const char *path)
+{
+    int out = -1;
+    int status = wait_for(run_self(command, path, &out));
+    (void)close(out);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The largest file in the folder whose name ends with 'part', or begins with it. */
+static inline off_t find_file(const char *folder, const char *part, char path[512])
+{
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    off_t size = -1;
+    const struct dirent *entry;
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours alone */
+    while ((entry = readdir(dir)) != NULL) {
+        size_t len = strlen(entry->d_name);
+        bool is_end = len >= strlen(part) && strcmp(entry->d_name + len - strlen(part), part) == 0;
+        if (!is_end && strncmp(entry->d_name, part, strlen(part)) != 0)
+            continue;
+        char one[512];
+        (void)snprintf(one, sizeof(one), "%.200s/%.200s", folder, entry->d_name);
+        struct stat info;
+        assert_int_equal(stat(one, &info), 0);
+        if (info.st_size > size) {
+            size = info.st_size;
+            memcpy(path, one, sizeof(one));
+        }
+    }
+    (void)closedir(dir);
+    assert_true(size > 0);
+    return size;
+}
+
+static inline void flip_bytes(const char *path, off_t at)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    uint8_t bytes[16];
+    ssize_t count = pread(fd, bytes, sizeof(bytes), at);
+    assert_true(count > 0);
+    for (ssize_t i = 0; i < count; i++)
+        bytes[i] ^= 0x55;
+    assert_int_equal(pwrite(fd, bytes, (size_t)count, at), count);
+    (void)close(fd);
 }
