@@ -74,12 +74,12 @@ static Status begin_empty(Catalog *catalog, Error *err)
     return store_txn_commit_wait(txn, err);
 }
 
-static Status load(Catalog *catalog, Error *err)
+static Status load(Catalog *catalog, bool is_read_only, Error *err)
 {
     bool found = false;
-    TRY(catalog_load(catalog->host, &catalog->published, &catalog->counters, &found,
+    TRY(catalog_load(catalog->host, is_read_only, &catalog->published, &catalog->counters, &found,
                      &catalog->garbage, err));
-    return found ? STATUS_OK : begin_empty(catalog, err);
+    return found || is_read_only ? STATUS_OK : begin_empty(catalog, err);
 }
 
 static Status check_account(const Catalog *catalog, Error *err)
@@ -311,11 +311,12 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     mailbox_init(&catalog->mailbox);
     TRY(workers_start(catalog->host->writers, err)); /* partitions count on it */
     TRY(cleaner_open(&catalog->cleaner, catalog->store, options->log, err));
-    TRY(load(catalog, err));
+    TRY(load(catalog, options->is_read_only, err));
     if (options->throughput != NULL)
         TRY(check_account(catalog, err));
     share_all(catalog->published, &catalog->rules, clock_monotonic_us(catalog->clock));
-    post_garbage(catalog);
+    if (!options->is_read_only)
+        post_garbage(catalog);
     TRY(keeper_open(&catalog->keeper, catalog, err));
     TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));
     catalog->is_running = true;

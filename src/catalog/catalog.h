@@ -31,6 +31,7 @@ typedef struct CatalogOptions {
      * when a data folder is made; opening it as the other kind is refused. */
     const ProvisionRules *throughput;
     const MoveRules *moves; /* NULL: no partition is split or merged, also if somebody asks */
+    bool is_read_only;      /* writes nothing, not even what a start has to tidy up */
 } CatalogOptions;
 
 /* Loads what is in the store, or begins an empty catalogue. */

@@ -64,11 +64,12 @@ void garbage_list_add(GarbageList *list, Garbage garbage);
 bool garbage_next(const PartitionRange *ranges, size_t count, size_t *from, Garbage *out);
 
 /* Loads what is in the store (load.c), and undoes the moves that the end of the process has
- * interrupted: their spaces are among the garbage. '*found' is false, and the snapshot empty, if it
- * holds no catalogue yet. STATUS_CORRUPT if what it holds cannot have been written by this program.
- */
-MUST_USE Status catalog_load(PartitionHost *host, Snapshot **snapshot, CatalogCounters *counters,
-                             bool *found, GarbageList *garbage, Error *err);
+ * interrupted: their spaces are among the garbage; with 'is_read_only' the store keeps them, and
+ * only the snapshot shows none. '*found' is false, and the snapshot empty, if the store holds no
+ * catalogue yet. STATUS_CORRUPT if what it holds cannot have been written by this program. */
+MUST_USE Status catalog_load(PartitionHost *host, bool is_read_only, Snapshot **snapshot,
+                             CatalogCounters *counters, bool *found, GarbageList *garbage,
+                             Error *err);
 
 /* From offers to budgets (share.c). share_offer gives what an offer provides to the partitions of
  * its owner, in equal parts; share_serverless gives a container's partitions what they have without

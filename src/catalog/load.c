@@ -187,8 +187,8 @@ static Status undo_moves(Store *store, Load *load, Error *err)
     return store_txn_commit_wait(txn, err);
 }
 
-Status catalog_load(PartitionHost *host, Snapshot **snapshot, CatalogCounters *counters,
-                    bool *found, GarbageList *garbage, Error *err)
+Status catalog_load(PartitionHost *host, bool is_read_only, Snapshot **snapshot,
+                    CatalogCounters *counters, bool *found, GarbageList *garbage, Error *err)
 {
     for (;;) {
         HashKey key;
@@ -199,7 +199,8 @@ Status catalog_load(PartitionHost *host, Snapshot **snapshot, CatalogCounters *c
         TRY(load_once(host->store, &load, err));
         if (load.collision)
             continue;
-        TRY(undo_moves(host->store, &load, err));
+        if (!is_read_only)
+            TRY(undo_moves(host->store, &load, err));
         *snapshot = TAKE(fresh);
         *counters = load.counters;
         *found = load.has_counters;

@@ -1,8 +1,8 @@
 /* check.c - see check.h.
  *
- * The folder is opened as the server opens it, which also makes sure that no server has it, but
- * with its background work switched off, so that nothing is changed while it is read. What a start
- * always does, to undo a move that was interrupted and to empty what was dropped, is done.
+ * The folder is opened for reading only: what is in the log is replayed in memory, and what a start
+ * would tidy up stays. No server can have the folder meanwhile. Nothing in it changes, so that it
+ * may be a copy on a disk that cannot be written.
  */
 #include "cli/check.h"
 
@@ -40,19 +40,18 @@ typedef struct Checker {
 
 static void print_help(void)
 {
-    (void)printf(
-        "Usage: orrery check [--data DIR]\n\n"
-        "Reads everything in a data folder and says whether it agrees: items, the map of "
-        "their\nnumbers, unique keys, expiry notes, counters, sizes, and the index with "
-        "every item; and\nwhether there is data that belongs to no container. Nothing is "
-        "changed, but that a split which\nwas interrupted is undone and what was deleted is "
-        "removed, as at every start. The server\nmust not be running on the folder.\n\n"
-        "Options (default):\n"
-        "  --data DIR     the folder (data); ORRERY_DATA in the environment does the "
-        "same\n\n"
-        "The exit code is 0 if everything agrees and 1 if something does not.\n\n"
-        "Example:\n"
-        "  orrery check --data /var/lib/orrery\n");
+    (void)printf("Usage: orrery check [--data DIR]\n\n"
+                 "Reads everything in a data folder and says whether it agrees: items, the map of "
+                 "their\nnumbers, unique keys, expiry notes, counters, sizes, and the index with "
+                 "every item; and\nwhether there is data that belongs to no container. Nothing is "
+                 "changed: the folder may be\non a disk that is mounted read-only. The server "
+                 "must not be running on it.\n\n"
+                 "Options (default):\n"
+                 "  --data DIR     the folder (data); ORRERY_DATA in the environment does the "
+                 "same\n\n"
+                 "The exit code is 0 if everything agrees and 1 if something does not.\n\n"
+                 "Example:\n"
+                 "  orrery check --data /var/lib/orrery\n");
 }
 
 static Status parse(Checker *checker, int argc, char *const *argv, char *const *environment,
@@ -91,7 +90,8 @@ static Status open_all(Checker *checker, Error *err)
     if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
         return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "'%s' is not a data folder of orrery",
                          checker->data);
-    RocksdbStoreOptions options = {.path = path, .log = &checker->log, .merge = &PARTITION_MERGE};
+    RocksdbStoreOptions options = {
+        .path = path, .log = &checker->log, .merge = &PARTITION_MERGE, .is_read_only = true};
     TRY(rocksdb_store_open(&options, &checker->store, err));
     checker->writers = workers_open("writer", 1, UINT32_MAX);
     checker->host = (PartitionHost){
@@ -106,6 +106,7 @@ static Status open_all(Checker *checker, Error *err)
         .clock = checker->log.clock,
         .log = &checker->log,
         .metrics = &checker->metrics.shards[0],
+        .is_read_only = true,
     };
     return catalog_open(&catalog, &checker->catalog, err);
 }
