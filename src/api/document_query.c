@@ -351,23 +351,6 @@ static void answer_headers(ItemPage *page, const QueryPage *out)
         add_header(page, SLICE("x-orrery-explain"), print_explain(arena, out->explain));
 }
 
-/* What a token is good for: a query with its parameters, over one partition key or over all. Ranges
- * are not part of it, because they may be split between two pages. */
-static Slice token_scope(const ItemPage *page)
-{
-    Arena *arena = page->request->arena;
-    bool has_parameters = page->parameters.at != NULL;
-    Slice parameters = has_parameters ? json_print_arena(arena, page->parameters) : SLICE_EMPTY;
-    Slice key = page->has_key ? page->epk_from : SLICE_EMPTY;
-    AUTO(buf_done) Buf scope;
-    buf_init(&scope, page->query_text.len + parameters.len + key.len + 64);
-    buf_format(&scope, "%zu,%zu;", page->query_text.len, key.len);
-    buf_slice(&scope, page->query_text);
-    buf_slice(&scope, key);
-    buf_slice(&scope, parameters);
-    return arena_copy(arena, buf_view(&scope));
-}
-
 static void charge_target(ItemPage *page, const QueryTarget *target, const QueryTargetWork *work)
 {
     QueryWork done = {
@@ -436,9 +419,9 @@ static Status run_in(ItemPage *page, const QueryTarget *targets, size_t count, A
     page->count = out.count;
     charge_targets(page, targets, count, out.work);
     if (!out.is_done)
-        page->continuation =
-            token_print(r->arena, &api->options.token_secret, page->container->info.rid,
-                        token_scope(page), out.position);
+        page->continuation = token_print(
+            r->arena, &api->options.token_secret, page->container->info.rid,
+            query_position_scope(page->query, page->parameters, out.position, arena), out.position);
     answer_headers(page, &out);
     return STATUS_OK;
 }
@@ -483,6 +466,18 @@ static Status run_query(ItemPage *page)
     return status;
 }
 
+/* A token is a position in the order of the query's rows. It is good for other ways to name the
+ * same items, a key instead of its range, and for another filter: SDKs that merge rows ask so. */
+static Status read_token(ItemPage *page, const Container *container, Error *err)
+{
+    ApiRequest *r = page->request;
+    Slice mac;
+    TRY(token_parse(r->arena, page->token, &mac, &page->position, err));
+    Slice scope = query_position_scope(page->query, page->parameters, page->position, r->arena);
+    return token_check(r->arena, &r->api->options.token_secret, container->info.rid, scope,
+                       page->token, mac, page->position, err);
+}
+
 /* The body may go away after the call. */
 static Status read_query(ItemPage *page, const Container *container, Slice body, Error *err)
 {
@@ -499,10 +494,7 @@ static Status read_query(ItemPage *page, const Container *container, Slice body,
                          err));
     page->parse_us = clock_monotonic_us(clock) - begun_us;
     TRY(query_scope_find(page, container, err));
-    if (page->token.len > 0)
-        TRY(token_parse(r->arena, &r->api->options.token_secret, container->info.rid,
-                        token_scope(page), page->token, &page->position, err));
-    return STATUS_OK;
+    return page->token.len > 0 ? read_token(page, container, err) : STATUS_OK;
 }
 
 static Status read_and_run(ItemPage *page)

@@ -9,11 +9,11 @@ enum { MAC_BYTES = 16, TOKEN_BYTES_MAX = 16 << 10 };
 static_assert(BASE64_LEN(MAC_BYTES + QUERY_POSITION_BYTES_MAX) <= TOKEN_TEXT_MAX,
               "a token is as short as any client can ask for");
 
-static Slice make_mac(Arena *arena, const TokenSecret *secret, Slice rid, Slice query,
+static Slice make_mac(Arena *arena, const TokenSecret *secret, Slice rid, Slice scope,
                       Slice position)
 {
     /* The lengths keep a byte from moving from one part to the next. */
-    const Slice parts[] = {rid, query, position};
+    const Slice parts[] = {rid, scope, position};
     size_t size = 0;
     for (size_t i = 0; i < ARRAY_COUNT(parts); i++)
         size += sizeof(uint64_t) + parts[i].len;
@@ -32,10 +32,10 @@ static Slice make_mac(Arena *arena, const TokenSecret *secret, Slice rid, Slice 
     return slice_make(mac, MAC_BYTES);
 }
 
-Slice token_print(Arena *arena, const TokenSecret *secret, Slice container_rid, Slice query,
+Slice token_print(Arena *arena, const TokenSecret *secret, Slice container_rid, Slice scope,
                   Slice position)
 {
-    Slice mac = make_mac(arena, secret, container_rid, query, position);
+    Slice mac = make_mac(arena, secret, container_rid, scope, position);
     size_t size = MAC_BYTES + position.len;
     char *bytes = arena_alloc(arena, size);
     memcpy(bytes, mac.ptr, MAC_BYTES);
@@ -46,26 +46,32 @@ Slice token_print(Arena *arena, const TokenSecret *secret, Slice container_rid, 
     return slice_make(text, BASE64_LEN(size));
 }
 
-Status token_parse(Arena *arena, const TokenSecret *secret, Slice container_rid, Slice query,
-                   Slice token, Slice *position, Error *err)
+static Status refuse(Slice token, Error *err)
 {
-    char *bytes = arena_alloc(arena, TOKEN_BYTES_MAX);
-    size_t len = 0;
-    bool is_good = token.len <= BASE64_LEN(TOKEN_BYTES_MAX) &&
-                   base64_decode(BASE64_RID, token, bytes, TOKEN_BYTES_MAX, &len) &&
-                   len >= MAC_BYTES;
-    if (is_good) {
-        *position = slice_make(bytes + MAC_BYTES, len - MAC_BYTES);
-        Slice mac = make_mac(arena, secret, container_rid, query, *position);
-        uint8_t differs = 0; /* all bytes are compared, so that time tells nothing */
-        for (size_t i = 0; i < MAC_BYTES; i++)
-            differs |= (uint8_t)(mac.ptr[i] ^ bytes[i]);
-        is_good = differs == 0;
-    }
-    if (is_good)
-        return STATUS_OK;
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                      "Invalid Continuation Token: '%.*s' was not given by this server for this "
                      "query.",
                      SLICE_CUT(token, 80));
+}
+
+Status token_parse(Arena *arena, Slice token, Slice *mac, Slice *position, Error *err)
+{
+    char *bytes = arena_alloc(arena, TOKEN_BYTES_MAX);
+    size_t len = 0;
+    if (token.len > BASE64_LEN(TOKEN_BYTES_MAX) ||
+        !base64_decode(BASE64_RID, token, bytes, TOKEN_BYTES_MAX, &len) || len < MAC_BYTES)
+        return refuse(token, err);
+    *mac = slice_make(bytes, MAC_BYTES);
+    *position = slice_make(bytes + MAC_BYTES, len - MAC_BYTES);
+    return STATUS_OK;
+}
+
+Status token_check(Arena *arena, const TokenSecret *secret, Slice container_rid, Slice scope,
+                   Slice token, Slice mac, Slice position, Error *err)
+{
+    Slice expected = make_mac(arena, secret, container_rid, scope, position);
+    uint8_t differs = 0; /* all bytes are compared, so that time tells nothing */
+    for (size_t i = 0; i < MAC_BYTES; i++)
+        differs |= (uint8_t)(expected.ptr[i] ^ mac.ptr[i]);
+    return differs == 0 ? STATUS_OK : refuse(token, err);
 }

@@ -122,3 +122,8 @@ typedef struct QueryPage {
 /* Appends the results to 'text', separated by commas. */
 MUST_USE Status query_page(const Query *query, const QueryPageOptions *options, Arena *arena,
                            Buf *text, QueryPage *out, Error *err);
+
+/* What of a query a position depends on, as text: the order of its rows. A client may go on with
+ * another filter. Only where the order follows from more than ORDER BY, as that of groups does, it
+ * is the whole query with its parameters. Any bytes may be asked about. */
+Slice query_position_scope(const Query *query, Json parameters, Slice position, Arena *arena);

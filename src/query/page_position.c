@@ -1,5 +1,6 @@
 /* page_position.c - positions as bytes: see page_int.h. */
 #include "query/page_int.h"
+#include "query/print_int.h"
 #include "query/rows_int.h"
 
 enum {
@@ -72,4 +73,44 @@ bool page_position_read(Slice text, PagePosition *out)
         return false;
     out->place = rest;
     return true;
+}
+
+/* Whether only the text tells the order of documents or results: along a range of the filter, of
+ * groups, of what is counted. */
+static bool needs_text(const Select *select, Slice position)
+{
+    if (position.len < 2)
+        return true;
+    switch ((PageMode)position.ptr[1]) {
+    case PAGE_NUMBER:
+    case PAGE_EPK:
+    case PAGE_ORDER:
+        return false;
+    case PAGE_GATHERED: /* sorted rows have the order of ORDER BY */
+        return select->is_grouped || select->distinct;
+    case PAGE_ANY:
+    case PAGE_RANGE:
+    case PAGE_WHOLE:
+        break;
+    }
+    return true;
+}
+
+Slice query_position_scope(const Query *query, Json parameters, Slice position, Arena *arena)
+{
+    const Select *select = query->select;
+    AUTO(buf_done) Buf scope;
+    buf_init(&scope, 8 * QUERY_TEXT_BYTES_MAX);
+    buf_byte(&scope, select->distinct ? 'D' : 'A');
+    if (needs_text(select, position)) {
+        buf_format(&scope, "%zu;", query->text.len);
+        buf_slice(&scope, query->text);
+        if (parameters.at != NULL)
+            json_print(parameters, &scope);
+    }
+    for (const Order *order = select->order_by; order != NULL; order = order->next) {
+        print_node(order->value, &scope);
+        buf_slice(&scope, order->descending ? SLICE(" DESC,") : SLICE(" ASC,"));
+    }
+    return arena_copy(arena, buf_view(&scope));
 }
