@@ -15,6 +15,7 @@ static Status find_route(const ApiRequest *r, const Query *query, QueryRoute *ou
                             KEY_PREFIX, &key, &found, err));
     if (!found || definition->kind == PARTITION_NONE) {
         query_route(query, r->arena, definition, out);
+        out->is_one_partition = r->container->range_count == 1;
         return STATUS_OK;
     }
     Epk epk;

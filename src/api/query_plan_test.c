@@ -160,6 +160,8 @@ static void refusals_say_why(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         FakeAnswer answer = expect_status(&server, &rows[i].ask, rows[i].status);
         expect_holds(answer.body, rows[i].holds);
+        if (strstr(rows[i].holds, "support: ") != NULL)
+            assert_int_equal(sub_status_of(&answer), 1004);
     }
 }
 

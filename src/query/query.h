@@ -31,7 +31,8 @@
 #define QUERY_TEXT_BYTES_MAX ((size_t)512 << 10) /* as the service announces it */
 #define QUERY_JOINS_MAX      10                  /* likewise, of the whole query */
 #define QUERY_UDF_CALLS_MAX  10                  /* likewise */
-#define QUERY_COUNT_MAX      UINT32_MAX          /* TOP, OFFSET and LIMIT */
+#define QUERY_COUNT_MAX      UINT32_MAX          /* TOP, OFFSET and LIMIT, */
+#define QUERY_LIMIT_MAX      INT32_MAX           /* and those of a query that clients may plan */
 
 /* Levels of nesting, other than parentheses that open an expression, which are free up to
  * QUERY_PARENTHESES_MAX: programs print ((((a OR b) OR c) OR d) OR e) without end. The rest costs
@@ -105,9 +106,10 @@ bool query_is_streaming(const Query *query);
 size_t query_fixed(const Query *query, Arena *arena, const PropertyPath *paths, size_t count,
                    Json *values);
 
-/* Fails as the service's planner does, which sees only queries over several partitions: an
+/* Fails as the service's planner does, which sees queries that name neither a key nor a range: an
  * aggregate must then be an item of the projection by itself, so that clients can add up what the
- * partitions say. Over one partition aggregates may be part of any expression. */
+ * partitions say, and over a subquery with DISTINCT it must be a plain COUNT; OFFSET and LIMIT are
+ * at most QUERY_LIMIT_MAX. Within a key or a range none of this matters. */
 MUST_USE Status query_check_cross_partition(const Query *query, Error *err);
 
 /* Fails unless the text may define a computed property: SELECT VALUE and one expression over the

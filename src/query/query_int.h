@@ -37,5 +37,9 @@ MUST_USE Status query_check_text(const Query *query, Arena *arena, Slice text, E
 /* As query_is_streaming() has it, of a query or of one in its FROM. */
 bool select_is_streaming(const Select *select);
 
+/* SELECT COUNT(1) FROM (SELECT DISTINCT ... FROM c): the only aggregate over such a subquery that
+ * clients can add up, by counting what is distinct themselves. */
+bool select_is_dcount(const Select *select);
+
 /* Reads and checks the request's array; 'array' may be undefined or null. */
 MUST_USE Status parameters_read(Arena *arena, Json array, Parameters *out, Error *err);

@@ -27,6 +27,7 @@ typedef struct QueryRoute {
     const QueryRange *ranges; /* sorted, disjoint */
     size_t count;             /* 0 and not 'is_all': the query finds nothing anywhere */
     bool is_all;              /* the filter tells nothing; there are no ranges then */
+    bool is_one_partition;    /* that serves all keys there are; told by those who ask for plans */
 } QueryRoute;
 
 void query_route(const Query *query, Arena *arena, const PartitionKeyDefinition *definition,

@@ -64,7 +64,7 @@ static Status check_features(const Plan *plan, SdkFeatures features, Error *err)
         if ((missing >> i & 1) != 0)
             buf_format(&names, " %.*s", SLICE_ARG(FEATURES[i]));
     }
-    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+    return error_set(err, STATUS_BAD_REQUEST, SUB_CROSS_PARTITION_NOT_SERVABLE,
                      "Query contains the following features, which the calling client does not "
                      "support:%.*s",
                      SLICE_ARG(buf_view(&names)));
@@ -72,37 +72,27 @@ static Status check_features(const Plan *plan, SdkFeatures features, Error *err)
 
 /* ---- stages ---- */
 
-static bool is_every_row(const Node *arg, const Source *source)
+/* Whether the rows of a subquery are whole documents: then no two of them are equal, whichever
+ * partitions they come from. */
+static bool gives_documents(const Select *inner)
 {
-    return (arg->kind == NODE_LITERAL && value_defined(&arg->literal)) ||
-           (arg->kind == NODE_PARAMETER && value_defined(&arg->parameter.value)) ||
-           (arg->kind == NODE_NAME && arg->name.slot == source->slot);
-}
-
-/* SELECT COUNT(1) FROM (SELECT DISTINCT ... FROM c): the only aggregate over a subquery that
- * clients can add up, by counting what is distinct themselves. */
-static bool is_dcount(const Select *select)
-{
-    const Source *source = select->sources;
-    const Select *inner = source->subquery;
-    if (inner == NULL || !inner->distinct || inner->is_grouped || select->source_count != 1 ||
-        source->iterate)
+    const Source *source = inner->sources;
+    if (inner->is_grouped || inner->source_count != 1 || source->iterate ||
+        source->subquery != NULL)
         return false;
-    if (inner->sources->subquery != NULL && !select_is_streaming(inner->sources->subquery))
-        return false;
-    if (select->where != NULL || select->group_by.count > 0 || select->top.is_given ||
-        select->limit.is_given || select->items == NULL || select->items->next != NULL)
-        return false;
-    const Function *function = item_aggregate(select, select->items);
-    return function != NULL && function->aggregate == AGGREGATE_COUNT &&
-           is_every_row(select->items->value->call.args.first, source);
+    if (inner->projection == PROJECT_STAR)
+        return source->is_document;
+    const Node *value = inner->items->value;
+    return inner->projection == PROJECT_VALUE && source->is_document && value->kind == NODE_NAME &&
+           value->name.slot == source->slot;
 }
 
 /* What a subquery over the container groups or makes distinct, each partition would by itself. */
-static Status check_sources(const Select *select, Error *err)
+static Status check_sources(const Select *select, const QueryRoute *route, Error *err)
 {
     const Select *inner = select->sources->subquery;
-    if (inner == NULL || !inner->over_container || select_is_streaming(inner))
+    if (inner == NULL || !inner->over_container || select_is_streaming(inner) ||
+        route->is_one_partition || gives_documents(inner))
         return STATUS_OK;
     return sql_error_plain(err, "A subquery over the container with DISTINCT, GROUP BY or "
                                 "aggregates is not supported over several partitions.");
@@ -219,10 +209,11 @@ static RewriteShape shape_of(const Plan *plan)
     return plan->distinct == DISTINCT_NONE ? REWRITE_CUT : REWRITE_UNCUT;
 }
 
-static Status plan_stages(Plan *plan, bool is_single, SdkFeatures features, Error *err)
+static Status plan_stages(Plan *plan, const QueryRoute *route, bool is_single, SdkFeatures features,
+                          Error *err)
 {
     const Select *select = plan->select;
-    if (is_dcount(select)) {
+    if (select_is_dcount(select)) {
         plan->is_dcount = true;
         plan->distinct = DISTINCT_UNORDERED;
         plan_need(plan, SDK_FEATURE_DCOUNT);
@@ -232,7 +223,7 @@ static Status plan_stages(Plan *plan, bool is_single, SdkFeatures features, Erro
                            err);
     }
     TRY(query_check_cross_partition(plan->query, err));
-    TRY(check_sources(select, err));
+    TRY(check_sources(select, route, err));
     if (select->is_grouped)
         TRY(plan_groups(plan, err));
     else if (select->order_by != NULL)
@@ -442,7 +433,7 @@ Status sdk_plan(const Query *query, Arena *arena, const QueryRoute *route, SdkFe
         route = &NOWHERE;
     bool is_single = is_at_most_one_key(route);
     if (query->select->over_container && !is_left_alone(query->select, is_single)) {
-        Status status = plan_stages(&plan, is_single, features, err);
+        Status status = plan_stages(&plan, route, is_single, features, err);
         if (status != STATUS_OK && !is_single)
             return status;
         if (status != STATUS_OK)

@@ -15,7 +15,8 @@ static const char FULL[] =
 static const char LEAST[] =
     "[{\"min\":\"\",\"max\":\"\",\"isMinInclusive\":true,\"isMaxInclusive\":true}]";
 
-static Status make(Arena *arena, const char *text, SdkFeatures features, Json *plan, Error *err)
+static Status make_for(Arena *arena, const char *text, bool is_one_partition, SdkFeatures features,
+                       Json *plan, Error *err)
 {
     PartitionKeyDefinition definition = {
         .kind = PARTITION_HASH_V2, .path_count = 1, .paths = {{.segments = PK, .count = 1}}};
@@ -25,7 +26,13 @@ static Status make(Arena *arena, const char *text, SdkFeatures features, Json *p
         fail_msg("%s\n  %s", text, err->message);
     QueryRoute route;
     query_route(query, arena, &definition, &route);
+    route.is_one_partition = is_one_partition;
     return sdk_plan(query, arena, &route, features, plan, err);
+}
+
+static Status make(Arena *arena, const char *text, SdkFeatures features, Json *plan, Error *err)
+{
+    return make_for(arena, text, false, features, plan, err);
 }
 
 static Json info_of(Arena *arena, const char *text)
@@ -306,9 +313,9 @@ static void limits_and_duplicates_are_left_to_the_client(void **state)
          "SELECT * FROM c OFFSET 0 LIMIT 3"},
         {"SELECT c.a FROM c WHERE c.b = 5 OFFSET @n LIMIT @m", "{\"offset\":3,\"limit\":4}",
          "SELECT c.a FROM c WHERE (c.b = 5) OFFSET 0 LIMIT 7"},
-        {"SELECT * FROM c OFFSET 4294967295 LIMIT 4294967295",
-         "{\"offset\":4294967295,\"limit\":4294967295}",
-         "SELECT * FROM c OFFSET 0 LIMIT 4294967295"},
+        {"SELECT * FROM c OFFSET 2147483647 LIMIT 2147483647",
+         "{\"offset\":2147483647,\"limit\":2147483647}",
+         "SELECT * FROM c OFFSET 0 LIMIT 4294967294"},
         {"SELECT TOP @n * FROM c ORDER BY c.a",
          "{\"top\":3,\"orderBy\":[\"Ascending\"],\"orderByExpressions\":[\"c.a\"]}",
          "SELECT TOP @n c._rid, [{\"item\": c.a}] AS orderByItems, c AS payload FROM c WHERE (F) "
@@ -423,16 +430,18 @@ static void plans_that_no_client_can_follow_are_refused(void **state)
         {"SELECT VALUE SUM(s.n) FROM (SELECT COUNT(1) AS n FROM c GROUP BY c.a) AS s",
          "A subquery over the container"},
         {"SELECT VALUE COUNT(s.a) FROM (SELECT DISTINCT c.a FROM c) AS s",
-         "A subquery over the container"},
+         "Aggregates over a subquery with DISTINCT"},
         {"SELECT TOP 1 VALUE COUNT(1) FROM (SELECT DISTINCT c.a FROM c) AS s",
-         "A subquery over the container"},
+         "Aggregates over a subquery with DISTINCT"},
         {"SELECT VALUE COUNT(1) FROM (SELECT DISTINCT c.a FROM c) AS s WHERE s.a > 1",
-         "A subquery over the container"},
+         "Aggregates over a subquery with DISTINCT"},
         {"SELECT VALUE COUNT(1) FROM x IN (SELECT DISTINCT VALUE c.list FROM c)",
-         "A subquery over the container"},
+         "Aggregates over a subquery with DISTINCT"},
         {"SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE x.a FROM (SELECT DISTINCT c.a FROM c) "
          "AS x) AS s",
-         "A subquery over the container"},
+         "Aggregates over a subquery with DISTINCT"},
+        {"SELECT * FROM c OFFSET 2147483648 LIMIT 1", "The OFFSET count value exceeds"},
+        {"SELECT * FROM c OFFSET 1 LIMIT 2147483648", "The LIMIT count value exceeds"},
         {"SELECT TOP 5 * FROM c ORDER BY VectorDistance(c.v, [1])", "SC2990"},
         {"SELECT udf.f(c.a) FROM c ORDER BY c.a", "SC2003"},
     };
@@ -444,6 +453,40 @@ static void plans_that_no_client_can_follow_are_refused(void **state)
         Status status = make(&arena, rows[i].query, SDK_FEATURES_ALL, &plan, &err);
         if (status != STATUS_BAD_REQUEST || strstr(err.message, rows[i].message) == NULL)
             fail_msg("%s: %s", rows[i].query, status == STATUS_OK ? "planned" : err.message);
+    }
+}
+
+/* One partition sees all that a subquery groups; and whole documents are never equal, whichever
+ * partitions they are in. */
+static void subqueries_over_the_container_are_planned(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query;
+        const char *rewritten;
+        bool is_for_several; /* partitions, too */
+    } rows[] = {
+        {"SELECT p.a FROM (SELECT DISTINCT * FROM r) p WHERE p.a > 1", "", true},
+        {"SELECT p.a FROM (SELECT DISTINCT VALUE r FROM r) p WHERE p.a > 1", "", true},
+        {"SELECT * FROM (SELECT DISTINCT c.a FROM c) AS s", "", false},
+        {"SELECT * FROM (SELECT c.a, COUNT(1) AS n FROM c GROUP BY c.a) AS s", "", false},
+        {"SELECT VALUE COUNT(1) FROM (SELECT c.a FROM c GROUP BY c.a) AS s",
+         "SELECT VALUE [{\"item\": COUNT(1)}] FROM (SELECT c.a FROM c GROUP BY c.a) AS s", false},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        for (int is_one = 0; is_one < 2; is_one++) {
+            AUTO(arena_done) Arena arena;
+            arena_init(&arena, 64 << 10);
+            Error err = {0};
+            Json plan;
+            bool is_planned = make_for(&arena, rows[i].query, is_one != 0, SDK_FEATURES_ALL, &plan,
+                                       &err) == STATUS_OK;
+            if (is_planned != (is_one != 0 || rows[i].is_for_several))
+                fail_msg("%s: %s", rows[i].query, err.message);
+            if (is_planned)
+                assert_string_equal(sent(&arena, json_get(plan, SLICE("queryInfo")), "F"),
+                                    rows[i].rewritten);
+        }
     }
 }
 
@@ -707,6 +750,7 @@ int main(void)
         cmocka_unit_test(distinct_values_are_sent_to_be_counted),
         cmocka_unit_test(one_key_needs_less),
         cmocka_unit_test(plans_that_no_client_can_follow_are_refused),
+        cmocka_unit_test(subqueries_over_the_container_are_planned),
         cmocka_unit_test(features_that_are_missing_are_named),
         cmocka_unit_test(ranges_are_hexadecimal),
         cmocka_unit_test(every_kind_of_range_is_told),

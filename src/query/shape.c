@@ -1,5 +1,7 @@
 /* shape.c - what can be said of a query before it runs: see query.h. */
+#include "query/functions_int.h"
 #include "query/query_int.h"
+#include "query/sdk_rewrite_int.h"
 
 bool select_is_streaming(const Select *select)
 {
@@ -76,6 +78,37 @@ size_t query_fixed(const Query *query, Arena *arena, const PropertyPath *paths, 
     return count;
 }
 
+static bool is_every_row(const Node *arg, const Source *source)
+{
+    return (arg->kind == NODE_LITERAL && value_defined(&arg->literal)) ||
+           (arg->kind == NODE_PARAMETER && value_defined(&arg->parameter.value)) ||
+           (arg->kind == NODE_NAME && arg->name.slot == source->slot);
+}
+
+bool select_is_dcount(const Select *select)
+{
+    const Source *source = select->sources;
+    const Select *inner = source->subquery;
+    if (inner == NULL || !inner->distinct || inner->is_grouped || select->source_count != 1 ||
+        source->iterate)
+        return false;
+    if (inner->sources->subquery != NULL && !select_is_streaming(inner->sources->subquery))
+        return false;
+    if (select->where != NULL || select->group_by.count > 0 || select->top.is_given ||
+        select->limit.is_given || select->items == NULL || select->items->next != NULL)
+        return false;
+    const Function *function = item_aggregate(select, select->items);
+    return function != NULL && function->aggregate == AGGREGATE_COUNT &&
+           is_every_row(select->items->value->call.args.first, source);
+}
+
+/* Whether a subquery in FROM, or one in its FROM, is distinct. */
+static bool is_over_distinct(const Select *select)
+{
+    const Select *inner = select->sources == NULL ? NULL : select->sources->subquery;
+    return inner != NULL && (inner->distinct || is_over_distinct(inner));
+}
+
 typedef struct AggregateSearch {
     const Select *select;
     bool found;
@@ -90,9 +123,22 @@ static Status find_aggregate(void *context, Node *node)
     return search->found ? STATUS_OK : node_each_child(node, find_aggregate, context);
 }
 
+/* SDKs keep these in 32 bits with a sign; for ORDER BY RANK they look for themselves. */
+static Status check_limits(const Select *select, Error *err)
+{
+    if (select->by_rank)
+        return STATUS_OK;
+    if (select->offset.value > QUERY_LIMIT_MAX)
+        return sql_error_plain(err, "The OFFSET count value exceeds the maximum allowed value.");
+    if (select->limit.value > QUERY_LIMIT_MAX)
+        return sql_error_plain(err, "The LIMIT count value exceeds the maximum allowed value.");
+    return STATUS_OK;
+}
+
 Status query_check_cross_partition(const Query *query, Error *err)
 {
     const Select *select = query->select;
+    TRY(check_limits(select, err));
     if (select->aggregate_count == 0)
         return STATUS_OK;
     for (const SelectItem *item = select->items; item != NULL; item = item->next) {
@@ -102,5 +148,8 @@ Status query_check_cross_partition(const Query *query, Error *err)
             return sql_error_plain(
                 err, "Compositions of aggregates and other expressions are not allowed.");
     }
+    if (is_over_distinct(select) && !select_is_dcount(select))
+        return sql_error_plain(err, "Aggregates over a subquery with DISTINCT are not supported, "
+                                    "but for a plain COUNT of its rows.");
     return STATUS_OK;
 }
