@@ -160,7 +160,8 @@ static void the_end_of_an_object_stays_within_its_room(void **state)
         json_begin_array(&b);
         json_add_string(&b, text);
         json_begin_object(&b);
-        for (char name = 'A'; name <= 'z'; name++) {
+        for (int letter = 'A'; letter <= 'z'; letter++) {
+            char name = (char)letter;
             json_key(&b, slice_make(&name, 1));
             json_add_null(&b);
         }
