@@ -12,7 +12,10 @@ import { sharedServer, startServer } from "./lib/server.mjs";
 import { Line, answers, call, requestText, send, signed, unique } from "./lib/wire.mjs";
 
 const PEM_PATH = "/_explorer/emulator.pem";
-const server = await sharedServer({ host: "localhost" });
+const server = await sharedServer({
+    host: "localhost",
+    args: ["--allow-host", "db.example,inner", "--cors", "https://app.example"],
+});
 
 const certificateOf = async (endpoint) => (await send(endpoint, { path: PEM_PATH })).text;
 
@@ -161,7 +164,7 @@ test("through a mapped port the SDK goes on using the mapped port", async (t) =>
 test("--public-endpoint is what every client is sent to", async (t) => {
     const url = "https://db.example.com:443/";
     const own = await startServer(t, { args: ["--public-endpoint", url, "--trust-forwarded"] });
-    assert.equal(await advertised(own, { host: "other:1" }), url);
+    assert.equal(await advertised(own, { host: "localhost:1" }), url);
     assert.equal(await advertised(own, { "x-forwarded-host": "other:2" }), url);
 });
 
@@ -170,7 +173,7 @@ test("forwarded headers are believed only with --trust-forwarded", async (t) => 
     const headers = { host, "x-forwarded-proto": "https", "x-forwarded-host": "outer.example:8443" };
     assert.equal(await advertised(server, headers), "http://inner:8081/");
 
-    const own = await startServer(t, { args: ["--trust-forwarded"] });
+    const own = await startServer(t, { args: ["--trust-forwarded", "--allow-host", "inner"] });
     const rows = [
         [headers, "https://outer.example:8443/"],
         [{ host, "x-forwarded-proto": "https" }, "https://inner:8081/"],
@@ -214,7 +217,7 @@ test("a browser's preflight request is answered without a key", async () => {
     });
     assert.equal(answer.status, 204);
     assert.equal(answer.bytes.length, 0);
-    assert.equal(answer.headers["access-control-allow-origin"], "*");
+    assert.equal(answer.headers["access-control-allow-origin"], "https://app.example");
     assert.match(answer.headers["access-control-allow-methods"], /\bPATCH\b/);
     assert.equal(answer.headers["access-control-allow-headers"], "authorization, x-ms-date");
 });
@@ -225,7 +228,7 @@ test("answers to a browser expose the protocol's headers, errors too", async () 
         await call(server, { path: "/dbs", headers }),
         await send(server.endpoint, { path: "/dbs", headers }),
     ]) {
-        assert.equal(answer.headers["access-control-allow-origin"], "*");
+        assert.equal(answer.headers["access-control-allow-origin"], "https://app.example");
         assert.match(answer.headers["access-control-expose-headers"], /x-ms-continuation/);
     }
     const plain = await call(server, { path: "/dbs" });

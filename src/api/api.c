@@ -1,6 +1,7 @@
 /* api.c - see api.h: the way of a request from http to its handler and back.
  *
- *     on_admit    service_handle (health, CORS, ...), or admit: address_parse, auth_check
+ *     on_admit    check_source (browsers.h); service_handle (health, CORS, ...), or admit:
+ *                 address_parse, auth_check
  *     on_request  the same if on_admit has not been called, then act: route_request, handler
  *
  * http calls on_admit if the body of a request is still to come: nothing of it is read for anybody
@@ -246,7 +247,34 @@ void request_again(ApiRequest *r)
     run(r, false);
 }
 
-static ApiRequest *request_new(Api *api, HttpRequest *http)
+/* Where the request comes from: see browsers.h. */
+static Status check_source(ApiRequest *r, Error *err)
+{
+    const BrowserRules *rules = &r->api->options.browsers;
+    Slice authority = r->http->authority;
+    if (!browsers_host_is_ours(rules, authority))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The request is for the host '%.*s', which is not known as a name of this "
+                         "server. If it is one, start the server with --allow-host %.*s.",
+                         SLICE_CUT(authority, 100), SLICE_CUT(browsers_host_name(authority), 100));
+    Slice origin = request_header(r, "origin");
+    switch (browsers_origin(rules, origin, authority)) {
+    case ORIGIN_NONE:
+        return STATUS_OK;
+    case ORIGIN_ALLOWED:
+        r->origin = arena_copy(r->arena, origin);
+        return STATUS_OK;
+    case ORIGIN_FOREIGN:
+        break;
+    }
+    return error_set(err, STATUS_FORBIDDEN, SUB_NONE,
+                     "Pages from '%.*s' may not use this server. If they may, start it with --cors "
+                     "%.*s.",
+                     SLICE_CUT(origin, 100), SLICE_CUT(origin, 100));
+}
+
+/* The beginning of every request. NULL: it has been answered already. */
+static ApiRequest *begin(Api *api, HttpRequest *http)
 {
     ApiRequest *r = ARENA_NEW(http->arena, ApiRequest);
     r->http = http;
@@ -254,15 +282,19 @@ static ApiRequest *request_new(Api *api, HttpRequest *http)
     r->loop = http_loop_user(http->loop);
     r->arena = http->arena;
     r->activity_id = activity_id(r);
-    r->has_origin = request_header(r, "origin").len > 0;
     r->is_head = slice_equal(http->method, SLICE("HEAD"));
-    return r;
+    Error err;
+    if (check_source(r, &err) != STATUS_OK) {
+        respond_error(r, &err);
+        return NULL;
+    }
+    return service_handle(r) ? NULL : r;
 }
 
 static bool on_admit(void *ctx, HttpRequest *http)
 {
-    ApiRequest *r = request_new(ctx, http);
-    if (service_handle(r))
+    ApiRequest *r = begin(ctx, http);
+    if (r == NULL)
         return false;
     Error err;
     if (admit(r, &err) != STATUS_OK) {
@@ -276,8 +308,8 @@ static bool on_admit(void *ctx, HttpRequest *http)
 static void on_request(void *ctx, HttpRequest *http)
 {
     bool is_admitted = http->user != NULL;
-    ApiRequest *r = is_admitted ? http->user : request_new(ctx, http);
-    if (is_admitted || !service_handle(r))
+    ApiRequest *r = is_admitted ? http->user : begin(ctx, http);
+    if (r != NULL)
         run(r, is_admitted);
 }
 
@@ -315,6 +347,8 @@ Api *api_open(const ApiOptions *options)
         api->options.charges = charge_model_default();
     api->options.certificate = arena_copy(&api->arena, options->certificate);
     api->options.public_endpoint = arena_copy(&api->arena, options->public_endpoint);
+    api->options.browsers.origins = arena_copy(&api->arena, options->browsers.origins);
+    api->options.browsers.hosts = arena_copy(&api->arena, options->browsers.hosts);
     usage_open(api);
     if (options->has_chaos)
         api->chaos = chaos_open(options->clock);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "api/auth.h"
+#include "api/browsers.h"
 #include "api/consistency.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -37,6 +38,7 @@ typedef struct ApiOptions {
     Metrics *metrics;
     Slice certificate;          /* PEM text of what TLS clients see */
     Slice public_endpoint;      /* overrides the address in the account document; may be empty */
+    BrowserRules browsers;      /* which pages and host names are let in */
     TokenSecret token_secret;   /* of continuation tokens; the same after a restart */
     const ChargeModel *charges; /* what work costs; NULL: as the service publishes it */
     Consistency consistency;    /* the account's; a request may ask for less */

@@ -64,7 +64,10 @@ static void refresh(void)
     fuzz.inputs = 0;
     fuzz.is_open = true;
     FakeServer *server = &fuzz.server;
-    fake_server_open(server, &(ApiOptions){.certificate = SLICE("PEM"), .trust_forwarded = true});
+    fake_server_open(server, &(ApiOptions){.certificate = SLICE("PEM"),
+                                           .trust_forwarded = true,
+                                           .browsers = {.origins = SLICE("http://a.example"),
+                                                        .checks_hosts = true}});
     Slice dbs = SLICE("/dbs");
     Slice colls = SLICE("/dbs/db/colls");
     expect(server, SLICE("POST"), dbs, SLICE("{\"id\":\"db\"}"), 201);
@@ -247,6 +250,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         request.path = expand(server, request.path);
     request.header_count = parse_headers(server, &rest, knows, headers);
     request.headers = headers;
+    for (size_t i = 0; i < request.header_count; i++)
+        if (slice_equal(headers[i].name, SLICE("host")))
+            request.authority = headers[i].value;
     request.body = rest;
     request.body_comes_later = data[0] / 4 % 2 == 1;
     request.key = who == 0 ? SLICE_EMPTY : who == 1 ? SLICE(FAKE_READ_KEY) : SLICE(FAKE_KEY);

@@ -103,7 +103,7 @@ typedef struct ApiRequest {
     ApiLoop *loop;
     Arena *arena;
     Slice activity_id; /* in the arena */
-    bool has_origin;   /* a browser asks: answer with CORS headers */
+    Slice origin;      /* of a page that may read the answer: CORS headers; in the arena */
     bool is_head;
     bool is_past_chaos; /* it was delayed, and has met all that it is to meet */
     uint32_t version;   /* 20200715 for 2020-07-15 */

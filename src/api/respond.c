@@ -40,8 +40,9 @@ void response_begin(const ApiRequest *r, Response *response, int status, Slice c
     response_header(response, SLICE("x-ms-schemaversion"), SCHEMA_VERSION);
     response_header(response, SLICE("x-ms-serviceversion"), SERVICE_VERSION);
     response_header(response, SLICE("x-ms-gatewayversion"), GATEWAY_VERSION);
-    if (r->has_origin) {
-        response_header(response, SLICE("access-control-allow-origin"), SLICE("*"));
+    if (r->origin.len > 0) {
+        response_header(response, SLICE("access-control-allow-origin"), r->origin);
+        response_header(response, SLICE("vary"), SLICE("origin"));
         response_header(response, SLICE("access-control-expose-headers"), EXPOSED_HEADERS);
     }
 }

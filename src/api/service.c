@@ -119,15 +119,20 @@ static void answer_addresses(ApiRequest *r)
         respond_error(r, &err);
 }
 
-/* A browser asks before it sends a request with headers of its own. Answers carry no cookies and a
- * request needs a signature, so any origin may ask. */
+/* A browser asks before it sends a request with headers of its own. Only pages that may use the
+ * server get here; what may be asked of an address on a private network is left to the browser. */
 static void answer_preflight(ApiRequest *r)
 {
+    static const Slice methods = SLICE_INIT("GET, HEAD, POST, PUT, PATCH, DELETE");
     Response response;
     response_begin(r, &response, 204, SLICE("0"));
+    if (r->origin.len == 0) {
+        response_header(&response, SLICE("allow"), methods);
+        response_send(r, &response);
+        return;
+    }
     Slice wanted = request_header(r, "access-control-request-headers");
-    response_header(&response, SLICE("access-control-allow-methods"),
-                    SLICE("GET, HEAD, POST, PUT, PATCH, DELETE"));
+    response_header(&response, SLICE("access-control-allow-methods"), methods);
     response_header(&response, SLICE("access-control-allow-headers"),
                     wanted.len > 0 ? arena_copy(r->arena, wanted) : SLICE("*"));
     response_header(&response, SLICE("access-control-max-age"), SLICE("86400"));

@@ -130,28 +130,6 @@ static void who_has_no_key_is_refused_before_the_body_is_read(void **state)
     }
 }
 
-static void browsers_are_told_what_they_may_read(void **state)
-{
-    (void)state;
-    AUTO(fake_server_close) FakeServer server;
-    open_with_container(&server);
-    Ask a = {"GET", "/dbs/db", .headers = {{"origin", "http://example.com"}}};
-    FakeAnswer answer = expect_status(&server, &a, 200);
-    expect_header(&answer, "access-control-allow-origin", "*");
-    expect_holds(fake_header(&answer, "access-control-expose-headers"), "x-ms-continuation");
-    a.headers[0] = (Header){0};
-    answer = expect_status(&server, &a, 200);
-    expect_header(&answer, "access-control-allow-origin", "");
-    answer = expect_status(&server,
-                           &(Ask){"OPTIONS", "/dbs/db", .key = "",
-                                  .headers = {{"origin", "http://example.com"},
-                                              {"access-control-request-headers", "x-ms-date"}}},
-                           204);
-    expect_header(&answer, "access-control-allow-headers", "x-ms-date");
-    expect_holds(fake_header(&answer, "access-control-allow-methods"), "PATCH");
-}
-
-/* Where the account document sends clients: the address that they used themselves. */
 static void the_account_names_the_address_that_was_used(void **state)
 {
     (void)state;
@@ -357,7 +335,6 @@ int main(void)
         cmocka_unit_test(a_refusal_is_json_whatever_it_quotes),
         cmocka_unit_test(credentials_that_are_given_twice_are_refused),
         cmocka_unit_test(who_has_no_key_is_refused_before_the_body_is_read),
-        cmocka_unit_test(browsers_are_told_what_they_may_read),
         cmocka_unit_test(the_account_names_the_address_that_was_used),
         cmocka_unit_test(the_account_document_has_what_clients_look_for),
         cmocka_unit_test(some_paths_are_open_to_all),

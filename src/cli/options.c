@@ -21,7 +21,8 @@ enum {
 /* If --memory is not given, not less than this. */
 #define MEMORY_BYTES_MIN ((uint64_t)64 << 20)
 
-typedef enum Kind { KIND_TEXT, KIND_NUMBER, KIND_SIZE, KIND_FLAG } Kind;
+/* A LIST has commas between its entries, and may be given several times in one place. */
+typedef enum Kind { KIND_TEXT, KIND_NUMBER, KIND_SIZE, KIND_FLAG, KIND_LIST } Kind;
 
 typedef struct Row {
     const char *name;
@@ -103,6 +104,14 @@ static Status unknown_option(Arena *arena, const char *where, Slice name, Error 
                      SLICE_CUT(name, 80));
 }
 
+/* What one place says about an option; entries of a list add up. */
+static void set(Arena *arena, Settings *settings, const Row *row, const char *value)
+{
+    const char **text = setting(settings, row);
+    *text = row->kind == KIND_LIST && *text != NULL ? arena_format(arena, "%s,%s", *text, value).ptr
+                                                    : value;
+}
+
 /* --name value, --name=value, and --name alone for flags. */
 static Status parse_arguments(Arena *arena, int argc, char *const *argv, Settings *settings,
                               bool *help, Error *err)
@@ -124,13 +133,12 @@ static Status parse_arguments(Arena *arena, int argc, char *const *argv, Setting
         const Row *row = find_row(name);
         if (row == NULL)
             return unknown_option(arena, "command line", name, err);
-        const char **text = setting(settings, row);
         if (has_value) {
-            *text = arena_cstr(arena, rest);
+            set(arena, settings, row, arena_cstr(arena, rest));
         } else if (row->kind == KIND_FLAG) {
-            *text = "true";
+            set(arena, settings, row, "true");
         } else if (i + 1 < argc) {
-            *text = argv[++i];
+            set(arena, settings, row, argv[++i]);
         } else {
             return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--%s needs a value: --%s %s",
                              row->name, row->name, row->placeholder);
@@ -186,6 +194,7 @@ static Status read_file(Arena *arena, const char *path, size_t bytes_max, Slice 
 static Status parse_config(Arena *arena, const char *path, Settings *settings, Error *err)
 {
     Slice rest;
+    Settings file = {0};
     TRY(read_file(arena, path, CONFIG_BYTES_MAX, &rest, err));
     for (unsigned number = 1; rest.ptr != NULL; number++) {
         Slice line = slice_cut(&rest, '\n');
@@ -206,9 +215,14 @@ static Status parse_config(Arena *arena, const char *path, Settings *settings, E
         if (value.ptr == NULL && row->kind != KIND_FLAG)
             return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s: expected '%s = %s'", where.ptr,
                              row->name, row->placeholder);
-        const char **text = setting(settings, row);
+        if (row->kind == KIND_LIST || *setting(&file, row) == NULL)
+            set(arena, &file, row,
+                value.ptr == NULL ? "true" : arena_cstr(arena, slice_trim(value)));
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        const char **text = setting(settings, &ROWS[i]);
         if (*text == NULL)
-            *text = value.ptr == NULL ? "true" : arena_cstr(arena, slice_trim(value));
+            *text = *setting(&file, &ROWS[i]);
     }
     return STATUS_OK;
 }
@@ -333,6 +347,51 @@ static Status check_endpoint(const char *text, Error *err)
                      text);
 }
 
+/* "scheme://host:port" without a path, as browsers send it. */
+static bool is_origin(Slice text)
+{
+    if (slice_equal(text, SLICE("*")) || slice_equal(text, SLICE("null")))
+        return true;
+    size_t colon = slice_find(text, ':');
+    Slice host = slice_from(text, colon + 3 < text.len ? colon + 3 : text.len);
+    bool plain = colon > 0 && host.len > 0 &&
+                 slice_equal(slice_first(slice_from(text, colon), 3), SLICE("://")) &&
+                 slice_find(host, '/') == host.len;
+    for (size_t i = 0; i < text.len; i++)
+        plain = plain && text.ptr[i] > ' ' && text.ptr[i] < 0x7f;
+    return plain;
+}
+
+/* A name without a port, perhaps with "*." before it. */
+static bool is_host(Slice text)
+{
+    if (slice_equal(text, SLICE("*")))
+        return true;
+    if (slice_starts_with(text, SLICE("*.")))
+        text = slice_from(text, 2);
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '.' || c == '-' || c == '_';
+        if (!good)
+            return false;
+    }
+    return text.len > 0;
+}
+
+static Status check_list(const char *name, const char *text, bool (*is_good)(Slice entry),
+                         const char *expected, Error *err)
+{
+    Slice list = slice_from_cstr(text);
+    while (list.len > 0) {
+        Slice entry = slice_trim(slice_cut(&list, ','));
+        if (!is_good(entry))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--%s must be %s, not '%.*s'", name,
+                             expected, SLICE_CUT(entry, 100));
+    }
+    return STATUS_OK;
+}
+
 static Status to_throughput(const Settings *s, ProvisionRules *out, Error *err)
 {
     bool no_limit = false;
@@ -393,6 +452,8 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .cert = or_null(s->cert),
         .cert_key = or_null(s->cert_key),
         .public_endpoint = s->public_endpoint,
+        .allow_host = s->allow_host,
+        .cors = s->cors,
     };
     if (s->data[0] == '\0' || s->host[0] == '\0')
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data and --host must not be empty");
@@ -433,6 +494,10 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     TRY(resolve_charges(arena, s->charges, &o.charges, err));
     if (s->public_endpoint[0] != '\0')
         TRY(check_endpoint(s->public_endpoint, err));
+    TRY(check_list("allow-host", s->allow_host, is_host,
+                   "host names without a port, such as cosmos or *.example.com", err));
+    TRY(check_list("cors", s->cors, is_origin,
+                   "origins without a path, such as http://localhost:3000", err));
     TRY(resolve_key(arena, s, &o, err));
     if (o.threads == 0) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);

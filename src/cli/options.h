@@ -48,6 +48,8 @@ typedef struct ServeOptions {
     uint32_t idle_timeout_s;
     uint32_t request_timeout_s;
     const char *public_endpoint;
+    const char *allow_host; /* lists, separated by commas; empty if there are none */
+    const char *cors;
     bool trust_forwarded;
     bool no_statistics;
     bool enable_chaos;

@@ -198,6 +198,32 @@ static void every_option_has_its_place(void **state)
     assert_int_equal(o.logical_partition_bytes_max, 64 << 10);
 }
 
+static void entries_of_a_list_add_up_where_they_are_given(void **state)
+{
+    (void)state;
+    static const struct {
+        Try try;
+        const char *cors, *allow_host;
+    } rows[] = {
+        {{.arguments = {NULL}}, "", ""},
+        {{.arguments = {"--cors", "http://a", "--cors=http://b:1,null"}},
+         "http://a,http://b:1,null",
+         ""},
+        {{.arguments = {"--cors", "*"}, .config = "cors = http://c\n"}, "*", ""},
+        {{.environment = {"ORRERY_ALLOW_HOST=a, *.b"}, .config = "allow-host = c\n"}, "", "a, *.b"},
+        {{.config = "allow-host = a\nallow-host = b\ncors = vscode-webview://c\n"},
+         "vscode-webview://c",
+         "a,b"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 1024);
+        ServeOptions o = parse_good(&arena, &rows[i].try);
+        assert_string_equal(o.cors, rows[i].cors);
+        assert_string_equal(o.allow_host, rows[i].allow_host);
+    }
+}
+
 static void what_is_not_understood_is_refused_with_a_hint(void **state)
 {
     (void)state;
@@ -239,6 +265,13 @@ static void what_is_not_understood_is_refused_with_a_hint(void **state)
         {{.arguments = {"--request-timeout", "3601"}}, "from 0 to 3600"},
         {{.arguments = {"--memory", "31M"}}, "--memory must be at least 32M"},
         {{.arguments = {"--memory", "much"}}, "such as 64M"},
+        {{.arguments = {"--allow-host", "a:8081"}}, "without a port, such as cosmos"},
+        {{.arguments = {"--allow-host", "a,,b"}}, "not ''"},
+        {{.arguments = {"--allow-host", "a*"}}, "not 'a*'"},
+        {{.arguments = {"--cors", "localhost"}}, "--cors must be origins without a path"},
+        {{.arguments = {"--cors", "http://a/"}}, "not 'http://a/'"},
+        {{.arguments = {"--cors", "http://"}}, "not 'http://'"},
+        {{.arguments = {"--cors", "http://a,b"}}, "not 'b'"},
         {{.arguments = {"--cache", "big"}}, "--cache must be a size such as 64M or 4G, not 'big'"},
         {{.arguments = {"--cache", "M"}}, "not 'M'"},
         {{.arguments = {"--cache", "-1M"}}, "not '-1M'"},
@@ -476,6 +509,7 @@ int main(void)
         cmocka_unit_test(without_a_word_the_defaults_hold),
         cmocka_unit_test(every_way_says_the_same),
         cmocka_unit_test(every_option_has_its_place),
+        cmocka_unit_test(entries_of_a_list_add_up_where_they_are_given),
         cmocka_unit_test(what_is_not_understood_is_refused_with_a_hint),
         cmocka_unit_test(a_key_may_be_in_a_file),
         cmocka_unit_test(charges_may_be_in_a_file),

@@ -47,6 +47,7 @@ enum {
 
 typedef struct Server {
     ServeOptions options;
+    bool is_loopback; /* nobody but this machine can reach the port */
     Arena arena;
     Log log;
     Metrics metrics;
@@ -91,24 +92,59 @@ static Status host_is_loopback(const char *host, bool *out, Error *err)
     return STATUS_OK;
 }
 
-/* The well-known key is no secret: whoever can reach the port could do everything. */
-static Status check_exposure(const ServeOptions *options, Error *err)
+static bool uses_development_key(const ServeOptions *options)
 {
-    bool loopback = true;
-    TRY(host_is_loopback(options->host, &loopback, err));
-    if (loopback || options->allow_development_key)
-        return STATUS_OK;
     const char *keys[] = {options->key, options->secondary_key, options->read_only_key,
                           options->secondary_read_only_key};
     for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
         if (strcmp(keys[i], AUTH_DEVELOPMENT_KEY) == 0)
-            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                             "--host %s can be reached by others, and the key in use is the "
-                             "well-known development key; give a key of your own (--key-file), or "
-                             "say --allow-development-key if that is what you want",
-                             options->host);
+            return true;
     }
-    return STATUS_OK;
+    return false;
+}
+
+/* The well-known key is no secret: whoever can reach the port could do everything. */
+static Status check_exposure(Server *server, Error *err)
+{
+    const ServeOptions *options = &server->options;
+    TRY(host_is_loopback(options->host, &server->is_loopback, err));
+    if (server->is_loopback || options->allow_development_key || !uses_development_key(options))
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "--host %s can be reached by others, and the key in use is the well-known "
+                     "development key; give a key of your own (--key-file), or say "
+                     "--allow-development-key if that is what you want",
+                     options->host);
+}
+
+/* Names that clients may use: this machine's, with and without its domain, those that the options
+ * name, and what else was allowed. */
+static Slice own_names(Server *server)
+{
+    const ServeOptions *o = &server->options;
+    char machine[HOST_NAME_MAX + 1] = "";
+    (void)gethostname(machine, sizeof(machine) - 1); /* without one there is one name less */
+    Slice name = slice_from_cstr(machine);
+    Slice label = slice_first(name, slice_find(name, '.'));
+    Slice endpoint = slice_from_cstr(o->public_endpoint);
+    endpoint = slice_from(endpoint, slice_find(endpoint, '/') + 2); /* after "https://" */
+    endpoint = browsers_host_name(slice_first(endpoint, slice_find(endpoint, '/')));
+    return arena_format(&server->arena, "%s,%.*s,%.*s,%.*s,%s", o->host, SLICE_ARG(name),
+                        SLICE_ARG(label), SLICE_ARG(endpoint), o->allow_host);
+}
+
+/* Host names are checked where a page could do harm by leading a name of its own here: on this
+ * machine, and wherever the key is no secret. Elsewhere clients use names that we cannot know, and
+ * a page has no key. Names without a dot are what containers call each other; no attacker can own
+ * one in the public DNS, but on loopback nobody needs them. */
+static BrowserRules browser_rules(Server *server)
+{
+    return (BrowserRules){
+        .origins = slice_from_cstr(server->options.cors),
+        .hosts = own_names(server),
+        .checks_hosts = server->is_loopback || uses_development_key(&server->options),
+        .takes_short_names = !server->is_loopback,
+    };
 }
 
 static Status open_keys(Server *server, Error *err)
@@ -251,6 +287,7 @@ static Status open_api(Server *server, Error *err)
         .log = &server->log,
         .metrics = &server->metrics,
         .certificate = certificate,
+        .browsers = browser_rules(server),
         .public_endpoint = slice_from_cstr(server->options.public_endpoint),
         .token_secret = server->token_secret,
         .charges = server->options.charges,
@@ -295,7 +332,7 @@ static Status server_open(Server *server, Error *err)
 {
     /* One shard per loop and one for the catalogue's thread. */
     metrics_init(&server->metrics, server->options.threads + 1);
-    TRY(check_exposure(&server->options, err));
+    TRY(check_exposure(server, err));
     TRY(open_keys(server, err));
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
