@@ -14,7 +14,7 @@ import { Random, chooseSeed } from "./lib/random.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { startServer } from "./lib/server.mjs";
 import { call } from "./lib/wire.mjs";
-import { Mortals, Writer, checkCounts, checkFolder } from "./lib/writers.mjs";
+import { Mortals, Writer, checkCounts, checkFolder, crashMoment } from "./lib/writers.mjs";
 
 const ROUNDS = Number(process.env.ORRERY_TEST_CRASH_ROUNDS ?? 50);
 const WRITERS = 6;
@@ -65,8 +65,7 @@ test(
             const working = Promise.all(writers.map((writer) => writer.work(server)));
             const changing =
                 round % 3 === 2 ? changePolicy(server, random.pick(containers), random) : undefined;
-            // A writer that finds a fault stops waiting for the crash.
-            await Promise.race([wait(1 + random.below(200)), working]);
+            await crashMoment(random, writers, working, 200);
             await server.kill();
             await working;
             await changing;

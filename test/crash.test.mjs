@@ -10,6 +10,7 @@ import { Random, chooseSeed } from "./lib/random.mjs";
 import { startServer } from "./lib/server.mjs";
 import { call } from "./lib/wire.mjs";
 import { observe, randomChange } from "./lib/world.mjs";
+import { crashMoment } from "./lib/writers.mjs";
 
 const ROUNDS = Number(process.env.ORRERY_TEST_CRASH_ROUNDS ?? 15);
 const WRITERS = 6;
@@ -123,8 +124,7 @@ test(
 
         for (let round = 0; round < ROUNDS; round++) {
             const working = Promise.all(writers.map((writer) => writer.work(server)));
-            // A writer that finds a fault stops waiting for the crash.
-            await Promise.race([wait(1 + random.below(150)), working]);
+            await crashMoment(random, writers, working, 150);
             await server.kill();
             await working;
 

@@ -15,7 +15,7 @@ import { clientOf } from "./lib/sdk.mjs";
 import { startServer } from "./lib/server.mjs";
 import { PARTITION_RU, SMALL, byId, checkRanges, sameIds } from "./lib/splits.mjs";
 import { call } from "./lib/wire.mjs";
-import { Mortals, Writer, checkCounts, checkFolder } from "./lib/writers.mjs";
+import { Mortals, Writer, checkCounts, checkFolder, crashMoment } from "./lib/writers.mjs";
 
 const ROUNDS = Number(process.env.ORRERY_TEST_CRASH_ROUNDS ?? 10);
 const WRITERS = 4;
@@ -87,8 +87,7 @@ test(
         for (let round = 0; round < ROUNDS; round++) {
             const working = Promise.all(writers.map((writer) => writer.work(server)));
             const resizing = resizeAll(server, offer, random);
-            // Who finds a fault stops waiting for the crash.
-            await Promise.race([wait(1 + random.below(600)), working, resizing]);
+            await Promise.race([crashMoment(random, writers, working, 600), resizing]);
             await server.kill();
             await working;
             await resizing;

@@ -1,6 +1,7 @@
 // writers.mjs - clients by hand that write until the power fails, and know afterwards what must be there.
 import assert from "node:assert/strict";
 import { Agent } from "node:http";
+import { setTimeout as wait } from "node:timers/promises";
 
 import { callItems, contentOf, listAll, queryAll } from "./items.mjs";
 import { checkAnswer, modelsOf, randomOperation, sendOperation } from "./model.mjs";
@@ -154,4 +155,20 @@ export async function checkCounts(server, container, agent) {
     const values = new Set(items.map(({ pk, u }) => JSON.stringify([pk, u])));
     assert.equal(values.size, items.length, "no two items of a key have the same value");
     return living.length;
+}
+
+/**
+ * Waits for the moment of a crash: some time within `ms_max`, and mostly a number of acknowledged
+ * changes as well, since a busy machine may get little done in that time. If a writer finds a fault,
+ * `working` fails and so does this.
+ */
+export async function crashMoment(random, writers, working, ms_max) {
+    const acknowledged = () => writers.reduce((sum, writer) => sum + writer.acknowledged, 0);
+    const enough = acknowledged() + (random.chance(30) ? 0 : random.below(16 * writers.length));
+    let isOver = false;
+    const moment = async () => {
+        await wait(1 + random.below(ms_max));
+        while (!isOver && acknowledged() < enough) await wait(1);
+    };
+    await Promise.race([moment(), working.finally(() => (isOver = true))]);
 }
