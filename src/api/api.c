@@ -10,7 +10,7 @@
 #include "api/api.h"
 
 #include "api/chaos_int.h"
-#include "api/request_int.h"
+#include "api/request_body_int.h"
 #include "api/respond_int.h"
 #include "api/usage_int.h"
 #include "base/encoding.h"
@@ -52,7 +52,7 @@ Status request_json(const ApiRequest *r, Json *out, Error *err)
 {
     TRY(request_check_size(r, err));
     Json body;
-    TRY(json_parse(r->arena, r->http->body, &body, err));
+    TRY(request_body_json(r, &body, err));
     if (!json_is(body, JSON_OBJECT))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The request body must be a JSON object.");
@@ -237,6 +237,20 @@ static void run(ApiRequest *r, bool is_admitted)
     Error err;
     if ((!is_admitted && admit(r, &err) != STATUS_OK) || act(r, &err) != STATUS_OK)
         respond_error(r, &err);
+}
+
+void request_keep(ApiRequest *r)
+{
+    HttpRequest *http = r->http;
+    HttpHeader *headers = ARENA_NEW_ARRAY(http->arena, HttpHeader, http->header_count);
+    for (size_t i = 0; i < http->header_count; i++)
+        headers[i] = (HttpHeader){arena_copy(http->arena, http->headers[i].name),
+                                  arena_copy(http->arena, http->headers[i].value)};
+    http->headers = headers;
+    http->method = arena_copy(http->arena, http->method);
+    http->path = arena_copy(http->arena, http->path);
+    http->authority = arena_copy(http->arena, http->authority);
+    http->body = arena_copy(http->arena, http->body);
 }
 
 void request_again(ApiRequest *r)

@@ -12,6 +12,7 @@
  */
 #include "api/batch_codec_int.h"
 #include "api/item_int.h"
+#include "api/request_body_int.h"
 #include "api/throttle_int.h"
 #include "api/usage_int.h"
 #include "base/mem.h"
@@ -347,7 +348,7 @@ Status documents_batch(ApiRequest *r, Error *err)
     if (batch->is_routed)
         batch->epk = target.epk;
     BatchOperation *operations = NULL;
-    TRY(batch_decode(r->arena, r->http->body, &batch->form, &operations, &batch->count, err));
+    TRY(request_body_batch(r, &batch->form, &operations, &batch->count, err));
     /* Of bulk, the SDK sends each child of a split partition its part, also where that is nothing.
      */
     if (batch->count == 0 && is_atomic)

@@ -241,21 +241,6 @@ static void on_due(HttpTask *task)
         request_again(held->request);
 }
 
-/* The slices of the HTTP request are gone when the handler returns, so the request goes on with
- * copies of them. */
-static void keep(HttpRequest *http)
-{
-    HttpHeader *headers = ARENA_NEW_ARRAY(http->arena, HttpHeader, http->header_count);
-    for (size_t i = 0; i < http->header_count; i++)
-        headers[i] = (HttpHeader){arena_copy(http->arena, http->headers[i].name),
-                                  arena_copy(http->arena, http->headers[i].value)};
-    http->headers = headers;
-    http->method = arena_copy(http->arena, http->method);
-    http->path = arena_copy(http->arena, http->path);
-    http->authority = arena_copy(http->arena, http->authority);
-    http->body = arena_copy(http->arena, http->body);
-}
-
 static void hold(ApiRequest *r, const ChaosRule *rule)
 {
     Held *held = ARENA_NEW(r->arena, Held);
@@ -263,7 +248,7 @@ static void hold(ApiRequest *r, const ChaosRule *rule)
     held->rule = *rule;
     held->delay.loop = r->http->loop;
     held->delay.task.run = on_due;
-    keep(r->http);
+    request_keep(r);
     delays_add(&r->api->chaos->delays, &held->delay, rule->delay_ms);
 }
 

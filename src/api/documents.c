@@ -6,6 +6,7 @@
  * worker, because the number in the resource id leads to the item only by way of the disk.
  */
 #include "api/item_int.h"
+#include "api/request_body_int.h"
 #include "api/usage_int.h"
 #include "base/mem.h"
 
@@ -409,7 +410,7 @@ Status documents_patch(ApiRequest *r, Error *err)
 {
     TRY(request_check_size(r, err));
     Json body; /* an object, or an array: not request_json() */
-    TRY(json_parse(r->arena, r->http->body, &body, err));
+    TRY(request_body_json(r, &body, err));
     WriteTask *t = NULL;
     TRY(write_named(r, ITEM_PATCH, &t, err));
     TRY(read_directive(r, &t->item.directive, err));

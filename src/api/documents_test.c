@@ -427,6 +427,82 @@ static void too_many_cold_reads_are_refused(void **state)
     jam_end(&jam);
 }
 
+/* ---- large bodies ---- */
+
+/* 'before' many numbers 'after', more than a loop reads. */
+static char *large(FakeServer *server, const char *before, const char *after)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 1 << 20);
+    buf_slice(&text, slice_from_cstr(before));
+    for (int i = 0; text.len < (100 << 10); i++)
+        buf_format(&text, "%d,", i);
+    buf_slice(&text, slice_from_cstr(after));
+    return arena_cstr(&server->arena, buf_view(&text));
+}
+
+static void large_bodies_are_read_on_a_worker(void **state)
+{
+    (void)state;
+    Jam jam;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    const Header batch = {"x-ms-cosmos-is-batch-request", "True"};
+    const Header atomic = {"x-ms-cosmos-batch-atomic", "True"};
+    const struct {
+        Ask ask;
+        int status;
+    } rows[] = {
+        {{"POST", DOCS, large(&server, "{'id':'1','pk':'a','n':[", "0]}"), .headers = {A}}, 201},
+        {{"POST", DOCS, large(&server, "{'id':'1','pk':'a','n':[", "0]}"), .headers = {A}}, 409},
+        {{"POST", DOCS, large(&server, "{'id':'2','pk':'a','n':[", "0]"), .headers = {A}}, 400},
+        {{"POST", DOCS, large(&server, "[", "0]"), .headers = {A}}, 400},
+        {{"PUT", ONE, large(&server, "{'id':'1','pk':'a','m':[", "0]}"), .headers = {A}}, 200},
+        {{"PATCH", ONE, large(&server, "[{'op':'set','path':'/x','value':[", "0]}]"),
+          .headers = {A}},
+         200},
+        {{"POST", DOCS,
+          large(&server, "[{'operationType':'Create','resourceBody':{'id':'3','pk':'a','n':[",
+                "0]}}]"),
+          .headers = {A, batch, atomic}},
+         200},
+        {{"POST", DOCS, large(&server, "[{'operationType':'Create','resourceBody':[", "0]}]"),
+          .headers = {A, batch, atomic}},
+         400},
+        {{"POST", "/dbs/db/colls/none/docs", large(&server, "[", "0]"), .headers = {A}}, 404},
+        {{"POST", "/dbs/db/colls", large(&server, "{'id':'x','n':[", "0]}")}, 400},
+    };
+    jam_begin(&jam, &server, JAM_WAITING_MAX);
+    FakeAnswer refused = expect_status(&server, &rows[0].ask, 503);
+    expect_holds(refused.body, "waiting for a worker");
+    make_item(&server, "{'id':'small','pk':'a'}");
+    jam_end(&jam);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        (void)expect_status(&server, &rows[i].ask, rows[i].status);
+    FakeAnswer one = expect_status(&server, &(Ask){"GET", ONE, .headers = {A}}, 200);
+    expect_holds(one.body, "\"m\":[0,1,");
+    expect_holds(one.body, "\"x\":[0,1,");
+}
+
+/* The container is gone when the body was read. */
+static void a_container_may_go_while_a_body_is_read(void **state)
+{
+    (void)state;
+    Jam jam;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    Ask a = {"POST", DOCS, large(&server, "{'id':'1','pk':'a','n':[", "0]}"), .headers = {A}};
+    jam_begin(&jam, &server, 0);
+    FakeAnswer answer;
+    FakeExchange *exchange = ask_only(&server, &a, &answer);
+    assert_int_equal(answer.status, 0);
+    (void)expect_status(&server, &(Ask){"DELETE", "/dbs/db"}, 204);
+    jam_end(&jam);
+    fake_wait(&server, &answer);
+    assert_int_equal(answer.status, 404);
+    mem_free(exchange);
+}
+
 /* ---- resource ids ---- */
 
 /* The path of resource ids that an item's own link is. */
@@ -633,6 +709,8 @@ int main(void)
         cmocka_unit_test(a_cold_read_is_answered_like_a_warm_one),
         cmocka_unit_test(a_cold_read_outlives_its_container),
         cmocka_unit_test(too_many_cold_reads_are_refused),
+        cmocka_unit_test(large_bodies_are_read_on_a_worker),
+        cmocka_unit_test(a_container_may_go_while_a_body_is_read),
         cmocka_unit_test(an_item_may_be_named_by_its_resource_id),
         cmocka_unit_test(among_names_a_resource_id_is_just_a_name),
         cmocka_unit_test(a_resource_id_is_looked_up_by_a_worker),

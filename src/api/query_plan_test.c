@@ -182,6 +182,61 @@ static void computed_properties_keep_their_names(void **state)
                        "ORDER BY c.low"));
 }
 
+/* The body of a request for the plan of a query that is longer than a loop reads. */
+static char *long_text(FakeServer *server, const char *end)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 1 << 20);
+    buf_slice(&text, SLICE("{'query':'SELECT * FROM c WHERE c.p = 0"));
+    for (int i = 1; text.len < (40 << 10) - 20; i++)
+        buf_format(&text, " OR c.p = %d", i);
+    buf_slice(&text, slice_from_cstr(end));
+    return arena_cstr(&server->arena, buf_view(&text));
+}
+
+static void a_long_text_is_read_on_a_worker_and_costs_more(void **state)
+{
+    (void)state;
+    Jam jam;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    Ask short_one = {"POST", DOCS, "{'query':'SELECT * FROM c'}", .headers = {PLAN, AS_QUERY}};
+    Ask long_one = {"POST", DOCS, long_text(&server, "'}"), .headers = {PLAN, AS_QUERY}};
+    Ask bad = {"POST", DOCS, long_text(&server, " OR'}"), .headers = {PLAN, AS_QUERY}};
+    jam_begin(&jam, &server, JAM_WAITING_MAX); /* nothing more can be posted to the worker */
+    (void)expect_status(&server, &short_one, 200);
+    FakeAnswer refused = expect_status(&server, &long_one, 503);
+    expect_holds(refused.body, "waiting for a worker");
+    jam_end(&jam);
+    FakeAnswer answer = expect_status(&server, &long_one, 200);
+    expect_ranges(&server, &answer, FULL);
+    expect_header(&answer, "x-ms-request-charge", "10");
+    answer = expect_status(&server, &bad, 400);
+    expect_holds(answer.body, "SC1002");
+    expect_header(&answer, "x-ms-request-charge", "10");
+    answer = expect_status(&server, &short_one, 200);
+    expect_header(&answer, "x-ms-request-charge", "1");
+}
+
+/* The text is still read after the container is gone. */
+static void a_plan_outlives_its_container(void **state)
+{
+    (void)state;
+    Jam jam;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    Ask long_one = {"POST", DOCS, long_text(&server, "'}"), .headers = {PLAN, AS_QUERY}};
+    jam_begin(&jam, &server, 0);
+    FakeAnswer answer;
+    FakeExchange *exchange = ask_only(&server, &long_one, &answer);
+    assert_int_equal(answer.status, 0);
+    (void)expect_status(&server, &(Ask){"DELETE", "/dbs/db"}, 204);
+    jam_end(&jam);
+    fake_wait(&server, &answer);
+    assert_int_equal(answer.status, 200);
+    mem_free(exchange);
+}
+
 /* For those who refuse a query, and say how it could be run. */
 static void the_plan_of_any_query_is_text(void **state)
 {
@@ -221,6 +276,8 @@ int main(void)
         cmocka_unit_test(a_prefix_is_a_range_of_its_own),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(computed_properties_keep_their_names),
+        cmocka_unit_test(a_long_text_is_read_on_a_worker_and_costs_more),
+        cmocka_unit_test(a_plan_outlives_its_container),
         cmocka_unit_test(the_plan_of_any_query_is_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

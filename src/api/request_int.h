@@ -118,7 +118,9 @@ typedef struct ApiRequest {
     BudgetClass class; /* how it stands to budgets: see throttle_int.h */
     UsageKey usage;
     const PartitionRange *refused_by; /* that had nothing left for it; valid while it is answered */
-    bool is_strong;   /* reads are as at Strong or BoundedStaleness, and cost as much */
+    bool is_strong; /* reads are as at Strong or BoundedStaleness, and cost as much */
+    struct RequestBody
+        *body;        /* that was read on a worker, see request_body_int.h; NULL: none was */
     Slice error_info; /* what a failure says in "additionalErrorInfo"; empty: nothing */
 } ApiRequest;
 
@@ -131,6 +133,9 @@ bool request_flag(const ApiRequest *r, const char *name); /* present and true, i
 
 /* Whether the request may do what it asks for; 'takes_bearer': also if it shows a key as it is. */
 MUST_USE Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err);
+
+/* The slices of the HTTP request are gone when the handler returns; this makes copies of them. */
+void request_keep(ApiRequest *r);
 
 /* Begins anew, on its loop, with a request whose slices were kept, and answers it. */
 void request_again(ApiRequest *r);

@@ -1,6 +1,6 @@
 /* route.c - which handler answers which request, and what must exist before it runs. */
 #include "api/chaos_int.h"
-#include "api/request_int.h"
+#include "api/request_body_int.h"
 
 typedef struct Route {
     ResourceType type;
@@ -181,6 +181,10 @@ Status route_request(ApiRequest *r, Error *err)
         if (is_met)
             return STATUS_OK;
     }
+    bool is_deferred = false;
+    TRY(request_body_defer(r, &is_deferred, err));
+    if (is_deferred)
+        return STATUS_OK;
     Slice segment = resource_segment(r->address.type);
     if (r->address.operation.len > 0)
         return route_operation(r, err);

@@ -108,6 +108,29 @@ static void keys_lie_where_the_tests_believe(void **state)
     }
 }
 
+/* Whatever it is a plan of: the first partition is asked. */
+static void plans_are_limited_and_pay(void **state)
+{
+    (void)state;
+    const Header is_plan = {"x-ms-cosmos-is-query-plan-request", "True"};
+    const Ask rows[] = {
+        {"POST", DOCS, "{'query':'SELECT * FROM c'}", {QUERY, is_plan}},
+        {"POST", DOCS, "{'query':'SELECT * FROM c'}", {QUERY, is_plan, PK(HOT_KEY)}},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(fake_server_close) FakeServer server;
+        open_throttled(&server);
+        Charge before = used(&server);
+        (void)expect_status(&server, &rows[i], 200);
+        assert_int_equal(used(&server) - before, RU(1));
+        fake_clock_advance(&server.clock, 10000000);
+        spend(&server, COOL, 250);
+        expect_throttled(&server, &rows[i], "251");
+        fake_clock_advance(&server.clock, 251000);
+        (void)expect_status(&server, &rows[i], 200);
+    }
+}
+
 static void what_is_beyond_the_budget_waits_as_long_as_it_is_told(void **state)
 {
     (void)state;
@@ -282,12 +305,6 @@ static void the_catalogue_is_not_limited(void **state)
         {"GET", "/dbs/db/colls/c"},
         {"GET", "/dbs/db/colls/c/pkranges"},
         {"GET", "/offers"},
-        {"POST",
-         DOCS,
-         "{'query':'SELECT * FROM c'}",
-         {QUERY,
-          {"x-ms-cosmos-is-query-plan-request", "True"},
-          {"x-ms-cosmos-supported-query-features", "Aggregate"}}},
     };
     for (size_t i = 0; i < ARRAY_COUNT(free); i++)
         (void)expect_status(&server, &free[i], 200);
@@ -370,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_lie_where_the_tests_believe),
         cmocka_unit_test(what_is_beyond_the_budget_waits_as_long_as_it_is_told),
+        cmocka_unit_test(plans_are_limited_and_pay),
         cmocka_unit_test(partitions_pay_what_answers_say),
         cmocka_unit_test(a_hot_partition_does_not_hold_up_a_cool_one),
         cmocka_unit_test(a_query_that_is_read_on_a_worker_is_turned_away_there),

@@ -1,6 +1,8 @@
 /* ast.c - see ast_int.h. */
 #include "query/ast_int.h"
 
+#include "base/workers.h"
+
 static bool steps_equal(const Step *a, const Step *b)
 {
     if ((a->index == NULL) != (b->index == NULL))
@@ -175,6 +177,7 @@ bool node_is_closed(const Node *node)
 
 Status node_each_child(Node *node, NodeVisit visit, void *context)
 {
+    (void)worker_give_way(); /* a tree may have hundreds of thousands of nodes */
     switch (node->kind) {
     case NODE_LITERAL:
     case NODE_PARAMETER:

@@ -1,10 +1,13 @@
 /* lexer.c - see lexer_int.h. */
 #include "query/lexer_int.h"
 
+#include "base/workers.h"
 #include "query/text_int.h"
 #include "json/json.h"
 
 #include <math.h>
+
+enum { TOKENS_PER_LOOK = 256 }; /* at whether others wait for a turn */
 
 typedef struct Symbol {
     char text[4];
@@ -110,6 +113,8 @@ static Token bad_from(const Lexer *lexer, uint32_t start, BadToken bad)
 
 Token lexer_next(Lexer *lexer)
 {
+    if (++lexer->count % TOKENS_PER_LOOK == 0)
+        (void)worker_give_way(); /* a long text is read on a worker */
     skip_space(lexer);
     if (lexer->at >= lexer->text.len)
         return token_from(lexer, lexer->at, TOKEN_EOF);

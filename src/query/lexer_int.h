@@ -65,6 +65,7 @@ typedef struct Token {
 typedef struct Lexer {
     Slice text; /* valid UTF-8, at most QUERY_TEXT_BYTES_MAX */
     uint32_t at;
+    uint32_t count; /* of tokens so far */
 } Lexer;
 
 Token lexer_next(Lexer *lexer);

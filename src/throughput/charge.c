@@ -154,6 +154,12 @@ Charge charge_metadata_read(const ChargeModel *model)
     return to_charge(model->metadata_read);
 }
 
+Charge charge_plan(const ChargeModel *model, size_t bytes)
+{
+    uint64_t micro = per_kb(bytes, model->plan_kb);
+    return to_charge(micro > model->metadata_read ? micro : model->metadata_read);
+}
+
 Charge charge_metadata_write(const ChargeModel *model)
 {
     return to_charge(model->metadata_write);

@@ -61,6 +61,7 @@ Charge charge_patch(const ChargeModel *model, size_t bytes_before, size_t bytes_
 Charge charge_failed(const ChargeModel *model); /* whatever was refused, or not found */
 Charge charge_metadata_read(const ChargeModel *model);
 Charge charge_metadata_write(const ChargeModel *model);
+Charge charge_plan(const ChargeModel *model, size_t bytes); /* of a query, and its text's size */
 Charge charge_metadata_query(const ChargeModel *model);
 
 /* What one partition has done for a page of a list: 'reads' are the point reads of its items. */

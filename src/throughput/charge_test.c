@@ -98,6 +98,9 @@ static void costs_add_up(void **state)
     assert_int_equal(charge_metadata_read(m), 100);
     assert_int_equal(charge_metadata_write(m), 495);
     assert_int_equal(charge_metadata_query(m), 233);
+    assert_int_equal(charge_plan(m, 100), 100);
+    assert_int_equal(charge_plan(m, 4 << 10), 100);
+    assert_int_equal(charge_plan(m, 512 << 10), 12800);
 }
 
 static void a_page_of_a_list_costs_its_reads_and_never_nothing(void **state)
