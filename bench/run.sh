@@ -11,6 +11,7 @@
 #   run.sh --partitions only SQL over several partitions (partitions.sh)
 #   run.sh --splits     only partitions that are split and merged (splits.sh)
 #   run.sh --throughput only what being limited and being seen cost a read (throughput.sh)
+#   run.sh --fairness   only what short requests wait for long ones (fairness.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts
@@ -37,8 +38,9 @@ default) parts="container items" ;;
 --partitions) parts=partitions ;;
 --splits) parts=splits ;;
 --throughput) parts=throughput ;;
+--fairness) parts=fairness ;;
 *)
-    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits]" >&2
+    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --fairness]" >&2
     exit 2
     ;;
 esac
