@@ -355,6 +355,26 @@ static void a_database_that_was_never_made_is_made(void **state)
     store_close(store);
 }
 
+/* Somebody has emptied the folder, but for the marks. */
+static void marks_of_a_database_that_is_gone_do_not_count(void **state)
+{
+    (void)state;
+    AUTO(test_folder_done) TestFolder folder;
+    test_folder_init(&folder);
+    SyncMarks *marks = sync_marks_open(folder.path);
+    sync_marks_add_log(marks, 100, false);
+    sync_marks_note(marks, SYNC_LOG, 100, 1000);
+    sync_marks_note(marks, SYNC_MANIFEST, 1, 100000);
+    sync_marks_note(marks, SYNC_MANIFEST, 5, 100000);
+    sync_marks_write(marks);
+    sync_marks_close(marks);
+    for (uint32_t i = 0; i < 2; i++) {
+        Store *store = open_at(folder.path);
+        put_now(store, 1, "key", "v");
+        store_close(store);
+    }
+}
+
 /* ---- the end of a log ---- */
 
 typedef enum LogFault {
@@ -655,6 +675,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_lost_file_is_refused_by_name_and_nothing_is_changed),
         cmocka_unit_test(a_folder_without_marks_opens_and_gets_them),
         cmocka_unit_test(a_database_that_was_never_made_is_made),
+        cmocka_unit_test(marks_of_a_database_that_is_gone_do_not_count),
         cmocka_unit_test(a_log_may_be_torn_at_its_end_but_not_damaged_before),
         cmocka_unit_test(a_relaxed_log_opens_whatever_became_of_it),
         cmocka_unit_test(of_several_logs_each_must_be_whole),

@@ -135,8 +135,11 @@ static void look_for_more(Scanner *scanner, size_t at)
     if (is_blank(scanner->block + at, scanner->len - at))
         return;
     uint8_t type = 0;
-    for (; at < scanner->len && !scanner->result.has_more; at++)
-        scanner->result.has_more = record_bytes(scanner, at, &type) > 0 && begins_group(type);
+    while (at < scanner->len && !scanner->result.has_more) {
+        size_t bytes = record_bytes(scanner, at, &type);
+        scanner->result.has_more = bytes > 0 && begins_group(type);
+        at += bytes > 0 ? bytes : 1;
+    }
 }
 
 static void scan_block(Scanner *scanner)

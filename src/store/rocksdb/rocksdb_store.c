@@ -202,10 +202,12 @@ static Status open_error(Error *err, const char *path, char *text)
 static Status lock_for_reading(RocksEngine *rocks, Error *err)
 {
     rocks->lock_fd = openat(rocks->folder_fd, "LOCK", O_RDONLY | O_CLOEXEC);
-    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
-    if (rocks->lock_fd < 0 || fcntl(rocks->lock_fd, F_SETLK, &lock) == 0)
+    if (rocks->lock_fd < 0 && errno == ENOENT)
         return STATUS_OK;
-    return in_use(rocks->folder, err);
+    if (rocks->lock_fd < 0)
+        return error_set_errno(err, errno, "cannot read the file LOCK in '%.200s'", rocks->folder);
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    return fcntl(rocks->lock_fd, F_SETLK, &lock) == 0 ? STATUS_OK : in_use(rocks->folder, err);
 }
 
 /* The lock comes first: to anybody else a folder in use would look damaged. */
@@ -262,6 +264,8 @@ static Status check_folder(RocksEngine *rocks, const RocksdbStoreOptions *option
     if (findings.is_new && options->is_read_only)
         return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "there is no database in '%.200s'",
                          options->path);
+    if (findings.is_new)
+        sync_marks_clear(rocks->marks);
     bool is_lost = findings.loss.status != STATUS_OK;
     if (is_lost && !options->accepts_lost_writes) {
         *err = findings.loss;
@@ -275,7 +279,7 @@ static Status check_folder(RocksEngine *rocks, const RocksdbStoreOptions *option
                  (unsigned long long)findings.log_end.number,
                  (unsigned long long)findings.log_end.bytes,
                  is_lost ? findings.loss.message
-                         : "what follows was torn or never acknowledged, and is dropped");
+                         : "what follows was torn or never acknowledged, and is not taken");
     if (findings.has_log_end)
         log_files_set_end(rocks->log_files, findings.log_end);
     *is_new = findings.is_new;

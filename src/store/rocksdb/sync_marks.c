@@ -198,6 +198,13 @@ static size_t append(SyncMarks *marks, SyncMark mark)
 
 /* ---- any thread ---- */
 
+void sync_marks_clear(SyncMarks *marks)
+{
+    (void)pthread_mutex_lock(&marks->lock);
+    marks->count = 0;
+    (void)pthread_mutex_unlock(&marks->lock);
+}
+
 void sync_marks_add_log(SyncMarks *marks, uint64_t number, bool is_relaxed)
 {
     (void)pthread_mutex_lock(&marks->lock);

@@ -46,6 +46,9 @@ void sync_marks_reload(SyncMarks *marks);
 /* Copies the marks to 'out', the oldest first, and returns how many there are. */
 size_t sync_marks_read(SyncMarks *marks, SyncMark out[SYNC_MARKS_MAX]);
 
+/* There is no file yet: what is noted is of a database that is gone. Written with the next mark. */
+void sync_marks_clear(SyncMarks *marks);
+
 /* A log begins: the marks of the older ones become durable. */
 void sync_marks_add_log(SyncMarks *marks, uint64_t number, bool is_relaxed);
 
