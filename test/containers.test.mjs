@@ -328,7 +328,7 @@ test("a container without a partition key needs an API version of its time", asy
     const { resource } = await container.read();
     const { resource: replaced } = await container.replace({ ...definitionOf(resource), defaultTtl: 3 });
     assert.equal(replaced.defaultTtl, 3);
-    assert.equal(replaced.partitionKey, undefined);
+    assert.deepEqual(replaced.partitionKey, { paths: ["/_partitionKey"], kind: "Hash", systemKey: true });
 });
 
 // --- Quota

@@ -7,9 +7,6 @@
 #include "api/request_int.h"
 #include "api/respond_int.h"
 
-#define ACCOUNT_ID "orrery"
-#define REGION     "Local"
-
 /* A string that holds JSON: .NET's planner reads these limits from it. */
 #define QUERY_ENGINE_CONFIGURATION                                                               \
     "{\"maxSqlQueryInputLength\":524288,\"maxJoinsPerSqlQuery\":10,"                             \
@@ -88,6 +85,28 @@ static Status endpoint_of(const ApiRequest *r, Slice *out, Error *err)
     return STATUS_OK;
 }
 
+/* Hot: every read of an item has it. */
+Status request_location(const ApiRequest *r, Slice *out, Error *err)
+{
+    const ApiOptions *options = &r->api->options;
+    Slice path = r->http->path;
+    Slice parts[3] = {r->http->is_tls ? SLICE("https://") : SLICE("http://"), r->http->authority,
+                      path};
+    if (UNLIKELY(options->public_endpoint.len > 0 || options->trust_forwarded)) {
+        parts[0] = SLICE_EMPTY;
+        TRY(endpoint_of(r, &parts[1], err));
+        parts[2] = slice_from(path, path.len > 0 && path.ptr[0] == '/' ? 1 : 0);
+    }
+    char *text = arena_alloc(r->arena, parts[0].len + parts[1].len + parts[2].len);
+    size_t len = 0;
+    for (size_t i = 0; i < ARRAY_COUNT(parts); len += parts[i++].len) {
+        if (parts[i].len > 0)
+            memcpy(text + len, parts[i].ptr, parts[i].len);
+    }
+    *out = slice_make(text, len);
+    return STATUS_OK;
+}
+
 /* Bounds are the least that the service has for one region; nothing here is ever stale. */
 static void print_consistency(Consistency level, Buf *text)
 {
@@ -103,14 +122,15 @@ Status account_read(ApiRequest *r, Error *err)
     TRY(endpoint_of(r, &endpoint, err));
     AUTO(buf_done) Buf text;
     buf_init(&text, 16384);
+    Slice account = r->api->options.account;
     Slice location =
-        arena_format(r->arena, "[{\"name\":\"" REGION "\",\"databaseAccountEndpoint\":\"%.*s\"}]",
-                     SLICE_ARG(endpoint));
+        arena_format(r->arena, "[{\"name\":\"%.*s\",\"databaseAccountEndpoint\":\"%.*s\"}]",
+                     SLICE_ARG(r->api->options.region), SLICE_ARG(endpoint));
     buf_format(&text,
-               "{\"_self\":\"\",\"id\":\"" ACCOUNT_ID "\",\"_rid\":\"" ACCOUNT_ID "\","
+               "{\"_self\":\"\",\"id\":\"%.*s\",\"_rid\":\"%.*s\","
                "\"media\":\"//media/\",\"addresses\":\"//addresses/\",\"_dbs\":\"//dbs/\","
                "\"writableLocations\":%.*s,\"readableLocations\":%.*s,",
-               SLICE_ARG(location), SLICE_ARG(location));
+               SLICE_ARG(account), SLICE_ARG(account), SLICE_ARG(location), SLICE_ARG(location));
     buf_slice(&text,
               SLICE("\"enableMultipleWriteLocations\":false,\"continuousBackupEnabled\":false,"
                     "\"enableNRegionSynchronousCommit\":false,"

@@ -60,8 +60,26 @@ Status request_json(const ApiRequest *r, Json *out, Error *err)
     return STATUS_OK;
 }
 
-/* {"maxThroughput":4000, ...}; the SDKs add an upgrade policy, which changes nothing here. */
-static Status parse_autopilot(const ApiRequest *r, Slice text, double *ru, Error *err)
+Status request_increment(Json settings, uint32_t *percent, Error *err)
+{
+    Json policy =
+        json_get(json_get(settings, SLICE("autoUpgradePolicy")), SLICE("throughputPolicy"));
+    Json value = json_get(policy, SLICE("incrementPercent"));
+    int64_t found = 0;
+    if (!json_is(value, JSON_UNDEFINED) && !json_is(value, JSON_NULL) &&
+        (!json_to_i64(value, &found) || found < 0 || found > PROVISION_INCREMENT_MAX))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "'incrementPercent' of the autoscale settings must be a whole number from "
+                         "0 to %d.",
+                         PROVISION_INCREMENT_MAX);
+    *percent = (uint32_t)found;
+    return STATUS_OK;
+}
+
+/* {"maxThroughput":4000, ...}, perhaps with an upgrade policy, which is kept and changes nothing.
+ */
+static Status parse_autopilot(const ApiRequest *r, Slice text, double *ru, uint32_t *increment,
+                              Error *err)
 {
     Json settings;
     TRY(json_parse(r->arena, text, &settings, err));
@@ -71,7 +89,7 @@ static Status parse_autopilot(const ApiRequest *r, Slice text, double *ru, Error
                          "x-ms-cosmos-offer-autopilot-settings must be a JSON object whose "
                          "'maxThroughput' is a number, for example {\"maxThroughput\":4000}.");
     *ru = json_number(max);
-    return STATUS_OK;
+    return request_increment(settings, increment, err);
 }
 
 Status request_provision(const ApiRequest *r, bool *has, Provision *out, Error *err)
@@ -79,9 +97,12 @@ Status request_provision(const ApiRequest *r, bool *has, Provision *out, Error *
     Slice manual = request_header(r, "x-ms-offer-throughput");
     Slice autopilot = request_header(r, "x-ms-cosmos-offer-autopilot-settings");
     double autoscale_max = 0;
+    uint32_t increment = 0;
     if (autopilot.len > 0)
-        TRY(parse_autopilot(r, autopilot, &autoscale_max, err));
-    return provision_parse(manual, autopilot.len > 0 ? &autoscale_max : NULL, out, has, err);
+        TRY(parse_autopilot(r, autopilot, &autoscale_max, &increment, err));
+    TRY(provision_parse(manual, autopilot.len > 0 ? &autoscale_max : NULL, out, has, err));
+    out->increment_percent = increment;
+    return STATUS_OK;
 }
 
 /* "2020-07-15" to 20200715. Without the header the newest version is meant. */
@@ -360,6 +381,10 @@ Api *api_open(const ApiOptions *options)
     if (options->charges == NULL)
         api->options.charges = charge_model_default();
     api->options.certificate = arena_copy(&api->arena, options->certificate);
+    api->options.account =
+        options->account.len > 0 ? arena_copy(&api->arena, options->account) : SLICE("orrery");
+    api->options.region = options->region.len > 0 ? arena_copy(&api->arena, options->region)
+                                                  : SLICE("South Central US");
     api->options.public_endpoint = arena_copy(&api->arena, options->public_endpoint);
     api->options.browsers.origins = arena_copy(&api->arena, options->browsers.origins);
     api->options.browsers.hosts = arena_copy(&api->arena, options->browsers.hosts);

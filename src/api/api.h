@@ -37,6 +37,8 @@ typedef struct ApiOptions {
     const Log *log;
     Metrics *metrics;
     Slice certificate;          /* PEM text of what TLS clients see */
+    Slice account;              /* its name, and that of its region: letters, digits, ... */
+    Slice region;               /* ... '-' and spaces; empty: some name */
     Slice public_endpoint;      /* overrides the address in the account document; may be empty */
     BrowserRules browsers;      /* which pages and host names are let in */
     TokenSecret token_secret;   /* of continuation tokens; the same after a restart */

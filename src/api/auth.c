@@ -148,9 +148,9 @@ static size_t link_spellings(Arena *arena, const Address *address, Slice links[L
     links[count++] = address->link;
     if (address->part_count > 0) {
         /* A resource id is signed alone and in lower case: of the resource, or of a feed's parent.
-         * They are base64, so their length is a multiple of four. */
+         * They are base64, so their length is a multiple of four. Offers have no other ids. */
         Slice id = address->parts[address->part_count - 1].id;
-        if (id.len % 4 == 0) {
+        if (id.len % 4 == 0 || address->type == RESOURCE_OFFER) {
             char *lower = arena_alloc(arena, id.len);
             (void)put_lower(lower, id);
             links[count++] = slice_make(lower, id.len);

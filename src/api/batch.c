@@ -130,6 +130,10 @@ static void answer(Batch *batch)
         bool fits = encode(batch, BODIES_READ, results, &body);
         ASSERT(fits); /* the partition has seen to it: see read_bytes_max */
     }
+    /* Clients take a batch that only asked for what is not there for one that says nothing about
+     * the container. */
+    batch->context.is_nameless = batch->count == 1 && batch->operations[0].op == BATCH_READ &&
+                                 results[0].status == status_http(STATUS_NOT_FOUND);
     Response response;
     response_begin(r, &response, good ? 200 : 207, item_charge(&batch->context, total));
     response_header(&response, SLICE("content-type"), SLICE("application/json"));
@@ -332,6 +336,15 @@ static Status batch_submit(Batch *batch, Error *err)
     return status;
 }
 
+static bool has_read(const Batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->operations[i].op == BATCH_READ)
+            return true;
+    }
+    return false;
+}
+
 Status documents_batch(ApiRequest *r, Error *err)
 {
     TRY(request_check_size(r, err));
@@ -364,6 +377,10 @@ Status documents_batch(ApiRequest *r, Error *err)
         batch->keys = ARENA_NEW_ARRAY(r->arena, PartitionKey, batch->count);
     TRY(item_admit(&batch->context, err));
     batch->write.lsn = partition_lsn(target.range->partition);
+    if (has_read(batch) && item_check_session(&batch->context, err) != STATUS_OK) {
+        item_respond_error(&batch->context, err, batch->write.lsn, item_failed_charge(r));
+        return STATUS_OK;
+    }
     batch->write.mode = is_atomic ? WRITE_ATOMIC : stops ? WRITE_ORDERED : WRITE_CONTINUE;
     size_t tried = prepare_all(r, batch, has_key ? &target.key : NULL, target.range);
     batch->write.count = count_to_send(batch, tried);

@@ -10,17 +10,27 @@
 /* What encodeURI leaves alone: the JS SDK compares x-ms-alt-content-path with a path made by it. */
 #define URI_KEPT SLICE(";,/?:@&=+$-_.!~*'()#")
 
+enum { STATISTICS_BYTES_MAX = 160 }; /* of one partition */
+
+/* Clients of this age know containers without a partition key. */
+static bool is_old_client(const ApiRequest *r)
+{
+    return r->version < VERSION_PARTITION_KEY_REQUIRED;
+}
+
 static const ResourceInfo *next_container(const Feed *feed, const Snapshot *snapshot, uint32_t from,
                                           Arena *arena)
 {
     (void)arena;
     const Container *container = snapshot_next_container(snapshot, feed->parent, from);
-    return container == NULL ? NULL : &container->info;
+    return container == NULL ? NULL : container_shown(container, feed->is_old_client);
 }
 
-static Feed containers_of(const Database *database)
+static Feed containers_of(const ApiRequest *r)
 {
+    const Database *database = r->database;
     return (Feed){
+        .is_old_client = is_old_client(r),
         .parent_rid = database->info.rid,
         .parent = database->info.number,
         .next = next_container,
@@ -29,12 +39,12 @@ static Feed containers_of(const Database *database)
 
 Status containers_list(ApiRequest *r, Error *err)
 {
-    return feed_list(r, containers_of(r->database), err);
+    return feed_list(r, containers_of(r), err);
 }
 
 Status containers_query(ApiRequest *r, Error *err)
 {
-    return feed_query(r, containers_of(r->database), err);
+    return feed_query(r, containers_of(r), err);
 }
 
 /* Whether the text of a computed property is allowed is the query layer's to say. */
@@ -59,7 +69,8 @@ static void answer_created(ApiRequest *r, const CatalogChange *change)
 
 static void answer_replaced(ApiRequest *r, const CatalogChange *change)
 {
-    respond_resource(r, 200, &change->result_container->info, charge_text_change(r));
+    respond_resource(r, 200, container_shown(change->result_container, is_old_client(r)),
+                     charge_text_change(r));
 }
 
 static void answer_deleted(ApiRequest *r, const CatalogChange *change)
@@ -75,7 +86,7 @@ Status containers_create(ApiRequest *r, Error *err)
     Mutation *mutation = mutation_new(r, CATALOG_CREATE_CONTAINER);
     CatalogChange *change = &mutation->change;
     ContainerRules rules = {
-        .allow_no_partition_key = r->version < VERSION_PARTITION_KEY_REQUIRED,
+        .allow_no_partition_key = is_old_client(r),
     };
     TRY(container_definition_create(r->arena, body, rules, &change->definition, err));
     TRY(check_computed(change->definition, err));
@@ -100,14 +111,36 @@ static void add_quota(const ApiRequest *r, Response *response)
     }
     response_header(response, SLICE("x-ms-documentdb-collection-index-transformation-progress"),
                     arena_format(r->arena, "%u", progress));
-    response_header(response, SLICE("x-ms-documentdb-collection-lazy-indexing-progress"),
-                    SLICE("-1"));
+}
+
+/* The body with what each physical partition holds:
+ * ..."_conflicts":"conflicts/","statistics":[...]}
+ */
+static Slice print_statistics(const ApiRequest *r, Slice body)
+{
+    const Container *container = r->container;
+    AUTO(buf_done) Buf text;
+    buf_init(&text, body.len + STATISTICS_BYTES_MAX * (container->range_count + 1));
+    buf_slice(&text, slice_first(body, body.len - 1));
+    buf_slice(&text, SLICE(",\"statistics\":["));
+    for (size_t i = 0; i < container->range_count; i++) {
+        PartitionUsage usage = partition_usage(container->ranges[i].partition);
+        buf_format(&text,
+                   "%s{\"id\":\"%u\",\"sizeInKB\":%llu,\"documentCount\":%llu,"
+                   "\"partitionKeys\":[]}",
+                   i == 0 ? "" : ",", container->ranges[i].id,
+                   (unsigned long long)((usage.bytes + 1023) / 1024),
+                   (unsigned long long)usage.items);
+    }
+    buf_slice(&text, SLICE("]}"));
+    ASSERT(!buf_full(&text));
+    return arena_copy(r->arena, buf_view(&text));
 }
 
 Status containers_read(ApiRequest *r, Error *err)
 {
     (void)err;
-    const ResourceInfo *info = &r->container->info;
+    const ResourceInfo *info = container_shown(r->container, is_old_client(r));
     Response response;
     bool unchanged = request_has_version(r, info->etag);
     response_begin(r, &response, unchanged ? 304 : 200, charge_text_read(r));
@@ -119,7 +152,9 @@ Status containers_read(ApiRequest *r, Error *err)
     add_quota(r, &response);
     if (!unchanged) {
         response_header(&response, SLICE("content-type"), SLICE("application/json"));
-        response.body = info->body;
+        response.body = request_flag(r, "x-ms-documentdb-populatepartitionstatistics")
+                            ? print_statistics(r, info->body)
+                            : info->body;
     }
     response_send(r, &response);
     return STATUS_OK;

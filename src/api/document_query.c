@@ -107,6 +107,8 @@ static Slice print_metrics(Arena *arena, uint64_t parse_us, const QueryMetrics *
 {
     double total_ms = (double)(parse_us + m->total_us) / 1000;
     double index_ms = (double)m->index_us / 1000;
+    double compile_ms = (double)parse_us / 1000;
+    compile_ms = compile_ms < 0.01 ? 0.01 : compile_ms; /* clients take 0.00 for: not measured */
     double ratio = m->documents_read == 0 ? 1 : (double)m->results / (double)m->documents_read;
     return arena_format(
         arena,
@@ -116,7 +118,7 @@ static Slice print_metrics(Arena *arena, uint64_t parse_us, const QueryMetrics *
         "systemFunctionExecuteTimeInMs=0.00;userFunctionExecuteTimeInMs=0.00;"
         "retrievedDocumentCount=%llu;retrievedDocumentSize=%llu;outputDocumentCount=%llu;"
         "outputDocumentSize=%llu;writeOutputTimeInMs=0.00;indexUtilizationRatio=%.2f",
-        total_ms, (double)parse_us / 1000, ((double)m->total_us / 1000) - index_ms, index_ms,
+        total_ms, compile_ms, (double)m->total_us / 1000, index_ms,
         (unsigned long long)m->documents_read, (unsigned long long)m->document_bytes_read,
         (unsigned long long)m->results, (unsigned long long)m->result_bytes,
         ratio > 1 ? 1.0 : ratio);

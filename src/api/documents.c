@@ -70,7 +70,8 @@ static void answer_read(ItemContext *context, StoreFound found, const Item *item
         Error err;
         Slice id = item_id(context->request);
         if (error_set(&err, STATUS_NOT_FOUND, SUB_NONE,
-                      "Resource Not Found. There is no item '%.*s' with this partition key.",
+                      "Resource Not Found. There is no item '%.*s' with this partition key. "
+                      "ResourceType: Document, OperationType: Read",
                       SLICE_CUT(id, 260)) != STATUS_OK)
             item_respond_error(
                 context, &err, lsn,
@@ -84,7 +85,7 @@ static void answer_read(ItemContext *context, StoreFound found, const Item *item
                                slice_equal(etag_known, slice_make(etag, sizeof(etag))));
     Charge charge = charge_read(context->request->api->options.charges, item->bytes);
     item_respond(context, unchanged ? 304 : 200, item, lsn,
-                 item_read_charge(context->request, charge), false);
+                 item_read_charge(context->request, charge), ITEM_ANSWER_READ);
 }
 
 static void on_cold_answer(HttpTask *task)
@@ -149,6 +150,7 @@ Status documents_read(ApiRequest *r, Error *err)
     TRY(request_target(r, &target, err));
     ItemContext context;
     item_context_init(&context, r, target.range);
+    TRY(request_location(r, &context.location, err));
     usage_name(r, r->container, &target.key, epk_slice(&target.epk));
     TRY(item_admit(&context, err));
     /* The LSN first: what is read then is at least as new. */
@@ -236,7 +238,8 @@ static void on_written(HttpTask *task)
         item_respond_error(&t->context, &w->error, lsn, item_write_charge(r, w));
     else
         item_respond(&t->context, item_write_status(w), w->op == ITEM_DELETE ? NULL : &w->item, lsn,
-                     item_write_charge(r, w), t->is_minimal);
+                     item_write_charge(r, w),
+                     t->is_minimal ? ITEM_ANSWER_MINIMAL : ITEM_ANSWER_WRITTEN);
 }
 
 static void on_done(PartitionWrite *write)

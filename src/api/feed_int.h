@@ -15,9 +15,11 @@ typedef const ResourceInfo *(*FeedNext)(const Feed *feed, const Snapshot *snapsh
                                         Arena *arena);
 
 struct Feed {
-    Slice parent_rid; /* empty for the feeds of the account */
-    uint32_t parent;  /* number, 0 for the account */
-    uint64_t now_us;  /* monotonic: of what changes by itself */
+    Slice parent_rid;   /* empty for the feeds of the account */
+    uint32_t parent;    /* number, 0 for the account */
+    Catalog *catalog;   /* of what is not in a snapshot; NULL where nothing is */
+    uint64_t now_us;    /* monotonic: of what changes by itself */
+    bool is_old_client; /* see VERSION_PARTITION_KEY_REQUIRED */
     FeedNext next;
 };
 

@@ -180,7 +180,7 @@ Slice item_charge(const ItemContext *context, Charge charge)
 
 /* Sends, and only then gives back what the answer may point to; the context is in the arena, which
  * goes with the answer. */
-void item_send(ItemContext *context, const Response *response)
+void item_send(ItemContext *context, Response *response)
 {
     Container *held = context->is_held ? (Container *)(uintptr_t)context->container : NULL;
     response_send(context->request, response);
@@ -200,7 +200,8 @@ void item_headers(const ItemContext *context, Response *response, uint64_t lsn)
 {
     ApiRequest *r = context->request;
     item_session_headers(response, session_print(r->arena, context->range->id, lsn));
-    response_header(response, SLICE("x-ms-content-path"), context->container->info.rid);
+    if (LIKELY(!context->is_nameless))
+        response_header(response, SLICE("x-ms-content-path"), context->container->info.rid);
     response_header(response, SLICE("x-ms-alt-content-path"), context->alt_path);
     if (UNLIKELY(context->wants_quota))
         quota_headers(r, response, context->container, context->range, 1, SLICE_EMPTY);
@@ -241,18 +242,24 @@ bool request_is_minimal(const ApiRequest *r)
 }
 
 void item_respond(ItemContext *context, int status, const Item *item, uint64_t lsn, Charge charge,
-                  bool is_minimal)
+                  ItemAnswer answer)
 {
     ApiRequest *r = context->request;
+    char own[ITEM_ETAG_LEN + U64_TEXT_MAX]; /* its ETag and its LSN */
     Response response;
     response_begin(r, &response, status, item_charge(context, charge));
     item_headers(context, &response, lsn);
     if (item != NULL) {
-        char *etag = arena_alloc(r->arena, ITEM_ETAG_LEN);
-        item_etag(item, etag);
-        response_header(&response, SLICE("etag"), slice_make(etag, ITEM_ETAG_LEN));
+        item_etag(item, own);
+        response_header(&response, SLICE("etag"), slice_make(own, ITEM_ETAG_LEN));
     }
-    if (item != NULL && status != 304 && !is_minimal) {
+    if (answer == ITEM_ANSWER_READ) {
+        char *number = own + ITEM_ETAG_LEN;
+        response_header(&response, SLICE("x-ms-item-lsn"),
+                        slice_make(number, u64_print(item->lsn, number)));
+        response_header(&response, SLICE("content-location"), context->location);
+    }
+    if (item != NULL && status != 304 && answer != ITEM_ANSWER_MINIMAL) {
         Buf *text = &r->loop->text;
         buf_reset(text);
         item_print(context->container->schema, item, text);

@@ -33,8 +33,10 @@ typedef struct ItemContext {
     Partition *partition;        /* the range's */
     Charge paid_by_others;       /* of the answer's charge; the range pays the rest */
     Slice alt_path;              /* in the arena */
+    Slice location;              /* of the item that is read, in the arena */
     bool is_rid_path;            /* the path names its resources by resource ids */
     bool wants_quota;            /* its answers tell what the partition holds */
+    bool is_nameless;            /* its answers do not tell the container's resource id */
     bool is_held;                /* the container is a reference of our own */
     uint8_t reroutes;            /* how often it went to another partition: see item_reroute */
 } ItemContext;
@@ -79,12 +81,19 @@ void item_headers(const ItemContext *context, Response *response, uint64_t lsn);
 MUST_USE Status item_check_session(const ItemContext *context, Error *err);
 
 /* Sends a prepared answer and gives the container back if it was held. */
-void item_send(ItemContext *context, const Response *response);
+void item_send(ItemContext *context, Response *response);
 
-/* Answers for good, and gives the container back if it was held. 'item' may be NULL after a delete;
- * 'is_minimal' leaves the body out. */
+/* What an answer about an item has besides the headers of all of them. */
+typedef enum ItemAnswer {
+    ITEM_ANSWER_WRITTEN, /* the item */
+    ITEM_ANSWER_MINIMAL, /* nothing */
+    ITEM_ANSWER_READ,    /* the item, its own LSN and its address */
+} ItemAnswer;
+
+/* Answers for good, and gives the container back if it was held. 'item' may be NULL after a delete.
+ */
 void item_respond(ItemContext *context, int status, const Item *item, uint64_t lsn, Charge charge,
-                  bool is_minimal);
+                  ItemAnswer answer);
 void item_respond_error(ItemContext *context, const Error *err, uint64_t lsn, Charge charge);
 
 /* What a read costs at the request's level of consistency, and what a refused request does. */

@@ -3,6 +3,15 @@
 #include "api/mutation_int.h"
 #include "api/respond_int.h"
 
+/* Whether the partitions of the offer's owner are not yet, or no longer, those that carry it. */
+static bool is_pending(Catalog *catalog, const Snapshot *snapshot, const Offer *offer)
+{
+    const Container *container =
+        offer->container == 0 ? NULL
+                              : snapshot_container(snapshot, offer->database, offer->container);
+    return container != NULL && catalog_is_scaling(catalog, snapshot, container);
+}
+
 static const ResourceInfo *next_offer(const Feed *feed, const Snapshot *snapshot, uint32_t from,
                                       Arena *arena)
 {
@@ -10,6 +19,7 @@ static const ResourceInfo *next_offer(const Feed *feed, const Snapshot *snapshot
     if (offer == NULL)
         return NULL;
     OfferUsage usage = catalog_offer_usage(snapshot, offer, feed->now_us);
+    usage.is_pending = is_pending(feed->catalog, snapshot, offer);
     ResourceInfo *info = ARENA_NEW(arena, ResourceInfo);
     *info = offer_info(offer, &usage, arena);
     return info;
@@ -17,7 +27,11 @@ static const ResourceInfo *next_offer(const Feed *feed, const Snapshot *snapshot
 
 static Feed offers_of(const ApiRequest *r)
 {
-    return (Feed){.now_us = r->http->begun_us, .next = next_offer};
+    return (Feed){
+        .catalog = r->api->options.catalog,
+        .now_us = r->http->begun_us,
+        .next = next_offer,
+    };
 }
 
 Status offers_list(ApiRequest *r, Error *err)
@@ -30,25 +44,18 @@ Status offers_query(ApiRequest *r, Error *err)
     return feed_query(r, offers_of(r), err);
 }
 
-/* Whether the partitions of the offer's owner are not yet, or no longer, those that carry it. */
-static bool is_pending(const ApiRequest *r, const Snapshot *snapshot, const Offer *offer)
-{
-    const Container *container =
-        offer->container == 0 ? NULL
-                              : snapshot_container(snapshot, offer->database, offer->container);
-    return container != NULL && catalog_is_scaling(r->api->options.catalog, snapshot, container);
-}
-
 static void respond_offer(ApiRequest *r, const Offer *offer, const OfferUsage *usage,
                           const ProvisionHistory *history, const Snapshot *snapshot, Slice charge)
 {
-    ResourceInfo info = offer_info(offer, usage, r->arena);
+    OfferUsage shown = *usage;
+    shown.is_pending = is_pending(r->api->options.catalog, snapshot, offer);
+    ResourceInfo info = offer_info(offer, &shown, r->arena);
     Response response;
     response_begin(r, &response, 200, charge);
     response_header(&response, SLICE("etag"), offer->info.etag);
     response_header(&response, SLICE("content-type"), SLICE("application/json"));
     response_header(&response, SLICE("x-ms-offer-replace-pending"),
-                    is_pending(r, snapshot, offer) ? SLICE("true") : SLICE("false"));
+                    shown.is_pending ? SLICE("true") : SLICE("false"));
     response_header(
         &response, SLICE("x-ms-cosmos-min-throughput"),
         arena_format(r->arena, "%u", provision_minimum_ru(offer->provision.mode, history)));
@@ -93,8 +100,11 @@ static Status parse_replacement(const ApiRequest *r, Json body, Provision *out, 
     ProvisionMode old = r->offer->provision.mode;
     OfferUsage usage = catalog_offer_usage(r->snapshot, r->offer, r->http->begun_us);
     ProvisionHistory history = catalog_provision_history(r->snapshot, r->offer, &usage);
+    uint32_t increment = 0;
+    TRY(request_increment(settings, &increment, err));
     if (request_flag(r, "x-ms-cosmos-migrate-offer-to-autopilot")) {
         *out = provision_migrate(&r->offer->provision, PROVISION_AUTOSCALE, &history);
+        out->increment_percent = increment;
         return has_settings ? number_of(settings, "maxThroughput", out, err) : STATUS_OK;
     }
     if (request_flag(r, "x-ms-cosmos-migrate-offer-to-manual-throughput")) {
@@ -102,6 +112,7 @@ static Status parse_replacement(const ApiRequest *r, Json body, Provision *out, 
         return STATUS_OK;
     }
     out->mode = old;
+    out->increment_percent = increment;
     if (old == PROVISION_AUTOSCALE && has_settings)
         return number_of(settings, "maxThroughput", out, err);
     if (old == PROVISION_AUTOSCALE || has_settings)
@@ -189,7 +200,7 @@ enum { PENDING_RETRY_MS = 500 };
 /* One change after the other: what is provisioned is what the partitions are being made for. */
 static Status check_pending(const ApiRequest *r, Error *err)
 {
-    if (!is_pending(r, r->snapshot, r->offer))
+    if (!is_pending(r->api->options.catalog, r->snapshot, r->offer))
         return STATUS_OK;
     Status status = error_set(err, STATUS_THROTTLED, SUB_OFFER_REPLACE_PENDING,
                               "The container's partitions are being split or merged. Its "

@@ -80,7 +80,10 @@ static void an_offer_is_found_read_and_replaced(void **state)
          "one may have"},
         {"{'content':{'offerThroughput':20000,'throughputBuckets':7}}", {0}, 400, "list"},
         {"{'content':{'offerThroughput':20000}}", {0}, 200, "\"throughputBuckets\":[{"},
-        {BUCKETS(""), {0}, 200, "\"maxConsumedStorageEverInKB\":0},\"offerLastReplace"},
+        {BUCKETS(""),
+         {0},
+         200,
+         "\"maxConsumedStorageEverInKB\":0},\"isOfferReplacePending\":false,\"offerLastReplace"},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         Ask a = {"PUT", path, rows[i].body, {rows[i].header}};

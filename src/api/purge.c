@@ -60,7 +60,7 @@ static void on_loop(HttpTask *task)
     if (err.status != STATUS_OK)
         item_respond_error(&t->context, &err, lsn, item_failed_charge(t->context.request));
     else
-        item_respond(&t->context, 200, NULL, lsn, charge_parts(t), true);
+        item_respond(&t->context, 200, NULL, lsn, charge_parts(t), ITEM_ANSWER_MINIMAL);
 }
 
 static Status admit_all(ApiRequest *r, const PartitionRange *ranges, size_t count, Error *err)

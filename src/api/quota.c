@@ -14,7 +14,7 @@
 
 #include "partition/partition.h"
 
-#define PHYSICAL_PARTITION_BYTES_MAX ((uint64_t)50 << 30)
+#define QUOTA_BYTES ((uint64_t)10 << 30)
 
 static unsigned long long kilobytes(uint64_t bytes)
 {
@@ -26,19 +26,19 @@ bool quota_is_wanted(const ApiRequest *r)
     return request_flag(r, "x-ms-documentdb-populatequotainfo");
 }
 
-/* An old-style container has one logical partition, and so its limit. */
+/* What the service says of every container, however many partitions it has; an old-style one has
+ * this limit indeed, or that of the configuration. */
 static uint64_t bytes_max_of(const Container *container, const PartitionRange *range)
 {
     uint64_t max = container->partition_key.kind == PARTITION_NONE
                        ? partition_logical_bytes_max(range->partition, container->schema)
                        : 0;
-    return max != 0 ? max : PHYSICAL_PARTITION_BYTES_MAX;
+    return max != 0 ? max : QUOTA_BYTES;
 }
 
 void quota_headers(const ApiRequest *r, Response *response, const Container *container,
                    const PartitionRange *ranges, size_t count, Slice scripts)
 {
-    uint64_t bytes_max = 0;
     uint64_t index_bytes = 0;
     PartitionUsage total = {0};
     for (size_t i = 0; i < count; i++) {
@@ -46,9 +46,8 @@ void quota_headers(const ApiRequest *r, Response *response, const Container *con
         total.items += usage.items;
         total.bytes += usage.bytes;
         index_bytes += partition_index_bytes(ranges[i].partition);
-        bytes_max += bytes_max_of(container, &ranges[i]);
     }
-    unsigned long long quota = kilobytes(bytes_max);
+    unsigned long long quota = kilobytes(bytes_max_of(container, &ranges[0]));
     unsigned long long used = kilobytes(total.bytes + index_bytes);
     response_header(response, SLICE("x-ms-resource-quota"),
                     arena_format(r->arena,

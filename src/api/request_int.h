@@ -147,8 +147,14 @@ MUST_USE Status request_max_items(const ApiRequest *r, uint32_t *out, Error *err
 /* STATUS_TOO_LARGE if the body has more than BODY_BYTES_MAX. */
 MUST_USE Status request_check_size(const ApiRequest *r, Error *err);
 
+/* Where the path was asked for, as clients are to reach it: a whole URL, in the arena. */
+MUST_USE Status request_location(const ApiRequest *r, Slice *out, Error *err);
+
 /* The body as a document in the request's arena; it must be an object. */
 MUST_USE Status request_json(const ApiRequest *r, Json *out, Error *err);
+
+/* 'incrementPercent' of autoscale settings; 0 if there is none. */
+MUST_USE Status request_increment(Json settings, uint32_t *percent, Error *err);
 
 /* x-ms-offer-throughput or x-ms-cosmos-offer-autopilot-settings. */
 MUST_USE Status request_provision(const ApiRequest *r, bool *has, Provision *out, Error *err);

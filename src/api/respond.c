@@ -17,7 +17,7 @@ enum { ESCAPED_MAX = 6 }; /* bytes for one, in a string of JSON */
           "x-ms-alt-content-path, x-ms-resource-quota, x-ms-resource-usage, x-ms-schemaversion, " \
           "x-ms-serviceversion, x-ms-gatewayversion, x-ms-documentdb-partitionkeyrangeid, "       \
           "x-ms-documentdb-query-metrics, x-ms-cosmos-index-utilization, "                        \
-          "x-ms-cosmos-query-execution-info, "                                                    \
+          "x-ms-cosmos-query-execution-info, x-ms-request-duration-ms, "                          \
           "x-ms-cosmos-min-throughput, x-ms-offer-replace-pending, "                              \
           "x-ms-documentdb-collection-index-transformation-progress")
 
@@ -47,10 +47,24 @@ void response_begin(const ApiRequest *r, Response *response, int status, Slice c
     }
 }
 
-void response_send(ApiRequest *r, const Response *response)
+/* Milliseconds, with three places. */
+static Slice print_duration(uint64_t us, char out[U64_TEXT_MAX + 4])
+{
+    size_t len = u64_print(us / 1000, out);
+    unsigned rest = (unsigned)(us % 1000);
+    out[len++] = '.';
+    out[len++] = (char)('0' + rest / 100);
+    out[len++] = (char)('0' + rest / 10 % 10);
+    out[len++] = (char)('0' + rest % 10);
+    return slice_make(out, len);
+}
+
+void response_send(ApiRequest *r, Response *response)
 {
     const Log *log = r->api->options.log;
     uint64_t took_us = clock_monotonic_us(r->api->options.clock) - r->http->begun_us;
+    response_header(response, SLICE("x-ms-request-duration-ms"),
+                    print_duration(took_us, response->duration));
     LOG_DEBUG(log, "request", "activity=%.*s type=%.*s status=%d bytes=%zu took_us=%llu",
               SLICE_ARG(r->activity_id), SLICE_ARG(resource_segment(r->address.type)),
               response->status, response->body.len, (unsigned long long)took_us);

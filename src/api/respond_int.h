@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/request_int.h"
+#include "base/encoding.h"
 #include "throughput/charge.h"
 
 #define RESPONSE_HEADERS_MAX 40
@@ -13,6 +14,7 @@ typedef struct Response {
     Slice body;
     void (*body_release)(void *ctx);
     void *body_release_ctx;
+    char duration[U64_TEXT_MAX + 4]; /* response_send's */
 } Response;
 
 /* Request units as text, in the request's arena; and those of what the catalogue does, which do not
@@ -26,7 +28,7 @@ Slice charge_text_change(const ApiRequest *r);
  * is sent, so it is a literal or in the request's arena. */
 void response_begin(const ApiRequest *r, Response *response, int status, Slice charge);
 void response_header(Response *response, Slice name, Slice value);
-void response_send(ApiRequest *r, const Response *response);
+void response_send(ApiRequest *r, Response *response); /* adds how long it took */
 
 /* Whether If-None-Match says that the client has this version already, so that the answer to a read
  * is 304. Not after a deferral: the headers are gone then. */

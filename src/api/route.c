@@ -73,6 +73,16 @@ static const Offer *find_offer(const Snapshot *snapshot, Slice id)
                                                         : NULL;
 }
 
+/* Offers have no names. */
+static Status check_offer_id(Slice id, Error *err)
+{
+    Rid rid;
+    if (rid_parse(id, &rid) && rid.kind == RID_OFFER)
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "'%.*s' is not the resource id of an offer.", SLICE_CUT(id, 80));
+}
+
 /* A missing parent and a missing target are both 404; SDKs tell them apart by the sub-status. */
 static Status missing(const ApiRequest *r, size_t part, Error *err)
 {
@@ -104,6 +114,7 @@ Status route_resolve(ApiRequest *r, Error *err)
             found = r->container != NULL;
             break;
         case RESOURCE_OFFER:
+            TRY(check_offer_id(id, err));
             r->offer = find_offer(r->snapshot, id);
             found = r->offer != NULL;
             break;

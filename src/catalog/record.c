@@ -177,6 +177,7 @@ void record_put_offer(StoreTxn *txn, const OfferRecord *record)
     add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
     add_flag(&b, SLICE("autoscale"), record->provision.mode == PROVISION_AUTOSCALE);
     add_u64(&b, SLICE("ru"), record->provision.ru);
+    add_u64(&b, SLICE("increment"), record->provision.increment_percent);
     add_u64(&b, SLICE("ruEver"), record->ru_ever);
     add_u64(&b, SLICE("storageEver"), record->storage_kb_ever);
     add_u64(&b, SLICE("replacedAt"), (uint64_t)record->replaced_at_s);
@@ -466,7 +467,9 @@ static Status load_offer(Reader *r, uint32_t number, const RecordVisitor *visito
         .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
         .ts_s = (int64_t)read_u64(r, r->record, "ts", TIME_MAX),
         .provision = {.mode = json_bool(autoscale) ? PROVISION_AUTOSCALE : PROVISION_MANUAL,
-                      .ru = (uint32_t)read_u64(r, r->record, "ru", PROVISION_RU_MAX)},
+                      .ru = (uint32_t)read_u64(r, r->record, "ru", PROVISION_RU_MAX),
+                      .increment_percent = (uint32_t)read_u64_or(r, r->record, "increment",
+                                                                 PROVISION_INCREMENT_MAX, 0)},
         .ru_ever = (uint32_t)read_u64(r, r->record, "ruEver", PROVISION_RU_MAX),
         .storage_kb_ever = read_u64_or(r, r->record, "storageEver", STORAGE_KB_MAX, 0),
         .replaced_at_s = (int64_t)read_u64(r, r->record, "replacedAt", TIME_MAX),

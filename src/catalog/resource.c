@@ -126,7 +126,22 @@ DatabaseRecord database_record(const Database *database)
     };
 }
 
-static bool build_container_body(Container *container)
+/* What newer clients take an old-style container's key for. */
+static void add_system_key(JsonBuilder *b)
+{
+    json_key(b, SLICE("partitionKey"));
+    json_begin_object(b);
+    json_key(b, SLICE("paths"));
+    json_begin_array(b);
+    json_add_string(b, SLICE("/_partitionKey"));
+    json_end(b);
+    add_text(b, SLICE("kind"), SLICE("Hash"));
+    json_key(b, SLICE("systemKey"));
+    json_add_bool(b, true);
+    json_end(b);
+}
+
+static bool build_container_body(Container *container, bool has_system_key, ResourceInfo *info)
 {
     JsonBuilder b;
     json_build(&b, &container->arena);
@@ -136,14 +151,33 @@ static bool build_container_body(Container *container)
         json_key(&b, it.name);
         json_add(&b, it.value);
     }
-    add_system_properties(&b, &container->info);
+    if (has_system_key)
+        add_system_key(&b);
+    add_system_properties(&b, info);
     add_text(&b, SLICE("_docs"), SLICE("docs/"));
     add_text(&b, SLICE("_sprocs"), SLICE("sprocs/"));
     add_text(&b, SLICE("_triggers"), SLICE("triggers/"));
     add_text(&b, SLICE("_udfs"), SLICE("udfs/"));
     add_text(&b, SLICE("_conflicts"), SLICE("conflicts/"));
     json_end(&b);
-    return finish_body(&b, &container->arena, &container->info);
+    return finish_body(&b, &container->arena, info);
+}
+
+static bool build_container_bodies(Container *container)
+{
+    if (!build_container_body(container, false, &container->info))
+        return false;
+    if (container->partition_key.kind != PARTITION_NONE)
+        return true;
+    ResourceInfo *migrated = ARENA_NEW(&container->arena, ResourceInfo);
+    *migrated = container->info;
+    container->migrated = migrated;
+    return build_container_body(container, true, migrated);
+}
+
+const ResourceInfo *container_shown(const Container *container, bool is_old_client)
+{
+    return container->migrated == NULL || is_old_client ? &container->info : container->migrated;
 }
 
 static Slice bound_bytes(Arena *arena, Slice hex)
@@ -304,7 +338,7 @@ Status container_new(const ContainerRecord *record, PartitionHost *host, const D
     bool is_sharing = record->offer == 0 && database != NULL && database->partitions > 0;
     RangeSource source = {.host = host, .sharing = is_sharing ? database : NULL, .old = old};
     TRY(open_all_ranges(container, record, &source, err));
-    if (!build_container_body(container))
+    if (!build_container_bodies(container))
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
                          "a stored container's definition is too large");
     *out = TAKE(container);
@@ -352,6 +386,17 @@ static bool has_buckets(const OfferBuckets *buckets)
     return memcmp(buckets->percent, none, sizeof(none)) != 0;
 }
 
+static void add_upgrade_policy(JsonBuilder *b, uint32_t percent)
+{
+    json_key(b, SLICE("autoUpgradePolicy"));
+    json_begin_object(b);
+    json_key(b, SLICE("throughputPolicy"));
+    json_begin_object(b);
+    add_integer(b, SLICE("incrementPercent"), percent);
+    json_end(b);
+    json_end(b);
+}
+
 static void build_offer_content(JsonBuilder *b, const Offer *offer, const OfferUsage *usage)
 {
     json_begin_object(b);
@@ -372,10 +417,14 @@ static void build_offer_content(JsonBuilder *b, const Offer *offer, const OfferU
         json_add_bool(b, false);
         add_integer(b, SLICE("maxThroughput"), offer->provision.ru);
         add_integer(b, SLICE("targetMaxThroughput"), 0);
+        if (offer->provision.increment_percent > 0)
+            add_upgrade_policy(b, offer->provision.increment_percent);
         json_end(b);
     }
     if (has_buckets(&offer->buckets))
         add_buckets(b, &offer->buckets);
+    json_key(b, SLICE("isOfferReplacePending"));
+    json_add_bool(b, usage->is_pending);
     add_integer(b, SLICE("offerLastReplaceTimestamp"), offer->replaced_at_s);
     json_end(b);
 }

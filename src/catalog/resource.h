@@ -75,6 +75,7 @@ typedef struct Offer {
 typedef struct OfferUsage {
     uint64_t ru;         /* a second: what the load of the last seconds asks for */
     uint64_t storage_kb; /* the most ever stored */
+    bool is_pending;     /* partitions are being made for it, or no longer needed */
 } OfferUsage;
 
 /* A range of effective partition keys and the physical partition that serves it. */
@@ -110,6 +111,8 @@ typedef struct Container {
     uint32_t range_next;  /* the next range's id */
     uint64_t ranges_lsn;  /* of the newest change to the map */
     uint32_t offer;       /* 0: shares its database's throughput */
+    /* An old-style container as newer clients see it: with the system key. NULL: it is none. */
+    const ResourceInfo *migrated;
 } Container;
 
 /* The throughput that a database's containers share is divided, like that of a container, over
@@ -189,6 +192,9 @@ void offer_unref(Offer *offer);
 DEFINE_AUTO(Database *, database_unref)
 DEFINE_AUTO(Container *, container_unref)
 DEFINE_AUTO(Offer *, offer_unref)
+
+/* The container as a client sees it; an old one knows containers without a partition key. */
+const ResourceInfo *container_shown(const Container *container, bool is_old_client);
 
 /* The range with this id in the map, or NULL; pending ones are not in it. */
 const PartitionRange *container_range(const Container *container, uint32_t id);

@@ -202,13 +202,14 @@ static void an_offer_names_its_owner_and_its_throughput(void **state)
          "'offerResourceId':'8wGqAJI0Vgc=','offerVersion':'V2','content':{'offerThroughput':400,"
          "'offerIsRUPerMinuteThroughputEnabled':false,'offerMinimumThroughputParameters':{"
          "'maxThroughputEverProvisioned':500,'maxConsumedStorageEverInKB':0},"
-         "'offerLastReplaceTimestamp':1699999999},'id':'Hu+t','_rid':'Hu+t','_ts':1700000000,"
+         "'isOfferReplacePending':false,'offerLastReplaceTimestamp':1699999999},'id':'Hu+t','_rid':"
+         "'Hu+t','_ts':1700000000,"
          "'_self':'offers/Hu+t/','_etag':'\\'00000003-0000-0000-0000-6553f1000000\\''}"},
         {{.number = OFFER,
           .database = DATABASE,
           .lsn = 3,
           .ts_s = TEST_BEGIN_S,
-          .provision = {PROVISION_AUTOSCALE, 4000},
+          .provision = {PROVISION_AUTOSCALE, 4000, .increment_percent = 10},
           .ru_ever = 4000,
           .replaced_at_s = TEST_BEGIN_S},
          "{'resource':'dbs/8wGqAA==/','offerType':'Invalid','offerResourceId':'8wGqAA==',"
@@ -216,7 +217,9 @@ static void an_offer_names_its_owner_and_its_throughput(void **state)
          "'offerIsRUPerMinuteThroughputEnabled':false,'offerMinimumThroughputParameters':{"
          "'maxThroughputEverProvisioned':4000,'maxConsumedStorageEverInKB':0},"
          "'offerAutopilotSettings':{'tier':0,'maximumTierThroughput':4000,'autoUpgrade':false,"
-         "'maxThroughput':4000,'targetMaxThroughput':0},'offerLastReplaceTimestamp':1700000000},"
+         "'maxThroughput':4000,'targetMaxThroughput':0,'autoUpgradePolicy':{'throughputPolicy':{"
+         "'incrementPercent':10}}},'isOfferReplacePending':false,"
+         "'offerLastReplaceTimestamp':1700000000},"
          "'id':'Hu+t','_rid':'Hu+t','_ts':1700000000,'_self':'offers/Hu+t/',"
          "'_etag':'\\'00000003-0000-0000-0000-6553f1000000\\''}"},
     };
@@ -232,6 +235,8 @@ static void an_offer_names_its_owner_and_its_throughput(void **state)
         assert_true(back.ts_s == rows[i].record.ts_s);
         assert_int_equal(back.provision.mode, rows[i].record.provision.mode);
         assert_int_equal(back.provision.ru, rows[i].record.provision.ru);
+        assert_int_equal(back.provision.increment_percent,
+                         rows[i].record.provision.increment_percent);
         assert_int_equal(back.ru_ever, rows[i].record.ru_ever);
         assert_true(back.replaced_at_s == rows[i].record.replaced_at_s);
     }

@@ -13,6 +13,7 @@
 enum {
     CONFIG_BYTES_MAX = 64 << 10,
     KEY_FILE_BYTES_MAX = 4 << 10,
+    NAME_BYTES_MAX = 63,       /* of the account and its region */
     ENDPOINT_BYTES_MAX = 1024, /* it stands in every account document */
     WORD_MAX = 64,
     MEMORY_SHARE = 8, /* of what there is, for connections; the cache and the store need theirs */
@@ -330,6 +331,26 @@ static Status resolve_charges(Arena *arena, const char *path, const ChargeModel 
     return STATUS_OK;
 }
 
+/* What the account document tells clients. "localhost" would make the JS SDK read that document
+ * again before every request. */
+static Status check_name(const char *option, const char *text, const char *more, Error *err)
+{
+    Slice name = slice_from_cstr(text);
+    bool good = name.len >= 1 && name.len <= NAME_BYTES_MAX && text[0] != ' ' &&
+                !slice_ends_with(name, SLICE(" ")) && !slice_equal_nocase(name, SLICE("localhost"));
+    for (size_t i = 0; i < name.len; i++) {
+        char c = text[i];
+        good = good && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || strchr(more, c) != NULL);
+    }
+    if (good)
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "--%s must be a name of 1 to %d letters, digits and '%s', and not "
+                     "'localhost'; found '%s'",
+                     option, NAME_BYTES_MAX, more, text);
+}
+
 static Status check_endpoint(const char *text, Error *err)
 {
     Slice url = slice_from_cstr(text);
@@ -451,6 +472,8 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .secondary_read_only_key = s->secondary_read_only_key,
         .cert = or_null(s->cert),
         .cert_key = or_null(s->cert_key),
+        .account = s->account,
+        .region = s->region,
         .public_endpoint = s->public_endpoint,
         .allow_host = s->allow_host,
         .cors = s->cors,
@@ -492,6 +515,8 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
                          "ConsistentPrefix or Eventual, not '%s'",
                          s->consistency);
     TRY(resolve_charges(arena, s->charges, &o.charges, err));
+    TRY(check_name("account", s->account, "-", err));
+    TRY(check_name("region", s->region, " -", err));
     if (s->public_endpoint[0] != '\0')
         TRY(check_endpoint(s->public_endpoint, err));
     TRY(check_list("allow-host", s->allow_host, is_host,

@@ -47,6 +47,8 @@ typedef struct ServeOptions {
     uint64_t memory_bytes_max; /* that connections may hold */
     uint32_t idle_timeout_s;
     uint32_t request_timeout_s;
+    const char *account;
+    const char *region;
     const char *public_endpoint;
     const char *allow_host; /* lists, separated by commas; empty if there are none */
     const char *cors;

@@ -110,6 +110,8 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_int_equal(o.connections_max, 16384);
     assert_int_equal(o.idle_timeout_s, 300);
     assert_int_equal(o.request_timeout_s, 30);
+    assert_string_equal(o.account, "orrery");
+    assert_string_equal(o.region, "South Central US");
     assert_string_equal(o.public_endpoint, "");
     assert_false(o.trust_forwarded);
     assert_false(o.enable_chaos);
@@ -165,6 +167,7 @@ static void every_option_has_its_place(void **state)
                          "durability = relaxed\naccept-lost-writes\nno-rate-limit\nthreads = 3\n"
                          "no-burst\npartition-ru = 1000\ndefault-ru = 900\nserverless\n"
                          "connections-max = 10\nidle-timeout = 20\nrequest-timeout = 40\n"
+                         "account = contoso-1\nregion = West Europe 2\n"
                          "public-endpoint = https://db.example.com:443/\n"
                          "trust-forwarded = false\nlog-level = debug\n"
                          "consistency = boundedstaleness\n"
@@ -191,6 +194,8 @@ static void every_option_has_its_place(void **state)
     assert_int_equal(o.connections_max, 10);
     assert_int_equal(o.idle_timeout_s, 20);
     assert_int_equal(o.request_timeout_s, 40);
+    assert_string_equal(o.account, "contoso-1");
+    assert_string_equal(o.region, "West Europe 2");
     assert_string_equal(o.public_endpoint, "https://db.example.com:443/");
     assert_false(o.trust_forwarded);
     assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
@@ -306,6 +311,13 @@ static void what_is_not_understood_is_refused_with_a_hint(void **state)
         {{.arguments = {"--key-file", "/nothing/here"}}, "cannot read '/nothing/here'"},
         {{.arguments = {"--config", "/nothing/here"}}, "cannot read '/nothing/here'"},
         {{.environment = {"ORRERY_CONFIG=/nothing/here"}}, "cannot read '/nothing/here'"},
+        {{.arguments = {"--account", ""}}, "--account must be a name"},
+        {{.arguments = {"--account", "a b"}}, "found 'a b'"},
+        {{.arguments = {"--account", "a\"b"}}, "--account must be a name"},
+        {{.arguments = {"--account", "localhost"}}, "not 'localhost'"},
+        {{.arguments = {"--region", ""}}, "--region must be a name"},
+        {{.arguments = {"--region", " West"}}, "found ' West'"},
+        {{.arguments = {"--region", "West\n"}}, "--region must be a name"},
         {{.arguments = {"--public-endpoint", "db.example.com"}}, "must be a URL"},
         {{.arguments = {"--public-endpoint", "http://db.example.com"}}, "ends with '/'"},
         {{.arguments = {"--public-endpoint", "ftp://db.example.com/"}}, "must be a URL"},

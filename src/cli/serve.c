@@ -288,6 +288,8 @@ static Status open_api(Server *server, Error *err)
         .metrics = &server->metrics,
         .certificate = certificate,
         .browsers = browser_rules(server),
+        .account = slice_from_cstr(server->options.account),
+        .region = slice_from_cstr(server->options.region),
         .public_endpoint = slice_from_cstr(server->options.public_endpoint),
         .token_secret = server->token_secret,
         .charges = server->options.charges,

@@ -176,9 +176,14 @@ Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *fou
 
 static Status not_found(const ItemWrite *w, Error *err)
 {
+    static const char *const names[] = {
+        [ITEM_CREATE] = "Create",   [ITEM_UPSERT] = "Upsert", [ITEM_READ] = "Read",
+        [ITEM_REPLACE] = "Replace", [ITEM_PATCH] = "Patch",   [ITEM_DELETE] = "Delete",
+    };
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
-                     "Resource Not Found. There is no item '%.*s' with this partition key.",
-                     SLICE_CUT(w->id, 260));
+                     "Resource Not Found. There is no item '%.*s' with this partition key. "
+                     "ResourceType: Document, OperationType: %s",
+                     SLICE_CUT(w->id, 260), names[w->op]);
 }
 
 static Status exists(Slice id, Error *err)
@@ -358,7 +363,9 @@ static Status apply_read(Group *group, PartitionWrite *write, ItemWrite *w, Erro
     w->bytes_before = item.bytes;
     char etag[ITEM_ETAG_LEN];
     item_etag(&item, etag);
-    if (w->if_none_match.len > 0 && slice_equal(w->if_none_match, slice_make(etag, sizeof(etag))))
+    /* Of a read both mean: not if it is this one. */
+    if (slice_equal(w->if_none_match, slice_make(etag, sizeof(etag))) ||
+        slice_equal(w->if_match, slice_make(etag, sizeof(etag))))
         return error_set(err, STATUS_NOT_MODIFIED, SUB_NONE, "The item has not changed.");
     TRY(reserve_read(group, write, &item, err));
     item.document = json_trust(json_bytes(write->arena, item.document));

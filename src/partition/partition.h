@@ -153,7 +153,7 @@ typedef struct ItemWrite {
     int32_t ttl_s;
     const Patch *patch;
     const PatchCondition *condition; /* of a patch; NULL: none */
-    Slice if_match;                  /* empty, "*" or an ETag */
+    Slice if_match;                  /* empty, "*" or an ETag; of a read the same as: */
     Slice if_none_match;             /* of a read */
     IndexDirective directive;
 

@@ -27,8 +27,11 @@ typedef enum ProvisionMode { PROVISION_MANUAL, PROVISION_AUTOSCALE } ProvisionMo
 
 typedef struct Provision {
     ProvisionMode mode;
-    uint32_t ru; /* manual: request units a second; autoscale: the maximum */
+    uint32_t ru;                /* manual: request units a second; autoscale: the maximum */
+    uint32_t increment_percent; /* of autoscale: kept for clients that say it; 0: they do not */
 } Provision;
+
+#define PROVISION_INCREMENT_MAX 100
 
 /* What whoever runs the server decides about throughput. */
 typedef struct ProvisionRules {
