@@ -55,7 +55,8 @@ typedef struct FakeRequest {
     const HttpHeader *headers;
     size_t header_count;
     Slice body;
-    Slice key; /* signs with it; empty: sends only the headers above */
+    Slice key;  /* signs with it; empty: sends only the headers above */
+    Slice date; /* that is signed; empty: the clock's */
     Slice authority;
     bool is_tls;
     bool body_comes_later; /* than the head */
@@ -259,12 +260,12 @@ static inline void fake_fill(FakeExchange *exchange, const FakeRequest *request)
         headers[i] =
             (HttpHeader){fake_own(request->headers[i].name), fake_own(request->headers[i].value)};
     if (request->key.len > 0) {
-        char date[DATE_LEN];
-        date_print(clock_wall_s(&server->clock.clock), date);
-        Slice token = fake_sign(server, request, slice_make(date, DATE_LEN));
+        char now[DATE_LEN];
+        date_print(clock_wall_s(&server->clock.clock), now);
+        Slice date = request->date.len > 0 ? request->date : slice_make(now, DATE_LEN);
+        Slice token = fake_sign(server, request, date);
         headers[count++] = (HttpHeader){fake_own(SLICE("authorization")), fake_own(token)};
-        headers[count++] =
-            (HttpHeader){fake_own(SLICE("x-ms-date")), fake_own(slice_make(date, DATE_LEN))};
+        headers[count++] = (HttpHeader){fake_own(SLICE("x-ms-date")), fake_own(date)};
     }
     Slice authority = request->authority.len > 0 ? request->authority : SLICE(FAKE_AUTHORITY);
     *http = (HttpRequest){.loop = &server->loop,
