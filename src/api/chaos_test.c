@@ -6,8 +6,11 @@
 
 #include <time.h>
 
-#define CHAOS "/_orrery/chaos"
-#define OF_C  CHAOS "/dbs/db/colls/c/"
+#define BYTES_16  "00112233445566778899AABBCCDDEEFF"
+#define BYTES_64  BYTES_16 BYTES_16 BYTES_16 BYTES_16
+#define BYTES_256 BYTES_64 BYTES_64 BYTES_64 BYTES_64
+#define CHAOS     "/_orrery/chaos"
+#define OF_C      CHAOS "/dbs/db/colls/c/"
 #define READ(id)                  \
     {                             \
         "GET", DOCS "/" id, NULL, \
@@ -101,6 +104,7 @@ static void what_is_not_understood_is_refused(void **state)
         {"POST", OF_C "split", "{'range':'0','by':'luck'}", 400, "'size', 'hash', 'load'"},
         {"POST", OF_C "split", "{'range':'0','at':'0g'}", 400, "hexadecimal"},
         {"POST", OF_C "split", "{'range':'0','at':'FF'}", 400, "hexadecimal"},
+        {"POST", OF_C "split", "{'range':'0','at':'10" BYTES_256 "'}", 400, "hexadecimal"},
         {"POST", OF_C "split", "{'range':'0','at':'10','parts':3}", 400, "two parts"},
         {"POST", OF_C "merge", "{}", 400, "2 to 64"},
         {"POST", OF_C "merge", "{'ranges':['0']}", 400, "2 to 64"},

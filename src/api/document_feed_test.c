@@ -312,6 +312,28 @@ static void a_forged_token_shows_nothing_that_was_not_asked_for(void **state)
     }
 }
 
+/* Its pieces would have the page visit partitions that it has left. */
+static void a_forged_token_that_goes_back_is_refused(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    static const Slice rows[][3] = {
+        {SLICE_INIT("\xff"), SLICE_INIT(""), SLICE_INIT("\xff")},
+        {SLICE_INIT("\x20"), SLICE_INIT("\x20"), SLICE_INIT("\xff")},
+        {SLICE_INIT("\x20"), SLICE_INIT("\x30"), SLICE_INIT("\x10")},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        PagePlace place = {.order = SCAN_BY_NUMBER, .piece_count = 3};
+        for (size_t j = 0; j < 3; j++)
+            place.pieces[j] = (PlacePiece){.to = rows[i][j], .at = SLICE("\0\0\0\0\0\0\0\0")};
+        const char *token = arena_cstr(&server.arena, place_print(&server.arena, &place));
+        Ask a = {"GET", DOCS, .headers = {{"x-ms-continuation", token}}};
+        FakeAnswer answer = expect_status(&server, &a, 400);
+        expect_holds(answer.body, "Invalid Continuation Token");
+    }
+}
+
 static void a_token_survives_the_item_it_stands_at(void **state)
 {
     (void)state;
@@ -950,6 +972,7 @@ int main(void)
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(a_token_that_is_none_is_refused),
         cmocka_unit_test(a_forged_token_shows_nothing_that_was_not_asked_for),
+        cmocka_unit_test(a_forged_token_that_goes_back_is_refused),
         cmocka_unit_test(a_token_survives_the_item_it_stands_at),
         cmocka_unit_test(tokens_are_short_however_long_ids_are),
         cmocka_unit_test(a_token_survives_a_split),

@@ -8,11 +8,13 @@
 #include "api/page_place_int.h"
 
 #include "base/encoding.h"
+#include "catalog/epk_range.h"
 
 enum {
     TOKEN_BYTES_MAX = TOKEN_TEXT_MAX / 4 * 3,
     HEAD_BYTES = 1 + 1,
-    BOUND_BYTES_MAX = 256, /* of a range; a client's own bounds are not kept in tokens */
+    /* Of a range; a client's own bounds are not kept in tokens. */
+    BOUND_BYTES_MAX = EPK_BOUND_BYTES_MAX,
 };
 static_assert(HEAD_BYTES + SCAN_POSITION_BYTES_MAX <= TOKEN_BYTES_MAX, "any position fits");
 static_assert(HEAD_BYTES + 2 * (2 + BOUND_BYTES_MAX) + SCAN_NUMBER_BYTES <= TOKEN_BYTES_MAX,
@@ -127,6 +129,9 @@ static bool take_pieces(Slice rest, PagePlace *out)
         PlacePiece *piece = &out->pieces[out->piece_count];
         if (out->piece_count == PLACE_PIECES_MAX || !take_bound(&rest, &piece->to) ||
             !take(&rest, SCAN_NUMBER_BYTES, &piece->at))
+            return false;
+        /* A page visits partitions in their order, each once. */
+        if (out->piece_count > 0 && slice_compare(piece[-1].to, piece->to) >= 0)
             return false;
         out->piece_count++;
     } while (rest.len > 0);

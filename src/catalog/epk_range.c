@@ -30,7 +30,7 @@ const Slice *epk_initial_bounds(Arena *arena, PartitionKind kind, uint32_t count
 
 bool epk_is_bound(Slice text)
 {
-    if (text.len % 2 != 0 || text.len > (size_t)2 * EPK_BYTES_MAX)
+    if (text.len % 2 != 0 || text.len > (size_t)2 * EPK_BOUND_BYTES_MAX)
         return false;
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];

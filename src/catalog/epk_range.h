@@ -16,6 +16,12 @@
 #define EPK_MIN SLICE("")
 #define EPK_MAX SLICE("FF")
 
+/* The longest bound of a range that a client can ask for. EPKs of items are shorter, and the tokens
+ * of lists have room for two such bounds. */
+#define EPK_BOUND_BYTES_MAX 256
+static_assert(EPK_NUMBER_BYTES_MAX + EPK_COMPONENT_BYTES_MAX <= EPK_BOUND_BYTES_MAX,
+              "the EPK of an item can be a bound");
+
 /* Whether this is the text of a bound: of whole bytes, in upper case, not too long. */
 bool epk_is_bound(Slice text);
 

@@ -73,7 +73,7 @@ static void a_bound_is_whole_bytes_in_upper_case(void **state)
     };
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); ++i)
         assert_int_equal(epk_is_bound(slice_from_cstr(ROWS[i].text)), ROWS[i].is_bound);
-    static char longest[2 * EPK_BYTES_MAX + 2];
+    static char longest[2 * EPK_BOUND_BYTES_MAX + 2];
     memset(longest, 'A', sizeof(longest));
     assert_true(epk_is_bound(slice_make(longest, sizeof(longest) - 2)));
     assert_false(epk_is_bound(slice_make(longest, sizeof(longest))));
