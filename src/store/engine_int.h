@@ -88,6 +88,10 @@ typedef struct EngineOps {
      * is durable and then visible, after a failure nothing is. */
     Status (*write)(Engine *engine, const EngineWrites *writes, size_t count, Error *err);
 
+    /* Applies one set of writes past the log: see store_txn_ingest. Called from any thread, which
+     * waits for the disk. NULL: the engine has no other way than 'write'. */
+    Status (*ingest)(Engine *engine, const EngineWrites *writes, Error *err);
+
     /* Whether a write would succeed; asked from time to time after one has failed. */
     Status (*probe)(Engine *engine, Error *err);
 

@@ -294,7 +294,10 @@ static void end_transaction(Run *run)
     if (random_below(&run->random, 4) == 0) {
         store_txn_abort(txn);
     } else {
-        commit_now(txn);
+        if (random_below(&run->random, 3) == 0)
+            assert_ok(store_txn_ingest(txn, err));
+        else
+            commit_now(txn);
         run->committed = run->working;
         for (size_t i = 0; i < run->merge_count; i++)
             model_merge(&run->committed, &run->merges[i]);

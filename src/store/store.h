@@ -178,6 +178,11 @@ DEFINE_AUTO(StoreTxn *, store_txn_abort)
 /* Commits and waits: for start-up, tools and tests, never on a loop thread. */
 MUST_USE Status store_txn_commit_wait(StoreTxn *txn, Error *err);
 
+/* Like store_txn_commit_wait, for much at once (megabytes) in a space that nobody reads or writes
+ * meanwhile: the engine may make files of it that need neither the log nor compaction. Several of
+ * them are cheapest where their keys rise from one to the next. */
+MUST_USE Status store_txn_ingest(StoreTxn *txn, Error *err);
+
 /* Removes every key of the spaces [first, last] at once, durably; the bytes come back in the
  * background. Waits for the disk. The caller knows that nobody writes there any more. */
 MUST_USE Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error *err);

@@ -221,3 +221,16 @@ Status store_txn_commit_wait(StoreTxn *txn, Error *err)
     (void)sem_destroy(&wait.done); /* fails only for what is not a semaphore */
     return wait.status;
 }
+
+Status store_txn_ingest(StoreTxn *txn, Error *err)
+{
+    Engine *engine = txn->store->engine;
+    if (engine->ops->ingest == NULL)
+        return store_txn_commit_wait(txn, err);
+    EngineWrites writes = {.tree = txn->writes, .merges = buf_view(&txn->merges)};
+    Status status = engine->ops->room(engine, ENGINE_TAKES_ROOM, store_txn_bytes(txn), err);
+    if (status == STATUS_OK)
+        status = engine->ops->ingest(engine, &writes, err);
+    store_txn_abort(txn);
+    return status;
+}

@@ -129,6 +129,34 @@ void rocksdb_set_merging(rocksdb_options_t *options, const StoreMerge *merge,
 /* Has the filters of tables answer for groups of keys: see groups.c. 'merge' may be NULL. */
 void rocksdb_set_groups(rocksdb_options_t *options, const StoreMerge *merge);
 
+/* Writes tables past the log: see ingest.c. */
+typedef struct Ingester {
+    rocksdb_t *db; /* immutable after init */
+    const char *folder;
+    int folder_fd;
+    const StoreMerge *merge;
+    rocksdb_options_t *options;
+    rocksdb_envoptions_t *env;
+    _Atomic uint64_t next; /* number of a table */
+} Ingester;
+
+typedef struct IngesterOptions {
+    rocksdb_t *db;
+    const char *folder; /* lives as long as the ingester */
+    int folder_fd;
+    bool is_read_only; /* nothing is ingested, nor removed */
+    const StoreMerge *merge;
+    rocksdb_options_t *tables; /* of the database; taken over */
+} IngesterOptions;
+
+/* Removes what a process that has ended left behind. */
+void ingester_init(Ingester *ingester, const IngesterOptions *options);
+void ingester_done(Ingester *ingester); /* after the database is closed */
+
+/* Makes the writes durable, then visible. After a failure nothing of them is there. Any thread;
+ * waits for the disk, and for compaction if that is far behind. */
+MUST_USE Status ingester_write(Ingester *ingester, const EngineWrites *writes, Error *err);
+
 /* The database under a store of this engine; for tests. */
 rocksdb_t *rocksdb_of_store(Store *store);
 

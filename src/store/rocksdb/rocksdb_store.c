@@ -76,6 +76,7 @@ typedef struct RocksEngine {
     _Atomic bool is_tight;   /* the disk is full, or not far from it */
     _Atomic bool is_damaged; /* what is stored: compaction is off, see damage.c */
     Reclaimer reclaimer;
+    Ingester ingester;
 
     /* Nothing is written any more once the second is true. Who makes the first true writes why. */
     _Atomic bool is_breaking;
@@ -309,8 +310,17 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
     char *text = NULL;
     rocks->db = options->is_read_only ? rocksdb_open_for_read_only(tuned, options->path, 0, &text)
                                       : rocksdb_open(tuned, options->path, &text);
-    rocksdb_options_destroy(tuned);
-    return text == NULL ? STATUS_OK : open_error(err, options->path, text);
+    if (text != NULL) {
+        rocksdb_options_destroy(tuned);
+        return open_error(err, options->path, text);
+    }
+    ingester_init(&rocks->ingester, &(IngesterOptions){.db = rocks->db,
+                                                       .folder = rocks->folder,
+                                                       .folder_fd = rocks->folder_fd,
+                                                       .is_read_only = options->is_read_only,
+                                                       .merge = options->merge,
+                                                       .tables = tuned});
+    return STATUS_OK;
 }
 
 /* What open_folder and open_database have opened, after the database. */
@@ -539,8 +549,7 @@ static Status break_off(RocksEngine *rocks, Error *err)
                                   reason.message);
 }
 
-static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *options,
-                          rocksdb_writebatch_t *batch, Error *err)
+static Status check_writable(const RocksEngine *rocks, Error *err)
 {
     if (atomic_load_explicit(&rocks->is_broken, memory_order_acquire)) {
         *err = rocks->breakage;
@@ -548,6 +557,13 @@ static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *opti
     }
     if (rocks->is_read_only)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the store is open for reading only");
+    return STATUS_OK;
+}
+
+static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *options,
+                          rocksdb_writebatch_t *batch, Error *err)
+{
+    TRY(check_writable(rocks, err));
     char *text = NULL;
     rocksdb_write(rocks->db, options, batch, &text);
     snapshots_turn(&rocks->snapshots);
@@ -667,6 +683,16 @@ static Status rocks_write(Engine *engine, const EngineWrites *writes, size_t cou
     return status;
 }
 
+static Status rocks_ingest(Engine *engine, const EngineWrites *writes, Error *err)
+{
+    RocksEngine *rocks = rocks_of(engine);
+    TRY(check_writable(rocks, err));
+    Status status = ingester_write(&rocks->ingester, writes, err);
+    snapshots_turn(&rocks->snapshots);
+    sync_marks_write(rocks->marks); /* the MANIFEST was synced */
+    return status;
+}
+
 static Status rocks_probe(Engine *engine, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
@@ -762,6 +788,7 @@ static void rocks_close(Engine *engine)
     rocksdb_writeoptions_destroy(rocks->write_options);
     rocksdb_writeoptions_destroy(rocks->write_synced);
     rocksdb_close(rocks->db);
+    ingester_done(&rocks->ingester);
     close_folder(rocks);
 }
 
@@ -774,6 +801,7 @@ static const EngineOps ROCKS_OPS = {
     .cursor_close = rocks_cursor_close,
     .room = rocks_room,
     .write = rocks_write,
+    .ingest = rocks_ingest,
     .probe = rocks_probe,
     .drop = rocks_drop,
     .rest = rocks_rest,
