@@ -121,7 +121,7 @@ static void finish_batch(Group *group, TermsBatch *batch, Arena *arena)
     arena_reset(arena);
 }
 
-static void write_terms(Group *group)
+void group_write_terms(Group *group)
 {
     const Partition *partition = group->partition;
     AUTO(arena_done) Arena arena;
@@ -142,13 +142,14 @@ static void write_terms(Group *group)
     }
     if (batch != NULL)
         finish_batch(group, batch, &arena);
+    group->index_change_count = 0;
 }
 
 void group_finish_index(Group *group)
 {
     Partition *partition = group->partition;
     if (group->index_change_count > 0)
-        write_terms(group);
+        group_write_terms(group);
     if (partition->index_is_stored && !group->index_is_changed)
         return;
     static const uint8_t key[] = {KEY_INDEX_STATE};

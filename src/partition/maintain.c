@@ -235,6 +235,7 @@ Status group_maintain(Group *group, Error *err)
      * piece changes the group itself only when nothing can fail any more. */
     static Status (*const pieces[])(Group *, Error *) = {purge_piece, sweep_piece, expire,
                                                          group_rebuild_index};
+    TRY(group_settle_bulk(group, err));
     group->upkeep =
         ARENA_NEW(&group->keep, Upkeep); /* there is one message of this kind at a time */
     *group->upkeep = group->partition->upkeep;

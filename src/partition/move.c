@@ -7,12 +7,24 @@
  *
  * A note does not say what has become of the item: that is read when the note's turn comes, and
  * what is found then is made the same in the target. So notes may be repeated, or be about nothing,
- * and a piece may be read at any time after the watch has begun: whatever changes later is noted.
+ * and what is copied may be of any time after the watch has begun: whatever changes later is noted.
+ *
+ * The copy is of one moment, a snapshot, so that no item is met twice, and the targets need not
+ * look for what they are given: they gather it with its terms, megabytes of it, and write it past
+ * the store's log (store_txn_ingest). Nobody reads a target before the move has ended, and a crash
+ * removes it, so that what is gathered need not be durable before. Whoever has to find something in
+ * a target has it written first (group_settle_bulk): the catching up, and maintenance, which may
+ * rebuild the index for another policy.
  */
 #include "partition/move.h"
 
 #include "base/mem.h"
 #include "partition/partition_int.h"
+
+/* Of items and terms that all targets together gather before they are written: the more, the fewer
+ * terms are written more than once and merged by the store later. */
+#define BULK_BYTES_MAX ((size_t)32 << 20)
+#define BULK_BYTES_MIN ((size_t)1 << 20) /* of one target */
 
 enum {
     NOTE_HEAD_BYTES = 4,
@@ -45,9 +57,10 @@ struct Move {
     size_t source_count;
     Target *targets;
     size_t target_count;
-    size_t copying; /* the source ... */
-    Key copied;     /* ... and the key behind which it goes on; empty: at the beginning */
-    Arena piece;    /* what is gathered for the targets */
+    StoreSnapshot *snapshot; /* that is copied; NULL: not yet, or not any more */
+    size_t copying;          /* the source ... */
+    Key copied;              /* ... and the key behind which it goes on; empty: at the beginning */
+    Arena piece;             /* what is gathered for the targets */
     size_t piece_items;
     size_t piece_bytes;
     uint64_t lsn; /* that the targets are to have; known behind the fence */
@@ -116,12 +129,75 @@ static Status import_item(Group *group, const ImportItem *in, Error *err)
     return group_put(group, in->epk, in->id, found ? &old : NULL, in->id, &item, NULL, err);
 }
 
+Status group_settle_bulk(Group *group, Error *err)
+{
+    Partition *partition = group->partition;
+    if (partition->has_lost_bulk)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "what was copied to partition %u could not be written", partition->id);
+    if (partition->bulk == NULL)
+        return STATUS_OK;
+    group->is_changed = true; /* the counters have changed with it */
+    partition->has_lost_bulk = true;
+    TRY(store_txn_ingest(TAKE(partition->bulk), err));
+    partition->has_lost_bulk = false;
+    return STATUS_OK;
+}
+
+/* Whether the group does nothing else, so that what it counts and indexes is the import's alone. */
+static bool is_alone(const Group *group)
+{
+    return !group->is_changed && group->index_change_count == 0 && group->sizes.note_count == 0;
+}
+
+static Status gather_all(Group *group, const Import *import, Error *err)
+{
+    for (size_t i = 0; i < import->count; i++) {
+        const ImportItem *in = &import->items[i];
+        Item item = in->item;
+        arena_reset(&group->arena);
+        if (group->counters.lsn < item.lsn)
+            group->counters.lsn = item.lsn;
+        TRY(group_put(group, in->epk, in->id, NULL, in->id, &item, NULL, err));
+    }
+    return STATUS_OK;
+}
+
+/* Puts everything about the items into 'bulk'. The group has nothing to commit afterwards: the
+ * partition's counters are stored when its bulk is. */
+static Status import_new(Group *group, const Import *import, Error *err)
+{
+    Partition *partition = group->partition;
+    if (partition->bulk != NULL && store_txn_bytes(partition->bulk) >= import->bulk_bytes_max)
+        TRY(group_settle_bulk(group, err));
+    bool is_settled = group->is_changed;
+    if (partition->bulk == NULL)
+        partition->bulk = store_txn_begin(partition->host->store);
+    StoreTxn *own = group->txn;
+    group->txn = partition->bulk;
+    Status status = gather_all(group, import, err);
+    if (status == STATUS_OK) {
+        group_finish_sizes(group);
+        group_write_terms(group);
+        partition->counters = group->counters;
+    }
+    group->txn = own;
+    group->sizes = (SizeChanges){0};
+    group->index_change_count = 0;
+    group->is_changed = is_settled;
+    partition->has_lost_bulk = status != STATUS_OK;
+    return status;
+}
+
 static Status import_all(Group *group, const Import *import, Error *err)
 {
     if (group->full.status != STATUS_OK) {
         *err = group->full;
         return err->status;
     }
+    if (import->bulk_bytes_max > 0 && is_alone(group) && !group->partition->has_lost_bulk)
+        return import_new(group, import, err);
+    TRY(group_settle_bulk(group, err));
     for (size_t i = 0; i < import->count; i++) {
         arena_reset(&group->arena);
         TRY(import_item(group, &import->items[i], err));
@@ -190,7 +266,10 @@ static bool piece_is_full(const Move *move)
 
 static Status begin_import(Move *move, Target *target, Error *err)
 {
+    size_t share = BULK_BYTES_MAX / move->target_count;
     target->import = (Import){.items = target->items, .count = target->count, .lsn = move->lsn};
+    if (move->snapshot != NULL)
+        target->import.bulk_bytes_max = share > BULK_BYTES_MIN ? share : BULK_BYTES_MIN;
     TRY(partition_begin_turn(target->partition, &target->import.turn, MESSAGE_IMPORT, err));
     target->has_begun = true;
     return STATUS_OK;
@@ -204,13 +283,14 @@ static Status end_import(Target *target, Error *err)
     return STATUS_OK;
 }
 
-/* To all targets at once, so that the disk is waited for once. */
-static Status piece_send(Move *move, Error *err)
+/* To all targets at once, so that the disk is waited for once. 'settles': also to those for which
+ * there is nothing in the piece, so that they write what they have gathered. */
+static Status send_to_targets(Move *move, bool settles, Error *err)
 {
     Status status = STATUS_OK;
     for (size_t i = 0; i < move->target_count && status == STATUS_OK; i++) {
         Target *target = &move->targets[i];
-        if (target->count > 0 || target->lsn < move->lsn)
+        if (target->count > 0 || target->lsn < move->lsn || settles)
             status = begin_import(move, target, err);
     }
     for (size_t i = 0; i < move->target_count; i++) {
@@ -222,6 +302,11 @@ static Status piece_send(Move *move, Error *err)
     }
     piece_begin(move);
     return status;
+}
+
+static Status piece_send(Move *move, Error *err)
+{
+    return send_to_targets(move, false, err);
 }
 
 /* ---- life ---- */
@@ -262,11 +347,17 @@ static void stop_watching(Source *source)
     (void)pthread_mutex_unlock(&partition->lock);
 }
 
+static void close_snapshot(Move *move)
+{
+    store_snapshot_close(TAKE(move->snapshot));
+}
+
 void move_free(Move *move)
 {
     if (move == NULL)
         return;
     move_cancel(move);
+    close_snapshot(move);
     for (size_t i = 0; i < move->source_count; i++) {
         partition_unref(move->sources[i].partition);
         schema_unref(move->sources[i].schema);
@@ -288,6 +379,7 @@ Status move_begin(Move *move, Error *err)
         TRY(partition_take_turn(source->partition, &turn, MESSAGE_WATCH, err));
         source->schema = partition_schema(source->partition);
     }
+    move->snapshot = store_snapshot_open(move->sources[0].partition->host->store, STORE_READ_ANY);
     return STATUS_OK;
 }
 
@@ -308,8 +400,8 @@ static StoreCursor *open_items(const Move *move, const Source *source)
         from = move->copied;
         from.bytes[from.len++] = 0;
     }
-    return store_cursor_open(source->partition->host->store, NULL, source->partition->space,
-                             key_slice(&from), key_slice(&to));
+    return store_cursor_open(source->partition->host->store, move->snapshot,
+                             source->partition->space, key_slice(&from), key_slice(&to));
 }
 
 /* Gathers items of the source until the piece is full or there are no more. */
@@ -350,11 +442,17 @@ Status move_copy(Move *move, bool *is_done, Error *err)
     bool is_source_done = false;
     TRY(gather(move, &move->sources[move->copying], &is_source_done, err));
     TRY(piece_send(move, err));
-    *is_done = is_source_done && move->copying + 1 == move->source_count;
-    if (is_source_done && !*is_done) {
+    if (is_source_done && move->copying + 1 == move->source_count) {
+        close_snapshot(move);
+        TRY(send_to_targets(move, true, err));
+        *is_done = true;
+        return STATUS_OK;
+    }
+    if (is_source_done) {
         move->copying++;
         move->copied.len = 0;
     }
+    *is_done = false;
     return STATUS_OK;
 }
 

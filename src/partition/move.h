@@ -13,8 +13,9 @@
  *     cancel     instead of that, at any step: the sources go on as if nothing had happened
  *
  * Nothing of this is stored in the sources, and the targets are nobody's until the map changes: a
- * crash leaves the sources as they are, and targets that are to be thrown away. An item keeps its
- * number, its ETag and its times. A target's LSN is at least the sources'.
+ * crash leaves the sources as they are, and targets that are to be thrown away. So what is copied
+ * goes past the store's log, in bulk: see move.c. An item keeps its number, its ETag and its times.
+ * A target's LSN is at least the sources'.
  *
  * Ownership  A move holds references on its partitions. The slices of its targets are copied.
  * Threads    One thread drives a move; its calls wait for the disk.

@@ -157,6 +157,104 @@ static void items_of_all_sizes_are_copied(TestPartition *t)
     expect_same(&s);
 }
 
+/* Items of one key, and so large that they are copied in several pieces. */
+static void fill_pieces(TestPartition *t)
+{
+    enum { COUNT = 200, BYTES = 5000 };
+    static_assert((size_t)COUNT * BYTES > 3 * MOVE_PIECE_BYTES, "there are some pieces");
+    char text[BYTES];
+    memset(text, 'x', sizeof(text));
+    for (int i = 0; i < COUNT; i++) {
+        const char *row = arena_format(&t->arena, "{'pk':'%d','id':'i%03d','n':%d,'t':'%.*s'}",
+                                       i / 100, i, i % 7, BYTES, text)
+                              .ptr;
+        assert_status(run_document(t, ITEM_CREATE, row), STATUS_OK);
+        arena_reset(&t->arena);
+    }
+}
+
+/* It keeps its number, and the copy has not come to its new place yet. */
+static void an_item_that_moves_ahead_of_the_copy_is_there_once(TestPartition *t)
+{
+    fill_pieces(t);
+    AUTO(split_close) Split s;
+    split_open(&s, t, 2);
+    assert_ok(move_begin(s.move, err));
+    bool is_done = false;
+    assert_ok(move_copy(s.move, &is_done, err));
+    assert_false(is_done);
+    for (int key = 0; key < 2; key++) {
+        AUTO(test_write_done) TestWrite w;
+        test_write_init(&w, t, WRITE_CONTINUE);
+        for (int i = 0; i < 3; i++) {
+            const char *id = arena_format(&w.arena, "i%03d", key * 100 + i * 30).ptr;
+            const char *row = arena_format(&w.arena, "{'pk':'%d','id':'z%d','n':3}", key, i).ptr;
+            (void)add_replace(&w, id, row);
+        }
+        test_run(t, &w);
+        for (size_t i = 0; i < w.write.count; i++)
+            assert_status(w.items[i].status, STATUS_OK);
+    }
+    copy_all(s.move);
+    assert_ok(move_fence(s.move, err));
+    expect_same(&s);
+}
+
+/* The targets' indexes are rebuilt in the middle of the copy, whatever they have gathered. */
+static void another_policy_holds_for_what_was_copied_before_it(TestPartition *t)
+{
+    fill_pieces(t);
+    static const char *const policies[] = {
+        "{'includedPaths':[{'path':'/n/?'}],'excludedPaths':[{'path':'/*'}]}", "{}", ""};
+    for (size_t p = 0; p < ARRAY_COUNT(policies); p++) {
+        AUTO(split_close) Split s;
+        split_open(&s, t, 2);
+        assert_ok(move_begin(s.move, err));
+        bool is_done = false;
+        for (size_t i = 0; i < 1 + p; i++)
+            assert_ok(move_copy(s.move, &is_done, err));
+        assert_false(is_done);
+        TestSchema next = {
+            .kind = PARTITION_HASH_V2, .paths = "/pk", .index = policies[p], .ttl_s = -1};
+        test_set_schema(t, next);
+        for (size_t i = 0; i < s.target_count; i++) {
+            partition_set_schema(s.targets[i], t->schema);
+            (void)partition_maintain(s.targets[i]);
+        }
+        test_maintain(t);
+        copy_all(s.move);
+        assert_ok(move_fence(s.move, err));
+        for (size_t i = 0; i < s.target_count; i++)
+            (void)partition_maintain(s.targets[i]);
+        while (partition_index_progress(s.targets[0]) < 100 ||
+               partition_index_progress(s.targets[1]) < 100)
+            (void)usleep(1000);
+        expect_same(&s);
+        move_cancel(s.move);
+        check_space(t);
+    }
+}
+
+static void a_copy_that_cannot_be_written_fails_the_move(TestPartition *t)
+{
+    if (t->engine != TEST_MEMORY)
+        return;
+    fill(t, 4, 4);
+    AUTO(split_close) Split s;
+    split_open(&s, t, 2);
+    assert_ok(move_begin(s.move, err));
+    memory_store_fail_commits(t->store, 1, STATUS_IO);
+    bool is_done = false;
+    Error err;
+    assert_int_equal(move_copy(s.move, &is_done, &err), STATUS_IO);
+    /* What is lost stays lost: nobody goes on without it. */
+    test_settle(t);
+    assert_true(s.targets[0]->has_lost_bulk || s.targets[1]->has_lost_bulk);
+    assert_int_equal(move_fence(s.move, &err), STATUS_UNAVAILABLE);
+    move_cancel(s.move);
+    check_space(t);
+}
+
 static void writes_wait_at_a_fence_and_reads_do_not(TestPartition *t)
 {
     fill(t, 3, 3);
@@ -441,6 +539,9 @@ int main(void)
     static const EngineTest tests[] = {
         ENGINE_TEST(a_split_gives_everything_to_its_targets, .ttl_s = -1, .unique = {"/u"}),
         ENGINE_TEST(items_of_all_sizes_are_copied),
+        ENGINE_TEST(an_item_that_moves_ahead_of_the_copy_is_there_once, .ttl_s = -1),
+        ENGINE_TEST(another_policy_holds_for_what_was_copied_before_it, .ttl_s = -1),
+        ENGINE_TEST(a_copy_that_cannot_be_written_fails_the_move),
         ENGINE_TEST(writes_wait_at_a_fence_and_reads_do_not),
         ENGINE_TEST(writes_do_not_wait_for_long),
         ENGINE_TEST(whoever_comes_after_the_end_is_told),

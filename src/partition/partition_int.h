@@ -130,6 +130,8 @@ struct Partition {
     bool index_is_stored;
     QueueNode *rest; /* messages that came before the queue's and were too much for a group */
     bool is_over;    /* a drop has had its turn: nothing is applied any more */
+    StoreTxn *bulk; /* items from elsewhere that are not in the store yet; NULL: none. See move.c */
+    bool has_lost_bulk; /* they could not be written: the move that brought them must fail */
     Upkeep upkeep;
 };
 
@@ -167,7 +169,9 @@ typedef struct Import {
     Turn turn;
     const ImportItem *items; /* with their documents, good until the turn is done */
     size_t count;
-    uint64_t lsn; /* which the partition's is at least, afterwards */
+    uint64_t lsn;          /* which the partition's is at least, afterwards */
+    size_t bulk_bytes_max; /* 0: items may be there already. Otherwise the partition has none of
+                              them, and keeps about so many bytes before it writes them */
 } Import;
 
 /* An item that gets other terms when the group is committed. */
@@ -271,6 +275,9 @@ void group_note_item(Group *group, Slice epk, Slice id);
 void group_note_purge(Group *group, Slice epk);
 void group_apply_import(Group *group, Import *import);
 
+/* Writes what was imported and is not in the store yet: before anything is looked for there. */
+MUST_USE Status group_settle_bulk(Group *group, Error *err);
+
 /* partition.c: posts a turn, and waits for it, at once or in two steps; goes on behind a fence; or
  * refuses what is behind it. */
 MUST_USE Status partition_begin_turn(Partition *partition, Turn *turn, int kind, Error *err);
@@ -308,6 +315,7 @@ MUST_USE Status group_find_item(Group *group, uint64_t number, Slice *epk, Slice
  * applied, writes the terms of all that was noted and, if need be, the state. */
 void group_index_change(Group *group, const Item *old, const Item *item, uint32_t *terms);
 void group_finish_index(Group *group);
+void group_write_terms(Group *group); /* the first half of that, to group->txn */
 
 /* The item stays as it is, but goes over from the state's old policy to its new one. */
 void group_index_rebuild(Group *group, const Item *item);
