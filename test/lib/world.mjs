@@ -30,7 +30,7 @@ function randomDefinition(random, id, partitionKey) {
         partitionKey,
         indexingPolicy: {
             indexingMode: "consistent",
-            automatic: random.chance(50),
+            automatic: true, // false would come back as true
             includedPaths: [{ path: "/*" }],
             excludedPaths: [
                 ...Array.from({ length: random.below(20) }, (_, i) => ({ path: `/excluded${i}/?` })),
