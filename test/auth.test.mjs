@@ -177,6 +177,15 @@ for (const date of ["yesterday", "2024-10-01T12:00:00Z", "Tue, 41 Oct 2024 12:00
     });
 }
 
+for (const date of ["Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 1601 00:00:00 GMT"]) {
+    test(`the date '${date}' is refused without a key, and the server goes on`, async () => {
+        const headers = signed({ key: newKey(), path: "/dbs", date });
+        const answer = await send(server.endpoint, { path: "/dbs", headers });
+        errorAnswer(answer, 403, "Forbidden", { message: /token expiry time: .* GMT/ });
+        assert.equal((await call(server, { path: "/dbs" })).status, 200);
+    });
+}
+
 test("a request without any date is refused", async () => {
     const { authorization: header } = signed({ key: server.key, path: "/dbs" });
     const answer = await send(server.endpoint, { path: "/dbs", headers: { authorization: header } });

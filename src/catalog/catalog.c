@@ -147,6 +147,13 @@ static QueueNode *take_group(Catalog *catalog)
     return first;
 }
 
+/* What is written later than a record can hold could never be read again. */
+static int64_t record_now_s(const Catalog *catalog)
+{
+    int64_t now_s = clock_wall_s(catalog->clock);
+    return now_s < RECORD_TIME_S_MAX ? now_s : RECORD_TIME_S_MAX;
+}
+
 static void begin_group(Catalog *catalog)
 {
     QueueNode *group = take_group(catalog);
@@ -157,7 +164,7 @@ static void begin_group(Catalog *catalog)
         .txn = store_txn_begin(catalog->store),
         .counters = &catalog->counters,
         .dropped = &catalog->dropped,
-        .now_s = clock_wall_s(catalog->clock),
+        .now_s = record_now_s(catalog),
         .now_us = clock_monotonic_us(catalog->clock),
     };
     work.full.status = store_room(catalog->store, &work.full);

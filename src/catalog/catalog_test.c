@@ -237,6 +237,20 @@ static void what_is_missing_is_said(TestCatalog *t)
     }
 }
 
+static void whatever_the_clock_says_is_read_again(TestCatalog *t)
+{
+    static const uint64_t clocks_us[] = {0, UINT64_C(253402300800000000), UINT64_MAX};
+    for (size_t i = 0; i < ARRAY_COUNT(clocks_us); i++) {
+        fake_clock_set_wall(&t->clock, clocks_us[i]);
+        char id[8];
+        (void)snprintf(id, sizeof(id), "db%zu", i);
+        uint32_t database = make_database(t, id, MANUAL(400));
+        (void)make_container(t, database, "c", NONE);
+        test_reopen(t);
+        assert_non_null(find_container(t, database, "c"));
+    }
+}
+
 static void a_replaced_container_keeps_what_it_is(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
@@ -506,6 +520,7 @@ int main(void)
         ENGINE_TEST(an_empty_store_is_an_empty_catalogue),
         ENGINE_TEST(a_database_is_created_as_the_protocol_shows_it),
         ENGINE_TEST(a_name_is_taken_once),
+        ENGINE_TEST(whatever_the_clock_says_is_read_again),
         ENGINE_TEST(throughput_outside_its_bounds_is_refused),
         ENGINE_TEST(throughput_decides_the_number_of_partitions),
         ENGINE_TEST(a_container_without_a_key_has_one_partition),

@@ -270,7 +270,6 @@ static Status read_check(const Reader *reader, const char *what, Error *err)
 }
 
 #define LSN_MAX   ((UINT64_C(1) << 53) - 1)
-#define TIME_MAX  ((UINT64_C(1) << 40) - 1)
 #define SPACE_MAX LSN_MAX
 
 #define STORAGE_KB_MAX ((UINT64_C(1) << 50) - 1)
@@ -298,7 +297,7 @@ static Status load_database(Reader *r, uint32_t number, const RecordVisitor *vis
         .number = number,
         .id = read_text(r, r->record, "id"),
         .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
-        .ts_s = (int64_t)read_u64(r, r->record, "ts", TIME_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", RECORD_TIME_S_MAX),
         .offer = (uint32_t)read_u64(r, r->record, "offer", RID_OFFER_MAX),
     };
     record.partitions =
@@ -417,7 +416,7 @@ static Status load_container(Reader *r, uint32_t database, uint32_t number, Aren
         .number = number,
         .database = database,
         .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
-        .ts_s = (int64_t)read_u64(r, r->record, "ts", TIME_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", RECORD_TIME_S_MAX),
         .definition = json_get(r->record, SLICE("definition")),
         .range_next = (uint32_t)read_u64(r, r->record, "rangeNext", UINT32_MAX),
         .ranges_lsn = read_u64(r, r->record, "rangesLsn", LSN_MAX),
@@ -465,14 +464,14 @@ static Status load_offer(Reader *r, uint32_t number, const RecordVisitor *visito
         .database = (uint32_t)read_u64(r, r->record, "database", RID_DATABASE_MAX),
         .container = (uint32_t)read_u64(r, r->record, "container", RID_CONTAINER_MAX),
         .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
-        .ts_s = (int64_t)read_u64(r, r->record, "ts", TIME_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", RECORD_TIME_S_MAX),
         .provision = {.mode = json_bool(autoscale) ? PROVISION_AUTOSCALE : PROVISION_MANUAL,
                       .ru = (uint32_t)read_u64(r, r->record, "ru", PROVISION_RU_MAX),
                       .increment_percent = (uint32_t)read_u64_or(r, r->record, "increment",
                                                                  PROVISION_INCREMENT_MAX, 0)},
         .ru_ever = (uint32_t)read_u64(r, r->record, "ruEver", PROVISION_RU_MAX),
         .storage_kb_ever = read_u64_or(r, r->record, "storageEver", STORAGE_KB_MAX, 0),
-        .replaced_at_s = (int64_t)read_u64(r, r->record, "replacedAt", TIME_MAX),
+        .replaced_at_s = (int64_t)read_u64(r, r->record, "replacedAt", RECORD_TIME_S_MAX),
         .buckets = load_buckets(r),
     };
     TRY(read_check(r, "offer", err));

@@ -10,6 +10,9 @@
 #define SPACE_CATALOG         ((StoreSpace)1)
 #define SPACE_PARTITION_FIRST ((StoreSpace)1 << 16)
 
+/* The latest time that a record can hold. */
+#define RECORD_TIME_S_MAX ((INT64_C(1) << 40) - 1)
+
 /* Numbers that are given out once. */
 typedef struct CatalogCounters {
     uint64_t lsn; /* of the newest change */
