@@ -9,7 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Random, chooseSeed } from "./lib/random.mjs";
 import { startServer } from "./lib/server.mjs";
 import { call } from "./lib/wire.mjs";
-import { observe, randomChange } from "./lib/world.mjs";
+import { observe, randomChange, settled } from "./lib/world.mjs";
 import { crashMoment } from "./lib/writers.mjs";
 
 const ROUNDS = Number(process.env.ORRERY_TEST_CRASH_ROUNDS ?? 15);
@@ -97,7 +97,7 @@ class History {
             assert.ok(!this.#used.has(body._rid), `the resource id ${body._rid} was used before`);
             this.#used.add(body._rid);
         }
-        this.#bodies.set(body._rid, body);
+        this.#bodies.set(body._rid, settled(body));
     }
 
     /** What is there is what was answered, to the last character, unless a change was in doubt. */

@@ -126,6 +126,12 @@ async function list(server, path, name) {
     return resources;
 }
 
+/** An offer as it is when its partitions have been split or merged for it, which ends by itself. */
+export function settled(body) {
+    if (body.content?.isOfferReplacePending === undefined) return body;
+    return { ...body, content: { ...body.content, isOfferReplacePending: false } };
+}
+
 /** Everything that the server has: the world, and all bodies with the name of what they belong to. */
 export async function observe(server) {
     const offers = new Map();
@@ -150,7 +156,7 @@ export async function observe(server) {
     }
     for (const [owner, body] of offers) {
         if (!names.has(owner)) throw new Error(`an offer belongs to ${owner}, which does not exist`);
-        found.push({ name: names.get(owner), body });
+        found.push({ name: names.get(owner), body: settled(body) });
     }
     return { world, found };
 }
