@@ -378,6 +378,7 @@ Api *api_open(const ApiOptions *options)
     arena_init(&api->arena, 4096);
     api->options = *options;
     api->limits = (PageLimits){.entries_max = 20000, .us_max = 5000000, .brief_us = 1000};
+    api->query_memory.bytes_left = (int64_t)(workers_turns(options->workers) * QUERY_BYTES_MAX);
     if (options->charges == NULL)
         api->options.charges = charge_model_default();
     api->options.certificate = arena_copy(&api->arena, options->certificate);

@@ -12,7 +12,6 @@
 #include "query/page.h"
 
 /* What a query may hold and do for one page. */
-#define QUERY_BYTES_MAX ((size_t)256 << 20)
 #define QUERY_STEPS_MAX ((uint64_t)2000000000)
 
 /* And on the loop. */
@@ -396,6 +395,7 @@ static Status run_in(ItemPage *page, const QueryTarget *targets, size_t count, A
         .deadline_us = page->clock.deadline_us,
         .steps_max = QUERY_STEPS_MAX,
         .memory_max = QUERY_BYTES_MAX,
+        .memory = page->is_brief ? NULL : &page->request->api->query_memory,
         .is_brief = page->is_brief,
         .workers = api->options.workers,
         .clock = &page->clock.clock,

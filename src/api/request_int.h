@@ -10,6 +10,7 @@
 
 #include "api/sizes_cache_int.h"
 #include "partition/key.h"
+#include "query/query.h"
 #include "throughput/top.h"
 #include <pthread.h>
 
@@ -21,6 +22,10 @@
 #define ITEM_TEXT_BYTES_MAX ((size_t)16 << 20)
 
 #define PAGE_ITEMS_DEFAULT 100
+
+/* What a query may hold for one page. All together may hold so much for each that runs at a time:
+ * pages that wait for their turn hold something, too. */
+#define QUERY_BYTES_MAX ((size_t)256 << 20)
 
 /* A query in a longer body is read on a worker: this much is parsed in less than a millisecond, the
  * most that a query may have in some hundreds. */
@@ -44,6 +49,7 @@ typedef struct ApiLoop ApiLoop;
 struct Api {
     ApiOptions options; /* immutable after open */
     PageLimits limits;
+    QueryMemory query_memory; /* of all pages on workers together */
     Arena arena;
     pthread_mutex_t loops_lock; /* guards 'loops' */
     ApiLoop *loops;

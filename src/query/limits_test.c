@@ -57,6 +57,26 @@ static void rows_that_are_only_looked_at_take_no_memory(void **state)
           wide_document(&arena), NULL, (QueryOptions){.bytes_max = 200000}, "[10000]");
 }
 
+/* What one run has another cannot have, until it is over; a small one needs none of it. */
+static void runs_share_their_memory(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    const char *wide = wide_document(&arena);
+    const char *large = "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE [a, b, d] FROM c "
+                        "JOIN a IN c.v JOIN b IN c.v JOIN d IN c.v WHERE d < 10)";
+    QueryMemory memory = {.bytes_left = 64 << 20};
+    QueryOptions options = {.memory = &memory, .bytes_max = 256 << 20, .steps_max = 1000000000};
+    check(large, wide, NULL, options, "[100000]");
+    assert_int_equal(atomic_load(&memory.bytes_left), 64 << 20); /* it was given back */
+    atomic_store(&memory.bytes_left, 4 << 20);
+    check(large, wide, NULL, options, "!all the memory that there is for queries");
+    assert_int_equal(atomic_load(&memory.bytes_left), 4 << 20);
+    atomic_store(&memory.bytes_left, 0);
+    check("SELECT VALUE COUNT(1) FROM c JOIN a IN c.v", wide, NULL, options, "[100]");
+}
+
 /* A query of many repetitions of a large parameter. */
 static void large_values_run_out_of_memory_or_steps(void **state)
 {
@@ -247,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_join_bomb_runs_out_of_steps),
         cmocka_unit_test(rows_that_are_only_looked_at_take_no_memory),
+        cmocka_unit_test(runs_share_their_memory),
         cmocka_unit_test(large_values_run_out_of_memory_or_steps),
         cmocka_unit_test(stored_rows_count_against_memory),
         cmocka_unit_test(the_text_has_a_largest_size),

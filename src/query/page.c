@@ -578,6 +578,7 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
     QueryOptions run_options = {
         .steps_max = options->steps_max,
         .bytes_max = options->memory_max,
+        .memory = options->memory,
         .random = options->random,
         .clock = options->clock,
         .geo = options->geo,

@@ -52,6 +52,7 @@ typedef struct QueryPageOptions {
     uint64_t deadline_us;     /* of the monotonic clock; 0: none */
     uint64_t steps_max;       /* 0: QUERY_STEPS_DEFAULT */
     size_t memory_max;        /* 0: QUERY_BYTES_DEFAULT */
+    QueryMemory *memory;      /* that it shares with others, see QueryOptions; may be NULL */
     uint64_t index_keys_max;  /* that are read before the first document; 0: QUERY_INDEX_KEYS_MAX */
     const Clock *clock;       /* any thread may look; whoever does may have to wait for its turn */
     const Clock *pause_clock; /* for a page that goes on later where it ends; NULL: 'clock' */

@@ -81,11 +81,18 @@ typedef enum QueryGeo {
     QUERY_GEOMETRY,  /* a plane, results in its own units */
 } QueryGeo;
 
+/* Memory that the runs of a server share: what a run holds beyond RUN_BYTES_FREE comes out of it,
+ * and goes back when the run is over. Any thread. */
+typedef struct QueryMemory {
+    _Atomic int64_t bytes_left;
+} QueryMemory;
+
 typedef struct QueryOptions {
-    uint64_t steps_max; /* 0: QUERY_STEPS_DEFAULT */
-    size_t bytes_max;   /* 0: QUERY_BYTES_DEFAULT; results and everything held while running */
-    Random *random;     /* for RAND(); NULL: seeded by the system when it is first needed */
-    const Clock *clock; /* for GetCurrentDateTime() and the like; NULL: the system's */
+    uint64_t steps_max;  /* 0: QUERY_STEPS_DEFAULT */
+    size_t bytes_max;    /* 0: QUERY_BYTES_DEFAULT; results and everything held while running */
+    QueryMemory *memory; /* that it shares with others; NULL: it has all of 'bytes_max' */
+    Random *random;      /* for RAND(); NULL: seeded by the system when it is first needed */
+    const Clock *clock;  /* for GetCurrentDateTime() and the like; NULL: the system's */
     uint64_t static_us; /* for GetCurrentDateTimeStatic() and the like, so that several runs for one
                            query agree; 0: the time at which a run first asks */
     QueryGeo geo;

@@ -7,6 +7,8 @@
 
 enum { STEPS_PER_CLOCK = 10000 }; /* 0.2 to 1 ms */
 
+#define MEMORY_PIECE ((size_t)1 << 20)
+
 void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
 {
     *run = (Run){.keep = keep, .options = options, .err = err};
@@ -16,6 +18,7 @@ void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
         run->options.bytes_max = QUERY_BYTES_DEFAULT;
     run->steps_behind = run->options.steps_max;
     run->keep_before = arena_used(keep);
+    run->granted = options.memory == NULL ? SIZE_MAX : RUN_BYTES_FREE;
     arena_init(&run->sources, ARENA_SMALL_BYTES);
     arena_init(&run->rows, ARENA_SMALL_BYTES);
     run->scratch = &run->sources;
@@ -23,6 +26,9 @@ void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
 
 void run_done(Run *run)
 {
+    if (run->options.memory != NULL)
+        atomic_fetch_add_explicit(&run->options.memory->bytes_left,
+                                  (int64_t)(run->granted - RUN_BYTES_FREE), memory_order_relaxed);
     arena_done(&run->sources);
     arena_done(&run->rows);
     if (run->locale != (locale_t)0)
@@ -63,12 +69,28 @@ Status run_out_of_steps(Run *run)
                            (unsigned long long)run->options.steps_max);
 }
 
+/* Takes what is missing out of the memory that all runs share, in pieces. */
+static Status take_memory(Run *run, size_t bytes)
+{
+    _Atomic int64_t *left = &run->options.memory->bytes_left;
+    size_t missing = bytes - run->granted;
+    int64_t taken = (int64_t)((missing + MEMORY_PIECE - 1) / MEMORY_PIECE * MEMORY_PIECE);
+    if (atomic_fetch_sub_explicit(left, taken, memory_order_relaxed) < taken) {
+        atomic_fetch_add_explicit(left, taken, memory_order_relaxed);
+        return error_set(run->err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "The queries that run now hold all the memory that there is for queries; "
+                         "try again later.");
+    }
+    run->granted += (size_t)taken;
+    return STATUS_OK;
+}
+
 Status run_reserve(Run *run, size_t bytes)
 {
     size_t used = arena_used(run->keep) - run->keep_before + run->held + arena_used(&run->sources) +
                   arena_used(&run->rows);
     if (used <= run->options.bytes_max && bytes <= run->options.bytes_max - used)
-        return STATUS_OK;
+        return LIKELY(used + bytes <= run->granted) ? STATUS_OK : take_memory(run, used + bytes);
     return sql_error_plain(run->err, "The query needs more than %zu bytes, which is its limit.",
                            run->options.bytes_max);
 }

@@ -75,6 +75,7 @@ struct Run {
     Arena rows;
     size_t keep_before; /* bytes of 'keep' that are not ours */
     size_t held;        /* bytes of other arenas that are kept for this run */
+    size_t granted;     /* bytes that it may hold without asking the memory that it shares */
 
     QueryOptions options;
     uint64_t steps_left;   /* until the next look at the clock, */
@@ -89,6 +90,10 @@ struct Run {
     Shapes *shapes;   /* what was read from GeoJSON, NULL until some is needed */
     Error *err;
 };
+
+/* Of what a run holds, so much is not taken from the memory that it shares: short queries never
+ * ask. */
+#define RUN_BYTES_FREE ((size_t)1 << 20)
 
 void run_init(Run *run, QueryOptions options, Arena *keep, Error *err);
 void run_done(Run *run);
