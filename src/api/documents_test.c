@@ -435,7 +435,7 @@ static char *large(FakeServer *server, const char *before, const char *after)
     AUTO(buf_done) Buf text;
     buf_init(&text, 1 << 20);
     buf_slice(&text, slice_from_cstr(before));
-    for (int i = 0; text.len < (100 << 10); i++)
+    for (int i = 0; text.len < (200 << 10); i++)
         buf_format(&text, "%d,", i);
     buf_slice(&text, slice_from_cstr(after));
     return arena_cstr(&server->arena, buf_view(&text));
@@ -482,6 +482,40 @@ static void large_bodies_are_read_on_a_worker(void **state)
     FakeAnswer one = expect_status(&server, &(Ask){"GET", ONE, .headers = {A}}, 200);
     expect_holds(one.body, "\"m\":[0,1,");
     expect_holds(one.body, "\"x\":[0,1,");
+}
+
+static void large_items_are_printed_on_a_worker(void **state)
+{
+    (void)state;
+    Jam jam;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    make_item(&server, large(&server, "{'id':'1','pk':'a','n':[", "0]}"));
+    Ask get = {"GET", ONE, .headers = {A}};
+    jam_begin(&jam, &server, 0);
+    FakeAnswer answer;
+    FakeExchange *exchange = ask_only(&server, &get, &answer);
+    assert_int_equal(answer.status, 0);
+    (void)expect_status(&server, &(Ask){"DELETE", "/dbs/db"}, 204);
+    jam_end(&jam);
+    fake_wait(&server, &answer);
+    assert_int_equal(answer.status, 200); /* although its container is gone by then */
+    expect_holds(answer.body, "\"n\":[0,1,");
+    mem_free(exchange);
+}
+
+/* It is there, and costs nothing but time. */
+static void a_large_item_is_printed_also_if_nobody_has_time_for_it(void **state)
+{
+    (void)state;
+    Jam jam;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    make_item(&server, large(&server, "{'id':'1','pk':'a','n':[", "0]}"));
+    jam_begin(&jam, &server, JAM_WAITING_MAX);
+    FakeAnswer answer = expect_status(&server, &(Ask){"GET", ONE, .headers = {A}}, 200);
+    expect_holds(answer.body, "\"n\":[0,1,");
+    jam_end(&jam);
 }
 
 /* The container is gone when the body was read. */
@@ -710,6 +744,8 @@ int main(void)
         cmocka_unit_test(a_cold_read_outlives_its_container),
         cmocka_unit_test(too_many_cold_reads_are_refused),
         cmocka_unit_test(large_bodies_are_read_on_a_worker),
+        cmocka_unit_test(large_items_are_printed_on_a_worker),
+        cmocka_unit_test(a_large_item_is_printed_also_if_nobody_has_time_for_it),
         cmocka_unit_test(a_container_may_go_while_a_body_is_read),
         cmocka_unit_test(an_item_may_be_named_by_its_resource_id),
         cmocka_unit_test(among_names_a_resource_id_is_just_a_name),

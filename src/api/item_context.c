@@ -5,6 +5,7 @@
 #include "api/quota_int.h"
 #include "api/session_int.h"
 #include "api/throttle_int.h"
+#include "base/mem.h"
 
 const PartitionRange *range_of(const Container *container, Slice epk)
 {
@@ -241,32 +242,117 @@ bool request_is_minimal(const ApiRequest *r)
     return slice_equal_nocase(slice_trim(request_header(r, "prefer")), SLICE("return=minimal"));
 }
 
-void item_respond(ItemContext *context, int status, const Item *item, uint64_t lsn, Charge charge,
-                  ItemAnswer answer)
+static void release_body(void *ctx)
+{
+    mem_free(ctx);
+}
+
+/* What is said about an item. */
+typedef struct ItemReply {
+    int status;
+    ItemAnswer answer;
+    const Item *item; /* may be NULL */
+    uint64_t lsn;
+    Charge charge;
+    Buf *printed; /* the item's text, which the reply owns; NULL: it is printed when it is sent */
+} ItemReply;
+
+static bool has_text(const ItemReply *reply)
+{
+    return reply->item != NULL && reply->status != 304 && reply->answer != ITEM_ANSWER_MINIMAL;
+}
+
+static void respond(ItemContext *context, const ItemReply *reply)
 {
     ApiRequest *r = context->request;
+    const Item *item = reply->item;
     char own[ITEM_ETAG_LEN + U64_TEXT_MAX]; /* its ETag and its LSN */
     Response response;
-    response_begin(r, &response, status, item_charge(context, charge));
-    item_headers(context, &response, lsn);
+    response_begin(r, &response, reply->status, item_charge(context, reply->charge));
+    item_headers(context, &response, reply->lsn);
     if (item != NULL) {
         item_etag(item, own);
         response_header(&response, SLICE("etag"), slice_make(own, ITEM_ETAG_LEN));
     }
-    if (answer == ITEM_ANSWER_READ) {
+    if (reply->answer == ITEM_ANSWER_READ) {
         char *number = own + ITEM_ETAG_LEN;
         response_header(&response, SLICE("x-ms-item-lsn"),
                         slice_make(number, u64_print(item->lsn, number)));
         response_header(&response, SLICE("content-location"), context->location);
     }
-    if (item != NULL && status != 304 && answer != ITEM_ANSWER_MINIMAL) {
+    if (has_text(reply))
+        response_header(&response, SLICE("content-type"), SLICE("application/json"));
+    if (reply->printed != NULL) {
+        response.body = buf_view(reply->printed);
+        response.body_release = release_body;
+        response.body_release_ctx = reply->printed->ptr;
+    } else if (has_text(reply)) {
         Buf *text = &r->loop->text;
         buf_reset(text);
         item_print(context->container->schema, item, text);
-        response_header(&response, SLICE("content-type"), SLICE("application/json"));
         response.body = buf_view(text);
     }
     item_send(context, &response);
+}
+
+/* A reply with a large item, on its way to a worker and back. */
+typedef struct LargeReply {
+    WorkerJob job;
+    HttpTask task;
+    ItemContext context;
+    ItemReply reply;
+    Item item;
+    Buf text;
+} LargeReply;
+
+static void on_printed(HttpTask *task)
+{
+    LargeReply *large = CONTAINER_OF(task, LargeReply, task);
+    respond(&large->context, &large->reply);
+}
+
+static void print_on_worker(WorkerJob *job)
+{
+    LargeReply *large = CONTAINER_OF(job, LargeReply, job);
+    item_print(large->context.container->schema, &large->item, &large->text);
+    http_loop_post(large->context.request->http->loop, &large->task);
+}
+
+/* False if too much waits for workers: the caller prints it itself. */
+static bool respond_large(ItemContext *context, const ItemReply *reply)
+{
+    ApiRequest *r = context->request;
+    LargeReply *large = ARENA_NEW(r->arena, LargeReply);
+    Error err;
+    if (item_decode(item_encode(r->arena, reply->item), &large->item, &err) != STATUS_OK)
+        return false;
+    large->item.bytes = reply->item->bytes;
+    if (!context->is_held)
+        item_hold(context);
+    large->job.run = print_on_worker;
+    large->task.run = on_printed;
+    large->context = *context;
+    large->reply = *reply;
+    large->reply.item = &large->item;
+    large->reply.printed = &large->text;
+    buf_init(&large->text, ITEM_TEXT_BYTES_MAX);
+    return workers_post(r->api->options.workers, &large->job);
+}
+
+void item_respond(ItemContext *context, int status, const Item *item, uint64_t lsn, Charge charge,
+                  ItemAnswer answer)
+{
+    ItemReply reply = {
+        .status = status,
+        .answer = answer,
+        .item = item,
+        .lsn = lsn,
+        .charge = charge,
+    };
+    bool is_large = has_text(&reply) && json_size(item->document) > LOOP_PRINT_BYTES_MAX;
+    if (UNLIKELY(is_large) && respond_large(context, &reply))
+        return;
+    respond(context, &reply);
 }
 
 void item_respond_error(ItemContext *context, const Error *err, uint64_t lsn, Charge charge)

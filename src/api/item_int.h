@@ -90,6 +90,9 @@ typedef enum ItemAnswer {
     ITEM_ANSWER_READ,    /* the item, its own LSN and its address */
 } ItemAnswer;
 
+/* A larger document is printed on a worker: this takes less than a millisecond. */
+#define LOOP_PRINT_BYTES_MAX ((size_t)64 << 10)
+
 /* Answers for good, and gives the container back if it was held. 'item' may be NULL after a delete.
  */
 void item_respond(ItemContext *context, int status, const Item *item, uint64_t lsn, Charge charge,
