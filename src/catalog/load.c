@@ -187,6 +187,20 @@ static Status undo_moves(Store *store, Load *load, Error *err)
     return store_txn_commit_wait(txn, err);
 }
 
+/* A space is given out once. The counter may be behind what is stored: a split fills its targets
+ * past the log, and these tables stay when the log has lost the change that took their spaces, by a
+ * loss of power with relaxed durability or because somebody accepts lost writes. */
+static Status skip_used_spaces(Store *store, CatalogCounters *counters, Error *err)
+{
+    for (bool found = true; found;) {
+        StoreSpace space = 0;
+        TRY(store_next_space(store, counters->space_next, &space, &found, err));
+        if (found)
+            counters->space_next = space + 1;
+    }
+    return STATUS_OK;
+}
+
 Status catalog_load(PartitionHost *host, bool is_read_only, Snapshot **snapshot,
                     CatalogCounters *counters, bool *found, GarbageList *garbage, Error *err)
 {
@@ -201,6 +215,8 @@ Status catalog_load(PartitionHost *host, bool is_read_only, Snapshot **snapshot,
             continue;
         if (!is_read_only)
             TRY(undo_moves(host->store, &load, err));
+        if (load.has_counters)
+            TRY(skip_used_spaces(host->store, &load.counters, err));
         *snapshot = TAKE(fresh);
         *counters = load.counters;
         *found = load.has_counters;

@@ -275,6 +275,25 @@ static void write_records(Store *store, const Record *records, size_t count, siz
     assert_ok(store_txn_commit_wait(txn, err));
 }
 
+/* Tables that a split has filled past the log stay when the log loses the newest changes. */
+static void a_space_that_holds_something_is_not_given_out(void **state)
+{
+    (void)state;
+    TestCatalog t;
+    test_open(&t, TEST_MEMORY);
+    uint32_t database = make_database(&t, "db", NONE);
+    uint32_t first = make_container(&t, database, "first", MANUAL(400));
+    StoreSpace used = test_container(&t, database, first)->ranges[0].space + 3;
+    test_close_catalog(&t);
+    StoreTxn *txn = store_txn_begin(t.store);
+    store_txn_put(txn, used, SLICE("key"), SLICE("of nobody"));
+    assert_ok(store_txn_commit_wait(txn, err));
+    assert_ok(test_try_open(&t, err));
+    uint32_t second = make_container(&t, database, "second", MANUAL(400));
+    assert_true(test_container(&t, database, second)->ranges[0].space > used);
+    test_close(&t);
+}
+
 /* Flips bits of every byte of every record: what is not noticed must still be safe to use. */
 static void a_flipped_bit_is_refused_or_harmless(void **state)
 {
@@ -320,6 +339,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_impossible_catalogue_is_refused),
+        cmocka_unit_test(a_space_that_holds_something_is_not_given_out),
         cmocka_unit_test(a_flipped_bit_is_refused_or_harmless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
