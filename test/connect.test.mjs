@@ -499,8 +499,13 @@ const ERRORS = [
         501,
         "NotImplemented",
     ],
-    ["procedures, which are not there yet", { path: "/dbs/errors/colls/c/sprocs" }, 501, "NotImplemented"],
-    ["users, which are not there yet", { path: "/dbs/errors/users" }, 501, "NotImplemented"],
+    [
+        "a procedure, which cannot be made yet",
+        { method: "POST", path: "/dbs/errors/colls/c/sprocs", body: "{}" },
+        501,
+        "NotImplemented",
+    ],
+    ["a user, which cannot be made yet", { method: "POST", path: "/dbs/errors/users", body: "{}" }, 501, "NotImplemented"],
 ];
 test("every failure has a JSON body with code and message, and an activity id", async (t) => {
     const { database } = await clientOf(server).databases.create({ id: "errors" });

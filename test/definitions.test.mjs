@@ -28,6 +28,14 @@ async function create(body) {
     return database.containers.create(full);
 }
 
+/** Makes the key that `encrypted` names. */
+async function createKey(to, id) {
+    const body = { id: "k1", encryptionAlgorithm: "A", wrappedDataEncryptionKey: "AQID", keyWrapMetadata: {} };
+    const made = await call(to, { method: "POST", path: `/dbs/${id}/clientencryptionkeys`, body });
+    assert.equal(made.status, 201, made.text);
+}
+await createKey(server, database.id);
+
 const createRaw = (body) => call(server, { method: "POST", path: PARENT, body });
 const replaceRaw = (id, body) => call(server, { method: "PUT", path: `${PARENT}/${id}`, body });
 
@@ -440,6 +448,7 @@ test("embeddings and vector indexes may be added, and an index taken away", asyn
 test("every definition is the same after a restart", async (t) => {
     const target = await startServer(t);
     const { database: own } = await clientOf(target).databases.create({ id: "kept" });
+    await createKey(target, "kept");
     for (const [, sent] of ACCEPTED)
         await own.containers.create({ id: unique("k"), partitionKey: KEY, ...structuredClone(sent) });
     const all = async () =>

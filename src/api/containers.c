@@ -62,6 +62,25 @@ static Status check_computed(Json definition, Error *err)
     return STATUS_OK;
 }
 
+/* Keys are not deleted while their database is there, so that what is found now stays. Looked at
+ * before anything else of the policy: clients expect this refusal whatever the paths are. */
+static Status check_encryption_keys(const ApiRequest *r, Json body, Error *err)
+{
+    Json policy = json_get(body, SLICE("clientEncryptionPolicy"));
+    Json paths = json_get(policy, SLICE("includedPaths"));
+    if (!json_is(paths, JSON_ARRAY))
+        return STATUS_OK;
+    for (JsonIter it = json_iter(paths); json_next(&it);) {
+        Json id = json_get(it.value, SLICE("clientEncryptionKeyId"));
+        if (json_is(id, JSON_STRING) && json_string(id).len > 0 &&
+            snapshot_key_by_id(r->snapshot, r->database->info.number, json_string(id)) == NULL)
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "ClientEncryptionKey with id '[%.*s]' does not exist.",
+                             SLICE_CUT(json_string(id), 260));
+    }
+    return STATUS_OK;
+}
+
 static void answer_created(ApiRequest *r, const CatalogChange *change)
 {
     respond_resource(r, 201, &change->result_container->info, charge_text_change(r));
@@ -88,6 +107,7 @@ Status containers_create(ApiRequest *r, Error *err)
     ContainerRules rules = {
         .allow_no_partition_key = is_old_client(r),
     };
+    TRY(check_encryption_keys(r, body, err));
     TRY(container_definition_create(r->arena, body, rules, &change->definition, err));
     TRY(check_computed(change->definition, err));
     TRY(request_provision(r, &change->has_provision, &change->provision, err));

@@ -40,6 +40,7 @@ void mutation_submit(Mutation *mutation)
     r->database = NULL;
     r->container = NULL;
     r->offer = NULL;
+    r->key = NULL;
     r->snapshot = NULL;
     catalog_submit(r->api->options.catalog, &mutation->change);
 }

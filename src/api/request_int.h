@@ -120,6 +120,7 @@ typedef struct ApiRequest {
     const Database *database;      /* what the path names, as far as it exists */
     const Container *container;
     const Offer *offer;
+    const EncryptionKey *key;
     int64_t now_s;     /* when it was authorised, by the wall clock */
     BudgetClass class; /* how it stands to budgets: see throttle_int.h */
     UsageKey usage;
@@ -194,6 +195,16 @@ Status offers_list(ApiRequest *r, Error *err);
 Status offers_query(ApiRequest *r, Error *err);
 Status offers_read(ApiRequest *r, Error *err);
 Status offers_replace(ApiRequest *r, Error *err);
+
+Status encryption_keys_list(ApiRequest *r, Error *err);
+Status encryption_keys_query(ApiRequest *r, Error *err);
+Status encryption_keys_create(ApiRequest *r, Error *err);
+Status encryption_keys_read(ApiRequest *r, Error *err);
+Status encryption_keys_replace(ApiRequest *r, Error *err);
+Status absent_list(ApiRequest *r, Error *err); /* of what there is none of: absent.c */
+Status absent_query(ApiRequest *r, Error *err);
+Status absent_create(ApiRequest *r, Error *err);
+Status conflicts_query(ApiRequest *r, Error *err);
 
 /* refresh.c: loops let go of an older catalogue when there is a newer one. */
 void refresh_open(Api *api);

@@ -43,6 +43,25 @@ static const Route ROUTES[] = {
     {RESOURCE_OFFER, OPERATION_QUERY, offers_query},
     {RESOURCE_OFFER, OPERATION_READ, offers_read},
     {RESOURCE_OFFER, OPERATION_REPLACE, offers_replace},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_LIST, absent_list},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_QUERY, absent_query},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_CREATE, absent_create},
+    {RESOURCE_TRIGGER, OPERATION_LIST, absent_list},
+    {RESOURCE_TRIGGER, OPERATION_QUERY, absent_query},
+    {RESOURCE_TRIGGER, OPERATION_CREATE, absent_create},
+    {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_LIST, absent_list},
+    {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_QUERY, absent_query},
+    {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_CREATE, absent_create},
+    {RESOURCE_USER, OPERATION_LIST, absent_list},
+    {RESOURCE_USER, OPERATION_QUERY, absent_query},
+    {RESOURCE_USER, OPERATION_CREATE, absent_create},
+    {RESOURCE_CONFLICT, OPERATION_LIST, absent_list},
+    {RESOURCE_CONFLICT, OPERATION_QUERY, conflicts_query},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_LIST, encryption_keys_list},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_QUERY, encryption_keys_query},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_CREATE, encryption_keys_create},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_READ, encryption_keys_read},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_REPLACE, encryption_keys_replace},
 };
 
 /* An id in a path is a user id or a resource id; a user id wins. */
@@ -71,6 +90,17 @@ static const Offer *find_offer(const Snapshot *snapshot, Slice id)
     Rid rid;
     return rid_parse(id, &rid) && rid.kind == RID_OFFER ? snapshot_offer(snapshot, rid.offer)
                                                         : NULL;
+}
+
+static const EncryptionKey *find_key(const Snapshot *snapshot, const Database *database, Slice id)
+{
+    uint32_t number = database->info.number;
+    const EncryptionKey *key = snapshot_key_by_id(snapshot, number, id);
+    Rid rid;
+    if (key == NULL && rid_parse(id, &rid) && rid.kind == RID_CLIENT_ENCRYPTION_KEY &&
+        rid.database == number)
+        key = snapshot_key(snapshot, number, (uint32_t)rid.child);
+    return key;
 }
 
 /* Offers have no names. */
@@ -117,6 +147,17 @@ Status route_resolve(ApiRequest *r, Error *err)
             TRY(check_offer_id(id, err));
             r->offer = find_offer(r->snapshot, id);
             found = r->offer != NULL;
+            break;
+        case RESOURCE_CLIENT_ENCRYPTION_KEY:
+            r->key = find_key(r->snapshot, r->database, id);
+            found = r->key != NULL;
+            break;
+        case RESOURCE_STORED_PROCEDURE: /* there are none of these: absent.c */
+        case RESOURCE_TRIGGER:
+        case RESOURCE_USER_DEFINED_FUNCTION:
+        case RESOURCE_CONFLICT:
+        case RESOURCE_USER:
+            found = false;
             break;
         default: /* resources below a container are their handlers' business */
             break;

@@ -65,6 +65,7 @@ static Status begin_empty(Catalog *catalog, Error *err)
         .lsn = 1,
         .database_next = 1 + (uint32_t)random_below(&random, RID_DATABASE_MAX / 2),
         .container_next = 1 + (uint32_t)random_below(&random, RID_CONTAINER_MAX / 2),
+        .key_next = 1 + (uint32_t)random_below(&random, RID_KEY_MAX / 2),
         .offer_next = 1 + (uint32_t)random_below(&random, RID_OFFER_MAX / 4),
         .space_next = SPACE_PARTITION_FIRST,
         .is_serverless = catalog->rules.is_serverless,

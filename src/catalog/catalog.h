@@ -63,6 +63,8 @@ typedef enum CatalogOp {
     CATALOG_REPLACE_CONTAINER,
     CATALOG_DELETE_CONTAINER,
     CATALOG_REPLACE_OFFER,
+    CATALOG_CREATE_KEY, /* a client encryption key */
+    CATALOG_REPLACE_KEY,
     /* A move takes a run of neighbouring ranges over into new ones, cut at other places: of one
      * range a split, of several a merge. Begun, the targets are there, empty and pending, for the
      * data to be brought to them; ended, they are in the map instead of the sources, of which each
@@ -79,12 +81,13 @@ typedef struct CatalogChange CatalogChange;
 struct CatalogChange {
     QueueNode node;
     CatalogOp op;
-    uint32_t database;   /* number of the one to delete or of a container's parent */
-    uint32_t container;  /* number of the one to replace or delete, or whose ranges move */
-    uint32_t offer;      /* number of the one to replace */
-    Slice id;            /* create database */
-    Json definition;     /* create container: normal form; replace: the body that was sent */
-    bool has_provision;  /* create: throughput was asked for */
+    uint32_t database;  /* number of the one to delete or of a container's parent */
+    uint32_t container; /* number of the one to replace or delete, or whose ranges move */
+    uint32_t offer;     /* number of the one to replace */
+    uint32_t key;       /* the same */
+    Slice id;           /* create database */
+    Json definition;    /* create container, keys: normal form; replace container: as it was sent */
+    bool has_provision; /* create: throughput was asked for */
     Provision provision; /* create, replace offer */
     bool has_buckets;    /* replace offer: these, too */
     OfferBuckets buckets;
@@ -102,6 +105,7 @@ struct CatalogChange {
     Database *result_database;   /* what was created; the sender releases it */
     Container *result_container; /* what was created or replaced */
     Offer *result_offer;
+    EncryptionKey *result_key;
     Container *before; /* end move, undo move: the container as it was */
 };
 

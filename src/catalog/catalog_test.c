@@ -282,6 +282,78 @@ static void a_replaced_container_keeps_what_it_is(TestCatalog *t)
     container_unref(old);
 }
 
+static Json key_definition(TestCatalog *t, const char *id, const char *wrapped)
+{
+    return row_json(&t->arena,
+                    arena_format(&t->arena,
+                                 "{'id':'%s','encryptionAlgorithm':'A',"
+                                 "'wrappedDataEncryptionKey':'%s','keyWrapMetadata':{}}%c",
+                                 id, wrapped, '\0')
+                        .ptr);
+}
+
+static Status make_key(TestCatalog *t, uint32_t database, const char *id, uint32_t *number)
+{
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, CATALOG_CREATE_KEY);
+    c.change.database = database;
+    c.change.definition = key_definition(t, id, "AAAA");
+    Status status = test_run(t->catalog, &c);
+    if (status == STATUS_OK)
+        *number = c.change.result_key->info.number;
+    return status;
+}
+
+static void a_key_lives_as_long_as_its_database(TestCatalog *t)
+{
+    uint32_t database = make_database(t, "db", NONE);
+    uint32_t other = make_database(t, "other", NONE);
+    uint32_t first = 0;
+    uint32_t second = 0;
+    assert_int_equal(make_key(t, database, "k", &first), STATUS_OK);
+    assert_int_equal(make_key(t, database, "k", &second), STATUS_CONFLICT);
+    assert_int_equal(make_key(t, other, "k", &second), STATUS_OK);
+    assert_int_equal(make_key(t, database + 1000, "k", &second), STATUS_NOT_FOUND);
+    fake_clock_advance(&t->clock, 5000000);
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, CATALOG_REPLACE_KEY);
+    c.change.database = database;
+    c.change.key = first;
+    c.change.definition = key_definition(t, "k", "BBBB");
+    assert_int_equal(test_run(t->catalog, &c), STATUS_OK);
+    Slice body = arena_copy(&t->arena, c.change.result_key->info.body);
+    assert_int_equal(c.change.result_key->created_at_s, TEST_BEGIN_S);
+    assert_int_equal(c.change.result_key->info.ts_s, TEST_BEGIN_S + 5);
+
+    TestChange renamed;
+    test_change_init(&renamed, CATALOG_REPLACE_KEY);
+    renamed.change.database = database;
+    renamed.change.key = first;
+    renamed.change.definition = key_definition(t, "other", "BBBB");
+    expect_refusal(t, &renamed, STATUS_BAD_REQUEST, SUB_NONE, "cannot be changed");
+    TestChange stale;
+    test_change_init(&stale, CATALOG_REPLACE_KEY);
+    stale.change.database = database;
+    stale.change.key = first;
+    stale.change.definition = key_definition(t, "k", "CCCC");
+    stale.change.if_match = SLICE("\"old\"");
+    expect_refusal(t, &stale, STATUS_PRECONDITION_FAILED, SUB_NONE, "pre-condition");
+
+    test_reopen(t);
+    const EncryptionKey *key = snapshot_key_by_id(test_read(t), database, SLICE("k"));
+    assert_non_null(key);
+    assert_slice(key->info.body, body);
+    assert_ptr_equal(key, snapshot_key(test_read(t), database, first));
+    assert_ptr_equal(key, snapshot_next_key(test_read(t), database, 0));
+    assert_null(snapshot_next_key(test_read(t), database, first + 1));
+
+    assert_int_equal(delete_one(t, CATALOG_DELETE_DATABASE, database, 0), STATUS_OK);
+    assert_null(snapshot_key(test_read(t), database, first));
+    test_reopen(t);
+    assert_null(snapshot_key(test_read(t), database, first));
+    assert_non_null(snapshot_key_by_id(test_read(t), other, SLICE("k")));
+}
+
 static void a_replacement_is_checked_like_a_new_one(TestCatalog *t)
 {
     static const struct {
@@ -526,6 +598,7 @@ int main(void)
         ENGINE_TEST(a_container_without_a_key_has_one_partition),
         ENGINE_TEST(shared_throughput_is_for_a_few_containers),
         ENGINE_TEST(what_is_missing_is_said),
+        ENGINE_TEST(a_key_lives_as_long_as_its_database),
         ENGINE_TEST(a_replaced_container_keeps_what_it_is),
         ENGINE_TEST(a_replacement_is_checked_like_a_new_one),
         ENGINE_TEST(a_change_that_expects_another_etag_is_refused),

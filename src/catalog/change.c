@@ -180,6 +180,11 @@ static Status delete_database(Work *work, CatalogChange *change, Error *err)
          (container = snapshot_next_container(work->snapshot, change->database, from)) != NULL;
          from = container->info.number + 1)
         drop_container(work, container);
+    const EncryptionKey *key;
+    for (uint32_t from = 0;
+         (key = snapshot_next_key(work->snapshot, change->database, from)) != NULL;
+         from = key->info.number + 1)
+        record_delete_key(work->txn, change->database, key->info.number);
     record_delete_database(work->txn, change->database);
     drop_offer(work, database->offer);
     snapshot_remove_database(work->snapshot, change->database);
@@ -322,6 +327,55 @@ static Status replace_container(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
+static Status create_key(Work *work, CatalogChange *change, Error *err)
+{
+    if (snapshot_database(work->snapshot, change->database) == NULL)
+        return owner_not_found(err);
+    Slice id = json_string(json_get(change->definition, SLICE("id")));
+    if (snapshot_key_by_id(work->snapshot, change->database, id) != NULL)
+        return exists(err, "client encryption key", id);
+    EncryptionKeyRecord record = {
+        .database = change->database,
+        .lsn = ++work->counters->lsn,
+        .ts_s = work->now_s,
+        .created_at_s = work->now_s,
+        .definition = change->definition,
+    };
+    TRY(number_take(&work->counters->key_next, RID_KEY_MAX, &record.number, err));
+    AUTO(encryption_key_unref) EncryptionKey *key = NULL;
+    TRY(encryption_key_new(&record, &key, err));
+    if (!snapshot_put_key(work->snapshot, encryption_key_ref(key)))
+        return name_collision(err);
+    record_put_key(work->txn, &record);
+    change->result_key = TAKE(key);
+    return STATUS_OK;
+}
+
+static Status replace_key(Work *work, CatalogChange *change, Error *err)
+{
+    const EncryptionKey *old = snapshot_key(work->snapshot, change->database, change->key);
+    if (old == NULL)
+        return change_not_found(err, "client encryption key");
+    TRY(catalog_check_etag(change->if_match, old->info.etag, err));
+    Slice id = json_string(json_get(change->definition, SLICE("id")));
+    if (!slice_equal(id, old->info.id))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The id of a client encryption key cannot be changed; it is '%.*s', found "
+                         "'%.*s'.",
+                         SLICE_CUT(old->info.id, 200), SLICE_CUT(id, 200));
+    EncryptionKeyRecord record = encryption_key_record(old);
+    record.lsn = ++work->counters->lsn;
+    record.ts_s = work->now_s;
+    record.definition = change->definition;
+    AUTO(encryption_key_unref) EncryptionKey *key = NULL;
+    TRY(encryption_key_new(&record, &key, err));
+    record_put_key(work->txn, &record);
+    bool put = snapshot_put_key(work->snapshot, encryption_key_ref(key));
+    ASSERT(put); /* the name is the old one's */
+    change->result_key = TAKE(key);
+    return STATUS_OK;
+}
+
 void change_note_storage(Work *work, const Container *container)
 {
     const Database *database = snapshot_database(work->snapshot, container->database);
@@ -426,6 +480,12 @@ void change_apply(Work *work, CatalogChange *change)
     case CATALOG_REPLACE_OFFER:
         change->status = replace_offer(work, change, err);
         break;
+    case CATALOG_CREATE_KEY:
+        change->status = create_key(work, change, err);
+        break;
+    case CATALOG_REPLACE_KEY:
+        change->status = replace_key(work, change, err);
+        break;
     case CATALOG_BEGIN_MOVE:
         change->status = change_begin_move(work, change, err);
         break;
@@ -443,5 +503,6 @@ void catalog_change_release(CatalogChange *change)
     database_unref(TAKE(change->result_database));
     container_unref(TAKE(change->result_container));
     offer_unref(TAKE(change->result_offer));
+    encryption_key_unref(TAKE(change->result_key));
     container_unref(TAKE(change->before));
 }

@@ -49,7 +49,6 @@ static const Part PARTS[] = {
 
 enum { PART_COUNT = ARRAY_COUNT(PARTS) };
 
-static Status read_id(Json body, const char *what, Slice *id, Error *err);
 static Status normalise(Arena *arena, Json old, Json body, Json *normal, Error *err);
 static Status keep_fixed(const Part *part, Json old, Json in, Json *made, Error *err);
 static bool same_partition_key(Json old, Json in, Json made);
@@ -99,7 +98,7 @@ Status resource_id_check(Slice id, ResourceIdKind kind, Error *err)
 Status database_definition_create(Arena *arena, Json body, Slice *id, Error *err)
 {
     Slice found;
-    TRY(read_id(body, "database", &found, err));
+    TRY(body_read_id(body, "database", &found, err));
     *id = arena_copy(arena, found);
     return STATUS_OK;
 }
@@ -132,7 +131,7 @@ Status container_definition_replace(Arena *arena, Json old, Json body, Json *nor
     return STATUS_OK;
 }
 
-static Status read_id(Json body, const char *what, Slice *id, Error *err)
+Status body_read_id(Json body, const char *what, Slice *id, Error *err)
 {
     if (!json_is(body, JSON_OBJECT))
         return REFUSE(err, "The body of a %s must be a JSON object; found %s.", what,
@@ -155,7 +154,7 @@ static Json read_part(Json body, const Part *part)
 static Status normalise(Arena *arena, Json old, Json body, Json *normal, Error *err)
 {
     Slice id;
-    TRY(read_id(body, "container", &id, err));
+    TRY(body_read_id(body, "container", &id, err));
     Json parts[PART_COUNT];
     for (size_t i = 0; i < PART_COUNT; ++i)
         TRY(PARTS[i].check(arena, read_part(body, &PARTS[i]), &parts[i], err));

@@ -84,6 +84,11 @@ MUST_USE Status resource_id_check(Slice id, ResourceIdKind kind, Error *err);
 /* The id of a database's body, copied into 'arena'. */
 MUST_USE Status database_definition_create(Arena *arena, Json body, Slice *id, Error *err);
 
+/* Checks the body of a client encryption key and makes its normal form: 'id',
+ * 'encryptionAlgorithm', 'wrappedDataEncryptionKey' (base64) and 'keyWrapMetadata' (an object, kept
+ * as it is). */
+MUST_USE Status encryption_key_definition_create(Arena *arena, Json body, Json *normal, Error *err);
+
 /* Checks a container's body and makes its normal form. STATUS_BAD_REQUEST says what was expected
  * and what was found. */
 MUST_USE Status container_definition_create(Arena *arena, Json body, ContainerRules rules,

@@ -25,6 +25,9 @@ typedef struct WordList {
 #define WORDS(array)  ((WordList){(array), ARRAY_COUNT(array)})
 #define WORD_REQUIRED SIZE_MAX /* as a fallback: there is none */
 
+/* The id of a body, which must be an object; 'what' names the resource in messages. */
+MUST_USE Status body_read_id(Json body, const char *what, Slice *id, Error *err);
+
 /* The checkers, one per property of the body. */
 MUST_USE Status policy_check_partition_key(Arena *arena, Json in, Json *out, Error *err);
 MUST_USE Status policy_check_unique_keys(Arena *arena, Json in, Json *out, Error *err);

@@ -438,6 +438,49 @@ static void the_examples_of_the_documentation_are_true(void **state)
     assert_true(refused >= 10);
 }
 
+static void a_key_has_all_its_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *message; /* NULL: it is good */
+    } ROWS[] = {
+        {"{'id':'k','encryptionAlgorithm':'A','wrappedDataEncryptionKey':'AQID','keyWrapMetadata':"
+         "{'type':'t','x':[1]},'_rid':'r','more':1}",
+         NULL},
+        {"[]", "must be a JSON object"},
+        {"{'encryptionAlgorithm':'A','wrappedDataEncryptionKey':'AQID','keyWrapMetadata':{}}",
+         "must have a text 'id'"},
+        {"{'id':'a/b','encryptionAlgorithm':'A','wrappedDataEncryptionKey':'AQID',"
+         "'keyWrapMetadata':{}}",
+         "must not contain '/'"},
+        {"{'id':'k','wrappedDataEncryptionKey':'AQID','keyWrapMetadata':{}}",
+         "'encryptionAlgorithm'"},
+        {"{'id':'k','encryptionAlgorithm':'A','keyWrapMetadata':{}}", "'wrappedDataEncryptionKey'"},
+        {"{'id':'k','encryptionAlgorithm':'A','wrappedDataEncryptionKey':'?','keyWrapMetadata':{}}",
+         "must be base64"},
+        {"{'id':'k','encryptionAlgorithm':'A','wrappedDataEncryptionKey':7,'keyWrapMetadata':{}}",
+         "must be a string; found a number"},
+        {"{'id':'k','encryptionAlgorithm':'A','wrappedDataEncryptionKey':'AQID'}",
+         "'keyWrapMetadata', an object; found nothing"},
+    };
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); ++i) {
+        Json normal;
+        Error err;
+        Status status =
+            encryption_key_definition_create(&arena, row_json(&arena, ROWS[i].body), &normal, &err);
+        if (ROWS[i].message != NULL) {
+            assert_refused(status, &err, ROWS[i].message);
+            continue;
+        }
+        assert_int_equal(status, STATUS_OK);
+        assert_text(&arena, normal,
+                    "{'id':'k','encryptionAlgorithm':'A','wrappedDataEncryptionKey':'AQID',"
+                    "'keyWrapMetadata':{'type':'t','x':[1]}}");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,6 +496,7 @@ int main(void)
         cmocka_unit_test(the_kind_of_a_key_follows_from_kind_and_version),
         cmocka_unit_test(readers_report_what_is_not_a_normal_form),
         cmocka_unit_test(the_examples_of_the_documentation_are_true),
+        cmocka_unit_test(a_key_has_all_its_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

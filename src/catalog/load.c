@@ -152,6 +152,23 @@ static Status load_garbage(void *ctx, Garbage garbage, Error *err)
     return STATUS_OK;
 }
 
+static Status load_key(void *ctx, const EncryptionKeyRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (load->collision)
+        return STATUS_OK;
+    TRY(check_info(load, "client encryption key", record->number, load->counters.key_next,
+                   record->lsn, err));
+    if (snapshot_database(load->snapshot, record->database) == NULL)
+        return broken(err, "client encryption key", record->number, "has no database");
+    AUTO(encryption_key_unref) EncryptionKey *key = NULL;
+    TRY(encryption_key_new(record, &key, err));
+    if (snapshot_key_by_id(load->snapshot, record->database, key->info.id) != NULL)
+        return broken(err, "client encryption key", record->number, "has the name of another one");
+    load->collision |= !snapshot_put_key(load->snapshot, TAKE(key));
+    return STATUS_OK;
+}
+
 static Status load_once(Store *store, Load *load, Error *err)
 {
     RecordVisitor visitor = {
@@ -161,6 +178,7 @@ static Status load_once(Store *store, Load *load, Error *err)
         .container = load_container,
         .offer = load_offer,
         .garbage = load_garbage,
+        .key = load_key,
     };
     TRY(record_load(store, &visitor, err));
     /* Each offer has an owner that names it, so equal counts leave no owner without its offer. */

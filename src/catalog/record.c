@@ -8,6 +8,7 @@
  *     | 0x03 | database u32 | number u32 |  a container
  *     | 0x04 | offer u32 |                  an offer
  *     | 0x05 | first space u64 |            spaces to be emptied
+ *     | 0x06 | database u32 | number u32 |  a client encryption key
  *
  * A value is a binary JSON document (which carries a version byte of its own) with short names; "v"
  * is the version of the record. A reader ignores members that it does not know. A range has
@@ -26,6 +27,7 @@ typedef enum RecordKind {
     KIND_CONTAINER = 3,
     KIND_OFFER = 4,
     KIND_GARBAGE = 5,
+    KIND_KEY = 6,
 } RecordKind;
 
 typedef struct Key {
@@ -96,6 +98,7 @@ void record_put_counters(StoreTxn *txn, const CatalogCounters *counters)
     add_u64(&b, SLICE("database"), counters->database_next);
     add_u64(&b, SLICE("container"), counters->container_next);
     add_u64(&b, SLICE("offer"), counters->offer_next);
+    add_u64(&b, SLICE("key"), counters->key_next);
     add_u64(&b, SLICE("space"), counters->space_next);
     add_flag(&b, SLICE("serverless"), counters->is_serverless);
     finish(&b, &arena, txn, key_begin(KIND_COUNTERS));
@@ -190,6 +193,21 @@ void record_put_offer(StoreTxn *txn, const OfferRecord *record)
     finish(&b, &arena, txn, key_u32(key_begin(KIND_OFFER), record->number));
 }
 
+void record_put_key(StoreTxn *txn, const EncryptionKeyRecord *record)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_BLOCK);
+    JsonBuilder b;
+    begin(&b, &arena);
+    add_u64(&b, SLICE("lsn"), record->lsn);
+    add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
+    add_u64(&b, SLICE("createdAt"), (uint64_t)record->created_at_s);
+    json_key(&b, SLICE("definition"));
+    json_add(&b, record->definition);
+    finish(&b, &arena, txn,
+           key_u32(key_u32(key_begin(KIND_KEY), record->database), record->number));
+}
+
 void record_put_garbage(StoreTxn *txn, Garbage garbage)
 {
     AUTO(arena_done) Arena arena;
@@ -218,6 +236,11 @@ void record_delete_container(StoreTxn *txn, uint32_t database, uint32_t containe
 void record_delete_offer(StoreTxn *txn, uint32_t offer)
 {
     delete_key(txn, key_u32(key_begin(KIND_OFFER), offer));
+}
+
+void record_delete_key(StoreTxn *txn, uint32_t database, uint32_t key)
+{
+    delete_key(txn, key_u32(key_u32(key_begin(KIND_KEY), database), key));
 }
 
 void record_delete_garbage(StoreTxn *txn, Garbage garbage)
@@ -283,6 +306,7 @@ static Status load_counters(Reader *r, const RecordVisitor *visitor, Error *err)
         .database_next = (uint32_t)read_u64(r, r->record, "database", RID_DATABASE_MAX),
         .container_next = (uint32_t)read_u64(r, r->record, "container", RID_CONTAINER_MAX),
         .offer_next = (uint32_t)read_u64(r, r->record, "offer", RID_OFFER_MAX),
+        .key_next = (uint32_t)read_u64_or(r, r->record, "key", RID_KEY_MAX, 1),
         .space_next = read_u64(r, r->record, "space", SPACE_MAX),
     };
     Json serverless = json_get(r->record, SLICE("serverless"));
@@ -478,6 +502,23 @@ static Status load_offer(Reader *r, uint32_t number, const RecordVisitor *visito
     return visitor->offer(visitor->ctx, &record, err);
 }
 
+static Status load_key(Reader *r, uint32_t database, uint32_t number, const RecordVisitor *visitor,
+                       Error *err)
+{
+    EncryptionKeyRecord record = {
+        .number = number,
+        .database = database,
+        .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", RECORD_TIME_S_MAX),
+        .created_at_s = (int64_t)read_u64(r, r->record, "createdAt", RECORD_TIME_S_MAX),
+        .definition = json_get(r->record, SLICE("definition")),
+    };
+    if (!json_is(record.definition, JSON_OBJECT))
+        r->wrong = "definition";
+    TRY(read_check(r, "client encryption key", err));
+    return visitor->key(visitor->ctx, &record, err);
+}
+
 static Status load_garbage(Reader *r, StoreSpace first, const RecordVisitor *visitor, Error *err)
 {
     Garbage garbage = {.first = first, .last = read_u64(r, r->record, "last", SPACE_MAX)};
@@ -490,11 +531,8 @@ static Status load_garbage(Reader *r, StoreSpace first, const RecordVisitor *vis
 static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisitor *visitor,
                           Error *err)
 {
-    static const size_t lengths[] = {[KIND_COUNTERS] = 1,
-                                     [KIND_DATABASE] = 5,
-                                     [KIND_CONTAINER] = 9,
-                                     [KIND_OFFER] = 5,
-                                     [KIND_GARBAGE] = 9};
+    static const size_t lengths[] = {[KIND_COUNTERS] = 1, [KIND_DATABASE] = 5, [KIND_CONTAINER] = 9,
+                                     [KIND_OFFER] = 5,    [KIND_GARBAGE] = 9,  [KIND_KEY] = 9};
     size_t kind = key.len == 0 ? 0 : (uint8_t)key.ptr[0];
     if (kind == 0 || kind >= ARRAY_COUNT(lengths) || key.len != lengths[kind])
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
@@ -516,6 +554,8 @@ static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisi
         return load_offer(&reader, be32_get(rest), visitor, err);
     case KIND_GARBAGE:
         return load_garbage(&reader, be64_get(rest), visitor, err);
+    case KIND_KEY:
+        return load_key(&reader, be32_get(rest), be32_get(rest + 4), visitor, err);
     }
     ASSERT(!"every kind is handled above");
     return STATUS_OK;

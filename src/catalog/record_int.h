@@ -19,6 +19,7 @@ typedef struct CatalogCounters {
     uint32_t database_next;
     uint32_t container_next;
     uint32_t offer_next;
+    uint32_t key_next;
     StoreSpace space_next;
     bool is_serverless; /* of the account, for good: no throughput is provisioned */
 } CatalogCounters;
@@ -33,11 +34,13 @@ void record_put_counters(StoreTxn *txn, const CatalogCounters *counters);
 void record_put_database(StoreTxn *txn, const DatabaseRecord *record);
 void record_put_container(StoreTxn *txn, const ContainerRecord *record);
 void record_put_offer(StoreTxn *txn, const OfferRecord *record);
+void record_put_key(StoreTxn *txn, const EncryptionKeyRecord *record);
 void record_put_garbage(StoreTxn *txn, Garbage garbage);
 
 void record_delete_database(StoreTxn *txn, uint32_t database);
 void record_delete_container(StoreTxn *txn, uint32_t database, uint32_t container);
 void record_delete_offer(StoreTxn *txn, uint32_t offer);
+void record_delete_key(StoreTxn *txn, uint32_t database, uint32_t key);
 void record_delete_garbage(StoreTxn *txn, Garbage garbage);
 
 /* What record_load calls for each record, databases before containers before offers. Slices live
@@ -49,6 +52,7 @@ typedef struct RecordVisitor {
     Status (*container)(void *ctx, const ContainerRecord *record, Error *err);
     Status (*offer)(void *ctx, const OfferRecord *record, Error *err);
     Status (*garbage)(void *ctx, Garbage garbage, Error *err);
+    Status (*key)(void *ctx, const EncryptionKeyRecord *record, Error *err);
 } RecordVisitor;
 
 /* STATUS_CORRUPT if a record is not what this version or an older one writes. */

@@ -74,6 +74,17 @@ static Status see_garbage(void *ctx, Garbage g, Error *err)
     return STATUS_OK;
 }
 
+static Status see_key(void *ctx, const EncryptionKeyRecord *r, Error *err)
+{
+    (void)err;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    buf_format(&((Seen *)ctx)->text, "key %u.%u lsn=%llu ts=%lld created=%lld %.*s\n", r->database,
+               r->number, (unsigned long long)r->lsn, (long long)r->ts_s,
+               (long long)r->created_at_s, SLICE_ARG(json_print_arena(&arena, r->definition)));
+    return STATUS_OK;
+}
+
 static Status load(Store *store, Seen *seen, Error *err)
 {
     RecordVisitor visitor = {.ctx = seen,
@@ -81,7 +92,8 @@ static Status load(Store *store, Seen *seen, Error *err)
                              .database = see_database,
                              .container = see_container,
                              .offer = see_offer,
-                             .garbage = see_garbage};
+                             .garbage = see_garbage,
+                             .key = see_key};
     return record_load(store, &visitor, err);
 }
 
@@ -112,6 +124,12 @@ static void records_are_read_as_they_were_written(void **state)
     StoreTxn *txn = store_txn_begin(store);
     /* In any order; they are read in that of their keys. */
     record_put_garbage(txn, (Garbage){.first = 70000, .last = 70002});
+    record_put_key(txn, &(EncryptionKeyRecord){.number = 3,
+                                               .database = 7,
+                                               .lsn = 6,
+                                               .ts_s = TEST_BEGIN_S + 1,
+                                               .created_at_s = TEST_BEGIN_S,
+                                               .definition = row_json(&arena, "{'id':'k'}")});
     record_put_offer(txn, &(OfferRecord){.number = 9,
                                          .database = 7,
                                          .container = 8,
@@ -189,13 +207,15 @@ static void records_are_read_as_they_were_written(void **state)
                "4:-3F@65542,5<0+2+3 5:3F-FF@65543,5<0+2+3\n"
                "offer 9 of 7/8 6 1700000000 mode=1 4000 ever=5000,123456 at=1700000001 10 0 100 0 "
                "0 bucket=3\n"
-               "garbage 70000-70002\n");
+               "garbage 70000-70002\n"
+               "key 7.3 lsn=6 ts=1700000001 created=1700000000 {\"id\":\"k\"}\n");
 
     txn = store_txn_begin(store);
     record_delete_database(txn, 7);
     record_delete_container(txn, 7, 8);
     record_delete_container(txn, 7, 9);
     record_delete_offer(txn, 9);
+    record_delete_key(txn, 7, 3);
     record_delete_garbage(txn, (Garbage){.first = 70000, .last = 70002});
     assert_ok(store_txn_commit_wait(txn, err));
     expect_load(store, "counters 7 10 11 12 13 serverless\n"

@@ -608,3 +608,73 @@ void partition_range_print(const Container *container, const PartitionRange *ran
     buf_format(out, "],\"ownedArchivalPKRangeIds\":[],\"_ts\":%lld,\"lsn\":%llu}",
                (long long)container->info.ts_s, (unsigned long long)range->lsn);
 }
+
+Status encryption_key_new(const EncryptionKeyRecord *record, EncryptionKey **out, Error *err)
+{
+    AUTO(encryption_key_unref) EncryptionKey *key = MEM_NEW(EncryptionKey);
+    atomic_init(&key->refs, 1);
+    arena_init(&key->arena, ARENA_BLOCK);
+    Arena *arena = &key->arena;
+    ResourceInfo *info = &key->info;
+    key->database = record->database;
+    key->created_at_s = record->created_at_s;
+    key->definition = json_trust(json_bytes(arena, record->definition));
+    Json id = json_get(key->definition, SLICE("id"));
+    if (!json_is(id, JSON_STRING))
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "a stored client encryption key has no id");
+    char rid[RID_CHILD_LEN];
+    rid_print_key(record->database, record->number, rid);
+    Slice database_rid = rid_make_database(arena, record->database);
+    info->number = record->number;
+    info->id = json_string(id);
+    info->uri_id = percent_encode(arena, info->id, URI_KEPT);
+    info->rid = arena_copy(arena, slice_make(rid, sizeof(rid)));
+    info->self = arena_format(arena, "dbs/%.*s/clientencryptionkeys/%.*s/", SLICE_ARG(database_rid),
+                              SLICE_ARG(info->rid));
+    info->etag = etag_make(arena, record->lsn, record->ts_s);
+    info->lsn = record->lsn;
+    info->ts_s = record->ts_s;
+
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    for (JsonIter it = json_iter(key->definition); json_next(&it);) {
+        json_key(&b, it.name);
+        json_add(&b, it.value);
+    }
+    add_integer(&b, SLICE("_cts"), key->created_at_s);
+    add_system_properties(&b, info);
+    json_end(&b);
+    if (!finish_body(&b, arena, info))
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "a stored client encryption key is too large");
+    *out = TAKE(key);
+    return STATUS_OK;
+}
+
+EncryptionKeyRecord encryption_key_record(const EncryptionKey *key)
+{
+    return (EncryptionKeyRecord){
+        .number = key->info.number,
+        .database = key->database,
+        .lsn = key->info.lsn,
+        .ts_s = key->info.ts_s,
+        .created_at_s = key->created_at_s,
+        .definition = key->definition,
+    };
+}
+
+EncryptionKey *encryption_key_ref(const EncryptionKey *key)
+{
+    EncryptionKey *shared = (EncryptionKey *)(uintptr_t)key;
+    atomic_fetch_add_explicit(&shared->refs, 1, memory_order_relaxed);
+    return shared;
+}
+
+void encryption_key_unref(EncryptionKey *key)
+{
+    if (key == NULL || atomic_fetch_sub_explicit(&key->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    arena_done(&key->arena);
+    mem_free(key);
+}

@@ -115,6 +115,16 @@ typedef struct Container {
     const ResourceInfo *migrated;
 } Container;
 
+/* A key with which clients encrypt properties of items, wrapped so that only they can use it. */
+typedef struct EncryptionKey {
+    _Atomic uint32_t refs;
+    Arena arena;
+    ResourceInfo info;
+    uint32_t database;
+    int64_t created_at_s;
+    Json definition; /* normal form, see definition.h */
+} EncryptionKey;
+
 /* The throughput that a database's containers share is divided, like that of a container, over
  * physical partitions: each has a budget, which the ranges that lie there spend together. */
 typedef struct Database {
@@ -164,6 +174,15 @@ typedef struct OfferRecord {
     int64_t replaced_at_s;
 } OfferRecord;
 
+typedef struct EncryptionKeyRecord {
+    uint32_t number;
+    uint32_t database;
+    uint64_t lsn;
+    int64_t ts_s;
+    int64_t created_at_s;
+    Json definition;
+} EncryptionKeyRecord;
+
 /* Everything is copied. container_new opens the partitions, pending ones too, or takes those of
  * 'old', the container that this one replaces, with their budgets and histories. Without an offer
  * of its own it spends those of 'database' (NULL: there is none to share, or those of 'old'). It
@@ -174,6 +193,9 @@ MUST_USE Status container_new(const ContainerRecord *record, PartitionHost *host
                               const Database *database, const Container *old, Container **out,
                               Error *err);
 Offer *offer_new(const OfferRecord *record);
+/* STATUS_CORRUPT on a definition that is not a normal form. */
+MUST_USE Status encryption_key_new(const EncryptionKeyRecord *record, EncryptionKey **out,
+                                   Error *err);
 
 /* The offer as it is shown: its info with the body as of 'usage', in 'arena'. */
 ResourceInfo offer_info(const Offer *offer, const OfferUsage *usage, Arena *arena);
@@ -182,16 +204,20 @@ ResourceInfo offer_info(const Offer *offer, const OfferUsage *usage, Arena *aren
 DatabaseRecord database_record(const Database *database);
 ContainerRecord container_record(const Container *container);
 OfferRecord offer_record(const Offer *offer);
+EncryptionKeyRecord encryption_key_record(const EncryptionKey *key);
 
 Database *database_ref(const Database *database);
 Container *container_ref(const Container *container);
 Offer *offer_ref(const Offer *offer);
+EncryptionKey *encryption_key_ref(const EncryptionKey *key);
 void database_unref(Database *database); /* each accepts NULL */
 void container_unref(Container *container);
 void offer_unref(Offer *offer);
+void encryption_key_unref(EncryptionKey *key);
 DEFINE_AUTO(Database *, database_unref)
 DEFINE_AUTO(Container *, container_unref)
 DEFINE_AUTO(Offer *, offer_unref)
+DEFINE_AUTO(EncryptionKey *, encryption_key_unref)
 
 /* The container as a client sees it; an old one knows containers without a partition key. */
 const ResourceInfo *container_shown(const Container *container, bool is_old_client);

@@ -4,6 +4,7 @@
 #include "base/encoding.h"
 
 #define CONTAINER_BIT 0x80000000u
+#define KEY_TYPE      UINT32_C(2) /* of a client encryption key, in its last bytes */
 
 /* The highest four bits of a child's number. */
 static uint64_t kind_bits(RidKind kind)
@@ -24,6 +25,7 @@ static uint64_t kind_bits(RidKind kind)
     case RID_OFFER:
     case RID_DATABASE:
     case RID_CONTAINER:
+    case RID_CLIENT_ENCRYPTION_KEY:
         break;
     }
     ASSERT(!"a kind that has no parent container");
@@ -78,6 +80,23 @@ void rid_print_child(RidKind kind, uint32_t database, uint32_t container, uint64
     base64_encode(BASE64_RID, bytes, sizeof(bytes), out);
 }
 
+void rid_print_key(uint32_t database, uint32_t key, char out[RID_CHILD_LEN])
+{
+    const uint32_t parts[4] = {database, 0, key, KEY_TYPE};
+    base64_encode(BASE64_RID, parts, sizeof(parts), out);
+}
+
+/* A container's number has its highest bit set, so that zero is none. */
+static bool parse_key(const uint8_t bytes[16], Rid *out)
+{
+    uint32_t parts[4];
+    memcpy(parts, bytes, sizeof(parts));
+    if (parts[1] != 0 || parts[3] != KEY_TYPE)
+        return false;
+    *out = (Rid){.kind = RID_CLIENT_ENCRYPTION_KEY, .database = parts[0], .child = parts[2]};
+    return true;
+}
+
 bool rid_parse(Slice text, Rid *out)
 {
     uint8_t bytes[16];
@@ -93,6 +112,8 @@ bool rid_parse(Slice text, Rid *out)
     }
     if (len != 4 && len != 8 && len != 16)
         return false;
+    if (len == 16 && parse_key(bytes, out))
+        return true;
     rid.kind = RID_DATABASE;
     memcpy(&rid.database, bytes, sizeof(rid.database));
     if (len > 4) {

@@ -20,6 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (rid.kind == RID_CONTAINER) {
         rid_print_container(rid.database, rid.container, out);
         len = RID_CONTAINER_LEN;
+    } else if (rid.kind == RID_CLIENT_ENCRYPTION_KEY) {
+        rid_print_key(rid.database, (uint32_t)rid.child, out);
     } else {
         rid_print_child(rid.kind, rid.database, rid.container, rid.child, out);
     }

@@ -26,6 +26,9 @@ static size_t print(const Rid *rid, char out[RID_CHILD_LEN])
     case RID_CONTAINER:
         rid_print_container(rid->database, rid->container, out);
         return RID_CONTAINER_LEN;
+    case RID_CLIENT_ENCRYPTION_KEY:
+        rid_print_key(rid->database, (uint32_t)rid->child, out);
+        return RID_CHILD_LEN;
     case RID_DOCUMENT:
     case RID_STORED_PROCEDURE:
     case RID_TRIGGER:
@@ -68,6 +71,9 @@ static void ids_are_printed_and_parsed_as_the_protocol_shows_them(void **state)
         {{RID_CONFLICT, 0, DATABASE, CONTAINER, 1}, "8wGqAJI0VgcBAAAAAAAAQA=="},
         {{RID_PARTITION_KEY_RANGE, 0, DATABASE, CONTAINER, 1}, "8wGqAJI0VgcBAAAAAAAAUA=="},
         {{RID_PARTITION_KEY_RANGE, 0, DATABASE, CONTAINER, 2}, "8wGqAJI0VgcCAAAAAAAAUA=="},
+        /* As the service has printed it. */
+        {{RID_CLIENT_ENCRYPTION_KEY, .database = 0x00266AEA, .child = 0x672A7CBB},
+         "6momAAAAAAC7fCpnAgAAAA=="},
         {{RID_DOCUMENT, 0, DATABASE, CONTAINER, (UINT64_C(1) << 60) - 1},
          "8wGqAJI0Vgf---------Dw=="},
     };

@@ -13,12 +13,19 @@ typedef struct DatabaseEntry {
     Database *database;
     Trie containers; /* by number -> Container */
     Trie names;      /* by hash of the id -> Container */
+    Trie keys;       /* by number -> EncryptionKey */
+    Trie key_names;  /* by hash of the id -> EncryptionKey */
     size_t shared_count;
 } DatabaseEntry;
 
 static void unref_container(void *container)
 {
     container_unref(container);
+}
+
+static void unref_key(void *key)
+{
+    encryption_key_unref(key);
 }
 
 static void unref_offer(void *offer)
@@ -34,6 +41,8 @@ static void entry_unref(void *p)
     database_unref(entry->database);
     trie_done(&entry->containers);
     trie_done(&entry->names);
+    trie_done(&entry->keys);
+    trie_done(&entry->key_names);
     mem_free(entry);
 }
 
@@ -45,10 +54,14 @@ static DatabaseEntry *entry_new(Database *database, const DatabaseEntry *old)
     if (old == NULL) {
         trie_init(&entry->containers, unref_container);
         trie_init(&entry->names, unref_container);
+        trie_init(&entry->keys, unref_key);
+        trie_init(&entry->key_names, unref_key);
         return entry;
     }
     entry->containers = trie_copy(&old->containers);
     entry->names = trie_copy(&old->names);
+    entry->keys = trie_copy(&old->keys);
+    entry->key_names = trie_copy(&old->key_names);
     entry->shared_count = old->shared_count;
     return entry;
 }
@@ -139,6 +152,27 @@ const Offer *snapshot_offer(const Snapshot *snapshot, uint32_t number)
     return trie_get(&snapshot->offers, number);
 }
 
+const EncryptionKey *snapshot_key(const Snapshot *snapshot, uint32_t database, uint32_t number)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    return entry == NULL ? NULL : trie_get(&entry->keys, number);
+}
+
+const EncryptionKey *snapshot_key_by_id(const Snapshot *snapshot, uint32_t database, Slice id)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    const EncryptionKey *key =
+        entry == NULL ? NULL : trie_get(&entry->key_names, name_hash(snapshot, id));
+    return key != NULL && slice_equal(key->info.id, id) ? key : NULL;
+}
+
+const EncryptionKey *snapshot_next_key(const Snapshot *snapshot, uint32_t database, uint32_t from)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    uint64_t number = from;
+    return entry == NULL ? NULL : trie_next(&entry->keys, &number);
+}
+
 const Database *snapshot_next_database(const Snapshot *snapshot, uint32_t from)
 {
     uint64_t key = from;
@@ -208,6 +242,23 @@ bool snapshot_put_container(Snapshot *snapshot, Container *container)
     snapshot->container_count += before == NULL ? 1 : 0;
     trie_put(&entry->names, hash, container_ref(container));
     trie_put(&entry->containers, container->info.number, container);
+    put_entry(snapshot, entry);
+    return true;
+}
+
+bool snapshot_put_key(Snapshot *snapshot, EncryptionKey *key)
+{
+    const DatabaseEntry *old = find_entry(snapshot, key->database);
+    ASSERT(old != NULL);
+    uint64_t hash = name_hash(snapshot, key->info.id);
+    const EncryptionKey *same_hash = trie_get(&old->key_names, hash);
+    if (same_hash != NULL && same_hash->info.number != key->info.number) {
+        encryption_key_unref(key);
+        return false;
+    }
+    DatabaseEntry *entry = entry_new(database_ref(old->database), old);
+    trie_put(&entry->key_names, hash, encryption_key_ref(key));
+    trie_put(&entry->keys, key->info.number, key);
     put_entry(snapshot, entry);
     return true;
 }

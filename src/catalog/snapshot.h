@@ -32,12 +32,15 @@ const Database *snapshot_database_by_id(const Snapshot *snapshot, Slice id);
 const Container *snapshot_container(const Snapshot *snapshot, uint32_t database, uint32_t number);
 const Container *snapshot_container_by_id(const Snapshot *snapshot, uint32_t database, Slice id);
 const Offer *snapshot_offer(const Snapshot *snapshot, uint32_t number);
+const EncryptionKey *snapshot_key(const Snapshot *snapshot, uint32_t database, uint32_t number);
+const EncryptionKey *snapshot_key_by_id(const Snapshot *snapshot, uint32_t database, Slice id);
 
 /* The one with the smallest number >= 'from', or NULL. */
 const Database *snapshot_next_database(const Snapshot *snapshot, uint32_t from);
 const Container *snapshot_next_container(const Snapshot *snapshot, uint32_t database,
                                          uint32_t from);
 const Offer *snapshot_next_offer(const Snapshot *snapshot, uint32_t from);
+const EncryptionKey *snapshot_next_key(const Snapshot *snapshot, uint32_t database, uint32_t from);
 
 size_t snapshot_container_count(const Snapshot *snapshot, uint32_t database);
 /* Containers of a database that have no throughput of their own. */
@@ -53,8 +56,9 @@ Snapshot *snapshot_copy(const Snapshot *snapshot);
  * will not be seen, and a new key (another snapshot_new) solves it. */
 MUST_USE bool snapshot_put_database(Snapshot *snapshot, Database *database);
 MUST_USE bool snapshot_put_container(Snapshot *snapshot, Container *container);
+MUST_USE bool snapshot_put_key(Snapshot *snapshot, EncryptionKey *key);
 void snapshot_put_offer(Snapshot *snapshot, Offer *offer);
 
-void snapshot_remove_database(Snapshot *snapshot, uint32_t number); /* and its containers */
+void snapshot_remove_database(Snapshot *snapshot, uint32_t number); /* and its children */
 void snapshot_remove_container(Snapshot *snapshot, uint32_t database, uint32_t number);
 void snapshot_remove_offer(Snapshot *snapshot, uint32_t number);

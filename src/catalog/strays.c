@@ -67,6 +67,14 @@ static Status pass_offer(void *ctx, const OfferRecord *record, Error *err)
     return STATUS_OK;
 }
 
+static Status pass_key(void *ctx, const EncryptionKeyRecord *record, Error *err)
+{
+    (void)ctx;
+    (void)record;
+    (void)err;
+    return STATUS_OK;
+}
+
 static int compare(const void *a, const void *b)
 {
     StoreSpace x = ((const Garbage *)a)->first;
@@ -85,6 +93,7 @@ Status catalog_find_strays(Store *store, void (*found)(void *ctx, StoreSpace spa
         .container = add_container,
         .offer = pass_offer,
         .garbage = add_garbage,
+        .key = pass_key,
     };
     TRY(record_load(store, &visitor, err));
     if (owned.count > 0)
