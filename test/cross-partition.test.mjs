@@ -204,9 +204,10 @@ onEach("a client that wants to merge is sent to its plan", async (container) => 
         assert.deepEqual(plan.queryRanges, [{ min: "", max: "FF", isMinInclusive: true, isMaxInclusive: false }]);
     }
     const aggregates = "SELECT VALUE COUNT(1) + 1 FROM c";
-    assert.deepEqual(await askAll(server, container, aggregates), [COUNT + 1]);
-    const refusal = await askPage(server, container, aggregates, { headers });
-    errorAnswer(refusal, 400, "BadRequest", { message: /Compositions of aggregates and other expressions/ });
+    for (const options of [{}, { headers }]) {
+        const refusal = await askPage(server, container, aggregates, options);
+        errorAnswer(refusal, 400, "BadRequest", { message: /Compositions of aggregates and other expressions/ });
+    }
     const unknown = await askPage(server, container, "SELECT * FROM c", {
         headers: { "x-orrery-cross-partition": "sometimes" },
     });

@@ -10,7 +10,7 @@ import { clientOf } from "./lib/sdk.mjs";
 import { sharedServer } from "./lib/server.mjs";
 import { unique } from "./lib/wire.mjs";
 
-const server = await sharedServer({ args: ["--durability", "relaxed"] });
+const server = await sharedServer({ args: ["--durability", "relaxed", "--merge", "always", "--extensions"] });
 const client = clientOf(server);
 const { database } = await client.databases.create({ id: unique("plans") });
 

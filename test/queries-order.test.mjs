@@ -14,7 +14,7 @@ const EXCLUDED = /The index path corresponding to the specified order-by item is
 const NO_COMPOSITE =
     /The order by query does not have a corresponding composite index that it can be served from\./;
 
-const server = await sharedServer({ args: ["--durability", "relaxed"] });
+const server = await sharedServer({ args: ["--durability", "relaxed", "--merge", "always", "--extensions"] });
 const { database } = await clientOf(server).databases.create({ id: unique("order") });
 
 const ask = async (container, query, options) =>

@@ -11,7 +11,7 @@ import { clientOf } from "./lib/sdk.mjs";
 import { sharedServer } from "./lib/server.mjs";
 import { unique } from "./lib/wire.mjs";
 
-const server = await sharedServer({ args: ["--durability", "relaxed"] });
+const server = await sharedServer({ args: ["--durability", "relaxed", "--merge", "always", "--extensions"] });
 const { database } = await clientOf(server).databases.create({ id: unique("queries") });
 
 const CITIES = ["Bergen", "Oslo", "oslo", "Tromsø", "Ålesund"];

@@ -27,6 +27,13 @@ typedef struct TokenSecret {
     HashKey keys[2];
 } TokenSecret;
 
+/* Who puts together what several partitions say to a query that no partition can answer alone. */
+typedef enum ApiMerge {
+    API_MERGE_AUTO,   /* clients that are known to do it, and the server for all others */
+    API_MERGE_ALWAYS, /* the server */
+    API_MERGE_NEVER,  /* the client, as with the service */
+} ApiMerge;
+
 typedef struct ApiOptions {
     Catalog *catalog; /* these outlive the Api */
     Store *store;
@@ -48,7 +55,9 @@ typedef struct ApiOptions {
     uint32_t loops;             /* that there will be */
     bool trust_forwarded;       /* believe X-Forwarded-Proto and -Host */
     bool is_serverless;         /* as the catalogue is */
-    bool has_chaos;             /* trouble can be asked for, under /_orrery/chaos */
+    ApiMerge merge;             /* of queries */
+    bool has_extensions; /* queries that the service refuses are run where that is possible */
+    bool has_chaos;      /* trouble can be asked for, under /_orrery/chaos */
 } ApiOptions;
 
 Api *api_open(const ApiOptions *options); /* slices are copied */

@@ -9,6 +9,7 @@
 #include "api/query_scope_int.h"
 #include "api/token_int.h"
 #include "base/encoding.h"
+#include "catalog/epk_range.h"
 #include "query/page.h"
 
 /* What a query may hold and do for one page. */
@@ -352,6 +353,105 @@ static void answer_headers(ItemPage *page, const QueryPage *out)
         add_header(page, SLICE("x-orrery-explain"), print_explain(arena, out->explain));
 }
 
+/* ---- partition by partition ---- */
+
+/* A page of a query that needs no merging has results of one partition, as the service's gateway
+ * gives them, and its token says which one is next:
+ *
+ *     [{"token":"...","range":{"min":"05C1...","max":"0B82..."}}]
+ *
+ * The token inside is that of the same query over this range; null: the range was not begun. A
+ * range that was split or merged meanwhile is read from whatever serves it. The outer part is not
+ * signed: it says no more than a client may ask for by itself. */
+static Slice print_walk(Arena *arena, Slice token, Slice from, Slice to)
+{
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_array(&b);
+    json_begin_object(&b);
+    json_key(&b, SLICE("token"));
+    if (token.len > 0)
+        json_add_string(&b, token);
+    else
+        json_add_null(&b);
+    json_key(&b, SLICE("range"));
+    json_begin_object(&b);
+    json_key(&b, SLICE("min"));
+    json_add_string(&b, epk_text(arena, from));
+    json_key(&b, SLICE("max"));
+    json_add_string(&b, epk_text(arena, to));
+    json_end(&b);
+    json_end(&b);
+    json_end(&b);
+    return json_print_arena(arena, json_built(&b));
+}
+
+static Slice text_member(Json object, Slice name)
+{
+    Json text = json_get(object, name);
+    return json_is(text, JSON_STRING) ? json_string(text) : SLICE_EMPTY;
+}
+
+/* Finds the first range behind 'from' that the query needs; false if there is none. */
+static bool find_next(const ItemPage *page, const Container *container, Slice from, Slice *begin,
+                      Slice *end)
+{
+    ItemPage rest = {.route = page->route, .epk_from = from, .epk_to = SLICE("\xFF")};
+    for (size_t i = 0; i < container->range_count; i++) {
+        const PartitionRange *range = &container->ranges[i];
+        if (!item_page_needs(&rest, range))
+            continue;
+        *begin = slice_compare(range->min_bytes, from) > 0 ? range->min_bytes : from;
+        *end = range->max_bytes;
+        return true;
+    }
+    return false;
+}
+
+/* Reads the outer part of a token: the page is about its range then, and the token is the inner
+ * one. */
+static Status read_walk(ItemPage *page, Error *err)
+{
+    Arena *arena = page->request->arena;
+    Json list = JSON_NONE;
+    Error ignored;
+    if (json_parse(arena, page->token, &list, &ignored) != STATUS_OK ||
+        !json_is(list, JSON_ARRAY) || json_count(list) != 1)
+        return token_refuse(page->token, err);
+    Json first = json_at(list, 0);
+    Json range = json_get(first, SLICE("range"));
+    Slice min = text_member(range, SLICE("min"));
+    Slice max = text_member(range, SLICE("max"));
+    if (max.len == 0 || epk_header_parse(arena, max, &page->epk_to, &ignored) != STATUS_OK ||
+        (min.len > 0 && epk_header_parse(arena, min, &page->epk_from, &ignored) != STATUS_OK))
+        return token_refuse(page->token, err);
+    page->token = arena_copy(arena, text_member(first, SLICE("token")));
+    return STATUS_OK;
+}
+
+/* Where the page begins. */
+static Status begin_walk(ItemPage *page, const Container *container, Error *err)
+{
+    if (page->token.len > 0 && page->token.ptr[0] == '[')
+        return read_walk(page, err);
+    if (page->token.len == 0)
+        (void)find_next(page, container, SLICE_EMPTY, &page->epk_from, &page->epk_to);
+    return STATUS_OK;
+}
+
+/* The token of the page after one that has ended at 'inner', or at the end of its range. */
+static Slice next_walk(const ItemPage *page, Slice inner)
+{
+    Arena *arena = page->request->arena;
+    if (inner.len > 0)
+        return print_walk(arena, inner, page->epk_from, page->epk_to);
+    Slice from;
+    Slice to;
+    if (!find_next(page, page->container, page->epk_to, &from, &to))
+        return SLICE_EMPTY;
+    return print_walk(arena, SLICE_EMPTY, from, to);
+}
+
 static void charge_target(ItemPage *page, const QueryTarget *target, const QueryTargetWork *work)
 {
     QueryWork done = {
@@ -424,6 +524,8 @@ static Status run_in(ItemPage *page, const QueryTarget *targets, size_t count, A
         page->continuation = token_print(
             r->arena, &api->options.token_secret, page->container->info.rid,
             query_position_scope(page->query, page->parameters, out.position, arena), out.position);
+    if (page->is_walking)
+        page->continuation = next_walk(page, page->continuation);
     answer_headers(page, &out);
     return STATUS_OK;
 }
@@ -496,6 +598,8 @@ static Status read_query(ItemPage *page, const Container *container, Slice body,
                          err));
     page->parse_us = clock_monotonic_us(clock) - begun_us;
     TRY(query_scope_find(page, container, err));
+    if (page->is_walking)
+        TRY(begin_walk(page, container, err));
     return page->token.len > 0 ? read_token(page, container, err) : STATUS_OK;
 }
 

@@ -48,7 +48,8 @@ struct ItemPage {
     Slice body;        /* that is yet to be read; empty: it was */
     Slice token;       /* of the page before */
     bool allows_cross; /* to look at several partitions, */
-    bool is_client;    /* whose results the client puts together */
+    bool is_client;    /* whose results the client puts together, */
+    bool is_walking;   /* and those that need no merging come partition by partition */
     Query *query;
     const QueryRoute *route; /* the keys that its filter names; NULL: any */
     Slice query_text;

@@ -53,11 +53,15 @@ static void find_route(ItemPage *page, const PartitionKeyDefinition *definition,
     narrow(page, definition);
 }
 
-/* As SDKs have it: several keys in one of many partitions are several, too. */
-static Status check_allowed(const ItemPage *page, const Container *container,
-                            const QueryRoute *route, Error *err)
+/* Whether the query is about more than one key, however many partitions there are by now. */
+static bool is_crossing(const Container *container, const QueryRoute *route)
 {
-    if (is_of_one_key(route) || container->range_count == 1 || page->allows_cross)
+    return container->partition_key.kind != PARTITION_NONE && !is_of_one_key(route);
+}
+
+static Status check_allowed(const ItemPage *page, Error *err)
+{
+    if (page->allows_cross)
         return STATUS_OK;
     return error_set(
         err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -76,27 +80,56 @@ static size_t count_needed(const ItemPage *page, const Container *container)
     return count;
 }
 
+/* Where there is no plan, nobody but the server can merge; and a query that the server has begun,
+ * while there was one partition, is gone on with: SDKs have no plan for the middle. */
 static Status refuse_merging(const ItemPage *page, const Container *container,
                              const QueryRoute *route, Error *err)
 {
-    if (count_needed(page, container) <= 1)
-        return STATUS_OK;
-    TRY(query_check_cross_partition(page->query, err));
-    if (query_is_streaming(page->query))
+    if (page->token.len > 0 || count_needed(page, container) <= 1)
         return STATUS_OK;
     ApiRequest *r = page->request;
-    r->error_info = query_plan_text(r->arena, page->query, route);
+    Slice plan = query_plan_text(r->arena, page->query, route);
+    if (plan.len == 0)
+        return STATUS_OK;
+    r->error_info = plan;
     return error_set(err, STATUS_BAD_REQUEST, SUB_CROSS_PARTITION_NOT_SERVABLE,
                      "The provided cross partition query can not be directly served by the "
-                     "gateway. The client asked to put the results of partitions together itself "
-                     "(x-orrery-cross-partition); additionalErrorInfo is the plan for that.");
+                     "gateway. The client is expected to put the results of partitions together "
+                     "itself; additionalErrorInfo is the plan for that.");
 }
 
-/* "client": answer as the service does, whose gateway puts no results of partitions together. */
+/* SDKs that send a query as it is, and go on with a plan when they are told to. Those that ask for
+ * a plan first never come here; all others have no other way. */
+static bool merges_itself(const ApiRequest *r)
+{
+    static const Slice NAMES[] = {SLICE_INIT("azure-cosmos-js/"), SLICE_INIT("azsdk-js-cosmos/"),
+                                  SLICE_INIT("azsdk-python-cosmos")};
+    Slice agent = request_header(r, "user-agent");
+    for (size_t i = 0; i < ARRAY_COUNT(NAMES); i++) {
+        if (agent.len > 0 && memmem(agent.ptr, agent.len, NAMES[i].ptr, NAMES[i].len) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool is_left_to_client(const ApiRequest *r)
+{
+    switch (r->api->options.merge) {
+    case API_MERGE_AUTO:
+        break;
+    case API_MERGE_ALWAYS:
+        return false;
+    case API_MERGE_NEVER:
+        return true;
+    }
+    return merges_itself(r);
+}
+
 Status query_scope_begin(const ApiRequest *r, ItemPage *page, Error *err)
 {
     Slice value = slice_trim(request_header(r, "x-orrery-cross-partition"));
-    page->is_client = slice_equal_nocase(value, SLICE("client"));
+    page->is_client =
+        value.len == 0 ? is_left_to_client(r) : slice_equal_nocase(value, SLICE("client"));
     page->allows_cross = request_flag(r, "x-ms-documentdb-query-enablecrosspartition");
     if (page->is_client || value.len == 0 || slice_equal_nocase(value, SLICE("server")))
         return STATUS_OK;
@@ -111,6 +144,13 @@ Status query_scope_find(ItemPage *page, const Container *container, Error *err)
         return STATUS_OK;
     QueryRoute *route = ARENA_NEW(page->request->arena, QueryRoute);
     find_route(page, &container->partition_key, route);
-    TRY(check_allowed(page, container, route, err));
-    return page->is_client ? refuse_merging(page, container, route, err) : STATUS_OK;
+    if (!is_crossing(container, route))
+        return STATUS_OK;
+    TRY(check_allowed(page, err));
+    if (!page->request->api->options.has_extensions)
+        TRY(query_check_cross_partition(page->query, err));
+    if (!page->is_client)
+        return STATUS_OK;
+    page->is_walking = query_is_streaming(page->query);
+    return page->is_walking ? STATUS_OK : refuse_merging(page, container, route, err);
 }

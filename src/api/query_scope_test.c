@@ -233,7 +233,6 @@ static void clients_may_ask_to_merge_themselves(void **state)
         {"SELECT VALUE COUNT(1) FROM c", 1004, "can not be directly served"},
         {"SELECT DISTINCT VALUE c.pk FROM c", 1004, "can not be directly served"},
         {"SELECT c.pk FROM c GROUP BY c.pk", 1004, "can not be directly served"},
-        {"SELECT VALUE COUNT(1) + 1 FROM c", 0, "Compositions of aggregates"},
         {"SELECT VALUE COUNT(1) + 1 FROM c WHERE c.pk = 1", -1, NULL},
         {"SELECT TOP 3 * FROM c WHERE c.pk = 1 ORDER BY c.n", -1, NULL},
         {"SELECT VALUE COUNT(1) FROM c WHERE false", -1, NULL},
@@ -257,6 +256,162 @@ static void clients_may_ask_to_merge_themselves(void **state)
         (void)expect_status(&server, &a, 200);
         a.headers[4] = (Header){"x-ms-documentdb-partitionkeyrangeid", "0"};
         (void)expect_status(&server, &a, 200);
+    }
+}
+
+/* Which clients merge by themselves is known by their names, unless somebody says it. */
+static void clients_that_merge_are_told_to(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *agent;
+        const char *header;
+        ApiMerge merge;
+        bool is_merged; /* by the server */
+    } ROWS[] = {
+        {"azsdk-python-cosmos/4.9.0 Python/3.11.2 (Linux)", NULL, API_MERGE_AUTO, false},
+        {"azsdk-python-cosmos-async/4.9.0 Python/3.11.2", NULL, API_MERGE_AUTO, false},
+        {"azure-cosmos-js/4.4.1 Node.js/18.19.0", NULL, API_MERGE_AUTO, false},
+        {"azsdk-go-azcosmos/v1.4.0 (go1.24; linux)", NULL, API_MERGE_AUTO, true},
+        {"azsdk-java-cosmos/4.60.0 Linux/6.1 JRE/17", NULL, API_MERGE_AUTO, true},
+        {"curl/8.5.0", NULL, API_MERGE_AUTO, true},
+        {"azure-cosmos-js/4.4.1", "server", API_MERGE_AUTO, true},
+        {"azure-cosmos-js/4.4.1", NULL, API_MERGE_ALWAYS, true},
+        {"curl/8.5.0", NULL, API_MERGE_NEVER, false},
+        {"curl/8.5.0", "server", API_MERGE_NEVER, true},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        server.api->options.merge = ROWS[i].merge;
+        Ask a = query_of(&server, "SELECT * FROM c ORDER BY c.n", (Header)CROSS("true"));
+        a.headers[3] = (Header){"user-agent", ROWS[i].agent};
+        if (ROWS[i].header != NULL)
+            a.headers[4] = (Header){"x-orrery-cross-partition", ROWS[i].header};
+        FakeAnswer answer = expect_status(&server, &a, ROWS[i].is_merged ? 200 : 400);
+        assert_int_equal(sub_status_of(&answer), ROWS[i].is_merged ? 0 : 1004);
+    }
+}
+
+/* SDKs cannot begin with a plan in the middle. */
+static void a_query_that_was_begun_is_gone_on_with(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    Ask a = query_of(&server, "SELECT * FROM c ORDER BY c.n", (Header)CROSS("true"));
+    a.headers[3] = (Header){"x-ms-max-item-count", "7"};
+    FakeAnswer answer = expect_status(&server, &a, 200);
+    a.headers[4] = (Header){"x-ms-continuation",
+                            arena_cstr(&server.arena, fake_header(&answer, "x-ms-continuation"))};
+    a.headers[5] = (Header)CLIENT;
+    (void)expect_status(&server, &a, 200);
+}
+
+/* What clients cannot merge is for the server to merge. */
+static void what_has_no_plan_is_merged_for_everybody(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    Ask a =
+        query_of(&server, "SELECT c.pk FROM c GROUP BY c.pk ORDER BY c.pk", (Header)CROSS("true"));
+    a.headers[3] = (Header)CLIENT;
+    (void)expect_status(&server, &a, 200);
+}
+
+static void what_the_planner_refuses_needs_a_key_or_extensions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *query, *holds;
+    } ROWS[] = {
+        {"SELECT VALUE [SUM(c.n)] FROM c", "Compositions of aggregates"},
+        {"SELECT c.pk, ABS(SUM(c.n)) AS s FROM c GROUP BY c.pk", "Compositions of aggregates"},
+        {"SELECT VALUE MAX(x) FROM (SELECT DISTINCT VALUE c.n FROM c) x", "with DISTINCT"},
+        {"SELECT * FROM c OFFSET 2147483648 LIMIT 1", "OFFSET count value"},
+        {"SELECT * FROM c OFFSET 0 LIMIT 2147483648", "LIMIT count value"},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
+        server.api->options.has_extensions = false;
+        Ask a = query_of(&server, ROWS[i].query, (Header)CROSS("true"));
+        FakeAnswer answer = expect_status(&server, &a, 400);
+        expect_holds(answer.body, ROWS[i].holds);
+        assert_int_equal(sub_status_of(&answer), 0);
+        server.api->options.has_extensions = true;
+        (void)expect_status(&server, &a, 200);
+        server.api->options.has_extensions = false;
+        a.headers[3] = (Header)PK("[1]");
+        (void)expect_status(&server, &a, 200);
+        a.headers[3] = (Header){"x-ms-documentdb-partitionkeyrangeid", "0"};
+        (void)expect_status(&server, &a, 200);
+    }
+}
+
+/* Each partition begins a page, and the token says where. */
+static void clients_that_merge_walk_partition_by_partition(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (int size = 1; size <= 100; size += 33) {
+        Slice most = arena_format(&server.arena, "%d", size);
+        Ask a = query_of(&server, "SELECT VALUE c.n FROM c WHERE c.n >= 0", (Header)CROSS("true"));
+        a.headers[3] = (Header)CLIENT;
+        a.headers[4] = (Header){"x-ms-max-item-count", arena_cstr(&server.arena, most)};
+        bool is_seen[ITEMS] = {0};
+        size_t total = 0;
+        size_t ranges = 0;
+        Slice range = SLICE_EMPTY;
+        for (;;) {
+            FakeAnswer answer = expect_status(&server, &a, 200);
+            Slice id = fake_header(&answer, "x-ms-documentdb-partitionkeyrangeid");
+            ranges += !slice_equal(id, range);
+            range = arena_copy(&server.arena, id);
+            expect_slice(fake_header(&answer, "x-ms-session-token"),
+                         arena_format(&server.arena, "%.*s:-1#%.*s", SLICE_ARG(id),
+                                      SLICE_ARG(fake_header(&answer, "lsn"))));
+            Json documents = json_get(body_of(&server, &answer), SLICE("Documents"));
+            for (JsonIter it = json_iter(documents); json_next(&it); total++) {
+                assert_false(is_seen[(size_t)json_number(it.value)]);
+                is_seen[(size_t)json_number(it.value)] = true;
+            }
+            Slice token = fake_header(&answer, "x-ms-continuation");
+            if (token.len == 0)
+                break;
+            assert_true(token.len <= 1024);
+            assert_true(slice_starts_with(token, SLICE("[{\"token\":")));
+            a.headers[5] = (Header){"x-ms-continuation", arena_cstr(&server.arena, token)};
+        }
+        assert_int_equal(total, ITEMS);
+        assert_int_equal(ranges, RANGES);
+    }
+}
+
+static void a_token_that_is_no_walk_is_refused(void **state)
+{
+    (void)state;
+    static const char *const TOKENS[] = {
+        "[",
+        "[]",
+        "[1]",
+        "[{}]",
+        "[{'token':null}]",
+        "[{'token':null,'range':{'min':'','max':'x'}}]",
+        "[{'token':null,'range':{'min':'','max':''}}]",
+        "[{'token':'abc','range':{'min':'','max':'FF'}}]",
+        "[{'token':null,'range':{'min':'','max':'FF'}},{}]",
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(TOKENS); i++) {
+        Ask a = query_of(&server, "SELECT * FROM c", (Header)CROSS("true"));
+        a.headers[3] = (Header)CLIENT;
+        a.headers[4] = (Header){"x-ms-continuation",
+                                arena_cstr(&server.arena, quoted(&server.arena, TOKENS[i]))};
+        (void)expect_status(&server, &a, 400);
     }
 }
 
@@ -302,6 +457,12 @@ int main(void)
         cmocka_unit_test(pages_go_on_where_the_route_leads),
         cmocka_unit_test(answers_name_the_partition_and_its_lsn),
         cmocka_unit_test(clients_may_ask_to_merge_themselves),
+        cmocka_unit_test(clients_that_merge_are_told_to),
+        cmocka_unit_test(a_query_that_was_begun_is_gone_on_with),
+        cmocka_unit_test(what_has_no_plan_is_merged_for_everybody),
+        cmocka_unit_test(what_the_planner_refuses_needs_a_key_or_extensions),
+        cmocka_unit_test(clients_that_merge_walk_partition_by_partition),
+        cmocka_unit_test(a_token_that_is_no_walk_is_refused),
         cmocka_unit_test(the_plan_of_a_refusal_is_text),
         cmocka_unit_test(other_ways_to_cross_partitions_are_refused),
     };

@@ -46,7 +46,7 @@ Slice token_print(Arena *arena, const TokenSecret *secret, Slice container_rid, 
     return slice_make(text, BASE64_LEN(size));
 }
 
-static Status refuse(Slice token, Error *err)
+Status token_refuse(Slice token, Error *err)
 {
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                      "Invalid Continuation Token: '%.*s' was not given by this server for this "
@@ -60,7 +60,7 @@ Status token_parse(Arena *arena, Slice token, Slice *mac, Slice *position, Error
     size_t len = 0;
     if (token.len > BASE64_LEN(TOKEN_BYTES_MAX) ||
         !base64_decode(BASE64_RID, token, bytes, TOKEN_BYTES_MAX, &len) || len < MAC_BYTES)
-        return refuse(token, err);
+        return token_refuse(token, err);
     *mac = slice_make(bytes, MAC_BYTES);
     *position = slice_make(bytes + MAC_BYTES, len - MAC_BYTES);
     return STATUS_OK;
@@ -73,5 +73,5 @@ Status token_check(Arena *arena, const TokenSecret *secret, Slice container_rid,
     uint8_t differs = 0; /* all bytes are compared, so that time tells nothing */
     for (size_t i = 0; i < MAC_BYTES; i++)
         differs |= (uint8_t)(expected.ptr[i] ^ mac.ptr[i]);
-    return differs == 0 ? STATUS_OK : refuse(token, err);
+    return differs == 0 ? STATUS_OK : token_refuse(token, err);
 }

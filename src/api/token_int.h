@@ -20,6 +20,9 @@
 Slice token_print(Arena *arena, const TokenSecret *secret, Slice container_rid, Slice scope,
                   Slice position);
 
+/* Says that a token is none: STATUS_BAD_REQUEST. */
+Status token_refuse(Slice token, Error *err);
+
 /* Takes a token apart: STATUS_BAD_REQUEST if it is none. What it says is not to be believed before
  * token_check: STATUS_BAD_REQUEST if it is not one that token_print made for the same. */
 MUST_USE Status token_parse(Arena *arena, Slice token, Slice *mac, Slice *position, Error *err);

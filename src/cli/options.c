@@ -462,6 +462,20 @@ static Status to_memory(const char *text, uint64_t *out, Error *err)
     return STATUS_OK;
 }
 
+static Status to_merge(const char *text, ApiMerge *out, Error *err)
+{
+    static const char *const NAMES[] = {
+        [API_MERGE_AUTO] = "auto", [API_MERGE_ALWAYS] = "always", [API_MERGE_NEVER] = "never"};
+    for (size_t i = 0; i < ARRAY_COUNT(NAMES); i++) {
+        if (strcmp(text, NAMES[i]) == 0) {
+            *out = (ApiMerge)i;
+            return STATUS_OK;
+        }
+    }
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "--merge must be auto, always or never, not '%s'", text);
+}
+
 static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error *err)
 {
     ServeOptions o = {
@@ -499,6 +513,8 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
     TRY(to_flag("no-statistics", s->no_statistics, &o.no_statistics, err));
     TRY(to_flag("enable-chaos", s->enable_chaos, &o.enable_chaos, err));
+    TRY(to_flag("extensions", s->extensions, &o.extensions, err));
+    TRY(to_merge(s->merge, &o.merge, err));
     TRY(to_throughput(s, &o.throughput, err));
     TRY(to_size("cache", s->cache, &o.cache_bytes, err));
     TRY(to_size("logical-partition-max", s->logical_partition_max, &o.logical_partition_bytes_max,

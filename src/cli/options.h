@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "api/api.h"
 #include "api/consistency.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -59,6 +60,8 @@ typedef struct ServeOptions {
     MoveRules moves;
     const ChargeModel *charges; /* of --charges; NULL: as published */
     Consistency consistency;
+    ApiMerge merge;
+    bool extensions;
     LogLevel log_level;
 } ServeOptions;
 

@@ -117,6 +117,8 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_false(o.enable_chaos);
     assert_null(o.charges);
     assert_int_equal(o.consistency, CONSISTENCY_SESSION);
+    assert_int_equal(o.merge, API_MERGE_AUTO);
+    assert_false(o.extensions);
     assert_int_equal(o.log_level, LOG_LEVEL_INFO);
 }
 
@@ -170,7 +172,7 @@ static void every_option_has_its_place(void **state)
                          "account = contoso-1\nregion = West Europe 2\n"
                          "public-endpoint = https://db.example.com:443/\n"
                          "trust-forwarded = false\nlog-level = debug\n"
-                         "consistency = boundedstaleness\n"
+                         "consistency = boundedstaleness\nmerge = never\nextensions\n"
                          "logical-partition-max = 64k\n"});
     assert_string_equal(o.host, "0.0.0.0");
     assert_string_equal(o.key, KEY);
@@ -200,6 +202,8 @@ static void every_option_has_its_place(void **state)
     assert_false(o.trust_forwarded);
     assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
     assert_int_equal(o.consistency, CONSISTENCY_BOUNDED_STALENESS);
+    assert_int_equal(o.merge, API_MERGE_NEVER);
+    assert_true(o.extensions);
     assert_int_equal(o.logical_partition_bytes_max, 64 << 10);
 }
 
@@ -301,6 +305,7 @@ static void what_is_not_understood_is_refused_with_a_hint(void **state)
         {{.arguments = {"--consistency", "Linear"}},
          "Session, ConsistentPrefix or Eventual, not 'Linear'"},
         {{.arguments = {"--consistency="}}, "not ''"},
+        {{.arguments = {"--merge", "sometimes"}}, "auto, always or never, not 'sometimes'"},
         {{.arguments = {"--charges", "/nothing/here"}}, "cannot read '/nothing/here'"},
         {{.arguments = {"--log-level", "loud"}}, "error, warn, info or debug, not 'loud'"},
         {{.arguments = {"--data", ""}}, "--data and --host must not be empty"},

@@ -298,6 +298,8 @@ static Status open_api(Server *server, Error *err)
         .loops = server->options.threads,
         .trust_forwarded = server->options.trust_forwarded,
         .is_serverless = server->options.throughput.is_serverless,
+        .merge = server->options.merge,
+        .has_extensions = server->options.extensions,
         .has_chaos = server->options.enable_chaos,
     };
     history_pool_init(&server->histories, HISTORIES_MAX);

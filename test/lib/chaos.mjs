@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { pathOf, until } from "./items.mjs";
 import { call } from "./wire.mjs";
 
-export const CHAOS = ["--durability", "relaxed", "--enable-chaos"];
+export const CHAOS = ["--durability", "relaxed", "--enable-chaos", "--merge", "always"];
 
 /** A request under /_orrery/chaos, signed as what it is about. */
 export function askChaos(server, container, what, body, { method = "POST", ...rest } = {}) {

@@ -5,7 +5,7 @@ import { contentOf, pathOf, until } from "./items.mjs";
 import { call } from "./wire.mjs";
 
 /** A server on which a partition is small: 1,000 request units a second, so that 8,000 take eight. */
-export const SMALL = ["--durability", "relaxed", "--partition-ru", "1000", "--auto-merge"];
+export const SMALL = ["--durability", "relaxed", "--partition-ru", "1000", "--auto-merge", "--merge", "always"];
 export const PARTITION_RU = 1000;
 
 export async function rangesOf(container) {

@@ -118,8 +118,10 @@ def queries(container):
     expect(everywhere("SELECT VALUE SUM(c.n) FROM c"), [total * (total - 1) // 2], "sum")
     ordered = everywhere("SELECT VALUE c.n FROM c WHERE IS_DEFINED(c.n) ORDER BY c.n DESC", max_item_count=7)
     expect(ordered, list(range(total - 1, -1, -1)), "order")
-    groups = everywhere("SELECT c.kind, COUNT(1) AS count FROM c WHERE IS_DEFINED(c.kind) GROUP BY c.kind")
-    expect(sorted((one["kind"], one["count"]) for one in groups), [(k, total // 4) for k in range(4)], "groups")
+    # This SDK merges by itself, as with the service, and has not learnt to join groups.
+    by_kind = "SELECT c.kind, COUNT(1) AS count FROM c WHERE IS_DEFINED(c.kind) GROUP BY c.kind"
+    expect_status(400, lambda: everywhere(by_kind), "groups over partitions")
+    expect(everywhere("SELECT VALUE SUM(c.id) FROM c"), [None], "an aggregate that is undefined")
     kinds = everywhere("SELECT DISTINCT VALUE c.kind FROM c WHERE IS_DEFINED(c.kind)")
     expect(sorted(kinds), [0, 1, 2, 3], "distinct")
     page = everywhere("SELECT VALUE c.n FROM c WHERE IS_DEFINED(c.n) ORDER BY c.n OFFSET 10 LIMIT 5")
