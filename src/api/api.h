@@ -39,6 +39,7 @@ typedef struct ApiOptions {
     Store *store;
     const AuthKeys *keys;
     Workers *workers; /* for pages */
+    Workers *bodies;  /* to read and print large bodies, which cannot stop to let others run */
     Workers *readers; /* for single items that are not in memory: none waits for somebody's query */
     const Clock *clock;
     const Log *log;

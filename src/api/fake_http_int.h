@@ -171,6 +171,7 @@ static inline void fake_server_open_with(FakeServer *server, const ApiOptions *o
     api.store = server->store;
     api.keys = server->keys;
     api.workers = server->workers;
+    api.bodies = server->workers;
     api.readers = server->workers; /* so that a test can hold up either */
     api.clock = &server->clock.clock;
     api.log = &server->log;

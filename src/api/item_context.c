@@ -336,7 +336,7 @@ static bool respond_large(ItemContext *context, const ItemReply *reply)
     large->reply.item = &large->item;
     large->reply.printed = &large->text;
     buf_init(&large->text, ITEM_TEXT_BYTES_MAX);
-    return workers_post(r->api->options.workers, &large->job);
+    return workers_post(r->api->options.bodies, &large->job);
 }
 
 void item_respond(ItemContext *context, int status, const Item *item, uint64_t lsn, Charge charge,

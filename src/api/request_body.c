@@ -57,7 +57,7 @@ Status request_body_defer(ApiRequest *r, bool *is_deferred, Error *err)
     body->is_batch = is_batch(r);
     r->body = body;
     request_keep(r);
-    if (workers_post(r->api->options.workers, &body->job))
+    if (workers_post(r->api->options.bodies, &body->job))
         return STATUS_OK;
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                      "Too many requests are waiting for a worker; try again later.");

@@ -61,6 +61,7 @@ typedef struct Server {
     HistoryPool histories; /* of the catalogue's partitions, which it outlives */
     Catalog *catalog;
     Workers *workers; /* queries and lists */
+    Workers *bodies;  /* large bodies */
     Workers *readers; /* single items that are not in memory */
     Api *api;
     HttpServer *http;
@@ -276,12 +277,16 @@ static Status open_api(Server *server, Error *err)
     server->workers = workers_open_sharing("orrery-worker", server->options.threads,
                                            server->options.threads + WORKER_THREADS_MORE,
                                            WORKER_JOBS_MAX, server->log.clock);
+    /* Half of the processors: queries and single items find one free. */
+    uint32_t half = server->options.threads > 1 ? server->options.threads / 2 : 1;
+    server->bodies = workers_open("orrery-body", half, WORKER_JOBS_MAX);
     server->readers = workers_open("orrery-reader", server->options.threads, WORKER_JOBS_MAX);
     ApiOptions options = {
         .catalog = server->catalog,
         .store = server->store,
         .keys = server->keys,
         .workers = server->workers,
+        .bodies = server->bodies,
         .readers = server->readers,
         .clock = server->log.clock,
         .log = &server->log,
@@ -352,6 +357,7 @@ static void server_close(Server *server)
 {
     http_server_close(server->http, DRAIN_MS);
     workers_close(server->workers);
+    workers_close(server->bodies);
     workers_close(server->readers);
     api_close(server->api);
     /* Partitions may still be tidying up: that ends first, then the catalogue lets go of them, and
