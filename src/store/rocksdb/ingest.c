@@ -13,6 +13,7 @@
  * The tables are made, and synced, in a folder of their own beside the others, and are then linked
  * into the database. What a process leaves there when it ends is removed by the next one.
  */
+#include "base/arena.h"
 #include "base/mem.h"
 #include "store/rocksdb/rocksdb_int.h"
 
@@ -119,48 +120,65 @@ static void add_entry(void *ctx, TreeEntry *entry)
 
 /* ---- operands ---- */
 
-static bool is_after(const MergeRecord *a, const MergeRecord *b)
+/* Operands as a transaction has them, and where each begins: there may be a million of them, so
+ * that no more is kept. */
+typedef struct Operands {
+    Slice records;
+    size_t *offsets;
+    size_t count;
+} Operands;
+
+static MergeRecord operand_at(const Operands *in, size_t offset)
 {
-    return slice_compare(a->key, b->key) > 0;
+    MergeRecord record;
+    Slice rest = slice_from(in->records, offset);
+    bool found = merge_record_next(&rest, &record);
+    ASSERT(found);
+    return record;
 }
 
-/* Merges [from, middle) and [middle, to) of 'in' into 'out'. */
-static void merge_runs(const MergeRecord *in, size_t from, size_t middle, size_t to,
-                       MergeRecord *out)
+static bool is_after(const Operands *in, size_t a, size_t b)
+{
+    return slice_compare(operand_at(in, a).key, operand_at(in, b).key) > 0;
+}
+
+/* Merges [from, middle) and [middle, to) of the offsets into 'out'. */
+static void merge_runs(const Operands *in, size_t from, size_t middle, size_t to, size_t *out)
 {
     size_t left = from;
     size_t right = middle;
     for (size_t i = from; i < to; i++) {
-        bool takes_right = left == middle || (right < to && is_after(&in[left], &in[right]));
-        out[i] = takes_right ? in[right++] : in[left++];
+        bool takes_right =
+            left == middle || (right < to && is_after(in, in->offsets[left], in->offsets[right]));
+        out[i] = in->offsets[takes_right ? right++ : left++];
     }
 }
 
-static size_t run_end(const MergeRecord *records, size_t from, size_t count)
+static size_t run_end(const Operands *in, size_t from)
 {
     size_t end = from + 1;
-    while (end < count && !is_after(&records[end - 1], &records[end]))
+    while (end < in->count && !is_after(in, in->offsets[end - 1], in->offsets[end]))
         end++;
     return end;
 }
 
 /* By their keys; those of one key stay in their order. They come as some runs that are in order
- * already, which are merged two by two. Returns the one of the two that has the result. */
-static MergeRecord *sort_records(MergeRecord *records, MergeRecord *scratch, size_t count)
+ * already, which are merged two by two. 'scratch' has room for as many offsets, and may become
+ * where they are. */
+static void sort_operands(Operands *in, size_t *scratch)
 {
     for (size_t runs = 2; runs > 1;) {
         runs = 0;
-        for (size_t from = 0; from < count; runs++) {
-            size_t middle = run_end(records, from, count);
-            size_t to = middle < count ? run_end(records, middle, count) : count;
-            merge_runs(records, from, middle, to, scratch);
+        for (size_t from = 0; from < in->count; runs++) {
+            size_t middle = run_end(in, from);
+            size_t to = middle < in->count ? run_end(in, middle) : in->count;
+            merge_runs(in, from, middle, to, scratch);
             from = to;
         }
-        MergeRecord *sorted = scratch;
-        scratch = records;
-        records = sorted;
+        size_t *sorted = scratch;
+        scratch = in->offsets;
+        in->offsets = sorted;
     }
-    return records;
 }
 
 /* Whether the database has a key in ['first', 'last']. */
@@ -217,44 +235,52 @@ static void add_operands(Tables *tables, Slice key, const Slice *operands, size_
     rocksdb_sstfilewriter_put(table, key.ptr, key.len, out->ptr, out->len, &tables->failure);
 }
 
-/* Adds sorted operands, all of one kind of key. */
-static void add_kind(Tables *tables, const MergeRecord *records, size_t count)
+/* Adds sorted operands from 'from' on, those of one kind of key; returns where the next begins. */
+static size_t add_kind(Tables *tables, const Operands *in, size_t from)
 {
-    bool is_value = !has_keys(tables->ingester, records[0].key, records[count - 1].key);
-    Slice *operands = mem_realloc(NULL, count * sizeof(Slice));
+    Slice first = operand_at(in, in->offsets[from]).key;
+    size_t to = from + 1;
+    while (to < in->count &&
+           slice_equal(kind_of(operand_at(in, in->offsets[to]).key), kind_of(first)))
+        to++;
+    bool is_value = !has_keys(tables->ingester, first, operand_at(in, in->offsets[to - 1]).key);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
     AUTO(buf_done) Buf out;
     buf_init(&out, STORE_VALUE_BYTES_MAX + 1);
-    for (size_t i = 0; i < count && tables->failure == NULL;) {
-        size_t same = 0;
-        while (i + same < count && slice_equal(records[i + same].key, records[i].key)) {
-            operands[same] = records[i + same].operand;
-            same++;
-        }
-        add_operands(tables, records[i].key, operands, same, is_value, &out);
-        i += same;
+    for (size_t i = from; i < to && tables->failure == NULL;) {
+        Slice key = operand_at(in, in->offsets[i]).key;
+        size_t end = i + 1;
+        while (end < to && slice_equal(operand_at(in, in->offsets[end]).key, key))
+            end++;
+        arena_reset(&arena);
+        Slice *operands = ARENA_NEW_ARRAY(&arena, Slice, end - i);
+        for (size_t k = i; k < end; k++)
+            operands[k - i] = operand_at(in, in->offsets[k]).operand;
+        add_operands(tables, key, operands, end - i, is_value, &out);
+        i = end;
     }
-    mem_free(operands);
+    return to;
 }
 
-static void add_merges(Tables *tables, Slice bytes)
+static void add_merges(Tables *tables, Slice records)
 {
-    size_t count = 0;
+    Operands in = {.records = records};
     MergeRecord record;
-    for (Slice rest = bytes; merge_record_next(&rest, &record);)
-        count++;
-    if (count == 0)
+    for (Slice rest = records; merge_record_next(&rest, &record);)
+        in.count++;
+    if (in.count == 0)
         return;
-    MergeRecord *memory = mem_realloc(NULL, 2 * count * sizeof(MergeRecord));
-    for (size_t i = 0; merge_record_next(&bytes, &memory[i]);)
-        i++;
-    const MergeRecord *sorted = sort_records(memory, memory + count, count);
-    for (size_t from = 0; from < count;) {
-        size_t to = from + 1;
-        while (to < count && slice_equal(kind_of(sorted[to].key), kind_of(sorted[from].key)))
-            to++;
-        add_kind(tables, sorted + from, to - from);
-        from = to;
+    size_t *memory = mem_realloc(NULL, 2 * in.count * sizeof(size_t));
+    in.offsets = memory;
+    Slice rest = records;
+    for (size_t i = 0; i < in.count; i++) {
+        memory[i] = records.len - rest.len;
+        (void)merge_record_next(&rest, &record); /* counted above */
     }
+    sort_operands(&in, memory + in.count);
+    for (size_t from = 0; from < in.count;)
+        from = add_kind(tables, &in, from);
     mem_free(memory);
 }
 
