@@ -121,7 +121,7 @@ static void finish_batch(Group *group, TermsBatch *batch, Arena *arena)
     arena_reset(arena);
 }
 
-void group_write_terms(Group *group)
+static void write_terms(Group *group)
 {
     const Partition *partition = group->partition;
     AUTO(arena_done) Arena arena;
@@ -142,6 +142,14 @@ void group_write_terms(Group *group)
     }
     if (batch != NULL)
         finish_batch(group, batch, &arena);
+}
+
+void group_gather_terms(Group *group, TermsBatch *batch)
+{
+    for (size_t i = 0; i < group->index_change_count; i++) {
+        const IndexChange *c = &group->index_changes[i];
+        (void)add_terms(batch, c, c->old_ts_s); /* nobody pays for them */
+    }
     group->index_change_count = 0;
 }
 
@@ -149,7 +157,7 @@ void group_finish_index(Group *group)
 {
     Partition *partition = group->partition;
     if (group->index_change_count > 0)
-        group_write_terms(group);
+        write_terms(group);
     if (partition->index_is_stored && !group->index_is_changed)
         return;
     static const uint8_t key[] = {KEY_INDEX_STATE};

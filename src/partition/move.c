@@ -23,7 +23,7 @@
 
 /* Of items and terms that all targets together gather before they are written: the more, the fewer
  * terms are written more than once and merged by the store later. */
-#define BULK_BYTES_MAX ((size_t)32 << 20)
+#define BULK_BYTES_MAX ((size_t)64 << 20)
 #define BULK_BYTES_MIN ((size_t)1 << 20) /* of one target */
 
 enum {
@@ -129,19 +129,59 @@ static Status import_item(Group *group, const ImportItem *in, Error *err)
     return group_put(group, in->epk, in->id, found ? &old : NULL, in->id, &item, NULL, err);
 }
 
+/* What a target has gathered. Terms are sorted for as many items together as there is room for: a
+ * chunk that many of them are in is written once. */
+struct Bulk {
+    StoreTxn *txn;
+    Arena arena;       /* of 'terms' */
+    TermsBatch *terms; /* NULL: there are none */
+};
+
+static Bulk *bulk_new(Partition *partition)
+{
+    Bulk *bulk = MEM_NEW(Bulk);
+    bulk->txn = store_txn_begin(partition->host->store);
+    arena_init(&bulk->arena, ARENA_LARGE_BYTES);
+    return bulk;
+}
+
+void bulk_free(Bulk *bulk)
+{
+    if (bulk == NULL)
+        return;
+    store_txn_abort(bulk->txn);
+    arena_done(&bulk->arena);
+    mem_free(bulk);
+}
+
+static void bulk_write_terms(Bulk *bulk, StoreSpace space)
+{
+    if (bulk->terms == NULL)
+        return;
+    terms_batch_finish(TAKE(bulk->terms), bulk->txn, space);
+    arena_reset(&bulk->arena);
+}
+
+static size_t bulk_bytes(const Bulk *bulk)
+{
+    return store_txn_bytes(bulk->txn) + arena_used(&bulk->arena);
+}
+
 Status group_settle_bulk(Group *group, Error *err)
 {
     Partition *partition = group->partition;
     if (partition->has_lost_bulk)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                          "what was copied to partition %u could not be written", partition->id);
-    if (partition->bulk == NULL)
+    Bulk *bulk = TAKE(partition->bulk);
+    if (bulk == NULL)
         return STATUS_OK;
     group->is_changed = true; /* the counters have changed with it */
-    partition->has_lost_bulk = true;
-    TRY(store_txn_ingest(TAKE(partition->bulk), err));
-    partition->has_lost_bulk = false;
-    return STATUS_OK;
+    bulk_write_terms(bulk, partition->space);
+    Status status = store_txn_ingest(TAKE(bulk->txn), err);
+    partition->has_lost_bulk = status != STATUS_OK;
+    bulk_free(bulk);
+    return status;
 }
 
 /* Whether the group does nothing else, so that what it counts and indexes is the import's alone. */
@@ -163,22 +203,27 @@ static Status gather_all(Group *group, const Import *import, Error *err)
     return STATUS_OK;
 }
 
-/* Puts everything about the items into 'bulk'. The group has nothing to commit afterwards: the
+/* Puts everything about the items into the bulk. The group has nothing to commit afterwards: the
  * partition's counters are stored when its bulk is. */
 static Status import_new(Group *group, const Import *import, Error *err)
 {
     Partition *partition = group->partition;
-    if (partition->bulk != NULL && store_txn_bytes(partition->bulk) >= import->bulk_bytes_max)
+    if (partition->bulk != NULL && bulk_bytes(partition->bulk) >= import->bulk_bytes_max)
         TRY(group_settle_bulk(group, err));
     bool is_settled = group->is_changed;
     if (partition->bulk == NULL)
-        partition->bulk = store_txn_begin(partition->host->store);
+        partition->bulk = bulk_new(partition);
+    Bulk *bulk = partition->bulk;
     StoreTxn *own = group->txn;
-    group->txn = partition->bulk;
+    group->txn = bulk->txn;
     Status status = gather_all(group, import, err);
     if (status == STATUS_OK) {
         group_finish_sizes(group);
-        group_write_terms(group);
+        if (bulk->terms == NULL)
+            bulk->terms = terms_batch_new(&bulk->arena, partition->index_key);
+        group_gather_terms(group, bulk->terms);
+        if (arena_used(&bulk->arena) >= import->bulk_bytes_max / 4)
+            bulk_write_terms(bulk, partition->space);
         partition->counters = group->counters;
     }
     group->txn = own;

@@ -233,7 +233,7 @@ void partition_unref(Partition *partition)
     index_state_unref(partition->index);
     index_state_unref(partition->index_seen);
     buf_done(&partition->notes);
-    store_txn_abort(partition->bulk);
+    bulk_free(partition->bulk);
     PartitionGone gone = partition->gone;
     void *gone_ctx = partition->gone_ctx;
     StoreSpace space = partition->space;

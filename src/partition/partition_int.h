@@ -17,6 +17,7 @@
 
 #include "base/encoding.h"
 #include "index/term.h"
+#include "index/terms.h"
 #include "partition/index_state_int.h"
 #include "partition/move.h"
 #include "partition/partition.h"
@@ -86,6 +87,8 @@ typedef struct Upkeep {
     int64_t sweep_ttl_s; /* ... and the default TTL that it is made for */
 } Upkeep;
 
+typedef struct Bulk Bulk; /* see move.c */
+
 struct Partition {
     _Atomic uint32_t refs;
     PartitionHost *host; /* immutable after open */
@@ -128,9 +131,9 @@ struct Partition {
     IndexState *index;
     uint64_t index_position; /* items up to this number have the terms of the new policy */
     bool index_is_stored;
-    QueueNode *rest; /* messages that came before the queue's and were too much for a group */
-    bool is_over;    /* a drop has had its turn: nothing is applied any more */
-    StoreTxn *bulk; /* items from elsewhere that are not in the store yet; NULL: none. See move.c */
+    QueueNode *rest;    /* messages that came before the queue's and were too much for a group */
+    bool is_over;       /* a drop has had its turn: nothing is applied any more */
+    Bulk *bulk;         /* items from elsewhere that are not in the store yet; NULL: none */
     bool has_lost_bulk; /* they could not be written: the move that brought them must fail */
     Upkeep upkeep;
 };
@@ -277,6 +280,7 @@ void group_apply_import(Group *group, Import *import);
 
 /* Writes what was imported and is not in the store yet: before anything is looked for there. */
 MUST_USE Status group_settle_bulk(Group *group, Error *err);
+void bulk_free(Bulk *bulk); /* accepts NULL; nothing of it is written */
 
 /* partition.c: posts a turn, and waits for it, at once or in two steps; goes on behind a fence; or
  * refuses what is behind it. */
@@ -315,7 +319,8 @@ MUST_USE Status group_find_item(Group *group, uint64_t number, Slice *epk, Slice
  * applied, writes the terms of all that was noted and, if need be, the state. */
 void group_index_change(Group *group, const Item *old, const Item *item, uint32_t *terms);
 void group_finish_index(Group *group);
-void group_write_terms(Group *group); /* the first half of that, to group->txn */
+/* Adds the terms of all that was noted to 'batch' instead. */
+void group_gather_terms(Group *group, TermsBatch *batch);
 
 /* The item stays as it is, but goes over from the state's old policy to its new one. */
 void group_index_rebuild(Group *group, const Item *item);
