@@ -17,7 +17,7 @@ import { each } from "./lib/spec.mjs";
 import { metric } from "./lib/wire.mjs";
 
 const THREADS = 2;
-const args = ["--durability", "relaxed", "--threads", `${THREADS}`, "--cache", "64M"];
+const args = ["--durability", "relaxed", "--threads", `${THREADS}`, "--cache", "64M", "--extensions"];
 const server = await sharedServer({ args });
 const { database } = await clientOf(server).databases.create({ id: "many" });
 

@@ -15,7 +15,7 @@ import { sharedServer } from "./lib/server.mjs";
 import { each } from "./lib/spec.mjs";
 import { unique } from "./lib/wire.mjs";
 
-const server = await sharedServer({ args: ["--durability", "relaxed"] });
+const server = await sharedServer({ args: ["--durability", "relaxed", "--extensions"] });
 const { database } = await clientOf(server).databases.create({ id: unique("random") });
 
 const seed = chooseSeed();

@@ -390,13 +390,13 @@ test("a list refuses what it does not understand", async () => {
         ["a page size of -2", { "x-ms-max-item-count": "-2" }],
         ["a page size in words", { "x-ms-max-item-count": "many" }],
         ["a key that is no array", { "x-ms-documentdb-partitionkey": '"a"' }],
-        ["a key with too many values", { "x-ms-documentdb-partitionkey": '["a","b"]' }],
+        ["a key with too many values", { "x-ms-documentdb-partitionkey": '["a","b"]' }, 1001],
         ["a key that is not JSON", { "x-ms-documentdb-partitionkey": "[a]" }],
         ["a range that is no number", { "x-ms-documentdb-partitionkeyrangeid": "first" }],
     ];
-    for (const [what, headers] of rows) {
+    for (const [what, headers, substatus] of rows) {
         const answer = await callItems(server, container, { headers });
         assert.equal(answer.status, 400, `${what}: ${answer.text}`);
-        errorAnswer(answer, 400, "BadRequest");
+        errorAnswer(answer, 400, "BadRequest", { substatus });
     }
 });
