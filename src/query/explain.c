@@ -138,7 +138,7 @@ static void add_used_composite(Page *page, const CompositeIndex *index)
 
 static void add_used(Page *page, const Filter *filter)
 {
-    bool is_used = filter->was_used || filter->is_walked;
+    bool is_used = filter->was_used || filter->is_walked || filter->is_named;
     if (is_used && filter->composite != NULL)
         add_used_composite(page, filter->composite);
     else if (is_used && filter->spec.len > 0)

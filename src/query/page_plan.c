@@ -430,6 +430,15 @@ static Status open_by_key(Page *page, Reading *reading, const Filter *key, bool 
     return STATUS_OK;
 }
 
+/* However the items of a key are found, metrics name its paths: the service has them in its
+ * index. */
+static void note_key(Filter *key)
+{
+    key->is_named = true;
+    for (Filter *part = key->children; part != NULL; part = part->next)
+        note_key(part);
+}
+
 Status page_filter(Page *page, Reading *reading, Filter **key)
 {
     Planner *planner = &reading->planner;
@@ -447,6 +456,8 @@ Status page_filter(Page *page, Reading *reading, Filter **key)
         *key = filter_key(planner, &o->schema->key, o->key);
         TRY(filter_estimate(planner, *key));
         plan_look_within(planner, *key);
+        if (o->wants_indexes)
+            note_key(*key);
         reading->filter = filter_and(planner, reading->filter, *key);
     }
     return filter_use_composite(planner, reading->filter);

@@ -167,6 +167,32 @@ static void rows_without_an_order_come_as_they_were_made(void **state)
     }
 }
 
+static void index_metrics_name_the_key(void **state)
+{
+    static const char *const QUERIES[] = {
+        "SELECT * FROM c",
+        "SELECT * FROM c WHERE c.n > 3",
+        "SELECT * FROM c ORDER BY c.n",
+        "SELECT VALUE COUNT(1) FROM c WHERE c.x.m = 0",
+    };
+    TestContainer *t = *state;
+    test_container_open(t, (TestOptions){0});
+    insert_many(t, 0, 12, print_backwards);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    PartitionKey key = {.count = 1, .parts = {parse_json(&arena, "\"p\"")}};
+    for (size_t i = 0; i < ARRAY_COUNT(QUERIES); i++) {
+        AUTO(answered_done) Answered answered;
+        ask_key(t, QUERIES[i], &key, (Asked){0}, &answered);
+        assert_int_equal(answered.status, STATUS_OK);
+        bool is_named = false;
+        for (size_t j = 0; j < answered.page.used_path_count; j++)
+            is_named = is_named || slice_equal(answered.page.used_paths[j], SLICE("/pk/?"));
+        if (!is_named)
+            fail_msg("%s: the key's index is not named", QUERIES[i]);
+    }
+}
+
 /* A logical partition that is read whole may have become too large for that on the next page. */
 static void a_key_that_grows_keeps_its_order(void **state)
 {
@@ -953,6 +979,7 @@ int main(void)
         PAGE_TEST(rare_values_are_counted_as_documents_would_be),
         PAGE_TEST(a_partition_key_of_zero_is_not_minus_zero),
         PAGE_TEST(rows_without_an_order_come_as_they_were_made),
+        PAGE_TEST(index_metrics_name_the_key),
         PAGE_TEST(a_key_that_grows_keeps_its_order),
         PAGE_TEST(sorted_items_keep_their_system_properties),
         PAGE_TEST(rows_can_ask_for_the_id_of_their_item),

@@ -70,6 +70,7 @@ struct Filter {
     bool has_set;
     bool is_within; /* 'set' and 'estimate' have only what is in the planner's 'within' */
     bool was_used;
+    bool is_named;  /* in index metrics, also if it was not read */
     uint64_t found; /* after it was read; for explain */
 };
 
