@@ -304,7 +304,7 @@ bool log_files_lock(LogFiles *files, const char *folder, char *reason, size_t si
 {
     IOStatus status = files->system->take_lock(folder);
     if (!status.ok())
-        std::snprintf(reason, size, "%s", status.ToString().c_str());
+        (void)std::snprintf(reason, size, "%s", status.ToString().c_str());
     return status.ok();
 }
 

@@ -7,10 +7,10 @@
 #include "store/rocksdb/testing_int.h"
 
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static const char *_Atomic failing_end; /* of the names of files that cannot be synced; or NULL */
 
-int fdatasync(int fd);
 __attribute__((visibility("default"))) int fdatasync(int fd)
 {
     const char *end = failing_end;
