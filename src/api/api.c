@@ -378,7 +378,9 @@ Api *api_open(const ApiOptions *options)
     arena_init(&api->arena, 4096);
     api->options = *options;
     api->limits = (PageLimits){.entries_max = 20000, .us_max = 5000000, .brief_us = 1000};
-    api->query_memory.bytes_left = (int64_t)(workers_turns(options->workers) * QUERY_BYTES_MAX);
+    uint32_t turns = workers_turns(options->workers);
+    /* One less than run: the allocator keeps what one has freed while the next one fills up. */
+    query_memory_init(&api->query_memory, turns > 1 ? turns - 1 : 1);
     if (options->charges == NULL)
         api->options.charges = charge_model_default();
     api->options.certificate = arena_copy(&api->arena, options->certificate);
@@ -401,6 +403,7 @@ void api_close(Api *api)
     if (api == NULL)
         return;
     chaos_close(api->chaos);
+    query_memory_done(&api->query_memory);
     refresh_close(api);
     usage_close(api);
     arena_done(&api->arena);

@@ -23,8 +23,7 @@
 
 #define PAGE_ITEMS_DEFAULT 100
 
-/* What a query may hold for one page. All together may hold so much for each that runs at a time:
- * pages that wait for their turn hold something, too. */
+/* What a query may hold for one page. Only some pages at a time may hold much: see query_memory. */
 #define QUERY_BYTES_MAX ((size_t)256 << 20)
 
 /* A query in a longer body is read on a worker: this much is parsed in less than a millisecond, the
@@ -49,7 +48,7 @@ typedef struct ApiLoop ApiLoop;
 struct Api {
     ApiOptions options; /* immutable after open */
     PageLimits limits;
-    QueryMemory query_memory; /* of all pages on workers together */
+    QueryMemory query_memory; /* shared by the pages on workers */
     Arena arena;
     pthread_mutex_t loops_lock; /* guards 'loops' */
     ApiLoop *loops;

@@ -500,6 +500,12 @@ void worker_end_wait(void)
     self->untold_us += now_us(workers) - before_us;
 }
 
+void worker_tell_wait(uint64_t us)
+{
+    if (self_at_work != NULL)
+        self_at_work->untold_us += us;
+}
+
 bool worker_is_crowded(void)
 {
     const Worker *self = self_at_work;

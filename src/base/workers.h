@@ -75,6 +75,9 @@ uint64_t worker_give_way(void);
 void worker_begin_wait(void);
 void worker_end_wait(void);
 
+/* Makes worker_give_way tell of a wait, which was none for a turn. */
+void worker_tell_wait(uint64_t us);
+
 /* Whether jobs wait although all threads have one: a job that can end early should. */
 bool worker_is_crowded(void);
 

@@ -364,6 +364,7 @@ static Ahead *ahead_new(Page *page, size_t count)
     ahead->static_ticks = run_static_ticks(page->run); /* the same for all */
     ahead->run_options = page->run->options;
     ahead->run_options.random = NULL;
+    ahead->run_options.memory = NULL; /* a part holds little, and the page may wait for it */
     ahead->run_options.bytes_max = PART_MEMORY_MAX;
     ahead->like = (Page){
         .rows_wanted = page->rows_wanted,

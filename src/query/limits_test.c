@@ -2,6 +2,7 @@
 #include "query/testing_int.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 /* A document with arrays of a hundred numbers. */
 static const char *wide_document(Arena *arena)
@@ -57,6 +58,17 @@ static void rows_that_are_only_looked_at_take_no_memory(void **state)
           wide_document(&arena), NULL, (QueryOptions){.bytes_max = 200000}, "[10000]");
 }
 
+static void *give_back_later(void *context)
+{
+    QueryMemory *memory = context;
+    (void)usleep(20000);
+    (void)pthread_mutex_lock(&memory->lock);
+    memory->left = 1;
+    (void)pthread_cond_signal(&memory->freed);
+    (void)pthread_mutex_unlock(&memory->lock);
+    return NULL;
+}
+
 /* What one run has another cannot have, until it is over; a small one needs none of it. */
 static void runs_share_their_memory(void **state)
 {
@@ -66,15 +78,19 @@ static void runs_share_their_memory(void **state)
     const char *wide = wide_document(&arena);
     const char *large = "SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE [a, b, d] FROM c "
                         "JOIN a IN c.v JOIN b IN c.v JOIN d IN c.v WHERE d < 10)";
-    QueryMemory memory = {.bytes_left = 64 << 20};
+    QueryMemory memory;
+    query_memory_init(&memory, 1);
     QueryOptions options = {.memory = &memory, .bytes_max = 256 << 20, .steps_max = 1000000000};
     check(large, wide, NULL, options, "[100000]");
-    assert_int_equal(atomic_load(&memory.bytes_left), 64 << 20); /* it was given back */
-    atomic_store(&memory.bytes_left, 4 << 20);
-    check(large, wide, NULL, options, "!all the memory that there is for queries");
-    assert_int_equal(atomic_load(&memory.bytes_left), 4 << 20);
-    atomic_store(&memory.bytes_left, 0);
+    assert_int_equal(memory.left, 1); /* it was given back */
+    memory.left = 0;
     check("SELECT VALUE COUNT(1) FROM c JOIN a IN c.v", wide, NULL, options, "[100]");
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, give_back_later, &memory), 0);
+    check(large, wide, NULL, options, "[100000]"); /* it waits */
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(memory.left, 1);
+    query_memory_done(&memory);
 }
 
 /* A query of many repetitions of a large parameter. */

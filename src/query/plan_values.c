@@ -47,18 +47,18 @@ static Status find_sole(void *context, Node *node)
     return sole->is_sole ? node_each_child(node, find_sole, context) : STATUS_OK;
 }
 
-static Node *clone(Planner *planner, const Node *node, uint32_t slot);
+static Node *copy_node(Planner *planner, const Node *node, uint32_t slot);
 
 static NodeList clone_list(Planner *planner, const NodeList *list, uint32_t slot)
 {
     NodeList copy = {0};
     for (const Node *node = list->first; node != NULL; node = node->next)
-        list_append(&copy, clone(planner, node, slot));
+        list_append(&copy, copy_node(planner, node, slot));
     return copy;
 }
 
 /* A copy in which the path is read from a slot. Only what find_sole lets pass. */
-static Node *clone(Planner *planner, const Node *node, uint32_t slot)
+static Node *copy_node(Planner *planner, const Node *node, uint32_t slot)
 {
     Node *copy = ARENA_NEW(planner->arena, Node);
     *copy = *node;
@@ -70,14 +70,14 @@ static Node *clone(Planner *planner, const Node *node, uint32_t slot)
         copy->slot = slot;
         break;
     case NODE_UNARY:
-        copy->unary.operand = clone(planner, node->unary.operand, slot);
+        copy->unary.operand = copy_node(planner, node->unary.operand, slot);
         break;
     case NODE_CHAIN: {
-        copy->chain.first = clone(planner, node->chain.first, slot);
+        copy->chain.first = copy_node(planner, node->chain.first, slot);
         Link **at = &copy->chain.links;
         for (const Link *link = node->chain.links; link != NULL; link = link->next) {
             *at = ARENA_NEW(planner->arena, Link);
-            **at = (Link){.op = link->op, .right = clone(planner, link->right, slot)};
+            **at = (Link){.op = link->op, .right = copy_node(planner, link->right, slot)};
             copy->chain.last = *at;
             at = &(*at)->next;
         }
@@ -91,24 +91,24 @@ static Node *clone(Planner *planner, const Node *node, uint32_t slot)
         copy->list = clone_list(planner, &node->list, slot);
         break;
     case NODE_BETWEEN:
-        copy->between.value = clone(planner, node->between.value, slot);
-        copy->between.low = clone(planner, node->between.low, slot);
-        copy->between.high = clone(planner, node->between.high, slot);
+        copy->between.value = copy_node(planner, node->between.value, slot);
+        copy->between.low = copy_node(planner, node->between.low, slot);
+        copy->between.high = copy_node(planner, node->between.high, slot);
         break;
     case NODE_IN:
-        copy->in.value = clone(planner, node->in.value, slot);
+        copy->in.value = copy_node(planner, node->in.value, slot);
         copy->in.list = clone_list(planner, &node->in.list, slot);
         break;
     case NODE_LIKE:
-        copy->like.value = clone(planner, node->like.value, slot);
-        copy->like.pattern = clone(planner, node->like.pattern, slot);
+        copy->like.value = copy_node(planner, node->like.value, slot);
+        copy->like.pattern = copy_node(planner, node->like.pattern, slot);
         break;
     case NODE_OBJECT: {
         Property **at = &copy->object.first;
         for (const Property *p = node->object.first; p != NULL; p = p->next) {
             *at = ARENA_NEW(planner->arena, Property);
             **at = (Property){
-                .name = p->name, .span = p->span, .value = clone(planner, p->value, slot)};
+                .name = p->name, .span = p->span, .value = copy_node(planner, p->value, slot)};
             at = &(*at)->next;
         }
         break;
@@ -156,7 +156,7 @@ Status filter_test(Planner *planner, const Node *node, bool wanted, Filter **out
                                   is_text ? TERM_ARRAY : TERM_END);
     filter->kind = FILTER_TEST;
     filter->slot = planner->query->slot_count; /* the run has one more than the query needs */
-    filter->test = clone(planner, node, filter->slot);
+    filter->test = copy_node(planner, node, filter->slot);
     filter->wanted = wanted;
     *out = filter;
     if (is_text)

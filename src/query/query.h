@@ -26,7 +26,9 @@
 #include "base/random.h"
 #include "base/slice.h"
 #include "json/json.h"
+
 #include "json/path.h"
+#include <pthread.h>
 
 #define QUERY_TEXT_BYTES_MAX ((size_t)512 << 10) /* as the service announces it */
 #define QUERY_JOINS_MAX      10                  /* likewise, of the whole query */
@@ -81,16 +83,21 @@ typedef enum QueryGeo {
     QUERY_GEOMETRY,  /* a plane, results in its own units */
 } QueryGeo;
 
-/* Memory that the runs of a server share: what a run holds beyond RUN_BYTES_FREE comes out of it,
- * and goes back when the run is over. Any thread. */
+/* How many runs of a server may hold much at a time, which is more than RUN_BYTES_FREE; others wait
+ * until one of them is over. Any thread. */
 typedef struct QueryMemory {
-    _Atomic int64_t bytes_left;
+    pthread_mutex_t lock; /* guards 'left' */
+    pthread_cond_t freed;
+    uint32_t left;
 } QueryMemory;
+
+void query_memory_init(QueryMemory *memory, uint32_t runs);
+void query_memory_done(QueryMemory *memory);
 
 typedef struct QueryOptions {
     uint64_t steps_max;  /* 0: QUERY_STEPS_DEFAULT */
     size_t bytes_max;    /* 0: QUERY_BYTES_DEFAULT; results and everything held while running */
-    QueryMemory *memory; /* that it shares with others; NULL: it has all of 'bytes_max' */
+    QueryMemory *memory; /* that it shares with others; NULL: it never waits */
     Random *random;      /* for RAND(); NULL: seeded by the system when it is first needed */
     const Clock *clock;  /* for GetCurrentDateTime() and the like; NULL: the system's */
     uint64_t static_us; /* for GetCurrentDateTimeStatic() and the like, so that several runs for one

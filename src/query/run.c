@@ -1,13 +1,16 @@
 /* run.c - see run_int.h. */
 #include "query/run_int.h"
 
+#include "base/cond.h"
+#include "base/workers.h"
 #include "query/geo_int.h"
 #include "query/regex_int.h"
 #include "query/sql_error_int.h"
 
 enum { STEPS_PER_CLOCK = 10000 }; /* 0.2 to 1 ms */
 
-#define MEMORY_PIECE ((size_t)1 << 20)
+/* Less than the time after which a page must be answered. */
+enum { MEMORY_WAIT_MS = 20000 };
 
 void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
 {
@@ -24,11 +27,18 @@ void run_init(Run *run, QueryOptions options, Arena *keep, Error *err)
     run->scratch = &run->sources;
 }
 
+static void give_memory(QueryMemory *memory)
+{
+    (void)pthread_mutex_lock(&memory->lock);
+    memory->left++;
+    (void)pthread_cond_signal(&memory->freed);
+    (void)pthread_mutex_unlock(&memory->lock);
+}
+
 void run_done(Run *run)
 {
-    if (run->options.memory != NULL)
-        atomic_fetch_add_explicit(&run->options.memory->bytes_left,
-                                  (int64_t)(run->granted - RUN_BYTES_FREE), memory_order_relaxed);
+    if (run->options.memory != NULL && run->granted == SIZE_MAX)
+        give_memory(run->options.memory);
     arena_done(&run->sources);
     arena_done(&run->rows);
     if (run->locale != (locale_t)0)
@@ -69,20 +79,47 @@ Status run_out_of_steps(Run *run)
                            (unsigned long long)run->options.steps_max);
 }
 
-/* Takes what is missing out of the memory that all runs share, in pieces. */
-static Status take_memory(Run *run, size_t bytes)
+/* Waits until the run may hold much. Whoever may needs nothing of others but their turns, so it
+ * comes to its end. */
+static Status take_memory(Run *run)
 {
-    _Atomic int64_t *left = &run->options.memory->bytes_left;
-    size_t missing = bytes - run->granted;
-    int64_t taken = (int64_t)((missing + MEMORY_PIECE - 1) / MEMORY_PIECE * MEMORY_PIECE);
-    if (atomic_fetch_sub_explicit(left, taken, memory_order_relaxed) < taken) {
-        atomic_fetch_add_explicit(left, taken, memory_order_relaxed);
+    QueryMemory *memory = run->options.memory;
+    (void)pthread_mutex_lock(&memory->lock);
+    bool waits = memory->left == 0;
+    uint64_t begun_us = clock_monotonic_us(clock_real());
+    uint64_t until_us = cond_after_ms(MEMORY_WAIT_MS);
+    if (waits)
+        worker_begin_wait();
+    while (memory->left == 0 && cond_wait_until(&memory->freed, &memory->lock, until_us))
+        continue;
+    bool is_taken = memory->left > 0;
+    memory->left -= is_taken ? 1 : 0;
+    (void)pthread_mutex_unlock(&memory->lock);
+    if (waits) {
+        worker_tell_wait(clock_monotonic_us(clock_real()) - begun_us);
+        worker_end_wait();
+    }
+    if (!is_taken)
         return error_set(run->err, STATUS_UNAVAILABLE, SUB_NONE,
                          "The queries that run now hold all the memory that there is for queries; "
                          "try again later.");
-    }
-    run->granted += (size_t)taken;
+    run->granted = SIZE_MAX;
     return STATUS_OK;
+}
+
+void query_memory_init(QueryMemory *memory, uint32_t runs)
+{
+    int failed = pthread_mutex_init(&memory->lock, NULL);
+    ASSERT(failed == 0);
+    failed = pthread_cond_init(&memory->freed, NULL);
+    ASSERT(failed == 0);
+    memory->left = runs;
+}
+
+void query_memory_done(QueryMemory *memory)
+{
+    (void)pthread_cond_destroy(&memory->freed);
+    (void)pthread_mutex_destroy(&memory->lock);
 }
 
 Status run_reserve(Run *run, size_t bytes)
@@ -90,7 +127,7 @@ Status run_reserve(Run *run, size_t bytes)
     size_t used = arena_used(run->keep) - run->keep_before + run->held + arena_used(&run->sources) +
                   arena_used(&run->rows);
     if (used <= run->options.bytes_max && bytes <= run->options.bytes_max - used)
-        return LIKELY(used + bytes <= run->granted) ? STATUS_OK : take_memory(run, used + bytes);
+        return LIKELY(used + bytes <= run->granted) ? STATUS_OK : take_memory(run);
     return sql_error_plain(run->err, "The query needs more than %zu bytes, which is its limit.",
                            run->options.bytes_max);
 }

@@ -75,7 +75,8 @@ struct Run {
     Arena rows;
     size_t keep_before; /* bytes of 'keep' that are not ours */
     size_t held;        /* bytes of other arenas that are kept for this run */
-    size_t granted;     /* bytes that it may hold without asking the memory that it shares */
+    size_t granted; /* bytes that it may hold without asking the memory that it shares; SIZE_MAX:
+                       any */
 
     QueryOptions options;
     uint64_t steps_left;   /* until the next look at the clock, */
@@ -91,9 +92,8 @@ struct Run {
     Error *err;
 };
 
-/* Of what a run holds, so much is not taken from the memory that it shares: short queries never
- * ask. */
-#define RUN_BYTES_FREE ((size_t)1 << 20)
+/* A run that holds more than this is one of those that hold much: short queries never are. */
+#define RUN_BYTES_FREE ((size_t)4 << 20)
 
 void run_init(Run *run, QueryOptions options, Arena *keep, Error *err);
 void run_done(Run *run);

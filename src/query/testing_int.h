@@ -49,8 +49,7 @@ static inline const char *run_computed(Arena *arena, const char *text, const cha
     size_t result_count;
     if (query_run_with(query, options, list, count, arena, &results, &result_count, &err) !=
         STATUS_OK) {
-        bool is_shared = options.memory != NULL; /* then others are to blame */
-        assert_int_equal(err.status, is_shared ? STATUS_UNAVAILABLE : STATUS_BAD_REQUEST);
+        assert_int_equal(err.status, STATUS_BAD_REQUEST);
         return arena_format(arena, "!%s%c", err.message, '\0').ptr;
     }
     JsonBuilder b;
