@@ -518,6 +518,20 @@ static void a_large_item_is_printed_also_if_nobody_has_time_for_it(void **state)
     jam_end(&jam);
 }
 
+static void a_large_item_does_not_wait_where_there_is_no_memory_for_it(void **state)
+{
+    (void)state;
+    Jam jam;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    make_item(&server, large(&server, "{'id':'1','pk':'a','n':[", "0]}"));
+    server.is_out_of_memory = true;
+    jam_begin(&jam, &server, 0);
+    FakeAnswer answer = expect_status(&server, &(Ask){"GET", ONE, .headers = {A}}, 200);
+    expect_holds(answer.body, "\"n\":[0,1,");
+    jam_end(&jam);
+}
+
 /* The container is gone when the body was read. */
 static void a_container_may_go_while_a_body_is_read(void **state)
 {
@@ -746,6 +760,7 @@ int main(void)
         cmocka_unit_test(large_bodies_are_read_on_a_worker),
         cmocka_unit_test(large_items_are_printed_on_a_worker),
         cmocka_unit_test(a_large_item_is_printed_also_if_nobody_has_time_for_it),
+        cmocka_unit_test(a_large_item_does_not_wait_where_there_is_no_memory_for_it),
         cmocka_unit_test(a_container_may_go_while_a_body_is_read),
         cmocka_unit_test(an_item_may_be_named_by_its_resource_id),
         cmocka_unit_test(among_names_a_resource_id_is_just_a_name),

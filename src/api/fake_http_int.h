@@ -46,7 +46,8 @@ typedef struct FakeServer {
     Api *api;
     HttpHandler handler;
     HttpLoop loop;
-    Arena arena; /* of answers, and for callers */
+    Arena arena;           /* of answers, and for callers */
+    bool is_out_of_memory; /* connections hold all that they may */
 } FakeServer;
 
 typedef struct FakeRequest {
@@ -85,6 +86,11 @@ Slice http_header(const HttpRequest *request, Slice name)
             return request->headers[i].value;
     }
     return SLICE_EMPTY;
+}
+
+bool http_request_reserve(HttpRequest *request, uint64_t bytes UNUSED)
+{
+    return !CONTAINER_OF(request, FakeExchange, http)->server->is_out_of_memory;
 }
 
 void http_respond(HttpRequest *request, const HttpResponse *response)

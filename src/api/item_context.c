@@ -295,6 +295,9 @@ static void respond(ItemContext *context, const ItemReply *reply)
     item_send(context, &response);
 }
 
+/* A large item as it is stored, and its text, which grows by doubling. */
+enum { LARGE_REPLY_COPIES = 4 };
+
 /* A reply with a large item, on its way to a worker and back. */
 typedef struct LargeReply {
     WorkerJob job;
@@ -318,10 +321,12 @@ static void print_on_worker(WorkerJob *job)
     http_loop_post(large->context.request->http->loop, &large->task);
 }
 
-/* False if too much waits for workers: the caller prints it itself. */
+/* False if too much waits for workers, or there is no memory to wait in: the caller prints it. */
 static bool respond_large(ItemContext *context, const ItemReply *reply)
 {
     ApiRequest *r = context->request;
+    if (!http_request_reserve(r->http, LARGE_REPLY_COPIES * json_size(reply->item->document)))
+        return false;
     LargeReply *large = ARENA_NEW(r->arena, LargeReply);
     Error err;
     if (item_decode(item_encode(r->arena, reply->item), &large->item, &err) != STATUS_OK)

@@ -154,7 +154,8 @@ static void a_read_is_not_served_by_less_than_what_was_seen(void **state)
             {"GET", DOCS, .headers = {{"x-ms-session-token", rows[i].token}}},
             {"POST", DOCS, "{'query':'SELECT * FROM c'}",
              .headers = {{"x-ms-session-token", rows[i].token},
-                         {"x-ms-documentdb-isquery", "true"}}},
+                         {"x-ms-documentdb-isquery", "true"},
+                         {"x-ms-documentdb-query-enablecrosspartition", "true"}}},
         };
         for (size_t j = 0; j < ARRAY_COUNT(asks); j++) {
             FakeAnswer answer = expect_status(&server, &asks[j], rows[i].status);

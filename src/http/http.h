@@ -112,6 +112,11 @@ void http_server_close(HttpServer *server, uint32_t drain_ms);
 /* The header 'name' (lower case), or an empty slice with a NULL pointer. */
 Slice http_header(const HttpRequest *request, Slice name);
 
+/* Counts 'bytes' more as held by the request until it is answered; on the loop's thread. The
+ * handler asks before it keeps what is large while the request waits for another thread. False if
+ * all connections together hold as much as they may: nothing is counted then. */
+MUST_USE bool http_request_reserve(HttpRequest *request, uint64_t bytes);
+
 void http_respond(HttpRequest *request, const HttpResponse *response);
 
 /* Messages to a loop, from any thread: 'run' is called on the loop's thread, where the task may be

@@ -44,6 +44,15 @@ void request_charge(Request *request, uint64_t bytes)
     request->charged = bytes;
 }
 
+bool http_request_reserve(HttpRequest *http, uint64_t bytes)
+{
+    Request *request = CONTAINER_OF(http, Request, http);
+    if (!loop_take(http->loop, bytes, BUDGET_BULK))
+        return false;
+    request->charged += bytes;
+    return true;
+}
+
 void request_release(Request *request)
 {
     HttpLoop *loop = request->http.loop;
