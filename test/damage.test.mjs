@@ -3,7 +3,7 @@
 // says for which items it cannot; and who accepts the loss goes on with the rest.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { cpSync, rmSync, statSync, truncateSync, unlinkSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, statSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
 import { Agent } from "node:http";
 import { basename, join } from "node:path";
 import test from "node:test";
@@ -179,6 +179,20 @@ test("a log that has lost acknowledged writes is refused, and who accepts that g
         const { status: agrees, stdout } = check(server.data);
         assert.equal(agrees, 0, stdout);
         assert.match(stdout, new RegExp(`with ${all.length} items: everything agrees`));
+    }
+});
+
+test("a secret of tokens that was zeroed or cut is made anew", async (t) => {
+    const server = await startServer(t);
+    const file = join(server.data, "token.key");
+    const { size } = statSync(file);
+    for (const damage of [Buffer.alloc(size), Buffer.alloc(size - 1, "x"), Buffer.alloc(0)]) {
+        await server.stopWell();
+        writeFileSync(file, damage);
+        await server.start();
+        const secret = readFileSync(file);
+        assert.equal(secret.length, size);
+        assert.ok(new Set(secret).size > 8, "random bytes");
     }
 });
 

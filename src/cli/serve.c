@@ -26,6 +26,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -192,6 +193,13 @@ static Status open_certificate(Server *server, Error *err)
     return cert_ensure(server->cert, server->cert_key, err);
 }
 
+/* Zeros are what a damaged disk leaves, and a secret that anybody can guess. */
+static bool is_blank(const TokenSecret *secret)
+{
+    static const TokenSecret ZEROS;
+    return memcmp(secret, &ZEROS, sizeof(ZEROS)) == 0;
+}
+
 /* The secret of continuation tokens is made once and kept, so that they outlive a restart. If it is
  * lost, clients that are in the middle of a query begin again. */
 static Status open_token_secret(Server *server, Error *err)
@@ -201,7 +209,8 @@ static Status open_token_secret(Server *server, Error *err)
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
     TokenSecret *secret = &server->token_secret;
-    bool is_done = read(fd, secret, sizeof(*secret)) == (ssize_t)sizeof(*secret);
+    bool is_done =
+        read(fd, secret, sizeof(*secret)) == (ssize_t)sizeof(*secret) && !is_blank(secret);
     if (!is_done) {
         random_secret(secret, sizeof(*secret));
         is_done = pwrite(fd, secret, sizeof(*secret), 0) == (ssize_t)sizeof(*secret);
