@@ -63,7 +63,8 @@ rss_kb() {
 start_server() {
     local folder=$1 port=$2
     shift 2
-    "$orrery" serve --data "$folder" --port "$port" "$@" >"$temp/orrery.log" 2>&1 &
+    # The load generator looks like an SDK that merges partitions by itself, and does not.
+    "$orrery" serve --data "$folder" --port "$port" --merge always "$@" >"$temp/orrery.log" 2>&1 &
     server_pid=$!
     pids+=("$server_pid")
     "$load" --ready --unsigned --url "http://127.0.0.1:$port/healthz" || {

@@ -137,7 +137,7 @@ measure_sizes() {
     local size operation round count requests few=$((many / 10))
     for size in $sizes; do
         echo "== $few orders over $size partitions"
-        orders "$few" "$endpoint/dbs/b/colls/c$size" "$(policy "c$size" '')" --header "x-ms-offer-throughput: ${size}0000"
+        orders "$few" "$endpoint/dbs/b/colls/c$size" "$(policy "c$size" '')" --header "x-ms-offer-throughput: $((size * 6000))"
         [ "$(ranges "c$size" | wc -l)" = "$size" ] || {
             echo "bench: expected $size partitions, found $(ranges "c$size" | wc -l)" >&2
             exit 1
