@@ -1,20 +1,20 @@
-# The commands people use; `make help` lists them. The build itself is in CMakeLists.txt, this file
-# only knows what happens in which order. Everything lands in build/.
+# The commands for people; `make help` lists them. CMakeLists.txt has the build itself, this file only the
+# order of steps. All output goes to build/.
 
 ARGS         ?=
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 600
-# `make test` begins at the same place each time, so that it says the same of the same tree; `make fuzz`
-# and `make soak` look elsewhere each time.
+# `make test` uses the same seed each time, so that it has the same result for the same tree; `make fuzz`
+# and `make soak` use new ones.
 export FUZZ_SEED ?= 0
 # "no" leaves the end-to-end tests out of asan and tsan.
 E2E          ?= yes
-# "no" never calls the package manager, for those who bring the libraries themselves.
+# "no" never calls the package manager, for machines that have the libraries from elsewhere.
 INSTALL_DEPS ?= yes
 
 JOBS    := $(shell nproc)
-# Unit tests at once: some wait for a disk or a clock, so there is work for one more.
+# Unit tests at the same time: some wait for a disk or a clock, so one more than there are cores.
 TESTS   := $(shell expr $(JOBS) + 1)
 PRESETS := release dev tsan fuzz
 FUZZERS := $(basename $(notdir $(shell find src -name '*_fuzz.c')))
@@ -40,8 +40,8 @@ test: layers unit-dev e2e-release ## all tests: unit (with sanitizers), end to e
 	@echo "== All tests pass"
 
 .PHONY: check
-check: layers deps-check build/release/build.ninja ## look of the code, static analysis, forbidden things
-	@cmake build/release >build/release.log # it may have been planned before the newest file came
+check: layers deps-check build/release/build.ninja ## formatting, static analysis, forbidden things, lengths, names in documents
+	@cmake build/release >build/release.log # it may be older than the newest file
 	@tools/check.sh build/release
 
 .PHONY: asan tsan
@@ -49,7 +49,7 @@ asan: unit-dev $(if $(filter yes,$(E2E)),e2e-dev) ## tests with the address and 
 tsan: unit-tsan $(if $(filter yes,$(E2E)),e2e-tsan) ## tests with the thread sanitizer
 test soak asan tsan: export ASAN_OPTIONS = detect_stack_use_after_return=1
 test soak asan tsan: export UBSAN_OPTIONS = print_stacktrace=1
-# A long history, or the stack of an old write inside RocksDB is lost and its suppression with it.
+# A long history, because without the stack of an old write inside RocksDB its suppression does not match.
 asan tsan: export TSAN_OPTIONS = suppressions=$(CURDIR)/tools/tsan.txt:history_size=7
 
 .PHONY: fuzz
@@ -62,16 +62,16 @@ soak: build-dev build/orrery build-fuzzers $(SDK) ## the random tests and fuzz t
 	@tools/soak.sh $(SOAK_SECONDS) $(FUZZERS)
 
 .PHONY: fresh
-fresh: deps-fresh ## run, test in a bare Debian 12, as on a new machine; needs root
+fresh: deps-fresh ## run and test in a bare Debian 12, as on a new machine; needs root
 	@tools/fresh.sh
 
 .PHONY: sdks
-sdks: deps-test build/orrery ## one program each through the newest SDKs of JavaScript, Python, Go and Java, where those are installed
-	@echo "== Running a day of work through the SDKs of four languages"
+sdks: deps-test build/orrery ## run a program with the newest SDK of JavaScript, Python, Go and Java each, where those are installed
+	@echo "== Running a program with the SDK of each of four languages"
 	@node --test --test-reporter=spec test/sdks/sdks.test.mjs
 
 .PHONY: bench
-bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --fairness for short requests beside long ones
+bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --fairness for short requests beside long ones
 	@echo "== Building the server and the load generator"
 	@cmake --build build/release -j $(JOBS) --target orrery orrery_load
 	@bench/run.sh $(ARGS)
@@ -90,7 +90,7 @@ clean: ## remove build/
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-# The pieces that the commands above are made of. A preset is a row of CMakePresets.json.
+# The parts of the commands above. A preset is a row of CMakePresets.json.
 
 .PHONY: layers
 layers:
@@ -103,7 +103,7 @@ DEPS := $(addprefix deps-,build test fuzz check bench fresh)
 $(DEPS): deps-%:
 	@[ "$(INSTALL_DEPS)" = no ] || tools/deps.sh $*
 
-# CMake plans again by itself when a file comes or goes; only the presets are not watched by it.
+# CMake notices new and removed files by itself, but not changes of the presets.
 $(PRESETS:%=build/%/build.ninja): build/%/build.ninja: CMakePresets.json | deps-build
 	@echo "== Configuring build/$*"
 	@cmake --preset $* >build/$*.log 2>&1 || { cat build/$*.log; exit 1; }
@@ -128,13 +128,13 @@ $(filter-out unit-tsan,$(PRESETS:%=unit-%)): unit-%: build-%
 	@echo "== Running the unit tests of build/$*"
 	@ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(TESTS)
 
-# The other layers have no threads, locks or atomics that the thread sanitizer could look at, but for
-# the help that pages of queries get.
-THREADED := base store throughput partition catalog http api
+# The other layers have no threads, locks or atomics for the thread sanitizer to check, except for the
+# threads that help with a page of a query.
+THREADED := base store throughput partition catalog script http api
 unit-tsan: build/tsan/build.ninja
 	@echo "== Building and running the unit tests of build/tsan, of the layers with threads"
-	@cmake --build build/tsan -j $(JOBS) --target $(THREADED:%=%_tests) query_ahead_test
-	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -j $(TESTS) -R '^(($(subst $(eval) ,|,$(THREADED)))/|query/ahead_test$$)'
+	@cmake --build build/tsan -j $(JOBS) --target $(THREADED:%=%_tests) query_read_ahead_test
+	@ctest --test-dir build/tsan --output-on-failure --no-tests=error -j $(TESTS) -R '^(($(subst $(eval) ,|,$(THREADED)))/|query/read_ahead_test$$)'
 
 # The tests start the server that the variable names.
 $(PRESETS:%=e2e-%): e2e-%: build/%/build.ninja $(SDK)

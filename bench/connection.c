@@ -55,7 +55,7 @@ Status connection_open(Connection *c, const struct addrinfo *address, Error *err
     c->fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (c->fd < 0)
         return error_set_errno(err, errno, "cannot make a socket");
-    /* The time to send bounds connect as well. */
+    /* The timeout for sending also limits connect. */
     struct timeval timeout = {.tv_sec = CONNECTION_TIMEOUT_S};
     int on = 1;
     if (setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) != 0 ||
@@ -107,6 +107,7 @@ Status connection_receive(Connection *c, bool *complete, Error *err)
     size_t used = 0;
     TRY(reply_feed(&c->reply, slice_make(bytes, (size_t)got), &used, complete, err));
     if (used != (size_t)got)
-        return error_set(err, STATUS_IO, SUB_NONE, "expected one answer, found more behind it");
+        return error_set(err, STATUS_IO, SUB_NONE,
+                         "expected one answer, found more bytes after it");
     return STATUS_OK;
 }

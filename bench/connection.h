@@ -10,7 +10,7 @@
 
 #include <netdb.h>
 
-/* A server that does not even accept within this time is not worth measuring. */
+/* The run fails if the server does not accept within this time. */
 #define CONNECTION_TIMEOUT_S 10
 
 typedef struct Connection {
@@ -19,7 +19,7 @@ typedef struct Connection {
     uint64_t begun_us; /* when that request was sent, or should have been; with several pages, the
                           first of them */
     uint64_t turn;     /* number of that request */
-    uint64_t pages;    /* of its answer that have come */
+    uint64_t pages;    /* of its answer that have arrived */
     uint64_t first_us; /* how long the first of them took */
     Buf out;
     size_t out_sent;

@@ -51,7 +51,7 @@ bool item_operation_parse(Slice name, ItemOperation *out)
     return false;
 }
 
-/* Appends 'text' and returns where what follows it will stand. */
+/* Appends 'text' and returns the offset after it. */
 static size_t put(Buf *buf, const char *text)
 {
     buf_slice(buf, slice_from_cstr(text));
@@ -132,19 +132,40 @@ static void fill_text(ItemMaker *maker, uint64_t number)
         fill_gaps(maker, number);
 }
 
-static void print_batch(ItemMaker *maker)
+/* Appends ITEMS_PER_KEY new items of one partition key, each between 'before' and 'after'. */
+static void print_new_items(ItemMaker *maker, const char *before, const char *after)
 {
-    /* All operations of a batch have the same partition key. */
     maker->next = (maker->next + ITEMS_PER_KEY - 1) / ITEMS_PER_KEY * ITEMS_PER_KEY;
     for (int i = 0; i < ITEMS_PER_KEY; i++) {
         fill_text(maker, maker->next++);
         (void)put(&maker->body, i == 0 ? "[" : ",");
-        (void)put(&maker->body, "{\"operationType\":\"Create\",\"resourceBody\":");
+        (void)put(&maker->body, before);
         buf_slice(&maker->body, buf_view(&maker->text));
-        (void)put(&maker->body, "}");
+        (void)put(&maker->body, after);
     }
     (void)put(&maker->body, "]");
+}
+
+static void print_batch(ItemMaker *maker)
+{
+    print_new_items(maker, "{\"operationType\":\"Create\",\"resourceBody\":", "}");
     ASSERT(!buf_full(&maker->body));
+}
+
+/* One argument, which is a list. */
+static void print_list_argument(ItemMaker *maker)
+{
+    (void)put(&maker->body, "[");
+    print_new_items(maker, "", "");
+    (void)put(&maker->body, "]");
+    ASSERT(!buf_full(&maker->body));
+}
+
+static void print_id_argument(ItemMaker *maker)
+{
+    (void)put(&maker->body, "[\"");
+    buf_slice(&maker->body, maker->id);
+    (void)put(&maker->body, "\"]");
 }
 
 /* Changes two values and leaves the others, which the server has to keep. */
@@ -171,6 +192,8 @@ ItemRequest item_next(ItemMaker *maker)
     buf_reset(&maker->body);
     if (operation == ITEM_BATCH)
         print_batch(maker);
+    else if (operation == ITEM_EXECUTE_NEW)
+        print_list_argument(maker);
     else if (operation == ITEM_CREATE || operation == ITEM_SWEEP)
         fill_text(maker, maker->next++);
     else
@@ -197,6 +220,13 @@ ItemRequest item_next(ItemMaker *maker)
         break;
     case ITEM_BATCH:
         (void)put(&maker->headers, HEADERS_BATCH);
+        request.body = buf_view(&maker->body);
+        break;
+    case ITEM_EXECUTE:
+        print_id_argument(maker);
+        request.body = buf_view(&maker->body);
+        break;
+    case ITEM_EXECUTE_NEW:
         request.body = buf_view(&maker->body);
         break;
     case ITEM_MIX:

@@ -5,8 +5,8 @@
  * named without a list of them, and ITEMS_PER_KEY items in a row share a partition key. Its text
  * has ITEM_BYTES bytes and 20 values that are no objects or arrays.
  *
- * Those texts differ little, which is enough where nobody looks into them. For queries, items are
- * orders (orders.h).
+ * These texts differ little, which is enough if they are only stored and read. For queries, items
+ * are orders (orders.h).
  *
  * Ownership  An ItemMaker owns its memory until item_maker_done. What item_next returns lives until
  *            the next call.
@@ -27,13 +27,15 @@
 #define ITEMS_PER_KEY   100 /* also the number of operations in a batch, the most there may be */
 
 /* X(name, what) */
-#define ITEM_OPERATIONS(X)                         \
-    X(READ, "read", "any of the items")            \
-    X(SWEEP, "sweep", "the items in their order")  \
-    X(CREATE, "create", "a new item")              \
-    X(UPSERT, "upsert", "any of the items, whole") \
-    X(PATCH, "patch", "two values of any item")    \
-    X(BATCH, "batch", "100 new items, atomically") \
+#define ITEM_OPERATIONS(X)                                                    \
+    X(READ, "read", "any of the items")                                       \
+    X(SWEEP, "sweep", "the items in their order")                             \
+    X(CREATE, "create", "a new item")                                         \
+    X(UPSERT, "upsert", "any of the items, whole")                            \
+    X(PATCH, "patch", "two values of any item")                               \
+    X(BATCH, "batch", "100 new items, atomically")                            \
+    X(EXECUTE, "execute", "a procedure with the id of any of the items")      \
+    X(EXECUTE_NEW, "execute-new", "a procedure with a list of 100 new items") \
     X(MIX, "mix", "upserts and otherwise reads")
 
 typedef enum ItemOperation {
@@ -42,6 +44,12 @@ typedef enum ItemOperation {
 #undef X
         ITEM_OPERATION_COUNT,
 } ItemOperation;
+
+/* A procedure is executed instead of a request for items: the URL is that of the procedure. */
+static inline bool item_operation_executes(ItemOperation operation)
+{
+    return operation == ITEM_EXECUTE || operation == ITEM_EXECUTE_NEW;
+}
 
 /* False if there is no operation of that name. */
 bool item_operation_parse(Slice name, ItemOperation *out);
@@ -52,7 +60,7 @@ typedef struct ItemOptions {
     uint64_t first;          /* number of the first new item */
     uint32_t writes_percent; /* upserts among the requests of ITEM_MIX */
     uint64_t seed;
-    bool is_orders; /* what items are */
+    bool is_orders; /* items are orders */
 } ItemOptions;
 
 typedef struct ItemMaker {
@@ -75,10 +83,10 @@ typedef struct ItemMaker {
 
 typedef struct ItemRequest {
     Slice method;
-    Slice id;      /* of the item that the path names; empty: the path is that of all items */
+    Slice id;      /* of the item that the path names; empty if the path is that of all items */
     Slice headers; /* whole lines with their ends */
     Slice body;
-    bool is_query; /* which is what the body is */
+    bool is_query; /* the body is a query */
 } ItemRequest;
 
 void item_maker_init(ItemMaker *maker, const ItemOptions *options);

@@ -45,7 +45,7 @@ static void requests_have_the_form_of_their_operation(void **state)
         ItemOperation operation;
         Slice method;
         bool has_id;
-        size_t body_len; /* 0: not checked */
+        size_t body_len; /* 0 if it is not checked */
         const char *header;
         const char *body;
     } rows[] = {
@@ -55,6 +55,8 @@ static void requests_have_the_form_of_their_operation(void **state)
         {ITEM_UPSERT, SLICE_INIT("POST"), false, ITEM_BYTES, "is-upsert: true\r\n", "{\"id\":\""},
         {ITEM_PATCH, SLICE_INIT("PATCH"), true, 0, "partitionkey: [\"", "{\"operations\":["},
         {ITEM_BATCH, SLICE_INIT("POST"), false, 0, "batch-atomic: True\r\n", "[{\"operationType\""},
+        {ITEM_EXECUTE, SLICE_INIT("POST"), false, ITEM_NAME_LEN + 4, "partitionkey: [\"", "[\""},
+        {ITEM_EXECUTE_NEW, SLICE_INIT("POST"), false, 0, "partitionkey: [\"", "[[{\"id\":\""},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         ItemOptions options = options_of(rows[i].operation);
@@ -131,6 +133,19 @@ static void a_batch_makes_the_items_that_reads_ask_for(void **state)
     }
 }
 
+static void a_procedure_gets_a_list_of_what_a_batch_has(void **state)
+{
+    (void)state;
+    ItemOptions options = options_of(ITEM_EXECUTE_NEW);
+    AUTO(item_maker_done) ItemMaker maker;
+    item_maker_init(&maker, &options);
+    ItemRequest request = item_next(&maker);
+    assert_int_equal(count_of(request.body, "{\"id\":\""), ITEMS_PER_KEY);
+    assert_false(has(request.body, "operationType"));
+    assert_true(slice_ends_with(request.body, SLICE("}]]")));
+    assert_int_equal(maker.next, 5000 + ITEMS_PER_KEY);
+}
+
 static void a_batch_begins_with_a_new_partition_key(void **state)
 {
     (void)state;
@@ -196,6 +211,7 @@ int main(void)
         cmocka_unit_test(an_item_has_20_values),
         cmocka_unit_test(new_items_are_never_the_same),
         cmocka_unit_test(a_batch_makes_the_items_that_reads_ask_for),
+        cmocka_unit_test(a_procedure_gets_a_list_of_what_a_batch_has),
         cmocka_unit_test(a_batch_begins_with_a_new_partition_key),
         cmocka_unit_test(items_may_be_orders),
         cmocka_unit_test(a_mix_has_the_share_of_writes_that_was_asked_for),

@@ -27,7 +27,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# A port on which nobody answers.
+# A free port.
 free_port() {
     local port
     while :; do

@@ -21,7 +21,8 @@ static const char USAGE[] =
     "  --sign-cached       sign once a second instead of every request (less work here; the\n"
     "                      server verifies each request in either case)\n"
     "  --items OPERATION   requests for items instead; --url is that of all items of a container,\n"
-    "                      '.../colls/c/docs', with /pk as its partition key:\n"
+    "                      '.../colls/c/docs', with /pk as its partition key, or that of the\n"
+    "                      procedure that is executed, '.../colls/c/sprocs/p':\n"
 #define X(name, text, what) "                        " text ": " what "\n"
     ITEM_OPERATIONS(X)
 #undef X
@@ -333,7 +334,7 @@ static Status read_option(Options *o, enum Option option, Slice text, Error *err
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "see orrery-load --help");
 }
 
-/* What goes together. */
+/* Checks which options can be combined. */
 static Status check_options(Options *o, Error *err)
 {
     RequestOptions *request = &o->run.request;
@@ -352,6 +353,8 @@ static Status check_options(Options *o, Error *err)
     if (request->is_items && !request->sign_each)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--sign-cached does not go with --items: their signatures differ");
+    if (request->is_items && item_operation_executes(request->items.operation))
+        return STATUS_OK;
     Slice path = request->url.path;
     if ((request->is_items || request->is_query) &&
         !(slice_starts_with(path, SLICE("/dbs/")) && slice_ends_with(path, SLICE("/docs"))))
@@ -383,14 +386,14 @@ static Status read_options(int argc, char **argv, Options *o, Error *err)
     return check_options(o, err);
 }
 
-/* What a reader of the numbers wants, worked out once for both forms of the report. */
+/* The results, computed once for both forms of the report. */
 typedef struct Report {
     double requests_per_s;
     double server_us_per_request;
     double client_us_per_request;
     double bytes_per_answer; /* bodies only, of all pages */
     double pages_per_request;
-    double client_busy; /* near 1, the client was the bottleneck and the numbers are its own */
+    double client_busy; /* near 1 if the client was the bottleneck */
 } Report;
 
 static Report report_make(const RunResult *r)
@@ -476,7 +479,7 @@ static Status send_once(const Options *o, Error *err)
     return STATUS_OK;
 }
 
-/* Asks again so soon that the time until the answer is the server's start and not our patience. */
+/* Asks so often that the time until the answer is that of the server's start. */
 static Status wait_ready(const Options *o, Error *err)
 {
     const Clock *clock = clock_real();

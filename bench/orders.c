@@ -71,8 +71,7 @@ static void put_date(Buf *buf, uint64_t unix_s)
     buf_bytes(buf, text, len);
 }
 
-/* Where the text behind 'prefix' and the name of 'number' stands, so that both can be given away
- * as parts of the whole. */
+/* Appends 'prefix' and the name of 'number', and returns where they are in the buffer. */
 static void put_identity(Buf *buf, const char *prefix, uint64_t number, size_t *at, size_t *len)
 {
     *at = buf->len;

@@ -1,8 +1,8 @@
 /* orders.h - items whose values differ, for measuring queries.
  *
- * An order is a number, as an item of items.h is, and all of it follows from that number: whoever
- * makes order 17 makes the same text. It has about ORDER_BYTES bytes and 20 paths that lead to
- * values. What queries ask for is made by arithmetic that the scripts of pgbench have as well:
+ * An order is a number, as an item of items.h is, and its text follows from that number: order 17
+ * is always the same. It has about ORDER_BYTES bytes and 20 paths that lead to values. What queries
+ * ask for is made by arithmetic that the scripts of pgbench have as well:
  *
  *     id           "o" and order_name(n)
  *     pk           "c" and order_name(n / ITEMS_PER_KEY)

@@ -20,7 +20,7 @@ policy() {
     printf '{"id":"%s","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}%s}' "$1" "$2"
 }
 
-# orders COUNT URL BODY [OPTION...]: a container of ours with so many orders; options are those of its
+# orders COUNT URL BODY [OPTION...]: makes a container of ours with COUNT orders; options are those of its
 # creation.
 orders() {
     local count=$1 url=$2 body=$3

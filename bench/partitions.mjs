@@ -6,8 +6,8 @@
 // are not enough. Prints the line of JSON that orrery-load would have printed, or with --answers what
 // the answer to each query was: how many results, and what their numbers add up to.
 //
-//   --merge server       who puts the results of partitions together: `server`, which is what the SDK
-//                        gets when it just asks, or `client`: it fetches a plan and does so itself
+//   --merge server       what merges the results of partitions: `server`, the default of the SDK, or
+//                        `client`: the SDK fetches a plan and merges
 //   --page-size 100      results of a page
 //   --connections 1      queries under way at a time
 //   --seconds 2          how long to measure, after --warmup-ms 1000; what is under way then is waited for

@@ -121,8 +121,7 @@ expect_same() {
     }
 }
 
-# Whoever merges and whatever there is to merge, the answers are the same, but for which of the orders
-# with the same total come first.
+# In all ways and sizes the answers are the same, except for the order of orders with the same total.
 compare_answers() {
     local row size way
     echo "== Comparing the answers to $answers turns of each query"

@@ -102,6 +102,7 @@ static void print_parameters(const QueryOptions *o, uint64_t turn, Buf *body)
                    SCAN_NOTE_LENGTH);
         break;
     case QUERY_GROUP:
+    case QUERY_FUNCTION:
     case QUERY_ALL:
     case QUERY_KIND_COUNT:
         break;

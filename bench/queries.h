@@ -1,7 +1,7 @@
 /* queries.h - queries over orders (orders.h), each time with other parameters.
  *
- * What the parameters are follows from a seed and the number of the turn, by a hash that pgbench
- * has too: its scripts (queries.sh) ask for the same in the same turn.
+ * The parameters are derived from a seed and the number of the turn, by a hash that pgbench also
+ * has: its scripts (queries.sh) run the same query in the same turn.
  *
  * Ownership  A QueryMaker owns its memory until query_maker_done. What query_turn returns lives
  *            until the next call.
@@ -30,6 +30,8 @@ enum { QUERY_PAGE_SIZE = 100, QUERY_PAGE_SIZE_MAX = 1000000 };
       "SELECT TOP 100 * FROM c WHERE ARRAY_CONTAINS(c.tags, @a)")                              \
     X(SCAN, "scan", "the few orders for which a product and a length are large",               \
       "SELECT * FROM c WHERE c.quantity * c.price > @a AND LENGTH(c.note) > @b")               \
+    X(FUNCTION, "function", "how many of all orders the function 'accept' accepts",            \
+      "SELECT VALUE COUNT(1) FROM c WHERE udf.accept(c.quantity)")                             \
     X(ALL, "all", "every order, sorted", "SELECT * FROM c ORDER BY c.total")
 
 typedef enum QueryKind {
@@ -46,7 +48,7 @@ typedef struct QueryOptions {
     QueryKind kind;
     uint64_t count; /* orders 0 to count - 1 exist; at least 1 */
     uint64_t seed;
-    uint32_t page_size; /* results of a page at most; 0: QUERY_PAGE_SIZE */
+    uint32_t page_size; /* results of a page at most; 0 for QUERY_PAGE_SIZE */
 } QueryOptions;
 
 typedef struct QueryMaker {

@@ -132,7 +132,7 @@ static void a_page_has_as_many_results_as_are_asked_for(void **state)
     }
 }
 
-/* Whoever warms a server with it relies on every page of every turn being asked for. */
+/* To warm a server, every page of every turn has to be asked for. */
 static void all_asks_for_every_order_whatever_the_turn(void **state)
 {
     (void)state;

@@ -35,7 +35,7 @@ static void an_answer_may_come_in_pieces_of_any_size(void **state)
     }
 }
 
-static void bytes_behind_the_answer_are_left(void **state)
+static void bytes_after_the_answer_are_left(void **state)
 {
     (void)state;
     static const struct {
@@ -137,7 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_may_come_in_pieces_of_any_size),
-        cmocka_unit_test(bytes_behind_the_answer_are_left),
+        cmocka_unit_test(bytes_after_the_answer_are_left),
         cmocka_unit_test(what_cannot_be_measured_is_refused),
         cmocka_unit_test(endless_headers_are_refused),
         cmocka_unit_test(a_server_that_closes_is_noticed),

@@ -48,7 +48,7 @@ void request_maker_done(RequestMaker *maker)
     arena_done(&maker->scratch);
 }
 
-/* What an item's own path and link have behind those of all items. */
+/* What the path and link of an item have after those of all items. */
 #define ITEMS_PATH "docs"
 
 static SignTarget target_of(RequestMaker *maker, Slice id)

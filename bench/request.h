@@ -29,12 +29,12 @@ typedef struct RequestOptions {
     Slice body;
     Slice headers[REQUEST_HEADERS_MAX]; /* more of them, as whole lines: "name: value" */
     size_t header_count;
-    const Signer *signer; /* NULL: not signed, for servers that are not ours */
-    bool sign_each;       /* false: a signature serves all requests of its second */
+    const Signer *signer; /* NULL for unsigned requests to other servers */
+    bool sign_each;       /* if false, a signature serves all requests of its second */
     bool is_items;        /* method, path, headers and body vary as 'items' says; 'url' is that of
                              all items of a container, and 'sign_each' has to be true */
     ItemOptions items;
-    bool is_query; /* likewise, as 'query' says; not both of them */
+    bool is_query; /* they vary as 'query' says; never together with 'is_items' */
     QueryOptions query;
 } RequestOptions;
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A server that breaks connections faster than it answers is not measured any further. */
+/* The run ends if the server breaks connections faster than it answers. */
 enum { FAILURES_MAX = 1000, EVENTS_MAX = 256, DRAIN_MAX_S = 600 };
 
 typedef struct Run {
@@ -163,7 +163,7 @@ static Status send_more(Run *run, uint32_t index, Error *err)
     return send_page(run, index, err);
 }
 
-/* Counts an answer that is there, and goes on with the next page or the next request. */
+/* Counts a complete answer, and goes on with the next page or the next request. */
 static Status take_page(Run *run, uint32_t index, Error *err)
 {
     Connection *c = &run->connections[index];

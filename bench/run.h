@@ -25,12 +25,13 @@ typedef struct RunOptions {
     uint32_t connections;
     uint32_t seconds;
     uint32_t warmup_ms; /* before that, not counted */
-    uint64_t requests;  /* then it ends before 'seconds' are over, and has no warm-up; 0: any */
-    uint64_t turn;      /* number of the first request */
-    bool drains;        /* what is under way when the time is over is waited for and counted, which
-                           matters where a request takes a good part of the time */
-    uint64_t rate;      /* requests a second; 0: as many as the connections carry */
-    int64_t pid;        /* the server's process, to be measured; 0: not */
+    uint64_t
+        requests;  /* ends the run before 'seconds' and leaves out the warm-up; 0 for no limit */
+    uint64_t turn; /* number of the first request */
+    bool drains;   /* what is under way when the time is over is waited for and counted, which
+                      matters where a request takes a good part of the time */
+    uint64_t rate; /* requests a second; 0 for as many as possible */
+    int64_t pid;   /* the server's process, to measure it; 0 for none */
 } RunOptions;
 
 typedef struct RunResult {

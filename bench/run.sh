@@ -9,9 +9,10 @@
 #   run.sh --large      only items by the million (large.sh); BENCH_LARGE=1 does the same
 #   run.sh --queries    only SQL over items by the million (queries.sh)
 #   run.sh --partitions only SQL over several partitions (partitions.sh)
-#   run.sh --splits     only partitions that are split and merged (splits.sh)
-#   run.sh --throughput only what being limited and being seen cost a read (throughput.sh)
-#   run.sh --fairness   only what short requests wait for long ones (fairness.sh)
+#   run.sh --splits     only splits and merges of partitions (splits.sh)
+#   run.sh --throughput only what budgets and statistics cost a read (throughput.sh)
+#   run.sh --scripts    only procedures and functions in JavaScript (scripts.sh)
+#   run.sh --fairness   only how long short requests wait for long ones (fairness.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts
@@ -38,9 +39,10 @@ default) parts="container items" ;;
 --partitions) parts=partitions ;;
 --splits) parts=splits ;;
 --throughput) parts=throughput ;;
+--scripts) parts=scripts ;;
 --fairness) parts=fairness ;;
 *)
-    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --fairness]" >&2
+    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --scripts | --fairness]" >&2
     exit 2
     ;;
 esac

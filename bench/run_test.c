@@ -87,7 +87,7 @@ static void listen_anywhere(Script *script)
                    ntohs(address.sin_port));
 }
 
-/* Sends so many queries, one after the other, to a server that gives these answers. */
+/* Sends 'requests' queries, one after the other, to a server that gives these answers. */
 static void run_script(const Answer *answers, size_t count, uint64_t requests, RunResult *result)
 {
     Error err;

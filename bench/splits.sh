@@ -1,8 +1,8 @@
-# splits.sh - partitions that are split and merged: how fast, what clients notice of it meanwhile, and
-# what they have of more partitions afterwards; run.sh reads it.
+# splits.sh - partitions that are split and merged: how fast, how clients are affected meanwhile, and
+# what more partitions gain afterwards; run.sh reads it.
 #
-# Orders (orders.h), everything of them indexed, are in one container. It is split and merged by request,
-# so that each move has the bench's undivided attention. A tenth of them are in containers of 1, 2, 5
+# Orders (orders.h), completely indexed, are in one container. It is split and merged by request, so that
+# each move is measured alone. A tenth of them are in containers of 1, 2, 5
 # and 10 partitions.
 #
 #   BENCH_RATE=500   requests a second of reads, and as many of writes, while a partition is split
@@ -128,11 +128,10 @@ measure_during() {
     note during_caught_up_rounds "$(wc -l <"$temp/rounds/during_read.jsonl")"
 }
 
-# The same orders in containers that were made with so many partitions: moves leave work behind, and
-# what is measured an hour apart cannot be compared. Writing leaves work behind, too, for RocksDB to do
-# in the background, a second or two of it now and then, whoever's turn that is. So the turns are short
-# and many, each size is first as often as the others, and what counts is what each did in all of its
-# turns together.
+# The same orders in containers that were created with that number of partitions: a move causes background
+# work, and measurements that are an hour apart cannot be compared. Writes cause background work of
+# RocksDB, too, for a second or two from time to time, in any container's turn. So there are many short
+# turns, each size is first as often as the others, and the sums over all turns are compared.
 measure_sizes() {
     local size operation round count requests few=$((many / 10))
     for size in $sizes; do
@@ -210,7 +209,7 @@ print_splits() {
     echo
     printf '%-40s %12s %12s %12s %12s\n' "moves of $many orders" seconds MB/s items/s 'fence us'
     for way in split merge; do
-        printf '%-40s %12.1f %12.1f %12.0f %12.0f\n' "$way, nobody else there" "$(of "${way}_fast" seconds)" \
+        printf '%-40s %12.1f %12.1f %12.0f %12.0f\n' "$way, without other load" "$(of "${way}_fast" seconds)" \
             "$(of "${way}_fast" mb_per_s)" "$(of "${way}_fast" items_per_s)" "$(of "${way}_fast" fence_us)"
     done
     printf '%-40s %12s %12.1f %12s %12.0f\n' 'split under load' '' "$(awk "BEGIN { print $(noted split_rate) / 1e6 }")" '' \

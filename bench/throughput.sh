@@ -1,4 +1,4 @@
-# throughput.sh - what a read pays for being limited and for being seen; run.sh reads it.
+# throughput.sh - what budgets and statistics cost a read; run.sh reads it.
 #
 # Three servers with the same items: one that neither asks a budget nor keeps statistics, one that
 # keeps statistics, and one that does both. All else is the same, charges too. The differences are

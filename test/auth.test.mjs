@@ -1,4 +1,4 @@
-// Who gets in, and with which signature.
+// Which clients are let in, and with which signature.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";

@@ -213,7 +213,7 @@ for (const size of SIZES)
         const container = await newContainer(db, size, { indexingPolicy });
         const item = (i) => ({ id: `${i}`, pk: `p${i % 50}`, n: i, m: i % 7, off: i % 10, text: `text ${i}` });
         await fill(container, Array.from({ length: 3000 }, (_, i) => item(i)));
-        // What is deleted leaves nothing behind that would cost.
+        // Nothing of a deleted item costs anything later.
         await fill(container, Array.from({ length: 500 }, (_, i) => ({ ...item(i), id: `gone ${i}`, n: -i })));
         const gone = Array.from({ length: 500 }, (_, i) => ({
             operationType: "Delete",

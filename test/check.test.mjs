@@ -1,5 +1,5 @@
 // `orrery check`: what is whole is said to be whole, and what cannot be checked is said, too. That it
-// finds what is wrong is shown beside the code (src/partition/check_test.c), where damage can be made.
+// finds what is wrong is shown beside the code (src/partition/partition_check_test.c), where damage can be made.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Client encryption keys, and the other resources of which there are none: scripts, users, conflicts.
+// Client encryption keys, and the other resources of which there are none: users and conflicts.
 import assert from "node:assert/strict";
 import test from "node:test";
 
@@ -153,39 +153,25 @@ test("a read-only key of the account does not change keys", async (t) => {
 
 // --- What there is none of
 
-const SCRIPTS = [
-    ["sprocs", "StoredProcedures", (scripts) => scripts.storedProcedures],
-    ["triggers", "Triggers", (scripts) => scripts.triggers],
-    ["udfs", "UserDefinedFunctions", (scripts) => scripts.userDefinedFunctions],
-];
-
-test("lists and queries of scripts and users are empty, and creating one is not implemented", async () => {
+test("lists and queries of users are empty, and creating one is not implemented", async () => {
     const database = await newDatabase();
-    const container = await newContainer(database);
-    const { resource: collection } = await container.read();
     const { resource: parent } = await database.read();
-    const coll = `/dbs/${database.id}/colls/${container.id}`;
-    const feeds = SCRIPTS.map(([segment, name]) => [`${coll}/${segment}`, name, collection._rid]);
-    feeds.push([`/dbs/${database.id}/users`, "Users", parent._rid]);
-    for (const [path, name, rid] of feeds) {
-        const list = await call(server, { path });
-        assert.deepEqual(list.json, { _rid: rid, [name]: [], _count: 0 }, path);
-        assert.equal(list.headers["x-ms-item-count"], "0");
-        assert.equal(list.headers["x-ms-continuation"], undefined);
-        const asked = await query(server, path, "SELECT * FROM root r WHERE r.id = 'x'");
-        assert.deepEqual(asked.json, { _rid: rid, [name]: [], _count: 0 }, path);
-        errorAnswer(await query(server, path, "SELECT FROM"), 400, "BadRequest");
-        const made = await call(server, { method: "POST", path, body: { id: "x", body: "function () {}" } });
-        errorAnswer(made, 501, "NotImplemented", { message: /cannot be created in this version/ });
-        for (const method of ["GET", "PUT", "DELETE"])
-            errorAnswer(await call(server, { method, path: `${path}/x`, body: method === "PUT" ? {} : undefined }), 404, "NotFound");
-    }
-    for (const [, , of] of SCRIPTS)
-        assert.deepEqual((await of(container.scripts).readAll().fetchAll()).resources, []);
+    const path = `/dbs/${database.id}/users`;
+    const empty = { _rid: parent._rid, Users: [], _count: 0 };
+    const list = await call(server, { path });
+    assert.deepEqual(list.json, empty);
+    assert.equal(list.headers["x-ms-item-count"], "0");
+    assert.equal(list.headers["x-ms-continuation"], undefined);
+    const asked = await query(server, path, "SELECT * FROM root r WHERE r.id = 'x'");
+    assert.deepEqual(asked.json, empty);
+    errorAnswer(await query(server, path, "SELECT FROM"), 400, "BadRequest");
+    const made = await call(server, { method: "POST", path, body: { id: "x" } });
+    errorAnswer(made, 501, "NotImplemented", { message: /cannot be created in this version/ });
+    for (const method of ["GET", "PUT", "DELETE"])
+        errorAnswer(await call(server, { method, path: `${path}/x`, body: method === "PUT" ? {} : undefined }), 404, "NotFound");
     assert.deepEqual((await database.users.readAll().fetchAll()).resources, []);
     const permissions = await call(server, { path: `/dbs/${database.id}/users/u/permissions` });
     errorAnswer(permissions, 404, "NotFound", { substatus: 1003 });
-    errorAnswer(await call(server, { path: `${coll}x/sprocs` }), 404, "NotFound", { substatus: 1003 });
 });
 
 test("an account with one place to write to has no conflicts", async () => {

@@ -324,7 +324,7 @@ test("a client that expects 100-continue is told to go on", async () => {
     assert.match(await line.end(), /\r\n\r\nHTTP\/1\.1 201 /);
 });
 
-// Who has no key is refused before the body is looked at.
+// A client without a key is refused before the body is read.
 const chunked = {
     ...signed({ key: server.key, method: "POST", path: "/dbs" }),
     "transfer-encoding": "chunked",
@@ -379,7 +379,7 @@ for (const [what, text, status] of MALFORMED) {
     });
 }
 
-test("who has no key is refused before the body is sent", async () => {
+test("a client without a key is refused before the body is sent", async () => {
     for (const framing of [{ "content-length": 2 << 20 }, { "transfer-encoding": "chunked" }]) {
         const line = await Line.open(server.port);
         line.send(requestText("/dbs", { method: "POST", headers: framing }));
@@ -500,10 +500,10 @@ const ERRORS = [
         "NotImplemented",
     ],
     [
-        "a procedure, which cannot be made yet",
+        "a procedure without a body",
         { method: "POST", path: "/dbs/errors/colls/c/sprocs", body: "{}" },
-        501,
-        "NotImplemented",
+        400,
+        "BadRequest",
     ],
     ["a user, which cannot be made yet", { method: "POST", path: "/dbs/errors/users", body: "{}" }, 501, "NotImplemented"],
 ];

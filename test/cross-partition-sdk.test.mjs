@@ -469,7 +469,7 @@ await fill(distinctItems, DISTINCT_ITEMS);
 
 const once = (values) => [...new Set(values.map(keyText))].sort();
 
-test("DISTINCT with ORDER BY gives each row once, whoever merges", async () => {
+test("DISTINCT with ORDER BY gives each row once, merged by server or client", async () => {
     for (const [query, rowOf, keyOf] of [
         ["SELECT DISTINCT VALUE c.scalar FROM c ORDER BY c.scalar", (i) => i.scalar, (v) => v],
         ["SELECT DISTINCT VALUE c.text FROM c ORDER BY c.text", (i) => i.text, (v) => v],

@@ -23,7 +23,7 @@ if (NO_CORPUS) console.error(`SKIPPED: ${NO_CORPUS}`);
 const EXAMPLES = corpus("sql-examples.json") ?? [];
 const SCALE = Number(process.env.ORRERY_TEST_SCALE ?? 1);
 
-// TOP without ORDER BY takes any items: which ones, nobody promises (src/query/differences.md).
+// TOP without ORDER BY may take any items; which ones is not specified (src/query/differences.md).
 const UNDEFINED = ["suite/topOperator"];
 
 // What the SDK (4.4) gets wrong when it merges, whatever a server answers.

@@ -158,7 +158,7 @@ test("several values of each path of a hierarchical key are all their combinatio
 
 /* ---- refusals ---- */
 
-onEach("who has not allowed it does not cross partitions", async (container) => {
+onEach("a query without permission does not cross partitions", async (container) => {
     const headers = { "x-ms-documentdb-query-enablecrosspartition": "false" };
     for (const [query, isAllowed] of [
         ["SELECT * FROM c", false],

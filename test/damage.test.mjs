@@ -1,6 +1,6 @@
-// A data folder of which something is missing or damaged: no acknowledged write disappears without a
-// word. The server says what is wrong and does not start, or it answers with everything, or it
-// says for which items it cannot; and who accepts the loss goes on with the rest.
+// A data folder in which something is missing or damaged: no acknowledged write disappears silently.
+// The server reports what is wrong and does not start, or answers completely, or reports the items
+// for which it cannot; with --accept-lost-writes it goes on with the rest.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { cpSync, readFileSync, rmSync, statSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
@@ -128,7 +128,7 @@ test("a folder without CURRENT, MANIFEST or a table is refused and left alone", 
     assert.equal(right.length, tabled.length + logged.length);
 });
 
-test("a log that has lost acknowledged writes is refused, and who accepts that goes on", async (t) => {
+test("a log that has lost acknowledged writes is refused, unless the loss is accepted", async (t) => {
     const { server, container, tabled, logged } = await leaveFolder(t);
     const copy = `${server.data}.copy`;
     cpSync(server.data, copy, { recursive: true });

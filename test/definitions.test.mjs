@@ -335,7 +335,7 @@ const REFUSED = [
     ["a path twice", indexing({ includedPaths: paths("/*", "/a/?", '/"a"/?') }), /more than once/],
     ["a path without an ending", included("/a"), /indexing path/],
     ["a path without a slash", included("a/?"), /indexing path/],
-    ["a path with something behind its end", included("/a/?/b"), /indexing path/],
+    ["a path with something after its end", included("/a/?/b"), /indexing path/],
     ["a path that is not closed", included('/"a/?'), /indexing path/],
     ["1501 paths", indexing({ includedPaths: paths(...times(1501, (i) => `/p${i}/?`)) }), /1500/],
     ["a composite index of one path", indexing({ compositeIndexes: [paths("/a")] }), /composite index/],

@@ -74,7 +74,7 @@ test("short requests go on beside sixty scans, which find what they look for", a
     t.diagnostic(`${load.answers.length} scans`);
 });
 
-test("plans of long texts and items of many numbers hold up nobody, and are answered", async (t) => {
+test("plans of long texts and items of many numbers delay no other requests, and are answered", async (t) => {
     const { server: own, container } = await ownContainer(t, SIZES[0], {}, ARGS);
     await fill(container, ITEMS);
     const terms = Array.from({ length: 30_000 }, (_, i) => `c.p=${i}`).join(" OR ");

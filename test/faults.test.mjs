@@ -56,7 +56,7 @@ async function fill(container, prefix, { pk = prefix, bytes = 300_000, items_max
     return { acknowledged, refusal };
 }
 
-/** The same, and whatever the background gives back afterwards is taken by somebody else. */
+/** The same, and the space that background work frees afterwards is filled again. */
 async function fillUp(disk, container, prefix) {
     const { acknowledged, refusal } = await fill(container, prefix);
     assert.equal(refusal.code, 503, refusal.message);
@@ -283,7 +283,7 @@ test("a damaged block fails the reads that need it, and no others", async (t) =>
     const [table] = storeFiles(server.data, ".sst");
     damage(table, Math.floor(statSync(table).size / 2));
     await server.start();
-    assert.ok(await isHealthy(server), "nobody has looked yet");
+    assert.ok(await isHealthy(server), "nothing has been read yet");
     assert.equal((await health(server)).json.status, "ok");
 
     const again = sameContainer(server, container);
@@ -313,7 +313,7 @@ test("a damaged block fails the reads that need it, and no others", async (t) =>
     await refused(again.items.readAll().fetchAll(), 500, { message });
     await refused(again.items.query("SELECT * FROM c").fetchAll(), 500, { message });
 
-    // Whoever would have to know what was there fails too; everybody else goes on.
+    // Requests that need the old version fail too; all others are served.
     await refused(again.items.upsert({ id, pk }), 500, { message });
     await refused(again.item(id, pk).delete(), 500, { message });
     const [well] = items.filter((item) => !broken.some(({ pk: key }) => key === item.pk));
@@ -396,7 +396,7 @@ test("a log that is damaged in its middle is not taken for a shorter one", async
     assert.match(stderr, /^orrery: .*\d+\.log.*damaged/m);
     assert.match(stderr, /--accept-lost-writes/);
 
-    // Whoever says so gets what is before the damage.
+    // With --accept-lost-writes the server starts with what was written before the damage.
     server.options.args = [...CACHE, "--accept-lost-writes"];
     await server.start();
     await expectItems(server, sameContainer(server, container), items);

@@ -1,4 +1,4 @@
-// The index as clients meet it: who is in it, what it costs, and how a new policy takes effect.
+// The index as clients see it: what is in it, what it costs, and how a new policy takes effect.
 import assert from "node:assert/strict";
 import test from "node:test";
 

@@ -144,7 +144,7 @@ onEach("a write without the header finds its key in the document", async (contai
     assert.equal((await container.item("bare", "x").read()).resource.n, 1);
 });
 
-onEach("objects and arrays count as missing, and so does what lies behind them", async (container) => {
+onEach("objects and arrays count as missing, and so do paths through them", async (container) => {
     const items = [
         { id: "a" },
         { id: "b", pk: {} },

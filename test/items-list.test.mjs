@@ -52,6 +52,19 @@ onEach("a list has every item once, whatever the page size", async (container) =
     }
 });
 
+test("items of one key come in the order in which they were made", async () => {
+    for (const size of SIZES) {
+        const container = await newContainer(database, size);
+        const made = Array.from({ length: 30 }, (_, i) => ({ id: `${(i * 7) % 30}`, pk: "p" }));
+        for (const item of made) await container.items.create(item);
+        await container.items.upsert({ ...made[3], again: true });
+        for (const pages of [1, 7, 30, -1]) {
+            const listed = await listPages(server, container, { key: "p", size: pages });
+            assert.deepEqual(ids(listed.flatMap(({ items }) => items)), ids(made), `pages of ${pages}`);
+        }
+    }
+});
+
 onEach("a page has a hundred items if nothing is said", async (container) => {
     const answer = await callItems(server, container);
     assert.equal(answer.json.Documents.length, 100);

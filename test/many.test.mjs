@@ -99,7 +99,7 @@ test(`${CLIENTS} clients create and drop at once, and readers never notice`, asy
     assert.deepEqual(await contents(clientOf(server)), expected);
 });
 
-test("clients that fight for the same names leave a whole world behind", async () => {
+test("clients that compete for the same names leave a consistent state", async () => {
     const client = clientOf(server);
     const tally = {};
     await inParallel(400 * SCALE, CLIENTS, async (i) => {

@@ -101,7 +101,7 @@ async function survive(server, container, pieces) {
 const post = (path, headers) =>
     requestText(path, { method: "POST", headers: { ...headers, "content-length": 2_000_000 } });
 
-test("who has no key takes no memory, however much is sent", async (t) => {
+test("a client without a key takes no memory, however much it sends", async (t) => {
     const server = await startLimited(t);
     const { container, docs } = await setUp(server);
     await survive(server, container, [post(docs, {}), Buffer.alloc(1_900_000, "x")]);
@@ -125,7 +125,7 @@ test("bodies of clients with a key are refused beyond --memory, and small reques
     assert.equal(answer.status, 201);
 });
 
-test("answers that nobody reads are dropped beyond --memory, and others get theirs", async (t) => {
+test("answers that are not read are dropped beyond --memory, and others get theirs", async (t) => {
     const server = await startLimited(t);
     const { container, docs } = await setUp(server);
     const large = { id: "large", pk: "large", text: "x".repeat(1_900_000) };

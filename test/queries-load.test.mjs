@@ -1,4 +1,4 @@
-// Queries that want too much: they end, with a page or with an error that says why, and nobody else waits.
+// Queries that need too much: they end, with a page or with an error that says why, and no others wait.
 import assert from "node:assert/strict";
 import { Agent } from "node:http";
 import test from "node:test";

@@ -114,7 +114,7 @@ onEach("pages of one partition key are its own", async (container) => {
         }
 });
 
-// What is read again of a page is the item at which it begins, and one of each partition behind it.
+// What is read again of a page is the item at which it begins, and one of each partition after it.
 onEach("a page does not do again what the ones before it did", async (container) => {
     const partitions = (await container.readPartitionKeyRanges().fetchAll()).resources.length;
     for (const query of [
@@ -214,7 +214,7 @@ onEach("a token of a range of keys is good for a key in it", async (container) =
             seen.push(...resultsOf(page).filter(({ pk }) => pk === "key 4"));
             token = page.headers["x-ms-continuation"];
         }
-        // The third page went on behind the second one, so that nothing of this key is missing or comes twice.
+        // The third page went on after the second one, so that nothing of this key is missing or comes twice.
         assert.deepEqual(
             seen.map(({ n }) => n),
             all.map(({ n }) => n),

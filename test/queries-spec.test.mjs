@@ -56,7 +56,8 @@ for (const size of SIZES) {
 
     test(`documented examples have documented results (${where})`, { skip: NO_CORPUS }, async (t) => {
         assert.ok(EXAMPLES.length > 0);
-        const server = await startServer(t, { args: ["--durability", "relaxed"] });
+        // The server's own results: the SDK's way to add up partitions is not what is tested here.
+        const server = await startServer(t, { args: ["--durability", "relaxed", "--merge", "always"] });
         const { database } = await clientOf(server).databases.create({ id: "examples" });
         const wrong = [];
         await each(byContainer(EXAMPLES), async (examples) => {
@@ -96,8 +97,8 @@ for (const size of SIZES) {
 /** What is wrong with the answer to an invalid query, or nothing. */
 function refusalComplaint({ query, status, code, codeInferred, uncertain, crossPartitionOnly, why }, answer) {
     const { error } = answer;
-    // The planner's refusals are for clients that add up partitions themselves; the server runs these.
-    if (crossPartitionOnly) return error && `${query}\n  got ${error.message}`;
+    // The planner's refusals, of which the corpus has the status alone.
+    if (crossPartitionOnly && error?.code === status) return;
     const message = /^message: ([^(]*)/.exec(why)?.[1].trim();
     const codes = codeInferred || uncertain || !code ? [] : [`"code":"${code}"`, `"code":${code},`];
     const isRight =

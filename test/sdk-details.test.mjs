@@ -6,7 +6,7 @@ import { errorAnswer } from "./lib/check.mjs";
 import { callItems, newContainer, SIZES } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { sharedServer, startServer } from "./lib/server.mjs";
-import { call, query, unique } from "./lib/wire.mjs";
+import { answers, call, Line, query, unique } from "./lib/wire.mjs";
 
 const server = await sharedServer({ args: ["--durability", "relaxed"] });
 const client = clientOf(server);
@@ -39,6 +39,28 @@ test("every answer tells how long it took, good or bad", async () => {
         headers: { "x-ms-documentdb-query-enablecrosspartition": "true" },
     });
     assert.match(asked.headers["x-ms-request-duration-ms"] ?? "", DURATION);
+});
+
+test("what is refused before it is a request has the headers of every answer", async () => {
+    const host = "Host: localhost\r\n";
+    const requests = {
+        "no HTTP": [400, "rubbish\r\n\r\n"],
+        "two lengths": [400, `POST /dbs HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`],
+        "a long head": [400, `GET / HTTP/1.1\r\n${host}x: ${"y".repeat(100000)}\r\n\r\n`],
+        "a long body": [413, `POST /dbs HTTP/1.1\r\n${host}Content-Length: 100000000\r\n\r\n`],
+    };
+    for (const [name, [status, text]] of Object.entries(requests)) {
+        const line = await Line.open(server.port);
+        line.send(text);
+        const [answer] = answers(await line.end());
+        line.close();
+        assert.equal(answer.status, status, name);
+        assert.ok(JSON.parse(answer.body).message, name);
+        assert.match(answer.headers["x-ms-request-duration-ms"] ?? "", DURATION, name);
+        assert.match(answer.headers["x-ms-activity-id"] ?? "", /^[\da-f-]{36}$/, name);
+        assert.equal(answer.headers["x-ms-request-charge"], "0", name);
+        assert.equal(answer.headers["x-ms-gatewayversion"], (await call(server, { path: "/" })).headers["x-ms-gatewayversion"]);
+    }
 });
 
 test("a read of an item tells the LSN of its last change, and where it is", async () => {
@@ -141,6 +163,8 @@ test("the time of a query includes its parts, and compiling takes some", async (
     const of = (name) => Number(metrics[name]);
     assert.ok(of("queryCompileTimeInMs") > 0, metrics.queryCompileTimeInMs);
     const parts = ["indexLookupTimeInMs", "documentLoadTimeInMs", "writeOutputTimeInMs"];
+    assert.ok(of("documentLoadTimeInMs") > 0 && of("documentLoadTimeInMs") < 1000);
+    assert.ok(of("writeOutputTimeInMs") > 0 && of("writeOutputTimeInMs") < 1000);
     const sum = parts.reduce((total, name) => total + of(name), 0);
     assert.ok(of("VMExecutionTimeInMs") >= sum, answer.headers["x-ms-documentdb-query-metrics"]);
 });
@@ -208,10 +232,15 @@ test("a container tells what its partitions hold, if asked", async () => {
         const { json, headers: answered } = await call(server, { path, headers });
         assert.equal(json.statistics.length, size.partitions);
         assert.equal(json.statistics.reduce((sum, one) => sum + one.documentCount, 0), 20);
-        for (const { id, sizeInKB, documentCount, partitionKeys } of json.statistics) {
+        for (const { id, sizeInKB, documentCount, sampledDistinctPartitionKeyCount, partitionKeys } of json.statistics) {
             assert.match(id, /^\d+$/);
             assert.equal(sizeInKB > 0, documentCount > 0);
-            assert.deepEqual(partitionKeys, []);
+            assert.equal(sampledDistinctPartitionKeyCount, documentCount);
+            assert.equal(partitionKeys.length, Math.min(documentCount, 10));
+            for (const one of partitionKeys) {
+                assert.match(one.partitionKey[0], /^k\d+$/);
+                assert.equal(one.sizeInKB, 1);
+            }
         }
         const { statistics, ...rest } = json;
         assert.ok(statistics);

@@ -1,4 +1,4 @@
-// What can be seen of partitions and keys: it agrees with what clients were told, whoever looks; `orrery top`.
+// Statistics of partitions and keys agree with what clients were told, for every observer; `orrery top`.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -120,7 +120,7 @@ for (const size of SIZES)
             ranges.map(({ id, minInclusive, maxExclusive, parents }) => [id, minInclusive, maxExclusive, parents]),
         );
 
-        // The second that is not over is there as well, for who asks for it.
+        // The current second is included, if it is asked for.
         const later = Math.floor(Date.now() / 1000) + 2;
         for (const grain of ["second", "5min"]) {
             const history = await view(server, container, `history?grain=${grain}&from=${begun}&to=${later}`);
@@ -330,13 +330,21 @@ test("orrery top shows the container that it is told to", async () => {
     assert.equal(run(["top", "--endpoint", `${server.endpoint}/`, "--once"], { env }).status, 0);
 });
 
+test("orrery top speaks https with a certificate that it is told to trust", () => {
+    const args = ["top", "--endpoint", server.tlsEndpoint, "--once", "--cert", join(server.data, "tls-cert.pem")];
+    const { status, stdout, stderr } = run(args);
+    assert.equal(status, 0, stderr);
+    assert.match(stdout, /^orrery top - /);
+});
+
 test("orrery top says what is wrong with what it is told", () => {
     const endpoint = ["--endpoint", server.endpoint];
     const rows = [
         [["--help"], 0, /Usage: orrery top/],
         [["--onec"], 2, /did you mean '--once'/],
         [["--endpoint"], 2, /needs a value/],
-        [["--endpoint", server.tlsEndpoint], 2, /say http:\/\//],
+        [["--endpoint", `${server.endpoint}/dbs`], 2, /is not an endpoint/],
+        [["--endpoint", server.tlsEndpoint, "--once"], 1, /certificate of https:.* is not trusted/],
         [["--endpoint", "localhost"], 2, /http:\/\/localhost:8081/],
         [["--key", "%"], 2, /not base64/],
         [["--key", READ_ONLY, "--key-file", "x"], 2, /exclude each other/],

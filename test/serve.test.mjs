@@ -127,7 +127,7 @@ test("every thread says what it is", async (t) => {
     await listAll(server, container);
     const folder = `/proc/${server.pid}/task`;
     const names = readdirSync(folder).map((id) => readFileSync(join(folder, id, "comm"), "utf8").trim());
-    for (const name of ["catalog", "cleaner", "commit", "keeper", "loop-0", "worker", "writer"])
+    for (const name of ["catalog", "cleaner", "commit", "loop-0", "reminder", "worker", "writer"])
         assert.ok(names.includes(`orrery-${name}`), `${name} in ${names}`);
     const others = names.filter((name) => !/^(orrery|orrery-[a-z]+(-\d+)?|rocksdb:.*|jemalloc_bg_thd)$/.test(name));
     assert.deepEqual(others, []);

@@ -3,7 +3,7 @@
 // the last property, so that nothing can be lost, done twice or shown twice without being noticed.
 //
 // Two things of the SDK are left out. A query that it merges by itself (`forceQueryPlan`) asks for a
-// range that is gone for ever (4.4.1: the 410 is put aside, and nobody looks at it). And
+// range that is gone for ever (4.4.1: the 410 is put aside and ignored). And
 // `executeBulkOperations` sends ten times, a second apart, which is too slow for this weather.
 //
 // ORRERY_STORM_SECONDS makes it longer; ORRERY_TEST_SEED repeats the choices of a run.

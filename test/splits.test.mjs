@@ -35,7 +35,7 @@ const itemOf = (i) => ({
 });
 const ITEMS = times(600, itemOf);
 
-/** A container of so many partitions with ITEMS in it. */
+/** A container of `partitions` partitions with ITEMS in it. */
 async function filled(partitions, more = {}) {
     const throughput = partitions === 1 ? 400 : partitions * 1000;
     const container = await newContainer(database, { throughput }, more);
@@ -664,7 +664,7 @@ test("a container can be deleted in the middle of a split", async (t) => {
     await refused(container.read(), 404);
     const other = await newContainer(database);
     await fill(other, ITEMS);
-    await bringTo(other, 2); // whoever drives splits goes on
+    await bringTo(other, 2); // the mover goes on with other splits
     sameIds(await listAll(own, other), ITEMS, "another container");
     await own.stopWell();
     assert.match(checkFolder(own), /1 containers with 600 items: everything agrees/);

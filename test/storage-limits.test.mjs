@@ -26,7 +26,7 @@ const FULL = { substatus: 1014, message: /Partition key reached maximum size of 
 const server = await sharedServer({ args: ARGS });
 const { database } = await clientOf(server).databases.create({ id: "limits" });
 
-/** An item that takes about so many bytes. */
+/** An item that takes about `bytes` bytes. */
 const item = (id, pk, bytes, more = {}) => ({ id, pk, text: "x".repeat(bytes), ...more });
 
 /** Puts items of a kilobyte until one is refused; returns how many were taken. */

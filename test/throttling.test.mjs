@@ -296,7 +296,7 @@ describe("throttling", { concurrency: true }, () => {
         }
     });
 
-    test("--no-rate-limit tells charges and turns nobody away", async (t) => {
+    test("--no-rate-limit reports charges and refuses no request", async (t) => {
         const server = await startServer(t, { args: readsCost(1000) });
         const container = through(impatientClient(server), await makeContainer(server, { throughput: 400 }));
         await container.items.create({ id: "x", pk: "p" });

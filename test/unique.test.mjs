@@ -155,7 +155,7 @@ onEach("a batch is checked as it goes, and undone as a whole", uniqueKeys(["/ema
 });
 
 onEach(
-    "a value is free when its item has expired, and taken by who comes next",
+    "a value is free when its item has expired, and taken by the next item",
     { ...uniqueKeys(["/email"]), defaultTtl: -1 },
     async (container) => {
         const pk = "p";
@@ -188,7 +188,7 @@ for (const size of SIZES)
         sameItems(await listAll(own, container), [...again, { id: "third", pk, email: "e299" }]);
     });
 
-onEach("of many who want the same value at once, one gets it", uniqueKeys(["/email"]), async (container) => {
+onEach("of many items with the same value at once, one is created", uniqueKeys(["/email"]), async (container) => {
     for (let round = 0; round < 15; round++) {
         const attempts = Array.from({ length: 12 }, (_, i) =>
             container.items.create({ id: `r${round}-${i}`, pk: "p", email: `e${round}` }).then(

@@ -1,12 +1,12 @@
 #!/bin/sh
-# check-forbidden.sh - what must not stand in a file, with the reason why.
+# check-forbidden.sh - fails if a file contains something forbidden; the reasons are below.
 set -eu
 
 cd "$(dirname "$0")/.."
 failures=0
 
-# Without git (a release archive) everything is looked at that a build does not make. Seeds of fuzz
-# targets are arbitrary bytes, and this file holds the patterns themselves.
+# Without git (a release archive) all files are searched that no build makes. Seeds of fuzz targets are
+# arbitrary bytes, and this file contains the patterns themselves.
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
     everything=$(git ls-files --cached --others --exclude-standard)
 else
@@ -15,7 +15,7 @@ else
 fi
 everything=$(echo "$everything" | grep -v -e '_seeds/' -e '^tools/check-forbidden' | sort)
 code=$(echo "$everything" | grep -E '^(src|bench)/.*\.(c|h|cc|def)$')
-# Tests may take short cuts: nobody hostile feeds them.
+# Tests may use what is not safe with hostile input.
 product=$(echo "$code" | grep -v -E '(_test\.c|_fuzz\.c|/testing_int\.h)$')
 
 scripts=$(echo "$everything" | grep -E '\.m?js$')
@@ -40,11 +40,14 @@ calls() {
 
 forbid 'has no bound' "$product" "$(calls 'strcpy|strcat|stpcpy|sprintf|vsprintf|gets|alloca')"
 forbid 'hides errors; use slice_to_i64' "$product" "$(calls 'atoi|atol|atoll|atof')"
+forbid 'reaches a partition past its handle (catalog/partition_handle.h)' \
+    "$(echo "$product" | grep -E '^src/(api|query)/' | grep -v testing)" \
+    "$(calls 'handle_local|partition_(open|get|locate|submit|purge|drop|lsn|usage|maintain|(scan|view)_open)')"
 forbid 'has hidden state' "$product" "$(calls 'strtok|rand|srand|random|localtime|gmtime|ctime|asctime')"
 forbid 'gives its text to a shell' "$product" "$(calls 'system|popen')"
 forbid 'can be replaced by others; use mkdtemp' "$code" "$(calls 'tmpnam|tempnam|mktemp')"
 forbid 'is off in release; use ASSERT' "$product" "$(calls 'assert')"
-forbid 'whoever starts a thread joins it' "$product" "$(calls 'pthread_detach')"
+forbid 'a thread is joined by the code that starts it' "$product" "$(calls 'pthread_detach')"
 forbid 'may return NULL; use base/mem.h or an arena' "$(echo "$product" | grep -v '^src/base/')" \
     "$(calls 'malloc|calloc|realloc|strdup|strndup')"
 forbid 'clean-up is by AUTO' "$code" '^[[:space:]]*goto '

@@ -11,14 +11,18 @@ failures=0
 # A tree that is right; each case below changes one file of it.
 plant() {
     rm -rf "$root/src"
-    mkdir -p "$root/src/base" "$root/src/json" "$root/src/store/rocksdb" "$root/src/http" "$root/src/api"
+    mkdir -p "$root/src/base" "$root/src/json" "$root/src/store/rocksdb" "$root/src/http" "$root/src/api" \
+        "$root/src/query/sql" "$root/src/query/page"
     cat >"$root/src/layers.txt" <<'EOF'
 # A comment.
 layer base:
 layer json: base
 layer store: base
+layer query/sql: base
+layer query/page: query/sql json base
+layer query: query/page query/sql json base
 layer http: base
-layer api: store json base http/http.h
+layer api: query store json base http/http.h
 library rocksdb/: store/rocksdb
 library openssl/: http
 library openssl/hmac: http api
@@ -29,6 +33,10 @@ EOF
     echo '#include "json/tree_int.h"' >"$root/src/json/tree.c"
     echo '#include <rocksdb/c.h>' >"$root/src/store/rocksdb/engine.c"
     echo '#include <openssl/ssl.h>' >"$root/src/http/tls.c"
+    echo '#include "base/slice.h"' >"$root/src/query/sql/parser_int.h"
+    echo '#include "query/sql/parser_int.h"' >"$root/src/query/page/page.h"
+    echo '#include "query/page/page.h"' >"$root/src/query/query.c"
+    echo '#include "query/page/page.h"' >"$root/src/api/query.c"
     echo '#include "http/http.h"' >"$root/src/api/api.c"
     echo '#include <openssl/hmac.h>' >"$root/src/api/sign.c"
 }
@@ -54,6 +62,10 @@ expect 'base may not include json/json.h' src/base/slice.h '  #  include "json/j
 expect 'json may not include api/api.h' src/json/tree_test.c '#include "api/api.h"'
 expect 'api may not include http/loop.h' src/api/api.c '#include "http/loop.h"'
 expect 'json/tree_int.h is for json only' src/api/api.c '#include "json/tree_int.h"'
+expect 'query/sql may not include query/page/page.h' src/query/sql/lexer.c '#include "query/page/page.h"'
+expect 'query/sql may not include query/query.h' src/query/sql/lexer.c '#include "query/query.h"'
+expect 'query/sql may not include json/json.h' src/query/sql/lexer.c '#include "json/json.h"'
+expect 'query/sql/parser_int.h is for query only' src/api/api.c '#include "query/sql/parser_int.h"'
 expect 'does not begin with a folder' src/json/tree.c '#include "tree_int.h"'
 expect 'does not begin with a folder' src/json/tree.c '#include "../base/slice.h"'
 expect 'expected a name in quotes' src/json/tree.c '#include HEADER'
@@ -64,7 +76,8 @@ expect 'is in no folder' src/main.c 'int main(void);'
 expect 'is in no folder' src/other.c '#include "base/slice.h"'
 expect 'base is listed twice' src/layers.txt 'layer base: json'
 expect 'index points up, to index' src/layers.txt 'layer index: index'
-expect 'query points up, to script' src/layers.txt 'layer query: script'
+expect 'script points up, to admin' src/layers.txt 'layer script: admin'
+expect 'script points up, to query/plan' src/layers.txt 'layer script: query/plan'
 expect 'expected "layer" or "library"' src/layers.txt 'lair base:'
 
 [ $failures -eq 0 ] && echo "check-layers-test: all cases pass"

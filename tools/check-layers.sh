@@ -17,9 +17,17 @@ find src -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.def' \) | sort |
         failures++
     }
 
-    # The part of "http/http.h" before the slash; the whole when there is none.
+    # The part of "http/http.h" before the first slash; the whole when there is none.
     function folder_of(path) {
         return substr(path, 1, match(path, /\//) ? RSTART - 1 : length(path))
+    }
+
+    # The innermost folder of the path that the list names: a room, or the layer itself.
+    function room_of(path) {
+        while (sub(/\/[^\/]*$/, "", path))
+            if (path in is_layer)
+                return path
+        return ""
     }
 
     function read_rule(    name, i) {
@@ -31,7 +39,7 @@ find src -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.def' \) | sort |
                 fail(FILENAME ":" FNR ": " name " is listed twice")
             is_layer[name] = 1
             for (i = 3; i <= NF; i++) {
-                if (!(folder_of($i) in is_layer) || $i == name)
+                if (!($i in is_layer || ($i ~ /\.h$/ && room_of($i) != "")) || $i == name)
                     fail(FILENAME ":" FNR ": " name " points up, to " $i)
                 may_include[name, $i] = 1
             }
@@ -44,16 +52,20 @@ find src -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.def' \) | sort |
         }
     }
 
-    function check_own(header, where,    target) {
-        target = folder_of(header)
-        if (target == header || !(target in is_layer))
+    # An arrow to a layer leads to all of its rooms, but not from one of its own rooms to the others.
+    function check_own(header, where,    target, top, is_within) {
+        target = room_of(header)
+        top = folder_of(header)
+        is_within = top == folder_of(layer)
+        if (target == "")
             fail(where "\"" header "\" does not begin with a folder of src/layers.txt")
         else if (target == layer)
             return
-        else if (!((layer, target) in may_include) && !((layer, header) in may_include))
+        else if (!((layer, target) in may_include) && !((layer, header) in may_include) &&
+                 (is_within || !((layer, top) in may_include)))
             fail(where layer " may not include " header)
-        else if (header ~ /_int\.h$/)
-            fail(where header " is for " target " only")
+        else if (header ~ /_int\.h$/ && !is_within)
+            fail(where header " is for " top " only")
     }
 
     # Library rules name folders at any depth, so the file is tested with each of its parents.
@@ -72,8 +84,8 @@ find src -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.def' \) | sort |
 
     FNR == 1 && FILENAME != ARGV[1] {
         path = substr(FILENAME, 5)
-        layer = folder_of(path)
-        if (layer == path || !(layer in is_layer))
+        layer = room_of(path)
+        if (layer == "")
             fail(FILENAME ":1: is in no folder of src/layers.txt")
     }
     FILENAME == ARGV[1] {

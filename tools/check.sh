@@ -1,5 +1,6 @@
 #!/bin/sh
-# check.sh BUILD - what `make check` does: the look of the code, forbidden things, static analysis.
+# check.sh BUILD - what `make check` does: the look of the code, forbidden things, lengths of files and
+# functions, names that documents use, static analysis.
 # BUILD is a configured build folder, whose compile_commands.json says how each file is compiled.
 # All checks run even if one fails, so that one run shows everything.
 set -u
@@ -46,8 +47,18 @@ tidy() {
     return $status
 }
 
+lengths() {
+    tools/check-lengths-test.sh && tools/check-lengths.sh
+}
+
+names() {
+    tools/check-names-test.sh && tools/check-names.sh
+}
+
 stage "the look of the code (clang-format)" look
 stage "for forbidden things" tools/check-forbidden.sh
+stage "the lengths of files and functions" lengths
+stage "names in documents and comments" names
 stage "with static analysis (clang-tidy)" tidy
 
 [ -z "$failed" ] || {

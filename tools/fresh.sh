@@ -1,13 +1,11 @@
 #!/bin/bash
-# fresh.sh [COMMAND...] - runs make commands as somebody does who has just cloned the project on a new
-# machine. A COMMAND is what follows `make`; without any they are: run test. `run` ends when the
-# server answers.
+# fresh.sh [COMMAND...] - runs make commands in a fresh clone on a new machine. A COMMAND is what follows
+# `make`; the default is: run test. `run` ends when the server answers.
 #
 # The new machine is a bare Debian 12 in a folder, with git, make and certificates, and a clone of
-# what is committed here. Of this machine it has the package sources, npm's settings, proxies and
-# certificates, and nothing else: what a command needs and tools/packages.txt does not name is not
-# there. Where no such machine can be made, the reason is said and the commands run on this one,
-# in a clone as well.
+# what is committed here. From this machine it gets the package sources, npm's settings, proxies and
+# certificates, and nothing else: only packages of tools/packages.txt are installed. If no such machine
+# can be made, the script prints the reason and runs the commands on this one, in a clone as well.
 #
 # Mounts are made in a namespace of their own and end with the processes in it. The folder, below
 # TMPDIR or /var/tmp, is removed at the end; it grows to about 4 GB.
@@ -67,7 +65,7 @@ run_here() {
         if [ "$command" = run ]; then
             run_until_it_answers || failed=yes
         else
-            # shellcheck disable=SC2086 # a command may have variables of make behind it
+            # shellcheck disable=SC2086 # a command may have variables of make after it
             make $command </dev/null || failed=yes
         fi
         times+=$(printf '%5d s  make %s%s' $((SECONDS - begin)) "$command" "${failed:+: FAILED}")$'\n'
@@ -215,7 +213,7 @@ enter() {
 }
 
 clone() {
-    # The files may belong to somebody else, where root runs what another user has cloned.
+    # The files may belong to another user, if root runs this in that user's clone.
     printf '[safe]\n\tdirectory = *\n' >"$work/gitconfig"
     export GIT_CONFIG_GLOBAL=$work/gitconfig
     git clone --quiet --no-local . "$1" || {

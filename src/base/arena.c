@@ -19,14 +19,14 @@ struct ArenaBlock {
 };
 static_assert(sizeof(ArenaBlock) + ARENA_SMALL_BYTES <= 14 << 10, "a block is cut from a slab");
 
-/* ---- blocks at hand ---- */
+/* ---- kept blocks ---- */
 
-/* What writes and runs queries takes a few blocks each time and gives them back; so each thread
- * keeps some. Not where a sanitizer looks for whoever touches what was freed. */
-typedef struct AtHand {
+/* Writes and queries take a few blocks each time and give them back, so each thread keeps some.
+ * Debug builds keep none: there the sanitizer looks for uses of freed memory. */
+typedef struct KeptBlocks {
     ArenaBlock *blocks;
     uint32_t count;
-} AtHand;
+} KeptBlocks;
 
 enum { SMALL, LARGE, KIND_COUNT };
 
@@ -36,70 +36,72 @@ static const uint32_t COUNT_MAX[KIND_COUNT] = {0, 0};
 static const uint32_t COUNT_MAX[KIND_COUNT] = {8, 2};
 #endif
 
-static _Thread_local AtHand at_hand[KIND_COUNT];
-static _Thread_local bool has_ended; /* nothing more is kept */
+static _Thread_local KeptBlocks kept_blocks[KIND_COUNT];
+static _Thread_local bool has_ended; /* then no block is kept any more */
 static pthread_key_t at_exit_key;
 static pthread_once_t at_exit_once = PTHREAD_ONCE_INIT;
 
-/* NULL: blocks of this size are not kept. */
-static AtHand *kept(size_t size)
+/* NULL if blocks of this size are not kept. */
+static KeptBlocks *kept_of(size_t size)
 {
     if (size == ARENA_SMALL_BYTES)
-        return &at_hand[SMALL];
-    return size == ARENA_LARGE_BYTES ? &at_hand[LARGE] : NULL;
+        return &kept_blocks[SMALL];
+    return size == ARENA_LARGE_BYTES ? &kept_blocks[LARGE] : NULL;
 }
 
-static ArenaBlock *pop(AtHand *kind)
+static ArenaBlock *pop(KeptBlocks *kind)
 {
+    ASSERT(kind->count > 0);
     ArenaBlock *block = kind->blocks;
     kind->blocks = block->older;
     kind->count--;
     return block;
 }
 
-static void free_at_hand(void *unused)
+static void free_kept(void *unused)
 {
     (void)unused;
     for (size_t i = 0; i < KIND_COUNT; i++) {
-        while (at_hand[i].count > 0)
-            free(pop(&at_hand[i]));
+        while (kept_blocks[i].count > 0)
+            free(pop(&kept_blocks[i]));
     }
     has_ended = true;
 }
 
 static void make_key(void)
 {
-    int failed = pthread_key_create(&at_exit_key, free_at_hand);
+    int failed = pthread_key_create(&at_exit_key, free_kept);
     ASSERT(failed == 0);
 }
 
-/* For the first block that it keeps, a thread has its end noted. */
-static bool is_noted(void)
+/* Makes the end of this thread free its kept blocks. False if that is not possible. */
+static bool is_freed_at_exit(void)
 {
-    static _Thread_local bool noted;
-    if (!noted) {
+    static _Thread_local bool is_set;
+    if (!is_set) {
         (void)pthread_once(&at_exit_once, make_key);
-        noted = pthread_setspecific(at_exit_key, &noted) == 0;
+        is_set = pthread_setspecific(at_exit_key, &is_set) == 0;
     }
-    return noted;
+    return is_set;
 }
 
 static ArenaBlock *block_new(size_t size)
 {
-    AtHand *kind = kept(size);
+    KeptBlocks *kind = kept_of(size);
     if (kind != NULL && kind->count > 0)
         return pop(kind);
     ArenaBlock *block = malloc(sizeof(ArenaBlock) + size);
     if (block == NULL)
-        block = mem_alloc(sizeof(ArenaBlock) + size); /* says so and ends */
+        block = mem_alloc(sizeof(ArenaBlock) + size); /* ends the process with a message */
     block->size = size;
     return block;
 }
 
 static void block_free(ArenaBlock *block)
 {
-    AtHand *kind = kept(block->size);
-    if (kind == NULL || kind->count >= COUNT_MAX[kind - at_hand] || has_ended || !is_noted()) {
+    KeptBlocks *kind = kept_of(block->size);
+    if (kind == NULL || kind->count >= COUNT_MAX[kind - kept_blocks] || has_ended ||
+        !is_freed_at_exit()) {
         free(block);
         return;
     }
@@ -186,6 +188,7 @@ void arena_done(Arena *arena)
 
 void *arena_alloc_slow(Arena *arena, size_t size)
 {
+    ASSERT(arena->block_size > 0); /* arena_init was called */
     if (size == 0 && arena->block != NULL)
         return arena->next;
     size_t rounded = (size + 15) & ~(size_t)15;
@@ -206,6 +209,15 @@ void *arena_zalloc(Arena *arena, size_t size)
 {
     void *p = arena_alloc(arena, size);
     memset(p, 0, size);
+    return p;
+}
+
+void *arena_realloc(Arena *arena, const void *old, size_t old_size, size_t size)
+{
+    ASSERT(old_size <= size);
+    void *p = arena_alloc(arena, size);
+    if (old_size > 0)
+        memcpy(p, old, old_size);
     return p;
 }
 

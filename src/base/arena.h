@@ -6,22 +6,22 @@
  * Ownership  The caller owns the Arena; what it hands out lives until arena_reset or arena_done.
  * Threads    An Arena belongs to one thread at a time. Nothing here locks.
  * Bounds     arena_alloc never returns NULL. A loop whose memory grows with client data compares
- *            arena_used() with its budget and fails politely before the machine does.
+ *            arena_used() with its budget and fails before memory runs out.
  */
 #pragma once
 
 #include "base/defs.h"
 #include "base/slice.h"
 
-/* Sizes of blocks that a thread keeps some of, for the next arena. The first is, with what a block
- * has in front, the largest that jemalloc cuts from a slab: the next would be pages of its own,
- * which cost several times as much where one thread frees what another has allocated. */
+/* Block sizes of which a thread keeps a few for its next arenas. The small one, with the block's
+ * header, is the largest size that jemalloc cuts from a slab. A larger one would have pages of its
+ * own, which cost several times as much when one thread frees what another has allocated. */
 enum {
     ARENA_SMALL_BYTES = (14 << 10) - 32,
     ARENA_LARGE_BYTES = 64 << 10,
 };
 
-/* With the address sanitizer there is a gap after each allocation that nobody may touch, so that
+/* With the address sanitizer there is a gap after each allocation that must not be touched, so that
  * a write beyond one is found instead of damaging the next. */
 #ifdef __has_feature
 #define ARENA_HAS_GAPS __has_feature(address_sanitizer)
@@ -36,7 +36,7 @@ typedef struct ArenaBlock ArenaBlock;
 typedef struct Arena {
     char *next;        /* first free byte of the current block */
     char *end;         /* after the last byte of the current block */
-    ArenaBlock *block; /* current block; older ones are linked behind it */
+    ArenaBlock *block; /* current block, which links to the older ones */
     size_t block_size; /* size of an ordinary block */
     size_t used;       /* bytes in full blocks, for arena_used() */
 #if ARENA_HAS_GAPS
@@ -49,7 +49,7 @@ void arena_reset(Arena *arena);                   /* keeps one ordinary block */
 void arena_done(Arena *arena);
 DEFINE_AUTO_VALUE(Arena, arena_done)
 
-/* For arena_alloc only: opens a block with room for 'size', unless that is 0. */
+/* For arena_alloc only: opens a block with room for 'size'. A size of 0 needs no new block. */
 void *arena_alloc_slow(Arena *arena, size_t size);
 
 /* For arena_alloc only: makes the gap after the allocation at 'p', which was the last. */
@@ -66,7 +66,7 @@ static inline void arena_make_gap(Arena *arena, char *p, size_t size)
 static inline void *arena_alloc(Arena *arena, size_t size)
 {
     size_t rounded = (size + 15) & ~(size_t)15;
-    /* Less one, so that nothing at all and what overflows are the slow function's business too. */
+    /* Minus one, so that a size of 0 and one that overflows take the slow path too. */
     if (UNLIKELY(rounded - 1 >= (size_t)(arena->end - arena->next)))
         return arena_alloc_slow(arena, size);
     char *p = arena->next;
@@ -76,6 +76,10 @@ static inline void *arena_alloc(Arena *arena, size_t size)
 }
 
 void *arena_zalloc(Arena *arena, size_t size);
+
+/* 'size' bytes that begin with a copy of the 'old_size' bytes at 'old'; the rest is not zeroed. The
+ * old ones stay where they are. */
+void *arena_realloc(Arena *arena, const void *old, size_t old_size, size_t size);
 size_t arena_used(const Arena *arena);
 
 Slice arena_copy(Arena *arena, Slice s);

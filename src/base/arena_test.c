@@ -1,14 +1,12 @@
-/* arena_test.c - blocks, alignment, and what a reset keeps. */
+/* arena_test.c - blocks, alignment, and what a reset keeps: I1. */
 #include "base/arena.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "base/testing.h"
+
 #include <string.h>
 #if ARENA_HAS_GAPS
 #include <sanitizer/asan_interface.h>
 #endif
-
-#include <cmocka.h>
 
 enum { BLOCK_SIZE = 256 };
 

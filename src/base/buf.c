@@ -1,8 +1,8 @@
 /* buf.c - see buf.h. */
 #include "base/buf.h"
 
+#include "base/array.h"
 #include "base/encoding.h"
-#include "base/mem.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,11 +31,11 @@ bool buf_grow(Buf *buf, size_t extra)
         return false;
     }
     size_t wanted = buf->len + extra;
-    size_t capacity = buf->capacity < 64 ? 64 : buf->capacity;
-    while (capacity < wanted)
-        capacity *= 2;
+    ASSERT(wanted <= buf->bytes_max); /* I2 */
+    size_t capacity = array_capacity_for(buf->capacity < 64 ? 64 : buf->capacity, wanted);
     if (capacity > buf->bytes_max)
         capacity = buf->bytes_max;
+    ASSERT(capacity >= wanted);
     buf->ptr = mem_realloc(buf->ptr, capacity);
     buf->capacity = capacity;
     return true;

@@ -1,13 +1,11 @@
-/* buf_test.c - growing, and the moment when a buffer is full. */
+/* buf_test.c - growing, and the moment when a buffer is full: I2. */
 #include "base/buf.h"
 
+#include "base/testing.h"
+
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void assert_text(const Buf *buf, const char *expected)
 {

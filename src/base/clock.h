@@ -35,7 +35,7 @@ static inline uint64_t clock_monotonic_us(const Clock *clock)
 typedef struct FakeClock {
     Clock clock;
     _Atomic uint64_t now_us;        /* of the monotonic clock */
-    _Atomic uint64_t wall_ahead_us; /* of that; wraps */
+    _Atomic uint64_t wall_ahead_us; /* wall time minus monotonic time; wraps */
 } FakeClock;
 
 void fake_clock_init(FakeClock *fake, uint64_t now_us);

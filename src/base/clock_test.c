@@ -1,11 +1,9 @@
 /* clock_test.c - real time goes on, fake time only when it is told to. */
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <time.h>
+#include "base/testing.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 static void the_real_clock_agrees_with_the_system(void **state)
 {
@@ -14,7 +12,7 @@ static void the_real_clock_agrees_with_the_system(void **state)
     time_t before = time(NULL);
     int64_t now_s = clock_wall_s(clock);
     uint64_t now_us = clock_wall_us(clock);
-    /* time() may lag behind by a tick. */
+    /* time() may be late by a tick. */
     assert_in_range(now_s, before, time(NULL) + 1);
     assert_in_range(now_us / 1000000, (uint64_t)now_s, (uint64_t)now_s + 1);
 }

@@ -5,9 +5,14 @@
 
 #include <time.h>
 
+uint64_t cond_now_us(void)
+{
+    return clock_monotonic_us(clock_real());
+}
+
 uint64_t cond_after_ms(uint32_t ms)
 {
-    return clock_monotonic_us(clock_real()) + (uint64_t)ms * 1000;
+    return cond_now_us() + (uint64_t)ms * 1000;
 }
 
 bool cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_us)

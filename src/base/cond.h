@@ -9,6 +9,10 @@
 
 #include <pthread.h>
 
+/* The time by which threads wait. It is always the system's: a thread that sleeps is not woken by
+ * the clock that a test owns. */
+uint64_t cond_now_us(void);
+
 /* A moment in the future, for cond_wait_until. */
 uint64_t cond_after_ms(uint32_t ms);
 

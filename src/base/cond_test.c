@@ -2,12 +2,8 @@
 #include "base/cond.h"
 
 #include "base/clock.h"
+#include "base/testing.h"
 #include "base/thread.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 typedef struct Scene {
     pthread_mutex_t lock;

@@ -1,7 +1,7 @@
 /* crc32.c - eight bytes a step, one table for each of them.
  *
  * A checksum is linear: the entry of a byte is the exclusive or of the entries of its bits. So the
- * eight tables are written down as 64 numbers, and the compiler makes the 2,048 entries of them.
+ * eight tables are written as 64 numbers, from which the compiler makes the 2,048 entries.
  * The numbers are one sequence, read backwards in each row: what becomes of the lowest bit of the
  * register after 1, 2, ... 64 steps of the division.
  */

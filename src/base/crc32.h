@@ -1,7 +1,7 @@
 /* crc32.h - the checksum of zlib, Ethernet and PNG (polynomial 0x04C11DB7, reflected).
  *
- * It finds bytes that were damaged by accident. It is no defence against anyone: whoever changes
- * the bytes can change the checksum too.
+ * It finds bytes that were damaged by accident. It is no defence against an attacker, who
+ * can change the checksum too.
  */
 #pragma once
 

@@ -2,11 +2,7 @@
 #include "base/crc32.h"
 
 #include "base/random.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "base/testing.h"
 
 static uint32_t bit_by_bit(Slice bytes)
 {

@@ -1,14 +1,11 @@
-/* date_test.c - the date of HTTP headers, against the C library's calendar. */
+/* date_test.c - the date of HTTP headers, against the C library's calendar: I3. */
 #include "base/date.h"
 
 #include "base/random.h"
+#include "base/testing.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static const struct {
     int64_t unix_s;

@@ -1,7 +1,7 @@
 /* defs.h - the few macros that every file of the project may use.
  *
  * Clean-up is by attribute: AUTO(thing_close) Thing *thing = NULL; releases on every way out of
- * the scope, and TAKE(thing) hands ownership on and leaves NULL behind.
+ * the scope, and TAKE(thing) hands ownership on and leaves NULL in its place.
  */
 #pragma once
 
@@ -23,8 +23,13 @@
 /* The struct of type 'type' whose member 'member' is at 'ptr'. */
 #define CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-/* DEFINE_AUTO(T *, t_close) makes AUTO(t_close) usable; t_close must accept NULL. For a type that
- * is cleaned up in place, DEFINE_AUTO_VALUE(T, t_done) calls t_done(&variable). */
+/* 'ptr', which must be a const type *, without its const. For memory that is known not to be
+ * constant, and for functions that take a plain pointer and only read. */
+#define UNCONST(type, ptr) ((type *)(0 ? (const type *)NULL : (ptr)))
+
+/* DEFINE_AUTO(void *, mem_free) makes AUTO(mem_free) usable; the function must accept NULL. For a
+ * type that is cleaned up in place, DEFINE_AUTO_VALUE(Arena, arena_done) makes AUTO(arena_done)
+ * call arena_done(&variable). */
 #define AUTO(release) __attribute__((cleanup(auto_##release)))
 #define DEFINE_AUTO(type, release)                    \
     static inline void UNUSED auto_##release(type *p) \

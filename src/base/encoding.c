@@ -26,7 +26,8 @@ void base64_encode(Base64 variant, const void *bytes, size_t len, char *out)
     }
 }
 
-/* What each character from '+' to 'z' stands for; -1: nothing, -2: '-' and '/', by the variant. */
+/* What each character from '+' to 'z' stands for: -1 for nothing, -2 for '-' and '/', which depend
+ * on the variant. */
 static const int8_t DIGITS['z' - '+' + 1] = {
     62, -1, -2, -1, -2,                                 /* + , - . / */
     52, 53, 54, 55, 56, 57, 58, 59, 60, 61,             /* 0 to 9 */
@@ -88,6 +89,7 @@ bool base64_decode(Base64 variant, Slice text, void *out, size_t size, size_t *l
         if (i + 4 == text.len && padding > 0 && (v & ((1u << (8 * padding)) - 1)) != 0)
             return false;
     }
+    ASSERT(written == needed);
     *len = written;
     return true;
 }

@@ -1,6 +1,6 @@
 /* encoding.h - bytes as text and numbers as bytes: base64, hex, percent, big-endian.
  *
- * Decoders accept what the protocol's clients send and nothing else; each says with a bool
+ * Decoders accept what the protocol's clients send and nothing else; each returns
  * whether the input was well formed.
  */
 #pragma once
@@ -69,4 +69,4 @@ static inline uint64_t be64_get(const void *in)
 }
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-              "formats below assume a little-endian CPU");
+              "the functions above assume a little-endian CPU");

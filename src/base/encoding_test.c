@@ -1,14 +1,11 @@
-/* encoding_test.c - each text has one meaning and each meaning one text. */
+/* encoding_test.c - each text has one meaning and each meaning one text: I3. */
 #include "base/encoding.h"
 
 #include "base/random.h"
+#include "base/testing.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 static void base64_matches_the_examples_of_rfc_4648(void **state)
 {
@@ -72,7 +69,7 @@ static void base64_that_is_not_strict_is_refused(void **state)
         SLICE_INIT("Zm9_"),
         SLICE_INIT("Zm9\xff"),
         SLICE_INIT("Zm9v===="),
-        /* Bits behind the last byte are set: another spelling of "f" and "fo". */
+        /* Bits after the last byte are set: another spelling of "f" and "fo". */
         SLICE_INIT("Zh=="),
         SLICE_INIT("Zm9="),
     };

@@ -11,6 +11,7 @@ Status error_set(Error *err, Status status, SubStatus sub, const char *format, .
     err->status = status;
     err->sub = sub;
     err->retry_after_ms = 0;
+    err->number = 0;
     va_list args;
     va_start(args, format);
     (void)vsnprintf(err->message, sizeof(err->message), format, args);
@@ -23,6 +24,7 @@ Status error_set_errno(Error *err, int code, const char *format, ...)
     err->status = STATUS_IO;
     err->sub = SUB_NONE;
     err->retry_after_ms = 0;
+    err->number = 0;
     va_list args;
     va_start(args, format);
     (void)vsnprintf(err->message, sizeof(err->message), format, args);
@@ -37,6 +39,7 @@ Status error_set_errno(Error *err, int code, const char *format, ...)
 
 Status error_context(Error *err, const char *format, ...)
 {
+    ASSERT(err->status != STATUS_OK);
     char old[sizeof(err->message)];
     memcpy(old, err->message, sizeof(old));
     va_list args;

@@ -24,6 +24,7 @@ typedef struct Error {
     Status status;           /* the kind: what the caller can do about it */
     SubStatus sub;           /* the exact reason, where the protocol has a number for it */
     uint32_t retry_after_ms; /* for STATUS_THROTTLED */
+    uint32_t number;         /* that a script has chosen, in place of the reason's; 0 if none */
     char message[512];       /* inline, so that reporting a failure cannot itself fail */
 } Error;
 
@@ -32,7 +33,7 @@ typedef struct Error {
 MUST_USE Status error_set(Error *err, Status status, SubStatus sub, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
-/* STATUS_IO with the system's own words for 'code' (an errno) behind the message. */
+/* STATUS_IO with the system's own words for 'code' (an errno) after the message. */
 MUST_USE Status error_set_errno(Error *err, int code, const char *format, ...) PRINTF_LIKE(3, 4);
 
 /* Puts "context: " in front of the message and returns the status unchanged. */

@@ -1,12 +1,10 @@
-/* error_test.c - messages that are cut instead of failing, and the table of statuses. */
+/* error_test.c - messages that are cut instead of failing (I6), and the table of statuses. */
 #include "base/error.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
+#include "base/testing.h"
 
-#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
 
 static void setting_an_error_fills_every_field(void **state)
 {

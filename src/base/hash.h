@@ -1,7 +1,8 @@
 /* hash.h - a keyed hash for tables that clients can fill (SipHash-1-3).
  *
- * The key is secret and drawn when the process starts, so that nobody can choose names that fall
- * into one bucket. The hashes of partition keys are another matter: they are fixed by the protocol.
+ * The key is secret and drawn when the process starts, so that no client can choose names that
+ * fall into one bucket. The hashes of partition keys are another matter: they are fixed by the
+ * protocol.
  */
 #pragma once
 

@@ -6,11 +6,9 @@
  */
 #include "base/hash.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
+#include "base/testing.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 static const HashKey KEY = {.k0 = 0x0706050403020100, .k1 = 0x0f0e0d0c0b0a0908};
 

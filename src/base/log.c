@@ -30,18 +30,19 @@ void log_write(const Log *log, LogLevel level, const char *event, const char *fo
     size_t used = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &tm);
     used += (size_t)snprintf(line + used, sizeof(line) - used, ".%03uZ %-5s %s ",
                              (unsigned)(now_us / 1000 % 1000), NAMES[level], event);
+    ASSERT(used + 2 < sizeof(line)); /* names of events are short */
     va_list args;
     va_start(args, format);
     int len = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
     va_end(args);
     size_t room = sizeof(line) - used - 2;
     size_t fields = len < 0 ? 0 : ((size_t)len < room ? (size_t)len : room);
-    /* What a client sent may hold line breaks; a forged line must not be possible. */
+    /* I4: what a client sent may hold line breaks, and must not be able to forge a line. */
     for (size_t i = used; i < used + fields; i++) {
         if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
             line[i] = '?';
     }
     line[used + fields] = '\n';
     ssize_t written = write(log->fd, line, used + fields + 1);
-    (void)written; /* there is nobody left to tell */
+    (void)written; /* a failure to log cannot be logged */
 }

@@ -1,13 +1,11 @@
-/* log_test.c - what a line looks like, and that a client cannot write one of his own. */
+/* log_test.c - what a line looks like, and that a client cannot forge one: I4. */
 #include "base/log.h"
 
+#include "base/testing.h"
+
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 typedef struct Fixture {
     FakeClock clock;

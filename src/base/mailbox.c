@@ -26,8 +26,8 @@ void mailbox_done(Mailbox *mailbox)
 
 void mailbox_post(Mailbox *mailbox, QueueNode *message)
 {
-    /* Once it is pushed, the message may be read and be the reason to end the mailbox: the count,
-     * which the push publishes with it, keeps the lock alive until we are done with it. */
+    /* Once it is pushed, the message may be read and cause the mailbox to be ended. The count,
+     * which the push publishes with it, keeps the lock alive until we no longer need it. */
     atomic_fetch_add_explicit(&mailbox->posting, 1, memory_order_relaxed);
     if (queue_push(&mailbox->queue, message)) {
         /* Taking the lock orders this signal after a reader's look at the queue and its sleep. */
@@ -35,14 +35,14 @@ void mailbox_post(Mailbox *mailbox, QueueNode *message)
         (void)pthread_cond_signal(&mailbox->arrived);
         (void)pthread_mutex_unlock(&mailbox->lock);
     }
-    /* Otherwise whoever made it non-empty wakes the reader. */
+    /* Otherwise the thread that made the queue non-empty wakes the reader: I5. */
     atomic_fetch_sub_explicit(&mailbox->posting, 1, memory_order_release);
 }
 
 static QueueNode *look(Mailbox *mailbox)
 {
     QueueNode *messages = queue_take(&mailbox->queue);
-    for (int i = 0; messages == NULL && i < THREAD_LOOKS; i++) {
+    for (int i = 0; messages == NULL && i < THREAD_POLLS_MAX; i++) {
         (void)sched_yield();
         messages = queue_take(&mailbox->queue);
     }

@@ -1,7 +1,7 @@
 /* mailbox.h - a queue whose reader may sleep: how a thread that owns something gets its work.
  *
- * Threads    Any thread posts; one thread takes. The reader uses no CPU while it waits, once it has
- *            looked a few times (THREAD_LOOKS).
+ * Threads    Any thread posts; one thread takes. The reader polls a few times (THREAD_POLLS_MAX),
+ * then it sleeps.
  */
 #pragma once
 
@@ -18,14 +18,14 @@ typedef struct Mailbox {
 
 void mailbox_init(Mailbox *mailbox);
 
-/* The reader, or whoever joined it, may end the mailbox as soon as the last message was taken, even
- * if its poster has not returned yet. */
+/* The reader, or the thread that joined it, may end the mailbox as soon as the last message was
+ * taken, even if mailbox_post has not returned yet. */
 void mailbox_done(Mailbox *mailbox);
 
 void mailbox_post(Mailbox *mailbox, QueueNode *message);
 
-/* Everything that has arrived, linked oldest first; waits until there is something. */
+/* Waits until there is a message, and returns all that have arrived, linked oldest first. */
 QueueNode *mailbox_wait(Mailbox *mailbox);
 
-/* The same, but NULL when nothing has arrived for 'ms_max'. */
+/* The same, but returns NULL if nothing has arrived for 'ms_max'. */
 QueueNode *mailbox_wait_for(Mailbox *mailbox, uint32_t ms_max);

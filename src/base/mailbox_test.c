@@ -4,14 +4,11 @@
  */
 #include "base/mailbox.h"
 #include "base/mem.h"
+#include "base/testing.h"
 
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void what_has_arrived_is_taken_at_once_and_in_order(void **state)
 {

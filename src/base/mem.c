@@ -12,8 +12,8 @@ NORETURN static void out_of_memory(size_t size)
     abort();
 }
 
-/* calloc passes by the memory that a thread of glibc keeps at hand, which malloc uses, and only for
- * large blocks knows better than to zero them. */
+/* glibc's calloc does not use the free blocks that each thread caches, as malloc does, and saves
+ * the zeroing only for large blocks. */
 enum { SMALL_BYTES = 4096 };
 
 void *mem_alloc(size_t size)

@@ -1,7 +1,7 @@
 /* mem.h - the general heap, for what lives longer than a request.
  *
  * These functions never return NULL: a process that cannot get a few bytes ends with a message,
- * because no caller could do better. What grows with client data goes through an Arena or a Buf,
+ * because no caller could do better. What grows with client data goes into an Arena or a Buf,
  * which are bounded.
  */
 #pragma once

@@ -1,15 +1,13 @@
-/* mem_test.c - the heap, the clean-up macros of defs.h, and assertions that stay on. */
+/* mem_test.c - the heap (I1), the clean-up macros of defs.h, and assertions that stay on. */
 #include "base/mem.h"
 
-#include <setjmp.h>
+#include "base/testing.h"
+
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void allocated_memory_is_zero_and_never_null(void **state)
 {

@@ -21,6 +21,7 @@ static const MetricInfo INFOS[] = {
 
 void metrics_init(Metrics *metrics, size_t shard_count)
 {
+    ASSERT(shard_count > 0);
     size_t size = sizeof(MetricsShard) * shard_count;
     metrics->shards = aligned_alloc(CACHE_LINE_SIZE, size);
     ASSERT(metrics->shards != NULL);
@@ -36,6 +37,7 @@ void metrics_done(Metrics *metrics)
 
 int64_t metrics_total(const Metrics *metrics, Metric metric)
 {
+    ASSERT(metric < METRIC_COUNT);
     int64_t total = 0;
     for (size_t i = 0; i < metrics->count; i++)
         total += atomic_load_explicit(&metrics->shards[i].values[metric], memory_order_relaxed);

@@ -1,4 +1,4 @@
-/* metrics.h - counters that cost nothing to bump.
+/* metrics.h - counters that cost almost nothing to increase.
  *
  * Each thread counts in a shard of its own, with plain stores that no other thread writes; a
  * reader adds the shards up. The list of metrics is metrics.def.

@@ -1,13 +1,11 @@
 /* metrics_test.c - shards add up while they are written, and the text is what Prometheus reads. */
 #include "base/metrics.h"
 
+#include "base/testing.h"
+
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { SHARDS = 3, ROUNDS = 10000 };
 

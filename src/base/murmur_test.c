@@ -1,10 +1,7 @@
 /* murmur_test.c - against published values, and every length of the last, incomplete block. */
 #include "base/murmur.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "base/testing.h"
 
 static void hashes_equal_the_published_ones(void **state)
 {

@@ -28,7 +28,7 @@ static inline void queue_init(Queue *queue)
     atomic_init(&queue->newest, NULL);
 }
 
-/* True if the queue was empty before. */
+/* True if the queue was empty before: once per batch that queue_take returns (I5). */
 static inline bool queue_push(Queue *queue, QueueNode *node)
 {
     QueueNode *head = atomic_load_explicit(&queue->newest, memory_order_relaxed);

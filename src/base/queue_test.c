@@ -1,15 +1,12 @@
-/* queue_test.c - messages from many threads arrive once each, in their senders' order, and a
+/* queue_test.c - messages from many threads arrive once each, in their senders' order (I5), and a
  * sleeping reader is always woken. Run under the thread sanitizer too (make tsan). */
 #include "base/clock.h"
 #include "base/mailbox.h"
 #include "base/queue.h"
+#include "base/testing.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 enum { SENDERS = 4, MESSAGES = 5000 };
 

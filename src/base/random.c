@@ -1,6 +1,7 @@
 /* random.c - see random.h. */
 #include "base/random.h"
 
+#include <errno.h>
 #include <sys/random.h>
 
 static uint64_t rotate_left(uint64_t x, int k)
@@ -57,8 +58,10 @@ void random_secret(void *bytes, size_t len)
     char *at = bytes;
     while (len > 0) {
         ssize_t got = getrandom(at, len, 0);
-        if (got < 0)
-            continue; /* only a signal can interrupt it */
+        if (got < 0) {
+            ASSERT(errno == EINTR);
+            continue;
+        }
         at += got;
         len -= (size_t)got;
     }

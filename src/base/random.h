@@ -17,7 +17,7 @@ void random_init_secret(Random *random); /* seeded by the system */
 uint64_t random_u64(Random *random);
 uint64_t random_below(Random *random, uint64_t bound); /* uniform in [0, bound) */
 
-/* Bytes that nobody can guess, from the system. */
+/* Bytes that cannot be guessed, from the system. */
 void random_secret(void *bytes, size_t len);
 
 /* A version 4 GUID in its usual 36 characters, not terminated. */

@@ -1,11 +1,9 @@
 /* random_test.c - a seed repeats its run, bounds hold, and GUIDs look like GUIDs. */
 #include "base/random.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
+#include "base/testing.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 /* From a separate program, written from the published descriptions of xoshiro256** and splitmix64.
  */

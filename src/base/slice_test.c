@@ -1,18 +1,9 @@
-/* slice_test.c - comparing, cutting and reading text that is not terminated. */
+/* slice_test.c - comparing, cutting and reading text that is not terminated: I3. */
 #include "base/slice.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "base/testing.h"
+
 #include <string.h>
-
-#include <cmocka.h>
-
-static void assert_slice(Slice actual, const char *expected)
-{
-    assert_int_equal(actual.len, strlen(expected));
-    if (actual.len > 0)
-        assert_memory_equal(actual.ptr, expected, actual.len);
-}
 
 static void bytes_decide_equality_and_order(void **state)
 {
@@ -81,15 +72,15 @@ static void a_slice_starts_and_ends_with_the_empty_one_and_itself(void **state)
 static void parts_stay_inside_the_slice(void **state)
 {
     (void)state;
-    assert_slice(slice_from(SLICE("abc"), 0), "abc");
-    assert_slice(slice_from(SLICE("abc"), 2), "c");
-    assert_slice(slice_from(SLICE("abc"), 3), "");
-    assert_slice(slice_from(SLICE("abc"), 4), "");
-    assert_slice(slice_from(SLICE("abc"), SIZE_MAX), "");
-    assert_slice(slice_from(SLICE_EMPTY, 1), "");
-    assert_slice(slice_first(SLICE("abc"), 0), "");
-    assert_slice(slice_first(SLICE("abc"), 2), "ab");
-    assert_slice(slice_first(SLICE("abc"), SIZE_MAX), "abc");
+    assert_slice_text(slice_from(SLICE("abc"), 0), "abc");
+    assert_slice_text(slice_from(SLICE("abc"), 2), "c");
+    assert_slice_text(slice_from(SLICE("abc"), 3), "");
+    assert_slice_text(slice_from(SLICE("abc"), 4), "");
+    assert_slice_text(slice_from(SLICE("abc"), SIZE_MAX), "");
+    assert_slice_text(slice_from(SLICE_EMPTY, 1), "");
+    assert_slice_text(slice_first(SLICE("abc"), 0), "");
+    assert_slice_text(slice_first(SLICE("abc"), 2), "ab");
+    assert_slice_text(slice_first(SLICE("abc"), SIZE_MAX), "abc");
 }
 
 static void trimming_removes_spaces_and_tabs_at_the_ends(void **state)
@@ -109,7 +100,7 @@ static void trimming_removes_spaces_and_tabs_at_the_ends(void **state)
         {SLICE_INIT(" a"), "a"},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
-        assert_slice(slice_trim(rows[i].in), rows[i].out);
+        assert_slice_text(slice_trim(rows[i].in), rows[i].out);
 }
 
 static void finding_gives_the_first_place_or_the_length(void **state)
@@ -126,13 +117,13 @@ static void cutting_walks_through_the_parts(void **state)
 {
     (void)state;
     Slice rest = SLICE("dbs//c/");
-    assert_slice(slice_cut(&rest, '/'), "dbs");
-    assert_slice(slice_cut(&rest, '/'), "");
-    assert_slice(slice_cut(&rest, '/'), "c");
-    /* A trailing separator leaves an empty part, told from the end by its pointer. */
+    assert_slice_text(slice_cut(&rest, '/'), "dbs");
+    assert_slice_text(slice_cut(&rest, '/'), "");
+    assert_slice_text(slice_cut(&rest, '/'), "c");
+    /* A trailing separator leaves an empty part, whose pointer is not NULL, unlike at the end. */
     assert_int_equal(rest.len, 0);
     assert_non_null(rest.ptr);
-    assert_slice(slice_cut(&rest, '/'), "");
+    assert_slice_text(slice_cut(&rest, '/'), "");
     assert_null(rest.ptr);
 }
 
@@ -140,10 +131,10 @@ static void cutting_without_a_separator_takes_the_whole(void **state)
 {
     (void)state;
     Slice rest = SLICE("abc");
-    assert_slice(slice_cut(&rest, '/'), "abc");
+    assert_slice_text(slice_cut(&rest, '/'), "abc");
     assert_int_equal(rest.len, 0);
     assert_null(rest.ptr);
-    assert_slice(slice_cut(&rest, '/'), "");
+    assert_slice_text(slice_cut(&rest, '/'), "");
 }
 
 static void numbers_are_digits_that_fit(void **state)

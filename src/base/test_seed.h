@@ -2,7 +2,7 @@
  *
  * It is the same place each time, so that a tree that passes its tests passes them again;
  * ORRERY_TEST_SEED chooses another one. `make soak` runs every test that calls test_seed() from
- * ever new places.
+ * a new place each time.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 static inline uint64_t test_seed(void)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets it */
     const char *text = getenv("ORRERY_TEST_SEED");
     uint64_t seed = 1;
     bool is_number = text == NULL || slice_to_u64(slice_from_cstr(text), &seed);

@@ -4,8 +4,9 @@
 #include <signal.h>
 #include <string.h>
 
-/* A thread begins with its creator's mask: blocked here, a signal cannot come too early. Those
- * that report a fault of the very thread stay open. */
+/* A thread begins with its creator's mask, so blocking the signals before it starts leaves no
+ * moment in which one could reach it. Signals that report a fault of the thread itself stay open.
+ */
 static void block_signals(sigset_t *before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};

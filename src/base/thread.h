@@ -1,9 +1,9 @@
-/* thread.h - starts a thread: with a name, and deaf to signals.
+/* thread.h - starts a thread with a name and with all signals blocked.
  *
  * Every thread of the server but the first comes from here, so that a profile, a debugger and
- * `ps -L` say which is which, and a signal always finds the thread that waits for it.
+ * `ps -L` tell them apart, and a signal always reaches the thread that waits for it.
  *
- * Ownership  Whoever starts a thread joins it.
+ * Ownership  The module that starts a thread joins it.
  */
 #pragma once
 
@@ -13,11 +13,18 @@
 
 enum { THREAD_NAME_LEN_MAX = 15 }; /* what the system keeps */
 
-/* A thread that has nothing to do looks so often whether something has come, and lets others run in
- * between, before it sleeps. On a busy machine those others are whom it waits for, and to sleep and
- * be woken costs both sides more; on an idle one it is over after a few microseconds. */
-enum { THREAD_LOOKS = 8 };
+/* How often a thread that has nothing to do polls for work, letting others run in between, before
+ * it sleeps. On a busy machine the others are often those that it waits for, and to sleep and be
+ * woken costs both sides more; on an idle one the polls take a few microseconds. */
+enum { THREAD_POLLS_MAX = 8 };
 
-/* 'name' is the system's name for the thread. STATUS_IO if there is no thread to be had. */
+/* 'name' is the system's name for the thread. STATUS_IO if the system has no thread to give. */
 MUST_USE Status thread_start(pthread_t *thread, const char *name, void *(*run)(void *ctx),
                              void *ctx, Error *err);
+
+/* Tells the system that the calling thread computes for long stretches and that nobody waits for
+ * its next step. A thread that wakes up then runs at once instead of waiting for the end of this
+ * one's slice, and this one still gets its share of the processors. Needs no privilege. A thread
+ * that is started by this one does not inherit it. Does nothing where the system does not know it.
+ */
+void thread_set_background(void);

@@ -92,7 +92,7 @@ static void node_unref(TrieNode *node, TrieUnref unref)
     mem_free(node);
 }
 
-/* Consumes a reference on the inner node 'node' and returns one that the caller alone holds. */
+/* Consumes a reference on the inner node 'node' and returns one that the caller alone holds: I8. */
 static TrieNode *own(TrieNode *node, TrieUnref unref)
 {
     if (atomic_load_explicit(&node->refs, memory_order_acquire) == 1)
@@ -111,6 +111,7 @@ static TrieNode *own(TrieNode *node, TrieUnref unref)
 /* An inner node over two nodes that differ in the bits that both of them fix. */
 static TrieNode *join(TrieNode *a, TrieNode *b)
 {
+    ASSERT(a->key != b->key);
     unsigned top = 63 - (unsigned)__builtin_clzll(a->key ^ b->key);
     unsigned shift = top / BITS * BITS;
     TrieNode *inner = node_new(2);
@@ -168,6 +169,7 @@ static TrieNode *remove_key(TrieNode *node, uint64_t key, TrieUnref unref)
     node = own(node, unref);
     unsigned index = chunk(key, node->shift);
     unsigned at = position(node, index);
+    ASSERT((node->bitmap & (1u << index)) != 0);
     node->children[at] = remove_key(node->children[at], key, unref);
     if (node->children[at] != NULL)
         return node;
@@ -176,6 +178,7 @@ static TrieNode *remove_key(TrieNode *node, uint64_t key, TrieUnref unref)
     node->bitmap &= ~(1u << index);
     if (count > 2)
         return node;
+    ASSERT(count == 2); /* an inner node never has fewer */
     TrieNode *last = node->children[0];
     mem_free(node);
     return last;
@@ -225,6 +228,7 @@ bool trie_remove(Trie *trie, uint64_t key)
 {
     if (trie_get(trie, key) == NULL)
         return false;
+    ASSERT(trie->count > 0);
     trie->root = remove_key(trie->root, key, trie->unref);
     trie->count--;
     return true;

@@ -1,11 +1,11 @@
 /* trie.h - an ordered map from 64-bit keys to shared objects, of which copies are free.
  *
  * A copy shares everything with the original; a change copies only the path from the root to what
- * changed, and not even that when nobody else holds it. So a writer keeps one trie, publishes a
+ * changed, and not even that if no copy shares it. So a writer keeps one trie, publishes a
  * copy after each group of changes, and readers walk their copy without any lock.
  *
  * Ownership  A trie holds one reference on each value, taken over in trie_put and given back
- *            through TrieOps.unref.
+ *            through 'unref'.
  * Threads    A Trie variable belongs to one thread. Copies of it may be read, changed and released
  *            by other threads: counts are atomic and shared nodes are never written.
  */
@@ -19,7 +19,7 @@ typedef struct TrieNode TrieNode;
 typedef void (*TrieUnref)(void *value);
 
 typedef struct Trie {
-    TrieNode *root; /* NULL: empty */
+    TrieNode *root; /* NULL if empty */
     size_t count;
     TrieUnref unref;
 } Trie;

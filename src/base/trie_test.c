@@ -1,16 +1,13 @@
-/* trie_test.c - the trie against a plain array, with copies that must not change. */
+/* trie_test.c - the trie against a plain array, with copies that must not change: I8. */
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/testing.h"
 #include "base/trie.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef struct Value {
     _Atomic uint32_t refs;

@@ -1,10 +1,10 @@
 /* workers.c - see workers.h. One lock guards everything: jobs are milliseconds, not microseconds.
  *
- * Who became idle last is woken first: what it works with is still in its processor's cache, and
- * the others sleep on. It is signalled after the lock is free, which it would wait for otherwise.
+ * The thread that became idle last is woken first: its data is still in its processor's cache, and
+ * the others sleep on. It is signalled after the lock is released, or it would wait for the lock.
  *
- * A turn is free only while nobody who could use it waits: whoever gives one back fills it
- * (fill_turns), and whoever posts a job while one is free wakes a thread for it.
+ * A turn is free only while no thread or job that could use it waits: a thread that gives a turn
+ * back fills it (fill_turns), and a post wakes a thread if a turn is free.
  */
 #include "base/workers.h"
 
@@ -28,6 +28,7 @@ struct Workers {
     uint32_t turns;
     uint32_t threads_max;
     uint32_t jobs_max;
+    bool is_background;
 
     _Atomic uint32_t posting; /* threads that may be about to wake one of ours */
     _Atomic uint32_t wanting; /* jobs and threads that wait for a turn; written with the lock */
@@ -36,7 +37,7 @@ struct Workers {
     pthread_mutex_t lock; /* guards the rest */
     Worker *threads;
     uint32_t thread_count;
-    uint32_t idle_count; /* asleep, still looking, or woken to look and not yet aware of it */
+    uint32_t idle_count; /* asleep, still polling, or woken and not yet running */
     Worker *idle;        /* those that are asleep, the last one first */
     uint32_t turns_held;
     uint32_t turns_given;  /* so far, modulo 2^32 */
@@ -55,20 +56,19 @@ struct Worker {
     pthread_t thread;
 
     /* The thread's own while it holds a turn; otherwise guarded by the lock. */
-    uint64_t turn_us; /* since when it has held its turn */
-    uint64_t used_us; /* for how long its job has run before that */
-    uint64_t
-        untold_us; /* and has waited in worker_end_wait, which worker_give_way is yet to tell */
+    uint64_t turn_us;   /* since when it has held its turn */
+    uint64_t used_us;   /* for how long its job has run before that */
+    uint64_t untold_us; /* waits that worker_yield has not returned yet */
 
     /* Guarded by the lock. */
     pthread_cond_t wake;
     bool is_woken;
-    WorkerJob *job; /* that it was woken for, with a turn; NULL: it looks for one */
+    WorkerJob *job; /* that it was woken for, with a turn; NULL if it is to look for one */
     Worker *below;  /* in the list of idle ones */
     Worker *next;   /* in the list of waiting ones */
 };
 
-static _Thread_local Worker *self_at_work; /* NULL: the thread runs no job */
+static _Thread_local Worker *self_at_work; /* NULL if the thread runs no job */
 
 static void list_add(JobList *list, WorkerJob *job)
 {
@@ -82,6 +82,7 @@ static void list_add(JobList *list, WorkerJob *job)
 
 static WorkerJob *list_take(JobList *list)
 {
+    ASSERT(list->first != NULL);
     WorkerJob *job = CONTAINER_OF(list->first, WorkerJob, node);
     list->first = job->node.next;
     if (list->first == NULL)
@@ -115,6 +116,7 @@ static uint64_t now_us(const Workers *workers)
 
 static void begin_turn(Worker *worker)
 {
+    ASSERT(worker->workers->turns_held < worker->workers->turns); /* I7 */
     worker->turn_us = now_us(worker->workers);
     worker->workers->turns_held++;
     worker->workers->turns_given++;
@@ -122,6 +124,7 @@ static void begin_turn(Worker *worker)
 
 static void end_turn(Worker *self)
 {
+    ASSERT(self->workers->turns_held > 0);
     self->used_us += now_us(self->workers) - self->turn_us;
     self->workers->turns_held--;
 }
@@ -146,7 +149,7 @@ static void remove_waiting(Workers *workers, Worker *worker)
     note_wanting(workers);
 }
 
-/* Until it is chosen; there are at most as many as threads. */
+/* Returns when the thread has been chosen and holds a turn. */
 static void wait_for_turn(Worker *self)
 {
     Workers *workers = self->workers;
@@ -188,7 +191,7 @@ static Worker *choose_waiting(const Workers *workers, bool has_job)
     return has_job && !is_as_new ? NULL : least;
 }
 
-/* NULL if nobody is idle. */
+/* NULL if no thread is idle. */
 static Worker *pop_idle(Workers *workers)
 {
     Worker *worker = workers->idle;
@@ -209,8 +212,8 @@ static Status add_thread(Workers *workers, Error *err)
     return STATUS_OK;
 }
 
-/* More than one thread is only a wish, but without a first nothing would run. NULL if there is no
- * more to be had. */
+/* NULL if there is no more thread to be had. That matters only for the first: others are a matter
+ * of speed. */
 static Worker *start_thread(Workers *workers)
 {
     Error err;
@@ -250,7 +253,7 @@ static bool begin_queued(Workers *workers, JobList *list)
     return true;
 }
 
-/* Gives a turn that is free to whoever comes next; false if there is nobody. */
+/* Gives a free turn to the thread or job that comes next; false if there is none. */
 static bool fill_turn(Workers *workers)
 {
     bool has_job = workers->jobs.first != NULL && can_begin_job(workers);
@@ -271,7 +274,7 @@ static void fill_turns(Workers *workers)
         continue;
 }
 
-/* What the thread that asks runs itself; NULL if there is nothing, or no turn for it. */
+/* The job that the calling thread is to run; NULL if there is none, or no turn for it. */
 static WorkerJob *take_job(Worker *self)
 {
     Workers *workers = self->workers;
@@ -320,6 +323,8 @@ static void *run(void *arg)
 {
     Worker *self = arg;
     Workers *workers = self->workers;
+    if (workers->is_background)
+        thread_set_background();
     (void)pthread_mutex_lock(&workers->lock);
     for (int looks = 0;; looks++) {
         WorkerJob *job = self->job != NULL ? TAKE(self->job) : take_job(self);
@@ -327,7 +332,7 @@ static void *run(void *arg)
             looks = 0;
             (void)pthread_mutex_unlock(&workers->lock);
             self_at_work = self;
-            job->run(job); /* and it is gone: it belongs to whoever it was handed to */
+            job->run(job); /* after which the job may be freed */
             self_at_work = NULL;
             (void)pthread_mutex_lock(&workers->lock);
             end_turn(self);
@@ -335,7 +340,8 @@ static void *run(void *arg)
         }
         if (workers->stop)
             break;
-        if (looks < THREAD_LOOKS)
+        /* A thread in the background would lose a long slice by yielding. */
+        if (looks < THREAD_POLLS_MAX && !workers->is_background)
             let_others_run(workers);
         else
             sleep_until_woken(self);
@@ -374,6 +380,12 @@ Workers *workers_open(const char *name, uint32_t threads_max, uint32_t jobs_max)
     return workers_open_sharing(name, threads_max, threads_max, jobs_max, clock_real());
 }
 
+void workers_set_background(Workers *workers)
+{
+    ASSERT(workers->thread_count == 0);
+    workers->is_background = true;
+}
+
 uint32_t workers_turns(const Workers *workers)
 {
     return workers->turns;
@@ -381,8 +393,8 @@ uint32_t workers_turns(const Workers *workers)
 
 /* ---- posting ---- */
 
-/* As soon as the lock is free the job may run and be the reason to close the workers: the count
- * keeps those that are about to be signalled until that is done. */
+/* Once the lock is released, the job may run and cause the workers to be closed. 'posting' keeps
+ * the thread that is about to be signalled alive until then. */
 static bool post(Workers *workers, WorkerJob *job, JobList *list, uint32_t *count)
 {
     atomic_fetch_add_explicit(&workers->posting, 1, memory_order_relaxed);
@@ -441,7 +453,8 @@ static bool must_give_way(const Worker *self, uint64_t own_us)
     return is_turn_of_oldest(workers) || waiting->used_us + lead_us(waiting->used_us) <= own_us;
 }
 
-/* With the lock. A turn is free if nobody waits, or if there is no thread for the job that does. */
+/* With the lock. A turn is free if nothing waits for it, or if no thread can run the job that does.
+ */
 static void get_turn(Worker *self)
 {
     if (self->workers->turns_held < self->workers->turns)
@@ -450,7 +463,7 @@ static void get_turn(Worker *self)
         wait_for_turn(self);
 }
 
-uint64_t worker_give_way(void)
+uint64_t worker_yield(void)
 {
     Worker *self = self_at_work;
     if (self == NULL)
@@ -465,11 +478,11 @@ uint64_t worker_give_way(void)
     if (held_us < WORKER_SLICE_US)
         return waited_us;
     (void)pthread_mutex_lock(&workers->lock);
-    fill_turns(workers); /* whoever was woken for one may be late */
+    fill_turns(workers); /* a thread that was woken for one may be late */
     bool gives_way = must_give_way(self, self->used_us + held_us);
     if (gives_way) {
         end_turn(self);
-        fill_turns(workers); /* before it waits itself, since it is not to be chosen */
+        fill_turns(workers); /* before it waits itself, so that another is chosen */
         get_turn(self);
     }
     (void)pthread_mutex_unlock(&workers->lock);
@@ -525,14 +538,17 @@ void workers_close(Workers *workers)
     (void)pthread_mutex_unlock(&workers->lock);
     for (uint32_t i = 0;; i++) {
         (void)pthread_mutex_lock(&workers->lock);
-        bool is_last = i == workers->thread_count; /* those that run may start more */
+        bool is_last = i == workers->thread_count; /* a job that runs may start more */
         (void)pthread_mutex_unlock(&workers->lock);
         if (is_last)
             break;
         (void)pthread_join(workers->threads[i].thread, NULL);
     }
     while (atomic_load_explicit(&workers->posting, memory_order_acquire) > 0)
-        (void)sched_yield(); /* a few instructions on another thread */
+        (void)sched_yield();         /* a few instructions on another thread */
+    ASSERT(workers->job_count == 0); /* I7 */
+    ASSERT(workers->spare_count == 0);
+    ASSERT(workers->waiting_count == 0);
     for (uint32_t i = 0; i < workers->threads_max; i++)
         (void)pthread_cond_destroy(&workers->threads[i].wake);
     (void)pthread_mutex_destroy(&workers->lock);

@@ -1,16 +1,13 @@
-/* workers_test.c - jobs run once, in order, on no more threads than allowed. */
+/* workers_test.c - jobs run once, in order, on no more threads than allowed: I7. */
 #include "base/workers.h"
 
 #include "base/mem.h"
+#include "base/testing.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { WAIT_MS = 10000 };
 
@@ -214,7 +211,7 @@ typedef struct Actor {
     char letter;
     int steps;
     int steps_done;
-    struct Actor *posts; /* after its first step; NULL: nobody */
+    struct Actor *posts; /* after its first step; NULL if none */
     size_t post_count;
     uint64_t waited_us;
     bool saw_crowd;
@@ -233,7 +230,7 @@ static void act(WorkerJob *job)
                 assert_true(workers_post(stage->workers, &self->posts[i].job));
         }
         self->saw_crowd = self->saw_crowd || worker_is_crowded();
-        self->waited_us += worker_give_way();
+        self->waited_us += worker_yield();
     }
     atomic_fetch_add(&stage->ended, 1);
 }
@@ -302,7 +299,7 @@ static void jobs_that_run_for_long_share_evenly(void **state)
 }
 
 /* Each short job posts the next one, so that there is always a new one. */
-static void a_long_job_does_not_starve_behind_new_ones(void **state)
+static void a_long_job_does_not_starve_while_new_ones_come(void **state)
 {
     (void)state;
     enum { SHORTS = 400, THREADS = 8 };
@@ -342,10 +339,10 @@ static void jobs_beyond_the_threads_wait_and_are_told_of(void **state)
     assert_true(strrchr(stage.log, 'b') < strchr(stage.log, 'c'));
 }
 
-static void nobody_gives_way_on_a_thread_of_no_pool(void **state)
+static void a_thread_of_no_pool_does_not_give_way(void **state)
 {
     (void)state;
-    assert_int_equal(worker_give_way(), 0);
+    assert_int_equal(worker_yield(), 0);
     assert_false(worker_is_crowded());
     worker_begin_wait();
     worker_end_wait();
@@ -385,7 +382,7 @@ static void ask(WorkerJob *job)
         (void)pthread_mutex_lock(&asker->lock);
     }
     (void)pthread_mutex_unlock(&asker->lock);
-    asker->waited_us = worker_give_way();
+    asker->waited_us = worker_yield();
 }
 
 static void a_job_that_waits_for_another_gives_its_turn_away(void **state)
@@ -405,7 +402,7 @@ static void a_job_that_waits_for_another_gives_its_turn_away(void **state)
     assert_int_equal(asker.waited_us, 0); /* the helper's time is no wait for a turn */
 }
 
-/* Many threads, real time: whoever runs holds one of the turns. */
+/* Many threads, real time: a job that runs holds one of the turns. */
 typedef struct Runner {
     WorkerJob job;
     Shop *shop;
@@ -423,7 +420,7 @@ static void run_and_share(WorkerJob *job)
         while (clock_monotonic_us(clock_real()) < end_us)
             continue;
         atomic_fetch_sub(&shop->running, 1);
-        (void)worker_give_way();
+        (void)worker_yield();
     }
     atomic_fetch_add(&shop->ended, 1);
 }
@@ -501,9 +498,9 @@ int main(void)
         cmocka_unit_test(closing_runs_what_was_taken),
         cmocka_unit_test(a_short_job_is_over_while_a_long_one_runs),
         cmocka_unit_test(jobs_that_run_for_long_share_evenly),
-        cmocka_unit_test(a_long_job_does_not_starve_behind_new_ones),
+        cmocka_unit_test(a_long_job_does_not_starve_while_new_ones_come),
         cmocka_unit_test(jobs_beyond_the_threads_wait_and_are_told_of),
-        cmocka_unit_test(nobody_gives_way_on_a_thread_of_no_pool),
+        cmocka_unit_test(a_thread_of_no_pool_does_not_give_way),
         cmocka_unit_test(a_job_that_waits_for_another_gives_its_turn_away),
         cmocka_unit_test(no_more_run_than_there_are_turns),
         cmocka_unit_test(many_threads_may_post),

@@ -5,19 +5,25 @@
  * tells of the commit by a message like any other, so nothing here is shared but the published
  * snapshot.
  *
- *     changes --> [ mailbox ] --> apply to a copy --> store commit --> [ mailbox ] --> publish,
- * answer
+ *     changes --> [ mailbox ] --> apply to a copy --> store commit
+ *                                                          |
+ *              answer <-- publish <-- [ mailbox ] <--------+
  */
 #include "catalog/catalog.h"
 
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/thread.h"
-#include "catalog/catalog_int.h"
-#include "catalog/mover_int.h"
+#include "catalog/catalog_load_int.h"
+#include "catalog/change_int.h"
+#include "catalog/cleaner_int.h"
+#include "catalog/maintenance_reminder_int.h"
+#include "catalog/move_thread_int.h"
+#include "catalog/offer_budgets_int.h"
 
 enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
 
-/* Messages other than changes are told apart by their address: there is one of each. */
+/* A message that is not a change is known by its address: there is one of each kind. */
 struct Catalog {
     PartitionHost *host; /* immutable after open */
     ProvisionRules rules;
@@ -36,11 +42,11 @@ struct Catalog {
     pthread_t thread;
     bool is_running; /* opening thread only */
     Cleaner cleaner;
-    Keeper keeper;
-    Mover mover;
+    MaintenanceReminder reminder;
+    MoveThread moves;
 
-    QueueNode stop;      /* messages to the thread from the ... opening thread */
-    QueueNode committed; /* ... commit thread */
+    QueueNode stop;      /* message from the opening thread */
+    QueueNode committed; /* message from the commit thread */
     Error commit_error;  /* written before 'committed' is posted */
     bool commit_failed;
 
@@ -66,6 +72,7 @@ static Status begin_empty(Catalog *catalog, Error *err)
         .database_next = 1 + (uint32_t)random_below(&random, RID_DATABASE_MAX / 2),
         .container_next = 1 + (uint32_t)random_below(&random, RID_CONTAINER_MAX / 2),
         .key_next = 1 + (uint32_t)random_below(&random, RID_KEY_MAX / 2),
+        .script_next = 1, /* their ids begin with their container's */
         .offer_next = 1 + (uint32_t)random_below(&random, RID_OFFER_MAX / 4),
         .space_next = SPACE_PARTITION_FIRST,
         .is_serverless = catalog->rules.is_serverless,
@@ -138,6 +145,7 @@ static void answer_all(QueueNode *group)
 static QueueNode *take_group(Catalog *catalog)
 {
     QueueNode *first = catalog->pending_first;
+    ASSERT(first != NULL);
     QueueNode *last = first;
     for (size_t count = 1; count < GROUP_CHANGES_MAX && last->next != NULL; count++)
         last = last->next;
@@ -148,7 +156,7 @@ static QueueNode *take_group(Catalog *catalog)
     return first;
 }
 
-/* What is written later than a record can hold could never be read again. */
+/* Limited, because a record with a later time would be refused by the next start. */
 static int64_t record_now_s(const Catalog *catalog)
 {
     int64_t now_s = clock_wall_s(catalog->clock);
@@ -157,11 +165,13 @@ static int64_t record_now_s(const Catalog *catalog)
 
 static void begin_group(Catalog *catalog)
 {
+    ASSERT(catalog->group == NULL);
+    ASSERT(catalog->dropped.count == 0);
     QueueNode *group = take_group(catalog);
     Work work = {
         .host = catalog->host,
         .rules = &catalog->rules,
-        .snapshot = snapshot_copy(catalog->published), /* only this thread replaces it */
+        .snapshot = snapshot_copy(catalog->published), /* which only this thread replaces */
         .txn = store_txn_begin(catalog->store),
         .counters = &catalog->counters,
         .dropped = &catalog->dropped,
@@ -195,18 +205,19 @@ static void begin_group(Catalog *catalog)
 static void follow_definition(const Container *container)
 {
     for (size_t i = 0; i < container->range_count; i++)
-        partition_set_schema(container->ranges[i].partition, container->schema);
+        partition_set_schema(handle_local(container_handle_at(container, i)), container->schema);
     for (size_t i = 0; i < container->pending_count; i++)
-        partition_set_schema(container->pending[i].partition, container->schema);
+        partition_set_schema(handle_local(container_handle(container, &container->pending[i])),
+                             container->schema);
 }
 
-/* Another change of the group may have replaced the offer or its owner again, or dropped them: the
- * newest counts. */
+/* Uses the newest offer: another change of the group may have replaced or dropped it or its owner.
+ */
 static void follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
 {
     const Offer *offer = snapshot_offer(catalog->published, number);
     if (offer != NULL)
-        share_offer(catalog->published, offer, &catalog->rules, now_us);
+        offer_budgets_set(catalog->published, offer, &catalog->rules, now_us);
 }
 
 static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uint64_t now_us)
@@ -216,17 +227,17 @@ static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uin
         cleaner_drop(&catalog->cleaner, before, before->pending, before->pending_count);
         return;
     }
-    /* The sources are left alone: who still has the older map reads them. Whoever moved their items
-     * ends them (move_end), and they are emptied when nobody reads them any more. */
+    /* The sources are left alone, because holders of an older map read them. The driver of the move
+     * retires them (move_end), and they are emptied after their last reader (I12). */
     if (catalog->rules.is_serverless)
-        share_serverless(change->result_container, &catalog->rules, now_us);
+        offer_budgets_set_serverless(change->result_container, &catalog->rules, now_us);
     else
         follow_offer(catalog, before->offer, now_us);
 }
 
-/* What the rest of the server must know of a durable group: partitions follow a replaced
- * definition, a replaced offer and a changed map, and those of dropped containers fall silent and
- * are emptied. */
+/* Tells the rest of the server about a durable group: partitions get a replaced definition, budgets
+ * a replaced offer or a changed map (I9), and partitions of dropped containers end and are emptied.
+ */
 static void take_effect(Catalog *catalog, QueueNode *group)
 {
     uint64_t now_us = clock_monotonic_us(catalog->clock);
@@ -244,15 +255,16 @@ static void take_effect(Catalog *catalog, QueueNode *group)
         cleaner_drop(&catalog->cleaner, dropped, dropped->ranges, dropped->range_count);
         cleaner_drop(&catalog->cleaner, dropped, dropped->pending, dropped->pending_count);
     }
-    keeper_notice(&catalog->keeper);
-    mover_notice(&catalog->mover);
+    reminder_notice(&catalog->reminder);
+    move_orders_notice(&catalog->moves.orders);
 }
 
-/* The group is durable, or lost as a whole: refusals in it may rest on changes that are lost too,
- * so then everybody is told. */
+/* The group is durable, or lost as a whole. A lost group fails every change in it, refused ones
+ * too, because a refusal may rest on a change that is lost (I2). */
 static void end_group(Catalog *catalog)
 {
     QueueNode *group = TAKE(catalog->group);
+    ASSERT(group != NULL);
     if (catalog->commit_failed) {
         snapshot_unref(TAKE(catalog->group_snapshot));
         LOG_ERROR(catalog->log, "catalog.commit_failed", "reason=%s",
@@ -264,7 +276,7 @@ static void end_group(Catalog *catalog)
             change->status = catalog->commit_error.status;
         }
     } else {
-        publish(catalog, TAKE(catalog->group_snapshot));
+        publish(catalog, TAKE(catalog->group_snapshot)); /* after the commit (I1) */
         take_effect(catalog, group);
     }
     container_list_clear(&catalog->dropped);
@@ -322,23 +334,23 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     TRY(load(catalog, options->is_read_only, err));
     if (options->throughput != NULL)
         TRY(check_account(catalog, err));
-    share_all(catalog->published, &catalog->rules, clock_monotonic_us(catalog->clock));
+    offer_budgets_set_all(catalog->published, &catalog->rules, clock_monotonic_us(catalog->clock));
     if (!options->is_read_only)
         post_garbage(catalog);
-    TRY(keeper_open(&catalog->keeper, catalog, err));
+    TRY(reminder_open(&catalog->reminder, catalog, err));
     TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));
     catalog->is_running = true;
     if (options->moves != NULL)
-        TRY(mover_open(&catalog->mover,
-                       &(MoverOptions){
-                           .catalog = catalog,
-                           .cleaner = &catalog->cleaner,
-                           .rules = *options->moves,
-                           .provision = catalog->rules,
-                           .clock = options->clock,
-                           .log = options->log,
-                       },
-                       err));
+        TRY(move_thread_open(&catalog->moves,
+                             &(MoveThreadOptions){
+                                 .catalog = catalog,
+                                 .cleaner = &catalog->cleaner,
+                                 .rules = *options->moves,
+                                 .provision = catalog->rules,
+                                 .clock = options->clock,
+                                 .log = options->log,
+                             },
+                             err));
     *out = TAKE(catalog);
     return STATUS_OK;
 }
@@ -347,12 +359,12 @@ void catalog_close(Catalog *catalog)
 {
     if (catalog == NULL)
         return;
-    mover_close(&catalog->mover); /* it waits for answers from the thread */
+    move_thread_close(&catalog->moves); /* it waits for answers from the thread */
     if (catalog->is_running) {
         mailbox_post(&catalog->mailbox, &catalog->stop);
         (void)pthread_join(catalog->thread, NULL);
     }
-    keeper_close(&catalog->keeper);
+    reminder_close(&catalog->reminder);
     cleaner_close(&catalog->cleaner);
     mailbox_done(&catalog->mailbox);
     snapshot_unref(catalog->published);
@@ -370,33 +382,33 @@ void catalog_submit(Catalog *catalog, CatalogChange *change)
 
 Status catalog_order_move(Catalog *catalog, const MoveOrder *order, uint64_t *event, Error *err)
 {
-    return mover_order(&catalog->mover, order, event, err);
+    return move_orders_add(&catalog->moves.orders, order, event, err);
 }
 
 size_t catalog_moves(Catalog *catalog, MoveEvent *out, size_t max)
 {
-    return mover_events(&catalog->mover, out, max);
+    return move_orders_events(&catalog->moves.orders, out, max);
 }
 
 MoveCounts catalog_move_counts(Catalog *catalog)
 {
-    return mover_counts(&catalog->mover);
+    return move_orders_counts(&catalog->moves.orders);
 }
 
 bool catalog_is_moving(Catalog *catalog, const Container *container)
 {
-    return mover_is_moving(&catalog->mover, container);
+    return move_orders_of(&catalog->moves.orders, container).is_open;
 }
 
 bool catalog_is_scaling(Catalog *catalog, const Snapshot *snapshot, const Container *container)
 {
-    return mover_is_scaling(&catalog->mover, snapshot, container);
+    return move_thread_is_scaling(&catalog->moves, snapshot, container);
 }
 
 size_t catalog_plan_merges(const Catalog *catalog, const Snapshot *snapshot,
                            const Container *container, Arena *arena, MoveOrder **out)
 {
-    return mover_plan_merges(&catalog->mover, snapshot, container, arena, out);
+    return move_policy_plan_merges(&catalog->moves.policy, snapshot, container, arena, out);
 }
 
 void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx)

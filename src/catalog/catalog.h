@@ -1,6 +1,6 @@
 /* catalog.h - which databases, containers and offers there are, and where their partitions lie.
  *
- * Everybody reads a Snapshot; nobody waits for a change. Changes are messages to the catalogue's
+ * Readers use a Snapshot and never wait for a change. Changes are messages to the catalogue's
  * own thread, which applies all that have gathered, one after the other, to a private copy, makes
  * the group durable with one commit, publishes the copy and only then answers each. So what a
  * client was told is on disk, and what it reads next, on any connection, shows it.
@@ -15,11 +15,11 @@
 #include "base/metrics.h"
 #include "base/queue.h"
 #include "catalog/definition.h"
-#include "catalog/moves.h"
+#include "catalog/move_orders.h"
 #include "catalog/snapshot.h"
 #include "store/store.h"
 
-/* As the service has it; a container with throughput of its own does not count. */
+/* Containers that share a database's throughput; the service has the same limit. */
 #define SHARED_CONTAINERS_MAX 25
 
 typedef struct CatalogOptions {
@@ -27,11 +27,11 @@ typedef struct CatalogOptions {
     const Clock *clock;
     const Log *log;
     MetricsShard *metrics; /* of the catalogue's own thread */
-    /* NULL: nothing is served, only looked at. The kind of account, serverless or not, is decided
-     * when a data folder is made; opening it as the other kind is refused. */
+    /* NULL if the data is only looked at, not served. The kind of account, serverless or not, is
+     * decided when a data folder is made; opening it as the other kind is refused. */
     const ProvisionRules *throughput;
-    const MoveRules *moves; /* NULL: no partition is split or merged, also if somebody asks */
-    bool is_read_only;      /* writes nothing, not even what a start has to tidy up */
+    const MoveRules *moves; /* NULL if no partition is split or merged, not even by an order */
+    bool is_read_only;      /* writes nothing, and undoes no interrupted move in the store */
 } CatalogOptions;
 
 /* Loads what is in the store, or begins an empty catalogue. */
@@ -39,9 +39,9 @@ MUST_USE Status catalog_open(const CatalogOptions *options, Catalog **out, Error
 void catalog_close(Catalog *catalog); /* accepts NULL */
 DEFINE_AUTO(Catalog *, catalog_close)
 
-/* 'published' is called on the catalogue's thread whenever there is a newer snapshot, so that
- * whoever keeps an older one can let go of it; it passes messages on and calls nothing of the
- * catalogue. NULL: nobody is told, from when this returns. */
+/* Sets the function that is called on the catalogue's thread for each newer snapshot, so that
+ * readers which keep an older one can release it. It must only pass messages on, and call nothing
+ * of the catalogue. With NULL it is not called any more once this returns. */
 void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx);
 
 /* A thread's own view. catalog_read returns the newest published snapshot, which stays valid until
@@ -65,6 +65,9 @@ typedef enum CatalogOp {
     CATALOG_REPLACE_OFFER,
     CATALOG_CREATE_KEY, /* a client encryption key */
     CATALOG_REPLACE_KEY,
+    CATALOG_CREATE_SCRIPT, /* with 'is_upsert' it replaces one that has its id */
+    CATALOG_REPLACE_SCRIPT,
+    CATALOG_DELETE_SCRIPT,
     /* A move takes a run of neighbouring ranges over into new ones, cut at other places: of one
      * range a split, of several a merge. Begun, the targets are there, empty and pending, for the
      * data to be brought to them; ended, they are in the map instead of the sources, of which each
@@ -82,14 +85,18 @@ struct CatalogChange {
     QueueNode node;
     CatalogOp op;
     uint32_t database;  /* number of the one to delete or of a container's parent */
-    uint32_t container; /* number of the one to replace or delete, or whose ranges move */
+    uint32_t container; /* number of the one to replace or delete, or whose ranges or scripts change
+                         */
     uint32_t offer;     /* number of the one to replace */
-    uint32_t key;       /* the same */
-    Slice id;           /* create database */
-    Json definition;    /* create container, keys: normal form; replace container: as it was sent */
-    bool has_provision; /* create: throughput was asked for */
+    uint32_t key;       /* number of the client encryption key to replace */
+    StoredScriptKind script_kind;
+    uint32_t script; /* number of the one to replace or delete */
+    bool is_upsert;
+    Slice id;            /* create database */
+    Json definition;     /* normal form; replace container: as it was sent */
+    bool has_provision;  /* create: throughput was asked for */
     Provision provision; /* create, replace offer */
-    bool has_buckets;    /* replace offer: these, too */
+    bool has_buckets;    /* replace offer: 'buckets' replace the old ones */
     OfferBuckets buckets;
     Slice if_match;       /* empty, "*", or the ETag that the resource must still have */
     uint32_t range_first; /* begin move: ids of the first and of the last source */
@@ -100,27 +107,32 @@ struct CatalogChange {
 
     Status status;               /* the answer */
     Error error;                 /* if 'status' is not STATUS_OK */
-    ProvisionHistory history;    /* replace offer: what its minimum follows from, */
-    OfferUsage usage;            /* and what it shows */
+    ProvisionHistory history;    /* replace offer: what its minimum follows from */
+    OfferUsage usage;            /* replace offer: what it shows */
     Database *result_database;   /* what was created; the sender releases it */
     Container *result_container; /* what was created or replaced */
     Offer *result_offer;
     EncryptionKey *result_key;
-    Container *before; /* end move, undo move: the container as it was */
+    StoredScript *result_script;
+    bool has_replaced;   /* create script: there was one with this id */
+    size_t script_count; /* scripts: how many of the kind the container has now */
+    Container *before;   /* end move, undo move: the container as it was */
 };
 
 void catalog_submit(Catalog *catalog, CatalogChange *change);
 void catalog_change_release(CatalogChange *change); /* gives the results back */
 
-/* What an offer shows at the moment ('now_us' is monotonic), and what its minimum depends on. */
+/* What an offer shows now ('now_us' is monotonic), and what its minimum depends on. */
 OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uint64_t now_us);
 ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer *offer,
                                            const OfferUsage *usage);
 
-/* Calls 'found' for each space that has data of a physical partition of which the catalogue knows
- * nothing: it would stay for ever. For tools; walks from space to space, and reads none of them. */
-MUST_USE Status catalog_find_strays(Store *store, void (*found)(void *ctx, StoreSpace space),
-                                    void *ctx, Error *err);
+/* Calls 'found' for each space with data that no record of the catalogue names: nothing would ever
+ * remove it. For tools. Walks from
+ * space to space without reading them. */
+MUST_USE Status catalog_find_unknown_spaces(Store *store,
+                                            void (*found)(void *ctx, StoreSpace space), void *ctx,
+                                            Error *err);
 
 /* STATUS_PRECONDITION_FAILED unless 'if_match' is empty, "*" or 'etag'. */
 MUST_USE Status catalog_check_etag(Slice if_match, Slice etag, Error *err);

@@ -1,4 +1,4 @@
-/* catalog_group_test.c - groups of changes on their way to the disk, and when the disk says no.
+/* catalog_group_test.c - groups of changes that wait for the disk, and a disk that fails (I1, I2).
  *
  * The memory engine stalls and fails when it is told to, so every moment here is chosen.
  */
@@ -16,7 +16,7 @@ static int64_t changes(TestCatalog *t)
     return metrics_total(&t->metrics, METRIC_CATALOG_CHANGES);
 }
 
-/* Submits a change whose group then stands before the disk until memory_store_release. */
+/* Submits a change whose group then waits for the disk until memory_store_release. */
 static void stall_with(TestCatalog *t, TestChange *blocker)
 {
     memory_store_stall(t->store);

@@ -6,22 +6,28 @@
 #include "base/random.h"
 #include "base/test_seed.h"
 
-enum { DATABASES = 6, CONTAINERS = 30, STEPS = 600 };
+#include <pthread.h>
+
+enum { DATABASES = 6, CONTAINERS = 30, SCRIPTS = 4, STEPS = 600 };
 
 typedef struct ModelContainer {
     bool exists;
     uint32_t number;
-    uint32_t ru;   /* of its own; 0: shares */
-    int64_t ttl;   /* what was last written; 0: none */
+    uint32_t ru;   /* of its own; 0 if it shares */
+    int64_t ttl;   /* what was last written; 0 if none */
     char etag[64]; /* of the newest version */
     bool is_moving;
     uint32_t range_next; /* every id below it was given out */
+    struct {
+        uint32_t number; /* 0 if there is none of this name */
+        unsigned version;
+    } scripts[STORED_SCRIPT_KINDS][SCRIPTS];
 } ModelContainer;
 
 typedef struct ModelDatabase {
     bool exists;
     uint32_t number;
-    uint32_t ru; /* 0: no throughput to share */
+    uint32_t ru; /* 0 if there is no throughput to share */
     ModelContainer containers[CONTAINERS];
 } ModelDatabase;
 
@@ -228,6 +234,47 @@ static void move(Model *m, size_t i, size_t j)
         end_one(m, model, container);
 }
 
+/* Creates, upserts, replaces, renames or deletes one script. */
+static void change_script(Model *m, size_t i, size_t j)
+{
+    ModelDatabase *database = &m->databases[i];
+    ModelContainer *container = &database->containers[j];
+    StoredScriptGroup group = {database->number, container->number,
+                               (StoredScriptKind)random_below(&m->random, STORED_SCRIPT_KINDS)};
+    size_t from = random_below(&m->random, SCRIPTS);
+    size_t to = random_below(&m->random, SCRIPTS); /* the name that it has afterwards */
+    unsigned version = (unsigned)random_below(&m->random, 1000);
+    static const CatalogOp ops[] = {CATALOG_CREATE_SCRIPT, CATALOG_CREATE_SCRIPT,
+                                    CATALOG_REPLACE_SCRIPT, CATALOG_DELETE_SCRIPT};
+    CatalogOp op = ops[random_below(&m->random, ARRAY_COUNT(ops))];
+    AUTO(test_change_done) TestChange c;
+    fill_script(&c, op, group,
+                row_script(&m->t->arena, group.kind, arena_cstr(&m->t->arena, name_of(m, "s", to)),
+                           arena_cstr(&m->t->arena, arena_format(&m->t->arena, "%u", version))));
+    c.change.is_upsert = random_below(&m->random, 2) == 0;
+    bool is_owned = database->exists && container->exists;
+    uint32_t old = is_owned ? container->scripts[group.kind][from].number : 0;
+    uint32_t there = is_owned ? container->scripts[group.kind][to].number : 0;
+    c.change.script = old;
+    bool is_create = op == CATALOG_CREATE_SCRIPT;
+    bool is_taken = is_create ? there != 0 && !c.change.is_upsert
+                              : op == CATALOG_REPLACE_SCRIPT && there != 0 && there != old;
+    Status expected = !is_owned || (!is_create && old == 0) ? STATUS_NOT_FOUND
+                      : is_taken                            ? STATUS_CONFLICT
+                                                            : STATUS_OK;
+    assert_int_equal(test_run(m->t->catalog, &c), expected);
+    if (expected != STATUS_OK)
+        return;
+    if (!is_create)
+        container->scripts[group.kind][from].number = 0;
+    if (op == CATALOG_DELETE_SCRIPT)
+        return;
+    uint32_t number = c.change.result_script->info.number;
+    assert_true(is_create ? there == 0 || number == there : number == old);
+    container->scripts[group.kind][to].number = number;
+    container->scripts[group.kind][to].version = version;
+}
+
 static void restart(Model *m)
 {
     test_reopen(m->t);
@@ -251,8 +298,11 @@ static void step(Model *m)
     else if (what < 68)
         replace_container(m, i, j);
     else if (what < 82)
-        for (int n = 0; n < 4; n++)
+        for (int n = 0; n < 4; n++) {
             move(m, i, j);
+            change_script(m, i, j);
+            change_script(m, i, j);
+        }
     else if (what < 89)
         delete_container(m, i, j);
     else if (what < 98)
@@ -276,11 +326,31 @@ static void compare_map(const Container *found, const ModelContainer *expected)
         for (size_t j = 0; j < found->range_count; j++) {
             assert_true(j == i || found->ranges[j].id != range->id);
             assert_true(j == i || found->ranges[j].space != range->space);
-            /* Who is there is nobody's ancestor. */
+            /* A range of the map is no other range's ancestor (I11). */
             assert_true(j == i || !partition_range_is_from(range, found->ranges[j].id));
         }
     }
     assert_slice(bound, SLICE("FF"));
+}
+
+static void compare_scripts(Model *m, const Container *found, const ModelContainer *expected)
+{
+    for (size_t kind = 0; kind < STORED_SCRIPT_KINDS; kind++) {
+        StoredScriptGroup group = container_scripts(found, (StoredScriptKind)kind);
+        size_t count = 0;
+        for (size_t k = 0; k < SCRIPTS; k++) {
+            uint32_t number = expected->scripts[kind][k].number;
+            const StoredScript *script =
+                snapshot_script_by_id(test_read(m->t), group, name_of(m, "s", k));
+            assert_int_equal(script == NULL ? 0 : script->info.number, number);
+            if (script == NULL)
+                continue;
+            count++;
+            assert_slice(script->body,
+                         arena_format(&m->t->arena, "%u", expected->scripts[kind][k].version));
+        }
+        assert_int_equal(snapshot_script_count(test_read(m->t), group), count);
+    }
 }
 
 static void compare_container(Model *m, size_t i, size_t j)
@@ -301,6 +371,7 @@ static void compare_container(Model *m, size_t i, size_t j)
     const Offer *offer = snapshot_offer(snapshot, found->offer);
     assert_int_equal(offer == NULL ? 0 : offer->provision.ru, expected->ru);
     compare_map(found, expected);
+    compare_scripts(m, found, expected);
 }
 
 static void compare(Model *m)
@@ -373,7 +444,7 @@ static void *send(void *arg)
         AUTO(test_change_done) TestChange container;
         fill_container(&container, number, definition, MANUAL(0));
         ASSERT(test_run(catalog, &container) == STATUS_OK);
-        ASSERT(snapshot_container_count(catalog_read(&reader), number) == 1);
+        ASSERT(snapshot_next_container(catalog_read(&reader), number, 0) != NULL);
         AUTO(test_change_done) TestChange race;
         fill_database(&race, SLICE("everybody wants this"), MANUAL(0));
         Status status = test_run(catalog, &race);

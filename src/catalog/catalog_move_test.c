@@ -1,7 +1,9 @@
-/* catalog_move_test.c - moves of ranges: the map before, meanwhile and after, and what stops them.
+/* catalog_move_test.c - moves of ranges: the map before, during and after them, and what undoes
+ * them (I5, I10, I11).
  *
  * Containers here have three ranges, 0, 1 and 2, of the bounds "", THIRD, TWO_THIRDS and "FF".
  */
+#include "catalog/partition_handle_int.h"
 #include "catalog/testing_int.h"
 
 #define NONE       MANUAL(0)
@@ -78,7 +80,7 @@ static void a_move_that_is_begun_changes_nothing_that_is_seen(TestCatalog *t)
     expect_map(t, m, "0:-15 1:15-2A 2:2A-FF");
     expect_ranges(during->pending, during->pending_count, "3:15-20<1 4:20-2A<1");
     assert_slice(during->info.etag, before->info.etag);
-    assert_slice(during->info.body, before->info.body);
+    assert_true(json_equal(during->definition, before->definition));
     assert_true(during->ranges_lsn == before->ranges_lsn);
     size_t count = 0;
     const PartitionRange *sources = container_sources(during, &count);
@@ -87,12 +89,14 @@ static void a_move_that_is_begun_changes_nothing_that_is_seen(TestCatalog *t)
     assert_null(container_sources(before, &count));
     assert_int_equal(count, 0);
     for (size_t i = 0; i < 3; i++) {
-        assert_ptr_equal(during->ranges[i].partition, before->ranges[i].partition);
-        assert_ptr_equal(during->ranges[i].budget, before->ranges[i].budget);
+        assert_ptr_equal(handle_local(container_handle_at(during, i)),
+                         handle_local(container_handle_at(before, i)));
+        assert_ptr_equal(container_handle_at(during, i)->budget,
+                         container_handle_at(before, i)->budget);
     }
     for (size_t i = 0; i < 2; i++) {
         assert_true(during->pending[i].space == before->ranges[2].space + 1 + i);
-        assert_non_null(during->pending[i].partition);
+        assert_non_null(handle_local(container_handle(during, &during->pending[i])));
     }
     container_unref(before);
 }
@@ -118,10 +122,13 @@ static void a_move_that_is_ended_puts_its_targets_into_the_map(TestCatalog *t)
     assert_true(after->ranges[3].lsn == during->ranges[2].lsn);
     for (size_t i = 0; i < 2; i++) {
         assert_true(after->ranges[1 + i].lsn == after->ranges_lsn);
-        assert_ptr_equal(after->ranges[1 + i].partition, during->pending[i].partition);
+        assert_ptr_equal(handle_local(container_handle_at(after, 1 + i)),
+                         handle_local(container_handle(during, &during->pending[i])));
     }
-    assert_ptr_equal(after->ranges[0].partition, during->ranges[0].partition);
-    assert_ptr_equal(after->ranges[3].partition, during->ranges[2].partition);
+    assert_ptr_equal(handle_local(container_handle_at(after, 0)),
+                     handle_local(container_handle_at(during, 0)));
+    assert_ptr_equal(handle_local(container_handle_at(after, 3)),
+                     handle_local(container_handle_at(during, 2)));
     container_unref(during);
     Slice dump = test_dump(t);
     test_reopen(t);
@@ -141,7 +148,7 @@ static void the_space_of_a_source_is_noted_as_garbage(TestCatalog *t)
     assert_int_equal(count_garbage(t->store), 0);
     finish_move(t, CATALOG_END_MOVE, m.database, m.number);
     assert_int_equal(count_garbage(t->store), 1);
-    assert_int_equal(count_keys(t->store, source), 1); /* somebody may still read it */
+    assert_int_equal(count_keys(t->store, source), 1); /* it may still be read */
     test_reopen(t);
     expect_cleaned(t->store, source, 0);
     assert_int_equal(count_keys(t->store, kept), 1);
@@ -362,7 +369,7 @@ static void a_restart_undoes_a_move_for_good(TestCatalog *t)
         expect_cleaned(t->store, first, 0);
         expect_cleaned(t->store, first + 1, 0);
         assert_int_equal(count_keys(t->store, source), 1);
-        /* Nobody cleans there again: the record has forgotten it. */
+        /* It is not cleaned again: its record is gone. */
     }
     assert_int_equal(count_keys(t->store, first), 1);
     begin_move(t, m.database, m.number, 1, 1, "20");
@@ -408,8 +415,10 @@ static void a_replaced_container_keeps_its_move(TestCatalog *t)
     const Container *after = now(t, m);
     assert_int_equal(after->pending_count, 2);
     for (size_t i = 0; i < 2; i++) {
-        assert_ptr_equal(after->pending[i].partition, during->pending[i].partition);
-        assert_ptr_equal(after->pending[i].budget, during->pending[i].budget);
+        assert_ptr_equal(handle_local(container_handle(after, &after->pending[i])),
+                         handle_local(container_handle(during, &during->pending[i])));
+        assert_ptr_equal(container_handle(after, &after->pending[i])->budget,
+                         container_handle(during, &during->pending[i])->budget);
     }
     finish_move(t, CATALOG_END_MOVE, m.database, m.number);
     expect_map(t, m, "0:-15 3:15-20<1 4:20-2A<1 2:2A-FF");

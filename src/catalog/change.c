@@ -3,9 +3,12 @@
  * Each function checks everything first and then changes the snapshot and the transaction, so a
  * refused change leaves no trace in its group. Runs on the catalogue's thread.
  */
+#include "base/array.h"
 #include "base/mem.h"
-#include "catalog/catalog_int.h"
+#include "catalog/change_int.h"
+#include "catalog/cleaner_int.h"
 #include "catalog/epk_range.h"
+#include "catalog/offer_budgets_int.h"
 
 Status catalog_check_etag(Slice if_match, Slice etag, Error *err)
 {
@@ -23,28 +26,29 @@ Status change_not_found(Error *err, const char *what)
                      "Resource Not Found: the %s does not exist (any more).", what);
 }
 
-static Status owner_not_found(Error *err)
+Status change_owner_not_found(Error *err, const char *what)
 {
     return error_set(err, STATUS_NOT_FOUND, SUB_OWNER_NOT_FOUND,
-                     "Owner resource does not exist: the database was deleted.");
+                     "Owner resource does not exist: the %s was deleted.", what);
 }
 
-static Status exists(Error *err, const char *what, Slice id)
+Status change_id_exists(Error *err, const char *what, Slice id)
 {
     return error_set(err, STATUS_CONFLICT, SUB_NONE,
                      "Resource with specified id or name already exists: %s '%.*s'.", what,
                      SLICE_CUT(id, 260));
 }
 
-static Status name_collision(Error *err)
+Status change_name_collision(Error *err)
 {
     return error_set(err, STATUS_INTERNAL, SUB_NONE,
-                     "The name cannot be told from another one by this process; restart the "
-                     "server and try again.");
+                     "The hash of the name is taken by another name; restart the server and try "
+                     "again.");
 }
 
-static Status number_take(uint32_t *next, uint32_t max, uint32_t *out, Error *err)
+Status change_take_number(uint32_t *next, uint32_t max, uint32_t *out, Error *err)
 {
+    ASSERT(*next > 0);
     if (*next >= max)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                          "This data folder has used up all resource numbers of this kind.");
@@ -57,7 +61,7 @@ static Status create_offer(Work *work, Provision provision, uint32_t database, u
                            Offer **out, Error *err)
 {
     uint32_t number = 0;
-    TRY(number_take(&work->counters->offer_next, RID_OFFER_MAX, &number, err));
+    TRY(change_take_number(&work->counters->offer_next, RID_OFFER_MAX, &number, err));
     OfferRecord record = {
         .number = number,
         .database = database,
@@ -79,11 +83,11 @@ static void put_offer(Work *work, Offer *offer)
     snapshot_put_offer(work->snapshot, offer_ref(offer));
 }
 
-/* Nobody sees its owner before the group is durable, so that it can take effect at once. */
+/* The budgets are set at once: no request finds the owner before the group is durable (I1). */
 static void put_new_offer(Work *work, Offer *offer)
 {
     put_offer(work, offer);
-    share_offer(work->snapshot, offer, work->rules, work->now_us);
+    offer_budgets_set(work->snapshot, offer, work->rules, work->now_us);
 }
 
 static void drop_offer(Work *work, uint32_t number)
@@ -97,7 +101,7 @@ static void drop_offer(Work *work, uint32_t number)
 static Status create_database(Work *work, CatalogChange *change, Error *err)
 {
     if (snapshot_database_by_id(work->snapshot, change->id) != NULL)
-        return exists(err, "database", change->id);
+        return change_id_exists(err, "database", change->id);
     if (change->has_provision && work->rules->is_serverless)
         return error_set(
             err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -105,7 +109,7 @@ static Status create_database(Work *work, CatalogChange *change, Error *err)
     if (change->has_provision)
         TRY(provision_check(&change->provision, &(ProvisionHistory){0}, err));
     DatabaseRecord record = {.id = change->id, .lsn = ++work->counters->lsn, .ts_s = work->now_s};
-    TRY(number_take(&work->counters->database_next, RID_DATABASE_MAX, &record.number, err));
+    TRY(change_take_number(&work->counters->database_next, RID_DATABASE_MAX, &record.number, err));
     AUTO(offer_unref) Offer *offer = NULL;
     if (change->has_provision) {
         TRY(create_offer(work, change->provision, record.number, 0, &offer, err));
@@ -114,7 +118,7 @@ static Status create_database(Work *work, CatalogChange *change, Error *err)
     }
     AUTO(database_unref) Database *database = database_new(&record);
     if (!snapshot_put_database(work->snapshot, database_ref(database)))
-        return name_collision(err);
+        return change_name_collision(err);
     record_put_database(work->txn, &record);
     if (offer != NULL)
         put_new_offer(work, offer);
@@ -125,10 +129,7 @@ static Status create_database(Work *work, CatalogChange *change, Error *err)
 
 void container_list_add(ContainerList *list, const Container *container)
 {
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
-        list->items = mem_realloc(list->items, sizeof(void *) * list->capacity);
-    }
+    ARRAY_GROW(list->items, list->count, list->capacity, 16);
     list->items[list->count++] = container_ref(container);
 }
 
@@ -139,19 +140,6 @@ void container_list_clear(ContainerList *list)
     list->count = 0;
 }
 
-bool garbage_next(const PartitionRange *ranges, size_t count, size_t *from, Garbage *out)
-{
-    if (*from >= count)
-        return false;
-    *out = (Garbage){ranges[*from].space, ranges[*from].space};
-    (*from)++;
-    while (*from < count && ranges[*from].space == out->last + 1) {
-        out->last++;
-        (*from)++;
-    }
-    return true;
-}
-
 void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count)
 {
     Garbage garbage;
@@ -159,9 +147,11 @@ void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count)
         record_put_garbage(work->txn, garbage);
 }
 
+/* The garbage records are of the same commit (I5). */
 static void drop_container(Work *work, const Container *container)
 {
     record_delete_container(work->txn, container->database, container->info.number);
+    change_drop_scripts(work, container);
     drop_offer(work, container->offer);
     change_put_garbage(work, container->ranges, container->range_count);
     change_put_garbage(work, container->pending, container->pending_count);
@@ -193,6 +183,9 @@ static Status delete_database(Work *work, CatalogChange *change, Error *err)
 
 Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *err)
 {
+    ASSERT(count > 0);
+    ASSERT(count <= RANGES_MAX);
+    ASSERT(work->counters->space_next >= SPACE_PARTITION_FIRST);
     if (work->counters->space_next > (UINT64_C(1) << 52))
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                          "This data folder has used up all space numbers.");
@@ -227,7 +220,7 @@ static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t
 }
 
 typedef struct NewThroughput {
-    bool is_own; /* 'provision' is; otherwise the database's is shared, or nothing provisioned */
+    bool is_own; /* false if it shares the database's, or if nothing is provisioned */
     Provision provision;
     uint32_t partitions;
 } NewThroughput;
@@ -265,10 +258,10 @@ static Status create_container(Work *work, CatalogChange *change, Error *err)
 {
     const Database *database = snapshot_database(work->snapshot, change->database);
     if (database == NULL)
-        return owner_not_found(err);
+        return change_owner_not_found(err, "database");
     Slice id = json_string(json_get(change->definition, SLICE("id")));
     if (snapshot_container_by_id(work->snapshot, change->database, id) != NULL)
-        return exists(err, "container", id);
+        return change_id_exists(err, "container", id);
 
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
@@ -284,7 +277,8 @@ static Status create_container(Work *work, CatalogChange *change, Error *err)
         .ts_s = work->now_s,
         .definition = change->definition,
     };
-    TRY(number_take(&work->counters->container_next, RID_CONTAINER_MAX, &record.number, err));
+    TRY(change_take_number(&work->counters->container_next, RID_CONTAINER_MAX, &record.number,
+                           err));
     TRY(make_ranges(work, &arena, key.kind, throughput.partitions, &record, err));
     AUTO(offer_unref) Offer *offer = NULL;
     if (throughput.is_own) {
@@ -294,12 +288,12 @@ static Status create_container(Work *work, CatalogChange *change, Error *err)
     AUTO(container_unref) Container *container = NULL;
     TRY(container_new(&record, work->host, database, NULL, &container, err));
     if (!snapshot_put_container(work->snapshot, container_ref(container)))
-        return name_collision(err);
+        return change_name_collision(err);
     record_put_container(work->txn, &record);
     if (offer != NULL)
         put_new_offer(work, offer);
     else if (work->rules->is_serverless)
-        share_serverless(container, work->rules, work->now_us);
+        offer_budgets_set_serverless(container, work->rules, work->now_us);
     change->result_offer = TAKE(offer);
     change->result_container = TAKE(container);
     return STATUS_OK;
@@ -330,10 +324,10 @@ static Status replace_container(Work *work, CatalogChange *change, Error *err)
 static Status create_key(Work *work, CatalogChange *change, Error *err)
 {
     if (snapshot_database(work->snapshot, change->database) == NULL)
-        return owner_not_found(err);
+        return change_owner_not_found(err, "database");
     Slice id = json_string(json_get(change->definition, SLICE("id")));
     if (snapshot_key_by_id(work->snapshot, change->database, id) != NULL)
-        return exists(err, "client encryption key", id);
+        return change_id_exists(err, "client encryption key", id);
     EncryptionKeyRecord record = {
         .database = change->database,
         .lsn = ++work->counters->lsn,
@@ -341,11 +335,11 @@ static Status create_key(Work *work, CatalogChange *change, Error *err)
         .created_at_s = work->now_s,
         .definition = change->definition,
     };
-    TRY(number_take(&work->counters->key_next, RID_KEY_MAX, &record.number, err));
+    TRY(change_take_number(&work->counters->key_next, RID_KEY_MAX, &record.number, err));
     AUTO(encryption_key_unref) EncryptionKey *key = NULL;
     TRY(encryption_key_new(&record, &key, err));
     if (!snapshot_put_key(work->snapshot, encryption_key_ref(key)))
-        return name_collision(err);
+        return change_name_collision(err);
     record_put_key(work->txn, &record);
     change->result_key = TAKE(key);
     return STATUS_OK;
@@ -434,15 +428,16 @@ static Status replace_offer(Work *work, CatalogChange *change, Error *err)
     return STATUS_OK;
 }
 
-/* Whether spaces become free; the end of a move gives up the sources, of which there are copies. */
+/* Whether the change frees more than it takes. The end of a move frees its sources, which were
+ * copied. */
 static bool makes_room(CatalogOp op)
 {
     return op == CATALOG_DELETE_DATABASE || op == CATALOG_DELETE_CONTAINER ||
-           op == CATALOG_END_MOVE || op == CATALOG_UNDO_MOVE;
+           op == CATALOG_DELETE_SCRIPT || op == CATALOG_END_MOVE || op == CATALOG_UNDO_MOVE;
 }
 
-/* On a full disk what takes room is refused here, alone: in the group, its commit would fail and
- * take the drops, which make room, with it. */
+/* On a full disk, a change that takes room is refused here, alone (I7). Otherwise the commit of its
+ * group would fail, and with it the drops, which make room. */
 static Status take_room(Work *work, CatalogOp op, Error *err)
 {
     if (makes_room(op))
@@ -486,6 +481,15 @@ void change_apply(Work *work, CatalogChange *change)
     case CATALOG_REPLACE_KEY:
         change->status = replace_key(work, change, err);
         break;
+    case CATALOG_CREATE_SCRIPT:
+        change->status = change_create_script(work, change, err);
+        break;
+    case CATALOG_REPLACE_SCRIPT:
+        change->status = change_replace_script(work, change, err);
+        break;
+    case CATALOG_DELETE_SCRIPT:
+        change->status = change_delete_script(work, change, err);
+        break;
     case CATALOG_BEGIN_MOVE:
         change->status = change_begin_move(work, change, err);
         break;
@@ -504,5 +508,6 @@ void catalog_change_release(CatalogChange *change)
     container_unref(TAKE(change->result_container));
     offer_unref(TAKE(change->result_offer));
     encryption_key_unref(TAKE(change->result_key));
+    stored_script_unref(TAKE(change->result_script));
     container_unref(TAKE(change->before));
 }

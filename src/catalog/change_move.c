@@ -1,22 +1,22 @@
-/* change_move.c - how ranges are taken over by others: a move is begun, and ended or undone.
+/* change_move.c - the changes that begin a move of ranges, and end or undo it.
  *
- * While it is under way its targets stand in the container's record beside the map, so that a crash
- * finds them and a drop takes them along:
+ * While a move is under way, its targets are in the container's record beside the map (I10), so
+ * that a start after a crash finds them and a drop of the container removes them, too:
  *
  *     ranges   | 0      | 1      | 2      |       | 0      | 3  | 4      | 2      |
  *     pending           | 3  | 4      |      -->
  *                                             end
  *
- * Bringing the data from the sources to the targets, and keeping writers away while the map
- * changes, is the business of whoever sends these changes. Runs on the catalogue's thread.
+ * The sender of these changes (move_driver.c) copies the data from the sources to the targets, and
+ * fences writes while the map changes (I13). Runs on the catalogue's thread.
  */
 #include "base/mem.h"
-#include "catalog/catalog_int.h"
+#include "catalog/change_int.h"
 #include "catalog/epk_range.h"
 
 #include <stdlib.h>
 
-/* Ranges of one map, neighbours in order. */
+/* Neighbouring ranges of one map, in order. */
 typedef struct Run {
     const PartitionRange *ranges;
     size_t count;
@@ -62,11 +62,12 @@ static Status check_counts(const Container *container, const Run *sources, size_
                            Error *err)
 {
     if (sources->count == 1 && targets == 1)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "One range is to become one range: there is nothing to do.");
+        return error_set(
+            err, STATUS_BAD_REQUEST, SUB_NONE,
+            "A move of one range to one range changes nothing; ask for 2 parts or more.");
     if (sources->count > RANGE_PARENTS_MAX)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "%zu ranges are to be merged at once; %d can be.", sources->count,
+                         "A merge of %zu ranges was asked for; the maximum is %d.", sources->count,
                          RANGE_PARENTS_MAX);
     if (container->range_count - sources->count + targets > RANGES_MAX)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
@@ -104,7 +105,7 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/* Sorts the ids, and leaves each once. */
+/* Sorts the ids, and removes duplicates. */
 static size_t sort_ids(uint32_t *ids, size_t count)
 {
     if (count == 0)
@@ -118,7 +119,7 @@ static size_t sort_ids(uint32_t *ids, size_t count)
     return kept;
 }
 
-/* The sources that have a part in a target. */
+/* The sources that overlap a target. */
 static Run find_parents(const Run *sources, const PartitionRange *target)
 {
     size_t first = 0;
@@ -130,7 +131,7 @@ static Run find_parents(const Run *sources, const PartitionRange *target)
     return (Run){.ranges = sources->ranges + first, .count = end - first};
 }
 
-/* The parents themselves are always known; of those before them, the newest. */
+/* All parents are kept, and of older ancestors the newest (I11). */
 static void set_parents(Arena *arena, const Run *sources, PartitionRange *target)
 {
     Run parents = find_parents(sources, target);
@@ -174,7 +175,7 @@ static const PartitionRange *make_targets(Arena *arena, const ContainerRecord *r
     return targets;
 }
 
-/* Puts the container as the record says in the place of 'old'. */
+/* Replaces 'old' by the container that the record describes. */
 static Status replace(Work *work, const ContainerRecord *record, const Container *old,
                       Container **out, Error *err)
 {
@@ -217,6 +218,7 @@ Status change_end_move(Work *work, CatalogChange *change, Error *err)
     TRY(find_moving(work, change, &old, err));
     Run sources = {0};
     sources.ranges = container_sources(old, &sources.count);
+    ASSERT(sources.ranges != NULL);
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
     ContainerRecord record = container_record(old);
@@ -233,6 +235,7 @@ Status change_end_move(Work *work, CatalogChange *change, Error *err)
     for (const PartitionRange *r = sources.ranges + sources.count;
          r < old->ranges + old->range_count; r++)
         ranges[count++] = *r;
+    ASSERT(count == record.range_count);
     record.ranges = ranges;
     record.pending = NULL;
     record.pending_count = 0;
@@ -240,7 +243,7 @@ Status change_end_move(Work *work, CatalogChange *change, Error *err)
     AUTO(container_unref) Container *before = container_ref(old); /* the snapshot lets go of it */
     change_note_storage(work, old);
     TRY(replace(work, &record, old, &change->result_container, err));
-    /* One by one: each is emptied when its own last reader has gone. */
+    /* One piece for each: it is emptied after its own last reader (I12). */
     for (size_t i = 0; i < sources.count; i++)
         change_put_garbage(work, &sources.ranges[i], 1);
     change->before = TAKE(before);

@@ -1,17 +1,19 @@
-/* cleaner.c - takes back the room of dropped containers, and of moves that were undone.
+/* cleaner.c - empties the spaces of dropped containers, of the sources of moves, and of the targets
+ * of moves that were undone.
  *
- * A drop leaves a garbage record in the same commit that removes the container, so a crash at any
- * point leaves either the container or the record, and the next start goes on from the records.
- * Most containers that tests create and drop were never written to: those cost a look, no write to
- * their spaces.
+ * A drop leaves a garbage record in the same commit that removes the container (I5), so a crash at
+ * any point leaves either the container or the record, and the next start resumes from the records.
+ * Most containers that tests create and drop were never written to: for those the spaces are read
+ * once and not written.
  */
+#include "catalog/cleaner_int.h"
+
 #include "base/mem.h"
 #include "base/thread.h"
-#include "catalog/catalog_int.h"
 
 typedef struct GarbageMessage {
     QueueNode node;
-    Garbage garbage; /* 'first' is 0 in a message that only wakes */
+    Garbage garbage; /* 'first' is 0 in a message that only wakes the thread */
 } GarbageMessage;
 
 static Status is_empty(Store *store, Garbage garbage, bool *out, Error *err)
@@ -53,8 +55,8 @@ static bool is_stopped(const Cleaner *cleaner)
     return atomic_load_explicit(&cleaner->stop, memory_order_acquire);
 }
 
-/* Cleans what the messages name, or leaves it for the next start, and forgets all that was cleaned
- * with one commit. Frees the messages. */
+/* Cleans the spaces that the messages name, and deletes the records of those that were cleaned with
+ * one commit. What fails keeps its record for the next start. Frees the messages. */
 static void clean_all(Cleaner *cleaner, QueueNode *node)
 {
     StoreTxn *txn = store_txn_begin(cleaner->store);
@@ -91,7 +93,7 @@ static void *run(void *arg)
 static void destroy(Cleaner *cleaner)
 {
     mailbox_done(&cleaner->mailbox);
-    (void)pthread_cond_destroy(&cleaner->fallen);
+    (void)pthread_cond_destroy(&cleaner->drops_changed);
     (void)pthread_mutex_destroy(&cleaner->lock);
 }
 
@@ -103,7 +105,7 @@ Status cleaner_open(Cleaner *cleaner, Store *store, const Log *log, Error *err)
     mailbox_init(&cleaner->mailbox);
     int failed = pthread_mutex_init(&cleaner->lock, NULL);
     ASSERT(failed == 0);
-    failed = pthread_cond_init(&cleaner->fallen, NULL);
+    failed = pthread_cond_init(&cleaner->drops_changed, NULL);
     ASSERT(failed == 0);
     Status status = thread_start(&cleaner->thread, "orrery-cleaner", run, cleaner, err);
     cleaner->is_running = status == STATUS_OK;
@@ -114,39 +116,41 @@ Status cleaner_open(Cleaner *cleaner, Store *store, const Log *log, Error *err)
 
 void cleaner_post(Cleaner *cleaner, Garbage garbage)
 {
+    ASSERT(garbage.first <= garbage.last);
     GarbageMessage *message = MEM_NEW(GarbageMessage);
     message->garbage = garbage;
     mailbox_post(&cleaner->mailbox, &message->node);
 }
 
-/* Dropped ranges on their way: every partition answers once. */
-typedef struct Fall {
+/* Ranges whose partitions are being dropped; each partition answers once. */
+typedef struct DropGroup {
     Cleaner *cleaner;
     Container *container; /* a reference of its own */
     const PartitionRange *ranges;
     size_t count;
     _Atomic size_t left; /* partitions that have not answered */
-    struct FallDrop {
+    struct RangeDrop {
         PartitionDrop drop;
-        struct Fall *fall;
+        struct DropGroup *group;
     } drops[];
-} Fall;
+} DropGroup;
 
 /* On a writer's thread or the commit thread. */
-static void on_silent(PartitionDrop *drop)
+static void on_dropped(PartitionDrop *drop)
 {
-    Fall *fall = CONTAINER_OF(drop, struct FallDrop, drop)->fall;
-    if (atomic_fetch_sub(&fall->left, 1) > 1)
+    DropGroup *group = CONTAINER_OF(drop, struct RangeDrop, drop)->group;
+    if (atomic_fetch_sub(&group->left, 1) > 1)
         return;
-    Cleaner *cleaner = fall->cleaner;
+    Cleaner *cleaner = group->cleaner;
     Garbage garbage;
-    for (size_t from = 0; garbage_next(fall->ranges, fall->count, &from, &garbage);)
+    for (size_t from = 0; garbage_next(group->ranges, group->count, &from, &garbage);)
         cleaner_post(cleaner, garbage);
-    container_unref(fall->container);
-    mem_free(fall);
+    container_unref(group->container);
+    mem_free(group);
     (void)pthread_mutex_lock(&cleaner->lock);
-    cleaner->falling--;
-    (void)pthread_cond_signal(&cleaner->fallen);
+    ASSERT(cleaner->drops > 0);
+    cleaner->drops--;
+    (void)pthread_cond_signal(&cleaner->drops_changed);
     (void)pthread_mutex_unlock(&cleaner->lock);
 }
 
@@ -155,22 +159,23 @@ void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionR
 {
     if (count == 0)
         return;
-    Fall *fall = mem_alloc(sizeof(Fall) + sizeof(struct FallDrop) * count);
-    fall->cleaner = cleaner;
-    fall->container = container_ref(container);
-    fall->ranges = ranges;
-    fall->count = count;
-    atomic_init(&fall->left, count);
+    DropGroup *group = mem_alloc(sizeof(DropGroup) + sizeof(struct RangeDrop) * count);
+    group->cleaner = cleaner;
+    group->container = container_ref(container);
+    group->ranges = ranges;
+    group->count = count;
+    atomic_init(&group->left, count);
     (void)pthread_mutex_lock(&cleaner->lock);
-    cleaner->falling++;
+    cleaner->drops++;
     (void)pthread_mutex_unlock(&cleaner->lock);
-    /* The last answer frees 'fall', so nothing of it is read after the last drop is posted. */
+    /* The last answer frees 'group', so nothing of it is read after the last drop is posted. */
     for (size_t i = 0; i < count; i++) {
-        fall->drops[i].drop.done = on_silent;
-        fall->drops[i].fall = fall;
+        group->drops[i].drop.done = on_dropped;
+        group->drops[i].group = group;
     }
     for (size_t i = 0; i < count; i++)
-        partition_drop(ranges[i].partition, &fall->drops[i].drop);
+        partition_drop(handle_local(container_handle(container, &ranges[i])),
+                       &group->drops[i].drop);
 }
 
 void cleaner_close(Cleaner *cleaner)
@@ -178,14 +183,69 @@ void cleaner_close(Cleaner *cleaner)
     if (!cleaner->is_running)
         return;
     (void)pthread_mutex_lock(&cleaner->lock);
-    while (cleaner->falling > 0)
-        (void)pthread_cond_wait(&cleaner->fallen, &cleaner->lock);
+    while (cleaner->drops > 0)
+        (void)pthread_cond_wait(&cleaner->drops_changed, &cleaner->lock);
     (void)pthread_mutex_unlock(&cleaner->lock);
     atomic_store_explicit(&cleaner->stop, true, memory_order_release);
     cleaner_post(cleaner, (Garbage){0});
     (void)pthread_join(cleaner->thread, NULL);
-    /* What came after the thread's last look; being stopped, this cleans nothing. */
+    /* Frees the messages that the thread has not seen. As it is stopped, this cleans nothing. */
     clean_all(cleaner, queue_take(&cleaner->mailbox.queue));
     destroy(cleaner);
     cleaner->is_running = false;
+}
+
+CleanerLink *cleaner_link_new(Cleaner *cleaner)
+{
+    CleanerLink *link = MEM_NEW(CleanerLink);
+    atomic_init(&link->refs, 1);
+    link->cleaner = cleaner;
+    int failed = pthread_mutex_init(&link->lock, NULL);
+    ASSERT(failed == 0);
+    return link;
+}
+
+void cleaner_link_ref(CleanerLink *link, uint32_t count)
+{
+    uint32_t before = atomic_fetch_add(&link->refs, count);
+    ASSERT(before > 0);
+}
+
+static void unref_link(CleanerLink *link)
+{
+    if (atomic_fetch_sub(&link->refs, 1) > 1)
+        return;
+    (void)pthread_mutex_destroy(&link->lock);
+    mem_free(link);
+}
+
+void cleaner_link_post(CleanerLink *link, Garbage garbage)
+{
+    (void)pthread_mutex_lock(&link->lock);
+    if (link->cleaner != NULL)
+        cleaner_post(link->cleaner, garbage);
+    (void)pthread_mutex_unlock(&link->lock);
+    unref_link(link);
+}
+
+void cleaner_link_close(CleanerLink *link)
+{
+    (void)pthread_mutex_lock(&link->lock);
+    ASSERT(link->cleaner != NULL);
+    link->cleaner = NULL;
+    (void)pthread_mutex_unlock(&link->lock);
+    unref_link(link);
+}
+
+bool garbage_next(const PartitionRange *ranges, size_t count, size_t *from, Garbage *out)
+{
+    if (*from >= count)
+        return false;
+    *out = (Garbage){ranges[*from].space, ranges[*from].space};
+    (*from)++;
+    while (*from < count && ranges[*from].space == out->last + 1) {
+        out->last++;
+        (*from)++;
+    }
+    return true;
 }

@@ -1,5 +1,7 @@
-/* cleaner_test.c - what a dropped container leaves behind goes away, whatever happens meanwhile. */
+/* cleaner_test.c - the data of a dropped container is removed, whatever happens meanwhile (I5). */
 #include "catalog/testing_int.h"
+
+#include <pthread.h>
 
 #define NONE MANUAL(0)
 
@@ -110,20 +112,20 @@ static void a_restart_goes_on_cleaning(TestCatalog *t)
     expect_cleaned(t->store, first, 2);
 }
 
-typedef struct Strays {
+typedef struct UnknownSpaces {
     StoreSpace spaces[8];
     size_t count;
-} Strays;
+} UnknownSpaces;
 
-static void note_stray(void *ctx, StoreSpace space)
+static void note_unknown_space(void *ctx, StoreSpace space)
 {
-    Strays *strays = ctx;
-    assert_true(strays->count < ARRAY_COUNT(strays->spaces));
-    strays->spaces[strays->count++] = space;
+    UnknownSpaces *unknown = ctx;
+    assert_true(unknown->count < ARRAY_COUNT(unknown->spaces));
+    unknown->spaces[unknown->count++] = space;
 }
 
 /* What belongs to a range, to a move under way or to the garbage is none. */
-static void data_of_nobody_is_found(TestCatalog *t)
+static void data_without_a_record_is_found(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
     uint32_t number = make_container(t, database, "c", MANUAL(12000));
@@ -140,11 +142,11 @@ static void data_of_nobody_is_found(TestCatalog *t)
     StoreTxn *txn = store_txn_begin(t->store);
     record_put_garbage(txn, (Garbage){.first = next + 1, .last = next + 2});
     assert_ok(store_txn_commit_wait(txn, err));
-    Strays strays = {0};
-    assert_ok(catalog_find_strays(t->store, note_stray, &strays, err));
-    assert_int_equal(strays.count, 2);
-    assert_int_equal(strays.spaces[0], next);
-    assert_int_equal(strays.spaces[1], next + 3);
+    UnknownSpaces unknown = {0};
+    assert_ok(catalog_find_unknown_spaces(t->store, note_unknown_space, &unknown, err));
+    assert_int_equal(unknown.count, 2);
+    assert_int_equal(unknown.spaces[0], next);
+    assert_int_equal(unknown.spaces[1], next + 3);
     assert_ok(store_drop_spaces(t->store, next, next + 3, err));
     txn = store_txn_begin(t->store);
     record_delete_garbage(txn, (Garbage){.first = next + 1, .last = next + 2});
@@ -237,15 +239,13 @@ static size_t expect_answers(Writer *writer)
             assert_true(w->write.status == STATUS_OK || w->write.status == STATUS_NOT_FOUND);
             done += w->write.status == STATUS_OK && w->item.status == STATUS_OK ? 1 : 0;
         }
-        int more = 0;
-        (void)sem_getvalue(&w->answered, &more);
-        assert_int_equal(more, 0);
+        assert_false(latch_is_posted(&w->answered));
         test_write_done(w);
     }
     return done;
 }
 
-static void nothing_is_written_behind_the_cleaners_back(TestCatalog *t)
+static void no_partition_writes_after_its_drop(TestCatalog *t)
 {
     uint32_t database = make_database(t, "db", NONE);
     uint32_t number = make_container(t, database, "c", MANUAL(12000));
@@ -255,7 +255,7 @@ static void nothing_is_written_behind_the_cleaners_back(TestCatalog *t)
     _Atomic bool is_deleted = false;
     Writer *writers = MEM_NEW_ARRAY(Writer, WRITERS);
     for (size_t i = 0; i < WRITERS; i++) {
-        writers[i].partition = container->ranges[i % 2].partition;
+        writers[i].partition = handle_local(container_handle_at(container, i % 2));
         writers[i].is_deleted = &is_deleted;
         for (size_t j = 0; j < WRITES; j++) {
             char row[64];
@@ -274,7 +274,7 @@ static void nothing_is_written_behind_the_cleaners_back(TestCatalog *t)
     }
     mem_free(writers);
     expect_cleaned(t->store, first, 2);
-    (void)usleep(20000); /* nobody comes later */
+    (void)usleep(20000); /* no reader comes later */
     assert_int_equal(count_all(t->store, first, 2), 0);
 }
 
@@ -288,7 +288,7 @@ static void what_was_on_its_way_is_cleaned_too(void **state)
     uint32_t number = make_container(&t, database, "c", NONE);
     AUTO(container_unref)
     Container *container = container_ref(snapshot_container(test_read(&t), database, number));
-    Partition *partition = container->ranges[0].partition;
+    Partition *partition = handle_local(container_handle_at(container, 0));
     AUTO(test_write_done) TestWrite early;
     AUTO(test_write_done) TestWrite late;
     test_write_init(&early, "{'id':'early'}");
@@ -325,8 +325,8 @@ static void closing_waits_for_partitions_that_fall_silent(void **state)
         (void)snprintf(id, sizeof(id), "c%d", i);
         uint32_t number = make_container(&t, database, id, NONE);
         test_write_init(&writes[i], "{'id':'1'}");
-        Partition *partition =
-            snapshot_container(test_read(&t), database, number)->ranges[0].partition;
+        Partition *partition = handle_local(
+            container_handle_at(snapshot_container(test_read(&t), database, number), 0));
         assert_ok(partition_submit(partition, &writes[i].write, err));
     }
     assert_int_equal(delete_one(&t, CATALOG_DELETE_DATABASE, database, 0), STATUS_OK);
@@ -346,8 +346,8 @@ int main(void)
         ENGINE_TEST(a_dropped_database_leaves_nothing),
         ENGINE_TEST(a_container_that_was_never_written_to_leaves_nothing_either),
         ENGINE_TEST(a_restart_goes_on_cleaning),
-        ENGINE_TEST(data_of_nobody_is_found),
-        ENGINE_TEST(nothing_is_written_behind_the_cleaners_back),
+        ENGINE_TEST(data_without_a_record_is_found),
+        ENGINE_TEST(no_partition_writes_after_its_drop),
     };
     const struct CMUnitTest plain[] = {
         cmocka_unit_test(cleaning_that_failed_is_done_after_the_next_start),

@@ -7,14 +7,14 @@
 #include "catalog/definition_int.h"
 
 typedef enum PartChange {
-    PART_MUTABLE, /* absent from a replacement: back to the default */
-    PART_FIXED,   /* absent: stays; different: refused */
-    PART_KEPT,    /* absent or different: refused */
+    PART_MUTABLE, /* absent from a replacement, it returns to the default */
+    PART_FIXED,   /* absent from a replacement, it stays; a different one is refused */
+    PART_KEPT,    /* absent or different, the replacement is refused */
 } PartChange;
 
 typedef enum PartNull {
     NULL_IS_ABSENT,
-    NULL_IS_A_VALUE, /* of the wrong type */
+    NULL_IS_A_VALUE, /* which is refused, because of its type */
 } PartNull;
 
 typedef struct Part {
@@ -26,24 +26,26 @@ typedef struct Part {
 } Part;
 
 static const Part PARTS[] = {
-    {SLICE_INIT("indexingPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_indexing, NULL},
-    {SLICE_INIT("partitionKey"), PART_FIXED, NULL_IS_ABSENT, policy_check_partition_key, NULL},
-    {SLICE_INIT("defaultTtl"), PART_MUTABLE, NULL_IS_A_VALUE, policy_check_default_ttl, NULL},
-    {SLICE_INIT("uniqueKeyPolicy"), PART_FIXED, NULL_IS_ABSENT, policy_check_unique_keys, NULL},
+    {SLICE_INIT("indexingPolicy"), PART_MUTABLE, NULL_IS_ABSENT, definition_check_indexing, NULL},
+    {SLICE_INIT("partitionKey"), PART_FIXED, NULL_IS_ABSENT, definition_check_partition_key, NULL},
+    {SLICE_INIT("defaultTtl"), PART_MUTABLE, NULL_IS_A_VALUE, definition_check_default_ttl, NULL},
+    {SLICE_INIT("uniqueKeyPolicy"), PART_FIXED, NULL_IS_ABSENT, definition_check_unique_keys, NULL},
     {SLICE_INIT("conflictResolutionPolicy"), PART_FIXED, NULL_IS_ABSENT,
-     policy_check_conflict_resolution,
+     definition_check_conflict_resolution,
      "Updating conflict resolution policy is currently not supported."},
-    {SLICE_INIT("geospatialConfig"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_geospatial, NULL},
-    {SLICE_INIT("analyticalStorageTtl"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_analytical_ttl,
+    {SLICE_INIT("geospatialConfig"), PART_MUTABLE, NULL_IS_ABSENT, definition_check_geospatial,
      NULL},
+    {SLICE_INIT("analyticalStorageTtl"), PART_MUTABLE, NULL_IS_ABSENT,
+     definition_check_analytical_ttl, NULL},
     {SLICE_INIT("computedProperties"), PART_MUTABLE, NULL_IS_ABSENT,
-     policy_check_computed_properties, NULL},
+     definition_check_computed_properties, NULL},
     {SLICE_INIT("vectorEmbeddingPolicy"), PART_MUTABLE, NULL_IS_ABSENT,
-     policy_check_vector_embeddings, NULL},
-    {SLICE_INIT("fullTextPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_full_text, NULL},
-    {SLICE_INIT("changeFeedPolicy"), PART_MUTABLE, NULL_IS_ABSENT, policy_check_change_feed, NULL},
+     definition_check_vector_embeddings, NULL},
+    {SLICE_INIT("fullTextPolicy"), PART_MUTABLE, NULL_IS_ABSENT, definition_check_full_text, NULL},
+    {SLICE_INIT("changeFeedPolicy"), PART_MUTABLE, NULL_IS_ABSENT, definition_check_change_feed,
+     NULL},
     {SLICE_INIT("clientEncryptionPolicy"), PART_KEPT, NULL_IS_ABSENT,
-     policy_check_client_encryption,
+     definition_check_client_encryption,
      "'clientEncryptionPolicy' cannot be changed as part of collection replace operation."},
 };
 
@@ -179,10 +181,10 @@ static Status keep_fixed(const Part *part, Json old, Json in, Json *made, Error 
 {
     bool same =
         json_equal(old, *made) || (json_is(in, JSON_UNDEFINED) && part->change == PART_FIXED);
-    if (!same && part->check == policy_check_partition_key)
+    if (!same && part->check == definition_check_partition_key)
         same = same_partition_key(old, in, *made);
-    if (!same && part->check == policy_check_unique_keys) {
-        /* No policy and one without keys are the same promise. */
+    if (!same && part->check == definition_check_unique_keys) {
+        /* No policy and a policy without keys mean the same. */
         Slice keys = SLICE("uniqueKeys");
         same = body_element_count(json_get(old, keys)) == 0 &&
                body_element_count(json_get(*made, keys)) == 0;
@@ -212,7 +214,7 @@ static bool same_partition_key(Json old, Json in, Json made)
            same_member(old, in, made, SLICE("systemKey"));
 }
 
-/* Absent on either side is no difference, but for a version: absent in 'old' means 1. */
+/* A member that is absent on either side is no difference, except a version: none in 'old' is 1. */
 static bool same_member(Json old, Json in, Json made, Slice name)
 {
     Json before = json_get(old, name);
@@ -235,11 +237,11 @@ static Status cross_check(Arena *arena, Json old, Json normal, Error *err)
         return REFUSE(err,
                       "'defaultTtl' needs the 'indexingMode' 'consistent'. To index nothing but "
                       "let items expire, exclude '/*'.");
-    TRY(policy_cross_check_spatial(normal, err));
-    TRY(policy_cross_check_computed(old, normal, err));
-    TRY(policy_cross_check_vector(old, normal, err));
-    TRY(policy_cross_check_full_text(normal, err));
-    return policy_cross_check_encryption(arena, normal, err);
+    TRY(definition_cross_check_spatial(normal, err));
+    TRY(definition_cross_check_computed(old, normal, err));
+    TRY(definition_cross_check_vector(old, normal, err));
+    TRY(definition_cross_check_full_text(normal, err));
+    return definition_cross_check_encryption(arena, normal, err);
 }
 
 Status container_partition_key(Arena *arena, Json normal, PartitionKeyDefinition *out, Error *err)
@@ -305,16 +307,8 @@ size_t container_computed_properties(Json normal, ComputedProperty out[COMPUTED_
 int64_t container_default_ttl_s(Json normal)
 {
     int64_t ttl_s = 0;
-    (void)json_to_i64(json_get(normal, SLICE("defaultTtl")), &ttl_s); /* stays 0: absent */
+    (void)json_to_i64(json_get(normal, SLICE("defaultTtl")), &ttl_s); /* stays 0 if absent */
     return ttl_s;
-}
-
-int64_t container_change_feed_retention_min(Json normal)
-{
-    int64_t minutes = 0;
-    Json policy = json_get(normal, SLICE("changeFeedPolicy"));
-    (void)json_to_i64(json_get(policy, SLICE("retentionDuration")), &minutes); /* 0: absent */
-    return minutes;
 }
 
 static Status read_paths(Arena *arena, Json in, PropertyPath *paths, size_t count_max,
@@ -327,7 +321,7 @@ static Status read_paths(Arena *arena, Json in, PropertyPath *paths, size_t coun
     while (json_next(&it)) {
         size_t position;
         if (!json_is(it.value, JSON_STRING) ||
-            !path_parse(arena, json_string(it.value), &paths[found++], &position))
+            !property_path_parse(arena, json_string(it.value), &paths[found++], &position))
             return corrupt(err, "a path of a key is not one");
     }
     *count = found;

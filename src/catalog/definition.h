@@ -1,4 +1,4 @@
-/* definition.h - the bodies of databases and containers: checked once, kept in one normal form.
+/* definition.h - the bodies of resources: checked once, kept in one normal form.
  *
  * A client sends a container's body; what is stored and returned is its normal form: exactly the
  * known properties, in a fixed order, defaults filled in, words in the protocol's spelling. The
@@ -23,7 +23,7 @@
  *     _etag, _ts, _docs...) are the server's, and the service drops names it does not know.
  *   - Words (modes, kinds, types, orders) are accepted in any case and returned in one.
  *   - A replacement is checked like a new body first and compared with the old one second, so a
- *     body that is wrong by itself always says so.
+ *     body that would be refused at creation gets the same message here.
  *   - What is fixed at creation may be left out of a replacement, because SDKs without a
  *     parameter for it do so; a different value is refused. Only clientEncryptionPolicy must be
  *     repeated: a client that leaves it out would go on to write what should be encrypted.
@@ -40,10 +40,10 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "partition/key.h"
+#include "partition/epk.h"
 #include "partition/schema.h"
 #include "json/json.h"
-#include "json/path.h"
+#include "json/property_path.h"
 
 #define RESOURCE_ID_CHARS_MAX         255  /* databases, containers, users, scripts... */
 #define ITEM_ID_BYTES_MAX             1023 /* items are counted in bytes */
@@ -63,6 +63,9 @@
 #define VECTOR_SHARD_KEYS_MAX         1
 #define POLICY_PATHS_MAX              100 /* of a vector, full-text or encryption policy each */
 #define CHANGE_FEED_RETENTION_MIN_MAX INT32_MAX /* minutes; in effect no bound */
+#define STORED_PROCEDURES_MAX         100       /* of a container, as the service has it */
+#define STORED_TRIGGERS_MAX           100       /* the service publishes no number */
+#define STORED_FUNCTIONS_MAX          50
 
 typedef struct ComputedProperty {
     Slice name;
@@ -70,6 +73,25 @@ typedef struct ComputedProperty {
 } ComputedProperty;
 
 typedef enum ResourceIdKind { RESOURCE_ID_NAMED, RESOURCE_ID_ITEM } ResourceIdKind;
+
+/* Scripts of a container, each kind with names of its own. */
+typedef enum StoredScriptKind {
+    STORED_PROCEDURE,
+    STORED_TRIGGER,
+    STORED_FUNCTION,
+    STORED_SCRIPT_KINDS
+} StoredScriptKind;
+
+/* When a trigger runs, before or after the operation, and for which operations it may be named. */
+typedef enum TriggerType { TRIGGER_PRE, TRIGGER_POST } TriggerType;
+typedef enum TriggerOperation {
+    TRIGGER_ON_ALL,
+    TRIGGER_ON_CREATE,
+    TRIGGER_ON_UPDATE,
+    TRIGGER_ON_REPLACE,
+    TRIGGER_ON_DELETE,
+    TRIGGER_ON_UPSERT,
+} TriggerOperation;
 
 /* What the request's API version allows. */
 typedef struct ContainerRules {
@@ -88,6 +110,20 @@ MUST_USE Status database_definition_create(Arena *arena, Json body, Slice *id, E
  * 'encryptionAlgorithm', 'wrappedDataEncryptionKey' (base64) and 'keyWrapMetadata' (an object, kept
  * as it is). */
 MUST_USE Status encryption_key_definition_create(Arena *arena, Json body, Json *normal, Error *err);
+
+/* Checks the body of a script and makes its normal form: 'id', 'body' and, of a trigger,
+ * 'triggerType' and 'triggerOperation', all as they were sent. That 'body' is JavaScript is not
+ * checked: the service finds out when the script runs. */
+MUST_USE Status stored_script_definition_create(Arena *arena, StoredScriptKind kind, Json body,
+                                                Json *normal, Error *err);
+
+/* What the words of a trigger's normal form mean. STATUS_CORRUPT if it is not one. */
+MUST_USE Status stored_script_trigger(Json normal, TriggerType *type, TriggerOperation *operation,
+                                      Error *err);
+
+/* "stored procedure": what messages call one. */
+const char *stored_script_noun(StoredScriptKind kind);
+size_t stored_script_count_max(StoredScriptKind kind); /* of a container */
 
 /* Checks a container's body and makes its normal form. STATUS_BAD_REQUEST says what was expected
  * and what was found. */
@@ -110,8 +146,6 @@ MUST_USE Status container_unique_keys(Arena *arena, Json normal, UniqueKey keys[
 /* The pairs, in order, and how many there are. */
 size_t container_computed_properties(Json normal, ComputedProperty out[COMPUTED_PROPERTIES_MAX]);
 
-/* Seconds; -1: items live for ever unless they say otherwise; 0: items never expire. */
+/* Seconds; -1 if items live for ever unless they have a ttl of their own, 0 if they never expire.
+ */
 int64_t container_default_ttl_s(Json normal);
-
-/* How long the feed of all versions and deletes goes back; 0 if there is none. */
-int64_t container_change_feed_retention_min(Json normal);

@@ -1,4 +1,4 @@
-/* definition_int.h - what the checkers of a container's parts share.
+/* definition_int.h - what the checkers of the parts of a container's body have in common.
  *
  * Each part of a body has a checker: it takes the part as the client sent it (undefined if it was
  * not sent) and makes the part's normal form, a document of its own in the arena, or undefined if
@@ -23,39 +23,39 @@ typedef struct WordList {
     size_t count;
 } WordList;
 #define WORDS(array)  ((WordList){(array), ARRAY_COUNT(array)})
-#define WORD_REQUIRED SIZE_MAX /* as a fallback: there is none */
+#define WORD_REQUIRED SIZE_MAX /* as a fallback: an absent word is refused */
 
 /* The id of a body, which must be an object; 'what' names the resource in messages. */
 MUST_USE Status body_read_id(Json body, const char *what, Slice *id, Error *err);
 
 /* The checkers, one per property of the body. */
-MUST_USE Status policy_check_partition_key(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_unique_keys(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_indexing(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_conflict_resolution(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_geospatial(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_default_ttl(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_analytical_ttl(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_computed_properties(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_vector_embeddings(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_full_text(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_change_feed(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_client_encryption(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_partition_key(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_unique_keys(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_indexing(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_conflict_resolution(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_geospatial(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_default_ttl(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_analytical_ttl(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_computed_properties(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_vector_embeddings(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_full_text(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_change_feed(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_client_encryption(Arena *arena, Json in, Json *out, Error *err);
 
 /* Parts of indexingPolicy that have files of their own; 'in' is the array as sent. */
-MUST_USE Status policy_check_vector_indexes(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_full_text_indexes(Arena *arena, Json in, Json *out, Error *err);
-MUST_USE Status policy_check_composite_indexes(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_vector_indexes(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_full_text_indexes(Arena *arena, Json in, Json *out, Error *err);
+MUST_USE Status definition_check_composite_indexes(Arena *arena, Json in, Json *out, Error *err);
 /* 'included' is includedPaths as sent: its spatial "indexes", an older form, are added. */
-MUST_USE Status policy_check_spatial_indexes(Arena *arena, Json in, Json included, Json *out,
-                                             Error *err);
+MUST_USE Status definition_check_spatial_indexes(Arena *arena, Json in, Json included, Json *out,
+                                                 Error *err);
 
 /* Rules between two parts, on whole normal forms; 'old' is undefined at creation. */
-MUST_USE Status policy_cross_check_spatial(Json normal, Error *err);
-MUST_USE Status policy_cross_check_computed(Json old, Json normal, Error *err);
-MUST_USE Status policy_cross_check_vector(Json old, Json normal, Error *err);
-MUST_USE Status policy_cross_check_full_text(Json normal, Error *err);
-MUST_USE Status policy_cross_check_encryption(Arena *arena, Json normal, Error *err);
+MUST_USE Status definition_cross_check_spatial(Json normal, Error *err);
+MUST_USE Status definition_cross_check_computed(Json old, Json normal, Error *err);
+MUST_USE Status definition_cross_check_vector(Json old, Json normal, Error *err);
+MUST_USE Status definition_cross_check_full_text(Json normal, Error *err);
+MUST_USE Status definition_cross_check_encryption(Arena *arena, Json normal, Error *err);
 
 /* The member called 'name'; null counts as undefined. */
 Json body_member(Json object, Slice name);
@@ -75,7 +75,7 @@ bool body_find_word(Slice text, WordList words, size_t *out);
 /* The element of 'entries', objects with a "path", whose path means the same as 'path'. */
 Json body_find_entry(Json entries, Json path);
 
-/* The member as text, a word of a list, a whole number or a boolean. Absent: 'fallback'. */
+/* The member as text, a word of a list, a whole number or a boolean; 'fallback' if it is absent. */
 MUST_USE Status body_read_text(Json object, Slice name, const char *what, Slice fallback,
                                Slice *out, Error *err);
 MUST_USE Status body_read_word(Json object, Slice name, const char *what, WordList words,
@@ -94,8 +94,23 @@ MUST_USE Status body_read_path(Arena *arena, Json object, Slice name, const char
 MUST_USE Status body_want_distinct(Arena *arena, const PropertyPath *paths, size_t count,
                                    const char *what, Error *err);
 
+/* A list of objects with distinct paths, as it is normalised. */
+typedef struct EntryList {
+    Arena *arena;
+    JsonBuilder *builder;
+    size_t count; /* entries before the one that is checked */
+} EntryList;
+
+/* Checks an entry, appends its normal form to the list's builder and parses its path. */
+typedef Status (*EntryCheck)(const EntryList *list, Json in, PropertyPath *path, Error *err);
+
+/* Appends an array with the normal form of each of 'entries', an array of at most POLICY_PATHS_MAX
+ * (none if undefined). Fails if two paths mean the same; 'what' names the list in the message. */
+MUST_USE Status body_add_entries(Arena *arena, JsonBuilder *b, Json entries, EntryCheck check,
+                                 const char *what, Error *err);
+
 /* A slice of the arena with the path in its one spelling, for sorting and comparing. */
-Slice path_canonical(Arena *arena, PropertyPath path);
+Slice body_path_canonical(Arena *arena, PropertyPath path);
 
 /* Orders Slices by bytes, for qsort. */
 int body_compare_slices(const void *a, const void *b);

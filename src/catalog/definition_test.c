@@ -1,4 +1,5 @@
-/* definition_test.c - whole bodies: ids, normal forms, replacements, readers, the documentation. */
+/* definition_test.c - whole bodies: ids, normal forms (I6), replacements, readers, the
+ * documentation. */
 #include "catalog/definition_test_int.h"
 
 #include <stdlib.h>
@@ -218,7 +219,7 @@ static void a_replacement_that_changes_what_is_fixed_is_refused(void **state)
         {"'indexingPolicy':{'vectorIndexes':[{'path':'/v','type':'quantizedFlat',"
          "'quantizationByteSize':3}]}," SAME,
          "Paths in existing vector indexing policy cannot be modified"},
-        /* What is wrong by itself is said first, as it is at creation. */
+        /* What would be refused at creation is said first. */
         {"'id':'d','defaultTtl':0," SAME, "defaultTtl must be -1"},
         {"'id':'d','computedProperties':[{'name':'id','query':'q'}]," SAME,
          "The system property name 'id'"},
@@ -303,7 +304,6 @@ static void readers_give_what_the_engine_needs(void **state)
     assert_true(slice_equal(computed[1].name, SLICE("m")));
     assert_true(slice_equal(computed[1].query, SLICE("r")));
     assert_int_equal(container_default_ttl_s(normal), 77);
-    assert_int_equal(container_change_feed_retention_min(normal), 5);
 }
 
 static void the_kind_of_a_key_follows_from_kind_and_version(void **state)
@@ -332,7 +332,6 @@ static void the_kind_of_a_key_follows_from_kind_and_version(void **state)
         assert_int_equal(key.kind, ROWS[i].kind);
         assert_int_equal(key.system_key, ROWS[i].system_key);
         assert_int_equal(container_default_ttl_s(normal), 0);
-        assert_int_equal(container_change_feed_retention_min(normal), 0);
     }
 }
 
@@ -442,7 +441,7 @@ static void a_key_has_all_its_parts(void **state)
 {
     (void)state;
     static const struct {
-        const char *body, *message; /* NULL: it is good */
+        const char *body, *message; /* NULL if it is accepted */
     } ROWS[] = {
         {"{'id':'k','encryptionAlgorithm':'A','wrappedDataEncryptionKey':'AQID','keyWrapMetadata':"
          "{'type':'t','x':[1]},'_rid':'r','more':1}",

@@ -5,29 +5,7 @@
 #pragma once
 
 #include "catalog/definition.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-static inline Slice row_text(Arena *arena, const char *row)
-{
-    char *text = arena_cstr(arena, slice_from_cstr(row));
-    for (char *c = text; *c != '\0'; ++c)
-        *c = *c == '\'' ? '"' : *c;
-    return slice_from_cstr(text);
-}
-
-static inline Json row_json(Arena *arena, const char *row)
-{
-    Json value;
-    Error err;
-    if (json_parse(arena, row_text(arena, row), &value, &err) != STATUS_OK)
-        fail_msg("%s: %s", row, err.message);
-    return value;
-}
+#include "json/json_testing.h"
 
 /* A body with an id, a partition key and 'members', which may be empty. */
 static inline Json row_body(Arena *arena, const char *members)

@@ -25,18 +25,18 @@ static_assert(EPK_NUMBER_BYTES_MAX + EPK_COMPONENT_BYTES_MAX <= EPK_BOUND_BYTES_
 /* Whether this is the text of a bound: of whole bytes, in upper case, not too long. */
 bool epk_is_bound(Slice text);
 
-/* Hashes as numbers of 16 bytes, which those of version 2 are: for cuts between them. Bytes behind
- * the 16th do not count, and those that are missing are 0. EPK_NUMBERS_END is above them all. */
+/* Hashes of version 2 as numbers of 16 bytes, for cuts between them. Bytes after the 16th are
+ * ignored, and missing ones are 0. EPK_NUMBERS_END is above them all. */
 typedef unsigned __int128 EpkNumber;
 #define EPK_NUMBERS_END ((EpkNumber)1 << 126)
 EpkNumber epk_number(Slice bytes);
 Slice epk_number_text(Arena *arena, EpkNumber number);
 Slice epk_text(Arena *arena, Slice bytes);
 
-/* The texts of cuts of ['min', 'max'), two bounds as bytes, into 'parts' ranges that equally many
- * hashes fall into: in rising order, strictly inside. Returns how many: parts - 1, or fewer of a
- * range that is too narrow for so many. A hierarchical range that is narrow in its first component
- * is cut in the next one. */
+/* Cuts ['min', 'max'), two bounds as bytes, into 'parts' ranges of equally many hashes. 'texts'
+ * gets the cuts as text, in rising order and strictly inside. Returns how many there are: parts -
+ * 1, or fewer if the range is too narrow. A hierarchical range that is narrow in its first
+ * component is cut in the next one. */
 size_t epk_cuts(Arena *arena, PartitionKind kind, Slice min, Slice max, uint32_t parts,
                 Slice *texts);
 

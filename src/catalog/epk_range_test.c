@@ -1,4 +1,4 @@
-/* Tests of epk_range.c. */
+/* epk_range_test.c - how new containers are divided, and where ranges are cut by hash. */
 #include "catalog/epk_range.h"
 
 #include "base/encoding.h"
@@ -92,6 +92,9 @@ static Slice bytes_of(Arena *arena, const char *text)
 #define B32 "22222222222222222222222222222222"
 #define Z32 "00000000000000000000000000000000"
 
+/* A hash of which all but the first byte is zero. */
+#define CUT(first) first "000000000000000000000000000000"
+
 static void ranges_are_cut_where_hashes_are(void **state)
 {
     (void)state;
@@ -102,69 +105,22 @@ static void ranges_are_cut_where_hashes_are(void **state)
         size_t count;
         const char *cuts[3];
     } ROWS[] = {
-        {PARTITION_HASH_V2,
-         "",
-         "FF",
-         2,
-         1,
-         {"20"
-          "000000000000000000000000000000"}},
-        {PARTITION_HASH_V2,
-         "",
-         "20",
-         4,
-         3,
-         {"08"
-          "000000000000000000000000000000",
-          "10"
-          "000000000000000000000000000000",
-          "18"
-          "000000000000000000000000000000"}},
-        {PARTITION_HASH_V2,
-         "20",
-         "FF",
-         2,
-         1,
-         {"30"
-          "000000000000000000000000000000"}},
+        {PARTITION_HASH_V2, "", "FF", 2, 1, {CUT("20")}},
+        {PARTITION_HASH_V2, "", "20", 4, 3, {CUT("08"), CUT("10"), CUT("18")}},
+        {PARTITION_HASH_V2, "20", "FF", 2, 1, {CUT("30")}},
         {PARTITION_HASH_V2, A32, "11111111111111111111111111111112", 2, 0, {0}},
-        {PARTITION_HASH_V2,
-         "7F",
-         "FF",
-         2,
-         1,
-         {"BF"
-          "000000000000000000000000000000"}},
-        {PARTITION_MULTI_HASH,
-         "",
-         "FF",
-         2,
-         1,
-         {"20"
-          "000000000000000000000000000000"}},
+        {PARTITION_HASH_V2, "7F", "FF", 2, 1, {CUT("BF")}},
+        {PARTITION_MULTI_HASH, "", "FF", 2, 1, {CUT("20")}},
         /* Both bounds are of one first component. */
-        {PARTITION_MULTI_HASH,
-         A32 "10",
-         A32 "20",
-         2,
-         1,
-         {A32 "18"
-              "000000000000000000000000000000"}},
+        {PARTITION_MULTI_HASH, A32 "10", A32 "20", 2, 1, {A32 CUT("18")}},
         /* The upper one is the next first component. */
-        {PARTITION_MULTI_HASH,
-         A32 "20",
-         "11111111111111111111111111111112",
-         2,
-         1,
-         {A32 "30"
-              "000000000000000000000000000000"}},
+        {PARTITION_MULTI_HASH, A32 "20", "11111111111111111111111111111112", 2, 1, {A32 CUT("30")}},
         {PARTITION_MULTI_HASH,
          A32 B32,
          A32 "22222222222222222222222222222223",
          2,
          1,
-         {A32 B32 "20"
-                  "000000000000000000000000000000"}},
+         {A32 B32 CUT("20")}},
         {PARTITION_MULTI_HASH, A32 B32 A32, A32 B32 "11111111111111111111111111111112", 2, 0, {0}},
         {PARTITION_MULTI_HASH, "", Z32, 2, 0, {0}},
         {PARTITION_HASH_V1, "", "FF", 2, 1, {"05C1E0"}},

@@ -1,4 +1,4 @@
-/* move_model_test.c - every step of a split, disturbed in every place.
+/* move_model_test.c - a split with writes, a crash or a drop before each of its steps (I10, I13).
  *
  * A split is driven step by step. Before each step there may be writes, and before one of them the
  * process may die or the container be dropped. Afterwards every write that was acknowledged is
@@ -6,7 +6,7 @@
  */
 #include "catalog/move_testing_int.h"
 
-#include "partition/move.h"
+#include "partition/item_move.h"
 
 enum { KEYS = 24, STEP_COUNT = 7, DATABASE_SPACES = 64 };
 
@@ -16,13 +16,13 @@ typedef struct Run {
     TestCatalog *t;
     uint32_t database;
     uint32_t container;
-    int model[KEYS]; /* what was acknowledged; 0: nothing */
+    int model[KEYS]; /* what was acknowledged; 0 if nothing */
     int next;
     Move *move;
     bool is_fenced;
     bool is_dropped;
-    TestWrite waiting; /* a write behind the fence */
-    int waiting_key;   /* -1: there is none */
+    TestWrite waiting; /* a write that the fence holds */
+    int waiting_key;   /* -1 if there is none */
     int waiting_n;
 } Run;
 
@@ -39,7 +39,7 @@ static void write_one(Run *run, int key, int n)
     run->model[key] = n;
 }
 
-/* Behind a fence a write waits: it is answered when the move is over. */
+/* A write waits while the fence is set: it is answered when the move has ended (I13). */
 static void write_behind_fence(Run *run)
 {
     const Container *container = test_container(run->t, run->database, run->container);
@@ -86,8 +86,10 @@ static void begin_copying(Run *run)
     assert_int_equal(source_count, 1);
     MoveTarget targets[8];
     for (size_t i = 0; i < container->pending_count; i++)
-        targets[i] = (MoveTarget){container->pending[i].partition, container->pending[i].min_bytes};
-    run->move = move_new(&source->partition, 1, targets, container->pending_count);
+        targets[i] = (MoveTarget){handle_local(container_handle(container, &container->pending[i])),
+                                  container->pending[i].min_bytes};
+    Partition *partition = handle_local(container_handle(container, source));
+    run->move = move_new(&partition, 1, targets, container->pending_count);
     assert_ok(move_begin(run->move, err));
 }
 
@@ -149,7 +151,7 @@ static void check_spaces(Run *run)
 {
     const Container *container = test_container(run->t, run->database, run->container);
     while (count_garbage(run->t->store) > 0)
-        pause_ms(1);
+        sleep_ms(1);
     for (StoreSpace space = SPACE_PARTITION_FIRST; space < SPACE_PARTITION_FIRST + DATABASE_SPACES;
          space++) {
         bool is_own = false;

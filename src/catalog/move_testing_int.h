@@ -4,7 +4,7 @@
 #pragma once
 
 #include "catalog/testing_int.h"
-#include "partition/check.h"
+#include "partition/partition_check.h"
 
 #include <time.h>
 
@@ -28,7 +28,7 @@ static inline Partition *partition_of(const Container *container, const Epk *epk
     while (at + 1 < container->range_count &&
            slice_compare(container->ranges[at + 1].min_bytes, epk_slice(epk)) <= 0)
         at++;
-    return container->ranges[at].partition;
+    return handle_local(container_handle_at(container, at));
 }
 
 /* The item "1" of the key, with this number and so many bytes more; a number of 0 deletes it. */
@@ -43,7 +43,7 @@ static inline void fill_item(TestWrite *w, const Container *container, int key, 
     item_epk(container, key, &w->item.epk);
 }
 
-/* Waits for a write; whoever is told that the partition is gone asks the newest map again. */
+/* Waits for a write; if the partition is gone, the write is routed again by the newest map. */
 static inline Status finish_item(TestCatalog *t, TestWrite *w, uint32_t database, uint32_t number)
 {
     test_write_wait(w);
@@ -74,14 +74,14 @@ static inline Status put_item(TestCatalog *t, uint32_t database, uint32_t number
     Status status = partition_submit(partition_of(container, &w.item.epk), &w.write, &err);
     if (status == STATUS_GONE) {
         w.write.status = STATUS_GONE;
-        (void)sem_post(&w.answered);
+        latch_post(&w.answered);
     } else if (status != STATUS_OK) {
         return status;
     }
     return finish_item(t, &w, database, number);
 }
 
-/* The item's number; 0: there is none. */
+/* The item's number; 0 if there is none. */
 static inline int get_item(const Container *container, int key)
 {
     Epk epk;
@@ -105,12 +105,7 @@ static inline void check_partitions(const Container *container)
     CheckReport report = {.found = fail_finding};
     for (size_t i = 0; i < container->range_count; i++) {
         CheckTotals totals = {0};
-        assert_ok(partition_check(container->ranges[i].partition, container->schema, &report,
-                                  &totals, err));
+        assert_ok(partition_check(handle_local(container_handle_at(container, i)),
+                                  container->schema, &report, &totals, err));
     }
-}
-
-static inline void pause_ms(unsigned ms)
-{
-    (void)nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
 }

@@ -9,6 +9,7 @@
  *     | 0x04 | offer u32 |                  an offer
  *     | 0x05 | first space u64 |            spaces to be emptied
  *     | 0x06 | database u32 | number u32 |  a client encryption key
+ *     | 0x07 | database u32 | container u32 | kind u8 | number u32 |  a script, of a kind below
  *
  * A value is a binary JSON document (which carries a version byte of its own) with short names; "v"
  * is the version of the record. A reader ignores members that it does not know. A range has
@@ -28,7 +29,12 @@ typedef enum RecordKind {
     KIND_OFFER = 4,
     KIND_GARBAGE = 5,
     KIND_KEY = 6,
+    KIND_SCRIPT = 7,
 } RecordKind;
+
+/* The kinds of scripts, as keys have them. */
+static_assert(STORED_PROCEDURE == 0 && STORED_TRIGGER == 1 && STORED_FUNCTION == 2,
+              "what is stored stays");
 
 typedef struct Key {
     uint8_t bytes[KEY_BYTES_MAX];
@@ -49,6 +55,12 @@ static Key key_u32(Key key, uint32_t number)
     return key;
 }
 
+static Key key_u8(Key key, uint8_t number)
+{
+    key.bytes[key.len++] = number;
+    return key;
+}
+
 static Key key_u64(Key key, uint64_t number)
 {
     be64_put(key.bytes + key.len, number);
@@ -63,7 +75,7 @@ static Slice key_slice(const Key *key)
 
 static void add_u64(JsonBuilder *b, Slice name, uint64_t value)
 {
-    /* Numbers in documents are doubles; all of ours stay far below 2^53, and this says so. */
+    /* Numbers in documents are doubles, which are exact below 2^53. */
     ASSERT(value < (UINT64_C(1) << 53));
     json_key(b, name);
     json_add_i64(b, (int64_t)value);
@@ -75,48 +87,56 @@ static void add_flag(JsonBuilder *b, Slice name, bool value)
     json_add_bool(b, value);
 }
 
-static void begin(JsonBuilder *b, Arena *arena)
+/* A record that is being written. */
+typedef struct Writer {
+    Arena arena;
+    JsonBuilder builder;
+} Writer;
+
+static JsonBuilder *begin(Writer *writer)
 {
-    json_build(b, arena);
-    json_begin_object(b);
-    add_u64(b, SLICE("v"), RECORD_VERSION);
+    arena_init(&writer->arena, ARENA_BLOCK);
+    json_build(&writer->builder, &writer->arena);
+    json_begin_object(&writer->builder);
+    add_u64(&writer->builder, SLICE("v"), RECORD_VERSION);
+    return &writer->builder;
 }
 
-static void finish(JsonBuilder *b, Arena *arena, StoreTxn *txn, Key key)
+/* Puts the record into the transaction, and frees the writer. */
+static void finish(Writer *writer, StoreTxn *txn, Key key)
 {
-    json_end(b);
-    store_txn_put(txn, SPACE_CATALOG, key_slice(&key), json_bytes(arena, json_built(b)));
+    json_end(&writer->builder);
+    store_txn_put(txn, SPACE_CATALOG, key_slice(&key),
+                  json_bytes(&writer->arena, json_built(&writer->builder)));
+    arena_done(&writer->arena);
 }
 
 void record_put_counters(StoreTxn *txn, const CatalogCounters *counters)
 {
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_BLOCK);
-    JsonBuilder b;
-    begin(&b, &arena);
-    add_u64(&b, SLICE("lsn"), counters->lsn);
-    add_u64(&b, SLICE("database"), counters->database_next);
-    add_u64(&b, SLICE("container"), counters->container_next);
-    add_u64(&b, SLICE("offer"), counters->offer_next);
-    add_u64(&b, SLICE("key"), counters->key_next);
-    add_u64(&b, SLICE("space"), counters->space_next);
-    add_flag(&b, SLICE("serverless"), counters->is_serverless);
-    finish(&b, &arena, txn, key_begin(KIND_COUNTERS));
+    Writer writer;
+    JsonBuilder *b = begin(&writer);
+    add_u64(b, SLICE("lsn"), counters->lsn);
+    add_u64(b, SLICE("database"), counters->database_next);
+    add_u64(b, SLICE("container"), counters->container_next);
+    add_u64(b, SLICE("offer"), counters->offer_next);
+    add_u64(b, SLICE("key"), counters->key_next);
+    add_u64(b, SLICE("script"), counters->script_next);
+    add_u64(b, SLICE("space"), counters->space_next);
+    add_flag(b, SLICE("serverless"), counters->is_serverless);
+    finish(&writer, txn, key_begin(KIND_COUNTERS));
 }
 
 void record_put_database(StoreTxn *txn, const DatabaseRecord *record)
 {
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_BLOCK);
-    JsonBuilder b;
-    begin(&b, &arena);
-    json_key(&b, SLICE("id"));
-    json_add_string(&b, record->id);
-    add_u64(&b, SLICE("lsn"), record->lsn);
-    add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
-    add_u64(&b, SLICE("offer"), record->offer);
-    add_u64(&b, SLICE("partitions"), record->partitions);
-    finish(&b, &arena, txn, key_u32(key_begin(KIND_DATABASE), record->number));
+    Writer writer;
+    JsonBuilder *b = begin(&writer);
+    json_key(b, SLICE("id"));
+    json_add_string(b, record->id);
+    add_u64(b, SLICE("lsn"), record->lsn);
+    add_u64(b, SLICE("ts"), (uint64_t)record->ts_s);
+    add_u64(b, SLICE("offer"), record->offer);
+    add_u64(b, SLICE("partitions"), record->partitions);
+    finish(&writer, txn, key_u32(key_begin(KIND_DATABASE), record->number));
 }
 
 static void add_range(JsonBuilder *b, const PartitionRange *range)
@@ -150,72 +170,86 @@ static void add_ranges(JsonBuilder *b, Slice name, const PartitionRange *ranges,
 
 void record_put_container(StoreTxn *txn, const ContainerRecord *record)
 {
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_BLOCK);
-    JsonBuilder b;
-    begin(&b, &arena);
-    add_u64(&b, SLICE("lsn"), record->lsn);
-    add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
-    add_u64(&b, SLICE("offer"), record->offer);
-    json_key(&b, SLICE("definition"));
-    json_add(&b, record->definition);
-    add_u64(&b, SLICE("rangeNext"), record->range_next);
-    add_u64(&b, SLICE("rangesLsn"), record->ranges_lsn);
-    add_ranges(&b, SLICE("ranges"), record->ranges, record->range_count);
+    ASSERT(record->range_count > 0);
+    ASSERT(record->range_count <= RANGES_MAX);
+    ASSERT(record->ranges[0].min.len == 0); /* I4 */
+    ASSERT(slice_equal(record->ranges[record->range_count - 1].max, EPK_MAX));
+    Writer writer;
+    JsonBuilder *b = begin(&writer);
+    add_u64(b, SLICE("lsn"), record->lsn);
+    add_u64(b, SLICE("ts"), (uint64_t)record->ts_s);
+    add_u64(b, SLICE("offer"), record->offer);
+    json_key(b, SLICE("definition"));
+    json_add(b, record->definition);
+    add_u64(b, SLICE("rangeNext"), record->range_next);
+    add_u64(b, SLICE("rangesLsn"), record->ranges_lsn);
+    add_ranges(b, SLICE("ranges"), record->ranges, record->range_count);
     if (record->pending_count > 0)
-        add_ranges(&b, SLICE("pending"), record->pending, record->pending_count);
-    finish(&b, &arena, txn,
+        add_ranges(b, SLICE("pending"), record->pending, record->pending_count);
+    finish(&writer, txn,
            key_u32(key_u32(key_begin(KIND_CONTAINER), record->database), record->number));
 }
 
 void record_put_offer(StoreTxn *txn, const OfferRecord *record)
 {
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_BLOCK);
-    JsonBuilder b;
-    begin(&b, &arena);
-    add_u64(&b, SLICE("database"), record->database);
-    add_u64(&b, SLICE("container"), record->container);
-    add_u64(&b, SLICE("lsn"), record->lsn);
-    add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
-    add_flag(&b, SLICE("autoscale"), record->provision.mode == PROVISION_AUTOSCALE);
-    add_u64(&b, SLICE("ru"), record->provision.ru);
-    add_u64(&b, SLICE("increment"), record->provision.increment_percent);
-    add_u64(&b, SLICE("ruEver"), record->ru_ever);
-    add_u64(&b, SLICE("storageEver"), record->storage_kb_ever);
-    add_u64(&b, SLICE("replacedAt"), (uint64_t)record->replaced_at_s);
-    json_key(&b, SLICE("buckets"));
-    json_begin_array(&b);
+    Writer writer;
+    JsonBuilder *b = begin(&writer);
+    add_u64(b, SLICE("database"), record->database);
+    add_u64(b, SLICE("container"), record->container);
+    add_u64(b, SLICE("lsn"), record->lsn);
+    add_u64(b, SLICE("ts"), (uint64_t)record->ts_s);
+    add_flag(b, SLICE("autoscale"), record->provision.mode == PROVISION_AUTOSCALE);
+    add_u64(b, SLICE("ru"), record->provision.ru);
+    add_u64(b, SLICE("increment"), record->provision.increment_percent);
+    add_u64(b, SLICE("ruEver"), record->ru_ever);
+    add_u64(b, SLICE("storageEver"), record->storage_kb_ever);
+    add_u64(b, SLICE("replacedAt"), (uint64_t)record->replaced_at_s);
+    json_key(b, SLICE("buckets"));
+    json_begin_array(b);
     for (size_t i = 0; i < BUDGET_BUCKETS_MAX; i++)
-        json_add_i64(&b, record->buckets.percent[i]);
-    json_end(&b);
-    add_u64(&b, SLICE("bucket"), record->buckets.chosen);
-    finish(&b, &arena, txn, key_u32(key_begin(KIND_OFFER), record->number));
+        json_add_i64(b, record->buckets.percent[i]);
+    json_end(b);
+    add_u64(b, SLICE("bucket"), record->buckets.chosen);
+    finish(&writer, txn, key_u32(key_begin(KIND_OFFER), record->number));
 }
 
 void record_put_key(StoreTxn *txn, const EncryptionKeyRecord *record)
 {
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_BLOCK);
-    JsonBuilder b;
-    begin(&b, &arena);
-    add_u64(&b, SLICE("lsn"), record->lsn);
-    add_u64(&b, SLICE("ts"), (uint64_t)record->ts_s);
-    add_u64(&b, SLICE("createdAt"), (uint64_t)record->created_at_s);
-    json_key(&b, SLICE("definition"));
-    json_add(&b, record->definition);
-    finish(&b, &arena, txn,
-           key_u32(key_u32(key_begin(KIND_KEY), record->database), record->number));
+    Writer writer;
+    JsonBuilder *b = begin(&writer);
+    add_u64(b, SLICE("lsn"), record->lsn);
+    add_u64(b, SLICE("ts"), (uint64_t)record->ts_s);
+    add_u64(b, SLICE("createdAt"), (uint64_t)record->created_at_s);
+    json_key(b, SLICE("definition"));
+    json_add(b, record->definition);
+    finish(&writer, txn, key_u32(key_u32(key_begin(KIND_KEY), record->database), record->number));
+}
+
+static Key script_key(StoredScriptGroup group, uint32_t number)
+{
+    Key key = key_u32(key_u32(key_begin(KIND_SCRIPT), group.database), group.container);
+    return key_u32(key_u8(key, (uint8_t)group.kind), number);
+}
+
+void record_put_script(StoreTxn *txn, const StoredScriptRecord *record)
+{
+    Writer writer;
+    JsonBuilder *b = begin(&writer);
+    add_u64(b, SLICE("lsn"), record->lsn);
+    add_u64(b, SLICE("ts"), (uint64_t)record->ts_s);
+    json_key(b, SLICE("definition"));
+    json_add(b, record->definition);
+    finish(&writer, txn, script_key(record->group, record->number));
 }
 
 void record_put_garbage(StoreTxn *txn, Garbage garbage)
 {
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_BLOCK);
-    JsonBuilder b;
-    begin(&b, &arena);
-    add_u64(&b, SLICE("last"), garbage.last);
-    finish(&b, &arena, txn, key_u64(key_begin(KIND_GARBAGE), garbage.first));
+    ASSERT(garbage.first >= SPACE_PARTITION_FIRST);
+    ASSERT(garbage.first <= garbage.last);
+    Writer writer;
+    JsonBuilder *b = begin(&writer);
+    add_u64(b, SLICE("last"), garbage.last);
+    finish(&writer, txn, key_u64(key_begin(KIND_GARBAGE), garbage.first));
 }
 
 static void delete_key(StoreTxn *txn, Key key)
@@ -243,6 +277,11 @@ void record_delete_key(StoreTxn *txn, uint32_t database, uint32_t key)
     delete_key(txn, key_u32(key_u32(key_begin(KIND_KEY), database), key));
 }
 
+void record_delete_script(StoreTxn *txn, StoredScriptGroup group, uint32_t script)
+{
+    delete_key(txn, script_key(group, script));
+}
+
 void record_delete_garbage(StoreTxn *txn, Garbage garbage)
 {
     delete_key(txn, key_u64(key_begin(KIND_GARBAGE), garbage.first));
@@ -252,7 +291,7 @@ void record_delete_garbage(StoreTxn *txn, Garbage garbage)
  * reads like the record and checks once at its end. */
 typedef struct Reader {
     Json record;
-    const char *wrong; /* NULL: all well */
+    const char *wrong; /* the member that is missing or wrong; NULL if there is none */
 } Reader;
 
 static uint64_t read_u64(Reader *reader, Json from, const char *name, uint64_t max)
@@ -266,7 +305,7 @@ static uint64_t read_u64(Reader *reader, Json from, const char *name, uint64_t m
     return (uint64_t)value;
 }
 
-/* Of a member that records from before it was thought of do not have. */
+/* For a member that older records do not have. */
 static uint64_t read_u64_or(Reader *reader, Json from, const char *name, uint64_t max,
                             uint64_t fallback)
 {
@@ -307,12 +346,13 @@ static Status load_counters(Reader *r, const RecordVisitor *visitor, Error *err)
         .container_next = (uint32_t)read_u64(r, r->record, "container", RID_CONTAINER_MAX),
         .offer_next = (uint32_t)read_u64(r, r->record, "offer", RID_OFFER_MAX),
         .key_next = (uint32_t)read_u64_or(r, r->record, "key", RID_KEY_MAX, 1),
+        .script_next = (uint32_t)read_u64_or(r, r->record, "script", RID_SCRIPT_MAX, 1),
         .space_next = read_u64(r, r->record, "space", SPACE_MAX),
     };
     Json serverless = json_get(r->record, SLICE("serverless"));
     counters.is_serverless = json_is(serverless, JSON_BOOL) && json_bool(serverless);
     TRY(read_check(r, "counters", err));
-    return visitor->counters(visitor->ctx, &counters, err);
+    return visitor->counters == NULL ? STATUS_OK : visitor->counters(visitor->ctx, &counters, err);
 }
 
 static Status load_database(Reader *r, uint32_t number, const RecordVisitor *visitor, Error *err)
@@ -331,10 +371,10 @@ static Status load_database(Reader *r, uint32_t number, const RecordVisitor *vis
     if ((record.partitions != 0) != (record.offer != 0))
         r->wrong = "partitions";
     TRY(read_check(r, "database", err));
-    return visitor->database(visitor->ctx, &record, err);
+    return visitor->database == NULL ? STATUS_OK : visitor->database(visitor->ctx, &record, err);
 }
 
-/* Ancestors are older than the range, and in order. */
+/* Ancestors have smaller ids than the range, and are sorted (I11). */
 static void load_parents(Reader *r, Arena *arena, Json list, PartitionRange *range)
 {
     if (json_is(list, JSON_UNDEFINED))
@@ -389,7 +429,7 @@ static const PartitionRange *load_ranges(Reader *r, Arena *arena, const char *na
     return ranges;
 }
 
-/* The map covers everything from "" to "FF" in order: what routes requests is never guessed. */
+/* The map must cover everything from "" to "FF" in order (I4). */
 static void load_map(Reader *r, Arena *arena, ContainerRecord *record)
 {
     record->ranges = load_ranges(r, arena, "ranges", record->range_next, &record->range_count);
@@ -404,8 +444,8 @@ static void load_map(Reader *r, Arena *arena, ContainerRecord *record)
     }
 }
 
-/* A move that a crash has interrupted. Its spaces will be emptied, so they must be its own: they
- * were given out one after the other, with the newest ids there are, after those of the map. */
+/* The targets of an interrupted move. Their spaces will be emptied, so they must belong to no other
+ * range: they were given out one after the other, with the newest ids, after those of the map. */
 static void load_pending(Reader *r, Arena *arena, ContainerRecord *record)
 {
     if (json_is(json_get(r->record, SLICE("pending")), JSON_UNDEFINED) || r->wrong != NULL)
@@ -453,7 +493,7 @@ static Status load_container(Reader *r, uint32_t database, uint32_t number, Aren
     load_map(r, arena, &record);
     load_pending(r, arena, &record);
     TRY(read_check(r, "container", err));
-    return visitor->container(visitor->ctx, &record, err);
+    return visitor->container == NULL ? STATUS_OK : visitor->container(visitor->ctx, &record, err);
 }
 
 static OfferBuckets load_buckets(Reader *r)
@@ -499,7 +539,7 @@ static Status load_offer(Reader *r, uint32_t number, const RecordVisitor *visito
         .buckets = load_buckets(r),
     };
     TRY(read_check(r, "offer", err));
-    return visitor->offer(visitor->ctx, &record, err);
+    return visitor->offer == NULL ? STATUS_OK : visitor->offer(visitor->ctx, &record, err);
 }
 
 static Status load_key(Reader *r, uint32_t database, uint32_t number, const RecordVisitor *visitor,
@@ -516,7 +556,25 @@ static Status load_key(Reader *r, uint32_t database, uint32_t number, const Reco
     if (!json_is(record.definition, JSON_OBJECT))
         r->wrong = "definition";
     TRY(read_check(r, "client encryption key", err));
-    return visitor->key(visitor->ctx, &record, err);
+    return visitor->key == NULL ? STATUS_OK : visitor->key(visitor->ctx, &record, err);
+}
+
+static Status load_script(Reader *r, StoredScriptGroup group, uint32_t number,
+                          const RecordVisitor *visitor, Error *err)
+{
+    StoredScriptRecord record = {
+        .number = number,
+        .group = group,
+        .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", RECORD_TIME_S_MAX),
+        .definition = json_get(r->record, SLICE("definition")),
+    };
+    if (!json_is(record.definition, JSON_OBJECT))
+        r->wrong = "definition";
+    if (group.kind >= STORED_SCRIPT_KINDS)
+        r->wrong = "kind";
+    TRY(read_check(r, "script", err));
+    return visitor->script == NULL ? STATUS_OK : visitor->script(visitor->ctx, &record, err);
 }
 
 static Status load_garbage(Reader *r, StoreSpace first, const RecordVisitor *visitor, Error *err)
@@ -525,14 +583,15 @@ static Status load_garbage(Reader *r, StoreSpace first, const RecordVisitor *vis
     if (garbage.last < garbage.first || garbage.first < SPACE_PARTITION_FIRST)
         r->wrong = "last";
     TRY(read_check(r, "garbage", err));
-    return visitor->garbage(visitor->ctx, garbage, err);
+    return visitor->garbage == NULL ? STATUS_OK : visitor->garbage(visitor->ctx, garbage, err);
 }
 
 static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisitor *visitor,
                           Error *err)
 {
-    static const size_t lengths[] = {[KIND_COUNTERS] = 1, [KIND_DATABASE] = 5, [KIND_CONTAINER] = 9,
-                                     [KIND_OFFER] = 5,    [KIND_GARBAGE] = 9,  [KIND_KEY] = 9};
+    static const size_t lengths[] = {
+        [KIND_COUNTERS] = 1, [KIND_DATABASE] = 5, [KIND_CONTAINER] = 9, [KIND_OFFER] = 5,
+        [KIND_GARBAGE] = 9,  [KIND_KEY] = 9,      [KIND_SCRIPT] = 14};
     size_t kind = key.len == 0 ? 0 : (uint8_t)key.ptr[0];
     if (kind == 0 || kind >= ARRAY_COUNT(lengths) || key.len != lengths[kind])
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
@@ -556,6 +615,14 @@ static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisi
         return load_garbage(&reader, be64_get(rest), visitor, err);
     case KIND_KEY:
         return load_key(&reader, be32_get(rest), be32_get(rest + 4), visitor, err);
+    case KIND_SCRIPT: {
+        StoredScriptGroup group = {
+            .database = be32_get(rest),
+            .container = be32_get(rest + 4),
+            .kind = (StoredScriptKind)(uint8_t)rest[8],
+        };
+        return load_script(&reader, group, be32_get(rest + 9), visitor, err);
+    }
     }
     ASSERT(!"every kind is handled above");
     return STATUS_OK;

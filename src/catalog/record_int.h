@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "catalog/resource.h"
+#include "catalog/stored_script.h"
 #include "store/store.h"
 
 /* The catalogue's own space, and where the spaces of physical partitions begin. */
@@ -20,6 +21,7 @@ typedef struct CatalogCounters {
     uint32_t container_next;
     uint32_t offer_next;
     uint32_t key_next;
+    uint32_t script_next; /* of all kinds */
     StoreSpace space_next;
     bool is_serverless; /* of the account, for good: no throughput is provisioned */
 } CatalogCounters;
@@ -35,16 +37,18 @@ void record_put_database(StoreTxn *txn, const DatabaseRecord *record);
 void record_put_container(StoreTxn *txn, const ContainerRecord *record);
 void record_put_offer(StoreTxn *txn, const OfferRecord *record);
 void record_put_key(StoreTxn *txn, const EncryptionKeyRecord *record);
+void record_put_script(StoreTxn *txn, const StoredScriptRecord *record);
 void record_put_garbage(StoreTxn *txn, Garbage garbage);
 
 void record_delete_database(StoreTxn *txn, uint32_t database);
 void record_delete_container(StoreTxn *txn, uint32_t database, uint32_t container);
 void record_delete_offer(StoreTxn *txn, uint32_t offer);
 void record_delete_key(StoreTxn *txn, uint32_t database, uint32_t key);
+void record_delete_script(StoreTxn *txn, StoredScriptGroup group, uint32_t script);
 void record_delete_garbage(StoreTxn *txn, Garbage garbage);
 
-/* What record_load calls for each record, databases before containers before offers. Slices live
- * for the call. */
+/* What record_load calls for each record, databases before containers before the others; NULL for
+ * kinds that are not wanted. Slices live for the call. */
 typedef struct RecordVisitor {
     void *ctx;
     Status (*counters)(void *ctx, const CatalogCounters *counters, Error *err);
@@ -53,6 +57,7 @@ typedef struct RecordVisitor {
     Status (*offer)(void *ctx, const OfferRecord *record, Error *err);
     Status (*garbage)(void *ctx, Garbage garbage, Error *err);
     Status (*key)(void *ctx, const EncryptionKeyRecord *record, Error *err);
+    Status (*script)(void *ctx, const StoredScriptRecord *record, Error *err);
 } RecordVisitor;
 
 /* STATUS_CORRUPT if a record is not what this version or an older one writes. */

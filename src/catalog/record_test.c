@@ -85,6 +85,18 @@ static Status see_key(void *ctx, const EncryptionKeyRecord *r, Error *err)
     return STATUS_OK;
 }
 
+static Status see_script(void *ctx, const StoredScriptRecord *r, Error *err)
+{
+    (void)err;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    buf_format(&((Seen *)ctx)->text, "script %u/%u.%d.%u lsn=%llu ts=%lld %.*s\n",
+               r->group.database, r->group.container, (int)r->group.kind, r->number,
+               (unsigned long long)r->lsn, (long long)r->ts_s,
+               SLICE_ARG(json_print_arena(&arena, r->definition)));
+    return STATUS_OK;
+}
+
 static Status load(Store *store, Seen *seen, Error *err)
 {
     RecordVisitor visitor = {.ctx = seen,
@@ -93,7 +105,8 @@ static Status load(Store *store, Seen *seen, Error *err)
                              .container = see_container,
                              .offer = see_offer,
                              .garbage = see_garbage,
-                             .key = see_key};
+                             .key = see_key,
+                             .script = see_script};
     return record_load(store, &visitor, err);
 }
 
@@ -112,39 +125,15 @@ static void expect_load(Store *store, const char *expected)
         .id = 1, .min = SLICE_INIT("7F"), .max = SLICE_INIT("FF"), .space = 65540, .lsn = 3 \
     }
 
-static void records_are_read_as_they_were_written(void **state)
+/* A container with two ranges, and one that moves two merged ranges into two others. */
+static void put_containers(StoreTxn *txn, Arena *arena)
 {
-    (void)state;
-    AUTO(store_close) Store *store = NULL;
-    memory_store_open(&store);
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 1024);
-    expect_load(store, "");
     static const PartitionRange ranges[] = {RANGES};
-    StoreTxn *txn = store_txn_begin(store);
-    /* In any order; they are read in that of their keys. */
-    record_put_garbage(txn, (Garbage){.first = 70000, .last = 70002});
-    record_put_key(txn, &(EncryptionKeyRecord){.number = 3,
-                                               .database = 7,
-                                               .lsn = 6,
-                                               .ts_s = TEST_BEGIN_S + 1,
-                                               .created_at_s = TEST_BEGIN_S,
-                                               .definition = row_json(&arena, "{'id':'k'}")});
-    record_put_offer(txn, &(OfferRecord){.number = 9,
-                                         .database = 7,
-                                         .container = 8,
-                                         .lsn = 6,
-                                         .ts_s = TEST_BEGIN_S,
-                                         .provision = {PROVISION_AUTOSCALE, 4000},
-                                         .buckets = {.percent = {10, 0, 100}, .chosen = 3},
-                                         .ru_ever = 5000,
-                                         .storage_kb_ever = 123456,
-                                         .replaced_at_s = TEST_BEGIN_S + 1});
     record_put_container(txn, &(ContainerRecord){.number = 8,
                                                  .database = 7,
                                                  .lsn = 5,
                                                  .ts_s = TEST_BEGIN_S,
-                                                 .definition = row_json(&arena, "{'id':'c'}"),
+                                                 .definition = row_json(arena, "{'id':'c'}"),
                                                  .ranges = ranges,
                                                  .range_count = 2,
                                                  .range_next = 2,
@@ -175,13 +164,49 @@ static void records_are_read_as_they_were_written(void **state)
                                                  .database = 7,
                                                  .lsn = 5,
                                                  .ts_s = TEST_BEGIN_S,
-                                                 .definition = row_json(&arena, "{'id':'m'}"),
+                                                 .definition = row_json(arena, "{'id':'m'}"),
                                                  .ranges = after_move,
                                                  .range_count = 1,
                                                  .pending = pending,
                                                  .pending_count = 2,
                                                  .range_next = 6,
                                                  .ranges_lsn = 4});
+}
+
+static void records_are_read_as_they_were_written(void **state)
+{
+    (void)state;
+    AUTO(store_close) Store *store = NULL;
+    memory_store_open(&store);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    expect_load(store, "");
+    StoreTxn *txn = store_txn_begin(store);
+    /* In any order; they are read in that of their keys. */
+    record_put_garbage(txn, (Garbage){.first = 70000, .last = 70002});
+    const StoredScriptGroup triggers = {7, 8, STORED_TRIGGER};
+    record_put_script(txn, &(StoredScriptRecord){.number = 5,
+                                                 .group = triggers,
+                                                 .lsn = 7,
+                                                 .ts_s = TEST_BEGIN_S,
+                                                 .definition = row_json(&arena, "{'id':'t'}")});
+    record_put_key(txn, &(EncryptionKeyRecord){.number = 3,
+                                               .database = 7,
+                                               .lsn = 6,
+                                               .ts_s = TEST_BEGIN_S + 1,
+                                               .created_at_s = TEST_BEGIN_S,
+                                               .definition = row_json(&arena, "{'id':'k'}")});
+    record_put_offer(txn, &(OfferRecord){.number = 9,
+                                         .database = 7,
+                                         .container = 8,
+                                         .lsn = 6,
+                                         .ts_s = TEST_BEGIN_S,
+                                         .provision = {PROVISION_AUTOSCALE, 4000},
+                                         .buckets = {.percent = {10, 0, 100}, .chosen = 3},
+                                         .ru_ever = 5000,
+                                         .storage_kb_ever = 123456,
+                                         .replaced_at_s = TEST_BEGIN_S + 1});
+    put_containers(txn, &arena);
     record_put_database(
         txn, &(DatabaseRecord){.number = 7, .id = SLICE("d b"), .lsn = 2, .ts_s = 1, .offer = 0});
     record_put_database(txn, &(DatabaseRecord){.number = 0x01000000,
@@ -208,7 +233,8 @@ static void records_are_read_as_they_were_written(void **state)
                "offer 9 of 7/8 6 1700000000 mode=1 4000 ever=5000,123456 at=1700000001 10 0 100 0 "
                "0 bucket=3\n"
                "garbage 70000-70002\n"
-               "key 7.3 lsn=6 ts=1700000001 created=1700000000 {\"id\":\"k\"}\n");
+               "key 7.3 lsn=6 ts=1700000001 created=1700000000 {\"id\":\"k\"}\n"
+               "script 7/8.1.5 lsn=7 ts=1700000000 {\"id\":\"t\"}\n");
 
     txn = store_txn_begin(store);
     record_delete_database(txn, 7);
@@ -216,6 +242,7 @@ static void records_are_read_as_they_were_written(void **state)
     record_delete_container(txn, 7, 9);
     record_delete_offer(txn, 9);
     record_delete_key(txn, 7, 3);
+    record_delete_script(txn, triggers, 5);
     record_delete_garbage(txn, (Garbage){.first = 70000, .last = 70002});
     assert_ok(store_txn_commit_wait(txn, err));
     expect_load(store, "counters 7 10 11 12 13 serverless\n"
@@ -232,6 +259,7 @@ static void put_raw(Store *store, Slice key, Slice value)
 #define DATABASE_KEY  SLICE_INIT("\x02\0\0\0\x07")
 #define CONTAINER_KEY SLICE_INIT("\x03\0\0\0\x07\0\0\0\x08")
 #define OFFER_KEY     SLICE_INIT("\x04\0\0\0\x09")
+#define SCRIPT_KEY    SLICE_INIT("\x07\0\0\0\x07\0\0\0\x08\x02\0\0\0\x05")
 #define GARBAGE_KEY   SLICE_INIT("\x05\0\0\0\0\0\x01\x11\x70")
 #define CONTAINER_ROW(ranges)                                                               \
     "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':{'id':'c'},'rangeNext':2,'rangesLsn':3,'" \
@@ -252,14 +280,35 @@ static void put_raw(Store *store, Slice key, Slice value)
         "1", "50", "A0", "65541", "3") "," RANGE("2", "A0", "FF", "65538",                         \
                                                  "3") "],'pending':" pending "}"
 
-static void what_a_record_may_be_has_bounds(void **state)
+typedef struct RecordRow {
+    Slice key;
+    const char *value;
+    bool good;
+} RecordRow;
+
+static void expect_bounds(const RecordRow *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        AUTO(store_close) Store *store = NULL;
+        memory_store_open(&store);
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 1024);
+        put_raw(store, rows[i].key, json_bytes(&arena, row_json(&arena, rows[i].value)));
+        Seen seen = {0};
+        buf_init(&seen.text, 1 << 20);
+        Error refusal = {0};
+        Status status = load(store, &seen, &refusal);
+        if (status != (rows[i].good ? STATUS_OK : STATUS_CORRUPT))
+            fail_msg("row %zu: %s: %s", i, rows[i].value, refusal.message);
+        assert_true(rows[i].good || seen.text.len == 0); /* it was not visited */
+        buf_done(&seen.text);
+    }
+}
+
+static void a_database_and_counters_have_bounds(void **state)
 {
     (void)state;
-    static const struct {
-        Slice key;
-        const char *value;
-        bool good;
-    } rows[] = {
+    static const RecordRow ROWS[] = {
         {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0}", true},
         /* a later version may add members, but says so when it changes their meaning */
         {DATABASE_KEY, "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0,'new':[1]}", true},
@@ -286,6 +335,14 @@ static void what_a_record_may_be_has_bounds(void **state)
         {SLICE_INIT("\x01"), "{'v':1,'lsn':1,'database':1,'container':1,'offer':1}", false},
         {SLICE_INIT("\x01"),
          "{'v':1,'lsn':1,'database':1,'container':2147483648,'offer':1,'space':1}", false},
+    };
+    expect_bounds(ROWS, ARRAY_COUNT(ROWS));
+}
+
+static void the_ranges_of_a_container_have_bounds(void **state)
+{
+    (void)state;
+    static const RecordRow ROWS[] = {
         {CONTAINER_KEY,
          CONTAINER_ROW(
              "[" RANGE("0", "", "7F", "65536", "3") "," RANGE("1", "7F", "FF", "65537", "3") "]"),
@@ -329,6 +386,26 @@ static void what_a_record_may_be_has_bounds(void **state)
         {CONTAINER_KEY, LINEAGE_ROW("['1']"), false},
         {CONTAINER_KEY, LINEAGE_ROW("[-1]"), false},
         {CONTAINER_KEY, LINEAGE_ROW("[1.5]"), false},
+        /* a range of no container, of the catalogue's own space, of a later change */
+        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("2", "", "FF", "65536", "3") "]"), false},
+        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "", "FF", "1", "3") "]"), false},
+        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "", "FF", "65536", "4") "]"), false},
+        {CONTAINER_KEY,
+         "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':'c','rangeNext':1,'rangesLsn':3,"
+         "'ranges':[" RANGE("0", "", "FF", "65536", "3") "]}",
+         false},
+        {CONTAINER_KEY,
+         "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':{'id':'c'},'rangeNext':1,'rangesLsn':0,"
+         "'ranges':[" RANGE("0", "", "FF", "65536", "0") "]}",
+         false},
+    };
+    expect_bounds(ROWS, ARRAY_COUNT(ROWS));
+}
+
+static void the_move_of_a_container_has_bounds(void **state)
+{
+    (void)state;
+    static const RecordRow ROWS[] = {
         /* a split of the second range, and a merge of all but the first */
         {CONTAINER_KEY,
          MOVE_ROW("5", "[" RANGE("3", "50", "80", "65550", "3") "," RANGE("4", "80", "A0", "65551",
@@ -342,7 +419,7 @@ static void what_a_record_may_be_has_bounds(void **state)
          MOVE_ROW("5", "[" RANGE("3", "50", "80", "65550", "3") "," RANGE("4", "81", "A0", "65551",
                                                                           "3") "]"),
          false},
-        /* ids and spaces are the newest, in a row, and nobody else's */
+        /* ids and spaces are the newest, in a row, and of no other range */
         {CONTAINER_KEY, MOVE_ROW("5", "[" RANGE("3", "50", "A0", "65550", "3") "]"), false},
         {CONTAINER_KEY, MOVE_ROW("3", "[" RANGE("2", "50", "A0", "65550", "3") "]"), false},
         {CONTAINER_KEY, MOVE_ROW("4", "[" RANGE("4", "50", "A0", "65550", "3") "]"), false},
@@ -358,18 +435,14 @@ static void what_a_record_may_be_has_bounds(void **state)
          false},
         {CONTAINER_KEY, MOVE_ROW("3", "[]"), false},
         {CONTAINER_KEY, MOVE_ROW("3", "7"), false},
-        /* a range of nobody's, of the catalogue's own space, of a later change */
-        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("2", "", "FF", "65536", "3") "]"), false},
-        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "", "FF", "1", "3") "]"), false},
-        {CONTAINER_KEY, CONTAINER_ROW("[" RANGE("0", "", "FF", "65536", "4") "]"), false},
-        {CONTAINER_KEY,
-         "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':'c','rangeNext':1,'rangesLsn':3,"
-         "'ranges':[" RANGE("0", "", "FF", "65536", "3") "]}",
-         false},
-        {CONTAINER_KEY,
-         "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':{'id':'c'},'rangeNext':1,'rangesLsn':0,"
-         "'ranges':[" RANGE("0", "", "FF", "65536", "0") "]}",
-         false},
+    };
+    expect_bounds(ROWS, ARRAY_COUNT(ROWS));
+}
+
+static void an_offer_garbage_and_keys_have_bounds(void **state)
+{
+    (void)state;
+    static const RecordRow ROWS[] = {
         {OFFER_KEY,
          "{'v':1,'database':7,'container':8,'lsn':1,'ts':1,'autoscale':false,'ru':400,'ruEver':"
          "400,'replacedAt':1}",
@@ -387,27 +460,20 @@ static void what_a_record_may_be_has_bounds(void **state)
         {GARBAGE_KEY, "{'v':1,'last':70005}", true},
         {GARBAGE_KEY, "{'v':1,'last':69999}", false},
         {SLICE_INIT("\x05\0\0\0\0\0\0\0\x01"), "{'v':1,'last':70000}", false},
+        {SCRIPT_KEY, "{'v':1,'lsn':1,'ts':1,'definition':{}}", true},
+        {SCRIPT_KEY, "{'v':1,'lsn':1,'ts':1}", false},
+        {SCRIPT_KEY, "{'v':1,'ts':1,'definition':{}}", false},
+        {SLICE_INIT("\x07\0\0\0\x07\0\0\0\x08\x03\0\0\0\x05"), /* a kind of scripts too many */
+         "{'v':1,'lsn':1,'ts':1,'definition':{}}", false},
         /* keys */
+        {SLICE_INIT("\x07\0\0\0\x07\0\0\0\x08\x02\0\0\0"), "{'v':1,'lsn':1,'ts':1,'definition':{}}",
+         false},
         {SLICE_INIT(""), "{'v':1}", false},
         {SLICE_INIT("\x06"), "{'v':1}", false},
         {SLICE_INIT("\x02"), "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0}", false},
         {SLICE_INIT("\x02\0\0\0\x07\0"), "{'v':1,'id':'d','lsn':1,'ts':1,'offer':0}", false},
     };
-    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        AUTO(store_close) Store *store = NULL;
-        memory_store_open(&store);
-        AUTO(arena_done) Arena arena;
-        arena_init(&arena, 1024);
-        put_raw(store, rows[i].key, json_bytes(&arena, row_json(&arena, rows[i].value)));
-        Seen seen = {0};
-        buf_init(&seen.text, 1 << 20);
-        Error refusal = {0};
-        Status status = load(store, &seen, &refusal);
-        if (status != (rows[i].good ? STATUS_OK : STATUS_CORRUPT))
-            fail_msg("row %zu: %s: %s", i, rows[i].value, refusal.message);
-        assert_true(rows[i].good || seen.text.len == 0); /* nobody was told of it */
-        buf_done(&seen.text);
-    }
+    expect_bounds(ROWS, ARRAY_COUNT(ROWS));
 }
 
 static void bytes_that_are_no_document_are_refused(void **state)
@@ -444,7 +510,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_read_as_they_were_written),
-        cmocka_unit_test(what_a_record_may_be_has_bounds),
+        cmocka_unit_test(a_database_and_counters_have_bounds),
+        cmocka_unit_test(the_ranges_of_a_container_have_bounds),
+        cmocka_unit_test(the_move_of_a_container_has_bounds),
+        cmocka_unit_test(an_offer_garbage_and_keys_have_bounds),
         cmocka_unit_test(bytes_that_are_no_document_are_refused),
         cmocka_unit_test(what_the_visitor_says_and_what_the_store_says_is_passed_on),
     };

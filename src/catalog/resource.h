@@ -1,8 +1,8 @@
 /* resource.h - databases, containers and offers as they stand at one moment.
  *
  * Each is an immutable, shared object with everything prepared that a request needs: its ids, its
- * ETag, its body both as a document (for queries) and as text (to be sent as it is), and for a
- * container its partition key and its partition map. A change makes a new object.
+ * ETag, and for a container its partition key and its partition map. A change makes a new object.
+ * How it is shown to clients is made by a layer above, and kept here (ResourceView).
  *
  * Ownership  Reference counted; a Snapshot holds one reference on all it shows.
  * Threads    Immutable after they are made; any thread may read and release them.
@@ -11,21 +11,16 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/rid.h"
 #include "base/slice.h"
 #include "base/trie.h"
 #include "catalog/definition.h"
-#include "catalog/rid.h"
-#include "partition/partition.h"
+#include "catalog/partition_handle.h"
 #include "store/store.h"
-#include "throughput/budget.h"
-#include "throughput/history.h"
 #include "throughput/provision.h"
 #include "json/json.h"
 
 #include <stdatomic.h>
-
-/* A range's resource number is its id plus this. */
-#define PARTITION_RANGE_RID_BASE 2
 
 #define RANGES_MAX 4096 /* physical partitions of one container */
 
@@ -33,36 +28,43 @@
  * bits more and must fit into the 60 of a resource id. */
 #define RANGE_IDS_MAX (UINT32_C(1) << 20)
 
-/* Splits and merges in turn make a lineage longer without end; this many of the newest ancestors
- * are known. Who still names an older one asks for the whole map. */
+/* Splits and merges in turn would make the list of ancestors ever longer, so only this many of the
+ * newest are kept (I11). A client that names an older one reads the whole map again. */
 #define RANGE_PARENTS_MAX 256
+
+/* What a layer above has made of a resource, kept as long as the resource: the first member of a
+ * struct of its own. */
+typedef struct ResourceView ResourceView;
+struct ResourceView {
+    void (*release)(ResourceView *view); /* on any thread */
+};
+
+/* With its quotes. */
+#define RESOURCE_ETAG_LEN 38
 
 /* What every resource has. 'lsn' numbers the catalogue's changes; the ETag is made from it. */
 typedef struct ResourceInfo {
     uint32_t number; /* unique among its kind in this data folder, never used again */
     Slice id;
-    Slice uri_id; /* as encodeURI writes it; the JS SDK finds session tokens by a path of these */
     Slice rid;
-    Slice self; /* "dbs/8wGqAA==/colls/8wGqAJI0Vgc=/" */
-    Slice etag; /* with its quotes */
+    Slice etag; /* RESOURCE_ETAG_LEN characters */
     uint64_t lsn;
     int64_t ts_s;
-    Json document; /* what queries see: the body with system properties */
-    Slice body;    /* the same as JSON text */
+    _Atomic(ResourceView *) *view; /* see resource_view(); in the resource's arena */
 } ResourceInfo;
 
-/* Parts of an offer's throughput that some requests must not exceed: see budget.h. */
+/* Parts of an offer's throughput that some requests must not exceed: see ru_budget.h. */
 typedef struct OfferBuckets {
-    uint8_t percent[BUDGET_BUCKETS_MAX]; /* 0: there is no such bucket */
-    uint8_t chosen;                      /* 1 to 5: of requests that name none; 0: none */
+    uint8_t percent[BUDGET_BUCKETS_MAX]; /* 0 if there is no such bucket */
+    uint8_t chosen; /* of requests that name none: 1 to BUDGET_BUCKETS_MAX, or 0 for no bucket */
 } OfferBuckets;
 
 typedef struct Offer {
     _Atomic uint32_t refs;
     Arena arena;
     ResourceInfo info;
-    uint32_t database;  /* whose throughput it is ... */
-    uint32_t container; /* ... 0 if it is the database's own, shared by its containers */
+    uint32_t database;  /* the owner, or the database of the owner */
+    uint32_t container; /* the owner; 0 if it is the database, whose containers share the offer */
     Slice owner_rid;
     Provision provision;
     OfferBuckets buckets;
@@ -71,30 +73,28 @@ typedef struct Offer {
     int64_t replaced_at_s;
 } Offer;
 
-/* What an offer shows that changes by itself. */
+/* What an offer shows that changes with use, not with the offer. */
 typedef struct OfferUsage {
     uint64_t ru;         /* a second: what the load of the last seconds asks for */
     uint64_t storage_kb; /* the most ever stored */
     bool is_pending;     /* partitions are being made for it, or no longer needed */
 } OfferUsage;
 
-/* A range of effective partition keys and the physical partition that serves it. */
-typedef struct PartitionRange {
+/* A range of effective partition keys, and the name of the physical partition that holds it.
+ * container_handle() leads to that partition. */
+struct PartitionRange {
     uint32_t id;     /* decimal text on the wire; never used again in its container */
     Slice min;       /* inclusive, upper-case hex; empty for the lowest */
     Slice max;       /* exclusive; "FF" for the highest */
     Slice min_bytes; /* the same as bytes, which is what requests are routed by */
     Slice max_bytes;
-    Partition *partition;    /* kept by the Container that holds the range; NULL in a record */
     StoreSpace space;        /* where its data is */
-    Budget *budget;          /* what it may spend; kept like 'partition' */
-    History *history;        /* what it was asked for; likewise */
     uint64_t lsn;            /* of the change that made it: the range feed shows what is newer */
     const uint32_t *parents; /* ids of the ranges that this one came from, and theirs; sorted */
     size_t parent_count;
-} PartitionRange;
+};
 
-typedef struct Container {
+struct Container {
     _Atomic uint32_t refs;
     Arena arena;
     ResourceInfo info;
@@ -104,16 +104,16 @@ typedef struct Container {
     PartitionSchema *schema;      /* what the partitions act on */
     const PartitionRange *ranges; /* in order of 'min', without gaps */
     size_t range_count;
+    PartitionHandle *handles; /* of the ranges, in their order */
     /* The ranges that a move under way (see CATALOG_BEGIN_MOVE) will put in the place of a run of
-     * neighbours: in order, without gaps, covering exactly those. Nobody is routed to them. */
+     * neighbours: in order, without gaps, covering exactly those. No request is routed to them. */
     const PartitionRange *pending;
-    size_t pending_count; /* 0: there is none */
-    uint32_t range_next;  /* the next range's id */
-    uint64_t ranges_lsn;  /* of the newest change to the map */
-    uint32_t offer;       /* 0: shares its database's throughput */
-    /* An old-style container as newer clients see it: with the system key. NULL: it is none. */
-    const ResourceInfo *migrated;
-} Container;
+    size_t pending_count; /* 0 if there is none */
+    PartitionHandle *pending_handles;
+    uint32_t range_next; /* the next range's id */
+    uint64_t ranges_lsn; /* of the newest change to the map */
+    uint32_t offer;      /* 0 if it shares its database's throughput */
+};
 
 /* A key with which clients encrypt properties of items, wrapped so that only they can use it. */
 typedef struct EncryptionKey {
@@ -131,12 +131,12 @@ typedef struct Database {
     _Atomic uint32_t refs;
     Arena arena;
     ResourceInfo info;
-    uint32_t offer; /* 0: its containers have their own throughput */
+    uint32_t offer; /* 0 if its containers have their own throughput */
     Budget **budgets;
     uint32_t partitions; /* how many; 0 without an offer */
 } Database;
 
-/* Plain descriptions, from which the objects above are made and which are what is stored. */
+/* Plain descriptions, which are stored, and from which the objects above are made. */
 typedef struct DatabaseRecord {
     uint32_t number;
     Slice id;
@@ -185,9 +185,9 @@ typedef struct EncryptionKeyRecord {
 
 /* Everything is copied. container_new opens the partitions, pending ones too, or takes those of
  * 'old', the container that this one replaces, with their budgets and histories. Without an offer
- * of its own it spends those of 'database' (NULL: there is none to share, or those of 'old'). It
- * fails, with STATUS_CORRUPT, on a definition that is not a normal form, and when a partition
- * cannot be opened. New budgets have no terms yet. */
+ * of its own it spends the budgets of 'database', which is NULL if there are none to share, or if
+ * those of 'old' are kept. It fails, with STATUS_CORRUPT, on a definition that is not a normal
+ * form, and when a partition cannot be opened. New budgets have no terms yet. */
 Database *database_new(const DatabaseRecord *record);
 MUST_USE Status container_new(const ContainerRecord *record, PartitionHost *host,
                               const Database *database, const Container *old, Container **out,
@@ -197,11 +197,18 @@ Offer *offer_new(const OfferRecord *record);
 MUST_USE Status encryption_key_new(const EncryptionKeyRecord *record, EncryptionKey **out,
                                    Error *err);
 
-/* The offer as it is shown: its info with the body as of 'usage', in 'arena'. */
-ResourceInfo offer_info(const Offer *offer, const OfferUsage *usage, Arena *arena);
+/* SDKs treat an ETag as opaque but log it as a GUID, so it looks like one: the change's number,
+ * then its time. */
+void resource_etag(uint64_t lsn, int64_t ts_s, char out[RESOURCE_ETAG_LEN]);
+
+/* The view that is kept with a resource; NULL if there is none yet. From any thread. */
+ResourceView *resource_view(const ResourceInfo *info);
+
+/* Keeps 'view' with the resource, which releases it in the end, and returns it. If another thread
+ * has kept one before, that one is returned and 'view' released. From any thread. */
+ResourceView *resource_keep_view(const ResourceInfo *info, ResourceView *view);
 
 /* What an object was made from; slices and documents are borrowed from it. */
-DatabaseRecord database_record(const Database *database);
 ContainerRecord container_record(const Container *container);
 OfferRecord offer_record(const Offer *offer);
 EncryptionKeyRecord encryption_key_record(const EncryptionKey *key);
@@ -219,9 +226,6 @@ DEFINE_AUTO(Container *, container_unref)
 DEFINE_AUTO(Offer *, offer_unref)
 DEFINE_AUTO(EncryptionKey *, encryption_key_unref)
 
-/* The container as a client sees it; an old one knows containers without a partition key. */
-const ResourceInfo *container_shown(const Container *container, bool is_old_client);
-
 /* The range with this id in the map, or NULL; pending ones are not in it. */
 const PartitionRange *container_range(const Container *container, uint32_t id);
 
@@ -230,6 +234,3 @@ const PartitionRange *container_sources(const Container *container, size_t *coun
 
 /* Whether 'id' is the range's own, or one that it came from. */
 bool partition_range_is_from(const PartitionRange *range, uint32_t id);
-
-/* The body of one partition key range as the protocol shows it. */
-void partition_range_print(const Container *container, const PartitionRange *range, Buf *out);

@@ -2,11 +2,19 @@
  *
  * A database and the maps of its containers form one entry. An entry is shared like everything
  * else: changing a container copies its database's entry, which copies two pointers, and the path
- * to it in the map of databases.
+ * to it in the map of databases. The scripts of a container form an entry of their own beside it,
+ * so that neither is copied when the other changes.
  */
 #include "catalog/snapshot.h"
 
 #include "base/mem.h"
+
+/* The scripts of one container. */
+typedef struct ScriptEntry {
+    _Atomic uint32_t refs;
+    Trie scripts[STORED_SCRIPT_KINDS]; /* by number -> StoredScript */
+    Trie names[STORED_SCRIPT_KINDS];   /* by hash of the id -> StoredScript */
+} ScriptEntry;
 
 typedef struct DatabaseEntry {
     _Atomic uint32_t refs;
@@ -15,6 +23,7 @@ typedef struct DatabaseEntry {
     Trie names;      /* by hash of the id -> Container */
     Trie keys;       /* by number -> EncryptionKey */
     Trie key_names;  /* by hash of the id -> EncryptionKey */
+    Trie scripts;    /* by number of the container -> ScriptEntry, if it has any */
     size_t shared_count;
 } DatabaseEntry;
 
@@ -26,6 +35,40 @@ static void unref_container(void *container)
 static void unref_key(void *key)
 {
     encryption_key_unref(key);
+}
+
+static void unref_script(void *script)
+{
+    stored_script_unref(script);
+}
+
+static void script_entry_unref(void *p)
+{
+    ScriptEntry *entry = p;
+    if (atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    for (size_t kind = 0; kind < STORED_SCRIPT_KINDS; kind++) {
+        trie_done(&entry->scripts[kind]);
+        trie_done(&entry->names[kind]);
+    }
+    mem_free(entry);
+}
+
+/* A copy of 'old', or empty if that is NULL. */
+static ScriptEntry *script_entry_new(const ScriptEntry *old)
+{
+    ScriptEntry *entry = MEM_NEW(ScriptEntry);
+    atomic_init(&entry->refs, 1);
+    for (size_t kind = 0; kind < STORED_SCRIPT_KINDS; kind++) {
+        if (old == NULL) {
+            trie_init(&entry->scripts[kind], unref_script);
+            trie_init(&entry->names[kind], unref_script);
+        } else {
+            entry->scripts[kind] = trie_copy(&old->scripts[kind]);
+            entry->names[kind] = trie_copy(&old->names[kind]);
+        }
+    }
+    return entry;
 }
 
 static void unref_offer(void *offer)
@@ -43,6 +86,7 @@ static void entry_unref(void *p)
     trie_done(&entry->names);
     trie_done(&entry->keys);
     trie_done(&entry->key_names);
+    trie_done(&entry->scripts);
     mem_free(entry);
 }
 
@@ -56,12 +100,14 @@ static DatabaseEntry *entry_new(Database *database, const DatabaseEntry *old)
         trie_init(&entry->names, unref_container);
         trie_init(&entry->keys, unref_key);
         trie_init(&entry->key_names, unref_key);
+        trie_init(&entry->scripts, script_entry_unref);
         return entry;
     }
     entry->containers = trie_copy(&old->containers);
     entry->names = trie_copy(&old->names);
     entry->keys = trie_copy(&old->keys);
     entry->key_names = trie_copy(&old->key_names);
+    entry->scripts = trie_copy(&old->scripts);
     entry->shared_count = old->shared_count;
     return entry;
 }
@@ -173,6 +219,43 @@ const EncryptionKey *snapshot_next_key(const Snapshot *snapshot, uint32_t databa
     return entry == NULL ? NULL : trie_next(&entry->keys, &number);
 }
 
+static const ScriptEntry *find_scripts(const Snapshot *snapshot, StoredScriptGroup group)
+{
+    ASSERT(group.kind < STORED_SCRIPT_KINDS);
+    const DatabaseEntry *entry = find_entry(snapshot, group.database);
+    return entry == NULL ? NULL : trie_get(&entry->scripts, group.container);
+}
+
+const StoredScript *snapshot_script(const Snapshot *snapshot, StoredScriptGroup group,
+                                    uint32_t number)
+{
+    const ScriptEntry *entry = find_scripts(snapshot, group);
+    return entry == NULL ? NULL : trie_get(&entry->scripts[group.kind], number);
+}
+
+const StoredScript *snapshot_script_by_id(const Snapshot *snapshot, StoredScriptGroup group,
+                                          Slice id)
+{
+    const ScriptEntry *entry = find_scripts(snapshot, group);
+    const StoredScript *script =
+        entry == NULL ? NULL : trie_get(&entry->names[group.kind], name_hash(snapshot, id));
+    return script != NULL && slice_equal(script->info.id, id) ? script : NULL;
+}
+
+const StoredScript *snapshot_next_script(const Snapshot *snapshot, StoredScriptGroup group,
+                                         uint32_t from)
+{
+    const ScriptEntry *entry = find_scripts(snapshot, group);
+    uint64_t number = from;
+    return entry == NULL ? NULL : trie_next(&entry->scripts[group.kind], &number);
+}
+
+size_t snapshot_script_count(const Snapshot *snapshot, StoredScriptGroup group)
+{
+    const ScriptEntry *entry = find_scripts(snapshot, group);
+    return entry == NULL ? 0 : entry->scripts[group.kind].count;
+}
+
 const Database *snapshot_next_database(const Snapshot *snapshot, uint32_t from)
 {
     uint64_t key = from;
@@ -193,10 +276,23 @@ const Offer *snapshot_next_offer(const Snapshot *snapshot, uint32_t from)
     return trie_next(&snapshot->offers, &key);
 }
 
-size_t snapshot_container_count(const Snapshot *snapshot, uint32_t database)
+bool snapshot_next(const Snapshot *snapshot, SnapshotWalk *walk)
 {
-    const DatabaseEntry *entry = find_entry(snapshot, database);
-    return entry == NULL ? 0 : entry->containers.count;
+    ASSERT((walk->database == NULL) == (walk->container == NULL));
+    uint32_t from = 0;
+    if (walk->container == NULL)
+        walk->database = snapshot_next_database(snapshot, 0);
+    else
+        from = walk->container->info.number + 1;
+    for (; walk->database != NULL; from = 0) {
+        uint32_t number = walk->database->info.number;
+        walk->container = snapshot_next_container(snapshot, number, from);
+        if (walk->container != NULL)
+            return true;
+        walk->database = snapshot_next_database(snapshot, number + 1);
+    }
+    ASSERT(walk->container == NULL);
+    return false;
 }
 
 size_t snapshot_shared_count(const Snapshot *snapshot, uint32_t database)
@@ -263,6 +359,38 @@ bool snapshot_put_key(Snapshot *snapshot, EncryptionKey *key)
     return true;
 }
 
+/* Puts 'scripts', which are taken over, in the place of those of 'container'. */
+static void put_scripts(Snapshot *snapshot, const DatabaseEntry *old, uint32_t container,
+                        ScriptEntry *scripts)
+{
+    DatabaseEntry *entry = entry_new(database_ref(old->database), old);
+    trie_put(&entry->scripts, container, scripts);
+    put_entry(snapshot, entry);
+}
+
+bool snapshot_put_script(Snapshot *snapshot, StoredScript *script)
+{
+    StoredScriptGroup group = script->group;
+    const DatabaseEntry *database = find_entry(snapshot, group.database);
+    ASSERT(database != NULL);
+    ASSERT(trie_get(&database->containers, group.container) != NULL);
+    const ScriptEntry *old = find_scripts(snapshot, group);
+    uint64_t hash = name_hash(snapshot, script->info.id);
+    const StoredScript *same_hash = old == NULL ? NULL : trie_get(&old->names[group.kind], hash);
+    if (same_hash != NULL && same_hash->info.number != script->info.number) {
+        stored_script_unref(script);
+        return false;
+    }
+    ScriptEntry *entry = script_entry_new(old);
+    const StoredScript *before = trie_get(&entry->scripts[group.kind], script->info.number);
+    if (before != NULL)
+        (void)trie_remove(&entry->names[group.kind], name_hash(snapshot, before->info.id));
+    trie_put(&entry->names[group.kind], hash, stored_script_ref(script));
+    trie_put(&entry->scripts[group.kind], script->info.number, script);
+    put_scripts(snapshot, database, group.container, entry);
+    return true;
+}
+
 void snapshot_put_offer(Snapshot *snapshot, Offer *offer)
 {
     trie_put(&snapshot->offers, offer->info.number, offer);
@@ -272,6 +400,7 @@ void snapshot_remove_database(Snapshot *snapshot, uint32_t number)
 {
     const DatabaseEntry *entry = find_entry(snapshot, number);
     ASSERT(entry != NULL);
+    ASSERT(snapshot->container_count >= entry->containers.count);
     snapshot->container_count -= entry->containers.count;
     (void)trie_remove(&snapshot->database_names, name_hash(snapshot, entry->database->info.id));
     (void)trie_remove(&snapshot->databases, number);
@@ -284,11 +413,23 @@ void snapshot_remove_container(Snapshot *snapshot, uint32_t database, uint32_t n
     DatabaseEntry *entry = entry_new(database_ref(old->database), old);
     const Container *container = trie_get(&entry->containers, number);
     ASSERT(container != NULL);
+    ASSERT(snapshot->container_count > 0);
     entry->shared_count -= container->offer == 0 ? 1 : 0;
     snapshot->container_count--;
     (void)trie_remove(&entry->names, name_hash(snapshot, container->info.id));
     (void)trie_remove(&entry->containers, number);
+    (void)trie_remove(&entry->scripts, number);
     put_entry(snapshot, entry);
+}
+
+void snapshot_remove_script(Snapshot *snapshot, StoredScriptGroup group, uint32_t number)
+{
+    ScriptEntry *entry = script_entry_new(find_scripts(snapshot, group));
+    const StoredScript *script = trie_get(&entry->scripts[group.kind], number);
+    ASSERT(script != NULL);
+    (void)trie_remove(&entry->names[group.kind], name_hash(snapshot, script->info.id));
+    (void)trie_remove(&entry->scripts[group.kind], number);
+    put_scripts(snapshot, find_entry(snapshot, group.database), group.container, entry);
 }
 
 void snapshot_remove_offer(Snapshot *snapshot, uint32_t number)

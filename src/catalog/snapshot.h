@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/trie.h"
 #include "catalog/resource.h"
+#include "catalog/stored_script.h"
 
 #include <stdatomic.h>
 
@@ -34,6 +35,10 @@ const Container *snapshot_container_by_id(const Snapshot *snapshot, uint32_t dat
 const Offer *snapshot_offer(const Snapshot *snapshot, uint32_t number);
 const EncryptionKey *snapshot_key(const Snapshot *snapshot, uint32_t database, uint32_t number);
 const EncryptionKey *snapshot_key_by_id(const Snapshot *snapshot, uint32_t database, Slice id);
+const StoredScript *snapshot_script(const Snapshot *snapshot, StoredScriptGroup group,
+                                    uint32_t number);
+const StoredScript *snapshot_script_by_id(const Snapshot *snapshot, StoredScriptGroup group,
+                                          Slice id);
 
 /* The one with the smallest number >= 'from', or NULL. */
 const Database *snapshot_next_database(const Snapshot *snapshot, uint32_t from);
@@ -41,24 +46,44 @@ const Container *snapshot_next_container(const Snapshot *snapshot, uint32_t data
                                          uint32_t from);
 const Offer *snapshot_next_offer(const Snapshot *snapshot, uint32_t from);
 const EncryptionKey *snapshot_next_key(const Snapshot *snapshot, uint32_t database, uint32_t from);
+const StoredScript *snapshot_next_script(const Snapshot *snapshot, StoredScriptGroup group,
+                                         uint32_t from);
 
-size_t snapshot_container_count(const Snapshot *snapshot, uint32_t database);
+size_t snapshot_script_count(const Snapshot *snapshot, StoredScriptGroup group);
+
+/* A walk over the containers of all databases, in order of their numbers:
+ *
+ *     SnapshotWalk walk = {0};
+ *     while (snapshot_next(snapshot, &walk))
+ *         use(walk.database, walk.container);
+ */
+typedef struct SnapshotWalk {
+    const Database *database; /* of 'container'; both are NULL after the end */
+    const Container *container;
+} SnapshotWalk;
+
+/* Moves to the next container; false at the end. */
+bool snapshot_next(const Snapshot *snapshot, SnapshotWalk *walk);
+
 /* Containers of a database that have no throughput of their own. */
 size_t snapshot_shared_count(const Snapshot *snapshot, uint32_t database);
 
-/* The rest is for the catalogue's writer, on a snapshot that nobody else holds yet. */
+/* The rest is for the catalogue's thread, on a snapshot that no reader holds yet. */
 
 Snapshot *snapshot_new(HashKey hash_key);
 Snapshot *snapshot_copy(const Snapshot *snapshot);
 
-/* Each takes over one reference on the object and replaces an older one with its number. False, and
- * the reference is given back, if the name's hash is taken by another name: with a secret key that
- * will not be seen, and a new key (another snapshot_new) solves it. */
+/* Each takes over one reference on the object and replaces an older one with its number. False if
+ * another name has the same hash; then the reference is released. With a secret key this does not
+ * happen in practice, and a new key (another snapshot_new) solves it. */
 MUST_USE bool snapshot_put_database(Snapshot *snapshot, Database *database);
 MUST_USE bool snapshot_put_container(Snapshot *snapshot, Container *container);
 MUST_USE bool snapshot_put_key(Snapshot *snapshot, EncryptionKey *key);
+MUST_USE bool snapshot_put_script(Snapshot *snapshot, StoredScript *script); /* may be renamed */
 void snapshot_put_offer(Snapshot *snapshot, Offer *offer);
 
 void snapshot_remove_database(Snapshot *snapshot, uint32_t number); /* and its children */
+/* And its scripts. */
 void snapshot_remove_container(Snapshot *snapshot, uint32_t database, uint32_t number);
+void snapshot_remove_script(Snapshot *snapshot, StoredScriptGroup group, uint32_t number);
 void snapshot_remove_offer(Snapshot *snapshot, uint32_t number);

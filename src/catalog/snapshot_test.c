@@ -87,14 +87,48 @@ static void walks_go_by_number(void **state)
     assert_null(snapshot_next_offer(s, 10));
 }
 
+/* The numbers of all containers, in the order of the walk. */
+static Slice walk_text(const Snapshot *s, Arena *arena)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 4096);
+    SnapshotWalk walk = {0};
+    while (snapshot_next(s, &walk)) {
+        assert_ptr_equal(snapshot_database(s, walk.database->info.number), walk.database);
+        assert_int_equal(walk.container->database, walk.database->info.number);
+        buf_format(&text, "%u/%u ", walk.database->info.number, walk.container->info.number);
+    }
+    assert_null(walk.database);
+    assert_null(walk.container);
+    return arena_copy(arena, buf_view(&text));
+}
+
+static void the_walk_over_all_containers_skips_empty_databases(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    AUTO(snapshot_unref) Snapshot *empty = snapshot_new(KEY);
+    assert_slice(walk_text(empty, &arena), SLICE(""));
+    AUTO(snapshot_unref) Snapshot *s = make_snapshot();
+    assert_slice(walk_text(s, &arena), SLICE("7/10 7/20 "));
+    assert_true(snapshot_put_database(s, new_database(8, "e")));
+    assert_true(snapshot_put_database(s, new_database(9, "f")));
+    assert_true(snapshot_put_container(s, new_container(9, 5, "c", 0)));
+    assert_true(snapshot_put_database(s, new_database(11, "g")));
+    assert_slice(walk_text(s, &arena), SLICE("7/10 7/20 9/5 "));
+    snapshot_remove_database(s, 7);
+    assert_slice(walk_text(s, &arena), SLICE("9/5 "));
+    snapshot_remove_container(s, 9, 5);
+    assert_slice(walk_text(s, &arena), SLICE(""));
+}
+
 static void counts_follow_what_is_put_replaced_and_removed(void **state)
 {
     (void)state;
     AUTO(snapshot_unref) Snapshot *s = make_snapshot();
     assert_int_equal(s->container_count, 2);
-    assert_int_equal(snapshot_container_count(s, 7), 2);
     assert_int_equal(snapshot_shared_count(s, 7), 1);
-    assert_int_equal(snapshot_container_count(s, 99), 0);
     assert_int_equal(snapshot_shared_count(s, 99), 0);
 
     assert_true(snapshot_put_container(s, new_container(7, 10, "d", 0))); /* now shares */
@@ -103,7 +137,6 @@ static void counts_follow_what_is_put_replaced_and_removed(void **state)
     assert_true(snapshot_put_container(s, new_container(7, 20, "c", 6)));
     assert_int_equal(snapshot_shared_count(s, 7), 1);
     assert_true(snapshot_put_database(s, new_database(7, "a"))); /* keeps its containers */
-    assert_int_equal(snapshot_container_count(s, 7), 2);
 
     snapshot_remove_container(s, 7, 10);
     assert_int_equal(s->container_count, 1);
@@ -177,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_put_is_found_by_name_and_by_number),
         cmocka_unit_test(walks_go_by_number),
+        cmocka_unit_test(the_walk_over_all_containers_skips_empty_databases),
         cmocka_unit_test(counts_follow_what_is_put_replaced_and_removed),
         cmocka_unit_test(a_name_that_another_number_has_is_not_put),
         cmocka_unit_test(a_copy_and_its_original_do_not_see_each_others_changes),

@@ -8,29 +8,37 @@
 
 #include "base/encoding.h"
 #include "catalog/epk_range.h"
-#include "partition/sizes.h"
+#include "partition/logical_partitions.h"
 
-/* A cut before the logical partition at which the sum passes a whole part, or behind it, whichever
- * is closer. */
-static Status cut_by_size(Arena *arena, const PartitionRange *range, uint32_t parts, Slice *texts,
+static Status open_walk(const PartitionHandle *handle, LogicalPartitions **out, Error *err)
+{
+    const PartitionRange *range = handle_range(handle);
+    return logical_partitions_open(handle_local(handle), range->min_bytes, range->max_bytes, out,
+                                   err);
+}
+
+/* Cuts before or after the logical partition at which the sum passes a whole part, whichever is
+ * closer. */
+static Status cut_by_size(Arena *arena, const PartitionHandle *handle, uint32_t parts, Slice *texts,
                           size_t *count, Error *err)
 {
-    uint64_t total = partition_usage(range->partition).bytes;
-    AUTO(sizes_walk_close) SizesWalk *walk = NULL;
-    TRY(sizes_walk_open(range->partition, range->min_bytes, range->max_bytes, &walk, err));
+    Slice min = handle_range(handle)->min_bytes;
+    uint64_t total = handle_usage(handle).bytes;
+    AUTO(logical_partitions_close) LogicalPartitions *walk = NULL;
+    TRY(open_walk(handle, &walk, err));
     uint64_t sum = 0;
     uint64_t before = 0; /* the sum without the logical partition before this one */
     for (;;) {
         LogicalSize size;
         bool found = false;
-        TRY(sizes_walk_next(walk, &size, &found, err));
+        TRY(logical_partitions_next(walk, &size, &found, err));
         if (!found || *count + 1 == parts)
             return STATUS_OK;
         uint64_t wanted = total / parts * (*count + 1);
-        /* What comes with this one is further from it than what there is. */
+        /* The sum with this logical partition is further from what is wanted than without it. */
         bool is_closer = sum > 0 && (sum >= wanted || sum + size.bytes - wanted > wanted - sum);
         bool passes = sum + size.bytes >= wanted || sum >= wanted;
-        if (passes && is_closer && slice_compare(size.epk, range->min_bytes) > 0 && sum > before) {
+        if (passes && is_closer && slice_compare(size.epk, min) > 0 && sum > before) {
             texts[(*count)++] = epk_text(arena, size.epk);
             before = sum;
         }
@@ -38,7 +46,7 @@ static Status cut_by_size(Arena *arena, const PartitionRange *range, uint32_t pa
     }
 }
 
-/* What lies between two cuts. */
+/* The hashes between two cuts. */
 typedef struct Gap {
     Slice min; /* bytes */
     Slice max;
@@ -55,7 +63,7 @@ static Slice bound_bytes(Arena *arena, Slice text)
     return slice_make(bytes, len);
 }
 
-/* Gives each of the missing cuts to the gap whose parts are the widest. */
+/* Adds parts, up to 'parts' in all, each to the gap whose parts are the widest. */
 static void divide_gaps(Gap *gaps, size_t count, uint32_t parts)
 {
     for (size_t have = count; have < parts; have++) {
@@ -89,36 +97,33 @@ static void fill_by_hash(Arena *arena, PartitionKind kind, const PartitionRange 
     }
 }
 
-Status split_find(Arena *arena, const Container *container, const PartitionRange *range,
-                  uint32_t parts, SplitBy by, Cuts *out, Error *err)
+Status split_find(Arena *arena, const PartitionHandle *handle, PartitionKind kind, uint32_t parts,
+                  SplitBy by, Cuts *out, Error *err)
 {
     ASSERT(parts > 0);
     Slice *texts = ARENA_NEW_ARRAY(arena, Slice, parts);
     *out = (Cuts){.texts = texts};
-    PartitionKind kind = container->partition_key.kind;
     if (kind == PARTITION_NONE)
         return STATUS_OK;
-    bool is_by_hash = by == SPLIT_BY_HASH || partition_usage(range->partition).items == 0;
+    bool is_by_hash = by == SPLIT_BY_HASH || handle_usage(handle).items == 0;
     if (!is_by_hash)
-        TRY(cut_by_size(arena, range, parts, texts, &out->count, err));
+        TRY(cut_by_size(arena, handle, parts, texts, &out->count, err));
     if (is_by_hash || by == SPLIT_ALWAYS)
-        fill_by_hash(arena, kind, range, parts, texts, &out->count);
+        fill_by_hash(arena, kind, handle_range(handle), parts, texts, &out->count);
     return STATUS_OK;
 }
 
-bool split_has_pair(const PartitionRange *range)
+bool split_has_pair(const PartitionHandle *handle)
 {
     Error err;
-    SizesWalk *walk = NULL;
-    if (partition_usage(range->partition).items < 2 ||
-        sizes_walk_open(range->partition, range->min_bytes, range->max_bytes, &walk, &err) !=
-            STATUS_OK)
+    LogicalPartitions *walk = NULL;
+    if (handle_usage(handle).items < 2 || open_walk(handle, &walk, &err) != STATUS_OK)
         return false;
     bool found = true;
     for (int i = 0; i < 2 && found; i++) {
         LogicalSize size;
-        found = sizes_walk_next(walk, &size, &found, &err) == STATUS_OK && found;
+        found = logical_partitions_next(walk, &size, &found, &err) == STATUS_OK && found;
     }
-    sizes_walk_close(walk);
+    logical_partitions_close(walk);
     return found;
 }

@@ -8,51 +8,18 @@
 /* Rows leave out what they do not care about. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "base/latch.h"
 #include "base/mem.h"
-#include "catalog/catalog_int.h"
+#include "catalog/catalog.h"
+#include "catalog/record_int.h"
 #include "store/memory/memory_store.h"
 #include "store/rocksdb/rocksdb_store.h"
+#include "json/json_testing.h"
 
 #include <fcntl.h>
-#include <ftw.h>
-#include <semaphore.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define TEST_BEGIN_S 1700000000
-
-#define assert_ok(call)                                                    \
-    do {                                                                   \
-        Error assert_err_ = {0};                                           \
-        Error *err = &assert_err_;                                         \
-        Status assert_status_ = (call);                                    \
-        if (assert_status_ != STATUS_OK)                                   \
-            fail_msg("%s: %s", status_code(assert_status_), err->message); \
-    } while (0)
-
-static inline void assert_slice(Slice actual, Slice expected)
-{
-    if (!slice_equal(actual, expected))
-        fail_msg("expected '%.*s', found '%.*s'", SLICE_ARG(expected), SLICE_ARG(actual));
-}
-
-static inline Json row_json(Arena *arena, const char *row)
-{
-    char *text = arena_cstr(arena, slice_from_cstr(row));
-    for (char *c = text; *c != '\0'; c++)
-        *c = *c == '\'' ? '"' : *c;
-    Json value = JSON_NONE;
-    assert_ok(json_parse(arena, slice_from_cstr(text), &value, err));
-    return value;
-}
 
 /* The normal form of a container called 'id', with more members in 'rest' (",'a':1"). */
 static inline Json row_definition(Arena *arena, const char *id, const char *rest)
@@ -93,7 +60,7 @@ typedef enum TestEngine { TEST_MEMORY, TEST_ROCKSDB, TEST_ENGINE_COUNT } TestEng
 
 typedef struct TestCatalog {
     TestEngine engine;
-    char path[64]; /* of the RocksDB folder */
+    TestFolder folder; /* of RocksDB */
     Store *store;
     PartitionHost host;
     Catalog *catalog;
@@ -145,7 +112,7 @@ static inline void test_open_store(TestCatalog *t)
         return;
     }
     RocksdbStoreOptions options = {
-        .path = t->path, .cache_bytes = (size_t)8 << 20, .merge = &PARTITION_MERGE};
+        .path = t->folder.path, .cache_bytes = (size_t)8 << 20, .merge = &PARTITION_MERGE};
     assert_ok(rocksdb_store_open(&options, &t->store, err));
 }
 
@@ -162,9 +129,9 @@ static inline void test_reopen(TestCatalog *t)
 
 static inline void test_open_with(TestCatalog *t, TestEngine engine, const ProvisionRules *rules)
 {
-    *t = (TestCatalog){.engine = engine, .path = "/tmp/orrery_catalog_XXXXXX", .rules = rules};
+    *t = (TestCatalog){.engine = engine, .rules = rules};
     if (engine == TEST_ROCKSDB)
-        assert_non_null(mkdtemp(t->path));
+        test_folder_init(&t->folder);
     fake_clock_init(&t->clock, UINT64_C(1000000) * TEST_BEGIN_S);
     t->log = (Log){.fd = open("/dev/null", O_WRONLY | O_CLOEXEC),
                    .level = LOG_LEVEL_DEBUG,
@@ -180,20 +147,11 @@ static inline void test_open(TestCatalog *t, TestEngine engine)
     test_open_with(t, engine, NULL);
 }
 
-static inline int test_remove(const char *path, const struct stat *info, int kind, struct FTW *ftw)
-{
-    (void)info;
-    (void)kind;
-    (void)ftw;
-    return remove(path);
-}
-
 static inline void test_close(TestCatalog *t)
 {
     test_close_catalog(t);
     store_close(TAKE(t->store));
-    if (t->engine == TEST_ROCKSDB)
-        (void)nftw(t->path, test_remove, 16, FTW_DEPTH | FTW_PHYS);
+    test_folder_done(&t->folder);
     (void)close(t->log.fd);
     metrics_done(&t->metrics);
     arena_done(&t->arena);
@@ -208,38 +166,35 @@ static inline Snapshot *test_read(TestCatalog *t)
 /* A change that a test waits for; test_change_done gives its results back. */
 typedef struct TestChange {
     CatalogChange change;
-    sem_t answered;
+    Latch answered;
 } TestChange;
 
 static inline void test_change_answer(CatalogChange *change)
 {
-    (void)sem_post(&CONTAINER_OF(change, TestChange, change)->answered);
+    latch_post(&CONTAINER_OF(change, TestChange, change)->answered);
 }
 
 static inline void test_change_init(TestChange *c, CatalogOp op)
 {
     *c = (TestChange){.change = {.op = op, .done = test_change_answer}};
-    assert_int_equal(sem_init(&c->answered, 0, 0), 0);
+    latch_init(&c->answered);
 }
 
 static inline void test_change_done(TestChange *c)
 {
     catalog_change_release(&c->change);
-    (void)sem_destroy(&c->answered);
+    latch_done(&c->answered);
 }
 DEFINE_AUTO_VALUE(TestChange, test_change_done)
 
 static inline bool test_is_answered(TestChange *c)
 {
-    int value = 0;
-    (void)sem_getvalue(&c->answered, &value);
-    return value > 0;
+    return latch_is_posted(&c->answered);
 }
 
 static inline Status test_wait(TestChange *c)
 {
-    while (sem_wait(&c->answered) != 0)
-        continue;
+    latch_wait(&c->answered);
     return c->change.status;
 }
 
@@ -295,6 +250,38 @@ static inline uint32_t make_container(TestCatalog *t, uint32_t database, const c
                                       Provision provision)
 {
     return make_defined(t, database, row_definition(&t->arena, id, ""), provision);
+}
+
+/* A script of a container, as 'text' for a stored procedure; ids and texts without quotes. */
+static inline Json row_script(Arena *arena, StoredScriptKind kind, const char *id, const char *text)
+{
+    Slice row =
+        arena_format(arena, "{'id':'%s','body':'%s'%s}", id, text,
+                     kind == STORED_TRIGGER ? ",'triggerType':'pre','triggerOperation':'All'" : "");
+    Json normal = JSON_NONE;
+    assert_ok(stored_script_definition_create(arena, kind, row_json(arena, arena_cstr(arena, row)),
+                                              &normal, err));
+    return normal;
+}
+
+static inline void fill_script(TestChange *c, CatalogOp op, StoredScriptGroup group,
+                               Json definition)
+{
+    test_change_init(c, op);
+    c->change.database = group.database;
+    c->change.container = group.container;
+    c->change.script_kind = group.kind;
+    c->change.definition = definition;
+}
+
+static inline uint32_t make_script(TestCatalog *t, StoredScriptGroup group, const char *id)
+{
+    AUTO(test_change_done) TestChange c;
+    fill_script(&c, CATALOG_CREATE_SCRIPT, group,
+                row_script(&t->arena, group.kind, id, "function () {}"));
+    if (test_run(t->catalog, &c) != STATUS_OK)
+        fail_msg("%s", c.change.error.message);
+    return c.change.result_script->info.number;
 }
 
 static inline Status delete_one(TestCatalog *t, CatalogOp op, uint32_t database, uint32_t container)
@@ -383,30 +370,56 @@ static inline void move_ranges(TestCatalog *t, uint32_t database, uint32_t numbe
 /* Everything that a snapshot shows, as text: two that print the same are the same. */
 static inline void dump_info(const ResourceInfo *info, Buf *out)
 {
-    buf_format(out, "%u lsn=%llu ts=%lld rid=%.*s self=%.*s etag=%.*s ", info->number,
-               (unsigned long long)info->lsn, (long long)info->ts_s, SLICE_ARG(info->rid),
-               SLICE_ARG(info->self), SLICE_ARG(info->etag));
-    buf_slice(out, info->body);
+    buf_format(out, "%u id=%.*s lsn=%llu ts=%lld rid=%.*s etag=%.*s ", info->number,
+               SLICE_ARG(info->id), (unsigned long long)info->lsn, (long long)info->ts_s,
+               SLICE_ARG(info->rid), SLICE_ARG(info->etag));
+}
+
+static inline void dump_ranges(const char *what, const PartitionRange *ranges, size_t count,
+                               Buf *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const PartitionRange *range = &ranges[i];
+        buf_format(out, "\n    %s %llu id=%u %.*s-%.*s lsn=%llu from", what,
+                   (unsigned long long)range->space, range->id, SLICE_ARG(range->min),
+                   SLICE_ARG(range->max), (unsigned long long)range->lsn);
+        for (size_t j = 0; j < range->parent_count; j++)
+            buf_format(out, " %u", range->parents[j]);
+    }
+}
+
+static inline void dump_scripts(const Snapshot *snapshot, StoredScriptGroup group, Buf *out)
+{
+    size_t count = 0;
+    const StoredScript *script;
+    for (uint32_t i = 0; (script = snapshot_next_script(snapshot, group, i)) != NULL;
+         i = script->info.number + 1, count++) {
+        buf_format(out, "\n    script kind=%d type=%d operation=%d body=%.*s ", (int)group.kind,
+                   (int)script->trigger_type, (int)script->trigger_operation,
+                   SLICE_ARG(script->body));
+        dump_info(&script->info, out);
+        json_print(script->definition, out);
+        assert_ptr_equal(snapshot_script(snapshot, group, script->info.number), script);
+        assert_ptr_equal(snapshot_script_by_id(snapshot, group, script->info.id), script);
+    }
+    assert_int_equal(snapshot_script_count(snapshot, group), count);
 }
 
 static inline void dump_container(const Snapshot *snapshot, const Container *container, Buf *out)
 {
     buf_format(out, "\n  container (offer %u) ", container->offer);
     dump_info(&container->info, out);
+    json_print(container->definition, out);
     assert_ptr_equal(snapshot_container_by_id(snapshot, container->database, container->info.id),
                      container);
     assert_ptr_equal(snapshot_container(snapshot, container->database, container->info.number),
                      container);
     buf_format(out, "\n    ranges next=%u lsn=%llu", container->range_next,
                (unsigned long long)container->ranges_lsn);
-    for (size_t i = 0; i < container->range_count; i++) {
-        buf_format(out, "\n    space %llu ", (unsigned long long)container->ranges[i].space);
-        partition_range_print(container, &container->ranges[i], out);
-    }
-    for (size_t i = 0; i < container->pending_count; i++) {
-        buf_format(out, "\n    pending %llu ", (unsigned long long)container->pending[i].space);
-        partition_range_print(container, &container->pending[i], out);
-    }
+    dump_ranges("space", container->ranges, container->range_count, out);
+    dump_ranges("pending", container->pending, container->pending_count, out);
+    for (int kind = 0; kind < STORED_SCRIPT_KINDS; kind++)
+        dump_scripts(snapshot, container_scripts(container, (StoredScriptKind)kind), out);
 }
 
 static inline void dump_snapshot(const Snapshot *snapshot, Buf *out)
@@ -428,7 +441,6 @@ static inline void dump_snapshot(const Snapshot *snapshot, Buf *out)
             count++;
             shared += container->offer == 0 ? 1 : 0;
         }
-        assert_int_equal(snapshot_container_count(snapshot, database->info.number), count);
         assert_int_equal(snapshot_shared_count(snapshot, database->info.number), shared);
         containers += count;
     }
@@ -436,8 +448,14 @@ static inline void dump_snapshot(const Snapshot *snapshot, Buf *out)
     const Offer *offer;
     for (uint32_t i = 0; (offer = snapshot_next_offer(snapshot, i)) != NULL;
          i = offer->info.number + 1) {
-        buf_format(out, "\noffer of %u/%u ever=%u ", offer->database, offer->container,
-                   offer->ru_ever);
+        buf_format(out, "\noffer of %u/%u %.*s mode=%d ru=%u +%u%% ever=%u,%llu replaced=%lld ",
+                   offer->database, offer->container, SLICE_ARG(offer->owner_rid),
+                   offer->provision.mode, offer->provision.ru, offer->provision.increment_percent,
+                   offer->ru_ever, (unsigned long long)offer->storage_kb_ever,
+                   (long long)offer->replaced_at_s);
+        for (size_t j = 0; j < BUDGET_BUCKETS_MAX; j++)
+            buf_format(out, "%u%s,", offer->buckets.percent[j],
+                       offer->buckets.chosen == j + 1 ? "*" : "");
         dump_info(&offer->info, out);
     }
     assert_false(buf_full(out));
@@ -487,12 +505,12 @@ typedef struct TestWrite {
     PartitionWrite write;
     ItemWrite item;
     Arena arena;
-    sem_t answered;
+    Latch answered;
 } TestWrite;
 
 static inline void test_write_answer(PartitionWrite *write)
 {
-    (void)sem_post(&CONTAINER_OF(write, TestWrite, write)->answered);
+    latch_post(&CONTAINER_OF(write, TestWrite, write)->answered);
 }
 
 /* An upsert of the item in 'row', a document with an id. All have the same EPK, and go to whatever
@@ -501,7 +519,7 @@ static inline void test_write_init(TestWrite *w, const char *row)
 {
     *w = (TestWrite){.write = {.mode = WRITE_CONTINUE, .count = 1, .done = test_write_answer}};
     arena_init(&w->arena, 1024);
-    assert_int_equal(sem_init(&w->answered, 0, 0), 0);
+    latch_init(&w->answered);
     w->write.items = &w->item;
     w->write.arena = &w->arena;
     w->item.op = ITEM_UPSERT;
@@ -513,15 +531,14 @@ static inline void test_write_init(TestWrite *w, const char *row)
 
 static inline void test_write_done(TestWrite *w)
 {
-    (void)sem_destroy(&w->answered);
+    latch_done(&w->answered);
     arena_done(&w->arena);
 }
 DEFINE_AUTO_VALUE(TestWrite, test_write_done)
 
 static inline void test_write_wait(TestWrite *w)
 {
-    while (sem_wait(&w->answered) != 0)
-        continue;
+    latch_wait(&w->answered);
 }
 
 static inline void make_item(Partition *partition, const char *row)
@@ -544,36 +561,17 @@ typedef struct EngineTest {
         .name = #function, .run = function \
     }
 
-typedef struct EngineCase {
-    const EngineTest *test;
-    TestEngine engine;
-    char name[128];
-} EngineCase;
-
-static inline void run_engine_case(void **state)
+static inline void run_on_engine(size_t engine, const void *test)
 {
-    const EngineCase *one = *state;
+    const EngineTest *one = test;
     AUTO(test_close) TestCatalog t;
-    test_open(&t, one->engine);
-    one->test->run(&t);
+    test_open(&t, (TestEngine)engine);
+    one->run(&t);
 }
 
 static inline int run_on_every_engine(const char *group, const EngineTest *tests, size_t count)
 {
     static const char *const names[] = {[TEST_MEMORY] = "memory", [TEST_ROCKSDB] = "rocksdb"};
-    size_t total = count * TEST_ENGINE_COUNT;
-    EngineCase *cases = MEM_NEW_ARRAY(EngineCase, total);
-    struct CMUnitTest *units = MEM_NEW_ARRAY(struct CMUnitTest, total);
-    for (size_t i = 0; i < total; i++) {
-        cases[i].test = &tests[i % count];
-        cases[i].engine = (TestEngine)(i / count);
-        (void)snprintf(cases[i].name, sizeof(cases[i].name), "%s: %s", names[cases[i].engine],
-                       cases[i].test->name);
-        units[i] = (struct CMUnitTest){
-            .name = cases[i].name, .test_func = run_engine_case, .initial_state = &cases[i]};
-    }
-    int failed = _cmocka_run_group_tests(group, units, total, NULL, NULL);
-    mem_free(cases);
-    mem_free(units);
-    return failed;
+    static const TestVariants variants = {names, TEST_ENGINE_COUNT, run_on_engine};
+    return test_run_variants(group, &variants, tests, sizeof(*tests), count);
 }

@@ -1,14 +1,14 @@
 /* check.c - see check.h.
  *
- * The folder is opened for reading only: what is in the log is replayed in memory, and what a start
- * would tidy up stays. No server can have the folder meanwhile. Nothing in it changes, so that it
- * may be a copy on a disk that cannot be written.
+ * The folder is opened for reading only: the log is replayed in memory, and leftovers that a start
+ * would remove stay. No server can open the folder meanwhile. Nothing in it changes (I5), so it may
+ * be on a read-only disk.
  */
 #include "cli/check.h"
 
 #include "base/metrics.h"
 #include "catalog/catalog.h"
-#include "partition/check.h"
+#include "partition/partition_check.h"
 #include "store/rocksdb/rocksdb_store.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ typedef struct Checker {
     Workers *writers;
     PartitionHost host;
     Catalog *catalog;
-    bool is_terminal; /* someone watches: show how far it is */
+    bool is_terminal; /* shows progress */
 
     /* What is being checked. */
     const Database *database;
@@ -40,18 +40,17 @@ typedef struct Checker {
 
 static void print_help(void)
 {
-    (void)printf("Usage: orrery check [--data DIR]\n\n"
-                 "Reads everything in a data folder and says whether it agrees: items, the map of "
-                 "their\nnumbers, unique keys, expiry notes, counters, sizes, and the index with "
-                 "every item; and\nwhether there is data that belongs to no container. Nothing is "
-                 "changed: the folder may be\non a disk that is mounted read-only. The server "
-                 "must not be running on it.\n\n"
-                 "Options (default):\n"
-                 "  --data DIR     the folder (data); ORRERY_DATA in the environment does the "
-                 "same\n\n"
-                 "The exit code is 0 if everything agrees and 1 if something does not.\n\n"
-                 "Example:\n"
-                 "  orrery check --data /var/lib/orrery\n");
+    (void)printf(
+        "Usage: orrery check [--data DIR]\n\n"
+        "Reads everything in a data folder and verifies that it is consistent: items, their\n"
+        "numbers, unique keys, expiry, counters, sizes, the index of every item, and that\n"
+        "there is no data without a container. It changes nothing; the folder may be on a\n"
+        "read-only disk. The server must not be running on it.\n\n"
+        "Options (default):\n"
+        "  --data DIR     the folder; also ORRERY_DATA in the environment (data)\n\n"
+        "The exit code is 0 if everything is consistent and 1 if not.\n\n"
+        "Example:\n"
+        "  orrery check --data /var/lib/orrery\n");
 }
 
 static Status parse(Checker *checker, int argc, char *const *argv, char *const *environment,
@@ -153,8 +152,8 @@ static Status check_container(Checker *checker, Error *err)
     CheckTotals *totals = &checker->container_totals;
     for (size_t i = 0; i < container->range_count; i++) {
         checker->partition = container->ranges[i].id;
-        TRY(partition_check(container->ranges[i].partition, container->schema, &report, totals,
-                            err));
+        TRY(partition_check(handle_local(container_handle_at(container, i)), container->schema,
+                            &report, totals, err));
     }
     end_progress(checker);
     (void)printf("%.*s/%.*s: %zu partitions, %llu items, %llu index terms, %llu findings\n",
@@ -170,18 +169,16 @@ static Status check_container(Checker *checker, Error *err)
 
 static Status check_snapshot(Checker *checker, const Snapshot *snapshot, Error *err)
 {
-    for (uint32_t d = 0; (checker->database = snapshot_next_database(snapshot, d)) != NULL;
-         d = checker->database->info.number + 1) {
-        uint32_t database = checker->database->info.number;
-        for (uint32_t c = 0;
-             (checker->container = snapshot_next_container(snapshot, database, c)) != NULL;
-             c = checker->container->info.number + 1)
-            TRY(check_container(checker, err));
+    SnapshotWalk walk = {0};
+    while (snapshot_next(snapshot, &walk)) {
+        checker->database = walk.database;
+        checker->container = walk.container;
+        TRY(check_container(checker, err));
     }
     return STATUS_OK;
 }
 
-static void print_stray(void *ctx, StoreSpace space)
+static void print_unknown_space(void *ctx, StoreSpace space)
 {
     Checker *checker = ctx;
     (void)printf(
@@ -198,7 +195,7 @@ static Status run(Checker *checker, Error *err)
     Status status = check_snapshot(checker, catalog_read(&reader), err);
     catalog_reader_done(&reader);
     TRY(status);
-    TRY(catalog_find_strays(checker->store, print_stray, checker, err));
+    TRY(catalog_find_unknown_spaces(checker->store, print_unknown_space, checker, err));
     unsigned long long findings = checker->totals.findings;
     (void)printf("%zu containers with %llu items: ", checker->containers,
                  (unsigned long long)checker->totals.items);

@@ -1,4 +1,4 @@
-/* check.h - `orrery check`: reads a data folder from end to end and says whether it is whole. */
+/* check.h - `orrery check`: reads a data folder completely and reports whether it is consistent. */
 #pragma once
 
 /* Returns the exit code: 0 everything agrees, 1 something does not or could not be read, 2 wrong

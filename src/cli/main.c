@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/serve.h"
 #include "cli/top.h"
+#include "script/script_worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +12,10 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* jemalloc looks for this name. What was freed goes back to the system also while nothing is asked;
- * by itself it looks at that only when it is called. After a second, not ten: each page of a query
- * runs on the thread that is free, so that soon every thread's part of the heap has held a large
- * one. */
+/* jemalloc looks for this name. The background thread returns freed memory to the system even while
+ * the server is idle; without it jemalloc does so only when it is called. After one second, not
+ * ten: a page of a query runs on any free thread, so soon every thread's part of the heap has held
+ * a large one. */
 extern const char *malloc_conf;
 __attribute__((visibility("default"))) const char *malloc_conf =
     "background_thread:true,max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0";
@@ -27,8 +28,8 @@ static void print_help(FILE *to)
                   "Usage: orrery COMMAND [options]\n\n"
                   "Commands:\n"
                   "  serve      run the server ('orrery serve --help' lists its options)\n"
-                  "  top        show what partitions and keys are asked for, live\n"
-                  "  check      read a data folder and say whether it is whole\n"
+                  "  top        show live how much partitions and keys use\n"
+                  "  check      verify that a data folder is consistent\n"
                   "  version    print the version\n"
                   "  help       print this text\n\n"
                   "Example:\n"
@@ -45,6 +46,8 @@ int main(int argc, char **argv)
         return check_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("top")))
         return top_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
+        return script_worker_main();
     if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
         (void)printf("orrery %s\n", ORRERY_VERSION);
         return EXIT_SUCCESS;

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Where a container sees its own limit, in version 2 of cgroups and in version 1. A service of
- * systemd has its limit further down; what counts there is the machine's memory. */
+/* Where a container sees its own limit, in version 2 of cgroups and in version 1. The
+ * limit of a systemd service is further down and not found; the machine's memory counts then. */
 static const char *const CGROUP_FILES[] = {
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",

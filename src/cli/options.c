@@ -1,7 +1,7 @@
 /* options.c - see options.h. */
 #include "cli/options.h"
 
-#include "api/auth.h"
+#include "api/core/auth.h"
 #include "cli/memory_limit.h"
 #include "http/http.h"
 
@@ -14,12 +14,12 @@ enum {
     CONFIG_BYTES_MAX = 64 << 10,
     KEY_FILE_BYTES_MAX = 4 << 10,
     NAME_BYTES_MAX = 63,       /* of the account and its region */
-    ENDPOINT_BYTES_MAX = 1024, /* it stands in every account document */
+    ENDPOINT_BYTES_MAX = 1024, /* every account document has it */
     WORD_MAX = 64,
-    MEMORY_SHARE = 8, /* of what there is, for connections; the cache and the store need theirs */
+    MEMORY_SHARE = 8, /* an eighth of all memory for connections; cache and store need theirs */
 };
 
-/* If --memory is not given, not less than this. */
+/* The least that connections may hold if --memory is not given. */
 #define MEMORY_BYTES_MIN ((uint64_t)64 << 20)
 
 /* A LIST has commas between its entries, and may be given several times in one place. */
@@ -70,7 +70,7 @@ static size_t distance(const char *a, const char *b)
 const char *options_nearest(const char *word, const char *const *candidates)
 {
     const char *nearest = NULL;
-    size_t best = 4; /* three changes still look like a slip */
+    size_t best = 4; /* up to three changes may be a typing error */
     for (; *candidates != NULL; candidates++) {
         size_t d = distance(word, *candidates);
         if (d < best && d < strlen(*candidates)) {
@@ -105,7 +105,7 @@ static Status unknown_option(Arena *arena, const char *where, Slice name, Error 
                      SLICE_CUT(name, 80));
 }
 
-/* What one place says about an option; entries of a list add up. */
+/* Sets an option as one place gives it; the entries of a list add up. */
 static void set(Arena *arena, Settings *settings, const Row *row, const char *value)
 {
     const char **text = setting(settings, row);
@@ -148,7 +148,8 @@ static Status parse_arguments(Arena *arena, int argc, char *const *argv, Setting
     return STATUS_OK;
 }
 
-/* ORRERY_KEY_FILE and so on. A name that begins like ours and is none is probably a slip. */
+/* ORRERY_KEY_FILE and so on. An unknown name that begins with ORRERY_ is probably a typing error.
+ */
 static Status parse_environment(Arena *arena, char *const *environment, Settings *settings,
                                 Error *err)
 {
@@ -184,7 +185,7 @@ static Status read_file(Arena *arena, const char *path, size_t bytes_max, Slice 
     if (failed || len > bytes_max)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "'%s' cannot be read or has more than %zu bytes", path, bytes_max);
-    /* What follows a zero byte would be lost without a word. */
+    /* What follows a zero byte would be lost silently. */
     if (memchr(text, '\0', len) != NULL)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "'%s' is not a text file", path);
     *out = slice_make(text, len);
@@ -331,7 +332,7 @@ static Status resolve_charges(Arena *arena, const char *path, const ChargeModel 
     return STATUS_OK;
 }
 
-/* What the account document tells clients. "localhost" would make the JS SDK read that document
+/* The endpoint in the account document. "localhost" would make the JS SDK read that document
  * again before every request. */
 static Status check_name(const char *option, const char *text, const char *more, Error *err)
 {

@@ -8,11 +8,11 @@
 #pragma once
 
 #include "api/api.h"
-#include "api/consistency.h"
+#include "api/core/consistency.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "catalog/moves.h"
+#include "catalog/move_orders.h"
 #include "store/store.h"
 #include "throughput/charge.h"
 #include "throughput/provision.h"
@@ -26,7 +26,7 @@ typedef struct Settings {
 #undef OPTION_ROW
 } Settings;
 
-/* The same as values that are known to be good. */
+/* The same as values, which are valid. */
 typedef struct ServeOptions {
     const char *data;
     const char *host;
@@ -37,12 +37,12 @@ typedef struct ServeOptions {
     const char *read_only_key;
     const char *secondary_read_only_key;
     bool allow_development_key;
-    const char *cert; /* NULL: make one in the data folder */
+    const char *cert; /* NULL to make one in the data folder */
     const char *cert_key;
     StoreDurability durability;
     bool accept_lost_writes;
     uint64_t cache_bytes;
-    uint64_t logical_partition_bytes_max; /* 0: no limit */
+    uint64_t logical_partition_bytes_max; /* 0 for no limit */
     uint32_t threads;
     uint32_t connections_max;
     uint64_t memory_bytes_max; /* that connections may hold */
@@ -58,7 +58,7 @@ typedef struct ServeOptions {
     bool enable_chaos;
     ProvisionRules throughput;
     MoveRules moves;
-    const ChargeModel *charges; /* of --charges; NULL: as published */
+    const ChargeModel *charges; /* of --charges; NULL for the published ones */
     Consistency consistency;
     ApiMerge merge;
     bool extensions;
@@ -75,5 +75,6 @@ void options_print_help(FILE *to);
 /* The key that a file holds in its first line. */
 MUST_USE Status options_read_key(Arena *arena, const char *path, const char **out, Error *err);
 
-/* The words of 'candidates' (NULL at the end) that is most like 'word', or NULL if none is near. */
+/* The word of 'candidates' (NULL at the end) that is most like 'word', or NULL if none is similar.
+ */
 const char *options_nearest(const char *word, const char *const *candidates);

@@ -1,7 +1,7 @@
 /* options_test.c - command line, environment and file: what wins, and what is refused. */
 #include "cli/options.h"
 
-#include "api/auth.h"
+#include "api/core/auth.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ enum { WORDS_MAX = 8 };
 typedef struct Try {
     const char *arguments[WORDS_MAX];   /* to the first NULL */
     const char *environment[WORDS_MAX]; /* likewise */
-    const char *config;                 /* NULL: no file */
+    const char *config;                 /* NULL if there is no file */
 } Try;
 
 static Status parse(Arena *arena, const Try *t, ServeOptions *out, bool *help, Error *err)
@@ -59,8 +59,8 @@ static Status parse(Arena *arena, const Try *t, ServeOptions *out, bool *help, E
     for (; t->environment[count] != NULL; count++)
         environment[count] = t->environment[count];
     environment[count] = NULL;
-    return options_parse(arena, argc, (char *const *)(uintptr_t)argv,
-                         (char *const *)(uintptr_t)environment, out, help, err);
+    return options_parse(arena, argc, (char *const *)argv, (char *const *)environment, out, help,
+                         err);
 }
 
 static ServeOptions parse_good(Arena *arena, const Try *t)
@@ -233,113 +233,114 @@ static void entries_of_a_list_add_up_where_they_are_given(void **state)
     }
 }
 
+static const struct {
+    Try input;
+    const char *says;
+} REFUSED[] = {
+    {{.arguments = {"--logical-partition-max=lots"}}, "--logical-partition-max must be a size"},
+    {{.arguments = {"--prot", "1"}}, "did you mean 'port'?"},
+    {{.arguments = {"--pport=1"}}, "command line: there is no option 'pport'; did you mean"},
+    {{.arguments = {"--xyzzy-plugh"}}, "'orrery serve --help' lists them"},
+    {{.arguments = {"port"}}, "'port' is not an option"},
+    {{.arguments = {"-p", "1"}}, "'-p' is not an option"},
+    {{.arguments = {""}}, "'' is not an option"},
+    {{.arguments = {"--"}}, "there is no option ''"},
+    {{.arguments = {"--=1"}}, "there is no option ''"},
+    {{.arguments = {"--port"}}, "--port needs a value: --port N"},
+    {{.arguments = {"--Port", "1"}}, "did you mean 'port'?"},
+    {{.environment = {"ORRERY_PROT=1"}}, "environment (ORRERY_...)"},
+    {{.environment = {"ORRERY_PROT=1"}}, "did you mean 'port'?"},
+    {{.environment = {"ORRERY_=1"}}, "there is no option ''"},
+    {{.config = "port = 1\nprot = 2\n"}, ":2: there is no option 'prot'; did you mean 'port'?"},
+    {{.config = "port\n"}, ":1: expected 'port = N'"},
+    {{.config = "= 1\n"}, ":1: there is no option ''"},
+    {{.config = "\n\nconfig = other\n"}, ":3: a configuration file cannot name another one"},
+    {{.arguments = {"--port", "x"}}, "--port must be a whole number from 0 to 65535, not 'x'"},
+    {{.arguments = {"--port", "65536"}}, "not '65536'"},
+    {{.arguments = {"--port", "-1"}}, "not '-1'"},
+    {{.arguments = {"--port", ""}}, "not ''"},
+    {{.arguments = {"--port="}}, "not ''"},
+    {{.arguments = {"--port", "1 "}}, "not '1 '"},
+    {{.arguments = {"--port", "99999999999999999999999"}}, "--port must be"},
+    {{.arguments = {"--threads", "257"}}, "from 0 to 256"},
+    {{.arguments = {"--connections-max", "1000001"}}, "from 0 to 1000000"},
+    {{.arguments = {"--connections-max", "0"}}, "at least 1"},
+    {{.arguments = {"--idle-timeout", "0"}}, "at least 1"},
+    {{.arguments = {"--idle-timeout", "86401"}}, "from 0 to 86400"},
+    {{.arguments = {"--request-timeout", "0"}}, "at least 1"},
+    {{.arguments = {"--request-timeout", "3601"}}, "from 0 to 3600"},
+    {{.arguments = {"--memory", "31M"}}, "--memory must be at least 32M"},
+    {{.arguments = {"--memory", "much"}}, "such as 64M"},
+    {{.arguments = {"--allow-host", "a:8081"}}, "without a port, such as cosmos"},
+    {{.arguments = {"--allow-host", "a,,b"}}, "not ''"},
+    {{.arguments = {"--allow-host", "a*"}}, "not 'a*'"},
+    {{.arguments = {"--cors", "localhost"}}, "--cors must be origins without a path"},
+    {{.arguments = {"--cors", "http://a/"}}, "not 'http://a/'"},
+    {{.arguments = {"--cors", "http://"}}, "not 'http://'"},
+    {{.arguments = {"--cors", "http://a,b"}}, "not 'b'"},
+    {{.arguments = {"--cache", "big"}}, "--cache must be a size such as 64M or 4G, not 'big'"},
+    {{.arguments = {"--cache", "M"}}, "not 'M'"},
+    {{.arguments = {"--cache", "-1M"}}, "not '-1M'"},
+    {{.arguments = {"--cache", "1.5G"}}, "not '1.5G'"},
+    {{.arguments = {"--cache", "1T"}}, "not '1T'"},
+    {{.arguments = {"--cache", "1048577G"}}, "not '1048577G'"},
+    {{.arguments = {"--cache", "18446744073709551615K"}}, "--cache must be"},
+    {{.arguments = {"--trust-forwarded=maybe"}}, "takes no value, or true or false"},
+    {{.environment = {"ORRERY_TRUST_FORWARDED="}}, "not ''"},
+    {{.arguments = {"--allow-development-key=1"}}, "not '1'"},
+    {{.arguments = {"--no-rate-limit=yes"}}, "not 'yes'"},
+    {{.arguments = {"--no-burst=yes"}}, "not 'yes'"},
+    {{.arguments = {"--serverless=yes"}}, "not 'yes'"},
+    {{.arguments = {"--partition-ru", "399"}}, "--partition-ru must be at least 400"},
+    {{.arguments = {"--partition-ru", "1000001"}}, "from 0 to 1000000"},
+    {{.arguments = {"--default-ru", "300"}},
+     "--default-ru: Requested throughput 300 is less than required minimum throughput 400"},
+    {{.arguments = {"--default-ru", "450"}}, "in increments of 100"},
+    {{.arguments = {"--default-ru", "10100"}}, "from 0 to 10000"},
+    {{.arguments = {"--durability", "none"}}, "must be sync or relaxed, not 'none'"},
+    {{.arguments = {"--durability", "Sync"}}, "not 'Sync'"},
+    {{.arguments = {"--consistency", "Linear"}},
+     "Session, ConsistentPrefix or Eventual, not 'Linear'"},
+    {{.arguments = {"--consistency="}}, "not ''"},
+    {{.arguments = {"--merge", "sometimes"}}, "auto, always or never, not 'sometimes'"},
+    {{.arguments = {"--charges", "/nothing/here"}}, "cannot read '/nothing/here'"},
+    {{.arguments = {"--log-level", "loud"}}, "error, warn, info or debug, not 'loud'"},
+    {{.arguments = {"--data", ""}}, "--data and --host must not be empty"},
+    {{.arguments = {"--host="}}, "--data and --host must not be empty"},
+    {{.arguments = {"--cert", "c.pem"}}, "--cert and --cert-key go together"},
+    {{.arguments = {"--cert-key", "k.pem"}}, "--cert and --cert-key go together"},
+    {{.arguments = {"--key", KEY, "--key-file", "f"}}, "exclude each other"},
+    {{.arguments = {"--key-file", "/nothing/here"}}, "cannot read '/nothing/here'"},
+    {{.arguments = {"--config", "/nothing/here"}}, "cannot read '/nothing/here'"},
+    {{.environment = {"ORRERY_CONFIG=/nothing/here"}}, "cannot read '/nothing/here'"},
+    {{.arguments = {"--account", ""}}, "--account must be a name"},
+    {{.arguments = {"--account", "a b"}}, "found 'a b'"},
+    {{.arguments = {"--account", "a\"b"}}, "--account must be a name"},
+    {{.arguments = {"--account", "localhost"}}, "not 'localhost'"},
+    {{.arguments = {"--region", ""}}, "--region must be a name"},
+    {{.arguments = {"--region", " West"}}, "found ' West'"},
+    {{.arguments = {"--region", "West\n"}}, "--region must be a name"},
+    {{.arguments = {"--public-endpoint", "db.example.com"}}, "must be a URL"},
+    {{.arguments = {"--public-endpoint", "http://db.example.com"}}, "ends with '/'"},
+    {{.arguments = {"--public-endpoint", "ftp://db.example.com/"}}, "must be a URL"},
+    {{.arguments = {"--public-endpoint", "http://a\"b/"}}, "must be a URL"},
+    {{.arguments = {"--public-endpoint", "http://a b/"}}, "must be a URL"},
+    {{.arguments = {"--public-endpoint", "http://\xc3\xa9/"}}, "must be a URL"},
+};
+
 static void what_is_not_understood_is_refused_with_a_hint(void **state)
 {
     (void)state;
-    static const struct {
-        Try input;
-        const char *says;
-    } rows[] = {
-        {{.arguments = {"--logical-partition-max=lots"}}, "--logical-partition-max must be a size"},
-        {{.arguments = {"--prot", "1"}}, "did you mean 'port'?"},
-        {{.arguments = {"--pport=1"}}, "command line: there is no option 'pport'; did you mean"},
-        {{.arguments = {"--xyzzy-plugh"}}, "'orrery serve --help' lists them"},
-        {{.arguments = {"port"}}, "'port' is not an option"},
-        {{.arguments = {"-p", "1"}}, "'-p' is not an option"},
-        {{.arguments = {""}}, "'' is not an option"},
-        {{.arguments = {"--"}}, "there is no option ''"},
-        {{.arguments = {"--=1"}}, "there is no option ''"},
-        {{.arguments = {"--port"}}, "--port needs a value: --port N"},
-        {{.arguments = {"--Port", "1"}}, "did you mean 'port'?"},
-        {{.environment = {"ORRERY_PROT=1"}}, "environment (ORRERY_...)"},
-        {{.environment = {"ORRERY_PROT=1"}}, "did you mean 'port'?"},
-        {{.environment = {"ORRERY_=1"}}, "there is no option ''"},
-        {{.config = "port = 1\nprot = 2\n"}, ":2: there is no option 'prot'; did you mean 'port'?"},
-        {{.config = "port\n"}, ":1: expected 'port = N'"},
-        {{.config = "= 1\n"}, ":1: there is no option ''"},
-        {{.config = "\n\nconfig = other\n"}, ":3: a configuration file cannot name another one"},
-        {{.arguments = {"--port", "x"}}, "--port must be a whole number from 0 to 65535, not 'x'"},
-        {{.arguments = {"--port", "65536"}}, "not '65536'"},
-        {{.arguments = {"--port", "-1"}}, "not '-1'"},
-        {{.arguments = {"--port", ""}}, "not ''"},
-        {{.arguments = {"--port="}}, "not ''"},
-        {{.arguments = {"--port", "1 "}}, "not '1 '"},
-        {{.arguments = {"--port", "99999999999999999999999"}}, "--port must be"},
-        {{.arguments = {"--threads", "257"}}, "from 0 to 256"},
-        {{.arguments = {"--connections-max", "1000001"}}, "from 0 to 1000000"},
-        {{.arguments = {"--connections-max", "0"}}, "at least 1"},
-        {{.arguments = {"--idle-timeout", "0"}}, "at least 1"},
-        {{.arguments = {"--idle-timeout", "86401"}}, "from 0 to 86400"},
-        {{.arguments = {"--request-timeout", "0"}}, "at least 1"},
-        {{.arguments = {"--request-timeout", "3601"}}, "from 0 to 3600"},
-        {{.arguments = {"--memory", "31M"}}, "--memory must be at least 32M"},
-        {{.arguments = {"--memory", "much"}}, "such as 64M"},
-        {{.arguments = {"--allow-host", "a:8081"}}, "without a port, such as cosmos"},
-        {{.arguments = {"--allow-host", "a,,b"}}, "not ''"},
-        {{.arguments = {"--allow-host", "a*"}}, "not 'a*'"},
-        {{.arguments = {"--cors", "localhost"}}, "--cors must be origins without a path"},
-        {{.arguments = {"--cors", "http://a/"}}, "not 'http://a/'"},
-        {{.arguments = {"--cors", "http://"}}, "not 'http://'"},
-        {{.arguments = {"--cors", "http://a,b"}}, "not 'b'"},
-        {{.arguments = {"--cache", "big"}}, "--cache must be a size such as 64M or 4G, not 'big'"},
-        {{.arguments = {"--cache", "M"}}, "not 'M'"},
-        {{.arguments = {"--cache", "-1M"}}, "not '-1M'"},
-        {{.arguments = {"--cache", "1.5G"}}, "not '1.5G'"},
-        {{.arguments = {"--cache", "1T"}}, "not '1T'"},
-        {{.arguments = {"--cache", "1048577G"}}, "not '1048577G'"},
-        {{.arguments = {"--cache", "18446744073709551615K"}}, "--cache must be"},
-        {{.arguments = {"--trust-forwarded=maybe"}}, "takes no value, or true or false"},
-        {{.environment = {"ORRERY_TRUST_FORWARDED="}}, "not ''"},
-        {{.arguments = {"--allow-development-key=1"}}, "not '1'"},
-        {{.arguments = {"--no-rate-limit=yes"}}, "not 'yes'"},
-        {{.arguments = {"--no-burst=yes"}}, "not 'yes'"},
-        {{.arguments = {"--serverless=yes"}}, "not 'yes'"},
-        {{.arguments = {"--partition-ru", "399"}}, "--partition-ru must be at least 400"},
-        {{.arguments = {"--partition-ru", "1000001"}}, "from 0 to 1000000"},
-        {{.arguments = {"--default-ru", "300"}},
-         "--default-ru: Requested throughput 300 is less than required minimum throughput 400"},
-        {{.arguments = {"--default-ru", "450"}}, "in increments of 100"},
-        {{.arguments = {"--default-ru", "10100"}}, "from 0 to 10000"},
-        {{.arguments = {"--durability", "none"}}, "must be sync or relaxed, not 'none'"},
-        {{.arguments = {"--durability", "Sync"}}, "not 'Sync'"},
-        {{.arguments = {"--consistency", "Linear"}},
-         "Session, ConsistentPrefix or Eventual, not 'Linear'"},
-        {{.arguments = {"--consistency="}}, "not ''"},
-        {{.arguments = {"--merge", "sometimes"}}, "auto, always or never, not 'sometimes'"},
-        {{.arguments = {"--charges", "/nothing/here"}}, "cannot read '/nothing/here'"},
-        {{.arguments = {"--log-level", "loud"}}, "error, warn, info or debug, not 'loud'"},
-        {{.arguments = {"--data", ""}}, "--data and --host must not be empty"},
-        {{.arguments = {"--host="}}, "--data and --host must not be empty"},
-        {{.arguments = {"--cert", "c.pem"}}, "--cert and --cert-key go together"},
-        {{.arguments = {"--cert-key", "k.pem"}}, "--cert and --cert-key go together"},
-        {{.arguments = {"--key", KEY, "--key-file", "f"}}, "exclude each other"},
-        {{.arguments = {"--key-file", "/nothing/here"}}, "cannot read '/nothing/here'"},
-        {{.arguments = {"--config", "/nothing/here"}}, "cannot read '/nothing/here'"},
-        {{.environment = {"ORRERY_CONFIG=/nothing/here"}}, "cannot read '/nothing/here'"},
-        {{.arguments = {"--account", ""}}, "--account must be a name"},
-        {{.arguments = {"--account", "a b"}}, "found 'a b'"},
-        {{.arguments = {"--account", "a\"b"}}, "--account must be a name"},
-        {{.arguments = {"--account", "localhost"}}, "not 'localhost'"},
-        {{.arguments = {"--region", ""}}, "--region must be a name"},
-        {{.arguments = {"--region", " West"}}, "found ' West'"},
-        {{.arguments = {"--region", "West\n"}}, "--region must be a name"},
-        {{.arguments = {"--public-endpoint", "db.example.com"}}, "must be a URL"},
-        {{.arguments = {"--public-endpoint", "http://db.example.com"}}, "ends with '/'"},
-        {{.arguments = {"--public-endpoint", "ftp://db.example.com/"}}, "must be a URL"},
-        {{.arguments = {"--public-endpoint", "http://a\"b/"}}, "must be a URL"},
-        {{.arguments = {"--public-endpoint", "http://a b/"}}, "must be a URL"},
-        {{.arguments = {"--public-endpoint", "http://\xc3\xa9/"}}, "must be a URL"},
-    };
-    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(REFUSED); i++) {
         AUTO(arena_done) Arena arena;
         arena_init(&arena, 1024);
         ServeOptions options = {.port = 77};
         bool help = false;
         Error err = {0};
-        if (parse(&arena, &rows[i].input, &options, &help, &err) == STATUS_OK)
-            fail_msg("row %zu was accepted: %s", i, rows[i].says);
-        if (strstr(err.message, rows[i].says) == NULL)
-            fail_msg("row %zu: expected '%s' in '%s'", i, rows[i].says, err.message);
+        if (parse(&arena, &REFUSED[i].input, &options, &help, &err) == STATUS_OK)
+            fail_msg("row %zu was accepted: %s", i, REFUSED[i].says);
+        if (strstr(err.message, REFUSED[i].says) == NULL)
+            fail_msg("row %zu: expected '%s' in '%s'", i, REFUSED[i].says, err.message);
         assert_int_equal(options.port, 77); /* not written */
     }
 }
@@ -349,7 +350,7 @@ static void a_key_may_be_in_a_file(void **state)
     (void)state;
     static const struct {
         Slice text;
-        const char *key; /* NULL: refused */
+        const char *key; /* NULL if the text is refused */
     } rows[] = {
         {SLICE_INIT(KEY), KEY},
         {SLICE_INIT(KEY "\n"), KEY},

@@ -1,12 +1,12 @@
 /* serve.c - see serve.h.
  *
- * The parts, bottom up, each knowing only what is above it in this list:
+ * The parts are opened in this order, and each knows only those before it:
  *
  *     store, catalog, workers, api, http server
  *
- * They are closed in the opposite order. Signals are blocked in every thread and taken by this
- * one, so that stopping is ordinary code: the server stops accepting, finishes what is under way,
- * and everything acknowledged is on disk long before.
+ * They are closed in the opposite order. Signals are blocked in every thread and this one waits for
+ * them, so that stopping is ordinary code: the server stops accepting and finishes the requests
+ * under way. Everything acknowledged is on disk already.
  */
 #include "cli/serve.h"
 
@@ -32,23 +32,23 @@
 #include <unistd.h>
 
 enum {
-    /* One part in four of the cache holds blocks, which searches and scans need; the others hold
-     * items, which take less room alone than with their neighbours in a block. */
+    /* A quarter of the cache holds blocks, for searches and scans. The rest holds items, which take
+     * less room alone than with their neighbours in a block. */
     CACHE_BLOCKS_SHARE = 4,
     DRAIN_MS = 4000, /* of the five seconds that stopping may take */
     EXIT_USAGE = 2,
     PACE_MS = 10000,
     HEADER_BYTES_MAX = 64 << 10,
-    HTTP_BODY_BYTES_MAX = 4 << 20, /* larger than any resource: the api says what is too large */
+    HTTP_BODY_BYTES_MAX = 4 << 20, /* larger than any resource; the api has the exact limits */
     WORKER_JOBS_MAX = 4096,
-    WORKER_THREADS_MORE = 256, /* than run: pages of queries that wait for their turn */
+    WORKER_THREADS_MORE = 256, /* besides those that run: pages of queries that wait for a turn */
     RESERVED_FILES = 512,      /* of the process's files, for the store and the rest */
     PEM_BYTES_MAX = 64 << 10,
 };
 
 typedef struct Server {
     ServeOptions options;
-    bool is_loopback; /* nobody but this machine can reach the port */
+    bool is_loopback; /* only this machine can reach the port */
     Arena arena;
     Log log;
     Metrics metrics;
@@ -58,12 +58,14 @@ typedef struct Server {
     TokenSecret token_secret;
     Store *store;
     Workers *writers; /* apply writes to partitions */
+    Workers *loaders; /* the same, to partitions that a split or a merge fills */
     PartitionHost host;
     HistoryPool histories; /* of the catalogue's partitions, which it outlives */
     Catalog *catalog;
     Workers *workers; /* queries and lists */
     Workers *bodies;  /* large bodies */
     Workers *readers; /* single items that are not in memory */
+    ScriptPool *scripts;
     Api *api;
     HttpServer *http;
     uint64_t begun_us;
@@ -105,7 +107,7 @@ static bool uses_development_key(const ServeOptions *options)
     return false;
 }
 
-/* The well-known key is no secret: whoever can reach the port could do everything. */
+/* The well-known key is no secret: every client that reaches the port could do everything (I2). */
 static Status check_exposure(Server *server, Error *err)
 {
     const ServeOptions *options = &server->options;
@@ -119,13 +121,13 @@ static Status check_exposure(Server *server, Error *err)
                      options->host);
 }
 
-/* Names that clients may use: this machine's, with and without its domain, those that the options
- * name, and what else was allowed. */
+/* Host names that clients may use: this machine's, with and without its domain, and those of the
+ * options. */
 static Slice own_names(Server *server)
 {
     const ServeOptions *o = &server->options;
     char machine[HOST_NAME_MAX + 1] = "";
-    (void)gethostname(machine, sizeof(machine) - 1); /* without one there is one name less */
+    (void)gethostname(machine, sizeof(machine) - 1); /* if it fails there is one name less */
     Slice name = slice_from_cstr(machine);
     Slice label = slice_first(name, slice_find(name, '.'));
     Slice endpoint = slice_from_cstr(o->public_endpoint);
@@ -135,10 +137,10 @@ static Slice own_names(Server *server)
                         SLICE_ARG(label), SLICE_ARG(endpoint), o->allow_host);
 }
 
-/* Host names are checked where a page could do harm by leading a name of its own here: on this
- * machine, and wherever the key is no secret. Elsewhere clients use names that we cannot know, and
- * a page has no key. Names without a dot are what containers call each other; no attacker can own
- * one in the public DNS, but on loopback nobody needs them. */
+/* A web page could do harm through a host name of its own that resolves to this server. So host
+ * names are checked on loopback, and wherever the key is no secret (I3). Elsewhere clients use
+ * names that we cannot know, and a page has no key. Containers use names without a dot for each
+ * other; no attacker can own one in the public DNS, but on loopback they are not needed. */
 static BrowserRules browser_rules(Server *server)
 {
     return (BrowserRules){
@@ -189,19 +191,19 @@ static Status open_certificate(Server *server, Error *err)
                            ? o->cert_key
                            : arena_format(&server->arena, "%s/tls-key.pem", o->data).ptr;
     if (o->cert != NULL)
-        return STATUS_OK; /* the HTTP server says what is wrong with files that were given */
+        return STATUS_OK; /* the HTTP server reports what is wrong with the user's own files */
     return cert_ensure(server->cert, server->cert_key, err);
 }
 
-/* Zeros are what a damaged disk leaves, and a secret that anybody can guess. */
+/* A damaged disk leaves zeros, which are a secret that is easy to guess. */
 static bool is_blank(const TokenSecret *secret)
 {
     static const TokenSecret ZEROS;
     return memcmp(secret, &ZEROS, sizeof(ZEROS)) == 0;
 }
 
-/* The secret of continuation tokens is made once and kept, so that they outlive a restart. If it is
- * lost, clients that are in the middle of a query begin again. */
+/* The secret that signs continuation tokens is made once and kept, so that tokens survive a
+ * restart. If it is lost, clients in the middle of a query must begin again. */
 static Status open_token_secret(Server *server, Error *err)
 {
     const char *path = arena_format(&server->arena, "%s/token.key", server->options.data).ptr;
@@ -216,18 +218,18 @@ static Status open_token_secret(Server *server, Error *err)
         is_done = pwrite(fd, secret, sizeof(*secret), 0) == (ssize_t)sizeof(*secret);
     }
     int code = errno;
-    (void)close(fd); /* what could not be written was said */
+    (void)close(fd); /* a failed write was reported */
     return is_done ? STATUS_OK : error_set_errno(err, code, "cannot write '%s'", path);
 }
 
-/* Every connection is a file: take as many as the system lets us have. */
+/* Every connection is a file, so the limit is raised as far as the system permits. */
 static void raise_file_limit(Server *server)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
     limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit); /* what we have is then the limit */
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* the limit stays as it is then */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return;
     uint64_t room =
@@ -257,12 +259,15 @@ static Status open_store(Server *server, Error *err)
 static Status open_catalog(Server *server, Error *err)
 {
     server->writers = workers_open("orrery-writer", server->options.threads, UINT32_MAX);
+    server->loaders = workers_open("orrery-loader", server->options.threads, UINT32_MAX);
+    workers_set_background(server->loaders);
     uint64_t cache_bytes = server->options.cache_bytes;
     HashKey key;
     random_secret(&key, sizeof(key));
     server->host = (PartitionHost){
         .store = server->store,
         .writers = server->writers,
+        .loaders = server->loaders,
         .clock = server->log.clock,
         .log = &server->log,
         .cache = item_cache_open(cache_bytes - cache_bytes / CACHE_BLOCKS_SHARE, key),
@@ -286,10 +291,12 @@ static Status open_api(Server *server, Error *err)
     server->workers = workers_open_sharing("orrery-worker", server->options.threads,
                                            server->options.threads + WORKER_THREADS_MORE,
                                            WORKER_JOBS_MAX, server->log.clock);
-    /* Half of the processors: queries and single items find one free. */
+    /* Half of the processors, so that queries and single items find one free. */
     uint32_t half = server->options.threads > 1 ? server->options.threads / 2 : 1;
     server->bodies = workers_open("orrery-body", half, WORKER_JOBS_MAX);
     server->readers = workers_open("orrery-reader", server->options.threads, WORKER_JOBS_MAX);
+    ScriptPoolOptions scripts = {.clock = server->log.clock};
+    server->scripts = script_pool_open(&scripts);
     ApiOptions options = {
         .catalog = server->catalog,
         .store = server->store,
@@ -297,6 +304,7 @@ static Status open_api(Server *server, Error *err)
         .workers = server->workers,
         .bodies = server->bodies,
         .readers = server->readers,
+        .scripts = server->scripts,
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics,
@@ -348,13 +356,14 @@ static Status open_http(Server *server, Error *err)
 /* Opens everything, or as much as succeeds; server_close closes what is open. */
 static Status server_open(Server *server, Error *err)
 {
+    ASSERT(server->options.threads > 0);
     /* One shard per loop and one for the catalogue's thread. */
     metrics_init(&server->metrics, server->options.threads + 1);
     TRY(check_exposure(server, err));
     TRY(open_keys(server, err));
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
-    TRY(open_store(server, err)); /* also makes sure that the folder is ours alone */
+    TRY(open_store(server, err)); /* also fails if another process has the folder */
     TRY(open_certificate(server, err));
     TRY(open_token_secret(server, err));
     TRY(open_catalog(server, err));
@@ -365,16 +374,18 @@ static Status server_open(Server *server, Error *err)
 static void server_close(Server *server)
 {
     http_server_close(server->http, DRAIN_MS);
+    script_pool_close(server->scripts);
     workers_close(server->workers);
     workers_close(server->bodies);
     workers_close(server->readers);
     api_close(server->api);
-    /* Partitions may still be tidying up: that ends first, then the catalogue lets go of them, and
-     * the store's last completions find nobody who would begin anything new. */
+    /* Background work of partitions ends first. Then the catalogue releases the partitions, so that
+     * the store's last completions start nothing new. */
     atomic_store(&server->host.is_closing, true);
     catalog_close(server->catalog);
     partition_host_stop(&server->host);
     workers_close(server->writers);
+    workers_close(server->loaders);
     item_cache_close(server->host.cache);
     store_close(server->store);
     auth_keys_close(server->keys);
@@ -382,7 +393,7 @@ static void server_close(Server *server)
     arena_done(&server->arena);
 }
 
-/* A host as it stands in a URL. */
+/* A host as a URL has it. */
 static const char *url_host(Arena *arena, const char *host)
 {
     if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0)

@@ -7,7 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* The other screen, no cursor; and back. */
+/* The alternate screen without a cursor, and back. */
 #define BEGIN SLICE("\033[?1049h\033[?25l\033[2J")
 #define END   SLICE("\033[0m\033[?25h\033[?1049l")
 
@@ -17,7 +17,7 @@ void terminal_write(const Terminal *terminal, Slice text)
     while (text.len > 0) {
         ssize_t written = write(STDOUT_FILENO, text.ptr, text.len);
         if (written < 0 && errno != EINTR)
-            return; /* the terminal has gone; a signal says so, too */
+            return; /* the terminal has gone; a signal reports it as well */
         text = slice_from(text, written > 0 ? (size_t)written : 0);
     }
 }
@@ -39,7 +39,7 @@ static void begin_screen(Terminal *terminal)
         raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* Ctrl-C stays a signal */
         raw.c_cc[VMIN] = 1;
         raw.c_cc[VTIME] = 0;
-        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw); /* keys then come line by line */
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &raw); /* if it fails, keys arrive line by line */
     }
     terminal_write(terminal, BEGIN);
 }
@@ -82,7 +82,7 @@ void terminal_close(Terminal *terminal)
     terminal->is_open = false;
 }
 
-/* Ctrl-Z: the shell gets its screen back, and we ours when it lets us go on. */
+/* Ctrl-Z: the shell gets its screen back, and we get ours when we are resumed. */
 static void suspend(Terminal *terminal)
 {
     end_screen(terminal);
@@ -102,6 +102,7 @@ static TerminalEvent read_signal(Terminal *terminal)
 
 TerminalEvent terminal_wait(Terminal *terminal, uint32_t timeout_ms, char *key)
 {
+    ASSERT(terminal->is_open);
     struct pollfd fds[] = {
         {.fd = terminal->signal_fd, .events = POLLIN},
         {.fd = terminal->has_keys ? STDIN_FILENO : -1, .events = POLLIN},
@@ -112,5 +113,5 @@ TerminalEvent terminal_wait(Terminal *terminal, uint32_t timeout_ms, char *key)
         return read_signal(terminal);
     if (read(STDIN_FILENO, key, 1) == 1)
         return TERMINAL_KEY;
-    return TERMINAL_END; /* whoever sat there has left */
+    return TERMINAL_END; /* the terminal was closed */
 }

@@ -1,10 +1,11 @@
-/* terminal.h - a screen to draw on, and what happens there: keys, a new size, the wish to stop.
+/* terminal.h - a screen to draw on, and its events: keys, a new size, a signal to stop.
  *
- * While it is open the terminal shows a screen of its own, without a cursor, and keys arrive one by
- * one. However the program ends, short of being killed outright, terminal_close puts everything
- * back: signals do not end it, they are events.
+ * While it is open the terminal shows its alternate screen, without a cursor, and keys arrive one
+ * by one. Signals do not end the program, they are events, so terminal_close can always restore the
+ * terminal (I6), except after SIGKILL.
  *
- * Threads    The main thread's, and there is no other.
+ * Threads    Main thread only. Threads that are started while it is open inherit the blocked
+ * signals.
  */
 #pragma once
 
@@ -17,23 +18,23 @@
 typedef struct Terminal {
     bool is_open;
     bool has_keys;         /* standard input is a terminal */
-    struct termios before; /* how it was */
+    struct termios before; /* the settings to restore */
     sigset_t signals_before;
-    int signal_fd; /* becomes readable when a signal waits */
+    int signal_fd; /* readable when a signal is pending */
 } Terminal;
 
 typedef enum TerminalEvent {
-    TERMINAL_NOTHING, /* the time is over */
+    TERMINAL_NOTHING, /* the timeout has passed */
     TERMINAL_KEY,
-    TERMINAL_REDRAW, /* the size has changed, or the screen is ours again */
-    TERMINAL_END,    /* asked to end by a signal */
+    TERMINAL_REDRAW, /* the size has changed, or the program was resumed */
+    TERMINAL_END,    /* a signal asks to end */
 } TerminalEvent;
 
 MUST_USE Status terminal_open(Terminal *terminal, Error *err);
-void terminal_close(Terminal *terminal); /* also if it is not open */
+void terminal_close(Terminal *terminal); /* does nothing if it is not open */
 
 TerminalEvent terminal_wait(Terminal *terminal, uint32_t timeout_ms, char *key);
 void terminal_write(const Terminal *terminal, Slice text);
 
-/* Of standard output; false if it is no terminal. */
+/* The size of standard output; false if that is not a terminal. */
 bool terminal_size(uint32_t *width, uint32_t *height);

@@ -1,15 +1,14 @@
 /* top.c - see top.h.
  *
- * Everything that is shown is asked anew for every frame: the server keeps the history, so there is
- * nothing to remember here, and a frame is the same whoever looks, and since when.
+ * Every frame asks for everything that it shows. The server keeps the history, so nothing is
+ * remembered here, and all observers see the same at any time.
  */
 #include "cli/top.h"
 
-#include "api/auth.h"
+#include "api/core/auth.h"
 #include "base/clock.h"
-#include "base/date.h"
 #include "base/encoding.h"
-#include "cli/http_get.h"
+#include "cli/client.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/top_draw.h"
@@ -24,14 +23,15 @@ enum {
     EXIT_USAGE = 2,
     TIMEOUT_MS = 5000,
     INTERVAL_S_MAX = 3600,
-    ONCE_WIDTH = 100, /* of a frame that nobody's terminal has a width for */
+    ONCE_WIDTH = 100, /* columns, if the output is not a terminal */
     KEYS_ASKED = 20,
 };
 
 typedef struct TopOptions {
-    Endpoint endpoint;
+    const char *endpoint;
     const char *key;
-    const char *database; /* NULL: of the busiest container */
+    const char *cert_file; /* NULL for the system's authorities */
+    const char *database;  /* NULL for that of the busiest container */
     const char *container;
     uint32_t interval_s;
     bool is_once;
@@ -39,15 +39,15 @@ typedef struct TopOptions {
 
 typedef struct TopApp {
     TopOptions options;
-    Arena arena; /* of options and of what is chosen */
+    Client *client;
+    Arena arena; /* for the options and the chosen container */
     Slice database;
     Slice container;
     Terminal terminal;
     TopCanvas canvas;
-    Buf buffer;      /* of an answer */
-    Buf frame;       /* as it is drawn */
-    Arena arenas[2]; /* of the answers before, which are on the screen, and of the next */
-    size_t current;  /* which of them the model lives in */
+    Buf frame;       /* the text of the frame */
+    Arena arenas[2]; /* for the answers on the screen and for the next ones */
+    size_t current;  /* the arena of the model on the screen */
     TopModel model;
     bool has_model;
 } TopApp;
@@ -56,25 +56,27 @@ static void print_help(void)
 {
     (void)printf(
         "Usage: orrery top [options]\n\n"
-        "Shows what the physical partitions of a container are asked for, live: a map of hash\n"
-        "range against time, in which a cell is one second and its shade the part of the\n"
-        "partition's request units that was used; throttled requests (429); the partition keys\n"
-        "that used most and that were throttled most; and splits and merges of partitions.\n\n"
+        "Shows live how much the physical partitions of a container are used: a map of hash\n"
+        "range against time, in which a cell is one second and its shade tells how much of the\n"
+        "partition's request units was used; throttled requests (429); the partition keys that\n"
+        "used most and that were throttled most; and splits and merges of partitions.\n\n"
         "Options (default):\n"
         "  --endpoint URL     the server (http://localhost:8081)\n"
-        "  --key BASE64       a key of it, a read-only one is enough; also ORRERY_KEY in the\n"
-        "                     environment (the well-known development key)\n"
+        "  --key BASE64       a key of the server; a read-only one is enough. Also taken from\n"
+        "                     ORRERY_KEY in the environment (the well-known development key)\n"
         "  --key-file FILE    file that holds the key\n"
+        "  --cert FILE        trust this certificate (PEM) of an https:// server, such as\n"
+        "                     tls-cert.pem of its data folder (those that the system trusts)\n"
         "  --database ID      the database (that of the busiest container)\n"
         "  --container ID     the container (the busiest one)\n"
-        "  --interval SECONDS between two looks (1)\n"
-        "  --once             print one frame as plain text and end; so it does when the output\n"
-        "                     is not a terminal\n\n"
-        "Keys: q quits, n and p go to the next and the previous container, by what they used.\n\n"
-        "How to read it: one dark line among cold ones is a hot partition. Its share is its\n"
-        "part of the container's throughput, however idle the others are; the keys below it\n"
-        "say why. A partition whose cells are marked throttled needs more throughput, or its\n"
-        "keys another choice.\n\n"
+        "  --interval SECONDS time between two frames (1)\n"
+        "  --once             print one frame as plain text and end; this is the default if the\n"
+        "                     output is not a terminal\n\n"
+        "Keys: q quits; n and p show the next and the previous container, the busiest first.\n\n"
+        "How to read it: one dark line among cold ones is a hot partition. A partition has a\n"
+        "fixed share of the container's throughput, however idle the others are. The keys\n"
+        "below the map tell what is using it. A partition with throttled cells needs more\n"
+        "throughput, or the container a better partition key.\n\n"
         "Examples:\n"
         "  orrery top\n"
         "  orrery top --endpoint http://db.example.com:8081 --key-file /etc/orrery/read-key\n"
@@ -87,6 +89,7 @@ typedef struct Arguments {
     const char *endpoint;
     const char *key;
     const char *key_file;
+    const char *cert;
     const char *database;
     const char *container;
     const char *interval;
@@ -94,9 +97,9 @@ typedef struct Arguments {
 
 static Status unknown_option(const char *argument, Error *err)
 {
-    static const char *const names[] = {"--endpoint", "--key",       "--key-file",
-                                        "--database", "--container", "--interval",
-                                        "--once",     "--help",      NULL};
+    static const char *const names[] = {"--endpoint", "--key",       "--key-file", "--cert",
+                                        "--database", "--container", "--interval", "--once",
+                                        "--help",     NULL};
     const char *nearest = options_nearest(argument, names);
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "there is no option '%.80s'; %s%s%s",
                      argument,
@@ -131,9 +134,10 @@ static Status parse_arguments(int argc, char *const *argv, Arguments *arguments,
         const char *name;
         const char **out;
     } rows[] = {
-        {"--endpoint", &arguments->endpoint},   {"--key", &arguments->key},
-        {"--key-file", &arguments->key_file},   {"--database", &arguments->database},
-        {"--container", &arguments->container}, {"--interval", &arguments->interval},
+        {"--endpoint", &arguments->endpoint}, {"--key", &arguments->key},
+        {"--key-file", &arguments->key_file}, {"--cert", &arguments->cert},
+        {"--database", &arguments->database}, {"--container", &arguments->container},
+        {"--interval", &arguments->interval},
     };
     for (int i = 0; i < argc; i++) {
         bool found = false;
@@ -172,8 +176,9 @@ static Status parse_options(Arena *arena, int argc, char *const *argv, char *con
     if (arguments.key != NULL && arguments.key_file != NULL)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--key and --key-file exclude each other; give one of them");
-    TRY(endpoint_parse(arguments.endpoint, &options->endpoint, err));
     TRY(parse_interval(arguments.interval, &options->interval_s, err));
+    options->endpoint = arguments.endpoint;
+    options->cert_file = arguments.cert;
     options->database = arguments.database;
     options->container = arguments.container;
     options->key = AUTH_DEVELOPMENT_KEY;
@@ -185,76 +190,70 @@ static Status parse_options(Arena *arena, int argc, char *const *argv, char *con
         TRY(options_read_key(arena, arguments.key_file, &options->key, err));
     else if (arguments.key != NULL)
         options->key = arguments.key;
-    char ignored[AUTH_SIGNATURE_LEN]; /* is it a key at all? */
-    return auth_sign(slice_from_cstr(options->key), SLICE("GET"), SLICE_EMPTY, SLICE_EMPTY,
-                     SLICE_EMPTY, ignored, err);
+    return STATUS_OK;
 }
 
 /* ---- asking ---- */
 
-/* What the server says about a refusal, in one line. */
-static Status refused(Arena *arena, const HttpReply *reply, Error *err)
+/* Reports a refusal in one line, with the message of the server. */
+static Status refused(const ClientCall *call, Error *err)
 {
     Json body;
     Error ignored;
     Slice message = SLICE_EMPTY;
-    if (json_parse(arena, reply->body, &body, &ignored) == STATUS_OK) {
+    if (json_parse(call->arena, call->body, &body, &ignored) == STATUS_OK) {
         Json text = json_get(body, SLICE("message"));
         message = json_is(text, JSON_STRING) ? json_string(text) : SLICE_EMPTY;
     }
     message = slice_first(message, slice_find(message, '\r'));
-    Status status = reply->status == 401 || reply->status == 403 ? STATUS_UNAUTHORIZED
-                    : reply->status == 404                       ? STATUS_NOT_FOUND
-                                                                 : STATUS_UNAVAILABLE;
+    Status status = call->http_status == 401 || call->http_status == 403 ? STATUS_UNAUTHORIZED
+                    : call->http_status == 404                           ? STATUS_NOT_FOUND
+                                                                         : STATUS_UNAVAILABLE;
     AUTO(buf_done) Buf safe;
     buf_init(&safe, 4096);
     (void)top_draw_text(message, 400, false, &safe);
-    return error_set(err, status, SUB_NONE, "the server answered %d: %.*s", reply->status,
+    return error_set(err, status, SUB_NONE, "the server answered %d: %.*s", call->http_status,
                      SLICE_ARG(buf_view(&safe)));
 }
 
-/* The body of 'path', in 'arena'. 'type' and 'link' are what the signature covers. */
-static Status ask(TopApp *app, Arena *arena, Slice path, Slice type, Slice link, Slice *body,
-                  Error *err)
+/* Asks everything at the same time. The error is that of the first call that failed. */
+static Status ask_all(TopApp *app, ClientCall *calls, size_t count, Error *err)
 {
-    char date[DATE_LEN];
-    date_print(clock_wall_s(clock_real()), date);
-    char signature[AUTH_SIGNATURE_LEN];
-    TRY(auth_sign(slice_from_cstr(app->options.key), SLICE("GET"), type, link,
-                  slice_make(date, DATE_LEN), signature, err));
-    Slice token =
-        arena_format(arena, "type=master&ver=1.0&sig=%.*s", AUTH_SIGNATURE_LEN, signature);
-    Slice encoded = percent_encode(arena, token, SLICE("-_."));
-    HttpQuestion question = {
-        .endpoint = &app->options.endpoint,
-        .path = path,
-        .headers = arena_format(arena, "authorization: %.*s\r\nx-ms-date: %.*s\r\n",
-                                SLICE_ARG(encoded), DATE_LEN, date),
-        .timeout_ms = TIMEOUT_MS,
-        .cancel_fd = app->terminal.is_open ? app->terminal.signal_fd : -1,
-    };
-    HttpReply reply;
-    TRY(http_get(&question, &app->buffer, &reply, err));
-    if (reply.status != 200)
-        return refused(arena, &reply, err);
-    *body = arena_copy(arena, reply.body);
+    for (size_t i = 0; i < count; i++)
+        client_start(app->client, &calls[i]);
+    int cancel_fd = app->terminal.is_open ? app->terminal.signal_fd : -1;
+    ClientCall *ended = NULL;
+    do
+        TRY(client_wait(app->client, cancel_fd, &ended, err));
+    while (ended != NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (calls[i].error.status != STATUS_OK) {
+            *err = calls[i].error;
+            return err->status;
+        }
+        if (calls[i].http_status != 200)
+            return refused(&calls[i], err);
+    }
     return STATUS_OK;
 }
 
-/* Something about the container: what follows its path. */
-static Status ask_container(TopApp *app, Arena *arena, Slice what, Slice *body, Error *err)
+/* A question about the container; 'what' follows its path. */
+static ClientCall about_container(const TopApp *app, Arena *arena, Slice what)
 {
     Slice keep = SLICE("-_.~");
-    Slice link = arena_format(arena, "dbs/%.*s/colls/%.*s", SLICE_ARG(app->database),
-                              SLICE_ARG(app->container));
     Slice database = percent_encode(arena, app->database, keep);
     Slice container = percent_encode(arena, app->container, keep);
-    Slice path = arena_format(arena, "/_orrery/dbs/%.*s/colls/%.*s/%.*s", SLICE_ARG(database),
-                              SLICE_ARG(container), SLICE_ARG(what));
-    return ask(app, arena, path, SLICE("colls"), link, body, err);
+    return (ClientCall){
+        .path = arena_format(arena, "/_orrery/dbs/%.*s/colls/%.*s/%.*s", SLICE_ARG(database),
+                             SLICE_ARG(container), SLICE_ARG(what)),
+        .resource_type = SLICE("colls"),
+        .resource_link = arena_format(arena, "dbs/%.*s/colls/%.*s", SLICE_ARG(app->database),
+                                      SLICE_ARG(app->container)),
+        .arena = arena,
+    };
 }
 
-/* The history that fits the screen ends at the layout's time, so that the two belong together. */
+/* Asks for as much history as fits the screen, up to the time of the layout, so that they agree. */
 static Status ask_history(TopApp *app, Arena *arena, TopAnswers *answers, Error *err)
 {
     Json layout;
@@ -265,21 +264,33 @@ static Status ask_history(TopApp *app, Arena *arena, TopAnswers *answers, Error 
                          "the server's answer has no time; is it of another version?");
     long long columns = top_draw_columns(&app->canvas);
     long long from = time_s > columns ? time_s - columns : 0;
-    Slice what =
-        arena_format(arena, "history?grain=second&from=%lld&to=%lld", from, (long long)time_s);
-    return ask_container(app, arena, what, &answers->history, err);
+    ClientCall call = about_container(
+        app, arena,
+        arena_format(arena, "history?grain=second&from=%lld&to=%lld", from, (long long)time_s));
+    TRY(ask_all(app, &call, 1, err));
+    answers->history = call.body;
+    return STATUS_OK;
 }
 
 static Status ask_model(TopApp *app, Arena *arena, TopModel *out, Error *err)
 {
-    TopAnswers answers = {0};
-    TRY(ask_container(app, arena, SLICE("layout"), &answers.layout, err));
+    enum { LAYOUT, BY_RU, BY_THROTTLED, EVENTS, CALL_COUNT };
+    ClientCall calls[CALL_COUNT] = {
+        [LAYOUT] = about_container(app, arena, SLICE("layout")),
+        [BY_RU] = about_container(app, arena,
+                                  arena_format(arena, "top?by=ru&minutes=1&count=%d", KEYS_ASKED)),
+        [BY_THROTTLED] = about_container(
+            app, arena, arena_format(arena, "top?by=throttled&minutes=1&count=%d", KEYS_ASKED)),
+        [EVENTS] = {.path = SLICE("/_orrery/events"), .arena = arena},
+    };
+    TRY(ask_all(app, calls, CALL_COUNT, err));
+    TopAnswers answers = {
+        .layout = calls[LAYOUT].body,
+        .by_ru = calls[BY_RU].body,
+        .by_throttled = calls[BY_THROTTLED].body,
+        .events = calls[EVENTS].body,
+    };
     TRY(ask_history(app, arena, &answers, err));
-    Slice by_ru = arena_format(arena, "top?by=ru&minutes=1&count=%d", KEYS_ASKED);
-    TRY(ask_container(app, arena, by_ru, &answers.by_ru, err));
-    Slice by_throttled = arena_format(arena, "top?by=throttled&minutes=1&count=%d", KEYS_ASKED);
-    TRY(ask_container(app, arena, by_throttled, &answers.by_throttled, err));
-    TRY(ask(app, arena, SLICE("/_orrery/events"), SLICE_EMPTY, SLICE_EMPTY, &answers.events, err));
     return top_model_parse(arena, &answers, out, err);
 }
 
@@ -290,17 +301,17 @@ static bool is_named(const char *wanted, Slice name)
     return wanted == NULL || slice_equal(slice_from_cstr(wanted), name);
 }
 
-/* The one 'step' behind the current one in the list, which begins with the busiest; the first of
- * those that the options allow, if there is no current one. */
+/* Chooses the container that is 'step' places after the current one in the list, which begins with
+ * the busiest; the first that the options allow, if there is no current one. */
 static Status choose_container(TopApp *app, int step, Error *err)
 {
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
-    Slice body;
-    TRY(ask(app, &arena, SLICE("/_orrery/containers"), SLICE_EMPTY, SLICE_EMPTY, &body, err));
+    ClientCall call = {.path = SLICE("/_orrery/containers"), .arena = &arena};
+    TRY(ask_all(app, &call, 1, err));
     TopContainer *list = NULL;
     size_t count = 0;
-    TRY(top_containers_parse(&arena, body, &list, &count, err));
+    TRY(top_containers_parse(&arena, call.body, &list, &count, err));
     size_t fitting = 0;
     size_t current = SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
@@ -316,6 +327,7 @@ static Status choose_container(TopApp *app, int step, Error *err)
         return error_set(
             err, STATUS_NOT_FOUND, SUB_NONE, "the server has no container%s to show yet",
             app->options.database == NULL && app->options.container == NULL ? "" : " of that name");
+    ASSERT(step == 0 || step == 1 || step == -1);
     size_t chosen =
         current == SIZE_MAX ? 0 : (current + fitting + (size_t)(step + (int)fitting)) % fitting;
     app->database = arena_copy(&app->arena, list[chosen].database);
@@ -353,9 +365,15 @@ static void show(TopApp *app, Slice note)
     terminal_write(&app->terminal, buf_view(&app->frame));
 }
 
-/* The model on the screen stays until the next one is whole. */
+/* Chooses a container if there is none yet. The old model stays on the screen until the next one is
+ * complete. */
 static Status refresh(TopApp *app, Error *err)
 {
+    ASSERT(app->current < ARRAY_COUNT(app->arenas));
+    if (app->database.len == 0 || app->container.len == 0)
+        TRY(choose_container(app, 0, err));
+    ASSERT(app->database.len > 0);
+    ASSERT(app->container.len > 0);
     Arena *next = &app->arenas[1 - app->current];
     arena_reset(next);
     TRY(ask_model(app, next, &app->model, err));
@@ -366,8 +384,6 @@ static Status refresh(TopApp *app, Error *err)
 
 static Status run_once(TopApp *app, Error *err)
 {
-    if (app->database.len == 0 || app->container.len == 0)
-        TRY(choose_container(app, 0, err));
     TRY(refresh(app, err));
     top_draw(&app->model, &app->canvas, SLICE_EMPTY, &app->frame);
     Slice text = buf_view(&app->frame);
@@ -376,7 +392,7 @@ static Status run_once(TopApp *app, Error *err)
     return STATUS_OK;
 }
 
-/* What a key asks for; false to end. */
+/* Does what a key asks for; false to end. */
 static bool on_key(TopApp *app, char key, Error *err, Status *status)
 {
     if (key == 'q' || key == 'Q')
@@ -409,8 +425,8 @@ static bool wait_and_act(TopApp *app, Error *err, Status *status)
     }
 }
 
-/* A server that does not answer for a while may be back; one that does not know us will not. A
- * question is also given up when the terminal has something to say. */
+/* A server that does not answer may do so later; one that refuses the key will not. STATUS_TIMEOUT
+ * is also the result when a signal cancels the calls. */
 static bool is_final(const TopApp *app, Status status)
 {
     return status == STATUS_UNAUTHORIZED || status == STATUS_NOT_FOUND ||
@@ -420,8 +436,6 @@ static bool is_final(const TopApp *app, Status status)
 static Status run_live(TopApp *app, Error *err)
 {
     Status status = STATUS_OK;
-    if (app->database.len == 0 || app->container.len == 0)
-        status = choose_container(app, 0, err);
     do {
         if (status == STATUS_OK)
             status = refresh(app, err);
@@ -458,7 +472,6 @@ static void app_init(TopApp *app)
     arena_init(&app->arena, 4096);
     for (size_t i = 0; i < ARRAY_COUNT(app->arenas); i++)
         arena_init(&app->arenas[i], 256 << 10);
-    buf_init(&app->buffer, HTTP_GET_BYTES_MAX);
     buf_init(&app->frame, TOP_FRAME_BYTES_MAX);
 }
 
@@ -467,10 +480,21 @@ static void app_done(TopApp *app)
     arena_done(&app->arena);
     for (size_t i = 0; i < ARRAY_COUNT(app->arenas); i++)
         arena_done(&app->arenas[i]);
-    buf_done(&app->buffer);
+    client_close(app->client);
     buf_done(&app->frame);
 }
 DEFINE_AUTO_VALUE(TopApp, app_done)
+
+static Status open_client(TopApp *app, Error *err)
+{
+    ClientOptions options = {
+        .endpoint = app->options.endpoint,
+        .key = app->options.key,
+        .cert_file = app->options.cert_file,
+        .timeout_ms = TIMEOUT_MS,
+    };
+    return client_open(&options, &app->client, err);
+}
 
 int top_main(int argc, char *const *argv, char *const *environment)
 {
@@ -478,16 +502,18 @@ int top_main(int argc, char *const *argv, char *const *environment)
     app_init(&app);
     Error err;
     bool help = false;
-    if (parse_options(&app.arena, argc, argv, environment, &app.options, &help, &err) !=
-        STATUS_OK) {
-        (void)fprintf(stderr, "orrery: %s\n", err.message);
-        return EXIT_USAGE;
-    }
-    if (help) {
+    Status status = parse_options(&app.arena, argc, argv, environment, &app.options, &help, &err);
+    if (status == STATUS_OK && help) {
         print_help();
         return EXIT_SUCCESS;
     }
-    (void)setlocale(LC_CTYPE, ""); /* without, only ASCII is drawn */
+    if (status == STATUS_OK)
+        status = open_client(&app, &err);
+    if (status != STATUS_OK) {
+        (void)fprintf(stderr, "orrery: %s\n", err.message);
+        return status == STATUS_UNAVAILABLE ? EXIT_FAILURE : EXIT_USAGE;
+    }
+    (void)setlocale(LC_CTYPE, ""); /* if it fails, only ASCII is drawn */
     app.canvas.is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     if (run(&app, &err) == STATUS_OK)
         return EXIT_SUCCESS;

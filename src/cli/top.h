@@ -1,4 +1,5 @@
-/* top.h - `orrery top`: what the partitions of a container are asked for, live in a terminal. */
+/* top.h - `orrery top`: shows live in a terminal how much the partitions of a container are used.
+ */
 #pragma once
 
 /* Returns the exit code: 0 ended as told, 1 the server could not be asked, 2 wrong usage.

@@ -22,8 +22,8 @@ enum {
     MOVES_SHOWN_MAX = 3,
     MOVES_LINES_MIN = 16, /* of a screen that has room for them */
     MAP_LINES_MAX = 64,   /* where the height has no bound */
-    NARROW = 62,          /* columns; below it there is no room for numbers behind the map */
-    LEVELS = 10,          /* of shade; above them is what is more than was allotted */
+    NARROW = 62,          /* columns; a narrower frame has no numbers to the right of the map */
+    LEVELS = 10,          /* of shade; one more for use above the allotment */
     FIXED_LINES = 7,      /* heading, titles, legend and note */
     SECTION_LINES = 2,    /* a blank line and the title above a list of keys */
 };
@@ -56,7 +56,7 @@ static void pen_text(Pen *pen, Slice text, uint32_t width_max)
     pen->column += top_draw_text(text, width, pen->canvas->is_utf8, pen->out);
 }
 
-/* Our own words: what is in them of others went through pen_text. */
+/* Draws our own text; text of others goes through pen_text. */
 PRINTF_LIKE(2, 3) static void pen_format(Pen *pen, const char *format, ...)
 {
     char text[256];
@@ -119,8 +119,8 @@ static uint32_t next_point(Slice text, size_t *len)
     return 0xFFFD;
 }
 
-/* How a code point is drawn, and how many columns that takes. What has no width of its own could
- * hide, turn round or begin a command to the terminal. */
+/* How a code point is drawn, and how many columns that takes. A code point without a width could
+ * hide text, reverse it or begin a command to the terminal, so it is escaped. */
 static uint32_t print_point(uint32_t point, Slice bytes, bool is_utf8, char out[16], size_t *len)
 {
     int width = point >= 0x20 && point < 0x7F ? 1 : 0;
@@ -176,7 +176,7 @@ typedef struct NumberText {
     char text[40];
 } NumberText;
 
-/* 1,234,567; small ones that are not whole with a digit behind the point. */
+/* 1,234,567; small numbers that are not whole have one decimal. */
 static NumberText count_text(double number)
 {
     char plain[32];
@@ -307,7 +307,7 @@ static void draw_move(Pen *pen, const TopMove *move)
     }
 }
 
-/* The one that is next to be done, which is the oldest that is not over, or nothing. */
+/* The oldest move that has not ended, NULL if there is none. */
 static void draw_current(Pen *pen, const TopModel *model)
 {
     const TopMove *current = NULL;
@@ -389,13 +389,13 @@ static unsigned level_of(const Map *map, const TopRange *range, double ru)
     if (!(ru > 0) || !(whole > 0))
         return 0;
     double part = ru / whole;
-    if (part > 1.005) /* a request is charged when it is over, so a little more is no burst */
+    if (part > 1.005) /* a request is charged when it ends, so a little more is no burst */
         return LEVELS;
     unsigned level = 1 + (unsigned)(part * (LEVELS - 1));
     return level < LEVELS ? level : LEVELS - 1;
 }
 
-/* One second of some neighbours: the highest shade of them, and whether anybody was throttled. */
+/* One second of some neighbours: their highest shade, and whether requests were throttled. */
 static void draw_cell(Pen *pen, unsigned level, bool is_throttled, int *colour)
 {
     if (!pen->canvas->has_colour) {
@@ -450,6 +450,8 @@ static void draw_ids(Pen *pen, const TopRange *ranges, size_t count)
 
 static void draw_line(Pen *pen, const Map *map, size_t first)
 {
+    ASSERT(first < map->model->range_count);
+    ASSERT(map->ranges_per_line > 0);
     const TopRange *ranges = &map->model->ranges[first];
     size_t left = map->model->range_count - first;
     size_t count = left < map->ranges_per_line ? left : map->ranges_per_line;
@@ -528,7 +530,7 @@ static void draw_keys(Pen *pen, const char *title, const char *unit, const TopKe
 
 /* ---- the whole ---- */
 
-/* What is drawn of each part; together as many lines as there are. */
+/* The lines of each part; together at most those of the screen. */
 typedef struct Plan {
     size_t map;
     size_t by_ru;
@@ -557,7 +559,7 @@ static Plan plan_lines(const TopModel *model, const TopCanvas *canvas)
     left -= plan.moves > 0 ? SECTION_LINES + plan.moves : 0;
     size_t lists = (plan.by_ru > 0 ? SECTION_LINES + plan.by_ru : 0) +
                    (plan.by_throttled > 0 ? SECTION_LINES + plan.by_throttled : 0);
-    /* The map has half of it at least, and what the lists do not take. */
+    /* The map gets at least half, and what the lists leave. */
     size_t for_map = left > lists && left - lists > left / 2 ? left - lists : (left + 1) / 2;
     plan.map = least(model->range_count, for_map);
     left -= plan.map;

@@ -3,20 +3,15 @@
 #include "cli/top_testing_int.h"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 static void model_with(Arena *arena, const char *events, TopModel *model)
 {
     TopAnswers answers = {
-        .layout = unquoted(arena, LAYOUT),
-        .history = unquoted(arena, HISTORY),
-        .by_ru = unquoted(arena, BY_RU),
-        .by_throttled = unquoted(arena, BY_THROTTLED),
-        .events = unquoted(arena, events),
+        .layout = row_text(arena, LAYOUT),
+        .history = row_text(arena, HISTORY),
+        .by_ru = row_text(arena, BY_RU),
+        .by_throttled = row_text(arena, BY_THROTTLED),
+        .events = row_text(arena, events),
     };
     Error err;
     assert_int_equal(top_model_parse(arena, &answers, model, &err), STATUS_OK);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Larger than anything that is counted, and still printed in a column. */
+/* Larger than any real count, and still fits into a column. */
 #define NUMBER_MAX 1e15
 
 enum { TEXT_BYTES_MAX = 4096 };
@@ -54,7 +54,7 @@ static Status get_array(Json object, const char *name, size_t min, size_t max, J
 
 static Status parse_object(Arena *arena, Slice text, const char *what, Json *out, Error *err)
 {
-    Error ignored; /* what is wrong with the JSON helps nobody */
+    Error ignored; /* the parser's message would not help the user */
     if (json_parse(arena, text, out, &ignored) != STATUS_OK || !json_is(*out, JSON_OBJECT))
         return not_understood(what, err);
     return STATUS_OK;
@@ -77,7 +77,7 @@ static Status parse_range(Json json, TopRange *range, Error *err)
     return get_number(throttled, "lastMinute", &range->throttled_minute, err);
 }
 
-/* Nobody has counted them yet if they are null. */
+/* They are null until they are counted. */
 static Status parse_logical(Json totals, TopModel *model, Error *err)
 {
     model->logical = -1;
@@ -133,7 +133,7 @@ static Status parse_cells(Arena *arena, Json json, TopRange *range, size_t count
     return STATUS_OK;
 }
 
-/* A range that only one of the two answers has was made or divided in between: it has no past. */
+/* A range that only one of the two answers has was made or split in between: it has no history. */
 static Status parse_history(Arena *arena, Slice text, TopModel *model, Error *err)
 {
     Json history;
@@ -147,7 +147,7 @@ static Status parse_history(Arena *arena, Slice text, TopModel *model, Error *er
     model->column_count = (size_t)(to - from);
     Json ranges;
     TRY(get_array(history, "ranges", 1, TOP_MODEL_RANGES_MAX, &ranges, err));
-    /* Nearly always the two lists are the same, so each is found at once. */
+    /* The two lists are nearly always the same, so each range is found at once. */
     size_t at = 0;
     JsonIter it = json_iter(ranges);
     while (json_next(&it)) {
@@ -217,7 +217,7 @@ static Status parse_move(Arena *arena, Json json, TopMove *move, Error *err)
     return get_number(json, "fenceMicroseconds", &move->fence_us, err);
 }
 
-/* Those of the container that is shown. */
+/* The moves of the container that is shown. */
 static Status parse_events(Arena *arena, Slice text, TopModel *model, Error *err)
 {
     Json events;

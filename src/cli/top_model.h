@@ -1,8 +1,8 @@
 /* top_model.h - what `orrery top` knows of a container, read from the server's answers.
  *
  * The answers are those of /_orrery/dbs/{db}/colls/{coll}/layout, /history and /top, and of
- * /_orrery/events. They may come from anybody: whatever is missing, of another type or beyond all
- * measure is an error, and texts are kept as they are, for the one who draws to make harmless.
+ * /_orrery/events. The server is not trusted: a value that is missing, of another type or out of
+ * range is an error. Texts are kept as they are; top_draw makes them harmless.
  *
  * Ownership  Everything lives in the arena that the answers were parsed into.
  */
@@ -29,7 +29,7 @@ typedef struct TopRange {
     Slice min; /* of its hashes, in hexadecimal; empty for the lowest */
     double items;
     double bytes;
-    double ru_allotted; /* a second; 0: without limit */
+    double ru_allotted; /* a second; 0 if there is no limit */
     double ru_second;   /* used in the last whole second */
     double ru_minute;
     double peak_percent; /* of the busiest second of the last minute */
@@ -56,10 +56,10 @@ typedef struct TopMove {
     Slice reason;
     Slice stage;
     Slice sources; /* ids, with commas between them */
-    Slice targets; /* empty: it has not come as far as that */
+    Slice targets; /* empty until they are known */
     Slice message; /* why it failed */
     double begun_s;
-    double ended_s; /* 0: it is under way, or waits */
+    double ended_s; /* 0 if it is under way or waits */
     double bytes_total;
     double percent;
     double fence_us; /* that writes had to wait */
@@ -72,7 +72,7 @@ typedef struct TopModel {
     Slice mode;     /* "manual", "autoscale", ... */
     double ru;      /* provisioned, or the maximum of autoscale */
     bool is_shared; /* with other containers of its database */
-    double logical; /* logical partitions; negative: not known */
+    double logical; /* logical partitions; negative if not known */
     bool is_logical_estimate;
     TopRange *ranges; /* in the order of their hashes */
     size_t range_count;
@@ -92,7 +92,7 @@ typedef struct TopAnswers {
     Slice events; /* of all containers */
 } TopAnswers;
 
-/* STATUS_UNAVAILABLE names what is wrong with which answer. */
+/* The message of STATUS_UNAVAILABLE names the answer and what is wrong with it. */
 MUST_USE Status top_model_parse(Arena *arena, const TopAnswers *answers, TopModel *out, Error *err);
 
 /* A container of the list that /_orrery/containers gives. */

@@ -1,20 +1,15 @@
-/* top_model_test.c - what the server answers is read, and what nobody should answer is refused. */
+/* top_model_test.c - answers of a server are read, and wrong ones are refused. */
 #include "cli/top_testing_int.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 static Status parse(Arena *arena, const char *layout, const char *history, const char *by_ru,
                     TopModel *model, Error *err)
 {
     TopAnswers answers = {
-        .layout = unquoted(arena, layout),
-        .history = unquoted(arena, history),
-        .by_ru = unquoted(arena, by_ru),
-        .by_throttled = unquoted(arena, BY_THROTTLED),
-        .events = unquoted(arena, EVENTS),
+        .layout = row_text(arena, layout),
+        .history = row_text(arena, history),
+        .by_ru = row_text(arena, by_ru),
+        .by_throttled = row_text(arena, BY_THROTTLED),
+        .events = row_text(arena, EVENTS),
     };
     return top_model_parse(arena, &answers, model, err);
 }
@@ -69,11 +64,11 @@ static void events_that_are_not_understood_are_named(void **state)
         AUTO(arena_done) Arena arena;
         arena_init(&arena, 4096);
         TopAnswers answers = {
-            .layout = unquoted(&arena, LAYOUT),
-            .history = unquoted(&arena, HISTORY),
-            .by_ru = unquoted(&arena, BY_RU),
-            .by_throttled = unquoted(&arena, BY_THROTTLED),
-            .events = unquoted(&arena, rows[i].events),
+            .layout = row_text(&arena, LAYOUT),
+            .history = row_text(&arena, HISTORY),
+            .by_ru = row_text(&arena, BY_RU),
+            .by_throttled = row_text(&arena, BY_THROTTLED),
+            .events = row_text(&arena, rows[i].events),
         };
         TopModel model;
         Error err;
@@ -163,7 +158,7 @@ static void lists_of_containers_are_read(void **state)
     TopContainer *list = NULL;
     size_t count = 0;
     Error err;
-    Slice answer = unquoted(&arena, "{'containers':[{'database':'a','container':'b','ru':"
+    Slice answer = row_text(&arena, "{'containers':[{'database':'a','container':'b','ru':"
                                     "{'lastMinute':5}},{'database':'c','container':'d','ru':"
                                     "{'lastMinute':0}}]}");
     assert_int_equal(top_containers_parse(&arena, answer, &list, &count, &err), STATUS_OK);
@@ -173,7 +168,7 @@ static void lists_of_containers_are_read(void **state)
                                       "{'containers':[{'database':'a','container':'b'}]}"};
     for (size_t i = 0; i < ARRAY_COUNT(bad); i++)
         assert_int_equal(
-            top_containers_parse(&arena, unquoted(&arena, bad[i]), &list, &count, &err),
+            top_containers_parse(&arena, row_text(&arena, bad[i]), &list, &count, &err),
             STATUS_UNAVAILABLE);
 }
 

@@ -1,18 +1,11 @@
-/* top_testing_int.h - answers as the server gives them, for tests of who reads and draws them.
+/* top_testing_int.h - answers of a server, for tests of the code that reads and draws them.
  *
  * JSON is written with ' for ", so that it stays readable.
  */
 #pragma once
 
+#include "base/testing.h"
 #include "cli/top_model.h"
-
-static inline Slice unquoted(Arena *arena, const char *row)
-{
-    char *text = arena_cstr(arena, slice_from_cstr(row));
-    for (char *c = text; *c != '\0'; c++)
-        *c = *c == '\'' ? '"' : *c;
-    return slice_from_cstr(text);
-}
 
 #define LAYOUT_RANGE(id, min, allotted, second, minute, percent, throttled)                    \
     "{'id':'" id "','min':'" min                                                               \

@@ -1,8 +1,8 @@
 /* cert.c - see cert.h.
  *
- * Each file is written under a temporary name, synced and renamed, key first: after a crash there
- * is no half of a file, and a lone key gets its certificate at the next start. A file that exists
- * is never written over: it may be the user's own.
+ * Each file is written under a temporary name, synced and renamed, the key first. So a crash leaves
+ * no half-written file, and a key without a certificate gets one at the next start. An existing
+ * file is never overwritten: it may be the user's own.
  */
 #include "http/cert.h"
 
@@ -101,7 +101,7 @@ static Status write_cert(const char *path, EVP_PKEY *key, Error *err)
     return write_file(path, text, 0644, err);
 }
 
-/* The machine's name, if it can stand in a certificate. */
+/* The machine's name, if it is valid in a certificate. */
 static bool host_name(char *name, size_t size)
 {
     if (gethostname(name, size) != 0)
@@ -127,7 +127,7 @@ static Status make_cert(EVP_PKEY *key, X509 *cert, Error *err)
 {
     TRY(set_serial(cert, err));
     X509_NAME *name = X509_get_subject_name(cert);
-    /* It begins a day ago, for machines whose clocks are behind. */
+    /* It is valid from yesterday, for machines whose clocks are slow. */
     if (X509_set_version(cert, X509_VERSION_3) != 1 || X509_set_pubkey(cert, key) != 1 ||
         X509_gmtime_adj(X509_getm_notBefore(cert), -SECONDS_PER_DAY) == NULL ||
         X509_gmtime_adj(X509_getm_notAfter(cert), (long)CERT_VALID_DAYS * SECONDS_PER_DAY) ==
@@ -187,7 +187,7 @@ static Status write_all(int fd, const char *path, BIO *text, Error *err)
     return STATUS_OK;
 }
 
-/* The rename is durable only once the folder is. */
+/* The rename is durable only after the folder is synced. */
 static Status sync_folder(const char *path, Error *err)
 {
     const char *slash = strrchr(path, '/');

@@ -1,8 +1,8 @@
 /* cert.h - the server's own certificate, made on first start.
  *
- * SDKs want HTTPS even from a database on the same machine, so a certificate must be there without
- * anybody asking. It is self-signed, for localhost, this machine's name and the loopback addresses,
- * and marked as an authority so that it can be put into trust stores as it is.
+ * SDKs want HTTPS even from a database on the same machine, so the server makes a certificate by
+ * itself. It is self-signed, for localhost, this machine's name and the loopback addresses, and
+ * marked as an authority, so that trust stores accept it.
  *
  * Threads    Any, but not two for the same files at the same time.
  */

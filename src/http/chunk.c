@@ -34,7 +34,7 @@ static int hex_digit(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* A size is complete: are there bytes to come, or was it the last? */
+/* A size is complete. Bytes follow, unless it is that of the last chunk. */
 static Status end_size(ChunkDecoder *decoder, size_t bytes_max, Error *err)
 {
     if (decoder->left > bytes_max - decoder->decoded)
@@ -90,7 +90,7 @@ static Status expect(ChunkDecoder *decoder, char c, char expected, ChunkState ne
     return STATUS_OK;
 }
 
-/* Everything but the bytes of a chunk, one byte at a time. */
+/* One byte of anything except the bytes of a chunk. */
 static Status step(ChunkDecoder *decoder, size_t bytes_max, char c, Error *err)
 {
     switch (decoder->state) {
@@ -123,7 +123,7 @@ static Status step(ChunkDecoder *decoder, size_t bytes_max, char c, Error *err)
     return malformed(err);
 }
 
-/* Moves the bytes of the present chunk to where the decoded ones end; returns how many. */
+/* Moves bytes of the current chunk to the end of the decoded ones; returns how many. */
 static size_t take_bytes(ChunkDecoder *decoder, char *to, const char *from, size_t len)
 {
     size_t take = decoder->left < len ? (size_t)decoder->left : len;
@@ -139,6 +139,7 @@ static size_t take_bytes(ChunkDecoder *decoder, char *to, const char *from, size
 Status chunk_decode(ChunkDecoder *decoder, size_t bytes_max, char *bytes, size_t *len, size_t *rest,
                     Error *err)
 {
+    ASSERT(decoder->decoded <= bytes_max);
     size_t at = 0;
     size_t out = 0;
     while (at < *len && decoder->state != CHUNK_DONE) {

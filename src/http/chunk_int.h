@@ -5,9 +5,9 @@
  *     last    = "0" [ ";" extension ] CRLF
  *     trailer = name ":" value CRLF
  *
- * Nothing else is taken: no "0x", no sign, no space around a size, no line that ends in LF alone.
- * What one reader forgives and another does not is how a request is smuggled past a proxy.
- * Extensions and trailers are read and thrown away; they have a bound, because a client could send
+ * Nothing else is accepted: no "0x", no sign, no space around a size, no line that ends in LF
+ * alone. If one reader accepts what another refuses, a request can be smuggled past a proxy.
+ * Extensions and trailers are read and discarded; they have a bound, because a client could send
  * them for ever.
  *
  * Threads    Pure functions.
@@ -44,7 +44,8 @@ typedef struct ChunkDecoder {
 } ChunkDecoder;
 
 /* Decodes in place what follows the bytes that were decoded before. '*len' becomes the number of
- * decoded bytes; if the body is complete (CHUNK_DONE), the '*rest' bytes after it stand directly
- * behind them. STATUS_TOO_LARGE as soon as a chunk says that the body exceeds 'bytes_max'. */
+ * decoded bytes; if the body is complete (CHUNK_DONE), the '*rest' bytes after it are moved to
+ * directly after them. STATUS_TOO_LARGE as soon as a chunk says that the body exceeds 'bytes_max'.
+ */
 MUST_USE Status chunk_decode(ChunkDecoder *decoder, size_t bytes_max, char *bytes, size_t *len,
                              size_t *rest, Error *err);

@@ -10,18 +10,19 @@
 
 #include <sys/socket.h>
 
-/* How much is thrown away at one go while lingering, so that other connections get their turn. */
+/* Reads in a row while lingering, so that other connections get their turn. */
 #define DISCARD_READS_MAX 16
 
 enum {
     FIRST_BYTE_OF_TLS = 0x16,
-    /* What a connection is charged for: with its socket, and with what OpenSSL keeps for it. */
+    /* Memory that a connection is charged for: with its socket, and with OpenSSL's state. */
     CONN_BYTES = 1024,
     TLS_BYTES = 32 << 10,
 };
 
-/* While memory is short, an answer must be read much faster than usual to stay. The first part of
- * it goes fast in any case, into the buffer of the client's system: a second of that is no pace. */
+/* While memory is short, a client must read an answer much faster than usual to stay connected. The
+ * first part of an answer always goes fast, into the buffer of the client's system, so the pace is
+ * not judged earlier than PRESSED_MS_MIN. */
 #define PRESSED_BYTES_PER_S ((uint64_t)1 << 20)
 #define PRESSED_MS_MIN      500
 #define PRESSED_LOOKS_MAX   32
@@ -46,7 +47,7 @@ void conn_arm(Conn *conn, h2o_timeout_t *timeout)
 
 bool conn_open(HttpLoop *loop, h2o_socket_t *sock)
 {
-    if (!loop_take(loop, CONN_BYTES, BUDGET_SMALL))
+    if (!loop_take(loop, CONN_BYTES, CONN_MEMORY_SMALL))
         return false;
     Conn *conn = MEM_NEW(Conn);
     conn->loop = loop;
@@ -64,6 +65,26 @@ bool conn_open(HttpLoop *loop, h2o_socket_t *sock)
     return true;
 }
 
+void conn_enter(Conn *conn, ConnState state)
+{
+    enum { SENDING = 1U << CONN_WRITING | 1U << CONN_LINGERING };
+    /* For each state, those that may follow it besides CLOSED: the drawing in conn_int.h. A refusal
+     * is sent while the head or the body is still arriving. */
+    static const unsigned NEXT[] = {
+        [CONN_OPENING] = 1U << CONN_HANDSHAKE | 1U << CONN_HEAD,
+        [CONN_HANDSHAKE] = 1U << CONN_HEAD,
+        [CONN_HEAD] = 1U << CONN_BODY | 1U << CONN_HANDLING | SENDING,
+        [CONN_BODY] = 1U << CONN_HANDLING | SENDING,
+        [CONN_HANDLING] = 1U << CONN_BODY | 1U << CONN_HEAD | SENDING,
+        [CONN_WRITING] = 1U << CONN_HEAD | 1U << CONN_LINGERING,
+        [CONN_LINGERING] = 0,
+        [CONN_CLOSED] = 0,
+    };
+    ASSERT(conn->state != CONN_CLOSED);
+    ASSERT(state == CONN_CLOSED || (NEXT[conn->state] & 1U << state) != 0);
+    conn->state = state;
+}
+
 void conn_abandon(Conn *conn)
 {
     if (conn->request != NULL && conn->state == CONN_HANDLING)
@@ -76,11 +97,11 @@ void conn_close(Conn *conn)
         return;
     conn_abandon(conn);
     if (conn->request != NULL && conn->state == CONN_HANDLING)
-        conn->request->conn = NULL; /* the handler still has it, and will answer to nobody */
+        conn->request->conn = NULL; /* the handler still has it, and its answer is dropped */
     else if (conn->request != NULL)
         request_release(conn->request);
     conn->request = NULL;
-    conn->state = CONN_CLOSED;
+    conn_enter(conn, CONN_CLOSED);
     conn_arm(conn, NULL);
     transport_close(&conn->transport);
     conn_drop_input(conn);
@@ -101,6 +122,7 @@ static void hold(Conn *conn)
 
 static void let_go(Conn *conn)
 {
+    ASSERT(conn->is_held);
     conn->is_held = false;
     if (conn->state == CONN_CLOSED)
         mem_free(conn);
@@ -146,22 +168,22 @@ static void choose_protocol(Conn *conn)
         break;
     }
     if (first != FIRST_BYTE_OF_TLS) {
-        conn->state = CONN_HEAD;
+        conn_enter(conn, CONN_HEAD);
         conn_receive(conn);
     } else if (conn->loop->server->tls == NULL) {
         conn_close(conn);
-    } else if (!loop_take(conn->loop, TLS_BYTES, BUDGET_SMALL)) {
+    } else if (!loop_take(conn->loop, TLS_BYTES, CONN_MEMORY_SMALL)) {
         metrics_add(conn->loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
         conn_close(conn);
     } else {
         conn->charged += TLS_BYTES;
-        conn->state = CONN_HANDSHAKE;
+        conn_enter(conn, CONN_HANDSHAKE);
         conn_arm(conn, &conn->loop->request_timeout);
         shake_hands(conn);
     }
 }
 
-/* A handshake may have asked already, and have come to its end by reading. */
+/* A handshake may have asked for this already and then ended by reading. */
 static void await_writable(Conn *conn)
 {
     if (!h2o_socket_is_writing(conn->transport.sock))
@@ -184,14 +206,14 @@ static void shake_hands(Conn *conn)
         break;
     }
     metrics_add(conn->loop->metrics, METRIC_TLS_HANDSHAKES_TOTAL, 1);
-    conn->state = CONN_HEAD;
+    conn_enter(conn, CONN_HEAD);
     conn_arm(conn, &conn->loop->idle_timeout);
     conn_receive(conn); /* the first request often comes with the end of the handshake */
 }
 
 static void on_writable(h2o_socket_t *sock, const char *error)
 {
-    (void)error; /* the write itself will say it */
+    (void)error; /* the write itself will report it */
     Conn *conn = sock->data;
     hold(conn);
     if (conn->state == CONN_HANDSHAKE)
@@ -238,18 +260,18 @@ static void finish(Conn *conn)
     if (conn->lingers) {
         transport_finish(&conn->transport);
         conn_drop_input(conn);
-        conn->state = CONN_LINGERING;
+        conn_enter(conn, CONN_LINGERING);
         conn_arm(conn, &loop->linger_timeout);
         return;
     }
-    conn->state = CONN_HEAD;
+    conn_enter(conn, CONN_HEAD);
     /* While the handler is being called, the loop in process() goes on by itself. Otherwise the
      * next request must wait a moment: it must not reach the handler from within the handler's own
      * call of http_respond. */
     conn_arm(conn, has_more && !conn->is_dispatching ? &loop->soon_timeout : &loop->idle_timeout);
 }
 
-/* The rest must wait: a body that is only lent for this call is copied. */
+/* The rest is sent later, so a body that is lent only for this call is copied. */
 static void keep_body(Request *request)
 {
     Output *output = &request->output;
@@ -262,7 +284,7 @@ static void keep_body(Request *request)
     *output = (Output){.head = head, .body = arena_copy(&request->arena, body)};
 }
 
-/* The client does not take the answer at once: from here on it is memory that waits for it. */
+/* The socket did not take the whole answer: from now on it occupies memory. */
 static void begin_waiting(Conn *conn)
 {
     Request *request = conn->request;
@@ -270,7 +292,7 @@ static void begin_waiting(Conn *conn)
     uint64_t outside = request->body_release != NULL ? request->output.body.len : 0;
     uint64_t inside = arena_used(&request->arena);
     request_charge(request, (inside > LOOP_ARENA_BYTES ? inside : LOOP_ARENA_BYTES) + outside);
-    conn->state = CONN_WRITING;
+    conn_enter(conn, CONN_WRITING);
     conn_watch_pace(conn, &conn->loop->answer_timeout);
     await_writable(conn);
     make_room(conn);
@@ -279,6 +301,8 @@ static void begin_waiting(Conn *conn)
 void conn_send(Conn *conn)
 {
     Request *request = conn->request;
+    ASSERT(request != NULL);
+    ASSERT(request->conn == conn);
     switch (transport_write(&conn->transport, &request->output, conn->loop->record)) {
     case TRANSPORT_DONE:
         finish(conn);
@@ -326,9 +350,9 @@ static void reset(Conn *conn)
     conn_close(conn);
 }
 
-/* Closes those that read their answers most slowly until the others have room, and this one if
- * there is no other. The loop's timeouts are in the order in which they were set, so that those
- * that were looked at longest ago come first. */
+/* Closes the connections that read their answers most slowly until the others have room, and this
+ * one if there is no other. The loop's timeouts are in the order in which they were set, so the
+ * connections that were checked longest ago come first. */
 static void make_room(Conn *conn)
 {
     HttpLoop *loop = conn->loop;
@@ -336,7 +360,7 @@ static void make_room(Conn *conn)
     h2o_linklist_t *first = &loop->answer_timeout._entries;
     h2o_linklist_t *link = first->next;
     for (int i = 0; i < PRESSED_LOOKS_MAX && link != first; i++) {
-        if (!budget_is_over(&loop->memory, BUDGET_BULK))
+        if (!conn_memory_is_over(&loop->memory, CONN_MEMORY_BULK))
             return;
         Conn *other = CONTAINER_OF(link, Conn, timer._link);
         link = link->next;
@@ -346,7 +370,7 @@ static void make_room(Conn *conn)
         metrics_add(loop->metrics, METRIC_ANSWERS_SHED, 1);
         reset(other);
     }
-    if (!budget_is_over(&loop->memory, BUDGET_BULK))
+    if (!conn_memory_is_over(&loop->memory, CONN_MEMORY_BULK))
         return;
     metrics_add(loop->metrics, METRIC_ANSWERS_SHED, 1);
     reset(conn);
@@ -354,9 +378,9 @@ static void make_room(Conn *conn)
 
 /* Time is up. */
 
-/* How much has come, or gone. The system says that there is room only when a good part of its
- * buffer is free, which may be megabytes, so a slow client may have read without our hearing of it:
- * what counts is what the client has confirmed. */
+/* How much has arrived, or was sent. The system reports room only when a large part of its buffer
+ * is free, which may be megabytes, so a slow client may have read something without our noticing
+ * it. Therefore the bytes that the client has confirmed are counted. */
 static int64_t progress(const Conn *conn)
 {
     const Request *request = conn->request;
@@ -396,10 +420,11 @@ static void refuse_slow(Conn *conn)
 
 static void check_body(Conn *conn)
 {
-    uint64_t pace_ms = conn->loop->server->options.pace_ms;
-    if (h2o_now(conn->loop->events) - conn->begun_ms >= conn->loop->server->options.request_ms)
+    const HttpOptions *options = &conn->loop->server->options;
+    uint64_t took_us = clock_monotonic_us(options->clock) - conn->begun_us;
+    if (took_us >= (uint64_t)options->request_ms * 1000)
         refuse_late(conn);
-    else if (is_slower(conn, PACE_BYTES_PER_S, pace_ms))
+    else if (is_slower(conn, PACE_BYTES_PER_S, options->pace_ms))
         refuse_slow(conn);
     else
         conn_watch_pace(conn, &conn->loop->body_timeout);

@@ -1,15 +1,17 @@
 /* conn_int.h - a connection and the request that it carries.
  *
- *     OPENING ──> HANDSHAKE ──> HEAD ──> BODY ──> HANDLING ──> WRITING ──> HEAD ...
- *        └───────── plain ───────^ └─ whole ──────^   └─ sent at once ───────^
+ *     OPENING ──> HANDSHAKE ──> HEAD ──> BODY <──> HANDLING ──> WRITING ──> HEAD ...
+ *        └───────── plain ───────^ └─ whole ───────^   └─ sent at once ───────^
  *
- * and from everywhere to CLOSED. After an answer that must be the last one although the client may
- * still be sending, a connection is LINGERING for a moment: closing at once would reset it, and the
- * client's system would throw the answer away unread.
+ * and from every state to CLOSED. BODY and HANDLING alternate once if the handler looks at the head
+ * before the body has arrived. HEAD, BODY, HANDLING and WRITING lead to LINGERING after an answer
+ * that must be the last one although the client may still be sending: closing at once would reset
+ * the connection, and the client's system would discard the answer unread. HEAD and BODY lead to
+ * WRITING if the request is refused.
  *
- * Ownership  A connection owns its request until the handler is called; then the request lives
- * until http_respond, with or without the connection, and until it is sent if there is one. Threads
- * Loop thread only.
+ * Ownership  A connection owns its request until the handler is called. From then on the request
+ *            lives until http_respond, with or without the connection, and then until it is sent.
+ * Threads    Loop thread only.
  */
 #pragma once
 
@@ -17,14 +19,14 @@
 #include "http/loop_int.h"
 
 typedef enum ConnState {
-    CONN_OPENING, /* the first byte will decide about TLS */
+    CONN_OPENING, /* the first byte decides whether it speaks TLS */
     CONN_HANDSHAKE,
     CONN_HEAD, /* idle, or in the middle of a request's head */
     CONN_BODY,
     CONN_HANDLING,  /* the handler has the request */
     CONN_WRITING,   /* the socket did not take the whole answer at once */
     CONN_LINGERING, /* everything is sent; what still comes is thrown away */
-    CONN_CLOSED,    /* no socket any more; the memory goes when nobody holds it */
+    CONN_CLOSED,    /* without a socket; freed when no callback holds it any more */
 } ConnState;
 
 /* What was read and not yet used. 'bytes' is the loop's input while a read is being processed, and
@@ -40,7 +42,7 @@ struct Conn {
     HttpLoop *loop;
     Transport transport;
     ConnState state;
-    bool is_held;        /* somebody further up the stack goes on using it after a close */
+    bool is_held;        /* a callback of the event loop uses it, also after a close (I5) */
     bool is_dispatching; /* the handler is being called */
     bool keeps_open;     /* another request may follow the answer */
     bool lingers;        /* the answer comes before the end of the request */
@@ -49,7 +51,7 @@ struct Conn {
     Input input;
     size_t head_seen;       /* bytes of an incomplete head that were parsed before */
     uint64_t charged;       /* memory of the connection itself, without input and request */
-    uint64_t begun_ms;      /* when the first byte of the present request came */
+    uint64_t begun_us;      /* when a request began that did not come whole at once; else 0 */
     int64_t progress;       /* of the body or the answer, when the pace was last looked at */
     Request *request;       /* from BODY to WRITING */
     h2o_timeout_t *timeout; /* where 'timer' is linked */
@@ -72,9 +74,12 @@ struct Request {
 
 /* Takes charge of an accepted socket; false if there is no memory for it. */
 bool conn_open(HttpLoop *loop, h2o_socket_t *sock);
+
+/* Every change of the state, which must be one of the drawing above. */
+void conn_enter(Conn *conn, ConnState state);
 void conn_close(Conn *conn);
 
-/* Tells the handler, if it has a request, that nobody waits for the answer any more. */
+/* Tells the handler, if it has the request, that the client no longer waits for the answer. */
 void conn_abandon(Conn *conn);
 
 /* Closes the connection unless a request is under way on it. */
@@ -108,5 +113,5 @@ void request_charge(Request *request, uint64_t bytes); /* instead of what was ch
 void request_release(Request *request);                /* with its body */
 void request_free_all(HttpLoop *loop);                 /* those kept for reuse */
 
-/* Fills in request->output with an error in the protocol's form. */
-void request_refuse(Request *request, const Error *why);
+/* Fills in request->output with an error in the protocol's form; 'took_us' as in HttpRefusal. */
+void request_refuse(Request *request, const Error *why, uint64_t took_us);

@@ -12,11 +12,11 @@ bool gzip_compress(Gzip *gzip, Slice body, Arena *arena, Slice *out)
     gzip->is_open = true;
     if (body.len > UINT32_MAX || deflateReset(&gzip->stream) != Z_OK)
         return false;
-    /* Room for less than the body: what does not fit there is not worth sending. */
+    /* Less room than the body has: a result that does not fit is not worth sending. */
     size_t size = body.len - body.len / 16;
     char *bytes = arena_alloc(arena, size);
     z_stream *stream = &gzip->stream;
-    stream->next_in = (Bytef *)(uintptr_t)body.ptr;
+    stream->next_in = (const Bytef *)body.ptr;
     stream->avail_in = (uInt)body.len;
     stream->next_out = (Bytef *)bytes;
     stream->avail_out = (uInt)size;
@@ -29,6 +29,6 @@ bool gzip_compress(Gzip *gzip, Slice body, Arena *arena, Slice *out)
 void gzip_done(Gzip *gzip)
 {
     if (gzip->is_open)
-        (void)deflateEnd(&gzip->stream); /* only says that unfinished work was dropped */
+        (void)deflateEnd(&gzip->stream); /* reports only that unfinished work was dropped */
     gzip->is_open = false;
 }

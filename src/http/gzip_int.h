@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 
+#define ZLIB_CONST /* input is const */
 #include <zlib.h>
 
 typedef struct Gzip {

@@ -3,7 +3,7 @@
 
 #include "http/h2o_int.h"
 
-/* What the special headers said, collected over all of them. */
+/* What the headers that matter here say, collected over all headers. */
 typedef struct Seen {
     Slice content_length;
     Slice transfer_encoding;
@@ -15,7 +15,8 @@ typedef struct Seen {
     bool says_keep_alive;
 } Seen;
 
-static Status read_headers(HttpHeader *headers, size_t count, Head *head, Seen *seen, Error *err);
+static Status read_headers(char *bytes, HttpHeader *headers, size_t count, Head *head, Seen *seen,
+                           Error *err);
 static Status read_special(const HttpHeader *header, Head *head, Seen *seen, Error *err);
 static Status find_body(const Seen *seen, const HeadLimits *limits, Head *head, Error *err);
 static Status check_lines(const char *bytes, const Head *head, const HttpHeader *headers,
@@ -37,6 +38,7 @@ static Status too_long(Error *err, size_t bytes_max)
 Status head_parse(char *bytes, size_t len, size_t seen, const HeadLimits *limits,
                   HttpHeader headers[HTTP_HEADERS_MAX], Head *out, bool *complete, Error *err)
 {
+    ASSERT(seen <= len);
     Head head = {0};
     int minor_version = 0;
     size_t count = HTTP_HEADERS_MAX;
@@ -61,7 +63,7 @@ Status head_parse(char *bytes, size_t len, size_t seen, const HeadLimits *limits
 
     Seen said = {0};
     TRY(check_lines(bytes, &head, headers, err));
-    TRY(read_headers(headers, count, &head, &said, err));
+    TRY(read_headers(bytes, headers, count, &head, &said, err));
     TRY(find_body(&said, limits, &head, err));
     TRY(read_target(&head, err));
     TRY(check_authority(&head, &said, err));
@@ -101,9 +103,8 @@ static uint64_t lower_word(uint64_t word)
     return word | ((from_a & ~past_z & ~word & (ones * 0x80)) >> 2);
 }
 
-static void lower(const char *name, size_t len)
+static void lower(char *p, size_t len)
 {
-    char *p = (char *)(uintptr_t)name; /* the bytes that the caller lets us change */
     size_t i = 0;
     for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
         uint64_t word;
@@ -115,7 +116,9 @@ static void lower(const char *name, size_t len)
         p[i] = (char)(p[i] + ((unsigned char)(p[i] - 'A') < 26 ? 32 : 0));
 }
 
-static Status read_headers(HttpHeader *headers, size_t count, Head *head, Seen *seen, Error *err)
+/* The headers point into 'bytes', where their names become lower case. */
+static Status read_headers(char *bytes, HttpHeader *headers, size_t count, Head *head, Seen *seen,
+                           Error *err)
 {
     for (size_t i = 0; i < count; i++) {
         HttpHeader *header = &headers[i];
@@ -123,7 +126,7 @@ static Status read_headers(HttpHeader *headers, size_t count, Head *head, Seen *
             return bad(err, "A header is folded over several lines.");
         if (header->name.len == 0)
             return bad(err, "A header has no name.");
-        lower(header->name.ptr, header->name.len);
+        lower(bytes + (header->name.ptr - bytes), header->name.len);
         while (header->value.len > 0 && (header->value.ptr[header->value.len - 1] == ' ' ||
                                          header->value.ptr[header->value.len - 1] == '\t'))
             header->value.len--;
@@ -141,7 +144,7 @@ static bool has_token(Slice list, Slice token)
     return false;
 }
 
-/* "gzip", "*" or "x;q=0": the last one is a refusal. */
+/* "gzip", "*" or "x;q=0"; the last one is a refusal. */
 static bool allows_gzip(Slice list)
 {
     while (list.len > 0) {
@@ -230,7 +233,7 @@ static Status find_body(const Seen *seen, const HeadLimits *limits, Head *head, 
     return STATUS_OK;
 }
 
-/* Every method there is consists of letters; the parser lets other bytes pass. */
+/* All methods consist of letters; the parser also accepts other bytes. */
 static bool is_method(Slice method)
 {
     for (size_t i = 0; i < method.len; i++)
@@ -239,8 +242,8 @@ static bool is_method(Slice method)
     return method.len > 0;
 }
 
-/* A client that believes to talk to a proxy sends "http://host/path": the host in it must be that
- * of the header, and what remains is the path. */
+/* A client that takes us for a proxy sends "http://host/path". The host must be that of the Host
+ * header, and the rest is the path. */
 static Status read_target(Head *head, Error *err)
 {
     if (!is_method(head->method))
@@ -264,8 +267,9 @@ static Status read_target(Head *head, Error *err)
     return bad(err, "The target of the request is not a path.");
 }
 
-/* The parser also takes LF alone for the end of a line. If each header's name follows CR LF and the
- * head ends with two of them, then every line ends so; headers have no other place for a LF. */
+/* The parser also accepts LF alone as the end of a line. If each header's name follows CR LF and
+ * the head ends with two of them, then every line ends in CR LF; LF cannot occur elsewhere in a
+ * head. */
 static Status check_lines(const char *bytes, const Head *head, const HttpHeader *headers,
                           Error *err)
 {
@@ -278,7 +282,7 @@ static Status check_lines(const char *bytes, const Head *head, const HttpHeader 
 }
 
 /* A name, an IPv4 address or an IPv6 address in brackets, and perhaps a port. Whether the name is
- * ours is the handler's business; here, that nobody can read it in two ways. */
+ * ours is for the handler to decide; here it only must not be readable in two ways. */
 static bool is_authority(Slice text)
 {
     for (size_t i = 0; i < text.len; i++) {

@@ -2,8 +2,9 @@
  *
  * One loop thread per core, each with its own listening socket on the same port. The first byte
  * of a connection decides whether it speaks TLS. A request reaches the handler when its body is
- * complete; the handler answers at once, or later from its own loop after a message. A large one
- * is shown to the handler before its body is read, so that nobody without a key can fill memory.
+ * complete; the handler answers at once, or later from its own loop after a message. The head of
+ * a large request is shown to the handler before the body is read, so that a client without a key
+ * cannot fill the memory.
  *
  * Ownership  An HttpRequest belongs to the server. The handler must answer each one exactly once
  *            with http_respond, even if the client has gone (the answer is then dropped). The
@@ -45,7 +46,7 @@ typedef struct HttpRequest {
     uint64_t begun_us; /* monotonic */
 
     /* Set when the client closes its side of the connection while the handler has the request; any
-     * thread may look. The answer is still due, but most likely nobody will read it. */
+     * thread may look. The answer is still due, but most likely will not be read. */
     _Atomic bool is_abandoned;
 } HttpRequest;
 
@@ -63,6 +64,16 @@ typedef struct HttpResponse {
     void *body_release_ctx;
 } HttpResponse;
 
+/* An answer that the server gives by itself, since there is no whole request to hand over: 400,
+ * 408, 413 or 503. It has a JSON body with "code" and "message", and ends the connection. */
+typedef struct HttpRefusal {
+    HttpLoop *loop;
+    Arena *arena;     /* lives until the answer is sent */
+    uint64_t took_us; /* since the request began to arrive; 0 if it came at once */
+} HttpRefusal;
+
+#define HTTP_REFUSAL_HEADERS_MAX 16
+
 /* What http calls; cli fills it in. */
 typedef struct HttpHandler {
     void *ctx;
@@ -73,26 +84,31 @@ typedef struct HttpHandler {
      * 'handle'; if the client leaves meanwhile, there is no call of 'handle'. */
     bool (*admit)(void *ctx, HttpRequest *request);
     void (*handle)(void *ctx, HttpRequest *request);
+    /* Optional: fills in the headers that the handler's own answers have, for a refusal, and
+     * returns how many; the server adds content-type to what it adds always. Values live in the
+     * arena. */
+    size_t (*refusal_headers)(void *ctx, const HttpRefusal *refusal,
+                              HttpHeader headers[HTTP_REFUSAL_HEADERS_MAX]);
     /* Optional: makes and ends what the handler keeps per loop (see http_loop_user). */
     void *(*loop_open)(void *ctx, HttpLoop *loop);
     void (*loop_close)(void *ctx, void *loop_user);
 } HttpHandler;
 
-/* The least that HttpOptions may allow: a request with the largest body, several times over. */
+/* The smallest 'memory_bytes_max': several requests with the largest body. */
 #define HTTP_MEMORY_BYTES_MIN ((uint64_t)32 << 20)
 
 typedef struct HttpOptions {
     const char *host; /* numeric address or name; every address it resolves to is served */
-    uint16_t port;    /* 0: any free one, see http_server_port */
+    uint16_t port;    /* 0 for any free one, see http_server_port */
     uint32_t threads;
-    const char *cert_file; /* PEM, the chain; NULL: only plain HTTP (see cert.h) */
+    const char *cert_file; /* PEM, the chain; NULL for plain HTTP only (see cert.h) */
     const char *key_file;  /* PEM */
     size_t header_bytes_max;
     size_t body_bytes_max;
     uint32_t connections_max;  /* over all loops */
     uint32_t idle_ms;          /* a kept connection without a request is closed after this */
     uint32_t request_ms;       /* a request must arrive whole within this, and a handshake end */
-    uint32_t pace_ms;          /* how often the pace of bodies and answers is looked at */
+    uint32_t pace_ms;          /* how often the pace of bodies and answers is checked */
     uint64_t memory_bytes_max; /* that all connections together may hold */
     const Clock *clock;
     const Log *log;
@@ -127,8 +143,7 @@ typedef struct HttpTask {
 } HttpTask;
 void http_loop_post(HttpLoop *loop, HttpTask *task);
 
-void *http_loop_user(HttpLoop *loop);           /* what loop_open returned */
-uint32_t http_loop_index(const HttpLoop *loop); /* 0 .. threads-1 */
+void *http_loop_user(HttpLoop *loop); /* what loop_open returned */
 Random *http_loop_random(HttpLoop *loop);
 MetricsShard *http_loop_metrics(HttpLoop *loop);
 const char *http_loop_date(HttpLoop *loop); /* "Tue, 01 Oct 2024 12:00:00 GMT", cached */

@@ -1,10 +1,10 @@
 /* listen.c - see listen_int.h.
  *
- * The sockets of the loops share the port with SO_REUSEPORT, which would also let them share it
- * with another server of ours on the same machine, and the kernel would deal out the clients among
- * the two. So each address is first bound without that option, which fails if anybody is there,
- * and the loops' sockets are bound when that one is closed. If somebody slips in between, the
- * second bind notices, except for another Orrery that starts in the same millisecond.
+ * The sockets of the loops share the port with SO_REUSEPORT. That would also let them share it with
+ * another Orrery on the same machine, and the kernel would distribute the clients over the two. So
+ * each address is first bound without that option, which fails if another process listens there,
+ * and the loops' sockets are bound after that one is closed. If another process takes the port in
+ * between, the second bind fails, unless it is an Orrery that starts in the same millisecond.
  */
 #include "http/listen_int.h"
 
@@ -57,7 +57,7 @@ Status listen_open(const char *host, uint16_t port, uint32_t loop_count, const L
             *out = listeners;
             return STATUS_OK;
         }
-        /* A port that was free on one address may be taken on the next: then draw again. */
+        /* A port that was free on one address may be taken on the next; then another is tried. */
         if (port != 0 || status != STATUS_CONFLICT)
             break;
     }
@@ -154,7 +154,7 @@ static Status bind_socket(int fd, const Address *address, uint16_t port, Error *
     return error_set_errno(err, errno, "cannot bind port %u on %s", port, address->text);
 }
 
-/* Whether the address can be had. The first one chooses the port if it is still 0. */
+/* Whether the address is free. The first one chooses the port if it is still 0. */
 static Status probe(Address *address, uint16_t *port, Error *err)
 {
     int fd = socket(address->family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -173,7 +173,7 @@ static Status probe(Address *address, uint16_t *port, Error *err)
     return status;
 }
 
-/* Takes out of the list what this machine does not have, as long as something remains. */
+/* Removes addresses from the list that this machine does not have, as long as one remains. */
 static Status probe_all(Addresses *addresses, uint16_t *port, const Log *log, Error *err)
 {
     Status missing = STATUS_OK;
@@ -192,7 +192,7 @@ static Status probe_all(Addresses *addresses, uint16_t *port, const Log *log, Er
         addresses->list[usable++] = *address;
     }
     if (usable == 0)
-        return missing; /* 'err' still tells about the last one */
+        return missing; /* 'err' describes the last one */
     addresses->count = usable;
     return STATUS_OK;
 }

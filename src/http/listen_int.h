@@ -16,8 +16,9 @@ typedef struct Listeners {
     int *fds; /* loop_count times address_count, a loop's own side by side */
 } Listeners;
 
-/* Binds 'host' and 'port' (0: any free one, the same for all addresses) 'loop_count' times. Fails
- * if anybody else listens there, even with a socket that would share the port. */
+/* Binds 'host' and 'port' 'loop_count' times; port 0 means any free one, the same for all
+ * addresses. Fails if another process listens there, even with a socket that would share the port.
+ */
 MUST_USE Status listen_open(const char *host, uint16_t port, uint32_t loop_count, const Log *log,
                             Listeners *out, Error *err);
 void listen_close(Listeners *listeners);

@@ -10,17 +10,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Connections taken at one go, so that a storm of them does not starve those that are there. */
+/* Connections accepted in a row, so that a storm of them does not starve the existing ones. */
 #define ACCEPTS_MAX 64
 
 /* How long to wait when the system has no descriptors or no memory for a connection. The clients
  * stay in the queue of the listening socket meanwhile. */
 #define PAUSE_MS 100
 
-/* A wait that is not longer is brief: to sleep and be woken would take about as long. */
+/* A wait up to this is brief: to sleep and be woken would take about as long. */
 #define BRIEF_WAIT_US 50
 
-/* What a longer wait counts for, so that some brief ones make up for it. */
+/* A longer wait counts as this much, so that a few brief ones make up for it. */
 #define LONG_WAIT_US 400
 
 /* For clients that still send after an answer that closes the connection. */
@@ -90,7 +90,8 @@ static void loop_open(HttpLoop *loop)
     h2o_linklist_init_anchor(&loop->conns);
     loop->events = h2o_evloop_create();
     open_timeouts(loop);
-    /* The eventfd itself stays open as long as anybody may post, which is longer than the loop. */
+    /* The eventfd stays open as long as any thread may post, which is longer than the loop lives.
+     */
     int wake_fd = dup(loop->wake_fd);
     if (wake_fd < 0) {
         loop->open_error = errno;
@@ -158,9 +159,9 @@ void loop_awake(HttpLoop *loop)
     loop->usual_wait_us = (7 * loop->usual_wait_us + (us < LONG_WAIT_US ? us : LONG_WAIT_US)) / 8;
 }
 
-/* Waits for something to do, and does it. While waits are brief the loop does not sleep but looks
- * again and again: whoever asks one question after the other has the answer sooner, and what that
- * costs is bounded by what answering costs anyway. */
+/* Waits for something to do, and does it. While waits are brief the loop polls instead of sleeping:
+ * a client that sends one request after the other gets its answers sooner, and the cost is bounded
+ * by what the answers cost anyway. */
 static void turn(HttpLoop *loop)
 {
     const Clock *clock = loop->server->options.clock;
@@ -171,7 +172,7 @@ static void turn(HttpLoop *loop)
         (void)h2o_evloop_run(loop->events, 0);
         looks = clock_monotonic_us(clock) - loop->waiting_since_us < BRIEF_WAIT_US;
         if (looks && loop->is_waiting)
-            (void)sched_yield(); /* whoever waits for the processor may be whom we wait for */
+            (void)sched_yield(); /* the thread that we wait for may need the processor */
     }
     if (loop->is_waiting)
         (void)h2o_evloop_run(loop->events, INT32_MAX); /* fails when a debugger interrupts it */
@@ -182,7 +183,7 @@ static void *run(void *arg)
     HttpLoop *loop = arg;
     loop_open(loop);
     bool is_open = loop->open_error == 0;
-    (void)sem_post(&loop->server->opened);
+    latch_post(&loop->server->opened);
     while (is_open && !is_over(loop))
         turn(loop);
     loop_close(loop);
@@ -207,7 +208,7 @@ void http_loop_post(HttpLoop *loop, HttpTask *task)
     /* Once the task is in the queue the loop may run it and end, before we have woken it. */
     atomic_fetch_add_explicit(&loop->posting, 1, memory_order_relaxed);
     if (queue_push(&loop->tasks, &task->node))
-        wake(loop); /* otherwise whoever was first has done so, or is about to */
+        wake(loop); /* otherwise the first poster has woken it, or is about to */
     atomic_fetch_sub_explicit(&loop->posting, 1, memory_order_release);
 }
 
@@ -217,7 +218,7 @@ static void on_wake(h2o_socket_t *sock, const char *error)
     HttpLoop *loop = sock->data;
     loop_awake(loop);
     uint64_t count;
-    /* Before the tasks are taken: one that is posted after that wakes the loop again. */
+    /* Read before the tasks are taken, so that a task posted later wakes the loop again. */
     if (read(loop->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN && errno != EINTR)
         ASSERT(!"an eventfd can be read");
     QueueNode *node = queue_take(&loop->tasks);
@@ -304,9 +305,9 @@ void loop_stop(HttpLoop *loop, LoopStop *stop, uint32_t drain_ms)
 
 /* Memory. */
 
-bool loop_take(HttpLoop *loop, uint64_t bytes, BudgetUse use)
+bool loop_take(HttpLoop *loop, uint64_t bytes, ConnMemoryUse use)
 {
-    bool is_taken = budget_take(&loop->memory, bytes, use);
+    bool is_taken = conn_memory_take(&loop->memory, bytes, use);
     if (is_taken)
         metrics_add(loop->metrics, METRIC_MEMORY_BYTES, (int64_t)bytes);
     return is_taken;
@@ -314,13 +315,13 @@ bool loop_take(HttpLoop *loop, uint64_t bytes, BudgetUse use)
 
 void loop_force(HttpLoop *loop, uint64_t bytes)
 {
-    budget_force(&loop->memory, bytes);
+    conn_memory_force(&loop->memory, bytes);
     metrics_add(loop->metrics, METRIC_MEMORY_BYTES, (int64_t)bytes);
 }
 
 void loop_give(HttpLoop *loop, uint64_t bytes)
 {
-    budget_give(&loop->memory, bytes);
+    conn_memory_give(&loop->memory, bytes);
     metrics_add(loop->metrics, METRIC_MEMORY_BYTES, -(int64_t)bytes);
 }
 
@@ -329,11 +330,6 @@ void loop_give(HttpLoop *loop, uint64_t bytes)
 void *http_loop_user(HttpLoop *loop)
 {
     return loop->user;
-}
-
-uint32_t http_loop_index(const HttpLoop *loop)
-{
-    return loop->index;
 }
 
 Random *http_loop_random(HttpLoop *loop)

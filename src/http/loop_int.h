@@ -1,18 +1,18 @@
 /* loop_int.h - one loop thread and what it owns; the server that holds the loops together.
  *
- * Threads    A HttpLoop's fields are grouped by who may touch them.
+ * Threads    The fields of a HttpLoop are grouped by the threads that may use them.
  */
 #pragma once
 
 #include "base/date.h"
-#include "http/budget_int.h"
+#include "base/latch.h"
+#include "http/conn_memory_int.h"
 #include "http/gzip_int.h"
 #include "http/head_int.h"
 #include "http/listen_int.h"
 #include "http/transport_int.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 
 /* What one read(2) takes at most. A request that arrives whole is parsed where it was read and
  * never copied; a connection has a buffer of its own only while a request is incomplete. */
@@ -25,8 +25,8 @@
 
 #define LOOP_AUTHORITY_BYTES 300
 
-/* A client must send a body, and read an answer, at this rate at least, over each 'pace_ms'. One
- * that does not is holding memory for nothing. */
+/* A client must send a body, and read an answer, at least at this rate, over each 'pace_ms'. A
+ * slower one holds memory for too long. */
 #define PACE_BYTES_PER_S 4096
 
 typedef struct Conn Conn;
@@ -54,17 +54,17 @@ struct HttpLoop {
     h2o_socket_t *listeners[LISTEN_ADDRESSES_MAX];
     h2o_timeout_t idle_timeout;    /* a kept connection without a request */
     h2o_timeout_t request_timeout; /* a head or a handshake that does not come to its end */
-    h2o_timeout_t body_timeout;    /* looks at the pace of a body on its way in */
-    h2o_timeout_t answer_timeout;  /* and at that of an answer on its way out */
-    h2o_timeout_t linger_timeout;  /* a client that still talks after the last answer */
-    h2o_timeout_t soon_timeout;    /* at once, but not on this stack */
+    h2o_timeout_t body_timeout;    /* checks the pace of a body that is being received */
+    h2o_timeout_t answer_timeout;  /* checks the pace of an answer that is being sent */
+    h2o_timeout_t linger_timeout;  /* a client that still sends after the last answer */
+    h2o_timeout_t soon_timeout;    /* runs at once, but not on this stack */
     h2o_timeout_t pause_timeout;   /* accepting again after the system ran out of descriptors */
     h2o_timeout_t drain_timeout;
     h2o_timeout_entry_t pause_timer;
     h2o_timeout_entry_t drain_timer;
     h2o_linklist_t conns;
     size_t conn_count;
-    BudgetShare memory;
+    ConnMemoryShare memory;
     size_t request_count; /* not yet answered, with or without a connection */
     Request *free_requests;
     size_t free_request_count;
@@ -91,14 +91,14 @@ struct HttpServer {
     SSL_CTX *tls; /* NULL without a certificate */
     HttpLoop **loops;
     char authority[LOOP_AUTHORITY_BYTES]; /* for requests that name no host */
-    sem_t opened;                         /* posted by each loop when it serves */
+    Latch opened;                         /* posted by each loop when it serves */
     /* Atomic. */
     _Atomic uint32_t connections;
-    Budget memory;
+    ConnMemory memory;
 };
 
-/* Memory that the loop's connections hold: see budget_int.h. */
-bool loop_take(HttpLoop *loop, uint64_t bytes, BudgetUse use);
+/* Memory that the loop's connections hold: see conn_memory_int.h. */
+bool loop_take(HttpLoop *loop, uint64_t bytes, ConnMemoryUse use);
 void loop_force(HttpLoop *loop, uint64_t bytes);
 void loop_give(HttpLoop *loop, uint64_t bytes);
 

@@ -12,11 +12,11 @@
 
 enum {
     OWN_INPUT_BYTES_MIN = 4096,
-    /* A large body, parsed, checked and written, takes about so many times its length in memory. */
+    /* A large body that is parsed, checked and written takes about this many times its length. */
     BODY_COPIES = 4,
 };
 
-/* A body of more is large, and what is kept for it is bulk. */
+/* A longer body is large, and the memory for it is bulk. */
 #define SMALL_BODY_BYTES LOOP_INPUT_BYTES
 
 static void process(Conn *conn);
@@ -46,10 +46,10 @@ static size_t own_capacity(const Conn *conn)
     return capacity;
 }
 
-/* Memory of the connection's own, of which 'before' bytes are charged already. */
+/* Charges for the connection's own memory, of which 'before' bytes are charged already. */
 static bool charge_input(Conn *conn, size_t capacity, size_t before)
 {
-    BudgetUse use = capacity > SMALL_BODY_BYTES ? BUDGET_BULK : BUDGET_SMALL;
+    ConnMemoryUse use = capacity > SMALL_BODY_BYTES ? CONN_MEMORY_BULK : CONN_MEMORY_SMALL;
     return loop_take(conn->loop, capacity - before, use);
 }
 
@@ -88,8 +88,8 @@ static bool input_open(Conn *conn)
     return true;
 }
 
-/* After processing: nothing left means no memory kept, which is what makes an idle connection
- * cheap; the loop's input must be free for the next connection in any case. */
+/* After processing. If nothing is left no memory is kept, so an idle connection is cheap (I7). The
+ * loop's input must be free for the next connection in any case (I6). */
 static bool input_settle(Conn *conn)
 {
     if (conn->input.len == 0)
@@ -101,6 +101,7 @@ static TransportStep input_read(Conn *conn, bool *has_more)
 {
     Input *input = &conn->input;
     size_t used = input->start + input->len;
+    ASSERT(used < input->capacity);
     size_t len = 0;
     TransportStep step = transport_read(&conn->transport, input->bytes + used,
                                         input->capacity - used, &len, has_more);
@@ -115,8 +116,8 @@ static bool is_ahead(const Conn *conn)
            conn->input.len >= PIPELINE_BYTES_MAX;
 }
 
-/* Starts the clock of a request that has begun and is not complete. It runs until the end of the
- * request, whatever trickles in; and a body must come at a certain pace. */
+/* Starts the timeout of a request that has begun and is not complete. Bytes that arrive do not
+ * restart it, and a body must arrive at a certain pace. */
 static void watch(Conn *conn)
 {
     HttpLoop *loop = conn->loop;
@@ -126,7 +127,7 @@ static void watch(Conn *conn)
     bool has_begun =
         conn->timeout == &loop->request_timeout || conn->timeout == &loop->body_timeout;
     if ((has_head || conn->state == CONN_BODY) && !has_begun)
-        conn->begun_ms = h2o_now(loop->events);
+        conn->begun_us = clock_monotonic_us(loop->server->options.clock);
     if (has_head && !has_begun)
         conn_arm(conn, &loop->request_timeout);
     if (conn->state == CONN_BODY && conn->timeout != &loop->body_timeout)
@@ -180,6 +181,7 @@ typedef enum Next { NEXT_AGAIN, NEXT_WAIT } Next;
 
 static void input_consume(Conn *conn, size_t len)
 {
+    ASSERT(len <= conn->input.len);
     conn->input.start += len;
     conn->input.len -= len;
 }
@@ -197,7 +199,9 @@ void conn_refuse(Conn *conn, const Error *why)
     }
     conn->keeps_open = false;
     conn->lingers = true;
-    request_refuse(conn->request, why);
+    const Clock *clock = conn->loop->server->options.clock;
+    uint64_t took_us = conn->begun_us == 0 ? 0 : clock_monotonic_us(clock) - conn->begun_us;
+    request_refuse(conn->request, why, took_us);
     conn_send(conn);
 }
 
@@ -219,7 +223,8 @@ static void hand_over(Conn *conn, const HttpHeader *headers, Slice body)
     HttpLoop *loop = conn->loop;
     Request *request = conn->request;
     const Head *head = &request->head;
-    conn->state = CONN_HANDLING;
+    ASSERT(request->conn == conn);
+    conn_enter(conn, CONN_HANDLING);
     request->http = (HttpRequest){
         .loop = loop,
         .method = head->method,
@@ -243,17 +248,18 @@ static void take_back(Conn *conn)
 {
     conn->loop->request_count--;
     metrics_add(conn->loop->metrics, METRIC_REQUESTS_OPEN, -1);
-    conn->state = CONN_BODY;
+    conn_enter(conn, CONN_BODY);
 }
 
-/* The handler's copies of a body are in the arena, which may be another thread's business until the
- * answer comes: so they are charged as they usually are, and not as they turn out. */
+/* The handler's copies of a body are in the arena, which may belong to another thread until the
+ * answer comes. So an estimate is charged, and not their real size. */
 static bool charge_copies(Conn *conn, size_t body_len)
 {
     uint64_t bytes = BODY_COPIES * (uint64_t)body_len;
     if (bytes <= LOOP_ARENA_BYTES)
         return true;
-    if (!loop_take(conn->loop, bytes, body_len > SMALL_BODY_BYTES ? BUDGET_BULK : BUDGET_SMALL))
+    if (!loop_take(conn->loop, bytes,
+                   body_len > SMALL_BODY_BYTES ? CONN_MEMORY_BULK : CONN_MEMORY_SMALL))
         return false;
     conn->request->charged += bytes;
     return true;
@@ -266,6 +272,7 @@ static Next dispatch(Conn *conn, const HttpHeader *headers, Slice body, size_t l
     const HttpHandler *handler = &loop->server->options.handler;
     if (!charge_copies(conn, body.len))
         return shed(conn);
+    conn->begun_us = 0;
     hand_over(conn, headers, body);
     metrics_add(loop->metrics, METRIC_REQUEST_BYTES, (int64_t)body.len);
     conn->is_dispatching = true;
@@ -275,11 +282,12 @@ static Next dispatch(Conn *conn, const HttpHeader *headers, Slice body, size_t l
         return NEXT_WAIT;
     input_consume(conn, len);
     if (conn->state == CONN_HANDLING)
-        conn_arm(conn, NULL); /* its time is now the handler's */
+        conn_arm(conn, NULL); /* the handler may take as long as it needs */
     return conn->state == CONN_HEAD ? NEXT_AGAIN : NEXT_WAIT;
 }
 
-/* Shows the head to the handler. If that answers, it is a refusal: nothing follows it. */
+/* Shows the head to the handler (I1). If the handler answers, that is a refusal, and the last
+ * answer. */
 static bool is_admitted(Conn *conn)
 {
     const HttpHandler *handler = &conn->loop->server->options.handler;
@@ -337,7 +345,7 @@ static Next take_body(Conn *conn)
                     request->head.content_length);
 }
 
-/* The body is still to come, and the input may move while it does: the head is put aside. */
+/* The body is still to come, and the input may move meanwhile, so the head is copied. */
 static Next begin_body(Conn *conn)
 {
     Request *request = conn->request;
@@ -350,13 +358,13 @@ static Next begin_body(Conn *conn)
     request->http.headers = headers;
     request->decoder = (ChunkDecoder){0};
     input_consume(conn, head->len);
-    conn->state = CONN_BODY;
+    conn_enter(conn, CONN_BODY);
     if (!is_admitted(conn))
         return NEXT_WAIT;
 
     if (head->expects_continue && conn->input.len == 0) {
         Output go_on = {.head = SLICE("HTTP/1.1 100 Continue\r\n\r\n")};
-        /* Nothing else is on its way out, so a socket without room for this has a dead peer. */
+        /* Nothing else is being sent, so a socket without room for this has a dead peer. */
         if (transport_write(&conn->transport, &go_on, conn->loop->record) != TRANSPORT_DONE) {
             conn_close(conn);
             return NEXT_WAIT;
@@ -377,7 +385,7 @@ static Next take_head(Conn *conn)
     conn->head_seen = is_complete ? 0 : conn->input.len;
     if (!is_complete)
         return NEXT_WAIT;
-    if (budget_is_over(&loop->memory, BUDGET_SMALL))
+    if (conn_memory_is_over(&loop->memory, CONN_MEMORY_SMALL))
         return shed(conn);
 
     conn->request = request_take(loop);

@@ -9,7 +9,7 @@
 #include "http/conn_int.h"
 
 /* Compressing costs 10 to 20 us per KB, more than the rest of a small request, and the Node SDK
- * always accepts it: so only answers are compressed that a network would feel. */
+ * always accepts it. So only answers that are large for a network are compressed. */
 #define GZIP_BYTES_MIN ((size_t)8 << 10)
 
 /* A loop compresses about 60 MB/s; beyond this, other connections would wait for too long. */
@@ -47,7 +47,7 @@ void request_charge(Request *request, uint64_t bytes)
 bool http_request_reserve(HttpRequest *http, uint64_t bytes)
 {
     Request *request = CONTAINER_OF(http, Request, http);
-    if (!loop_take(http->loop, bytes, BUDGET_BULK))
+    if (!loop_take(http->loop, bytes, CONN_MEMORY_BULK))
         return false;
     request->charged += bytes;
     return true;
@@ -56,6 +56,7 @@ bool http_request_reserve(HttpRequest *http, uint64_t bytes)
 void request_release(Request *request)
 {
     HttpLoop *loop = request->http.loop;
+    ASSERT(loop->free_request_count <= LOOP_FREE_REQUESTS_MAX);
     if (request->body_release != NULL)
         request->body_release(request->body_release_ctx);
     request->body_release = NULL;
@@ -164,7 +165,7 @@ static bool has_control(uint64_t word)
 }
 
 /* A value comes from the handler and may hold what a client chose. A line end in it would let that
- * client write headers, or a whole answer, of its own: control characters become spaces. */
+ * client add headers or a whole answer, so control characters become spaces (I8). */
 static char *put_value(char *at, Slice value)
 {
     char *end = put(at, value);
@@ -264,6 +265,8 @@ void http_respond(HttpRequest *http, const HttpResponse *response)
 {
     Request *request = CONTAINER_OF(http, Request, http);
     HttpLoop *loop = http->loop;
+    ASSERT(loop->request_count > 0);
+    ASSERT(request->conn == NULL || request->conn->state == CONN_HANDLING);
     uint64_t now_us = clock_monotonic_us(loop->server->options.clock);
     loop->request_count--;
     metrics_add(loop->metrics, METRIC_REQUESTS_OPEN, -1);
@@ -282,7 +285,7 @@ void http_respond(HttpRequest *http, const HttpResponse *response)
     conn_send(conn);
 }
 
-/* Our own messages need no escaping; what might get into one some day must not break the JSON. */
+/* Our messages need no escaping today; other text in one must not break the JSON. */
 static Slice print_error(Arena *arena, const Error *why)
 {
     char message[sizeof(why->message)];
@@ -296,21 +299,24 @@ static Slice print_error(Arena *arena, const Error *why)
                         message);
 }
 
-void request_refuse(Request *request, const Error *why)
+void request_refuse(Request *request, const Error *why, uint64_t took_us)
 {
-    char *guid = arena_alloc(&request->arena, GUID_LEN);
-    random_guid(&request->http.loop->random, guid);
-    const HttpHeader headers[] = {
-        {SLICE("content-type"), SLICE("application/json")},
-        {SLICE("x-ms-activity-id"), slice_make(guid, GUID_LEN)},
-    };
+    HttpLoop *loop = request->http.loop;
+    const HttpHandler *handler = &loop->server->options.handler;
+    HttpRefusal refusal = {.loop = loop, .arena = &request->arena, .took_us = took_us};
+    HttpHeader headers[1 + HTTP_REFUSAL_HEADERS_MAX] = {
+        {SLICE("content-type"), SLICE("application/json")}};
+    size_t count_of_handler = handler->refusal_headers == NULL
+                                  ? 0
+                                  : handler->refusal_headers(handler->ctx, &refusal, headers + 1);
+    ASSERT(count_of_handler <= HTTP_REFUSAL_HEADERS_MAX);
     HttpResponse response = {
         .status = status_http(why->status),
         .headers = headers,
-        .header_count = ARRAY_COUNT(headers),
+        .header_count = 1 + count_of_handler,
         .body = print_error(&request->arena, why),
     };
     request->head.accepts_gzip = false;
-    count(request->http.loop, &response);
+    count(loop, &response);
     print(request, &response, false);
 }

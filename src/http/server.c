@@ -3,7 +3,6 @@
 #include "http/loop_int.h"
 #include "http/tls_int.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +24,8 @@ Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err
                                   .body_bytes_max = options->body_bytes_max};
     if (options->pace_ms > options->request_ms)
         server->options.pace_ms = options->request_ms;
-    budget_init(&server->memory, options->memory_bytes_max, options->threads);
-    (void)sem_init(&server->opened, 0, 0); /* fails only for values that are too large */
+    conn_memory_init(&server->memory, options->memory_bytes_max, options->threads);
+    latch_init(&server->opened);
 
     Status status = open_parts(server, err);
     if (status == STATUS_OK)
@@ -68,7 +67,7 @@ static void server_free(HttpServer *server)
     mem_free(server->loops);
     listen_close(&server->listeners);
     SSL_CTX_free(server->tls);
-    (void)sem_destroy(&server->opened);
+    latch_done(&server->opened);
     mem_free(server);
 }
 
@@ -94,7 +93,7 @@ static HttpLoop *make_loop(HttpServer *server, uint32_t index)
     loop->metrics = &server->options.metrics->shards[index];
     loop->listen_fds = server->listeners.fds + index * address_count;
     loop->listen_count = address_count;
-    loop->memory.budget = &server->memory;
+    loop->memory.all = &server->memory;
     loop->wake_fd = -1;
     queue_init(&loop->tasks);
     return loop;
@@ -111,8 +110,7 @@ static Status open_loops(HttpServer *server, Error *err)
     }
     for (uint32_t i = 0; i < started; i++)
         if (server->loops[i]->has_thread)
-            while (sem_wait(&server->opened) != 0 && errno == EINTR)
-                continue;
+            latch_wait(&server->opened);
     for (uint32_t i = 0; i < started && status == STATUS_OK; i++)
         if (server->loops[i]->open_error != 0)
             status = error_set_errno(err, server->loops[i]->open_error, "cannot start a loop");

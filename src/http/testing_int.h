@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/testing.h"
 #include "http/cert.h"
 #include "http/http.h"
 
@@ -18,28 +19,16 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define WAIT_MS_MAX 20000
 
 static inline uint64_t now_ms(void)
 {
     return clock_monotonic_us(clock_real()) / 1000;
-}
-
-static inline void sleep_ms(unsigned ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    (void)nanosleep(&time, NULL);
 }
 
 /* Waits until the condition holds, and fails the test if it never does. */
@@ -258,7 +247,7 @@ static inline void site_handle(void *ctx, HttpRequest *request)
     site_reply(request, 404, SLICE("no such page"));
 }
 
-/* Nobody may send a body to /deny; others find what was noted for them. */
+/* Refuses bodies for /deny, and notes the Site in all requests. */
 static inline bool site_admit(void *ctx, HttpRequest *request)
 {
     Site *site = ctx;
@@ -283,6 +272,16 @@ static inline void site_loop_close(void *ctx, void *loop_user)
     Site *site = ctx;
     if (loop_user != NULL)
         atomic_fetch_add(&site->loops_closed, 1);
+}
+
+static inline size_t site_refusal_headers(void *ctx, const HttpRefusal *refusal,
+                                          HttpHeader headers[HTTP_REFUSAL_HEADERS_MAX])
+{
+    (void)ctx;
+    Slice took = arena_format(refusal->arena, "%llu", (unsigned long long)refusal->took_us);
+    headers[0] = (HttpHeader){SLICE("x-refused-by"), SLICE("site")};
+    headers[1] = (HttpHeader){SLICE("x-took-us"), took};
+    return 2;
 }
 
 /* Options that a test may change before site_start. */
@@ -313,6 +312,7 @@ static inline Site *site_make(void)
         .handler = {.ctx = site,
                     .admit = site_admit,
                     .handle = site_handle,
+                    .refusal_headers = site_refusal_headers,
                     .loop_open = site_loop_open,
                     .loop_close = site_loop_close},
     };
@@ -360,12 +360,12 @@ static inline int site_teardown(void **state)
 
 /* The client. */
 
-typedef struct Client {
+typedef struct Peer {
     int fd;
     SSL *ssl;
     char bytes[64 << 10]; /* read and not yet used */
     size_t len;
-} Client;
+} Peer;
 
 typedef struct Answer {
     int status;
@@ -374,7 +374,7 @@ typedef struct Answer {
     size_t body_len;
 } Answer;
 
-static inline int client_socket(void)
+static inline int peer_socket(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
@@ -384,7 +384,7 @@ static inline int client_socket(void)
     return fd;
 }
 
-static inline void client_connect(int fd, const Site *site)
+static inline void peer_connect(int fd, const Site *site)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(http_server_port(site->server)),
@@ -392,15 +392,15 @@ static inline void client_connect(int fd, const Site *site)
     assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 }
 
-static inline Client *client_open(const Site *site)
+static inline Peer *peer_open(const Site *site)
 {
-    Client *client = calloc(1, sizeof(Client));
-    client->fd = client_socket();
-    client_connect(client->fd, site);
+    Peer *client = calloc(1, sizeof(Peer));
+    client->fd = peer_socket();
+    peer_connect(client->fd, site);
     return client;
 }
 
-static inline void client_close(Client *client)
+static inline void peer_close(Peer *client)
 {
     SSL_free(client->ssl);
     (void)close(client->fd);
@@ -408,7 +408,7 @@ static inline void client_close(Client *client)
 }
 
 /* False if the other side has closed. */
-static inline bool client_try_send(Client *client, const void *bytes, size_t len)
+static inline bool peer_try_send(Peer *client, const void *bytes, size_t len)
 {
     const char *at = bytes;
     while (len > 0) {
@@ -422,13 +422,13 @@ static inline bool client_try_send(Client *client, const void *bytes, size_t len
     return true;
 }
 
-static inline void client_send(Client *client, const char *text)
+static inline void peer_send(Peer *client, const char *text)
 {
-    assert_true(client_try_send(client, text, strlen(text)));
+    assert_true(peer_try_send(client, text, strlen(text)));
 }
 
 /* Reads some more; 0 at the end, and also if the other side has reset the connection. */
-static inline size_t client_read(Client *client)
+static inline size_t peer_read(Peer *client)
 {
     size_t room = sizeof(client->bytes) - client->len;
     assert_true(room > 0);
@@ -443,7 +443,7 @@ static inline size_t client_read(Client *client)
     return (size_t)got;
 }
 
-static inline void client_drop(Client *client, size_t len)
+static inline void peer_drop(Peer *client, size_t len)
 {
     memmove(client->bytes, client->bytes + len, client->len - len);
     client->len -= len;
@@ -467,36 +467,36 @@ static inline const char *answer_header(const Answer *answer, const char *name)
 typedef enum AnswerKind { ANSWER_WITH_BODY, ANSWER_TO_HEAD } AnswerKind;
 
 /* Reads one answer; false if the connection ends before there is one. */
-static inline bool client_try_answer(Client *client, AnswerKind kind, Answer *out)
+static inline bool peer_try_answer(Peer *client, AnswerKind kind, Answer *out)
 {
     char *end = NULL;
     *out = (Answer){0};
     while ((end = memmem(client->bytes, client->len, "\r\n\r\n", 4)) == NULL)
-        if (client_read(client) == 0)
+        if (peer_read(client) == 0)
             return false;
     size_t head_len = (size_t)(end - client->bytes) + 4;
     assert_true(head_len < sizeof(out->head));
     memcpy(out->head, client->bytes, head_len);
-    client_drop(client, head_len);
+    peer_drop(client, head_len);
     assert_int_equal(sscanf(out->head, "HTTP/1.1 %d ", &out->status), 1);
     out->body_len = strtoul(answer_header(out, "content-length"), NULL, 10);
     out->body = calloc(1, out->body_len + 1);
     if (kind == ANSWER_TO_HEAD)
         return true;
     for (size_t got = 0; got < out->body_len;) {
-        if (client->len == 0 && client_read(client) == 0)
+        if (client->len == 0 && peer_read(client) == 0)
             fail_msg("the body ends after %zu of %zu bytes", got, out->body_len);
         size_t take = client->len < out->body_len - got ? client->len : out->body_len - got;
         memcpy(out->body + got, client->bytes, take);
-        client_drop(client, take);
+        peer_drop(client, take);
         got += take;
     }
     return true;
 }
 
-static inline void client_answer(Client *client, Answer *out)
+static inline void peer_answer(Peer *client, Answer *out)
 {
-    if (!client_try_answer(client, ANSWER_WITH_BODY, out))
+    if (!peer_try_answer(client, ANSWER_WITH_BODY, out))
         fail_msg("the connection ended without an answer");
 }
 
@@ -506,10 +506,10 @@ static inline void answer_done(Answer *answer)
     answer->body = NULL;
 }
 
-static inline void client_expect(Client *client, int status, const char *body)
+static inline void peer_expect(Peer *client, int status, const char *body)
 {
     Answer answer;
-    client_answer(client, &answer);
+    peer_answer(client, &answer);
     if (answer.status != status)
         fail_msg("expected %d, found: %s%s", status, answer.head, answer.body);
     if (body != NULL)
@@ -518,27 +518,31 @@ static inline void client_expect(Client *client, int status, const char *body)
 }
 
 /* An error in the protocol's form, after which the server closes. */
-static inline void client_expect_refusal(Client *client, int status, const char *code)
+/* Returns how long the server says that it took. */
+static inline uint64_t peer_expect_refusal(Peer *client, int status, const char *code)
 {
     Answer answer;
     char start[64];
-    client_answer(client, &answer);
+    peer_answer(client, &answer);
     (void)snprintf(start, sizeof(start), "{\"code\":\"%s\",\"message\":\"", code);
     if (answer.status != status || strncmp(answer.body, start, strlen(start)) != 0 ||
         strcmp(answer.body + answer.body_len - 2, "\"}") != 0)
         fail_msg("expected %d %s, found: %s%s", status, code, answer.head, answer.body);
     assert_string_equal(answer_header(&answer, "content-type"), "application/json");
     assert_string_equal(answer_header(&answer, "connection"), "close");
+    uint64_t took_us = strtoull(answer_header(&answer, "x-took-us"), NULL, 10);
+    assert_string_equal(answer_header(&answer, "x-refused-by"), "site");
     answer_done(&answer);
+    return took_us;
 }
 
-static inline void client_expect_end(Client *client)
+static inline void peer_expect_end(Peer *client)
 {
-    if (client->len > 0 || client_read(client) > 0)
+    if (client->len > 0 || peer_read(client) > 0)
         fail_msg("expected the end, found: %.*s", (int)client->len, client->bytes);
 }
 
-static inline SSL_CTX *client_tls(void)
+static inline SSL_CTX *peer_tls(void)
 {
     SSL_CTX *tls = SSL_CTX_new(TLS_client_method());
     assert_non_null(tls);
@@ -546,7 +550,7 @@ static inline SSL_CTX *client_tls(void)
 }
 
 /* Speaks TLS from here on; false if the handshake fails. */
-static inline bool client_handshake(Client *client, SSL_CTX *tls)
+static inline bool peer_handshake(Peer *client, SSL_CTX *tls)
 {
     client->ssl = SSL_new(tls);
     assert_int_equal(SSL_set_fd(client->ssl, client->fd), 1);

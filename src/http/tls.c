@@ -17,7 +17,7 @@ DEFINE_AUTO(SSL_CTX *, SSL_CTX_free)
 
 static const unsigned char PROTOCOLS[] = "\x08http/1.1";
 
-/* A client that offers only HTTP/2 gets no answer about the protocol and may still try HTTP/1.1. */
+/* A client that offers only HTTP/2 gets no ALPN answer and may still try HTTP/1.1. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                            const unsigned char *offered, unsigned offered_len, void *arg)
 {

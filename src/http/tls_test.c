@@ -14,7 +14,7 @@ static int setup(void **state)
     fixture->site = site_make();
     fixture->site->options.request_ms = 1500;
     site_start(fixture->site);
-    fixture->tls = client_tls();
+    fixture->tls = peer_tls();
     *state = fixture;
     return 0;
 }
@@ -28,10 +28,10 @@ static int teardown(void **state)
     return 0;
 }
 
-static Client *open_tls(const Fixture *fixture)
+static Peer *open_tls(const Fixture *fixture)
 {
-    Client *client = client_open(fixture->site);
-    if (!client_handshake(client, fixture->tls))
+    Peer *client = peer_open(fixture->site);
+    if (!peer_handshake(client, fixture->tls))
         fail_msg("the handshake failed: %s", ERR_reason_error_string(ERR_peek_error()));
     return client;
 }
@@ -39,23 +39,23 @@ static Client *open_tls(const Fixture *fixture)
 static void one_port_speaks_both(void **state)
 {
     Fixture *fixture = *state;
-    Client *secure = open_tls(fixture);
-    Client *plain = client_open(fixture->site);
+    Peer *secure = open_tls(fixture);
+    Peer *plain = peer_open(fixture->site);
     for (int i = 0; i < 3; i++) {
         Answer answer;
-        client_send(secure, "GET /echo HTTP/1.1\r\nhost: h\r\n\r\n");
-        client_answer(secure, &answer);
+        peer_send(secure, "GET /echo HTTP/1.1\r\nhost: h\r\n\r\n");
+        peer_answer(secure, &answer);
         assert_string_equal(answer_header(&answer, "x-tls"), "yes");
         answer_done(&answer);
-        client_send(plain, "GET /echo HTTP/1.1\r\nhost: h\r\n\r\n");
-        client_answer(plain, &answer);
+        peer_send(plain, "GET /echo HTTP/1.1\r\nhost: h\r\n\r\n");
+        peer_answer(plain, &answer);
         assert_string_equal(answer_header(&answer, "x-tls"), "no");
         answer_done(&answer);
     }
     assert_int_equal(site_metric(fixture->site, METRIC_TLS_HANDSHAKES_TOTAL), 1);
     assert_int_equal(site_metric(fixture->site, METRIC_CONNECTIONS_TOTAL), 2);
-    client_close(secure);
-    client_close(plain);
+    peer_close(secure);
+    peer_close(plain);
 }
 
 static void the_certificate_is_trusted_where_it_is_known(void **state)
@@ -63,13 +63,13 @@ static void the_certificate_is_trusted_where_it_is_known(void **state)
     Fixture *fixture = *state;
     assert_int_equal(SSL_CTX_load_verify_locations(fixture->tls, fixture->site->cert, NULL), 1);
     SSL_CTX_set_verify(fixture->tls, SSL_VERIFY_PEER, NULL);
-    Client *client = client_open(fixture->site);
+    Peer *client = peer_open(fixture->site);
     client->ssl = SSL_new(fixture->tls);
     assert_int_equal(SSL_set_fd(client->ssl, client->fd), 1);
     assert_int_equal(SSL_set1_host(client->ssl, "localhost"), 1);
     assert_int_equal(SSL_connect(client->ssl), 1);
     assert_int_equal(SSL_get_verify_result(client->ssl), X509_V_OK);
-    client_close(client);
+    peer_close(client);
 }
 
 static void only_http_1_1_is_negotiated(void **state)
@@ -89,14 +89,14 @@ static void only_http_1_1_is_negotiated(void **state)
                                                  (const unsigned char *)rows[i].offered,
                                                  (unsigned)strlen(rows[i].offered)),
                          0);
-        Client *client = open_tls(fixture);
+        Peer *client = open_tls(fixture);
         SSL_get0_alpn_selected(client->ssl, &chosen, &chosen_len);
         assert_int_equal(chosen_len, strlen(rows[i].chosen));
         if (chosen_len > 0)
             assert_memory_equal(chosen, rows[i].chosen, chosen_len);
-        client_send(client, HELLO);
-        client_expect(client, 200, "hello");
-        client_close(client);
+        peer_send(client, HELLO);
+        peer_expect(client, 200, "hello");
+        peer_close(client);
     }
 }
 
@@ -107,12 +107,12 @@ static void old_versions_are_refused_with_an_alert(void **state)
     (void)SSL_CTX_set_min_proto_version(fixture->tls, TLS1_VERSION);
     (void)SSL_CTX_set_max_proto_version(fixture->tls, TLS1_1_VERSION);
     (void)SSL_CTX_set_cipher_list(fixture->tls, "ALL:@SECLEVEL=0");
-    Client *client = client_open(fixture->site);
+    Peer *client = peer_open(fixture->site);
     ERR_clear_error();
-    assert_false(client_handshake(client, fixture->tls));
+    assert_false(peer_handshake(client, fixture->tls));
     assert_int_equal(ERR_GET_REASON(ERR_peek_error()), SSL_R_TLSV1_ALERT_PROTOCOL_VERSION);
     ERR_clear_error();
-    client_close(client);
+    peer_close(client);
 }
 
 /* Every cipher that OpenSSL knows for TLS 1.2, offered alone. */
@@ -131,14 +131,14 @@ static void only_ciphers_with_authentication_and_forward_secrecy_are_taken(void 
         char list[128];
         (void)snprintf(list, sizeof(list), "%s:@SECLEVEL=0", SSL_CIPHER_get_name(cipher));
         assert_int_equal(SSL_CTX_set_cipher_list(fixture->tls, list), 1);
-        Client *client = client_open(fixture->site);
-        if (client_handshake(client, fixture->tls)) {
+        Peer *client = peer_open(fixture->site);
+        if (peer_handshake(client, fixture->tls)) {
             taken++;
             if (!SSL_CIPHER_is_aead(cipher) || SSL_CIPHER_get_kx_nid(cipher) != NID_kx_ecdhe)
                 fail_msg("%s was taken", SSL_CIPHER_get_name(cipher));
         }
         ERR_clear_error();
-        client_close(client);
+        peer_close(client);
     }
     assert_true(taken >= 3);
     sk_SSL_CIPHER_free(all);
@@ -151,23 +151,23 @@ static void sessions_are_resumed(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(versions); i++) {
         (void)SSL_CTX_set_min_proto_version(fixture->tls, versions[i]);
         (void)SSL_CTX_set_max_proto_version(fixture->tls, versions[i]);
-        Client *first = open_tls(fixture);
-        client_send(first, HELLO);
-        client_expect(first, 200, "hello"); /* in TLS 1.3 the ticket comes with the data */
+        Peer *first = open_tls(fixture);
+        peer_send(first, HELLO);
+        peer_expect(first, 200, "hello"); /* in TLS 1.3 the ticket comes with the data */
         SSL_SESSION *session = SSL_get1_session(first->ssl);
         (void)SSL_shutdown(first->ssl);
-        client_close(first);
+        peer_close(first);
 
-        Client *second = client_open(fixture->site);
+        Peer *second = peer_open(fixture->site);
         second->ssl = SSL_new(fixture->tls);
         assert_int_equal(SSL_set_fd(second->ssl, second->fd), 1);
         assert_int_equal(SSL_set_session(second->ssl, session), 1);
         assert_int_equal(SSL_connect(second->ssl), 1);
         assert_int_equal(SSL_session_reused(second->ssl), 1);
-        client_send(second, HELLO);
-        client_expect(second, 200, "hello");
+        peer_send(second, HELLO);
+        peer_expect(second, 200, "hello");
         SSL_SESSION_free(session);
-        client_close(second);
+        peer_close(second);
     }
 }
 
@@ -175,47 +175,47 @@ static void large_bodies_go_both_ways(void **state)
 {
     static const size_t sizes[] = {1, 16383, 16384, 16385, 70000, 2 << 20};
     Fixture *fixture = *state;
-    Client *client = open_tls(fixture);
+    Peer *client = open_tls(fixture);
     for (size_t i = 0; i < ARRAY_COUNT(sizes); i++) {
         char head[128];
         char *body = calloc(1, sizes[i] + 1);
         site_fill(body, sizes[i]);
         (void)snprintf(head, sizeof(head),
                        "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: %zu\r\n\r\n", sizes[i]);
-        client_send(client, head);
-        client_send(client, body);
-        client_expect(client, 200, body);
+        peer_send(client, head);
+        peer_send(client, body);
+        peer_expect(client, 200, body);
         free(body);
     }
-    client_close(client);
+    peer_close(client);
 }
 
 static void answers_larger_than_the_socket_are_sent_whole(void **state)
 {
     Fixture *fixture = *state;
-    Client *client = open_tls(fixture);
+    Peer *client = open_tls(fixture);
     size_t len = 12000000;
     char *expected = malloc(len);
     site_fill(expected, len);
     for (int i = 0; i < 2; i++) {
         Answer answer;
-        client_send(client, i == 0 ? "GET /big/12000000 HTTP/1.1\r\nhost: h\r\n\r\n"
-                                   : "GET /lent/12000000 HTTP/1.1\r\nhost: h\r\n\r\n");
+        peer_send(client, i == 0 ? "GET /big/12000000 HTTP/1.1\r\nhost: h\r\n\r\n"
+                                 : "GET /lent/12000000 HTTP/1.1\r\nhost: h\r\n\r\n");
         sleep_ms(100);
-        client_answer(client, &answer);
+        peer_answer(client, &answer);
         assert_int_equal(answer.body_len, len);
         assert_memory_equal(answer.body, expected, len);
         answer_done(&answer);
     }
     WAIT_UNTIL(atomic_load(&fixture->site->released_count) == 1);
     free(expected);
-    client_close(client);
+    peer_close(client);
 }
 
 static void many_requests_in_one_record_are_answered(void **state)
 {
     Fixture *fixture = *state;
-    Client *client = open_tls(fixture);
+    Peer *client = open_tls(fixture);
     char text[16000];
     int len = 0, count = 250;
     for (int i = 0; i < count; i++)
@@ -223,16 +223,16 @@ static void many_requests_in_one_record_are_answered(void **state)
                         "POST /%s HTTP/1.1\r\nhost: h\r\ncontent-length: 3\r\n\r\n%03d",
                         i == 0 ? "hold" : "echo", i);
     for (int round = 0; round < 2; round++) {
-        client_send(client, text);
+        peer_send(client, text);
         WAIT_UNTIL(atomic_load(&fixture->site->held_count) == 1);
         assert_int_equal(site_answer_held(fixture->site), 1);
         for (int i = 0; i < count; i++) {
             char expected[16];
             (void)snprintf(expected, sizeof(expected), "%03d", i);
-            client_expect(client, 200, expected);
+            peer_expect(client, 200, expected);
         }
     }
-    client_close(client);
+    peer_close(client);
 }
 
 /* More ahead than the server reads: the rest waits inside the TLS layer, where no event tells of
@@ -241,61 +241,61 @@ static void a_client_far_ahead_is_not_forgotten(void **state)
 {
     enum { COUNT = 3000 };
     Fixture *fixture = *state;
-    Client *client = open_tls(fixture);
+    Peer *client = open_tls(fixture);
     char *text = calloc(COUNT, 64);
     int len = 0;
     for (int i = 0; i < COUNT; i++)
         len += sprintf(text + len, "POST /%s HTTP/1.1\r\nhost: h\r\ncontent-length: 4\r\n\r\n%04d",
                        i == 0 ? "hold" : "echo", i);
-    assert_true(client_try_send(client, text, (size_t)len));
+    assert_true(peer_try_send(client, text, (size_t)len));
     WAIT_UNTIL(atomic_load(&fixture->site->held_count) == 1);
     sleep_ms(100);
     assert_int_equal(site_answer_held(fixture->site), 1);
     for (int i = 0; i < COUNT; i++) {
         char expected[16];
         (void)snprintf(expected, sizeof(expected), "%04d", i);
-        client_expect(client, 200, expected);
+        peer_expect(client, 200, expected);
     }
     free(text);
-    client_close(client);
+    peer_close(client);
 }
 
 static void new_keys_are_agreed_on_in_the_middle(void **state)
 {
     Fixture *fixture = *state;
     (void)SSL_CTX_set_min_proto_version(fixture->tls, TLS1_3_VERSION);
-    Client *client = open_tls(fixture);
+    Peer *client = open_tls(fixture);
     for (int i = 0; i < 5; i++) {
         assert_int_equal(SSL_key_update(client->ssl, SSL_KEY_UPDATE_REQUESTED), 1);
-        client_send(client, HELLO);
-        client_expect(client, 200, "hello");
+        peer_send(client, HELLO);
+        peer_expect(client, 200, "hello");
     }
-    client_close(client);
+    peer_close(client);
 }
 
 static void the_end_is_announced(void **state)
 {
     Fixture *fixture = *state;
-    Client *client = open_tls(fixture);
-    client_send(client, "GET /hello HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
-    client_expect(client, 200, "hello");
+    Peer *client = open_tls(fixture);
+    peer_send(client, "GET /hello HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n");
+    peer_expect(client, 200, "hello");
     char byte;
     int got = SSL_read(client->ssl, &byte, 1);
     assert_int_equal(SSL_get_error(client->ssl, got), SSL_ERROR_ZERO_RETURN);
-    client_close(client);
+    peer_close(client);
 }
 
 static void refusals_arrive(void **state)
 {
     Fixture *fixture = *state;
-    Client *client = open_tls(fixture);
-    client_send(client, "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 90000000\r\n\r\n");
+    Peer *client = open_tls(fixture);
+    peer_send(client, "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 90000000\r\n\r\n");
     char *part = calloc(1, 100000);
     for (int i = 0; i < 10; i++)
-        assert_true(client_try_send(client, part, 100000));
-    client_expect_refusal(client, 413, "RequestEntityTooLarge");
+        assert_true(peer_try_send(client, part, 100000));
+    peer_expect_refusal(client, 413, "RequestEntityTooLarge");
     free(part);
-    client_close(client);
+    peer_close(client);
 }
 
 static void broken_handshakes_are_cut_off(void **state)
@@ -312,47 +312,47 @@ static void broken_handshakes_are_cut_off(void **state)
     };
     Fixture *fixture = *state;
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        Client *client = client_open(fixture->site);
-        assert_true(client_try_send(client, rows[i].bytes, rows[i].len));
+        Peer *client = peer_open(fixture->site);
+        assert_true(peer_try_send(client, rows[i].bytes, rows[i].len));
         uint64_t begun = now_ms();
-        while (client_read(client) > 0) /* an alert, perhaps */
+        while (peer_read(client) > 0) /* an alert, perhaps */
             client->len = 0;
         assert_true(now_ms() - begun < 8000);
-        client_close(client);
+        peer_close(client);
     }
     for (int i = 0; i < 5; i++) { /* gone in the middle of it */
-        Client *client = client_open(fixture->site);
-        assert_true(client_try_send(client, rows[1].bytes, rows[1].len));
-        client_close(client);
+        Peer *client = peer_open(fixture->site);
+        assert_true(peer_try_send(client, rows[1].bytes, rows[1].len));
+        peer_close(client);
     }
     WAIT_UNTIL(site_metric(fixture->site, METRIC_CONNECTIONS_OPEN) == 0);
     assert_int_equal(site_metric(fixture->site, METRIC_TLS_HANDSHAKES_TOTAL), 0);
-    Client *client = open_tls(fixture);
-    client_send(client, HELLO);
-    client_expect(client, 200, "hello");
-    client_close(client);
+    Peer *client = open_tls(fixture);
+    peer_send(client, HELLO);
+    peer_expect(client, 200, "hello");
+    peer_close(client);
 }
 
 static void garbage_after_the_handshake_closes(void **state)
 {
     Fixture *fixture = *state;
-    Client *client = open_tls(fixture);
-    client_send(client, HELLO);
-    client_expect(client, 200, "hello");
+    Peer *client = open_tls(fixture);
+    peer_send(client, HELLO);
+    peer_expect(client, 200, "hello");
     assert_true(send(client->fd, "garbage that is no record", 25, MSG_NOSIGNAL) == 25);
     WAIT_UNTIL(site_metric(fixture->site, METRIC_CONNECTIONS_OPEN) == 0);
-    client_close(client);
+    peer_close(client);
 }
 
 static void deferred_answers_to_vanished_clients_are_dropped(void **state)
 {
     Fixture *fixture = *state;
-    Client *client = open_tls(fixture);
-    client_send(client, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
+    Peer *client = open_tls(fixture);
+    peer_send(client, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
     WAIT_UNTIL(atomic_load(&fixture->site->held_count) == 1);
     struct linger reset = {.l_onoff = 1};
     assert_int_equal(setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
-    client_close(client);
+    peer_close(client);
     WAIT_UNTIL(site_metric(fixture->site, METRIC_CONNECTIONS_OPEN) == 0);
     assert_int_equal(site_answer_held(fixture->site), 1);
     WAIT_UNTIL(site_metric(fixture->site, METRIC_REQUESTS_OPEN) == 0);
@@ -365,14 +365,14 @@ static void without_a_certificate_only_plain_http_is_spoken(void **state)
     site->options.cert_file = NULL;
     site->options.key_file = NULL;
     site_start(site);
-    SSL_CTX *tls = client_tls();
-    Client *secure = client_open(site);
-    assert_false(client_handshake(secure, tls));
-    Client *plain = client_open(site);
-    client_send(plain, HELLO);
-    client_expect(plain, 200, "hello");
-    client_close(secure);
-    client_close(plain);
+    SSL_CTX *tls = peer_tls();
+    Peer *secure = peer_open(site);
+    assert_false(peer_handshake(secure, tls));
+    Peer *plain = peer_open(site);
+    peer_send(plain, HELLO);
+    peer_expect(plain, 200, "hello");
+    peer_close(secure);
+    peer_close(plain);
     SSL_CTX_free(tls);
     site_end(site, 0);
 }

@@ -98,7 +98,7 @@ static size_t total(const Output *output)
 static TransportStep write_plain(Transport *transport, Output *output)
 {
     while (output->sent < total(output)) {
-        struct iovec parts[2];
+        struct iovec parts[2]; /* sendmsg only reads */
         struct msghdr message = {.msg_iov = parts};
         Slice head = slice_from(output->head, output->sent);
         Slice body = output->sent <= output->head.len
@@ -106,10 +106,10 @@ static TransportStep write_plain(Transport *transport, Output *output)
                          : slice_from(output->body, output->sent - output->head.len);
         if (head.len > 0)
             parts[message.msg_iovlen++] =
-                (struct iovec){.iov_base = (char *)(uintptr_t)head.ptr, .iov_len = head.len};
+                (struct iovec){.iov_base = UNCONST(char, head.ptr), .iov_len = head.len};
         if (body.len > 0)
             parts[message.msg_iovlen++] =
-                (struct iovec){.iov_base = (char *)(uintptr_t)body.ptr, .iov_len = body.len};
+                (struct iovec){.iov_base = UNCONST(char, body.ptr), .iov_len = body.len};
         ssize_t sent = sendmsg(transport->fd, &message, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
@@ -117,7 +117,7 @@ static TransportStep write_plain(Transport *transport, Output *output)
             return errno == EAGAIN ? TRANSPORT_BLOCKED : TRANSPORT_BROKEN;
         output->sent += (size_t)sent;
         if (output->sent < total(output))
-            return TRANSPORT_BLOCKED; /* the socket is full: asking again would only tell so */
+            return TRANSPORT_BLOCKED; /* the socket is full, and another call would fail */
     }
     return TRANSPORT_DONE;
 }
@@ -126,6 +126,7 @@ static TransportStep write_plain(Transport *transport, Output *output)
  * same bytes again after it was blocked. */
 static Slice next_record(const Output *output, char record[TLS_RECORD_BYTES])
 {
+    ASSERT(output->sent < total(output));
     Slice head = slice_from(output->head, output->sent);
     if (head.len == 0)
         return slice_first(slice_from(output->body, output->sent - output->head.len),
@@ -169,7 +170,7 @@ size_t transport_queued(const Transport *transport)
     return ioctl(transport->fd, SIOCOUTQ, &queued) == 0 && queued > 0 ? (size_t)queued : 0;
 }
 
-/* Best effort: a client that has gone, or whose socket is full, does without. */
+/* Best effort: a client that has gone, or whose socket is full, does not get it. */
 static void say_goodbye(Transport *transport)
 {
     if (transport->ssl == NULL || transport->tls_is_broken ||

@@ -25,7 +25,7 @@ typedef enum TransportStep {
 typedef struct Transport {
     h2o_socket_t *sock;
     int fd;
-    bool tls_is_broken; /* after a fatal error OpenSSL must not be asked to say goodbye */
+    bool tls_is_broken; /* after a fatal error OpenSSL must not send a close_notify */
     SSL *ssl;           /* NULL for plain HTTP */
 } Transport;
 
@@ -51,7 +51,7 @@ TransportStep transport_read(Transport *transport, char *bytes, size_t size, siz
 /* Sends as much as the socket takes. 'record' is scratch memory for one TLS record. */
 TransportStep transport_write(Transport *transport, Output *output, char record[TLS_RECORD_BYTES]);
 
-/* Reads bytes that nobody wants, without decrypting them. */
+/* Reads and discards bytes, without decrypting them. */
 TransportStep transport_discard(Transport *transport, char *bytes, size_t size);
 
 /* Bytes that the system has taken and the client has not yet confirmed. */

@@ -1,14 +1,14 @@
 /* set.c - what queries do with sets: see set.h.
  *
  * Two sets are walked chunk by chunk, side by side; of two chunks with the same 'high' each pair of
- * forms has its own loop. What comes out is made in scratch memory first and then copied in the
- * form that fits its size, so that a small rest of two large sets is small.
+ * forms has its own loop. A result is made in scratch memory first and then copied in the form that
+ * fits its size (I5), so that a small intersection of two large sets takes little memory.
  */
 #include "index/set_int.h"
 
 /* ---- two chunks ---- */
 
-/* The numbers of one chunk in the making. */
+/* A chunk of the result while it is made. */
 typedef struct Made {
     SetScratch scratch;
     size_t count;
@@ -90,6 +90,9 @@ static Result result_begin(Arena *arena, size_t chunks_max)
 
 static void result_chunk(Result *result, SetChunk chunk)
 {
+    ASSERT(chunk.count > 0); /* I5 */
+    size_t count = result->set.chunk_count;
+    ASSERT(count == 0 || result->chunks[count - 1].high < chunk.high);
     result->chunks[result->set.chunk_count++] = chunk;
     result->set.count += chunk.count;
 }
@@ -154,7 +157,7 @@ static size_t find_chunk(const NumberSet *set, size_t from, uint64_t high)
     return low;
 }
 
-/* Moves both on to the next 'high' that they have in common; false if there is none. */
+/* Moves both to the next 'high' that they have in common; false if there is none. */
 static bool find_common(const NumberSet *a, const NumberSet *b, size_t *i, size_t *j)
 {
     while (*i < a->chunk_count && *j < b->chunk_count) {
@@ -224,8 +227,8 @@ bool set_has(const NumberSet *set, uint64_t number)
 
 /* ---- walks ---- */
 
-/* Up, 'at' is the first place that has not been looked at. Down, it is the one behind: whatever is
- * before it is still to come. So 0 and the end are both sayable, and neither is a special case. */
+/* Going up, 'at' is the first place that has not been looked at. Going down, it is the one after
+ * that, so that 0 means the end, and no value is a special case. */
 
 static uint32_t chunk_end(const SetChunk *chunk)
 {
@@ -236,8 +239,8 @@ SetWalk set_walk_up(const NumberSet *set, uint64_t from)
 {
     uint64_t high = from >> SET_CHUNK_BITS;
     SetWalk walk = {.set = set, .chunk = find_chunk(set, 0, high)};
-    walk.is_over = walk.chunk == set->chunk_count;
-    if (!walk.is_over && set->chunks[walk.chunk].high == high) {
+    walk.is_finished = walk.chunk == set->chunk_count;
+    if (!walk.is_finished && set->chunks[walk.chunk].high == high) {
         const SetChunk *chunk = &set->chunks[walk.chunk];
         uint16_t low = (uint16_t)from;
         walk.at = chunk->is_bitmap ? low : (uint32_t)array_find(chunk->array, 0, chunk->count, low);
@@ -263,12 +266,12 @@ SetWalk set_walk_down(const NumberSet *set, uint64_t from)
         walk.chunk = at - 1;
         walk.at = chunk_end(&set->chunks[at - 1]);
     } else {
-        walk.is_over = true;
+        walk.is_finished = true;
     }
     return walk;
 }
 
-/* The first bit at or behind 'at'; SET_CHUNK_NUMBERS if there is none. */
+/* The first bit at or after 'at'; SET_CHUNK_NUMBERS if there is none. */
 static uint32_t bit_up(const uint64_t *bits, uint32_t at)
 {
     if (at >= SET_CHUNK_NUMBERS)
@@ -312,22 +315,22 @@ static bool next_down(SetWalk *walk, const SetChunk *chunk, uint16_t *low)
     return true;
 }
 
-/* To the next chunk, from its end that comes first. */
+/* Moves to the next chunk in the direction of the walk. */
 static void leave_chunk(SetWalk *walk)
 {
     if (walk->is_down) {
-        walk->is_over = walk->chunk == 0;
-        if (!walk->is_over)
+        walk->is_finished = walk->chunk == 0;
+        if (!walk->is_finished)
             walk->at = chunk_end(&walk->set->chunks[--walk->chunk]);
     } else {
-        walk->is_over = ++walk->chunk == walk->set->chunk_count;
+        walk->is_finished = ++walk->chunk == walk->set->chunk_count;
         walk->at = 0;
     }
 }
 
 bool set_walk_next(SetWalk *walk, uint64_t *number)
 {
-    while (!walk->is_over) {
+    while (!walk->is_finished) {
         const SetChunk *chunk = &walk->set->chunks[walk->chunk];
         uint16_t low = 0;
         if (walk->is_down ? next_down(walk, chunk, &low) : next_up(walk, chunk, &low)) {

@@ -1,17 +1,16 @@
 /* set_bits.c - words of bits and sorted arrays: see set_int.h.
  *
- * Counting bits is an instruction that the oldest processors of our kind do not have, so that the
- * compiler may not use it unasked. The loops are therefore compiled twice, and the processor is
- * asked once a chunk.
+ * The oldest x86-64 processors have no instruction that counts bits, so the compiler does not use
+ * it by default. The loops are compiled twice, and each call asks the processor which one to use.
  */
 #include "index/set_int.h"
 
 enum {
-    /* One array is searched, and not walked, if it is so many times longer than the other. */
+    /* An array that is this many times longer than the other is searched, not walked. */
     GALLOP_RATIO = 32,
 
-    /* Two arrays that both have so many numbers meet in a bitmap: walking them side by side takes
-     * a step per number that waits for the one before. */
+    /* If both arrays have this many numbers, one becomes a bitmap: when two arrays are walked side
+     * by side, each step waits for the one before. */
     BITMAP_PAYS = 256,
 
     LOAD_BLOCK = 64,
@@ -41,7 +40,7 @@ INLINE size_t combine_loop(BitsOp op, uint64_t *out, const uint64_t *a, const ui
     return count;
 }
 
-/* A loop of its own for each operation. */
+/* Compiled to a loop for each operation. */
 INLINE size_t combine_any(BitsOp op, uint64_t *out, const uint64_t *a, const uint64_t *b)
 {
     switch (op) {
@@ -154,7 +153,8 @@ static bool does_bitmap_pay(size_t a_count, size_t b_count)
     return a_count >= BITMAP_PAYS && b_count >= BITMAP_PAYS;
 }
 
-/* The numbers of 'few' that 'many' has, or ('is_minus') has not. 'out' may be NULL. */
+/* The numbers of 'few' that 'many' has, or, with 'is_minus', those that it has not. 'out' may be
+ * NULL, to count them only. */
 static size_t gallop(const uint16_t *few, size_t few_count, const uint16_t *many, size_t many_count,
                      bool is_minus, uint16_t *out)
 {
@@ -301,7 +301,7 @@ size_t array_minus_bits(const uint16_t *a, size_t count, const uint64_t *bits, u
     return written;
 }
 
-/* Whether any of 'count' numbers is not smaller than the one behind it. */
+/* Whether any of 'count' numbers is not smaller than the one after it. */
 INLINE unsigned find_disorder(const uint16_t *array, size_t count)
 {
     uint16_t wrong = 0;
@@ -315,8 +315,8 @@ bool array_load(uint16_t *out, const char *stored, size_t count)
     if (count == 0)
         return true;
     memcpy(out, stored, count * sizeof(*out));
-    /* Blocks of a fixed size and no early end, so that several are compared at a time: what is
-     * stored is sorted. */
+    /* Blocks of a fixed size and no early end, so that the compiler compares several at a time: the
+     * numbers are nearly always sorted. */
     unsigned wrong = 0;
     size_t i = 0;
     for (; i + LOAD_BLOCK < count; i += LOAD_BLOCK)

@@ -1,23 +1,23 @@
 /* set_build.c - a set from stored chunks and single numbers, in any order: see set.h.
  *
- * A range of unique values brings one number at a time, and the next one belongs to some other
- * chunk. So every chunk gathers its numbers in an array, unsorted if they come so, until they are
- * too many and become bits; sorting and counting wait until all are there.
+ * A range of unique values gives one number at a time, each of any chunk. So every chunk gathers
+ * its numbers in an array, in the order in which they come, and in bits once there are many. They
+ * are sorted and counted at the end.
  */
 #include "index/set_int.h"
 
 #include <stdlib.h>
 
 enum {
-    GATHER_ROOM_FIRST = 8, /* numbers: what the arena's alignment gives anyway */
+    GATHER_ROOM_FIRST = 8, /* numbers: the arena's alignment leaves no less */
     GATHERS_FIRST = 8,
     INSERTION_MAX = 40, /* more numbers are sorted by way of a bitmap */
 };
 
 typedef struct Gather {
     uint64_t high;
-    uint64_t *bits;  /* NULL: an array */
-    uint16_t *array; /* perhaps with repetitions, unless it is sorted */
+    uint64_t *bits;  /* NULL while it is an array */
+    uint16_t *array; /* if it is not sorted, it may have repetitions */
     uint32_t count;  /* of the array */
     uint32_t room;
     bool is_sorted;
@@ -31,7 +31,7 @@ struct SetBuilder {
     size_t room;     /* a power of two */
     uint32_t *table; /* twice 'room': index + 1 in 'gathers', by hash of 'high' */
     int hash_shift;
-    size_t last; /* the one that was wanted last */
+    size_t last; /* index of the gather that was used last */
 };
 
 static void *take(SetBuilder *b, size_t size)
@@ -40,8 +40,8 @@ static void *take(SetBuilder *b, size_t size)
     return arena_alloc(b->arena, size);
 }
 
-/* The upper bits of a multiple of the golden ratio: neighbours, which is what chunks mostly are,
- * fall far apart from each other and hardly ever on the same place. */
+/* The upper bits of a multiple of the golden ratio: chunks are mostly neighbours, which this
+ * spreads evenly. */
 static size_t slot_of(const SetBuilder *b, uint64_t high)
 {
     return (size_t)(high * UINT64_C(0x9E3779B97F4A7C15) >> b->hash_shift);
@@ -115,7 +115,7 @@ static void make_bits(SetBuilder *b, Gather *gather)
     bits_add(gather->bits, gather->array, gather->count);
 }
 
-/* Room for 'more' numbers in the array. False if bits are the better place by now. */
+/* Makes room for 'more' numbers in the array. False if there are so many that bits are smaller. */
 static bool gather_room(SetBuilder *b, Gather *gather, size_t more)
 {
     size_t wanted = gather->count + more;
@@ -126,7 +126,7 @@ static bool gather_room(SetBuilder *b, Gather *gather, size_t more)
     size_t room = gather->room < GATHER_ROOM_FIRST ? GATHER_ROOM_FIRST : 2 * (size_t)gather->room;
     while (room < wanted)
         room *= 2;
-    if (room > SET_ARRAY_MAX || gather->count == 0) /* most often it stays at one value */
+    if (room > SET_ARRAY_MAX || gather->count == 0) /* most often there is only one addition */
         room = wanted < GATHER_ROOM_FIRST ? GATHER_ROOM_FIRST : wanted;
     uint16_t *array = take(b, room * sizeof(*array));
     if (gather->count > 0)
@@ -144,7 +144,7 @@ static void gather_number(SetBuilder *b, Gather *gather, uint16_t number)
         bits_add(gather->bits, &number, 1);
         return;
     }
-    /* Asked only while it is sorted: afterwards nobody could guess the answer. */
+    /* Compared only while it is sorted: after that the branch cannot be predicted. */
     if (gather->is_sorted && gather->count > 0)
         gather->is_sorted = gather->array[gather->count - 1] < number;
     gather->array[gather->count++] = number;
@@ -194,10 +194,7 @@ Status set_builder_add_value(SetBuilder *b, uint64_t high, Slice value, Error *e
     } else if (ok && set.count > 1) {
         ok = gather_array(b, find_gather(b, high), set.at, set.count);
     }
-    if (!ok)
-        return error_set(err, STATUS_CORRUPT, SUB_NONE,
-                         "a chunk of the index is damaged: its %zu bytes are no set", value.len);
-    return STATUS_OK;
+    return ok ? STATUS_OK : set_value_damaged(value, err);
 }
 
 void set_builder_add(SetBuilder *b, uint64_t number)
@@ -258,7 +255,7 @@ static void sort_gather(Gather *gather)
     gather->count = (uint32_t)bits_to_array(bits, gather->array);
 }
 
-/* Its count is 0 if nothing came, or a bitmap without a bit. */
+/* Its count is 0 if nothing was added, or only a bitmap without a bit. */
 static SetChunk finish_gather(SetBuilder *b, Gather *gather)
 {
     if (gather->bits == NULL) {
@@ -301,6 +298,7 @@ void set_builder_finish(SetBuilder *b, NumberSet *out)
         SetChunk chunk = finish_gather(b, &b->gathers[i]);
         if (chunk.count == 0)
             continue;
+        ASSERT(set.chunk_count == 0 || chunks[set.chunk_count - 1].high < chunk.high);
         chunks[set.chunk_count++] = chunk;
         set.count += chunk.count;
     }

@@ -1,7 +1,6 @@
 /* set_int.h - one chunk at a time: words of bits and sorted arrays, for the files of this folder.
  *
- * Arrays are sorted and without repetition. Where the bytes come from a store, array_load() is what
- * makes sure of it.
+ * Arrays are sorted and without repetition. array_load() checks that for bytes from a store (I6).
  */
 #pragma once
 
@@ -14,7 +13,7 @@ enum {
 static_assert(SET_WORDS * 64 == SET_CHUNK_NUMBERS, "a bitmap has a bit per number");
 static_assert(SET_ARRAY_MAX * 2 == SET_BITMAP_BYTES, "beyond it a bitmap is smaller");
 
-/* Room for the numbers of one chunk, whichever form they take. */
+/* Room for the numbers of one chunk in either form. */
 typedef union SetScratch {
     uint64_t bits[SET_WORDS];
     uint16_t array[SET_ARRAY_MAX];
@@ -72,9 +71,12 @@ typedef struct StoredSet {
 } StoredSet;
 bool set_value_open(Slice value, StoredSet *out);
 
-/* The chunk that a stored value is, in 'arena'; its count is 0 if it has no number. False if the
- * value is damaged. */
+/* The error of a stored value that is no set. */
+MUST_USE Status set_value_damaged(Slice value, Error *err);
+
+/* Copies a stored value into 'arena' as a chunk, whose count may be 0. False if the value is
+ * damaged. */
 bool set_chunk_load(Arena *arena, uint64_t high, Slice value, SetChunk *out);
 
-/* A chunk of 'count' bits in its smaller form, in 'arena'. */
+/* Makes a chunk of bits, of which 'count' are set, in its smaller form in 'arena' (I5). */
 SetChunk set_chunk_from_bits(Arena *arena, uint64_t high, const uint64_t *bits, size_t count);

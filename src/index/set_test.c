@@ -167,7 +167,7 @@ static void results_share_nothing_with_their_operands(void **state)
         set_builder_add_set(b, &x);
         set_builder_finish(b, &all);
         set_minus(&results, &x, &none, &rest);
-        arena_done(&operands); /* the sanitizer sees who still looks there */
+        arena_done(&operands); /* the sanitizer finds reads of it after this */
         expect_set(&all, ((Model *)model)->has);
         expect_set(&rest, ((Model *)model)->has);
     }
@@ -218,7 +218,7 @@ static void walks_begin_between_chunks_too(void **state)
     NumberSet set;
     set_builder_finish(b, &set);
     static const struct {
-        uint64_t from, up, down; /* 0: none */
+        uint64_t from, up, down; /* 0 if there is none */
     } ROWS[] = {
         {0, 5, 0},
         {5, 5, 5},
@@ -297,7 +297,7 @@ static void builders_unite_what_comes_in_any_order(void **state)
                                                        slice_make(value, sizeof(value)), &err),
                                  STATUS_OK);
         }
-        if (row % 2 == 0) { /* and something larger behind it */
+        if (row % 2 == 0) { /* and something larger after it */
             AUTO(mem_free) void *more = model_new(&random);
             for (size_t i = 0; i < UNIVERSE; i++)
                 has[i] = has[i] || ((Model *)more)->has[i];

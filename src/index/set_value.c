@@ -1,9 +1,10 @@
 /* set_value.c - chunks as they are stored, and how operands change them: see set.h.
  *
- * Merging is what a store does with every key that it reads before the background has caught up, so
- * that the common cases must be cheap: a handful of numbers is merged as sorted arrays. What is
- * larger goes through bitmaps, where each number of each operand costs one step, whatever the
- * number of operands.
+ * A store merges every key that it reads and has not compacted yet, so the common cases must be
+ * cheap: a handful of numbers is merged as sorted arrays. Larger sets are merged as bitmaps, where
+ * each number of each operand costs one step, whatever the number of operands.
+ *
+ * I3: however operands are grouped, the same bytes result, because each set has one stored form.
  */
 #include "index/set_int.h"
 
@@ -15,10 +16,10 @@ enum {
 
     WIDE_BYTES = 1 + 2 * SET_BITMAP_BYTES,
 
-    /* Beyond so many numbers the wide form of an operand is the smaller one. */
+    /* With more numbers than this the wide form of an operand is the smaller one. */
     CHANGES_MAX = (WIDE_BYTES - 3) / 2,
 
-    /* Numbers times operands up to which arrays are quicker than bitmaps. */
+    /* Up to this many numbers times operands, arrays are faster than bitmaps. */
     SMALL_STEPS_MAX = 2048,
 };
 
@@ -38,6 +39,12 @@ bool set_value_open(Slice value, StoredSet *out)
     return value.ptr[0] == KIND_ARRAY && value.len % 2 == 1 && out->count <= SET_ARRAY_MAX;
 }
 
+Status set_value_damaged(Slice value, Error *err)
+{
+    return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                     "a chunk of the index is damaged: its %zu bytes are no set", value.len);
+}
+
 bool set_value_is_empty(Slice value)
 {
     StoredSet set;
@@ -45,7 +52,8 @@ bool set_value_is_empty(Slice value)
         return false;
     if (!set.is_bitmap)
         return set.count == 0;
-    /* The store asks this about every value that it reads: bitmaps have a bit near the front. */
+    /* The store calls this for every value that it reads. It usually ends at one of the first bytes
+     * of a bitmap. */
     for (size_t i = 0; i < SET_BITMAP_BYTES; i++) {
         if (set.at[i] != 0)
             return false;
@@ -67,6 +75,8 @@ size_t set_value_count(Slice value)
 
 SetChunk set_chunk_from_bits(Arena *arena, uint64_t high, const uint64_t *bits, size_t count)
 {
+    ASSERT(count <= SET_CHUNK_NUMBERS);
+    DEBUG_ASSERT(count == bits_count(bits));
     SetChunk chunk = {.high = high, .count = (uint32_t)count, .is_bitmap = count > SET_ARRAY_MAX};
     if (chunk.is_bitmap) {
         chunk.bits = (const uint64_t *)arena_copy(arena, slice_make(bits, SET_BITMAP_BYTES)).ptr;
@@ -131,6 +141,8 @@ static void write_wide(Buf *out, const uint64_t *adds, const uint64_t *removes)
 void set_operand(Buf *out, const uint16_t *adds, size_t add_count, const uint16_t *removes,
                  size_t remove_count)
 {
+    ASSERT(add_count + remove_count <= SET_CHUNK_NUMBERS);
+    DEBUG_ASSERT(array_and_count(adds, add_count, removes, remove_count) == 0);
     if (add_count + remove_count > CHANGES_MAX) {
         uint64_t add_bits[SET_WORDS] = {0};
         uint64_t remove_bits[SET_WORDS] = {0};
@@ -187,7 +199,7 @@ static bool operand_open(Slice bytes, Operand *out)
     return total <= CHANGES_MAX && add_count <= total;
 }
 
-/* An operand's numbers, checked, for one that is not wide. */
+/* The numbers of an operand that is not wide, checked. */
 typedef struct Changes {
     uint16_t *adds;
     uint16_t *removes;
@@ -208,7 +220,7 @@ static bool load_changes(const Operand *operand, uint16_t *memory, Changes *out)
 
 /* ---- merging by arrays ---- */
 
-/* Of 'array': + 'more' - 'less'. */
+/* Adds 'more' to 'array' and removes 'less'; returns how many are left. */
 static size_t change_array(uint16_t *array, size_t count, const uint16_t *more, size_t more_count,
                            const uint16_t *less, size_t less_count)
 {
@@ -259,7 +271,7 @@ static bool merge_small_operands(const Slice *operands, size_t count, Buf *out)
 
 /* ---- merging by bitmaps ---- */
 
-/* Applies one operand to 'bits', and to 'removed' (if there is one) the opposite way. */
+/* Applies one operand to 'bits', and the opposite to 'removed', which may be NULL. */
 static bool apply_wide(const Operand *operand, uint64_t *bits, uint64_t *removed)
 {
     for (size_t i = 0; i < SET_WORDS; i++) {
@@ -335,7 +347,7 @@ static bool merge_operands(const Slice *operands, size_t count, Buf *out)
     return true;
 }
 
-/* Whether arrays of SMALL_STEPS_MAX have room for all numbers, and are worth it. */
+/* Whether all numbers fit into arrays of SMALL_STEPS_MAX, and arrays are faster. */
 static bool is_small(const StoredSet *existing, const Slice *operands, size_t count)
 {
     if (existing->is_bitmap || count > SMALL_STEPS_MAX)

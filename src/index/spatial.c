@@ -1,8 +1,8 @@
-/* spatial.c - see spatial.h for cells and what they are good for.
+/* spatial.c - see spatial.h for cells and how they are used.
  *
  * Bounds of a ring or a line come from its edges. Between two positions the shortest way on the
  * Earth runs nearer to the pole than a straight line in longitude and latitude, by at most as much
- * as between two positions of the larger latitude; of that way the highest latitude is known:
+ * as between two positions of the larger latitude, for which the highest latitude is known:
  *
  *     tan(highest) = tan(latitude) / cos(difference of longitudes / 2)
  *
@@ -37,7 +37,7 @@ typedef struct Outline {
     double area_flat;  /* inside, if the positions run counter-clockwise; else negative */
     double area_round; /* the same on a sphere, in square degrees */
     double edge_max;   /* longest edge in degrees of longitude */
-    bool is_anywhere;  /* nothing is known: the whole world */
+    bool is_anywhere;  /* no bounds are known: the whole world */
     bool is_all_round; /* all longitudes */
 } Outline;
 
@@ -132,7 +132,7 @@ static double highest(double latitude, double width)
     return fmin(fmax(top, latitude) + 1e-9, 90);
 }
 
-/* What is between an edge and the equator on a sphere of 1 degree a unit; positive in the north
+/* The area between an edge and the equator on a sphere, in square degrees; positive in the north
  * when going east. */
 static double area_below(double width, double y1, double y2)
 {
@@ -191,9 +191,9 @@ static bool bounds_of_line(Json positions, bool is_plane, Outline *out)
     return out->count > 0;
 }
 
-/* Whether the inside of a ring is surely what its bounds enclose, and not the rest of the world:
- * it goes round no pole, and runs counter-clockwise beyond doubt. Both ways of reading its edges
- * must agree on that; with long edges they differ much, and both differ from the ellipsoid. */
+/* Whether the inside of a ring is certainly what its bounds enclose, and not the rest of the world:
+ * it goes round no pole, and certainly runs counter-clockwise. Flat and round areas must agree on
+ * that; with long edges they differ much, and both differ from the ellipsoid. */
 static bool is_inside_known(const Outline *ring)
 {
     const SpatialBox *box = &ring->box;
@@ -256,7 +256,7 @@ SpatialBox spatial_grow(SpatialBox box, bool is_plane, double distance)
 
 /* ---- cells ---- */
 
-/* Never moves one number beyond another, so what overlaps still does as cells. */
+/* Monotonic, so that shapes that overlap have cells that overlap (I9). */
 static uint32_t scale(double value, double from, double to)
 {
     double part = (value - from) / (to - from);
@@ -296,7 +296,7 @@ static RectList scale_box(const SpatialFrame *frame, SpatialBox box)
     return list;
 }
 
-/* The cell itself while it is cut: where it begins, and its level. */
+/* A cell while it is cut: where it begins, and its level. */
 typedef struct Square {
     uint32_t x, y;
     uint32_t level;
@@ -375,7 +375,8 @@ static size_t pick(const Square *squares, size_t count, const RectList *list)
     return best;
 }
 
-/* Cuts the whole into smaller and smaller squares as long as there are not too many. */
+/* Cuts the whole into smaller and smaller squares as long as there are at most SPATIAL_CELLS_MAX.
+ */
 size_t spatial_cover(const SpatialFrame *frame, SpatialBox box, SpatialCell out[SPATIAL_CELLS_MAX])
 {
     RectList list = scale_box(frame, box);
@@ -393,14 +394,16 @@ size_t spatial_cover(const SpatialFrame *frame, SpatialBox box, SpatialCell out[
         for (size_t i = 0; i < part_count; ++i)
             squares[count++] = parts[i];
     }
+    ASSERT(count > 0);
     for (size_t i = 0; i < count; ++i)
         out[i] = cell_of(squares[i]);
     return count;
 }
 
-/* The one behind the levels. */
+/* The one that follows the levels. */
 static uint64_t lowest_bit(SpatialCell cell)
 {
+    ASSERT(cell != 0);
     return cell & -cell;
 }
 

@@ -211,7 +211,7 @@ static void shapes_have_bounds_that_are_never_too_small(void **state)
         SpatialBox box;
         print_message("%s\n", ROWS[i].shape);
         assert_true(
-            spatial_bounds(json_of(&arena, ROWS[i].shape), ROWS[i].is_plane, ALL_TYPES, &box));
+            spatial_bounds(row_json(&arena, ROWS[i].shape), ROWS[i].is_plane, ALL_TYPES, &box));
         assert_true(box.west == ROWS[i].box.west);
         assert_true(box.east == ROWS[i].box.east);
         assert_true(box.south <= ROWS[i].box.south);
@@ -259,7 +259,7 @@ static void what_is_no_shape_has_no_bounds(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); ++i) {
         SpatialBox box;
         print_message("%s\n", ROWS[i].shape);
-        assert_false(spatial_bounds(json_of(&arena, ROWS[i].shape), false, ROWS[i].types, &box));
+        assert_false(spatial_bounds(row_json(&arena, ROWS[i].shape), false, ROWS[i].types, &box));
     }
 }
 

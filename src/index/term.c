@@ -21,7 +21,7 @@ enum {
     STEP_LONG_NAME = 1,
     STEP_ELEMENT = 2,
     STEP_HEAD = 8 + 1,
-    STEP_NAME_MAX = 119, /* so that a step is 128 bytes */
+    STEP_NAME_MAX = 119, /* so that a step has at most 128 bytes */
 
     ESCAPE = 0x00,
     ESCAPE_ENDS = 0x01,
@@ -30,7 +30,7 @@ enum {
 };
 #define SIGN_BIT UINT64_C(0x8000000000000000)
 
-/* Integers from the first to the second may be stored exactly although they are no doubles. */
+/* Items may hold integers between these two that are no doubles. */
 #define DOUBLES_EXACT_MAX 0x1p53
 #define INTEGERS_MAX      0x1p63
 
@@ -102,7 +102,7 @@ void term_put_number(Buf *out, double value, bool *exact)
         *exact = false;
 }
 
-/* At most TERM_STRING_BYTES of 'text', every zero byte with an FF behind it. */
+/* Appends at most TERM_STRING_BYTES of 'text', with an FF after every zero byte. */
 static void put_text(Buf *out, Slice text)
 {
     static const char ZERO[] = {ESCAPE, (char)ESCAPE_ZERO};
@@ -265,6 +265,8 @@ bool term_read(Arena *arena, Slice *bytes, TermValue *out)
 
 void term_key(Buf *out, TermPath path, Slice value, uint64_t high)
 {
+    ASSERT(value.len <= TERM_VALUE_BYTES_MAX);
+    ASSERT(high >> (8 * TERM_CHUNK_BYTES) == 0);
     char head[TERM_KEY_HEAD] = {TERM_KIND};
     be64_put(head + 1, path);
     char chunk[8];
@@ -276,11 +278,12 @@ void term_key(Buf *out, TermPath path, Slice value, uint64_t high)
 
 bool term_key_read(Slice key, TermPath *path, Slice *value, uint64_t *high)
 {
-    if (key.len <= TERM_KEY_HEAD + TERM_CHUNK_BYTES || key.ptr[0] != TERM_KIND)
+    enum { AROUND = TERM_KEY_HEAD + TERM_CHUNK_BYTES };
+    if (key.len <= AROUND || key.len > AROUND + TERM_VALUE_BYTES_MAX || key.ptr[0] != TERM_KIND)
         return false;
     *path = be64_get(key.ptr + 1);
-    *value = slice_make(key.ptr + TERM_KEY_HEAD, key.len - TERM_KEY_HEAD - TERM_CHUNK_BYTES);
-    /* The two bytes before the chunk are the value's, and there are two: the head is longer. */
+    *value = slice_make(key.ptr + TERM_KEY_HEAD, key.len - AROUND);
+    /* Also reads the two bytes before the chunk, which exist because the head is longer. */
     *high = be64_get(key.ptr + key.len - 8) & ((UINT64_C(1) << (8 * TERM_CHUNK_BYTES)) - 1);
     return true;
 }
@@ -293,8 +296,8 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ (hash >> 32);
 }
 
-/* Word by word, the last one of the last eight bytes. Not for tables: whoever chooses values that
- * are all in a sample, or none, misleads estimates of his own queries. */
+/* Word by word; the last word is the last eight bytes. Not for hash tables: a client can choose
+ * values that are all in a sample, or none, which only misleads estimates of its own queries. */
 static uint64_t hash_value(Slice value)
 {
     enum { WORD = sizeof(uint64_t) };

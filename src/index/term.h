@@ -9,13 +9,13 @@
  *           / 0A | text | 00 02       the beginning of a longer string, TERM_STRING_BYTES of it
  *           / 0C / 0D                 an array, an object: that it is there
  *
- * Values order as ORDER BY orders them. Two of them do not tell all: a string that was cut, and a
- * number that stands for integers which are no doubles. Whoever finds such a term looks at the
- * item.
+ * Values order as ORDER BY orders them (I2). Two kinds do not identify the value: a string that was
+ * cut, and a number that stands for integers that are no doubles. A reader that finds such a term
+ * must look at the item.
  *
- * A path is the hash of its steps, with a key that the partition drew when it was made: nobody can
- * choose names that meet, and two among a million paths meet by chance once in 10^7 partitions.
- * A step is a name, or "any element of the array".
+ * A path is the hash of its steps, with a random key of the partition: clients cannot choose names
+ * whose paths collide, and two of a million paths collide by chance in one of 10^7 partitions. A
+ * step is a name, or "any element of the array".
  *
  * The root's own terms exist for every item: (root, 00) is the set of all items that are indexed.
  *
@@ -49,7 +49,7 @@ typedef enum TermTag {
     TERM_STRING = 0x0A,
     TERM_ARRAY = 0x0C,
     TERM_OBJECT = 0x0D,
-    TERM_END = 0x0E, /* behind every value */
+    TERM_END = 0x0E, /* sorts after every value */
 } TermTag;
 
 /* Paths, step by step from the root. */
@@ -58,24 +58,24 @@ TermPath term_path_root(HashKey key);
 TermPath term_path_name(HashKey key, TermPath parent, Slice name);
 TermPath term_path_element(HashKey key, TermPath parent);
 
-/* Each appends one value; '*exact' becomes false (and is otherwise left as it is) if the term
- * stands for other values, too. */
+/* Each appends one value. '*exact' becomes false if the term stands for other values, too, and is
+ * otherwise left as it is. */
 void term_put_tag(Buf *out, TermTag tag);
 void term_put_bool(Buf *out, bool value);
 void term_put_number(Buf *out, double value, bool *exact);
 void term_put_string(Buf *out, Slice value, bool *exact);
 void term_put_json(Buf *out, Json value, bool *exact); /* any type; undefined is TERM_UNDEFINED */
 
-/* The bytes with which every string begins that begins with 'prefix' (cut, if it is longer): the
- * start of a range; its end is term_after(). '*exact' as above. */
+/* Appends the bytes with which the terms of all strings begin that begin with 'prefix' (which is
+ * cut if it is too long): the start of a range, whose end is term_after(). '*exact' as above. */
 void term_put_prefix(Buf *out, Slice prefix, bool *exact);
 
-/* The first bytes that sort behind everything that begins with 'bytes': they are changed in place.
- * Empty: there is no such thing. */
+/* Changes 'bytes' in place to the first that sort after everything that begins with them; empty if
+ * there are none. */
 void term_after(Buf *bytes);
 
-/* Reads one value back; '*text' is unescaped into 'arena'. '*exact' is false for a string that was
- * cut and for a number whose item may hold another one. False if the bytes are none. */
+/* Reads one value back; 'text' is unescaped into 'arena'. 'exact' is false for a string that was
+ * cut and for a number that stands for several. Returns false if the bytes are no value (I6). */
 typedef struct TermValue {
     TermTag tag;
     double number;
@@ -84,10 +84,10 @@ typedef struct TermValue {
 } TermValue;
 bool term_read(Arena *arena, Slice *bytes, TermValue *out);
 
-/* Samples, from which ranges are estimated. One value in 64 has its terms once more under the path
- * of the first sample of its path, one in 256 also under that of the second, and so on. Its bytes
- * alone decide: an estimate depends on what is stored, not on how the store keeps it, nor on the
- * partition's key. What is one byte long, as TERM_PRESENT is, is in no sample. */
+/* Samples, from which ranges are estimated (I10). One value in 64 has its terms once more under the
+ * path of the first sample of its path, one in 256 also under that of the second, and so on. Only
+ * its bytes decide: an estimate depends on what is stored, not on how the store keeps it, nor on
+ * the partition's key. A value of one byte, like TERM_PRESENT, is in no sample. */
 enum { TERM_SAMPLES = 7, TERM_SAMPLE_BITS = 6, TERM_SAMPLE_MORE_BITS = 2 };
 unsigned term_samples(Slice value); /* how many samples have it: the first ones */
 TermPath term_path_sample(TermPath path, unsigned sample);

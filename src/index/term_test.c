@@ -270,7 +270,7 @@ static void encodings_are_the_ones_of_the_format(void **state)
     assert_false(exact);
 }
 
-static void after_is_behind_everything_that_begins_so(void **state)
+static void after_follows_everything_with_the_prefix(void **state)
 {
     (void)state;
     static const struct {
@@ -364,6 +364,10 @@ static void keys_read_back(void **state)
                                      "123456"),
                                &path, &value, &high));
     assert_false(term_key_read(SLICE_EMPTY, &path, &value, &high));
+    /* A value longer than any that is written: a damaged key. */
+    char longest[TERM_KEY_HEAD + TERM_VALUE_BYTES_MAX + TERM_CHUNK_BYTES + 1] = {TERM_KIND};
+    assert_true(term_key_read(slice_make(longest, sizeof(longest) - 1), &path, &value, &high));
+    assert_false(term_key_read(slice_make(longest, sizeof(longest)), &path, &value, &high));
 }
 
 static void paths_differ_by_every_step_and_by_key(void **state)
@@ -404,7 +408,7 @@ static void samples_have_their_share_of_the_values(void **state)
     (void)state;
     enum { VALUES = 1 << 19 };
     static const struct {
-        const char *before, *after; /* NULL: numbers */
+        const char *before, *after; /* NULL if the values are numbers */
     } KINDS[] = {{NULL, NULL}, {"", ""}, {"user-", ""}, {"2024-03-15T12:", " and some more text"}};
     AUTO(buf_done) Buf value;
     buf_init(&value, TERM_VALUE_BYTES_MAX);
@@ -452,7 +456,7 @@ int main(void)
         cmocka_unit_test(values_read_back),
         cmocka_unit_test(prefix_ranges_hold_exactly_the_strings_with_that_prefix),
         cmocka_unit_test(encodings_are_the_ones_of_the_format),
-        cmocka_unit_test(after_is_behind_everything_that_begins_so),
+        cmocka_unit_test(after_follows_everything_with_the_prefix),
         cmocka_unit_test(bytes_that_are_no_value_are_refused),
         cmocka_unit_test(keys_read_back),
         cmocka_unit_test(samples_have_their_share_of_the_values),

@@ -1,11 +1,12 @@
 /* terms.c - see terms.h. The walk over documents is in terms_walk.c.
  *
  * A batch keeps what changed as entries with a sign. An item that changes twice has the entries of
- * both changes; as each change is settled by itself, their sum per term is what changed in the
- * end: +1, -1, or nothing.
+ * both changes. Each change is settled by itself, so the sum of the signs of a term is what changed
+ * in the end (I8): +1, -1, or nothing.
  */
 #include "index/terms.h"
 
+#include "base/array.h"
 #include "index/set.h"
 #include "index/terms_int.h"
 
@@ -17,7 +18,7 @@ struct TermsBatch {
     size_t value_count; /* of the last change */
 };
 
-/* Where one chunk's changes are gathered. */
+/* The changes of one chunk. */
 typedef struct ChunkChange {
     uint16_t *adds;
     uint16_t *removes;
@@ -54,14 +55,8 @@ TermsBatch *terms_batch_new(Arena *arena, HashKey key)
 
 static uint32_t add_number(TermsBatch *batch, uint64_t number)
 {
-    if (batch->item_count == batch->item_capacity) {
-        size_t capacity = batch->item_capacity == 0 ? 64 : 2 * batch->item_capacity;
-        uint64_t *larger = arena_alloc(batch->collector.arena, capacity * sizeof(uint64_t));
-        if (batch->item_count > 0)
-            memcpy(larger, batch->numbers, batch->item_count * sizeof(uint64_t));
-        batch->numbers = larger;
-        batch->item_capacity = capacity;
-    }
+    ARRAY_GROW_IN(batch->collector.arena, batch->numbers, batch->item_count, batch->item_capacity,
+                  64);
     ASSERT(batch->item_count < UINT32_MAX);
     batch->numbers[batch->item_count] = number;
     return (uint32_t)batch->item_count++;
@@ -72,6 +67,8 @@ size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy 
                           const IndexPolicy *new_policy, Json new_document,
                           const TermSystem *new_system)
 {
+    ASSERT(old_policy == NULL || old_system != NULL);
+    ASSERT(new_policy == NULL || new_system != NULL);
     Collector *c = &batch->collector;
     size_t before = c->sure.count;
     c->item = add_number(batch, number);
@@ -104,7 +101,7 @@ void terms_batch_add_samples(TermsBatch *batch, uint64_t number, const IndexPoli
 {
     Collector *c = &batch->collector;
     c->item = add_number(batch, number);
-    c->all_loose = true; /* what is no sample is not to be the batch's */
+    c->all_loose = true; /* so that only samples get into the batch */
     c->loose.count = 0;
     c->policy = policy;
     c->sign = 1;

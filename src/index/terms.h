@@ -1,25 +1,26 @@
-/* terms.h - from a document to the terms under which it is found, and to the operands that are
- * written when documents change.
+/* terms.h - makes the terms under which a document is found, and the operands that are written when
+ * documents change.
  *
- * Every indexed path of a document gives (path, 00) and (path, value); array elements stand under
- * the path of "any element". Arrays and objects give their own tag, and what is inside them.
- * A composite index gives one term, under a path of its own (the hash of its parts and orders):
- * the values one behind the other, those in descending order with every byte inverted, undefined
- * as TERM_UNDEFINED; "/_ts" is the item's. Every indexed item has such a term. If parts go through
- * arrays (see policy.h), there is a term per element; an item with more than 256 of them also has
- * the term TERM_END there, which says that it must be looked at. A spatial index gives one term per
- * cell that covers a shape, under a path of its own: see spatial.h.
+ * Every indexed path of a document has the terms (path, 00) and (path, value); array elements are
+ * under the path of "any element". Arrays and objects have their own tag, and the terms of what is
+ * inside them. A composite index has one term, under a path of its own (the hash of its parts and
+ * orders): the values one after the other, those in descending order with every byte inverted,
+ * undefined as TERM_UNDEFINED; "/_ts" is the item's. Every indexed item has such a term. If parts
+ * go through arrays (see index_policy.h), there is a term per element; an item with more than
+ * COMPOSITE_ELEMENTS_MAX of them also has the term TERM_END there, which says that queries must
+ * look at the item. A spatial index has one term per cell that covers a shape, under a path of its
+ * own: see spatial.h.
  *
  * A batch collects what changed in many items and writes each chunk once: see terms_batch_finish.
  *
- * Threads    One at a time. Bounds: a document has at most as many terms as bytes; TERMS_MAX stops
- *            a hostile one.
+ * Threads    One at a time.
+ * Bounds     A document has at most as many terms as bytes; TERMS_MAX stops a hostile one.
  */
 #pragma once
 
 #include "base/arena.h"
 #include "base/hash.h"
-#include "index/policy.h"
+#include "index/index_policy.h"
 #include "index/term.h"
 #include "store/store.h"
 
@@ -58,26 +59,27 @@ TermPath terms_spatial_path(HashKey key, TermPath path, const SpatialIndex *inde
 typedef struct TermsBatch TermsBatch;
 TermsBatch *terms_batch_new(Arena *arena, HashKey key);
 
-/* Item 'number' had the terms of one document and gets those of another; a policy of NULL stands
- * for no terms (there was no item, or it was not indexed). Several changes of one item in a batch
- * count one after the other. Returns how many terms differ. */
+/* Item 'number' had the terms of one document and gets those of another; a policy of NULL means no
+ * terms (there is no item, or it is not indexed). An item may change several times in a batch (I8).
+ * Returns how many terms differ. */
 size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy *old_policy,
                           Json old_document, const TermSystem *old_system,
                           const IndexPolicy *new_policy, Json new_document,
                           const TermSystem *new_system);
 
-/* Item 'number' has all the terms of its document but perhaps some of those in samples, which it
- * gets: all of them, since a number that a set has can be added again. Only changes of this kind go
- * together in a batch: one that takes such a term away would meet the addition of a term that was
- * there before, and the two would cancel out. */
+/* Item 'number' has all the terms of its document, except perhaps those in samples: adds all of
+ * these, since adding a number that a set has does nothing. Must not share a batch with
+ * terms_batch_change: if that removed such a term, the two would cancel out, and the term would
+ * stay. */
 void terms_batch_add_samples(TermsBatch *batch, uint64_t number, const IndexPolicy *policy,
                              Json document, const TermSystem *system);
 
-/* Of the terms in which the last change differs those that clients chose to have, and pay for: the
- * values that the policy includes, and those of composite and spatial indexes. That something is
- * there, an array or an object comes along with its values; "/id", "/_ts" and the partition key are
+/* How many of the terms in which the last change differs are charged: the values that the policy
+ * includes, and those of composite and spatial indexes. Terms that say that something is there, or
+ * is an array or an object, are free, and so are "/id", "/_ts" and the partition key, which are
  * indexed whatever the policy says. */
 size_t terms_batch_values(const TermsBatch *batch);
 
-/* Writes one operand per chunk that changes, in key order, and nothing for what cancels out. */
+/* Writes one operand per chunk that changes, in key order; changes that cancel out write nothing.
+ */
 void terms_batch_finish(TermsBatch *batch, StoreTxn *txn, StoreSpace space);

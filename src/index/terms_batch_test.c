@@ -33,7 +33,7 @@ typedef struct World {
     IndexPolicy *policies[POLICIES];
     Json documents[ITEMS];
     TermSystem systems[ITEMS];
-    const IndexPolicy *current[ITEMS]; /* NULL: not there, or not indexed */
+    const IndexPolicy *current[ITEMS]; /* NULL if the item is not there or not indexed */
 } World;
 
 /* On both sides of a chunk's end, and far away. */
@@ -202,7 +202,7 @@ static void samples_are_added_to_those_that_are_there(void **state)
             buf_format(&text, "%s%zu", k == 0 ? "" : ",", i * 100 + k / 2);
         buf_format(&text, "]}");
         buf_byte(&text, 0);
-        world.documents[i] = json_of(&arena, text.ptr);
+        world.documents[i] = row_json(&arena, text.ptr);
         world.current[i] = world.policies[0];
         TermList list;
         terms_of(&arena, world.current[i], KEY, world.documents[i], &world.systems[i], &list);
@@ -217,7 +217,7 @@ static void samples_are_added_to_those_that_are_there(void **state)
     for (size_t i = 0; i < ITEMS; ++i) {
         terms_batch_add_samples(batch, number_of(i), world.current[i], world.documents[i],
                                 &world.systems[i]);
-        assert_int_equal(terms_batch_values(batch), 0); /* nobody pays for them */
+        assert_int_equal(terms_batch_values(batch), 0); /* they are not charged */
     }
     terms_batch_finish(batch, txn, SPACE);
     Error err;
@@ -234,9 +234,9 @@ static void what_cancels_out_is_not_written(void **state)
     memory_store_open_with(&MERGE, &store);
     IndexPolicy *policy = policy_of(&arena, ALL, NULL);
     IndexPolicy *other = policy_of(&arena, ALL, NULL);
-    Json document = json_of(&arena, "{'id':'x','a':[1,2,1],'b':{'c':1}}");
-    Json moved = json_of(&arena, "{'b':{'c':1},'a':[2,2,1],'id':'x'}");
-    Json longer = json_of(&arena, "{'b':{'c':1},'a':[2,2,1],'id':'y'}");
+    Json document = row_json(&arena, "{'id':'x','a':[1,2,1],'b':{'c':1}}");
+    Json moved = row_json(&arena, "{'b':{'c':1},'a':[2,2,1],'id':'x'}");
+    Json longer = row_json(&arena, "{'b':{'c':1},'a':[2,2,1],'id':'y'}");
     AUTO(store_txn_abort) StoreTxn *txn = store_txn_begin(store);
     size_t empty = store_txn_bytes(txn);
     TermsBatch *batch = terms_batch_new(&arena, KEY);
@@ -332,7 +332,7 @@ static void large_arrays_of_many_values_lose_none(void **state)
     /* And samples of them, one in 64 and some more. */
     assert_in_range(list.count, 7 + DIFFERENT + DIFFERENT / 60, 7 + DIFFERENT + DIFFERENT / 40);
     TermsBatch *batch = terms_batch_new(&arena, KEY);
-    assert_int_equal(terms_batch_change(batch, 1, policy, json_of(&arena, "{'a':[5]}"), &SYSTEM,
+    assert_int_equal(terms_batch_change(batch, 1, policy, row_json(&arena, "{'a':[5]}"), &SYSTEM,
                                         policy, document, &SYSTEM),
                      list.count - 7 - 1);
     assert_int_equal(terms_batch_values(batch), DIFFERENT - 1);

@@ -49,6 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         Slice line = slice_cut(&rest, '\n');
         if (line.len > 0 && json_parse(&arena, line, &texts[i], &err) != STATUS_OK)
             return 0;
+        /* Documents are objects. */
+        if (i > 0 && line.len > 0 && !json_is(texts[i], JSON_OBJECT))
+            return 0;
         /* A stored document has no time of its own: what a client sends as one is left out. */
         if (json_is(texts[i], JSON_OBJECT) &&
             !json_is(json_get(texts[i], SLICE("_ts")), JSON_UNDEFINED))

@@ -1,15 +1,15 @@
 /* terms_sort.c - sorting entries: see terms_int.h.
  *
- * Paths are hashes, so their first bytes are spread evenly: dealing many entries out by that byte
- * leaves little lists, mostly of one path or two, and those are merged. Items of a group often
- * come in order and have few different values, so a merge looks first whether there is anything
- * to do.
+ * Paths are hashes, so their first bytes are spread evenly: distributing many entries by that byte
+ * leaves short lists, mostly of one path or two, which are merge sorted. Items of a group often
+ * come in order and have few different values, so a merge first checks whether there is anything to
+ * do.
  */
 #include "index/terms_int.h"
 
 enum {
-    INSERT_MAX = 8, /* so many are sorted where they stand */
-    DEAL_MIN = 512, /* fewer are not dealt out */
+    INSERT_MAX = 8, /* up to this many are sorted by insertion */
+    DEAL_MIN = 512, /* fewer are not distributed */
     BUCKETS = 256,
     BUCKET_SHIFT = 56,
 };
@@ -75,7 +75,7 @@ static void insert(Entry *entries, size_t count, const uint64_t *numbers)
     }
 }
 
-/* In place; half of them pass through 'scratch'. */
+/* Merge sort in place; 'scratch' has room for half of them. */
 static void sort(Entry *entries, Entry *scratch, size_t count, const uint64_t *numbers)
 {
     if (count <= INSERT_MAX) {

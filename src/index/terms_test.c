@@ -38,18 +38,43 @@ static Slice value_of(Arena *arena, Json value)
 
 /* ---- one document ---- */
 
+typedef struct TermRow {
+    const char *policy;
+    const char *document;
+    size_t count; /* besides those of the root and of _ts: two each */
+    struct {
+        const char *path;
+        const char *value; /* NULL for the term that says that the path is there */
+    } terms[12];
+} TermRow;
+
+/* A document has all these terms, as many as 'count' says, in order. */
+static void expect_terms(const TermRow *rows, size_t count)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1 << 16);
+    for (size_t i = 0; i < count; ++i) {
+        TermList list;
+        terms_of(&arena, policy_of(&arena, rows[i].policy, NULL), KEY,
+                 row_json(&arena, rows[i].document), &SYSTEM, &list);
+        print_message("%s: %zu\n", rows[i].document, list.count);
+        assert_int_equal(list.count, rows[i].count + 4);
+        for (size_t k = 0; k < ARRAY_COUNT(rows[i].terms) && rows[i].terms[k].path != NULL; ++k) {
+            const char *text = rows[i].terms[k].value;
+            Slice value =
+                text == NULL ? slice_make("\0", 1) : value_of(&arena, row_json(&arena, text));
+            print_message("  %s %s\n", rows[i].terms[k].path, text == NULL ? "is there" : text);
+            assert_true(has_term(&list, hash_text(&arena, rows[i].terms[k].path), value));
+        }
+        for (size_t k = 1; k < list.count; ++k)
+            assert_true(compare_terms(&list.terms[k - 1], &list.terms[k]) < 0);
+    }
+}
+
 static void every_indexed_path_gives_that_it_is_there_and_its_value(void **state)
 {
     (void)state;
-    static const struct {
-        const char *policy;
-        const char *document;
-        size_t count; /* besides those of the root and of _ts: two each */
-        struct {
-            const char *path;
-            const char *value; /* NULL: that it is there */
-        } terms[12];
-    } ROWS[] = {
+    static const TermRow ROWS[] = {
         {ALL, "{}", 0, {{"/", NULL}, {"/", "{}"}, {"/_ts", NULL}, {"/_ts", "1700000000"}}},
         {ALL,
          "{'id':'x','n':1.5,'t':true,'f':false,'z':null}",
@@ -83,7 +108,14 @@ static void every_indexed_path_gives_that_it_is_there_and_its_value(void **state
          "{'o':[{'q':1,'p':2},{'q':1},{'q':3}]}",
          9,
          {{"/o/[]", "{}"}, {"/o/[]/q", "1"}, {"/o/[]/q", "3"}, {"/o/[]/p", "2"}}},
+    };
+    expect_terms(ROWS, ARRAY_COUNT(ROWS));
+}
 
+static void only_paths_of_the_policy_give_terms(void **state)
+{
+    (void)state;
+    static const TermRow ROWS[] = {
         /* Only what the policy says; an array or object is there also for what is below it. */
         {ONLY "[{'path':'/a/b/?'}]}",
          "{'id':1,'a':{'b':1,'c':2},'b':3}",
@@ -103,24 +135,7 @@ static void every_indexed_path_gives_that_it_is_there_and_its_value(void **state
          {{"/a", "{}"}, {"/a/b", "{}"}, {"/a/b/c", "1"}, {"/f", "4"}, {"/f", NULL}}},
         {"{'indexingMode':'none'}", "{'id':'x','a':1,'b':{}}", 2, {{"/id", "'x'"}, {"/id", NULL}}},
     };
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 1 << 16);
-    for (size_t i = 0; i < ARRAY_COUNT(ROWS); ++i) {
-        TermList list;
-        terms_of(&arena, policy_of(&arena, ROWS[i].policy, NULL), KEY,
-                 json_of(&arena, ROWS[i].document), &SYSTEM, &list);
-        print_message("%s: %zu\n", ROWS[i].document, list.count);
-        assert_int_equal(list.count, ROWS[i].count + 4);
-        for (size_t k = 0; k < ARRAY_COUNT(ROWS[i].terms) && ROWS[i].terms[k].path != NULL; ++k) {
-            const char *text = ROWS[i].terms[k].value;
-            Slice value =
-                text == NULL ? slice_make("\0", 1) : value_of(&arena, json_of(&arena, text));
-            print_message("  %s %s\n", ROWS[i].terms[k].path, text == NULL ? "is there" : text);
-            assert_true(has_term(&list, hash_text(&arena, ROWS[i].terms[k].path), value));
-        }
-        for (size_t k = 1; k < list.count; ++k)
-            assert_true(compare_terms(&list.terms[k - 1], &list.terms[k]) < 0);
-    }
+    expect_terms(ROWS, ARRAY_COUNT(ROWS));
 }
 
 static Slice composite_value(Arena *arena, const char *values, const char *orders)
@@ -128,7 +143,7 @@ static Slice composite_value(Arena *arena, const char *values, const char *order
     AUTO(buf_done) Buf bytes;
     buf_init(&bytes, TERM_VALUE_BYTES_MAX);
     bool exact = true;
-    JsonIter it = json_iter(json_of(arena, values));
+    JsonIter it = json_iter(row_json(arena, values));
     for (size_t i = 0; json_next(&it); ++i) {
         /* An empty array stands for undefined. */
         bool is_undefined = json_is(it.value, JSON_ARRAY) && json_count(it.value) == 0;
@@ -194,7 +209,7 @@ static void composite_indexes_give_a_term_per_item_or_element(void **state)
         Slice text = arena_format(
             &arena, "{'includedPaths':[{'path':'/*'}],'compositeIndexes':[[%s]]}", ROWS[i].parts);
         IndexPolicy *policy = policy_of(&arena, arena_cstr(&arena, text), NULL);
-        Json document = json_of(&arena, ROWS[i].document);
+        Json document = row_json(&arena, ROWS[i].document);
         TermList list, without;
         terms_of(&arena, policy, KEY, document, &SYSTEM, &list);
         terms_of(&arena, policy_of(&arena, ALL, NULL), KEY, document, &SYSTEM, &without);
@@ -281,7 +296,7 @@ static void spatial_indexes_give_the_cells_of_shapes(void **state)
     static const struct {
         const char *policy;
         const char *document;
-        const char *path; /* where there is one; NULL: nowhere */
+        const char *path; /* where the shape is indexed; NULL if nowhere */
     } ROWS[] = {
         {SHAPES("/loc/?"), "{'loc':" POINT "}", "/loc"},
         {SHAPES("/loc/?"), "{'loc':{'x':" POINT "}}", NULL},
@@ -306,7 +321,7 @@ static void spatial_indexes_give_the_cells_of_shapes(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); ++i) {
         IndexPolicy *policy = policy_of(&arena, ROWS[i].policy, NULL);
         TermList list;
-        terms_of(&arena, policy, KEY, json_of(&arena, ROWS[i].document), &SYSTEM, &list);
+        terms_of(&arena, policy, KEY, row_json(&arena, ROWS[i].document), &SYSTEM, &list);
         print_message("%s %s\n", ROWS[i].policy, ROWS[i].document);
         size_t found = 0;
         for (size_t k = 0; k < list.count; ++k)
@@ -480,6 +495,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_indexed_path_gives_that_it_is_there_and_its_value),
+        cmocka_unit_test(only_paths_of_the_policy_give_terms),
         cmocka_unit_test(composite_indexes_give_a_term_per_item_or_element),
         cmocka_unit_test(too_many_elements_of_a_composite_index_are_told_by_one_term),
         cmocka_unit_test(composite_values_order_as_their_parts_do),

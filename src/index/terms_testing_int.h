@@ -4,25 +4,7 @@
 
 #include "base/random.h"
 #include "index/terms.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-static inline Json json_of(Arena *arena, const char *text)
-{
-    char *copy = arena_cstr(arena, slice_from_cstr(text));
-    for (char *p = copy; *p != '\0'; ++p)
-        *p = *p == '\'' ? '"' : *p;
-    Json value;
-    Error err;
-    if (json_parse(arena, slice_from_cstr(copy), &value, &err) != STATUS_OK)
-        fail_msg("%s: %s", text, err.message);
-    return value;
-}
+#include "json/json_testing.h"
 
 /* 'key' is the partition key path, or NULL; 'text' the policy, or NULL for none. */
 static inline IndexPolicy *policy_of(Arena *arena, const char *text, const char *key)
@@ -30,10 +12,10 @@ static inline IndexPolicy *policy_of(Arena *arena, const char *text, const char 
     PropertyPath path = {0};
     size_t position;
     if (key != NULL)
-        assert_true(path_parse(arena, slice_from_cstr(key), &path, &position));
+        assert_true(property_path_parse(arena, slice_from_cstr(key), &path, &position));
     IndexPolicy *policy;
     Error err;
-    Json json = text == NULL ? JSON_NONE : json_of(arena, text);
+    Json json = text == NULL ? JSON_NONE : row_json(arena, text);
     if (index_policy_new(arena, json, &path, key == NULL ? 0 : 1, &policy, &err) != STATUS_OK)
         fail_msg("%s: %s", text == NULL ? "no policy" : text, err.message);
     return policy;

@@ -1,18 +1,20 @@
-/* terms_walk.c - from a document to entries: see terms_int.h.
+/* terms_walk.c - walks a document and makes its entries: see terms_int.h.
  *
- * The policy is walked in step with the document, so that what is not indexed costs one look-up
- * where it begins. When a document replaces another, members with the same bytes are passed over:
- * each value has one encoding.
+ * The policy is walked in step with the document, so that a part that is not indexed costs one
+ * look-up. When a document replaces another, members with the same bytes are passed over: each
+ * value has one encoding.
  */
 #include "index/terms_int.h"
+
+#include "base/array.h"
 
 enum {
     VALUES_BYTES = 16 << 10, /* of one piece of memory for values */
     ENTRIES_FIRST = 256,
-    LOOSE_SETTLE_MIN = 1 << 16, /* before a list as long as this grows, it is settled */
+    LOOSE_SETTLE_MIN = 1 << 16, /* a list of at least this length is settled before it grows */
 };
 
-/* Every value of one byte. */
+/* All values of one byte. */
 static const char TAGS[TERM_END + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
 
 static void walk_value(Collector *c, Json value, PolicyPlace place, TermPath path);
@@ -61,14 +63,14 @@ static void collect_system(Collector *c, const TermSystem *system)
     TermPath path = term_path_name(c->key, term_path_root(c->key), SLICE("_ts"));
     collect_tag(c, path, TERM_PRESENT);
     size_t start = collect_begin(c);
-    bool exact = true; /* always: it is an integer of 32 bits */
+    bool exact = true; /* stays so: it is an integer of 32 bits */
     term_put_number(&c->values, system->ts_s, &exact);
     c->is_always = true;
     collect_end(c, path, start);
     c->is_always = false;
 }
 
-/* Something at or below 'place' is indexed. */
+/* Called if something at or below 'place' is indexed. */
 static void walk_value(Collector *c, Json value, PolicyPlace place, TermPath path)
 {
     JsonType type = json_type(value);
@@ -83,7 +85,7 @@ static void walk_value(Collector *c, Json value, PolicyPlace place, TermPath pat
         walk_elements(c, value, place, path);
     } else if (is_indexed) {
         size_t start = collect_begin(c);
-        bool exact = true; /* it is the reader who wants to know */
+        bool exact = true; /* only readers need it */
         term_put_json(&c->values, value, &exact);
         c->is_always = policy_indexes_always(place);
         collect_end(c, path, start);
@@ -135,7 +137,7 @@ static void walk_member(Collector *c, Json old, Json new, PolicyPlace place, Ter
         walk_value(c, new, place, path);
 }
 
-/* The objects themselves are on both sides. */
+/* Both are objects at the same path, whose own terms do not change. */
 static void walk_both(Collector *c, Json old, Json new, PolicyPlace place, TermPath path)
 {
     JsonIter it = json_iter(new);
@@ -183,6 +185,8 @@ void collect_end(Collector *c, TermPath path, size_t start)
 {
     const char *value = c->values.ptr + start;
     size_t len = c->values.len - start;
+    ASSERT(!buf_full(&c->values));
+    ASSERT(len <= TERM_VALUE_BYTES_MAX);
     Entry entry = {.path = path,
                    .prefix = prefix_of(value, len),
                    .value = value,
@@ -197,12 +201,13 @@ void collect_end(Collector *c, TermPath path, size_t start)
     entry.kind = ENTRY_SAMPLE;
     for (unsigned i = 0, samples = term_samples(slice_make(value, len)); i < samples; ++i) {
         entry.path = term_path_sample(path, i);
-        (void)add(c, &entry); /* the value is that of the first one */
+        (void)add(c, &entry); /* shares the value of the first one */
     }
 }
 
 void collect_tag(Collector *c, TermPath path, TermTag tag)
 {
+    ASSERT(tag < sizeof(TAGS));
     Entry entry = {.path = path,
                    .prefix = (uint64_t)tag << 56,
                    .value = &TAGS[tag],
@@ -210,16 +215,14 @@ void collect_tag(Collector *c, TermPath path, TermTag tag)
                    .len = 1,
                    .sign = c->sign,
                    .kind = ENTRY_FREE};
-    (void)add(c, &entry); /* the value needs no memory that could be given back */
+    (void)add(c, &entry); /* if it is not kept, there is no memory to give back */
 }
 
 static void grow(Arena *arena, EntryList *list)
 {
-    size_t capacity = list->capacity == 0 ? ENTRIES_FIRST : 2 * list->capacity;
-    Entry *larger = arena_alloc(arena, capacity * sizeof(Entry));
-    if (list->count > 0)
-        memcpy(larger, list->entries, list->count * sizeof(Entry));
-    list->entries = larger;
+    size_t capacity = ARRAY_CAPACITY_NEXT(list->entries, list->capacity, ENTRIES_FIRST);
+    list->entries =
+        arena_realloc(arena, list->entries, list->count * sizeof(Entry), capacity * sizeof(Entry));
     list->capacity = capacity;
 }
 
@@ -230,7 +233,7 @@ void entries_push(Arena *arena, EntryList *list, const Entry *entry)
     list->entries[list->count++] = *entry;
 }
 
-/* For the loose ones; settling needs as much room again. */
+/* Makes room for more loose entries, and for settling them. */
 static void make_room(Collector *c)
 {
     EntryList *loose = &c->loose;
@@ -249,7 +252,7 @@ static bool add_loose(Collector *c, const Entry *entry)
     /* The high bits depend on all others. */
     uint64_t mixed = (entry->path ^ entry->prefix) * UINT64_C(0x9e3779b97f4a7c15);
     uint32_t *slot = &c->recent[mixed >> (64 - COLLECT_RECENT_BITS)];
-    /* What the slot says may be old, so the entry there decides. */
+    /* The slot may be out of date, so the entry itself is compared. */
     if (*slot < loose->count && loose->entries[*slot].sign == entry->sign &&
         entries_same_term(&loose->entries[*slot], entry))
         return false;
@@ -262,7 +265,7 @@ static bool add_loose(Collector *c, const Entry *entry)
     return true;
 }
 
-/* False if the entry is not kept, because there is one already. */
+/* False if the entry is not kept, because the same was added before or there are too many. */
 static bool add(Collector *c, const Entry *entry)
 {
     if (c->all_loose || c->arrays_open > 0)
@@ -276,7 +279,7 @@ void collect_settle(Collector *c, bool is_final)
     EntryList *loose = &c->loose;
     if (loose->count == 0)
         return;
-    /* All are of one item, whose number then need not be known. */
+    /* All are of one item, so its number is not needed. */
     Entry *sorted = entries_sort(loose->entries, c->scratch, loose->count, NULL);
     c->scratch = sorted == c->scratch ? loose->entries : c->scratch;
     size_t kept = 0;

@@ -1,10 +1,10 @@
 /* build.c - writes documents front to back: see json.h, and format_int.h for the bytes.
  *
  * The size of an array or object is not known when it begins. It is begun as a large one, and when
- * it ends at no more than 255 bytes its contents are moved back over the shorter header; so what is
- * moved is always little, however the document is nested.
+ * it ends at no more than SMALL_BYTES_MAX its contents are moved back over the shorter header. So
+ * little is moved, however the document is nested.
  */
-#include "base/mem.h"
+#include "base/array.h"
 #include "json/build_int.h"
 #include "json/bytes_int.h"
 #include "json/format_int.h"
@@ -21,7 +21,7 @@ static bool grow(JsonBuilder *b, size_t extra);
 static uint32_t end_object(JsonBuilder *b, uint32_t start, uint32_t count, uint32_t depth);
 static void end_array(JsonBuilder *b, uint32_t start, uint32_t count, uint32_t depth);
 
-/* Room for 'size' bytes behind what is written; NULL if a bound is reached. */
+/* Room for 'size' bytes after what is written; NULL if a bound is reached. */
 static inline uint8_t *make_room(JsonBuilder *b, size_t size)
 {
     if (UNLIKELY(b->capacity - b->len < size) && !grow(b, size))
@@ -118,16 +118,6 @@ static void put_string(JsonBuilder *b, Slice text)
     b->len += (size_t)(at - start) + len;
 }
 
-static void grow_names(JsonBuilder *b)
-{
-    uint32_t capacity = b->name_capacity == 0 ? NAMES_FIRST : 2 * b->name_capacity;
-    uint32_t *names = arena_alloc(b->arena, capacity * sizeof(*names));
-    if (b->name_count > 0)
-        memcpy(names, b->names, b->name_count * sizeof(*names));
-    b->names = names;
-    b->name_capacity = capacity;
-}
-
 void json_key(JsonBuilder *b, Slice name)
 {
     if (UNLIKELY(b->failed))
@@ -136,8 +126,7 @@ void json_key(JsonBuilder *b, Slice name)
     ASSERT(b->open[b->depth - 1].is_object);
     ASSERT(!b->named);
     DEBUG_ASSERT(json_utf8_valid(name));
-    if (UNLIKELY(b->name_count == b->name_capacity))
-        grow_names(b);
+    ARRAY_GROW_IN(b->arena, b->names, b->name_count, b->name_capacity, NAMES_FIRST);
     b->names[b->name_count++] = (uint32_t)b->len;
     b->open[b->depth - 1].count++;
     b->named = true;
@@ -272,12 +261,9 @@ static bool grow(JsonBuilder *b, size_t extra)
         b->failed = true;
         return false;
     }
-    size_t capacity = b->capacity;
-    while (capacity - b->len < extra)
-        capacity *= 2;
-    uint8_t *ptr = arena_alloc(b->arena, capacity);
-    memcpy(ptr, b->ptr, b->len);
-    b->ptr = ptr;
+    ASSERT(b->len <= b->capacity);
+    size_t capacity = array_capacity_for(b->capacity, b->len + extra);
+    b->ptr = arena_realloc(b->arena, b->ptr, b->len, capacity);
     b->capacity = capacity;
     return true;
 }
@@ -327,6 +313,7 @@ static void write_small_object(JsonBuilder *b, uint32_t start, const Member *mem
     uint32_t moved = start + LARGE_HEADER_BYTES - SMALL_HEADER_BYTES;
     for (uint32_t i = 0; i < count; i++)
         offsets[i] = (uint8_t)(members[i].offset - moved);
+    ASSERT(size <= SMALL_BYTES_MAX);
     b->len = start + size;
 }
 
@@ -374,7 +361,7 @@ static uint32_t drop_doubles(JsonBuilder *b, uint32_t start, Member *members, ui
     const uint8_t *old = copy;
     uint32_t old_start = start + LARGE_HEADER_BYTES;
 
-    /* Until they are written again, 'prefix' says where the value is that counts. */
+    /* Until they are written again, 'prefix' is the position of the value that counts. */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         Slice name = load_string(base + members[i].offset);
@@ -386,6 +373,7 @@ static uint32_t drop_doubles(JsonBuilder *b, uint32_t start, Member *members, ui
     }
     qsort(members, kept, sizeof(*members), compare_offsets);
 
+    ASSERT(kept < count);
     *depth = 1;
     b->len = old_start;
     for (uint32_t i = 0; i < kept; i++) {
@@ -412,21 +400,22 @@ static uint32_t sort_and_write(JsonBuilder *b, uint32_t start, Member *members, 
     if (UNLIKELY(!members_sort(b->ptr, members, scratch, count))) {
         count = drop_doubles(b, start, members, count, &depth);
         bool distinct = members_sort(b->ptr, members, scratch, count);
-        ASSERT(distinct);
+        ASSERT(distinct); /* I4 */
     }
     write_object(b, start, members, count, depth);
     return depth;
 }
 
-/* Returns the depth of the object: less than 'depth' if its deepest member did not stay. */
+/* Returns the depth of the object: less than 'depth' if its deepest member was dropped. */
 static uint32_t end_object(JsonBuilder *b, uint32_t start, uint32_t count, uint32_t depth)
 {
+    ASSERT(b->name_count >= count);
     b->name_count -= count;
     if (LIKELY(count <= MEMBERS_FEW)) {
         Member few[MEMBERS_FEW];
         return sort_and_write(b, start, few, count, depth);
     }
-    /* Not from the arena: a scratch as large as the document would stay as long as it. */
+    /* Not from the arena, where scratch memory would live as long as the document. */
     AUTO(mem_free) void *many = mem_alloc(2 * (size_t)count * sizeof(Member));
     return sort_and_write(b, start, many, count, depth);
 }

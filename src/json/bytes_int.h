@@ -1,7 +1,7 @@
-/* bytes_int.h - copying of short strings without a call.
+/* bytes_int.h - copies short strings without a call.
  *
- * Names and most strings are shorter than a call of memcpy is worth. Two loads that overlap cover
- * any length from one to twice their width without a loop.
+ * Names and most strings are so short that a call of memcpy costs more than the copy. Two loads
+ * that overlap cover any length from one to twice their width without a loop.
  */
 #pragma once
 

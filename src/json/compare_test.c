@@ -1,43 +1,19 @@
 /* compare_test.c - the order of all values is total, and equality ignores the order of members. */
 #include "base/test_seed.h"
-#include "json/testing_int.h"
+#include "json/json_random_testing_int.h"
+#include "json/json_testing.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-static Arena arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena_init(&arena, 64 << 10);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_done(&arena);
-    return 0;
-}
 
 static Json parse(const char *text)
 {
-    Error err;
-    Json value = JSON_NONE;
-    if (json_parse(&arena, slice_from_cstr(text), &value, &err) != STATUS_OK)
-        fail_msg("'%s' was refused: %s", text, err.message);
-    return value;
+    return text_json(&test_arena, slice_from_cstr(text));
 }
 
 static Json number(double value)
 {
     JsonBuilder b;
-    json_build(&b, &arena);
+    json_build(&b, &test_arena);
     json_add_number(&b, value);
     return json_built(&b);
 }
@@ -45,7 +21,7 @@ static Json number(double value)
 static Json integer(int64_t value)
 {
     JsonBuilder b;
-    json_build(&b, &arena);
+    json_build(&b, &test_arena);
     json_add_i64(&b, value);
     return json_built(&b);
 }
@@ -189,12 +165,12 @@ static void the_order_is_total_and_agrees_with_equality(void **state)
     random_init(&random, test_seed());
     enum { COUNT = 60 };
     for (int round = 0; round < 10; round++) {
-        arena_reset(&arena);
+        arena_reset(&test_arena);
         Json values[COUNT];
         for (int i = 0; i < COUNT; i += 2) {
-            values[i] = random_document(&random, &arena, 3, 3);
+            values[i] = random_document(&random, &test_arena, 3, 3);
             JsonBuilder b;
-            json_build(&b, &arena);
+            json_build(&b, &test_arena);
             add_reversed(&b, values[i]);
             values[i + 1] = json_built(&b);
             assert_int_equal(json_compare(values[i], values[i + 1]), 0);
@@ -222,5 +198,5 @@ int main(void)
         cmocka_unit_test(the_order_of_members_does_not_matter),
         cmocka_unit_test(the_order_is_total_and_agrees_with_equality),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, test_arena_setup, test_arena_teardown);
 }

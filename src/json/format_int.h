@@ -22,7 +22,7 @@
  * All numbers are little-endian and nothing is aligned. 'size' is all the bytes of the value, tag
  * and offsets included, so a value is skipped without looking inside. 'depth' is 1 for a container
  * of scalars and one more than the deepest container inside it otherwise; it bounds every
- * recursion, and says without a walk how deep a copy of the value would make a document. A name is
+ * recursion, and tells without a walk how deep a copy of the value would make a document. A name is
  * encoded as a string value.
  *
  * Members stand in the order of the source. The offsets at the end of an object are those of its
@@ -71,7 +71,7 @@ static_assert(TAG_OBJECT_LARGE == 0x4e, "tags are stored: they never change with
 
 extern const uint8_t JSON_TAG_TYPES[256]; /* JsonType; JSON_UNDEFINED if never written */
 
-/* The bytes of a fixed-size value, its tag included; 0 where they must be asked for. */
+/* The bytes of a fixed-size value, its tag included; 0 if the size is not fixed. */
 extern const uint8_t JSON_TAG_SIZES[128];
 
 static inline uint16_t load_u16(const uint8_t *at)
@@ -184,7 +184,7 @@ static inline Container load_container(const uint8_t *at)
     return c;
 }
 
-/* Where the name is that stands at 'index' in name order. */
+/* The name at 'index' in name order. */
 static inline const uint8_t *name_at_width(const Container *object, uint32_t index, uint32_t width)
 {
     const uint8_t *offset = object->offsets + (size_t)index * width;

@@ -19,14 +19,15 @@
 #define JSON_TEXT_BYTES_MAX ((size_t)4 << 20) /* larger than any request body we accept */
 
 /* Bounds of what a JsonBuilder makes. Copying a stored value into a new one may go deeper than a
- * stored document may be, and that is fine for an answer; who stores a built document compares its
- * json_depth() with JSON_DEPTH_MAX. No text of JSON_TEXT_BYTES_MAX needs as many bytes. */
+ * stored document may be, and that is fine for an answer; code that stores a built document must
+ * compare its json_depth() with JSON_DEPTH_MAX. No text of JSON_TEXT_BYTES_MAX needs as many bytes.
+ */
 #define JSON_BUILD_DEPTH_MAX 255
 #define JSON_BUILD_BYTES_MAX ((size_t)64 << 20)
 
 /* In the order in which values of different types sort. */
 typedef enum JsonType {
-    JSON_UNDEFINED, /* what is not there; never stored */
+    JSON_UNDEFINED, /* no value; never stored */
     JSON_NULL,
     JSON_BOOL,
     JSON_NUMBER,
@@ -36,15 +37,15 @@ typedef enum JsonType {
 } JsonType;
 
 typedef struct Json {
-    const uint8_t *at; /* NULL: undefined */
+    const uint8_t *at; /* NULL if undefined */
 } Json;
 
 #define JSON_NONE ((Json){NULL})
 
 /* Parses text into a document in 'arena'. Strict JSON: valid UTF-8, one value, no trailing bytes,
  * at most JSON_DEPTH_MAX levels; a byte order mark in front is skipped. Of a name that occurs twice
- * in an object the last value counts, in the place of the first. Numbers become doubles, and one
- * beyond their range is refused, and so is half a surrogate pair. STATUS_BAD_REQUEST says what is
+ * in an object the last value counts, in the place of the first. Numbers become doubles; one beyond
+ * their range is refused, and so is half a surrogate pair. STATUS_BAD_REQUEST says what is
  * wrong and at which byte. */
 MUST_USE Status json_parse(Arena *arena, Slice text, Json *out, Error *err);
 
@@ -70,20 +71,17 @@ double json_number(Json value);
 Slice json_string(Json value);
 size_t json_count(Json value); /* elements of an array, members of an object */
 
-/* True and '*out' set if the value is a number without a fraction that fits. */
+/* True, and '*out' is set, if the value is a number without a fraction that fits. */
 bool json_to_i64(Json value, int64_t *out);
 
 /* The levels of arrays and objects in a value: 0 for a scalar, 1 for []. Costs no walk. */
 uint32_t json_depth(Json value);
 
-/* The bytes that a value takes, and so about what it costs to walk it all. Costs no walk. */
+/* The bytes that a value takes, which is about what it costs to walk it all. Costs no walk. */
 size_t json_size(Json value);
 
 /* The member called 'name', or undefined; also undefined if 'object' is not an object. */
 Json json_get(Json object, Slice name);
-
-/* The value that 'count' names lead to, one inside the other, or undefined. */
-Json json_path_get(Json value, const Slice *names, size_t count);
 
 /* Element 'index', or undefined; also undefined if 'array' is not an array. */
 Json json_at(Json array, size_t index);
@@ -110,7 +108,7 @@ int json_compare(Json a, Json b);
 bool json_equal(Json a, Json b);
 
 /* Prints as JSON text, compact: integers of 64 bits with all their digits, other numbers as
- * JavaScript prints them (so NaN and the infinities, which only computing can make, print as null).
+ * JavaScript prints them (NaN and the infinities, which only queries can compute, print as null).
  * Undefined prints nothing. */
 void json_print(Json value, Buf *out);
 Slice json_print_arena(Arena *arena, Json value);
@@ -120,14 +118,14 @@ void json_print_string(Slice text, Buf *out);
 void json_print_number(double number, Buf *out);
 
 /* The double nearest to decimal text: digits with at most one point among or beside them, then
- * perhaps an exponent; a minus may stand in front, nothing else. False if it is not that, or beyond
- * the range of a double; what is too small for one is zero. */
+ * perhaps an exponent; a minus may stand in front, nothing else. False if the text is not that, or
+ * beyond the range of a double; what is too small for one is zero. */
 bool json_number_from_text(Slice text, double *out);
 
-/* Builds a document front to back. Names and values alternate inside objects; what is wrong in
- * the order of calls is a bug and asserted. A name given twice counts as in json_parse. At most
+/* Builds a document front to back. Names and values alternate inside objects; a wrong order of
+ * calls is a bug and asserted. A name given twice counts as in json_parse. At most
  * JSON_DEPTH_MAX levels can be open at a time; beyond that, or beyond JSON_BUILD_DEPTH_MAX levels
- * with the copies inside, or JSON_BUILD_BYTES_MAX, what comes out of json_built is undefined.
+ * with the copies inside, or JSON_BUILD_BYTES_MAX, json_built returns undefined.
  *     JsonBuilder b; json_build(&b, arena);
  *     json_begin_object(&b); json_key(&b, SLICE("id")); json_add_string(&b, id); json_end(&b);
  *     Json doc = json_built(&b); */
@@ -136,7 +134,7 @@ typedef struct JsonBuilder {
     uint8_t *ptr; /* grows in the arena */
     size_t len;
     size_t capacity;
-    uint32_t *names; /* where the names of open objects are; grows in the arena too */
+    uint32_t *names; /* positions of the names of open objects; grows in the arena too */
     uint32_t name_count;
     uint32_t name_capacity;
     uint32_t depth;

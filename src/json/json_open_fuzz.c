@@ -1,6 +1,6 @@
 /* json_open_fuzz.c - any bytes: they are refused, or all readers can work on them and building the
  * same document again gives the same bytes. */
-#include "json/testing_int.h"
+#include "json/json_random_testing_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

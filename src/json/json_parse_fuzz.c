@@ -1,6 +1,6 @@
 /* json_parse_fuzz.c - any text: it is refused with its place, or its document is sound and survives
  * printing and parsing. */
-#include "json/testing_int.h"
+#include "json/json_random_testing_int.h"
 
 static bool has_minus_zero(Json value)
 {

@@ -1,7 +1,7 @@
 /* members.c - see members_int.h.
  *
  * Few members, which is the usual object, are sorted by insertion; many by merging runs of that
- * length, because an object of half a million members is something a client can send.
+ * length, because a client can send an object of half a million members.
  */
 #include "json/members_int.h"
 

@@ -7,13 +7,13 @@
 
 #include "json/format_int.h"
 
-/* A name, and what is enough of it to decide most comparisons without reading it. */
+/* A name, with enough of its bytes to decide most comparisons without reading it. */
 typedef struct Member {
     uint32_t offset; /* of its tag, from the 'base' of the object at hand */
-    uint64_t prefix; /* its first eight bytes as a number, zeros behind a shorter one */
+    uint64_t prefix; /* its first eight bytes as a number; zeros fill up a shorter name */
 } Member;
 
-/* As many members are sorted where they stand; more want scratch memory. */
+/* Up to this many members are sorted in place; more need scratch memory. */
 enum { MEMBERS_FEW = 32 };
 
 /* Sorts members, of which only the offsets need be set, by name; those of the same name stay in

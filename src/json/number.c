@@ -5,7 +5,7 @@
  * which the value is 0.digits * 10^n.
  */
 #include "json/format_int.h"
-#include "json/text_int.h"
+#include "json/simdjson_int.h"
 
 #include <math.h>
 
@@ -152,7 +152,7 @@ static size_t skip_digits(Slice text, size_t at)
 /* Where the parts of a number begin and end; all of the text belongs to one of them. */
 typedef struct NumberText {
     size_t whole, whole_end;       /* digits before the point */
-    size_t fraction, fraction_end; /* digits behind it */
+    size_t fraction, fraction_end; /* digits after it */
     size_t exponent;               /* its sign or first digit; the end if there is none */
 } NumberText;
 

@@ -1,18 +1,18 @@
 /* parse.c - JSON text into a document: see json.h.
  *
- * simdjson parses, and its tape is written down with a JsonBuilder. One thing that we allow it
- * refuses: integers of more than 64 bits. They are rare, so a text is tried as it is; a refused one
- * is read again to find its fault, and if it has none, its long integers are rewritten and the text
- * is tried once more.
+ * simdjson parses, and a JsonBuilder writes a document from its tape. simdjson refuses one thing
+ * that is allowed here: integers of more than 64 bits. They are rare, so a text is first tried as
+ * it is. A refused one is read again to find its fault, and if it has none, its long integers are
+ * rewritten and the text is tried once more.
  *
- * Half a surrogate pair is a fault. It has no UTF-8 form, and putting another character in its
- * place would make one id of two.
+ * Half a surrogate pair is a fault. It has no UTF-8 form, and with another character in its place
+ * two different ids could become one.
  */
 #include "base/mem.h"
 #include "json/build_int.h"
-#include "json/fault_int.h"
 #include "json/format_int.h"
-#include "json/text_int.h"
+#include "json/simdjson_int.h"
+#include "json/syntax_error_int.h"
 
 #include <stdio.h>
 

@@ -1,30 +1,10 @@
 /* parse_test.c - text into documents: what is accepted and becomes what, and what is refused. */
 #include "base/mem.h"
 #include "base/test_seed.h"
-#include "json/testing_int.h"
+#include "json/json_random_testing_int.h"
+#include "json/json_testing.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-static Arena arena;
-
-static int set_up(void **state)
-{
-    (void)state;
-    arena_init(&arena, 64 << 10);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_done(&arena);
-    return 0;
-}
 
 typedef struct Row {
     const char *text;
@@ -33,21 +13,17 @@ typedef struct Row {
 
 static Json parse(Slice text)
 {
-    Error err;
-    Json value = JSON_NONE;
-    if (json_parse(&arena, text, &value, &err) != STATUS_OK)
-        fail_msg("'%.*s' was refused: %s", SLICE_CUT(text, 100), err.message);
-    return value;
+    return text_json(&test_arena, text);
 }
 
 static void assert_prints(const char *text, Json value, const char *expected)
 {
-    Slice printed = json_print_arena(&arena, value);
+    Slice printed = json_print_arena(&test_arena, value);
     if (!slice_equal(printed, slice_from_cstr(expected)))
         fail_msg("'%s' prints as '%.*s', expected '%s'", text, SLICE_ARG(printed), expected);
     Json opened;
     Error err;
-    assert_int_equal(json_open(json_bytes(&arena, value), &opened, &err), STATUS_OK);
+    assert_int_equal(json_open(json_bytes(&test_arena, value), &opened, &err), STATUS_OK);
 }
 
 static void assert_rows(const Row *rows, size_t count)
@@ -128,8 +104,8 @@ static void a_number_has_one_encoding(void **state)
         {"18446744073709551616", "1.8446744073709551616e19"},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        Slice a = json_bytes(&arena, parse(slice_from_cstr(rows[i].text)));
-        Slice b = json_bytes(&arena, parse(slice_from_cstr(rows[i].expected)));
+        Slice a = json_bytes(&test_arena, parse(slice_from_cstr(rows[i].text)));
+        Slice b = json_bytes(&test_arena, parse(slice_from_cstr(rows[i].expected)));
         assert_true(slice_equal(a, b));
     }
     /* The sign of zero is the one thing that only a double can hold. */
@@ -187,7 +163,7 @@ static void a_thousand_names_given_twice_keep_their_places(void **state)
     assert_int_equal(json_count(value), 1000);
     JsonIter it = json_iter(value);
     for (int i = 0; json_next(&it); i++) {
-        assert_true(slice_equal(it.name, arena_format(&arena, "longer than eight %d", i)));
+        assert_true(slice_equal(it.name, arena_format(&test_arena, "longer than eight %d", i)));
         assert_int_equal((int)json_number(it.value), 1000 + i);
     }
     check_look_ups(value);
@@ -204,7 +180,7 @@ static void assert_refused(Slice text, size_t at, const char *expected)
 {
     Error err;
     Json value = JSON_NONE;
-    Status status = json_parse(&arena, text, &value, &err);
+    Status status = json_parse(&test_arena, text, &value, &err);
     if (status != STATUS_BAD_REQUEST)
         fail_msg("'%.*s' was not refused", SLICE_CUT(text, 100));
     char begin[64];
@@ -275,7 +251,7 @@ static void refusals_say_what_and_where(void **state)
         {TEXT("{\"a\":1]"), 6, "',' or '}'"},
         {TEXT("{\"a\":1 \"b\":2}"), 7, "',' or '}'"},
         {TEXT("// x\n1"), 0, "a value"},
-        {TEXT("01"), 1, "no digit behind a leading zero"},
+        {TEXT("01"), 1, "no digit after a leading zero"},
         {TEXT("-"), 1, "a digit"},
         {TEXT("-a"), 1, "a digit"},
         {TEXT("+1"), 0, "a value"},
@@ -316,7 +292,7 @@ static Slice nested(size_t levels, Slice open, Slice inner, Slice close)
     buf_slice(&text, inner);
     for (size_t i = 0; i < levels; i++)
         buf_slice(&text, close);
-    Slice copy = arena_copy(&arena, buf_view(&text));
+    Slice copy = arena_copy(&test_arena, buf_view(&text));
     buf_done(&text);
     return copy;
 }
@@ -329,7 +305,7 @@ static void nesting_ends_at_the_limit(void **state)
     deepest = parse(nested(JSON_DEPTH_MAX, SLICE("{\"a\":"), SLICE("1"), SLICE("}")));
     Json opened;
     Error err;
-    assert_int_equal(json_open(json_bytes(&arena, deepest), &opened, &err), STATUS_OK);
+    assert_int_equal(json_open(json_bytes(&test_arena, deepest), &opened, &err), STATUS_OK);
 
     const char *expected = "no more than 128 levels";
     assert_refused(nested(129, SLICE("["), SLICE("1"), SLICE("]")), 128, expected);
@@ -357,8 +333,9 @@ static void text_beyond_the_limit_is_refused(void **state)
     assert_int_equal(json_string(value).len, JSON_TEXT_BYTES_MAX - 2);
     text[JSON_TEXT_BYTES_MAX] = ' ';
     Error err;
-    assert_int_equal(json_parse(&arena, slice_make(text, JSON_TEXT_BYTES_MAX + 1), &value, &err),
-                     STATUS_BAD_REQUEST);
+    assert_int_equal(
+        json_parse(&test_arena, slice_make(text, JSON_TEXT_BYTES_MAX + 1), &value, &err),
+        STATUS_BAD_REQUEST);
     assert_non_null(strstr(err.message, "longer than 4194304"));
     mem_free(text);
 }
@@ -392,7 +369,7 @@ static void text_without_padding_is_not_read_beyond_its_end(void **state)
         char *copy = mem_copy(text.ptr, len);
         Json value;
         Error err;
-        Status status = json_parse(&arena, slice_make(copy, len), &value, &err);
+        Status status = json_parse(&test_arena, slice_make(copy, len), &value, &err);
         assert_int_equal(status, len == text.len ? STATUS_OK : STATUS_BAD_REQUEST);
         mem_free(copy);
     }
@@ -404,12 +381,12 @@ static void random_documents_survive_printing_and_parsing(void **state)
     Random random;
     random_init(&random, test_seed());
     for (int i = 0; i < 1500; i++) {
-        arena_reset(&arena);
+        arena_reset(&test_arena);
         bool wide = i % 50 == 0;
-        Json value = random_document(&random, &arena, wide ? 1 : (uint32_t)random_below(&random, 6),
-                                     wide ? 90 : 5);
-        Json parsed = parse(json_print_arena(&arena, value));
-        assert_true(slice_equal(json_bytes(&arena, value), json_bytes(&arena, parsed)));
+        Json value = random_document(&random, &test_arena,
+                                     wide ? 1 : (uint32_t)random_below(&random, 6), wide ? 90 : 5);
+        Json parsed = parse(json_print_arena(&test_arena, value));
+        assert_true(slice_equal(json_bytes(&test_arena, value), json_bytes(&test_arena, parsed)));
         check_look_ups(parsed);
     }
 }
@@ -464,5 +441,5 @@ int main(void)
         cmocka_unit_test(threads_parse_side_by_side),
         cmocka_unit_test(random_documents_survive_printing_and_parsing),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, test_arena_setup, test_arena_teardown);
 }

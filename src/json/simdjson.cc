@@ -1,4 +1,4 @@
-// simdjson.cc - see text_int.h.
+// simdjson.cc - see simdjson_int.h.
 //
 // The DOM interface of simdjson, not the on-demand one: the DOM parser is chosen at run time for
 // the CPU at hand, while the on-demand one is compiled into this file for the CPU that the package
@@ -7,7 +7,7 @@
 // A parser is kept per thread. It needs about twenty times the memory of the text, and taking that
 // from the heap for each request costs more than parsing; what a large text needed is given back
 // at once, so an idle thread keeps a few megabytes at most.
-#include "json/text_int.h"
+#include "json/simdjson_int.h"
 
 #include <charconv>
 #include <cstring>
@@ -19,7 +19,7 @@ namespace
 {
 
 constexpr size_t KEPT_BYTES_MAX = 128 << 10;
-constexpr size_t DEPTH_MAX = 256; // beyond ours, so that it is we who say what is too deep
+constexpr size_t DEPTH_MAX = 256; // beyond JSON_DEPTH_MAX, so that our own check reports it
 
 class TextParser
 {

@@ -1,8 +1,8 @@
-/* host_time.c - the time that items have in _ts and expire by.
+/* host_time.c - the time of _ts and of expiry (I5).
  *
  * An item that has expired must not come back, and that needs a time that does not go back either.
  * So this is not the wall clock but the monotonic one, put ahead by the most that the wall clock
- * was ever ahead of it: it follows the wall clock forwards, and goes on at its own pace when that
+ * was ever ahead of it: it follows the wall clock forwards, and continues at its own pace when that
  * is set back. Each commit stores it in the partition's counters, and a partition that opens puts
  * the clock ahead of what it finds there. So time does not go back over a restart either, as far as
  * anything was written.
@@ -22,7 +22,7 @@ static int64_t bounded_us(uint64_t us)
     return us < (uint64_t)TIME_US_MAX ? (int64_t)us : TIME_US_MAX;
 }
 
-/* Returns what it was ahead before. */
+/* Returns how far ahead it was before. */
 static int64_t put_ahead(PartitionHost *host, int64_t ahead_us)
 {
     int64_t before_us = atomic_load_explicit(&host->ahead_us, memory_order_relaxed);
@@ -41,7 +41,7 @@ uint32_t partition_host_now_s(PartitionHost *host)
     return (uint32_t)(bounded_us((uint64_t)now_us) / SECOND_US);
 }
 
-void partition_host_saw_s(PartitionHost *host, uint32_t now_s)
+void partition_host_start_at_s(PartitionHost *host, uint32_t now_s)
 {
     int64_t now_us = (int64_t)partition_host_now_s(host) * SECOND_US;
     int64_t seen_us = (int64_t)now_s * SECOND_US;

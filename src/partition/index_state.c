@@ -6,8 +6,8 @@
  * Integers are little-endian. A policy is the stored form of its JSON, or nothing at all, which
  * says that nothing is indexed. With the position of a complete index the old one is left out. The
  * key is the partition's for the hashes of paths. It is drawn when the partition is first opened
- * and stored with the first group that is written, as the first terms are. Version 1 is of a time
- * when nothing was said about samples.
+ * and stored with the first group that is written, as the first terms are. Version 1
+ * says nothing about samples.
  */
 #include "base/mem.h"
 #include "base/random.h"
@@ -153,76 +153,33 @@ Status partition_load_index(Partition *partition, bool is_new, Error *err)
     StoreFound found = STORE_ABSENT;
     TRY(store_get(partition->host->store, NULL, partition->space, slice_make(key, sizeof(key)),
                   STORE_READ_ANY, &value, &found, err));
-    const PartitionSchema *schema = partition->schema;
+    const PartitionSchema *schema = partition->current.schema;
     if (found == STORE_FOUND) {
-        partition->index_is_stored = true;
-        TRY(index_state_decode(value.data, &schema->key, &partition->index, &partition->index_key,
-                               &partition->index_position, err));
+        partition->writer.index_is_stored = true;
+        TRY(index_state_decode(value.data, &schema->key, &partition->writer.index,
+                               &partition->index_key, &partition->writer.index_position, err));
     } else {
         /* Items that were written before there was an index have no terms. */
         random_secret(&partition->index_key, sizeof(partition->index_key));
-        partition->index_position = is_new ? INDEX_COMPLETE : 0;
+        partition->writer.index_position = is_new ? INDEX_COMPLETE : 0;
         TRY(index_state_new(&schema->key, is_new ? schema->index_text : SLICE_EMPTY,
-                            schema->index_text, SAMPLES_ALL, &partition->index, err));
+                            schema->index_text, SAMPLES_ALL, &partition->writer.index, err));
     }
-    partition->index_seen = index_state_ref(partition->index);
-    partition->index_percent = partition_index_percent(partition);
+    current_schema_publish_index(&partition->current, partition->writer.index,
+                                 partition_index_percent(partition));
     return STATUS_OK;
 }
 
-/* By the numbers that were given out; close enough for someone who waits. */
+/* An estimate, from the numbers that were given out. */
 unsigned partition_index_percent(const Partition *partition)
 {
-    uint64_t position = partition->index_position;
+    uint64_t position = partition->writer.index_position;
     if (position == INDEX_COMPLETE)
         return 100;
     uint64_t first = item_number(partition->id, 0);
     if (position < first)
         return 0;
     uint64_t done = position - first;
-    uint64_t all = partition->counters.item_next;
+    uint64_t all = partition->writer.counters.item_next;
     return done >= all ? 99 : (unsigned)(done * 99 / all);
-}
-
-void partition_publish_index(Partition *partition, IndexState *state, unsigned percent)
-{
-    (void)pthread_mutex_lock(&partition->lock);
-    IndexState *old = partition->index_seen;
-    partition->index_seen = index_state_ref(state);
-    partition->index_percent = percent;
-    (void)pthread_mutex_unlock(&partition->lock);
-    index_state_unref(old);
-}
-
-IndexState *partition_index_seen(Partition *partition)
-{
-    (void)pthread_mutex_lock(&partition->lock);
-    IndexState *state = index_state_ref(partition->index_seen);
-    (void)pthread_mutex_unlock(&partition->lock);
-    return state;
-}
-
-/* Whether the index follows the schema's policy, or is on the way there without another stop. */
-static bool is_begun(const Partition *partition)
-{
-    const IndexState *state = partition->index_seen;
-    return state->samples != SAMPLES_UNSURE &&
-           slice_equal(state->new_text, partition->schema->index_text);
-}
-
-bool partition_index_is_stale(const Partition *partition)
-{
-    if (partition->damage != NULL)
-        return false; /* there is nothing to work on */
-    return partition->index_percent < 100 || !is_begun(partition);
-}
-
-unsigned partition_index_progress(Partition *partition)
-{
-    if (partition->damage != NULL)
-        return 0;
-    (void)pthread_mutex_lock(&partition->lock);
-    unsigned percent = is_begun(partition) ? partition->index_percent : 0;
-    (void)pthread_mutex_unlock(&partition->lock);
-    return percent;
 }

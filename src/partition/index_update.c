@@ -1,14 +1,15 @@
 /* index_update.c - from the items that a group changes to the terms that it writes.
  *
- * Whoever changes an item notes it as it was and as it will be. Once, when everything is applied,
- * all of them become operands together: a chunk that many items of the group are in is written
- * once, and what a later change takes back is not written at all. So a failed operation costs
- * nothing here but the notes that it leaves behind. Runs on a writer thread.
+ * Each change of an item is noted: as it was, and as it will be. When everything is applied, all
+ * notes become operands together: a chunk that many items of the group are in is written once, and
+ * what a later change takes back is not written at all. Of a failed operation only the notes have
+ * to be taken back. Runs on a writer thread.
  */
+#include "base/array.h"
 #include "base/mem.h"
 #include "index/set.h"
 #include "index/terms.h"
-#include "partition/partition_int.h"
+#include "partition/group_int.h"
 
 /* Beyond this much memory for terms the operands are written and the rest begins anew: a chunk may
  * then be written more than once. */
@@ -18,22 +19,19 @@ static const IndexPolicy *policy_of(const Group *group, const Item *item)
 {
     if (item == NULL || item->is_unindexed)
         return NULL;
-    const IndexState *state = group->index;
-    return item->number <= group->index_position ? state->new_policy : state->old_policy;
+    const IndexState *state = group->index.state;
+    return item->number <= group->index.position ? state->new_policy : state->old_policy;
 }
 
 static IndexChange *add_change(Group *group)
 {
-    if (group->index_change_count == group->index_change_capacity) {
-        size_t capacity = group->index_change_capacity;
-        capacity = capacity == 0 ? 32 : capacity * 2;
-        group->index_changes = mem_realloc(group->index_changes, capacity * sizeof(IndexChange));
-        group->index_change_capacity = capacity;
-    }
-    return &group->index_changes[group->index_change_count++];
+    GroupIndex *index = &group->index;
+    ARRAY_GROW(index->changes, index->change_count, index->change_capacity, 32);
+    return &index->changes[index->change_count++];
 }
 
-/* What was read for one operation is gone with it; new documents live as long as their senders. */
+/* A document that was read lives as long as its operation; a new one until its sender is answered.
+ */
 static Json keep_document(Group *group, const Item *item)
 {
     return item == NULL ? JSON_NONE : json_trust(json_bytes(&group->keep, item->document));
@@ -41,6 +39,10 @@ static Json keep_document(Group *group, const Item *item)
 
 void group_index_change(Group *group, const Item *old, const Item *item, uint32_t *terms)
 {
+    ASSERT(old != NULL || item != NULL);
+    ASSERT(old == NULL || item == NULL || old->number == item->number);
+    if (UNLIKELY(group->is_private))
+        return;
     const IndexPolicy *before = policy_of(group, old);
     const IndexPolicy *after = policy_of(group, item);
     if (before == NULL && after == NULL)
@@ -64,13 +66,13 @@ void group_index_rebuild(Group *group, const Item *item)
     Json document = keep_document(group, item);
     *add_change(group) = (IndexChange){
         .number = item->number,
-        .old_policy = group->index->old_policy,
-        .new_policy = group->index->new_policy,
+        .old_policy = group->index.state->old_policy,
+        .new_policy = group->index.state->new_policy,
         .old_document = document,
         .new_document = document,
         .old_ts_s = item->ts_s,
         .new_ts_s = item->ts_s,
-        .adds_samples = group->index->samples == SAMPLES_TO_POSITION,
+        .adds_samples = group->index.state->samples == SAMPLES_TO_POSITION,
     };
 }
 
@@ -87,7 +89,7 @@ static bool has_composite_of_time(const IndexPolicy *policy)
     return false;
 }
 
-/* Returns those that a client pays for. */
+/* Returns how many terms a client pays for. */
 static size_t add_terms(TermsBatch *batch, const IndexChange *c, uint32_t old_ts_s)
 {
     TermSystem before = {.ts_s = old_ts_s};
@@ -102,8 +104,8 @@ static size_t add_terms(TermsBatch *batch, const IndexChange *c, uint32_t old_ts
     return terms_batch_values(batch);
 }
 
-/* Of these those that it would also write within the same second: whether one began in between is
- * nothing that a client should be charged for. */
+/* How many of 'values' would also be written within the same second: a client does not pay for the
+ * change of _ts. */
 static size_t count_charged(const Partition *partition, const IndexChange *c, size_t values)
 {
     if (c->old_policy == NULL || c->new_policy == NULL || c->old_ts_s == c->new_ts_s)
@@ -127,8 +129,8 @@ static void write_terms(Group *group)
     AUTO(arena_done) Arena arena;
     arena_init(&arena, ARENA_LARGE_BYTES);
     TermsBatch *batch = NULL;
-    for (size_t i = 0; i < group->index_change_count; i++) {
-        const IndexChange *c = &group->index_changes[i];
+    for (size_t i = 0; i < group->index.change_count; i++) {
+        const IndexChange *c = &group->index.changes[i];
         bool is_other = i > 0 && c->adds_samples != c[-1].adds_samples; /* see terms.h */
         if (is_other && batch != NULL)
             finish_batch(group, TAKE(batch), &arena);
@@ -146,26 +148,27 @@ static void write_terms(Group *group)
 
 void group_gather_terms(Group *group, TermsBatch *batch)
 {
-    for (size_t i = 0; i < group->index_change_count; i++) {
-        const IndexChange *c = &group->index_changes[i];
-        (void)add_terms(batch, c, c->old_ts_s); /* nobody pays for them */
+    for (size_t i = 0; i < group->index.change_count; i++) {
+        const IndexChange *c = &group->index.changes[i];
+        (void)add_terms(batch, c, c->old_ts_s); /* no client pays for them */
     }
-    group->index_change_count = 0;
+    group->index.change_count = 0;
 }
 
 void group_finish_index(Group *group)
 {
     Partition *partition = group->partition;
-    if (group->index_change_count > 0)
+    if (group->index.change_count > 0)
         write_terms(group);
-    if (partition->index_is_stored && !group->index_is_changed)
+    if (partition->writer.index_is_stored && !group->index.is_changed)
         return;
     static const uint8_t key[] = {KEY_INDEX_STATE};
-    Slice record = index_state_encode(&group->arena, group->index, partition->index_key,
-                                      group->index_position);
+    Slice record = index_state_encode(&group->arena, group->index.state, partition->index_key,
+                                      group->index.position);
     store_txn_put(group->txn, partition->space, slice_make(key, sizeof(key)), record);
-    /* Before the commit, if readers must know before it: see partition_publish_index. */
-    bool is_begun = group->index_position != INDEX_COMPLETE && group->index != partition->index;
+    /* Before the commit, if readers must know before it: see current_schema_publish_index. */
+    bool is_begun =
+        group->index.position != INDEX_COMPLETE && group->index.state != partition->writer.index;
     if (is_begun)
-        partition_publish_index(partition, group->index, 0);
+        current_schema_publish_index(&partition->current, group->index.state, 0);
 }

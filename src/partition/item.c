@@ -1,6 +1,6 @@
 /* item.c - see item.h.
  *
- *     | version u8 | flags u8 | 0 u8 x 2 | ts u32 | ttl i32 | 0 u32 | number u64 | lsn u64 |
+ *     | version u8 | flags u8 | 0 u8 x 2 | ts u32 | ttl i32 | stamp u32 | number u64 | lsn u64 |
  *     | document |
  *
  * Integers are little-endian. The document is in the json layer's form, with its version byte.
@@ -20,11 +20,11 @@ enum { ITEM_FLAG_UNINDEXED = 1 };
 
 typedef struct ItemHeader {
     uint8_t version;
-    uint8_t flags; /* ITEM_FLAG_...; those of items without any were zero before there were flags */
+    uint8_t flags; /* ITEM_FLAG_...; 0 in items from before there were flags */
     uint8_t zero[2];
     uint32_t ts_s;
     int32_t ttl_s;
-    uint32_t zero_too;
+    uint32_t stamp; /* 0 in items from before there were transactions */
     uint64_t number;
     uint64_t lsn;
 } ItemHeader;
@@ -43,6 +43,7 @@ Slice item_encode(Arena *arena, const Item *item)
         .flags = item->is_unindexed ? ITEM_FLAG_UNINDEXED : 0,
         .ts_s = item->ts_s,
         .ttl_s = item->ttl_s,
+        .stamp = item->stamp,
         .number = item->number,
         .lsn = item->lsn,
     };
@@ -64,6 +65,7 @@ Status item_decode(Slice bytes, Item *out, Error *err)
         .lsn = header.lsn,
         .ts_s = header.ts_s,
         .ttl_s = header.ttl_s,
+        .stamp = header.stamp,
         .is_unindexed = (header.flags & ITEM_FLAG_UNINDEXED) != 0,
         .document = json_trust(slice_from(bytes, sizeof(header))),
         .bytes = bytes.len,
@@ -73,16 +75,22 @@ Status item_decode(Slice bytes, Item *out, Error *err)
 
 void item_etag(const Item *item, char out[ITEM_ETAG_LEN])
 {
-    /* lsn, partition, time: what looks like a GUID is one of a kind for every version. */
-    uint64_t high = (item->lsn & 0xFFFFFFFF) << 32 | (item->lsn >> 32 & 0xFFFF) << 16 |
-                    (item->number >> ITEM_COUNT_BITS & 0xFFFF);
+    /* LSN, partition and time: in the form of a GUID, different for every version. A transaction
+     * does not know its LSN yet when it shows an item, so such an item has its stamp instead; the
+     * lowest bit tells the two kinds apart. */
+    uint64_t mark = (item->lsn & 0xFFFFFFFF) << 32 | (item->lsn >> 32 & 0xFFFF) << 16;
     uint64_t low = (uint64_t)item->ts_s << 16;
+    if (UNLIKELY(item->stamp != 0)) {
+        mark = (uint64_t)item->stamp << 32 | (item->number & 0xFFFF) << 16;
+        low |= 1;
+    }
+    uint64_t high = mark | (item->number >> ITEM_COUNT_BITS & 0xFFFF);
     out[0] = '"';
     guid_print(high, low, out + 1);
     out[1 + GUID_LEN] = '"';
 }
 
-/* The rid's 16 bytes are the container's 8 and the number; see catalog/rid.h for the layout. */
+/* The rid's 16 bytes are the container's 8 and the number; see base/rid.h for the layout. */
 enum { RID_LEN = 24 };
 static void print_rid(const PartitionSchema *schema, uint64_t number, char out[RID_LEN])
 {
@@ -102,7 +110,7 @@ void item_print(const PartitionSchema *schema, const Item *item, Buf *out)
     json_print(item->document, out);
     if (buf_full(out))
         return;
-    out->len--; /* the closing brace; a document has an id, so it is not the opening one's twin */
+    out->len--; /* the closing brace; a document has an id, so there is a member before it */
     buf_slice(out, SLICE(",\"_rid\":\""));
     buf_bytes(out, rid, RID_LEN);
     buf_slice(out, SLICE("\",\"_self\":\""));

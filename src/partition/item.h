@@ -19,15 +19,16 @@
 #define ITEM_BYTES_MAX ((size_t)2 << 20) /* of the JSON text, as the service has it */
 #define ITEM_ETAG_LEN  38
 
-/* As the service has it. There is no item with a longer id, whoever asks for one. */
+/* As the service has it. No item has a longer id. */
 #define ITEM_ID_BYTES_MAX 1023
 
 typedef struct Item {
     uint64_t number; /* low half of its _rid: names it in the container, survives replacing */
     uint64_t lsn;    /* of the write that made this version */
     uint32_t ts_s;
-    int32_t ttl_s;     /* the document's own "ttl"; 0: it has none */
-    bool is_unindexed; /* its writer did not want it to be found by queries: it has no terms */
+    int32_t ttl_s;     /* the document's own "ttl"; 0 if it has none */
+    uint32_t stamp;    /* of a transaction's write, whose ETag is older than its LSN; else 0 */
+    bool is_unindexed; /* its writer excluded it from queries: it has no terms */
     Json document;
     size_t bytes; /* of the stored form; 0 while it is not stored */
 } Item;

@@ -18,9 +18,9 @@
 
 enum {
     SHARDS_MAX = 256,
-    ENTRY_SHARE = 8,    /* an item larger than this part of its shard is not worth the others */
+    ENTRY_SHARE = 8,    /* an item larger than this part of its shard is not kept */
     HEAP_OVERHEAD = 16, /* what the allocator adds to an entry */
-    WRITTEN_SHARE = 8,  /* of what is written, one in so many comes in for that alone */
+    WRITTEN_SHARE = 8,  /* one of this many written items is kept because it was written */
 };
 
 typedef struct CachedItem Entry;
@@ -44,7 +44,7 @@ typedef struct Shard {
     Entry **slots;
     Entry *newest;
     Entry *oldest;
-    Entry *hand; /* NULL: at the oldest */
+    Entry *hand; /* NULL if it is at the oldest */
     size_t bytes;
     char padding[40];
 } Shard;
@@ -186,6 +186,7 @@ static void unlink_entry(const ItemCache *cache, Shard *shard, Entry *entry)
         shard->hand = entry->newer;
     *(entry->newer != NULL ? &entry->newer->older : &shard->newest) = entry->older;
     *(entry->older != NULL ? &entry->older->newer : &shard->oldest) = entry->newer;
+    ASSERT(shard->bytes >= entry_bytes(entry));
     shard->bytes -= entry_bytes(entry);
 }
 
@@ -234,8 +235,8 @@ static bool is_too_large(const ItemCache *cache, Slice key, Slice value)
     return needed_bytes(key.len, value.len) > cache->shard_bytes_max / ENTRY_SHARE;
 }
 
-/* What is here already, and whatever there is room for. Of the others one in a few: an item that is
- * written again and again comes in soon, and many that are written once are not worth the others.
+/* An item that is here already, or that there is room for. Of the others one in WRITTEN_SHARE: an
+ * item that is written again and again comes in soon, and those that are written once push few out.
  */
 static bool is_worth_keeping(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key,
                              Slice value)
@@ -264,8 +265,8 @@ void cached_item_free(CachedItem *item)
         entry_unref(item);
 }
 
-/* Makes room for it first: what comes in is not what goes. Returns what did, chained, to be freed
- * after the lock is given back. */
+/* Makes room first, so that the new entry is not evicted. Returns the evicted ones, chained, to be
+ * freed after the lock is given back. */
 static Entry *let_in(const ItemCache *cache, Shard *shard, Entry *entry)
 {
     Entry *evicted = NULL;
@@ -296,7 +297,7 @@ void item_cache_put(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key
     Shard *shard = shard_of(cache, hash);
     Entry *evicted = NULL;
     (void)pthread_mutex_lock(&shard->lock);
-    /* Someone else may have read the same and been quicker. */
+    /* Another reader may have put the same item here. */
     bool is_wanted = shard->ticket == ticket && find(cache, shard, hash, space, key) == NULL;
     if (is_wanted)
         evicted = let_in(cache, shard, entry);
@@ -306,7 +307,7 @@ void item_cache_put(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key
     free_chain(evicted);
 }
 
-/* Takes them out; chained, to be freed after the lock is given back. */
+/* Takes all entries with this hash out; chained, to be freed after the lock is given back. */
 static Entry *forget(const ItemCache *cache, Shard *shard, uint64_t hash)
 {
     Entry *forgotten = NULL;

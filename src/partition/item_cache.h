@@ -2,13 +2,13 @@
  *
  * Finding a key in the store means a search per level and a checksum of blocks; an item that is
  * read again and again should cost one probe of a table. The cache holds bytes as they are stored.
- * It is correct by two rules: whoever changes an item in the store forgets it here, or renews it,
- * before the change is acknowledged, and what a reader found in the store is put here only if
- * nothing of its shard was forgotten since the reader asked (the ticket). So an item in the cache
- * is the newest.
+ * Two rules keep it correct: a change of an item in the store forgets it here, or renews it, before
+ * the change is acknowledged, and what a reader found in the store is put here only if nothing of
+ * its shard was forgotten since the reader asked (the ticket). So an item in the cache is the
+ * newest (I10).
  *
  * What is evicted: an item that was not read again since the hand last passed it (SIEVE). A scan
- * does not put items here, and one that did would push out only what nobody else reads.
+ * does not put items here, and one that did would push out only items that are not read otherwise.
  *
  * Ownership  The StoreValue of a hit holds its bytes, also after they are forgotten or evicted.
  * Threads    Any. A shard's lock is held for a probe, never while anything is read or copied in.
@@ -29,8 +29,8 @@ void item_cache_close(ItemCache *cache); /* accepts NULL; every value must have 
  * and forgotten together with it. */
 uint64_t item_cache_hash(const ItemCache *cache, StoreSpace space, Slice key);
 
-/* True: '*value' is the item, to be released by the caller. False: '*ticket' goes with what the
- * caller then finds in the store. */
+/* If it is there, '*value' is the item, to be released by the caller. If not, the caller passes
+ * '*ticket' on with what it finds in the store. */
 bool item_cache_get(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key, StoreValue *value,
                     uint32_t *ticket);
 void item_cache_put(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key, Slice value,
@@ -38,8 +38,8 @@ void item_cache_put(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key
 
 void item_cache_forget(ItemCache *cache, uint64_t hash);
 
-/* An item as it will be, made while that is not durable yet; NULL: it is not worth keeping. It
- * takes the place of what is forgotten when it is handed over, or is freed. */
+/* A version of an item that is not durable yet; NULL if it is not worth keeping. Once it is durable
+ * it replaces what the cache has (item_cache_renew); otherwise it is freed. */
 typedef struct CachedItem CachedItem;
 CachedItem *item_cache_prepare(ItemCache *cache, uint64_t hash, StoreSpace space, Slice key,
                                Slice value);

@@ -64,6 +64,7 @@ static void forgotten_is_gone_and_only_that(void **state)
     item_cache_close(cache);
 }
 
+/* I10 */
 static void what_was_read_before_a_change_is_not_put_after_it(void **state)
 {
     (void)state;
@@ -83,6 +84,7 @@ static CachedItem *prepare(ItemCache *cache, Slice key, Slice value)
     return item_cache_prepare(cache, item_cache_hash(cache, 1, key), 1, key, value);
 }
 
+/* I10 */
 static void what_is_renewed_is_there_at_once_and_nothing_older_comes_back(void **state)
 {
     (void)state;
@@ -105,7 +107,7 @@ static void what_is_renewed_is_there_at_once_and_nothing_older_comes_back(void *
     item_cache_close(cache);
 }
 
-/* Writes of what nobody reads. */
+/* Writes of items that are never read. */
 static void when_it_is_full_few_come_in_by_being_written(void **state)
 {
     (void)state;
@@ -198,8 +200,8 @@ static void the_smallest_cache_holds_nothing_but_works(void **state)
     item_cache_close(cache);
 }
 
-/* A store of numbers that only grow, read through the cache by many while one writes: nobody may
- * ever see a number that is older than the one published before he asked. */
+/* A store of numbers that only grow, read through the cache by many while one writes: no reader
+ * may see a number that is older than the one published before it asked. */
 enum { RACE_KEYS = 8, RACE_WRITES = 20000, RACE_READERS = 3 };
 typedef struct Race {
     ItemCache *cache;
@@ -238,6 +240,7 @@ static void *race_reader(void *ctx)
     return (void *)(uintptr_t)stale;
 }
 
+/* I10 */
 static void readers_never_see_less_than_what_was_published(void **state)
 {
     (void)state;

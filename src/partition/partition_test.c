@@ -1,6 +1,7 @@
 /* partition_test.c - every operation and every refusal, alone: statuses, ETags, numbers, LSNs, what
- * comes back after a reopen. Batches are in batch_test.c, groups and faults in group_test.c. */
-#include "partition/check_space_int.h"
+ * comes back after a reopen. Batches are in write_batch_test.c, groups and faults in group_test.c.
+ */
+#include "partition/partition_check_testing_int.h"
 
 /* One operation with If-Match, on the item that is there. */
 static Status run_matching(TestPartition *t, ItemOp op, const char *row, Slice if_match,
@@ -203,6 +204,7 @@ static void a_patched_item_is_a_new_version(TestPartition *t)
     check_space(t);
 }
 
+/* I3 */
 static void a_patch_that_cannot_be_applied_changes_nothing(TestPartition *t)
 {
     static const char *const rows[] = {
@@ -379,6 +381,7 @@ static void a_number_leads_to_its_item(TestPartition *t)
     assert_false(found);
 }
 
+/* I2 */
 static void everything_is_there_after_a_reopen(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p'}"), STATUS_OK);

@@ -1,6 +1,6 @@
 /* patch.c - checks the body of a patch: see patch.h. Applying it is in patch_apply.c.
  *
- * Texts that begin with "Invalid patch request" are the service's, with what is wrong behind them.
+ * Texts that begin with "Invalid patch request" are the service's, followed by what is wrong.
  */
 #include "partition/patch_int.h"
 

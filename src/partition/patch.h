@@ -24,7 +24,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "json/json.h"
-#include "json/path.h"
+#include "json/property_path.h"
 
 /* As the service has it. The cost of a patch grows with their number times the document. */
 #define PATCH_OPERATIONS_MAX 10

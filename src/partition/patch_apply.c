@@ -17,7 +17,7 @@ typedef struct Spot {
     Slice segment;   /* the child's name or index */
     size_t index;    /* of an element, at most the number of elements */
     bool is_element;
-    bool is_end; /* "-", behind the last element */
+    bool is_end; /* "-", after the last element */
 } Spot;
 
 static Status apply_operation(Arena *arena, const PatchOperation *op, TreeNode *root, Error *err);

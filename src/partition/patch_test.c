@@ -4,40 +4,11 @@
  */
 #include "partition/patch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include "json/json_testing.h"
 
-#include <cmocka.h>
-
-static Arena arena;
-
-static int set_up(void **state)
+static Json parse(const char *row)
 {
-    (void)state;
-    arena_init(&arena, 64 << 10);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    arena_done(&arena);
-    return 0;
-}
-
-static Json parse(const char *quoted)
-{
-    char *text = arena_cstr(&arena, slice_from_cstr(quoted));
-    for (char *at = text; *at != '\0'; at++) {
-        if (*at == '\'')
-            *at = '"';
-    }
-    Json value;
-    Error err;
-    if (json_parse(&arena, slice_from_cstr(text), &value, &err) != STATUS_OK)
-        fail_msg("%s: %s", quoted, err.message);
-    return value;
+    return row_json(&test_arena, row);
 }
 
 /* The partition key is /pk and /place/city. */
@@ -49,8 +20,8 @@ static const PatchRules RULES = {.keys = KEYS, .key_count = 2, .bytes_max = 1 <<
 static Status run(Json document, Json body, Json *out, Error *err)
 {
     Patch *patch;
-    TRY(patch_parse(&arena, body, &RULES, &patch, err));
-    return patch_apply(patch, &arena, document, out, err);
+    TRY(patch_parse(&test_arena, body, &RULES, &patch, err));
+    return patch_apply(patch, &test_arena, document, out, err);
 }
 
 typedef struct Row {
@@ -63,18 +34,18 @@ static void check_results(const Row *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         Json document = parse(rows[i].document);
-        Slice before = json_bytes(&arena, document);
+        Slice before = json_bytes(&test_arena, document);
         Json result = JSON_NONE;
         Error err = {0};
         if (run(document, parse(rows[i].operations), &result, &err) != STATUS_OK)
             fail_msg("%s on %s: %s", rows[i].operations, rows[i].document, err.message);
-        Slice text = json_print_arena(&arena, result);
-        Slice expected = json_print_arena(&arena, parse(rows[i].expected));
+        Slice text = json_print_arena(&test_arena, result);
+        Slice expected = json_print_arena(&test_arena, parse(rows[i].expected));
         if (!slice_equal(text, expected))
             fail_msg("%s on %s: %.*s", rows[i].operations, rows[i].document, SLICE_CUT(text, 300));
         Json opened;
-        assert_int_equal(json_open(json_bytes(&arena, result), &opened, &err), STATUS_OK);
-        assert_true(slice_equal(json_bytes(&arena, document), before));
+        assert_int_equal(json_open(json_bytes(&test_arena, result), &opened, &err), STATUS_OK);
+        assert_true(slice_equal(json_bytes(&test_arena, document), before));
     }
 }
 
@@ -438,7 +409,7 @@ static void malformed_bodies_are_refused(void **state)
 static Json body_of(size_t operations)
 {
     JsonBuilder b;
-    json_build(&b, &arena);
+    json_build(&b, &test_arena);
     json_begin_array(&b);
     for (size_t i = 0; i < operations; i++)
         json_add(&b, parse("{'op':'incr','path':'/n','value':1}"));
@@ -452,9 +423,9 @@ static void ten_operations_are_enough(void **state)
     Json result = JSON_NONE;
     Error err;
     Patch *patch;
-    assert_int_equal(patch_parse(&arena, body_of(10), &RULES, &patch, &err), STATUS_OK);
+    assert_int_equal(patch_parse(&test_arena, body_of(10), &RULES, &patch, &err), STATUS_OK);
     assert_int_equal(patch_operation_count(patch), 10);
-    assert_int_equal(patch_apply(patch, &arena, parse("{}"), &result, &err), STATUS_OK);
+    assert_int_equal(patch_apply(patch, &test_arena, parse("{}"), &result, &err), STATUS_OK);
     assert_true(json_equal(result, parse("{'n':10}")));
     assert_int_equal(run(parse("{}"), body_of(11), &result, &err), STATUS_BAD_REQUEST);
     assert_string_equal(err.message, "The number of patch operations cannot exceed 10, found 11.");
@@ -477,7 +448,8 @@ static void the_condition_is_handed_on(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         Patch *patch;
         Error err;
-        assert_int_equal(patch_parse(&arena, parse(rows[i].body), &RULES, &patch, &err), STATUS_OK);
+        assert_int_equal(patch_parse(&test_arena, parse(rows[i].body), &RULES, &patch, &err),
+                         STATUS_OK);
         assert_true(slice_equal(patch_condition(patch), slice_from_cstr(rows[i].condition)));
     }
 }
@@ -490,9 +462,9 @@ static void a_patch_can_be_applied_again(void **state)
     Json first, second;
     Json body = parse("[{'op':'add','path':'/a/-','value':{'x':1}},"
                       "{'op':'incr','path':'/a/0/x','value':1}]");
-    assert_int_equal(patch_parse(&arena, body, &RULES, &patch, &err), STATUS_OK);
-    assert_int_equal(patch_apply(patch, &arena, parse("{'a':[]}"), &first, &err), STATUS_OK);
-    assert_int_equal(patch_apply(patch, &arena, first, &second, &err), STATUS_OK);
+    assert_int_equal(patch_parse(&test_arena, body, &RULES, &patch, &err), STATUS_OK);
+    assert_int_equal(patch_apply(patch, &test_arena, parse("{'a':[]}"), &first, &err), STATUS_OK);
+    assert_int_equal(patch_apply(patch, &test_arena, first, &second, &err), STATUS_OK);
     assert_true(json_equal(first, parse("{'a':[{'x':2}]}")));
     assert_true(json_equal(second, parse("{'a':[{'x':3},{'x':1}]}")));
 }
@@ -501,7 +473,7 @@ static void a_patch_can_be_applied_again(void **state)
 static Json nested(size_t levels)
 {
     JsonBuilder b;
-    json_build(&b, &arena);
+    json_build(&b, &test_arena);
     for (size_t i = 0; i < levels; i++)
         json_begin_array(&b);
     for (size_t i = 0; i < levels; i++)
@@ -512,7 +484,7 @@ static Json nested(size_t levels)
 static Json operation(const char *op, const char *from, Slice path, Json value)
 {
     JsonBuilder b;
-    json_build(&b, &arena);
+    json_build(&b, &test_arena);
     json_begin_array(&b);
     json_begin_object(&b);
     json_key(&b, SLICE("op"));
@@ -531,7 +503,7 @@ static Json operation(const char *op, const char *from, Slice path, Json value)
 static Json member(const char *name, Json value)
 {
     JsonBuilder b;
-    json_build(&b, &arena);
+    json_build(&b, &test_arena);
     json_begin_object(&b);
     json_key(&b, slice_from_cstr(name));
     json_add(&b, value);
@@ -542,7 +514,7 @@ static Json member(const char *name, Json value)
 /* "/a" and then "/0" so often that there are 'segments'. */
 static Slice long_path(size_t segments)
 {
-    char *text = arena_alloc(&arena, 2 * segments);
+    char *text = arena_alloc(&test_arena, 2 * segments);
     for (size_t i = 0; i < segments; i++)
         memcpy(text + 2 * i, "/0", 2);
     text[1] = 'a';
@@ -584,7 +556,7 @@ static void moves_cannot_stack_branches(void **state)
     Json result = JSON_NONE;
     Error err;
     JsonBuilder b;
-    json_build(&b, &arena);
+    json_build(&b, &test_arena);
     json_begin_object(&b);
     json_key(&b, SLICE("a"));
     json_add(&b, nested(100));
@@ -611,14 +583,14 @@ static void documents_do_not_get_too_large(void **state)
     Error err;
     Patch *patch;
     PatchRules rules = {.bytes_max = json_size(expected)};
-    assert_int_equal(patch_parse(&arena, body, &rules, &patch, &err), STATUS_OK);
-    assert_int_equal(patch_apply(patch, &arena, document, &result, &err), STATUS_OK);
+    assert_int_equal(patch_parse(&test_arena, body, &rules, &patch, &err), STATUS_OK);
+    assert_int_equal(patch_apply(patch, &test_arena, document, &result, &err), STATUS_OK);
     assert_true(json_equal(result, expected));
 
     rules.bytes_max--;
     result = document;
-    assert_int_equal(patch_parse(&arena, body, &rules, &patch, &err), STATUS_OK);
-    assert_int_equal(patch_apply(patch, &arena, document, &result, &err), STATUS_TOO_LARGE);
+    assert_int_equal(patch_parse(&test_arena, body, &rules, &patch, &err), STATUS_OK);
+    assert_int_equal(patch_apply(patch, &test_arena, document, &result, &err), STATUS_TOO_LARGE);
     assert_ptr_equal(result.at, document.at);
 }
 
@@ -628,7 +600,7 @@ static void memory_does_not_follow_the_number_of_elements(void **state)
     (void)state;
     enum { ELEMENTS = 300000 };
     JsonBuilder b;
-    json_build(&b, &arena);
+    json_build(&b, &test_arena);
     json_begin_array(&b);
     for (size_t i = 0; i < ELEMENTS; i++)
         json_add_i64(&b, (int64_t)(i % 10));
@@ -683,5 +655,5 @@ int main(void)
         cmocka_unit_test(documents_do_not_get_too_large),
         cmocka_unit_test(memory_does_not_follow_the_number_of_elements),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, test_arena_setup, test_arena_teardown);
 }

@@ -40,13 +40,13 @@ TreeNode *patch_tree_member(Arena *arena, TreeNode *object, Slice name);
 /* The same for an element. */
 TreeNode *patch_tree_element(Arena *arena, TreeNode *array, size_t index);
 
-/* Adds a member behind all others; 'object' is an object and has none of that name. */
+/* Adds a member after all others; 'object' is an object and has none of that name. */
 void patch_tree_append_member(Arena *arena, TreeNode *object, Slice name, TreeNode value);
 
-/* Inserts an element before the one at 'index', or behind the last. */
+/* Inserts an element before the one at 'index', or after the last. */
 void patch_tree_insert_element(Arena *arena, TreeNode *array, size_t index, TreeNode value);
 
-/* Removes what tree_member or tree_element gave for this container. */
+/* Removes what patch_tree_member or patch_tree_element returned for this container. */
 void patch_tree_remove(TreeNode *container, const TreeNode *child);
 
 /* Writes the value. Recursion goes as deep as opened containers are nested. */

@@ -1,6 +1,6 @@
 /* rebuild_test.c - the index follows a change of the policy while everything goes on. */
 #include "base/test_seed.h"
-#include "partition/rebuild_testing_int.h"
+#include "partition/partition_rebuild_testing_int.h"
 
 static void a_new_policy_is_followed(TestPartition *t)
 {
@@ -24,7 +24,7 @@ static void a_new_policy_is_followed(TestPartition *t)
     check_space(t);
 }
 
-/* While it is rebuilt, a path is usable that both policies have, and progress is told. */
+/* While it is rebuilt, a path is usable that both policies have, and progress is told (I12). */
 static void meanwhile_both_policies_count(TestPartition *t)
 {
     create_items(t, 0, 1200);
@@ -59,6 +59,7 @@ static void meanwhile_both_policies_count(TestPartition *t)
     check_space(t);
 }
 
+/* I12 */
 static void a_third_policy_waits_for_the_second(TestPartition *t)
 {
     create_items(t, 0, 1200);
@@ -155,6 +156,7 @@ static void a_failing_disk_only_delays_it(TestPartition *t)
     }
 }
 
+/* I12 */
 static void a_stop_in_the_middle_is_gone_on_from(TestPartition *t)
 {
     enum { ITEMS = 2500 };
@@ -224,7 +226,7 @@ static void a_damaged_state_is_refused(TestPartition *t)
                         &found, err));
     Slice good = arena_copy(&t->arena, value.data);
     for (size_t i = 0; i < 8; i++) {
-        char *bytes = (char *)(uintptr_t)arena_copy(&t->arena, good).ptr;
+        char *bytes = UNCONST(char, arena_copy(&t->arena, good).ptr);
         Slice bad = slice_make(bytes, good.len);
         if (i == 0)
             bad.len = 0;

@@ -2,7 +2,7 @@
 #include "base/test_seed.h"
 #include "index/set.h"
 #include "index/terms.h"
-#include "partition/rebuild_testing_int.h"
+#include "partition/partition_rebuild_testing_int.h"
 
 enum { ITEMS = 1500 };
 
@@ -23,9 +23,9 @@ static void take_term(StoreTxn *txn, const Term *term, uint64_t number)
 /* Returns how many samples the item is taken out of. */
 static size_t take_samples(TestPartition *t, StoreTxn *txn, const Item *item)
 {
-    const IndexState *state = t->partition->index;
+    const IndexState *state = t->partition->writer.index;
     const IndexPolicy *policy =
-        item->number <= t->partition->index_position ? state->new_policy : state->old_policy;
+        item->number <= t->partition->writer.index_position ? state->new_policy : state->old_policy;
     TermList list;
     TermSystem system = {.ts_s = item->ts_s};
     size_t taken = 0;
@@ -44,11 +44,11 @@ static void put_state(TestPartition *t, StoreTxn *txn, uint8_t version, IndexSam
                       uint64_t position)
 {
     static const uint8_t key[] = {KEY_INDEX_STATE};
-    const IndexState *now = t->partition->index;
+    const IndexState *now = t->partition->writer.index;
     AUTO(index_state_unref) IndexState *state = NULL;
     assert_ok(index_state_new(&t->schema->key, now->old_text, now->new_text, samples, &state, err));
     Slice record = index_state_encode(&t->arena, state, t->partition->index_key, position);
-    char *bytes = (char *)(uintptr_t)record.ptr;
+    char *bytes = UNCONST(char, record.ptr);
     bytes[0] = (char)version;
     store_txn_put(txn, TEST_SPACE, slice_make(key, 1), record);
 }
@@ -75,13 +75,13 @@ static size_t take_all_samples(TestPartition *t, StoreTxn *txn, uint64_t keep)
 }
 
 /* Takes all items out of samples but one in 'keep', which a version between the two has written;
- * 0: none at all. The state says nothing about samples. */
+ * 0 for none at all. The state says nothing about samples. */
 static size_t make_old(TestPartition *t, uint64_t keep)
 {
     test_settle(t);
     StoreTxn *txn = store_txn_begin(t->store);
     size_t taken = take_all_samples(t, txn, keep);
-    put_state(t, txn, 1, SAMPLES_UNSURE, t->partition->index_position);
+    put_state(t, txn, 1, SAMPLES_UNSURE, t->partition->writer.index_position);
     assert_ok(store_txn_commit_wait(txn, err));
     assert_true(taken > 0);
     test_reopen(t);
@@ -108,12 +108,13 @@ static uint64_t estimate_u(TestPartition *t)
 static void expect_whole(TestPartition *t, uint64_t items)
 {
     assert_int_equal(partition_index_progress(t->partition), 100);
-    assert_int_equal(t->partition->index->samples, SAMPLES_ALL);
+    assert_int_equal(t->partition->writer.index->samples, SAMPLES_ALL);
     assert_false(partition_maintain(t->partition));
     assert_int_equal(count_with(t, "", NULL), items);
     check_space(t); /* each item in all its samples, and no other */
 }
 
+/* I12 */
 static void an_index_without_samples_gets_them(TestPartition *t)
 {
     create_items(t, 0, ITEMS);
@@ -168,10 +169,10 @@ static void a_stop_in_the_middle_is_gone_on_from(TestPartition *t)
                 disturb(t, &random, ITEMS);
             test_reopen(t);
             check_space(t);
-            unfinished += t->partition->index->samples == SAMPLES_TO_POSITION ? 1 : 0;
+            unfinished += t->partition->writer.index->samples == SAMPLES_TO_POSITION ? 1 : 0;
         }
         test_maintain(t);
-        assert_int_equal(t->partition->index->samples, SAMPLES_ALL);
+        assert_int_equal(t->partition->writer.index->samples, SAMPLES_ALL);
         check_space(t);
     }
     assert_true(unfinished > 0);
@@ -187,15 +188,15 @@ static void a_change_of_policy_that_was_begun_is_finished_first(TestPartition *t
     for (int i = 0; i < 20 && !is_between; i++) {
         set_policy(t, i % 2 == 0 ? POLICY_ALL : POLICY_U);
         test_reopen(t);
-        is_between = t->partition->index_position != INDEX_COMPLETE;
+        is_between = t->partition->writer.index_position != INDEX_COMPLETE;
         if (!is_between)
             test_maintain(t);
     }
     assert_true(is_between);
-    uint64_t position = t->partition->index_position;
+    uint64_t position = t->partition->writer.index_position;
     make_old(t, 2);
-    assert_int_equal(t->partition->index_position, position);
-    assert_int_equal(t->partition->index->samples, SAMPLES_UNSURE);
+    assert_int_equal(t->partition->writer.index_position, position);
+    assert_int_equal(t->partition->writer.index->samples, SAMPLES_UNSURE);
     assert_int_equal(partition_index_progress(t->partition), 0);
     check_space(t);
     for (int i = 0; i < 30; i++)
@@ -225,7 +226,7 @@ static void a_new_policy_waits_for_the_samples(TestPartition *t)
 }
 
 /* A number that is added to samples it is in and taken out of them in the same group is out. */
-static void a_write_behind_the_rebuild_in_one_group_counts(TestPartition *t)
+static void a_write_after_the_rebuild_in_one_group_counts(TestPartition *t)
 {
     create_items(t, 0, TEST_OPS_MAX);
     StoreTxn *txn = store_txn_begin(t->store);
@@ -255,6 +256,7 @@ static void a_write_behind_the_rebuild_in_one_group_counts(TestPartition *t)
     expect_whole(t, TEST_OPS_MAX + 1);
 }
 
+/* I12 */
 static void samples_are_added_under_one_policy_only(TestPartition *t)
 {
     create_items(t, 0, 1);
@@ -281,7 +283,7 @@ int main(void)
     };
     static const EngineTest on_memory[] = {
         ENGINE_TEST(a_new_policy_waits_for_the_samples),
-        ENGINE_TEST(a_write_behind_the_rebuild_in_one_group_counts),
+        ENGINE_TEST(a_write_after_the_rebuild_in_one_group_counts),
         ENGINE_TEST(samples_are_added_under_one_policy_only),
     };
     return run_on_every_engine("samples", tests, ARRAY_COUNT(tests)) +

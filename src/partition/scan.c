@@ -8,14 +8,14 @@
  *     position by EPK    = | EPK | id, cut |                the first key that is not before this
  *                        | | EPK | id, cut | number u64 BE | in a crowd: see below
  *
- * A position is where to go on, not where the last page ended, so it need not name an item that is
- * still there. Keys are longer than clients want tokens to be, hence the cut: of two keys that
- * differ within CUT_BYTES the later one, cut, stands between them. Keys that do not are a crowd.
- * They have no order that a short position could tell, so by EPK a crowd is walked in the order of
- * its items' numbers, from the map of all numbers of the partition. That is slow, resumable, and as
- * rare as two items whose ids agree in their first 400 bytes.
+ * A position is where to continue, not where the last page ended, so it need not name an item that
+ * is still there (I11). Keys are longer than clients want tokens to be, so they are cut: of two
+ * keys that differ within CUT_BYTES the later one, cut, sorts between them. Keys that do not differ
+ * there are a crowd. A short position cannot tell their order, so by EPK a crowd is walked in the
+ * order of its items' numbers, from the map of all numbers of the partition. That is slow,
+ * resumable, and as rare as two items whose ids agree in their first 400 bytes.
  *
- * Bounds come from clients and may be longer than an EPK. Bytes behind an item's EPK in its key are
+ * Bounds come from clients and may be longer than an EPK. Bytes after an item's EPK in its key are
  * the id's, so a key is a place to begin and to end at, but only the EPK itself is compared with
  * the bounds.
  */
@@ -31,25 +31,44 @@ static_assert(CUT_BYTES > EPK_ITEM_BYTES_MAX, "a crowd has one EPK, and no bound
 struct PartitionScan {
     Partition *partition; /* references of its own */
     PartitionSchema *schema;
-    StoreSnapshot *own_snapshot;   /* NULL: it is a view's */
-    const StoreSnapshot *snapshot; /* the one or the other */
-    StoreCursor *cursor;           /* over numbers or over keys */
-    StoreCursor *crowd;            /* by EPK: over numbers, while a crowd is walked; else NULL */
-    Key crowd_key;                 /* what the keys of the crowd begin with */
+    StoreSnapshot *own_snapshot; /* NULL if it is a view's */
+    ReadMoment moment;           /* with the one or the other */
+    StoreCursor *cursor;         /* over numbers or over keys */
+    StoreCursor *crowd;          /* by EPK: over numbers while a crowd is walked, else NULL */
+    Key crowd_key;               /* what the keys of the crowd begin with */
     ScanOrder order;
     Slice epk_from;
     Slice epk_to;
-    uint64_t now_s;
-    bool is_indexed_only; /* leaves out what queries do not find */
+    bool is_indexed_only; /* leaves out items that are not indexed */
     ScanBudget *budget;
     bool is_paused;
-    const Purge *purges; /* as they were before the snapshot */
-    size_t purge_count;
     Arena arena; /* the bounds and the purges */
     StoreValue value;
     uint8_t position[SCAN_POSITION_BYTES_MAX];
     size_t position_len;
 };
+
+/* What a transaction has written hides what the snapshot has. While its EPK is locked, nothing that
+ * can be seen there changes, so a cursor over the newest state shows the same as the snapshot. */
+Status moment_get(const ReadMoment *moment, const Partition *partition, Slice key, StoreRead read,
+                  StoreValue *value, StoreFound *found, Error *err)
+{
+    if (UNLIKELY(moment->own != NULL)) {
+        *found = store_txn_get_own(moment->own, partition->space, key, value);
+        if (*found != STORE_UNKNOWN)
+            return STATUS_OK;
+    }
+    return store_get(partition->host->store, moment->snapshot, partition->space, key, read, value,
+                     found, err);
+}
+
+StoreCursor *moment_cursor(const ReadMoment *moment, const Partition *partition, Slice from,
+                           Slice to)
+{
+    if (UNLIKELY(moment->own != NULL))
+        return store_txn_cursor_open(moment->own, partition->space, from, to);
+    return store_cursor_open(partition->host->store, moment->snapshot, partition->space, from, to);
+}
 
 /* Whether no EPK of the container can be the beginning of 'bound', so that the keys of the items
  * before it sort before it, too. */
@@ -72,8 +91,7 @@ static StoreCursor *open_numbers(const PartitionScan *scan, Slice first)
     Key from;
     key_number(&from, first.len == 0 ? 0 : be64_get(first.ptr));
     Key to = {.bytes = {KEY_NUMBER + 1}, .len = 1};
-    return store_cursor_open(scan->partition->host->store, scan->snapshot, scan->partition->space,
-                             key_slice(&from), key_slice(&to));
+    return moment_cursor(&scan->moment, scan->partition, key_slice(&from), key_slice(&to));
 }
 
 static StoreCursor *open_keys(const PartitionScan *scan, Slice at)
@@ -84,8 +102,7 @@ static StoreCursor *open_keys(const PartitionScan *scan, Slice at)
     key_item(&to, scan->epk_to, SLICE_EMPTY);
     if (!is_exact(scan, scan->epk_to))
         to = (Key){.bytes = {KEY_ITEM + 1}, .len = 1};
-    return store_cursor_open(scan->partition->host->store, scan->snapshot, scan->partition->space,
-                             key_slice(&from), key_slice(&to));
+    return moment_cursor(&scan->moment, scan->partition, key_slice(&from), key_slice(&to));
 }
 
 static void open_cursors(PartitionScan *scan, Slice at)
@@ -131,31 +148,38 @@ static Status scan_new(Partition *partition, PartitionSchema *schema, const Scan
     return STATUS_OK;
 }
 
-Status partition_scan_open(Partition *partition, PartitionSchema *schema,
-                           const ScanOptions *options, PartitionScan **out, Error *err)
+Status partition_scan_open_own(Partition *partition, PartitionSchema *schema, StoreTxn *own,
+                               uint64_t now_s, const ScanOptions *options, PartitionScan **out,
+                               Error *err)
 {
     PartitionScan *scan = NULL;
     TRY(scan_new(partition, schema, options, &scan, err));
-    /* In this order: a purge that is over by now has nothing left in the snapshot. */
-    scan->purges = partition_copy_purges(partition, &scan->arena, &scan->purge_count);
+    /* In this order: a purge that is over by now has nothing left in the snapshot (I6). */
+    ReadMoment *moment = &scan->moment;
+    moment->purges = purge_list_copy(&partition->purges, &scan->arena, &moment->purge_count);
     scan->own_snapshot = store_snapshot_open(partition->host->store, STORE_READ_ANY);
-    scan->snapshot = scan->own_snapshot;
-    scan->now_s = partition_host_now_s(partition->host);
+    moment->snapshot = scan->own_snapshot;
+    moment->own = own;
+    moment->now_s = now_s;
     scan->budget = options->budget;
     open_cursors(scan, options->at);
     *out = scan;
     return STATUS_OK;
 }
 
-Status partition_scan_open_at(Partition *partition, PartitionSchema *schema, const ScanMoment *at,
+Status partition_scan_open(Partition *partition, PartitionSchema *schema,
+                           const ScanOptions *options, PartitionScan **out, Error *err)
+{
+    return partition_scan_open_own(partition, schema, NULL, partition_host_now_s(partition->host),
+                                   options, out, err);
+}
+
+Status partition_scan_open_at(Partition *partition, PartitionSchema *schema, const ReadMoment *at,
                               const ScanOptions *options, PartitionScan **out, Error *err)
 {
     PartitionScan *scan = NULL;
     TRY(scan_new(partition, schema, options, &scan, err));
-    scan->purges = at->purges;
-    scan->purge_count = at->purge_count;
-    scan->snapshot = at->snapshot;
-    scan->now_s = at->now_s;
+    scan->moment = *at;
     scan->is_indexed_only = true;
     scan->budget = options->budget;
     open_cursors(scan, options->at);
@@ -163,14 +187,14 @@ Status partition_scan_open_at(Partition *partition, PartitionSchema *schema, con
     return STATUS_OK;
 }
 
-static bool is_behind(const PartitionScan *scan, Slice epk)
+static bool is_after(const PartitionScan *scan, Slice epk)
 {
     return scan->epk_to.len > 0 && slice_compare(epk, scan->epk_to) >= 0;
 }
 
 static bool in_range(const PartitionScan *scan, Slice epk)
 {
-    return slice_compare(epk, scan->epk_from) >= 0 && !is_behind(scan, epk);
+    return slice_compare(epk, scan->epk_from) >= 0 && !is_after(scan, epk);
 }
 
 bool scan_budget_spend(ScanBudget *budget, const Clock *clock)
@@ -186,7 +210,7 @@ bool scan_budget_spend(ScanBudget *budget, const Clock *clock)
     return true;
 }
 
-/* Without an entry left the scan pauses before it. */
+/* If no entry is left in the budget, the scan pauses before it. */
 static bool spend(PartitionScan *scan)
 {
     scan->is_paused = !scan_budget_spend(scan->budget, scan->partition->host->clock);
@@ -212,14 +236,13 @@ static void stand_at_key(PartitionScan *scan, Slice key)
     scan->position_len = cut.len;
 }
 
-static bool is_gone(const PartitionScan *scan, Slice epk, const Item *item)
+static bool is_hidden(const PartitionScan *scan, Slice epk, const Item *item)
 {
-    return item_expires_at_s(scan->schema, item) <= scan->now_s ||
-           item->lsn <= purges_find(scan->purges, scan->purge_count, epk) ||
-           (scan->is_indexed_only && item->is_unindexed);
+    return (scan->is_indexed_only && item->is_unindexed) ||
+           moment_hides(&scan->moment, scan->schema, epk, item);
 }
 
-/* What a step along a cursor came to. */
+/* What a step along a cursor has found. */
 typedef enum Step { STEP_END, STEP_NOTHING, STEP_ITEM } Step;
 
 /* The next number, and the item that it leads to. */
@@ -250,16 +273,16 @@ static Status step_number(PartitionScan *scan, StoreCursor *cursor, Item *item, 
         return STATUS_OK;
     store_value_release(&scan->value);
     StoreFound where = STORE_ABSENT;
-    TRY(store_get(scan->partition->host->store, scan->snapshot, scan->partition->space,
-                  key_slice(&key), STORE_READ_ANY, &scan->value, &where, err));
+    TRY(moment_get(&scan->moment, scan->partition, key_slice(&key), STORE_READ_ANY, &scan->value,
+                   &where, err));
     if (where != STORE_FOUND)
         return store_check_known(where, err);
     TRY(item_decode(scan->value.data, item, err));
-    *step = is_gone(scan, epk, item) ? STEP_NOTHING : STEP_ITEM;
+    *step = is_hidden(scan, epk, item) ? STEP_NOTHING : STEP_ITEM;
     return STATUS_OK;
 }
 
-/* Whether more keys begin like this one, of which the crowd's first was met. */
+/* Whether this key is the first of a crowd: others begin like it. */
 static Status find_crowd(const PartitionScan *scan, Slice key, Key *crowd, bool *found, Error *err)
 {
     *found = false;
@@ -269,11 +292,10 @@ static Status find_crowd(const PartitionScan *scan, Slice key, Key *crowd, bool 
     Key to;
     key_item(&from, slice_from(key, 1), SLICE("\0"));
     key_item(crowd, slice_first(slice_from(key, 1), CUT_BYTES), SLICE_EMPTY);
-    key_item(&to, slice_from(key_slice(crowd), 1), SLICE("\xFF")); /* no id goes on like this */
+    key_item(&to, slice_from(key_slice(crowd), 1), SLICE("\xFF")); /* see key_item_range */
     AUTO(store_cursor_close)
     StoreCursor *cursor =
-        store_cursor_open(scan->partition->host->store, scan->snapshot, scan->partition->space,
-                          key_slice(&from), key_slice(&to));
+        moment_cursor(&scan->moment, scan->partition, key_slice(&from), key_slice(&to));
     Slice other;
     Slice value;
     return store_cursor_next(cursor, &other, &value, found, err);
@@ -294,22 +316,23 @@ static Status step_key(PartitionScan *scan, Item *item, Step *step, Error *err)
         return STATUS_OK;
     TRY(item_decode(bytes, item, err));
     Slice epk = key_item_epk(scan->schema, key, item);
-    if (is_behind(scan, epk))
+    if (is_after(scan, epk))
         return STATUS_OK;
     TRY(find_crowd(scan, key, &scan->crowd_key, &found, err));
     if (found)
         scan->crowd = open_numbers(scan, SLICE_EMPTY);
-    *step = found || !in_range(scan, epk) || is_gone(scan, epk, item) ? STEP_NOTHING : STEP_ITEM;
+    *step = found || !in_range(scan, epk) || is_hidden(scan, epk, item) ? STEP_NOTHING : STEP_ITEM;
     return STATUS_OK;
 }
 
-/* On with the keys behind those of the crowd. */
+/* Continues with the keys after those of the crowd. */
 static void leave_crowd(PartitionScan *scan)
 {
     store_cursor_close(TAKE(scan->crowd));
-    Key behind;
-    key_item(&behind, slice_from(key_slice(&scan->crowd_key), 1), SLICE("\xFF"));
-    store_cursor_seek(scan->cursor, key_slice(&behind));
+    ASSERT(scan->order == SCAN_BY_EPK);
+    Key after;
+    key_item(&after, slice_from(key_slice(&scan->crowd_key), 1), SLICE("\xFF"));
+    store_cursor_seek(scan->cursor, key_slice(&after));
 }
 
 Status partition_scan_next(PartitionScan *scan, Item *item, bool *found, Error *err)
@@ -331,13 +354,14 @@ Status partition_scan_next(PartitionScan *scan, Item *item, bool *found, Error *
     return STATUS_OK;
 }
 
-bool partition_scan_paused(const PartitionScan *scan)
+bool partition_scan_is_paused(const PartitionScan *scan)
 {
     return scan->is_paused;
 }
 
 Slice partition_scan_position(const PartitionScan *scan)
 {
+    ASSERT(scan->position_len <= SCAN_POSITION_BYTES_MAX); /* I11 */
     return slice_make(scan->position, scan->position_len);
 }
 

@@ -1,6 +1,6 @@
 /* scan_test.c - items in both orders: all of them, from any position, within any range, while
  * writes go on. */
-#include "partition/check_space_int.h"
+#include "partition/partition_check_testing_int.h"
 
 static const ScanOrder ORDERS[] = {SCAN_BY_NUMBER, SCAN_BY_EPK};
 
@@ -89,13 +89,13 @@ static void a_scan_goes_on_at_any_item(TestPartition *t)
             assert_slice(scan_ids(t, &on), rest);
             (void)slice_cut(&rest, ' ');
         }
-        assert_false(partition_scan_paused(scan));
+        assert_false(partition_scan_is_paused(scan));
         assert_int_equal(rest.len, 0);
     }
 }
 
 /* A page, then other writes, then the next page: nothing twice, and nothing lost that was there all
- * the time. */
+ * the time (I11). */
 static void pages_go_on_over_changes(TestPartition *t)
 {
     for (size_t o = 0; o < ARRAY_COUNT(ORDERS); o++) {
@@ -381,7 +381,7 @@ static Slice walk_by_one(TestPartition *t, ScanOrder order, bool deletes)
     }
 }
 
-/* Whatever ids have in common, and whatever their lengths. */
+/* Whatever ids have in common, and whatever their lengths (I11). */
 static void positions_are_short_and_lose_nothing(TestPartition *t)
 {
     static const char *const tails[] = {"c", "a", "b", "bb", "a0", "", "z"};
@@ -423,7 +423,7 @@ static void positions_are_short_and_lose_nothing(TestPartition *t)
     check_space(t);
 }
 
-/* What comes into a crowd behind the position is seen, what comes before it is not. */
+/* What comes into a crowd after the position is seen, what comes before it is not (I11). */
 static void a_crowd_is_in_the_order_of_making(TestPartition *t)
 {
     static const char *const tails[] = {"c", "a", "b"};
@@ -449,7 +449,7 @@ static void a_crowd_is_in_the_order_of_making(TestPartition *t)
             assert_status(run_id(t, ITEM_DELETE, "1", long_id(t, 1000, "a")), STATUS_OK);
         if (i == 4)
             break;
-        /* The scan itself saw one moment: go there once more for the position behind. */
+        /* The scan itself saw one moment: go there once more for the position after it. */
         AUTO(partition_scan_close) PartitionScan *again = NULL;
         assert_ok(partition_scan_open(t->partition, t->schema, &options, &again, err));
         assert_ok(partition_scan_next(again, &item, &found, err));
@@ -461,8 +461,7 @@ static void a_crowd_is_in_the_order_of_making(TestPartition *t)
 
 /* ---- budgets ---- */
 
-/* How many items scans of so many entries find, one after the other, and how many scans it takes.
- */
+/* How many items scans find that read 'entries' entries each, and how many scans that takes. */
 static size_t count_with_budget(TestPartition *t, ScanOptions options, uint64_t entries,
                                 size_t *scans)
 {
@@ -482,7 +481,7 @@ static size_t count_with_budget(TestPartition *t, ScanOptions options, uint64_t 
                 break;
             items++;
         }
-        if (!partition_scan_paused(scan))
+        if (!partition_scan_is_paused(scan))
             return items;
         assert_int_equal(budget.entries, 0);
         Slice next = partition_scan_position(scan);
@@ -535,7 +534,7 @@ static void a_scan_pauses_when_its_time_is_over(TestPartition *t)
             if (items == 20)
                 test_advance_s(t, 1);
         }
-        assert_true(partition_scan_paused(scan));
+        assert_true(partition_scan_is_paused(scan));
         assert_true(items > 20 && items < 60);
         budget = (ScanBudget){.entries = 1000};
         options.at = partition_scan_position(scan);

@@ -6,9 +6,9 @@
 
 #include "base/arena.h"
 #include "base/slice.h"
-#include "index/policy.h"
-#include "partition/key.h"
-#include "json/path.h"
+#include "index/index_policy.h"
+#include "partition/epk.h"
+#include "json/property_path.h"
 
 #include <stdatomic.h>
 
@@ -25,11 +25,11 @@ typedef struct PartitionSchema {
     uint32_t container;
     Slice self; /* the container's link, with its slash at the end */
     PartitionKeyDefinition key;
-    int64_t default_ttl_s; /* 0: items never expire; -1: only those that say so */
+    int64_t default_ttl_s; /* 0 if items never expire; -1 if only those do that have a "ttl" */
     const UniqueKey *unique_keys;
     size_t unique_key_count;
-    const IndexPolicy *index; /* NULL: nothing is indexed */
-    Slice index_text;         /* the stored form of the policy; empty: nothing is indexed */
+    const IndexPolicy *index; /* NULL if nothing is indexed */
+    Slice index_text;         /* the stored form of the policy; empty if nothing is indexed */
 } PartitionSchema;
 
 /* An empty one to be filled; its arena holds what its fields point to. */

@@ -4,7 +4,7 @@
  * paths, each with a tag and, where its length varies, its length, so that no two lists of values
  * look the same. A path that is missing counts as null.
  */
-#include "partition/partition_int.h"
+#include "partition/group_int.h"
 
 enum { TAG_NULL, TAG_FALSE, TAG_TRUE, TAG_NUMBER, TAG_STRING, TAG_OTHER };
 
@@ -58,7 +58,7 @@ static Status make_key(Group *group, size_t which, Slice epk, Json document, Key
     key->len = 0;
     bool fits = add_bytes(key, head, sizeof(head)) && add_bytes(key, epk.ptr, epk.len);
     for (size_t i = 0; i < unique->path_count && fits; i++)
-        fits = add_value(group, key, path_get(unique->paths[i], document));
+        fits = add_value(group, key, property_path_get(unique->paths[i], document));
     if (!fits)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The values of unique key %zu are longer than %zu bytes.", which + 1,
@@ -96,8 +96,8 @@ static Status take_values(Group *group, const Key *key, uint64_t number, Error *
     if (found && value.data.len == sizeof(holder))
         memcpy(&holder, value.data.ptr, sizeof(holder));
     store_value_release(&value);
-    /* Of an item from elsewhere the values are its own: whoever seems to hold them has changed
-     * since, and comes later. */
+    /* An imported item owns its values: an item that still seems to hold them has changed since,
+     * and its newer version is imported later. */
     if (found && holder != number && !group->is_import) {
         bool lives = false;
         TRY(holder_lives(group, holder, &lives, err));
@@ -108,7 +108,7 @@ static Status take_values(Group *group, const Key *key, uint64_t number, Error *
     return STATUS_OK;
 }
 
-/* Whether the values are no longer this item's: one from elsewhere has taken them, see above. */
+/* Whether the values are no longer this item's: an imported one has taken them, see above. */
 static bool are_taken(Group *group, const Key *key, uint64_t number)
 {
     AUTO(store_value_release) StoreValue value = {0};

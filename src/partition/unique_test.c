@@ -1,6 +1,6 @@
-/* unique_test.c - unique keys: who may have which values, alone, in batches, and after the holder
- * has gone in one way or another. */
-#include "partition/check_space_int.h"
+/* unique_test.c - unique keys: which items may have which values, alone, in batches, and after the
+ * holder has gone in one way or another. */
+#include "partition/partition_check_testing_int.h"
 
 static void values_are_taken_once_per_partition_key(TestPartition *t)
 {
@@ -113,7 +113,7 @@ static void a_batch_sees_values_taken_and_given_up_before(TestPartition *t)
     check_space(t);
 }
 
-/* The first of two unique keys was taken before the second is found to be held. */
+/* The first of two unique keys was taken before the second is found to be held (I3). */
 static void a_conflict_in_the_second_key_gives_the_first_back(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'1','pk':'p','a':1,'d':1}"), STATUS_OK);
@@ -123,6 +123,7 @@ static void a_conflict_in_the_second_key_gives_the_first_back(TestPartition *t)
     check_space(t);
 }
 
+/* I5 */
 static void an_expired_holder_gives_its_values_up(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE,
@@ -146,6 +147,7 @@ static void an_expired_holder_gives_its_values_up(TestPartition *t)
     assert_int_equal(count_keys(t, KEY_ITEM), 2);
 }
 
+/* I3 */
 static void a_refused_write_does_not_remove_the_expired_holder(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','u':1,'ttl':5}"), STATUS_OK);
@@ -160,6 +162,7 @@ static void a_refused_write_does_not_remove_the_expired_holder(TestPartition *t)
     check_space(t);
 }
 
+/* I5 */
 static void a_purged_holder_gives_its_values_up(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','u':1}"), STATUS_OK);

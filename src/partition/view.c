@@ -1,21 +1,21 @@
 /* view.c - see view.h.
  *
- * What belongs together is read in an order that keeps it together. The index state must be the
- * same before and after the snapshot is opened: a rebuild is published before it begins to take
- * terms away and after it has added the last one, so the state tells the truth about the snapshot.
- * The purges come before the snapshot, because one that is over by then has nothing left in it.
+ * The parts of a view are read in an order that keeps them consistent. The index state must be the
+ * same before and after the snapshot is opened (I13): a rebuild is published before it begins to
+ * take terms away and after it has added the last one, so the state is true of the snapshot. The
+ * purges are read before the snapshot (I6): one that is over by then has nothing left in it.
  *
  * The LSN is the snapshot's own, from the counters in it, which are read only if they may differ
  * from those that the partition has published. An item of the cache, or the newest one
- * in the store, is the snapshot's version if its LSN is not higher; of the cache this holds once
- * the partition has published that LSN, because it forgets what has changed before that.
+ * in the store, is the snapshot's version if its LSN is not higher (I14). For the cache this holds
+ * once the partition has published that LSN, because it forgets changed items before that.
  */
 #include "partition/view.h"
 
 #include "base/mem.h"
 #include "partition/partition_int.h"
 
-/* What partition_view_gone looks at; with more, fetching is the better way. */
+/* Entries that partition_view_list_gone looks at; beyond it, fetching is cheaper. */
 enum { GONE_MAX = 2000 };
 
 struct PartitionView {
@@ -23,17 +23,14 @@ struct PartitionView {
     PartitionSchema *schema;
     IndexState *index;
     StoreRead read;
-    StoreSnapshot *snapshot;
-    bool is_shared;             /* snapshot and purges are another view's */
-    PartitionCounters counters; /* as of the snapshot */
-    uint64_t now_s;
-    const Purge *purges;
-    size_t purge_count;
+    StoreSnapshot *own_snapshot; /* NULL if snapshot and purges are another view's */
+    PartitionCounters counters;  /* as of the snapshot */
+    ReadMoment moment;
     Arena arena;      /* the purges */
     bool puts;        /* what is fetched goes to the cache */
     bool is_settled;  /* the cache has forgotten what the snapshot's writes changed */
     StoreValue value; /* the item fetched last */
-    StoreValue place; /* and where it is */
+    StoreValue place; /* where that item is */
     uint32_t ticket;  /* of the cache, for that place */
 };
 
@@ -41,40 +38,39 @@ static void open_snapshot(PartitionView *view)
 {
     Partition *partition = view->partition;
     for (;;) {
-        view->index = partition_index_seen(partition);
-        view->purges = partition_copy_purges(partition, &view->arena, &view->purge_count);
-        view->snapshot = store_snapshot_open(partition->host->store, view->read);
-        AUTO(index_state_unref) IndexState *after = partition_index_seen(partition);
+        ReadMoment *moment = &view->moment;
+        view->index = current_schema_index_ref(&partition->current);
+        moment->purges = purge_list_copy(&partition->purges, &view->arena, &moment->purge_count);
+        view->own_snapshot = store_snapshot_open(partition->host->store, view->read);
+        moment->snapshot = view->own_snapshot;
+        AUTO(index_state_unref)
+        IndexState *after = current_schema_index_ref(&partition->current);
         if (LIKELY(after == view->index))
             return;
         index_state_unref(TAKE(view->index));
-        store_snapshot_close(TAKE(view->snapshot));
+        store_snapshot_close(TAKE(view->own_snapshot));
         arena_reset(&view->arena);
     }
 }
 
-/* While the partition rests, those that it has published are the snapshot's, too. */
+/* While the partition rests, its published counters are the snapshot's, too. */
 static Status open_with_counters(PartitionView *view, Error *err)
 {
     Partition *partition = view->partition;
     uint64_t before = 0;
     uint64_t after = 0;
-    bool has_rested = partition_is_resting(partition, &before);
-    PartitionCounters seen = {
-        .lsn = partition_lsn(partition),
-        .items = atomic_load_explicit(&partition->items, memory_order_relaxed),
-        .ttl_swept_s = atomic_load_explicit(&partition->ttl_swept_s, memory_order_relaxed),
-    };
+    bool has_rested = inbox_is_resting(&partition->inbox, &before);
+    PartitionCounters published = counters_published(&partition->published);
     open_snapshot(view);
-    /* Whose writes the snapshot has, it has synchronized with: their turn is seen here. */
-    has_rested = has_rested && partition_is_resting(partition, &after) && before == after;
+    /* The snapshot synchronizes with the writes that are in it: their turn is seen here. */
+    has_rested = has_rested && inbox_is_resting(&partition->inbox, &after) && before == after;
     if (LIKELY(has_rested)) {
-        view->counters = seen;
+        view->counters = published;
         return STATUS_OK;
     }
     bool found = false;
-    return partition_read_counters(partition, view->snapshot, view->read, &view->counters, &found,
-                                   err);
+    return partition_read_counters(partition, view->moment.snapshot, view->read, &view->counters,
+                                   &found, err);
 }
 
 Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreRead read,
@@ -88,24 +84,21 @@ Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreR
     view->puts = true;
     arena_init(&view->arena, 256);
     TRY(open_with_counters(view, err));
-    view->now_s = partition_host_now_s(partition->host);
+    view->moment.now_s = partition_host_now_s(partition->host);
     *out = TAKE(view);
     return STATUS_OK;
 }
 
 PartitionView *partition_view_share(const PartitionView *view)
 {
+    ASSERT(view->moment.snapshot != NULL);
     PartitionView *other = MEM_NEW(PartitionView);
     other->partition = partition_ref(view->partition);
     other->schema = schema_ref(view->schema);
     other->index = index_state_ref(view->index);
     other->read = view->read;
-    other->snapshot = view->snapshot;
-    other->is_shared = true;
+    other->moment = view->moment;
     other->counters = view->counters;
-    other->now_s = view->now_s;
-    other->purges = view->purges;
-    other->purge_count = view->purge_count;
     other->puts = view->puts;
     arena_init(&other->arena, 256);
     return other;
@@ -117,8 +110,7 @@ void partition_view_close(PartitionView *view)
         return;
     store_value_release(&view->value);
     store_value_release(&view->place);
-    if (!view->is_shared)
-        store_snapshot_close(view->snapshot);
+    store_snapshot_close(view->own_snapshot);
     index_state_unref(view->index);
     schema_unref(view->schema);
     partition_unref(view->partition);
@@ -136,7 +128,18 @@ uint64_t partition_view_items(const PartitionView *view)
     return view->counters.items;
 }
 
-void partition_view_use_cache(PartitionView *view, bool puts)
+void partition_view_overlay(PartitionView *view, StoreTxn *own, uint64_t now_s)
+{
+    view->moment.own = own;
+    view->moment.now_s = now_s;
+}
+
+bool partition_view_has_own_writes(const PartitionView *view)
+{
+    return view->moment.own != NULL;
+}
+
+void partition_view_fill_cache(PartitionView *view, bool puts)
 {
     view->puts = puts;
 }
@@ -145,7 +148,7 @@ IndexReader partition_view_index(PartitionView *view, IndexBudget *budget)
 {
     return (IndexReader){
         .store = view->partition->host->store,
-        .snapshot = view->snapshot,
+        .snapshot = view->moment.snapshot,
         .space = view->partition->space,
         .key = view->partition->index_key,
         .budget = budget,
@@ -191,30 +194,19 @@ static bool frames_equal(const SpatialFrame *a, const SpatialFrame *b)
            a->box.south == b->box.south && a->box.north == b->box.north;
 }
 
-static bool has_spatial(const IndexPolicy *policy, const SpatialIndex *index)
-{
-    size_t count = 0;
-    const SpatialIndex *all = index_policy_spatials(policy, &count);
-    for (size_t i = 0; i < count; i++) {
-        if ((all[i].types & index->types) == index->types &&
-            all[i].is_subtree == index->is_subtree && frames_equal(&all[i].frame, &index->frame) &&
-            steps_equal(all[i].steps, all[i].step_count, index->steps, index->step_count))
-            return true;
-    }
-    return false;
-}
-
-/* What an index must be in to be used: the definition of today, and both policies of which items
- * have their terms. The last two are often the same. */
+/* The policies that an index must be in to be used: the current definition's, and both that items
+ * have their terms from. The last two are often the same. */
 typedef struct Policies {
     const IndexPolicy *list[3];
-    size_t count; /* 0: there is one that indexes nothing */
+    size_t count; /* 0 if one of them indexes nothing */
 } Policies;
 
 static Policies policies_of(const PartitionView *view)
 {
     const IndexState *state = view->index;
-    if (view->schema->index == NULL || state->old_policy == NULL || state->new_policy == NULL)
+    /* A transaction's own writes have no terms before its commit. */
+    if (view->moment.own != NULL || view->schema->index == NULL || state->old_policy == NULL ||
+        state->new_policy == NULL)
         return (Policies){.count = 0};
     return (Policies){
         .list = {view->schema->index, state->new_policy, state->old_policy},
@@ -222,8 +214,7 @@ static Policies policies_of(const PartitionView *view)
     };
 }
 
-/* A policy may name any path. Of what the server adds to items the index knows "_ts" and nothing
- * else. */
+/* A policy may name any path. Of the system properties only "_ts" is indexed. */
 static bool is_unknown(const IndexStep *steps, size_t count)
 {
     return count > 0 && !steps[0].is_element && item_is_system(steps[0].name) &&
@@ -260,15 +251,6 @@ bool partition_view_has_composite(const PartitionView *view, const CompositeInde
     return has;
 }
 
-bool partition_view_has_spatial(const PartitionView *view, const SpatialIndex *index)
-{
-    Policies policies = policies_of(view);
-    bool has = policies.count > 0;
-    for (size_t i = 0; i < policies.count && has; i++)
-        has = has_spatial(policies.list[i], index);
-    return has;
-}
-
 const SpatialIndex *partition_view_spatial(const PartitionView *view, const IndexStep *steps,
                                            size_t count)
 {
@@ -291,7 +273,7 @@ const SpatialIndex *partition_view_spatial(const PartitionView *view, const Inde
 
 typedef struct Range {
     Slice from;
-    Slice to; /* empty: no end */
+    Slice to; /* empty if there is no end */
 } Range;
 
 static bool in_range(Range range, Slice epk)
@@ -300,13 +282,13 @@ static bool in_range(Range range, Slice epk)
            (range.to.len == 0 || slice_compare(epk, range.to) < 0);
 }
 
-/* Where the item with this number is. From the cache it is a hint, true of almost every snapshot:
- * an item moves only when its id is changed. */
+/* Where the item with this number is, from the cache: a hint, true of almost every snapshot,
+ * because an item moves only when its id is changed (I14). */
 static bool hint_place(PartitionView *view, uint64_t number)
 {
     ItemCache *cache = view->partition->host->cache;
     StoreSpace space = view->partition->space;
-    if (cache == NULL)
+    if (cache == NULL || view->moment.own != NULL)
         return false;
     Key key;
     key_number(&key, number);
@@ -323,24 +305,24 @@ static Status read_place(PartitionView *view, uint64_t number, bool *found, Erro
     Key key;
     key_number(&key, number);
     store_value_release(&view->place);
-    TRY(store_get(host->store, view->snapshot, space, key_slice(&key), view->read, &view->place,
-                  &where, err));
+    TRY(moment_get(&view->moment, view->partition, key_slice(&key), view->read, &view->place,
+                   &where, err));
     *found = where == STORE_FOUND;
-    if (*found && host->cache != NULL && view->puts)
+    if (*found && host->cache != NULL && view->puts && view->moment.own == NULL)
         item_cache_put(host->cache, item_cache_hash(host->cache, space, key_slice(&key)), space,
                        key_slice(&key), view->place.data, view->ticket);
     return store_check_known(where, err);
 }
 
 /* The newest item in a place, which the cache may have. '*is_known' is false if it is not the one
- * that the snapshot has, or if nobody may be asked but the snapshot. */
+ * that the snapshot has, or if only the snapshot can tell. */
 static Status find_newest(PartitionView *view, Slice key, uint64_t number, Item *item,
                           bool *is_known, Error *err)
 {
     Partition *partition = view->partition;
     *is_known = false;
     view->is_settled = view->is_settled || partition_lsn(partition) >= view->counters.lsn;
-    if (partition->host->cache == NULL || !view->is_settled)
+    if (partition->host->cache == NULL || !view->is_settled || view->moment.own != NULL)
         return STATUS_OK;
     StoreFound found = STORE_ABSENT;
     TRY(partition_get_bytes(partition, key, view->puts, view->read, &view->value, &found, err));
@@ -356,12 +338,11 @@ static Status read_item(PartitionView *view, Slice key, uint64_t number, Item *i
 {
     StoreFound where = STORE_ABSENT;
     store_value_release(&view->value);
-    TRY(store_get(view->partition->host->store, view->snapshot, view->partition->space, key,
-                  view->read, &view->value, &where, err));
+    TRY(moment_get(&view->moment, view->partition, key, view->read, &view->value, &where, err));
     if (where != STORE_FOUND)
         return store_check_known(where, err);
     TRY(item_decode(view->value.data, item, err));
-    *found = item->number == number; /* another item may be in the place by now */
+    *found = item->number == number; /* another item may have taken the place */
     return STATUS_OK;
 }
 
@@ -385,7 +366,7 @@ static Status find_item(PartitionView *view, uint64_t number, Range range, Slice
     store_value_release(&view->value);
     if (hint_place(view, number)) {
         TRY(find_in_place(view, number, range, epk, item, found, err));
-        if (*found || !in_range(range, *epk)) /* it keeps its EPK wherever it goes */
+        if (*found || !in_range(range, *epk)) /* an item that moves keeps its EPK */
             return STATUS_OK;
     }
     TRY(read_place(view, number, found, err));
@@ -394,8 +375,7 @@ static Status find_item(PartitionView *view, uint64_t number, Range range, Slice
 
 static bool is_gone(const PartitionView *view, Slice epk, const Item *item)
 {
-    return item_expires_at_s(view->schema, item) <= view->now_s ||
-           item->lsn <= purges_find(view->purges, view->purge_count, epk);
+    return moment_hides(&view->moment, view->schema, epk, item);
 }
 
 Status partition_view_fetch(PartitionView *view, uint64_t number, Slice epk_from, Slice epk_to,
@@ -411,16 +391,10 @@ Status partition_view_fetch(PartitionView *view, uint64_t number, Slice epk_from
 Status partition_view_scan(PartitionView *view, const ScanOptions *options, PartitionScan **out,
                            Error *err)
 {
-    ScanMoment moment = {
-        .snapshot = view->snapshot,
-        .purges = view->purges,
-        .purge_count = view->purge_count,
-        .now_s = view->now_s,
-    };
-    return partition_scan_open_at(view->partition, view->schema, &moment, options, out, err);
+    return partition_scan_open_at(view->partition, view->schema, &view->moment, options, out, err);
 }
 
-/* ---- what the index still has ---- */
+/* ---- items that are gone and still in the index ---- */
 
 typedef struct Gone {
     SetBuilder *builder;
@@ -434,8 +408,8 @@ static Status walk(PartitionView *view, Gone *gone, const Key *from, const Key *
                    bool *complete, Error *err)
 {
     AUTO(store_cursor_close)
-    StoreCursor *cursor = store_cursor_open(view->partition->host->store, view->snapshot,
-                                            view->partition->space, key_slice(from), key_slice(to));
+    StoreCursor *cursor =
+        moment_cursor(&view->moment, view->partition, key_slice(from), key_slice(to));
     for (;;) {
         Slice key;
         Slice value;
@@ -452,11 +426,11 @@ static Status walk(PartitionView *view, Gone *gone, const Key *from, const Key *
     }
 }
 
-/* A note may be useless: the item decides. */
+/* A note may be useless (I7): the item decides. */
 static Status visit_note(PartitionView *view, Gone *gone, Slice key, Slice value, Error *err)
 {
     (void)value;
-    if (key.len != 1 + 4 + 8)
+    if (key.len != KEY_EXPIRY_BYTES)
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "an expiry note is damaged");
     uint64_t number = be64_get(key.ptr + 5);
     Slice epk = SLICE_EMPTY;
@@ -492,22 +466,21 @@ static Status find_expired(PartitionView *view, Gone *gone, bool *complete, Erro
     Key from;
     Key to;
     key_expiry(&from, 0, 0);
-    key_expiry(&to, view->now_s + 1, 0);
+    key_expiry(&to, view->moment.now_s + 1, 0);
     return walk(view, gone, &from, &to, visit_note, complete, err);
 }
 
-Status partition_view_gone(PartitionView *view, Arena *arena, NumberSet *out, bool *complete,
-                           Error *err)
+Status partition_view_list_gone(PartitionView *view, Arena *arena, NumberSet *out, bool *complete,
+                                Error *err)
 {
     Gone gone = {.builder = set_builder_new(arena), .left = GONE_MAX};
     *complete = true;
     TRY(find_expired(view, &gone, complete, err));
-    for (size_t i = 0; i < view->purge_count && *complete; i++) {
-        Slice prefix = epk_slice(&view->purges[i].epk);
+    for (size_t i = 0; i < view->moment.purge_count && *complete; i++) {
+        Slice prefix = epk_slice(&view->moment.purges[i].epk);
         Key from;
         Key to;
-        key_item(&from, prefix, SLICE_EMPTY);
-        key_item(&to, prefix, SLICE("\xFF")); /* no EPK of an item and no id goes on like this */
+        key_item_range(&from, &to, prefix);
         TRY(walk(view, &gone, &from, &to, visit_purged, complete, err));
     }
     set_builder_finish(gone.builder, out);

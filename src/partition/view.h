@@ -2,28 +2,28 @@
  *
  * A view is a snapshot with everything that belongs to it: the purges and expiry that hide items,
  * the index and which paths of it may be used, and the LSN. Items are fetched by the numbers that
- * the index gives; what the cache of items holds is used when it is as old as the snapshot.
+ * the index gives; what the cache of items holds is used if it is not newer than the snapshot.
  *
  * Ownership  A view holds its partition and schema. An item fetched lives until the next fetch.
- * Threads    One at a time. A view keeps old versions from being compacted away: short lives.
+ * Threads    One at a time. A view keeps old versions from being compacted away: keep it for a
+ * short time.
  */
 #pragma once
 
-#include "index/policy.h"
-#include "index/reader.h"
+#include "index/index_policy.h"
+#include "index/index_reader.h"
 #include "partition/partition.h"
 
 typedef struct PartitionView PartitionView;
 
-/* With STORE_READ_MEMORY whatever would have to wait for the disk, this call too, fails with
+/* With STORE_READ_MEMORY whatever would have to wait for the disk, this call included, fails with
  * STATUS_TIMEOUT. */
 MUST_USE Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreRead read,
                                     PartitionView **out, Error *err);
 void partition_view_close(PartitionView *view); /* accepts NULL */
 DEFINE_AUTO(PartitionView *, partition_view_close)
 
-/* Another view of the same moment, for another thread: it sees what the first one sees, which must
- * outlive it. */
+/* Another view of the same moment, for another thread. The first view must outlive it. */
 PartitionView *partition_view_share(const PartitionView *view);
 
 uint64_t partition_view_lsn(const PartitionView *view);
@@ -35,21 +35,23 @@ IndexReader partition_view_index(PartitionView *view, IndexBudget *budget);
  * it is being changed, the one before says so, too. */
 bool partition_view_has_path(const PartitionView *view, const IndexStep *steps, size_t count);
 bool partition_view_has_composite(const PartitionView *view, const CompositeIndex *index);
-bool partition_view_has_spatial(const PartitionView *view, const SpatialIndex *index);
 
-/* The spatial index under which shapes at this path are found: those of its types all are, also
- * while the policy is being changed. NULL: there is none. */
+/* The spatial index under which shapes at this path are found: those of its types all are, even
+ * while the policy is being changed. NULL if there is none. */
 const SpatialIndex *partition_view_spatial(const PartitionView *view, const IndexStep *steps,
                                            size_t count);
 
-/* Indexed items that are not there for queries any more: expired or purged, but not yet removed.
+/* Whether it shows writes of a transaction, which are not in the index: see transaction_view. */
+bool partition_view_has_own_writes(const PartitionView *view);
+
+/* Indexed items that are gone but not yet removed: expired or purged.
  * '*complete' is false if there are too many to be listed: then count by fetching. */
-MUST_USE Status partition_view_gone(PartitionView *view, Arena *arena, NumberSet *out,
-                                    bool *complete, Error *err);
+MUST_USE Status partition_view_list_gone(PartitionView *view, Arena *arena, NumberSet *out,
+                                         bool *complete, Error *err);
 
 /* Whether what is fetched from now on is put into the cache of items, where the next view finds it
- * (the default). A query that will go through very many items better leaves the cache alone. */
-void partition_view_use_cache(PartitionView *view, bool puts);
+ * (the default). A query that reads very many items should not fill the cache. */
+void partition_view_fill_cache(PartitionView *view, bool puts);
 
 /* The item with this number, if it is there and lives in ['epk_from', 'epk_to') (an empty 'epk_to':
  * no end). The document's bytes stay until the next fetch. */

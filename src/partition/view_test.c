@@ -1,5 +1,5 @@
 /* view_test.c - what a view sees is of one moment, wherever the items come from. */
-#include "partition/index_testing_int.h"
+#include "partition/partition_index_testing_int.h"
 
 /* The number of the item with this id. */
 static uint64_t number_of(TestPartition *t, const char *pk, const char *id)
@@ -9,7 +9,7 @@ static uint64_t number_of(TestPartition *t, const char *pk, const char *id)
     return item.number;
 }
 
-/* 'row' is the document that the view has under the number; NULL: none. */
+/* 'row' is the document that the view has under the number; NULL if it has none. */
 static void expect_fetch(TestPartition *t, PartitionView *view, uint64_t number, const char *row)
 {
     Item item;
@@ -30,11 +30,12 @@ static void an_empty_partition_has_an_empty_view(TestPartition *t)
     expect_fetch(t, view, item_number(TEST_PARTITION, 1), NULL);
     NumberSet gone;
     bool complete = false;
-    assert_ok(partition_view_gone(view, &t->arena, &gone, &complete, err));
+    assert_ok(partition_view_list_gone(view, &t->arena, &gone, &complete, err));
     assert_true(complete);
     assert_int_equal(gone.count, 0);
 }
 
+/* I14 */
 static void a_view_is_of_its_moment(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','n':1}"), STATUS_OK);
@@ -64,6 +65,7 @@ static void a_view_is_of_its_moment(TestPartition *t)
     }
 }
 
+/* I14 */
 static void an_item_that_gets_another_id_is_found_in_its_place_of_then_and_now(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','n':1}"), STATUS_OK);
@@ -76,7 +78,8 @@ static void an_item_that_gets_another_id_is_found_in_its_place_of_then_and_now(T
     test_run(t, &w);
     assert_int_equal(number_of(t, "p", "b"), number);
     AUTO(partition_view_close) PartitionView *after = test_view(t);
-    for (int round = 0; round < 2; round++) { /* whoever was the last to tell the cache the place */
+    for (int round = 0; round < 2;
+         round++) { /* the place may have been put into the cache by either round */
         expect_fetch(t, after, number, "{'id':'b','pk':'p','n':2}");
         expect_fetch(t, before, number, "{'id':'a','pk':'p','n':1}");
     }
@@ -93,27 +96,27 @@ static void what_was_fetched_is_in_the_cache(TestPartition *t)
     uint64_t a = number_of(t, "p", "a");
     AUTO(partition_view_close) PartitionView *view = test_view(t);
     size_t before = item_cache_bytes(t->host.cache);
-    partition_view_use_cache(view, false);
+    partition_view_fill_cache(view, false);
     expect_fetch(t, view, a, "{'id':'a','pk':'p','n':1}");
     assert_int_equal(item_cache_bytes(t->host.cache), before);
-    partition_view_use_cache(view, true);
+    partition_view_fill_cache(view, true);
     expect_fetch(t, view, a, "{'id':'a','pk':'p','n':1}");
     assert_true(item_cache_bytes(t->host.cache) > before);
-    /* From now on nobody asks the store. */
+    /* From now on the store is not asked. */
     memory_store_fail_gets(t->store, 1, STATUS_IO);
     expect_fetch(t, view, a, "{'id':'a','pk':'p','n':1}");
-    partition_view_use_cache(view, false);
+    partition_view_fill_cache(view, false);
     expect_fetch(t, view, a, "{'id':'a','pk':'p','n':1}");
     memory_store_fail_gets(t->store, 0, STATUS_IO);
 
-    /* A change is forgotten, whoever makes it. */
+    /* Every change is forgotten. */
     assert_status(run_id(t, ITEM_DELETE, "p", "a"), STATUS_OK);
     AUTO(partition_view_close) PartitionView *later = test_view(t);
     expect_fetch(t, later, a, NULL);
     expect_fetch(t, view, a, "{'id':'a','pk':'p','n':1}");
 }
 
-/* A group is visible in the store a moment before the cache has forgotten what it changed. */
+/* A group is visible in the store a moment before the cache has forgotten what it changed (I14). */
 static void between_commit_and_forgetting_the_cache_is_not_used(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','n':1}"), STATUS_OK);
@@ -140,14 +143,14 @@ static void between_commit_and_forgetting_the_cache_is_not_used(TestPartition *t
     item_cache_put(t->host.cache, hash, TEST_SPACE, key_slice(&key), item_encode(&t->arena, &stale),
                    ticket);
     uint64_t published = partition_lsn(t->partition);
-    atomic_store(&t->partition->is_active, true);
-    atomic_store(&t->partition->lsn, lsn);
+    atomic_store(&t->partition->inbox.is_active, true);
+    atomic_store(&t->partition->published.lsn, lsn);
     AUTO(partition_view_close) PartitionView *view = test_view(t);
     assert_int_equal(partition_view_lsn(view), published);
     expect_fetch(t, view, a, "{'id':'a','pk':'p','n':3}");
     item_cache_forget(t->host.cache, hash);
-    atomic_store(&t->partition->lsn, published);
-    atomic_store(&t->partition->is_active, false);
+    atomic_store(&t->partition->published.lsn, published);
+    atomic_store(&t->partition->inbox.is_active, false);
     expect_fetch(t, view, a, "{'id':'a','pk':'p','n':3}");
 }
 
@@ -199,7 +202,7 @@ static void what_is_gone_is_listed_and_not_fetched(TestPartition *t)
     AUTO(partition_view_close) PartitionView *view = test_view(t);
     NumberSet gone;
     bool complete = false;
-    assert_ok(partition_view_gone(view, &t->arena, &gone, &complete, err));
+    assert_ok(partition_view_list_gone(view, &t->arena, &gone, &complete, err));
     assert_true(complete);
     assert_int_equal(gone.count, 2);
     assert_true(set_has(&gone, a));
@@ -210,7 +213,7 @@ static void what_is_gone_is_listed_and_not_fetched(TestPartition *t)
     atomic_store(&t->host.is_closing, false);
     test_maintain(t);
     AUTO(partition_view_close) PartitionView *later = test_view(t);
-    assert_ok(partition_view_gone(later, &t->arena, &gone, &complete, err));
+    assert_ok(partition_view_list_gone(later, &t->arena, &gone, &complete, err));
     assert_int_equal(gone.count, 0);
     assert_slice(view_ids(t, later, "", NULL), SLICE("b"));
 }
@@ -231,7 +234,7 @@ static void too_much_that_is_gone_is_not_listed(TestPartition *t)
     NumberSet gone;
     bool complete = true;
     AUTO(partition_view_close) PartitionView *view = test_view(t);
-    assert_ok(partition_view_gone(view, &t->arena, &gone, &complete, err));
+    assert_ok(partition_view_list_gone(view, &t->arena, &gone, &complete, err));
     assert_false(complete);
 }
 
@@ -244,7 +247,7 @@ static void without_notes_nothing_is_known_to_be_gone(TestPartition *t)
     NumberSet gone;
     bool complete = true;
     AUTO(partition_view_close) PartitionView *view = test_view(t);
-    assert_ok(partition_view_gone(view, &t->arena, &gone, &complete, err));
+    assert_ok(partition_view_list_gone(view, &t->arena, &gone, &complete, err));
     assert_false(complete);
 }
 
@@ -286,20 +289,19 @@ static void indexes_of_other_kinds_are_known(TestPartition *t)
     PartitionSchema *first = schema_ref(t->schema); /* the two live in it */
     AUTO(partition_view_close) PartitionView *view = test_view(t);
     assert_true(partition_view_has_composite(view, composites));
-    assert_true(partition_view_has_spatial(view, spatials));
+    const SpatialIndex *found = partition_view_spatial(view, spatials->steps, spatials->step_count);
+    assert_non_null(found);
+    assert_int_equal(found->types, spatials->types);
     CompositePart parts[2] = {composites->parts[0], composites->parts[1]};
     CompositeIndex other = *composites;
     other.parts = parts;
     assert_true(partition_view_has_composite(view, &other));
     parts[1].is_descending = !parts[1].is_descending;
     assert_false(partition_view_has_composite(view, &other));
-    SpatialIndex lines = *spatials;
-    lines.types |= SPATIAL_LINE;
-    assert_false(partition_view_has_spatial(view, &lines));
     set_policy(t, POLICY_ALL);
     AUTO(partition_view_close) PartitionView *later = test_view(t);
     assert_false(partition_view_has_composite(later, composites));
-    assert_false(partition_view_has_spatial(later, spatials));
+    assert_null(partition_view_spatial(later, spatials->steps, spatials->step_count));
     schema_unref(first);
 }
 

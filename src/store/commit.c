@@ -1,18 +1,20 @@
 /* commit.c - the commit thread: many transactions, one durable write.
  *
- * Whoever commits posts the transaction to the mailbox and goes on. The commit thread takes all
- * that has gathered, has the engine write it as one, calls the completions and looks again; while
- * it waits for the disk the next group gathers, so that a group grows exactly as large as the disk
- * is slow. When there was nothing for a second the engine hears of it, and may let go of what it
- * keeps for readers.
+ * A caller posts its transaction to the mailbox and goes on. The commit thread takes all that has
+ * gathered, has the engine write it as one, calls the completions and looks again. While it waits
+ * for the disk the next group gathers, so the slower the disk, the larger the groups. After a
+ * second without work it calls the engine's 'idle'.
  *
- * On a full disk the transactions of a group part ways: those that make room are written, the
- * others are refused.
- *
- * After a failed write the thread asks the engine every second whether writes work again: someone
- * who refuses writes because store_health says so would otherwise never see it heal.
+ * I3: one queue, one thread, and completions in the order of the queue.
+ * I5: when the disk is full a group is divided: transactions that make room are written, the others
+ * are refused.
+ * I6: after a failed write the thread asks the engine every second whether writes work again. A
+ * caller that sends no writes while store_health reports a failure would never see it end
+ * otherwise.
  */
+#include "base/array.h"
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "store/store_int.h"
@@ -39,7 +41,7 @@ Status committer_start(Committer *committer, Engine *engine, const Log *log, Err
     int failed = pthread_mutex_init(&committer->lock, NULL);
     ASSERT(failed == 0);
 
-    /* A disk that is full already is no reason not to start, but one to say so. */
+    /* A disk that is full already does not prevent the start, but is reported. */
     Error full = {0};
     if (engine->ops->room(engine, ENGINE_TAKES_ROOM, 0, &full) != STATUS_OK)
         note_outcome(committer, &full);
@@ -66,7 +68,7 @@ Status committer_health(Committer *committer, Error *err)
     pthread_mutex_unlock(&committer->lock);
     if (status != STATUS_OK)
         return status;
-    /* Nobody may have tried since the disk has become full. */
+    /* The disk may have become full since the last write. */
     return committer->engine->ops->room(committer->engine, ENGINE_TAKES_ROOM, 0, err);
 }
 
@@ -99,22 +101,22 @@ static void probe(Committer *committer)
     note_outcome(committer, &err);
 }
 
-static void rest(const Committer *committer)
+static void idle(const Committer *committer)
 {
     Engine *engine = committer->engine;
-    if (engine->ops->rest != NULL)
-        engine->ops->rest(engine);
+    if (engine->ops->idle != NULL)
+        engine->ops->idle(engine);
 }
 
-/* Refused transactions may come all the time, and what is kept for readers may be what fills the
- * disk. */
+/* Also while there is work: transactions that are refused may come all the time. What is kept for
+ * readers is freed because it may be what fills the disk. */
 static void probe_now_and_then(Committer *committer)
 {
-    uint64_t now_us = clock_monotonic_us(clock_real());
+    uint64_t now_us = cond_now_us();
     if (now_us - committer->probed_at_us < PERIOD_MS * 1000)
         return;
     committer->probed_at_us = now_us;
-    rest(committer);
+    idle(committer);
     probe(committer);
 }
 
@@ -126,7 +128,7 @@ static QueueNode *wait_for_work(Committer *committer)
         if (committer->failure.status != STATUS_OK)
             probe_now_and_then(committer);
         else if (node == NULL)
-            rest(committer);
+            idle(committer);
         if (node != NULL)
             return node;
     }
@@ -176,11 +178,7 @@ static Gathered gather(Committer *committer, QueueNode *first, const QueueNode *
         const StoreTxn *txn = txn_of(node);
         if (is_empty(txn) || (need == ENGINE_MAKES_ROOM && !txn->makes_room))
             continue;
-        if (result.count == committer->group_capacity) {
-            committer->group_capacity = result.count == 0 ? 64 : result.count * 2;
-            committer->group =
-                mem_realloc(committer->group, sizeof(EngineWrites) * committer->group_capacity);
-        }
+        ARRAY_GROW(committer->group, result.count, committer->group_capacity, 64);
         /* Borrowed from the transaction. */
         committer->group[result.count++] = (EngineWrites){txn->writes, buf_view(&txn->merges)};
         result.bytes += bytes_of(txn);
@@ -188,14 +186,13 @@ static Gathered gather(Committer *committer, QueueNode *first, const QueueNode *
     return result;
 }
 
-/* What became of a group: of those that take room, and of what was written. STATUS_OK: all well. */
+/* The errors of a group; STATUS_OK if there is none. */
 typedef struct Outcome {
-    Error full;
-    Error written;
+    Error full;    /* of transactions that take room */
+    Error written; /* of all that were written */
 } Outcome;
 
-/* When there is no room for all of them nothing has been written yet, and those that make room are
- * tried alone. */
+/* If there is no room for the whole group, only the transactions that make room are written. */
 static void write_transactions(Committer *committer, QueueNode *first, const QueueNode *rest,
                                Outcome *outcome)
 {
@@ -227,6 +224,7 @@ static const Error *failure_of(const StoreTxn *txn, const Outcome *outcome)
 /* Writes and completes transactions from 'first' on; returns the first one that is left. */
 static QueueNode *write_group(Committer *committer, QueueNode *first)
 {
+    ASSERT(first != &committer->stop);
     QueueNode *rest = cut_group(committer, first);
     Outcome outcome = {0};
     write_transactions(committer, first, rest, &outcome);
@@ -234,7 +232,7 @@ static QueueNode *write_group(Committer *committer, QueueNode *first)
         StoreTxn *txn = txn_of(node);
         node = node->next;
         txn->completion.done(txn->completion.ctx, failure_of(txn, &outcome));
-        store_txn_abort(txn); /* what it wrote is the engine's now */
+        store_txn_abort(txn); /* only frees it: the engine has what it wrote */
     }
     return rest;
 }
@@ -253,10 +251,10 @@ static void note_outcome(Committer *committer, const Error *err)
         log_change(committer, err);
 }
 
-/* At the border of a full disk this may change many times a second, and is not told as often. */
+/* When the disk is nearly full this may change many times a second, and is not logged as often. */
 static void log_change(Committer *committer, const Error *err)
 {
-    uint64_t now_us = clock_monotonic_us(clock_real());
+    uint64_t now_us = clock_monotonic_us(committer->log->clock);
     if (err->status == STATUS_OK && committer->is_failure_logged)
         LOG_INFO(committer->log, "store.writes_work_again", "status=ok");
     committer->is_failure_logged =

@@ -2,11 +2,13 @@
  *
  * A cursor stands on a key or in a gap between keys. Every gap can be named by a key: "before k"
  * is the gap of k, "after k" is the gap of k followed by a zero byte, which is the very next key in
- * byte order. So fresh cursors, seeks, both ends and changes of direction are one thing, a gap and
- * a direction, and only then are the two sides asked to seek. Going on in the same direction moves
- * just the side, or both sides, that stood on the last key.
+ * byte order. So fresh cursors, seeks, both ends and changes of direction are handled alike: as a
+ * gap and a direction, from which both sides (the engine and the tree) seek. A step in the same
+ * direction moves only the sides that stand on the last key.
  *
- * Plain cursors are the same with an empty tree on top.
+ * A plain cursor has an empty tree.
+ *
+ * I10: 'from' and 'to' are full keys of one space, except in store_next_space.
  */
 #include "base/encoding.h"
 #include "base/mem.h"
@@ -21,8 +23,8 @@ struct StoreCursor {
     Slice from;  /* full keys; in 'memory' */
     Slice to;
 
-    /* DIRECTION_NONE: in 'gap', or fresh. Otherwise on 'key', and both sides stand on the nearest
-     * key that they have in that direction, 'key' included. */
+    /* With DIRECTION_NONE the cursor is in 'gap', or fresh. Otherwise it is on 'key', and each side
+     * stands on its nearest key in that direction, 'key' included. */
     Direction direction;
     bool fresh;
     bool is_group;
@@ -30,14 +32,14 @@ struct StoreCursor {
     Slice gap;
     Slice key;
 
-    /* After a failed move nobody knows where the engine stands: every step fails until the next
+    /* After a failed move the engine's position is unknown: every step fails until the next
      * store_cursor_seek. */
     Status broken;
 
     bool base_found;
     bool base_hidden; /* a merged value that is empty: see merge_read */
     EngineItem base_item;
-    TreeEntry *own; /* NULL: none */
+    TreeEntry *own; /* NULL if there is none */
 
     char memory[];
 };
@@ -58,6 +60,8 @@ static Slice keep(char **memory, Slice key)
 static StoreCursor *open_between(Store *store, const StoreSnapshot *snapshot, Slice first,
                                  Slice last, bool is_group)
 {
+    ASSERT(slice_compare(first, last) <= 0);
+    ASSERT(snapshot == NULL || snapshot->engine == store->engine);
     StoreCursor *cursor = mem_alloc(sizeof(StoreCursor) + first.len + last.len);
     char *memory = cursor->memory;
     cursor->store = store;
@@ -77,7 +81,7 @@ StoreCursor *cursor_open(Store *store, const StoreSnapshot *snapshot, const Tree
     Slice first = full_key(&first_memory, space, from);
     Slice last = to.len > 0 ? full_key(&last_memory, space, to) : full_key_end(&last_memory, space);
     if (slice_compare(first, last) > 0)
-        last = first; /* engines need not know what an upside-down range is */
+        last = first; /* an upside-down range is an empty one; engines never see it */
     StoreCursor *cursor = open_between(store, snapshot, first, last, false);
     if (writes != NULL)
         cursor->writes = tree_copy(writes);
@@ -96,7 +100,7 @@ StoreCursor *cursor_open_group(Store *store, const StoreSnapshot *snapshot, Stor
     memset(first.bytes + len, 0, merge->tail_bytes);
     memset(last.bytes + len, 0xFF, merge->tail_bytes);
     len += merge->tail_bytes;
-    last.bytes[len] = 0; /* right behind the last tail there is */
+    last.bytes[len] = 0; /* the first key after the highest tail */
     return open_between(store, snapshot, slice_make(first.bytes, len),
                         slice_make(last.bytes, len + 1), true);
 }
@@ -152,7 +156,7 @@ static Slice clamp(const StoreCursor *cursor, Slice key)
     return slice_compare(key, cursor->to) > 0 ? cursor->to : key;
 }
 
-/* 'key' may be where a side stands: it is copied before that side moves. */
+/* 'key' may be in the memory of a side, so it is copied before that side moves. */
 static void stand_in_gap(StoreCursor *cursor, Slice key, bool after)
 {
     if (cursor->gap_memory == NULL)
@@ -166,6 +170,13 @@ static void stand_in_gap(StoreCursor *cursor, Slice key, bool after)
     cursor->fresh = false;
 }
 
+/* I10 */
+static bool is_inside(const StoreCursor *cursor)
+{
+    return slice_compare(cursor->base_item.key, cursor->from) >= 0 &&
+           slice_compare(cursor->base_item.key, cursor->to) < 0;
+}
+
 static Status move_base(StoreCursor *cursor, EngineMove move, Slice key, Error *err)
 {
     Store *store = cursor->store;
@@ -175,6 +186,7 @@ static Status move_base(StoreCursor *cursor, EngineMove move, Slice key, Error *
     if (status == STATUS_OK && cursor->base_found)
         status = merge_read(store->engine->merge, cursor->base_item.key, &cursor->base_item.value,
                             &cursor->base_hidden, err);
+    DEBUG_ASSERT(status != STATUS_OK || !cursor->base_found || is_inside(cursor));
     cursor->broken = store_note_read(store, status, err);
     return cursor->broken;
 }
@@ -204,7 +216,7 @@ static Status leave_key(StoreCursor *cursor, Error *err)
     Slice key = cursor->key;
     bool base_on = cursor->base_found && slice_equal(cursor->base_item.key, key);
     bool own_on = cursor->own != NULL && slice_equal(tree_entry_key(cursor->own), key);
-    /* The tree goes first: 'key' may be the engine's memory. */
+    /* The tree moves first: 'key' may be in the engine's memory, which changes with its move. */
     if (own_on)
         cursor->own = within(cursor, up ? tree_after(&cursor->writes, key)
                                         : tree_before(&cursor->writes, key));
@@ -213,7 +225,7 @@ static Status leave_key(StoreCursor *cursor, Error *err)
     return STATUS_OK;
 }
 
-/* The nearer of the two sides; the transaction's own write hides the engine's. False at the end. */
+/* The item of the nearer side; an own write hides the engine's. False at the end. */
 static bool nearest(const StoreCursor *cursor, Direction direction, EngineItem *item, bool *deleted)
 {
     if (!cursor->base_found && cursor->own == NULL)
@@ -231,7 +243,7 @@ static bool nearest(const StoreCursor *cursor, Direction direction, EngineItem *
     return true;
 }
 
-/* One key on in 'direction', which may be hidden by a deletion mark, or empty. */
+/* Moves to the next key in 'direction', also to one that is deleted or has an empty value. */
 static Status advance(StoreCursor *cursor, Direction direction, EngineItem *item, bool *deleted,
                       bool *found, Error *err)
 {

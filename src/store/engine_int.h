@@ -1,9 +1,10 @@
-/* engine_int.h - what an engine does, so that store.c can do the rest.
+/* engine_int.h - the interface that an engine implements. README.md says what engines promise (I1
+ * to I15) and how to add one.
  *
  * An engine keeps one flat, ordered set of keys and values. Spaces, transactions, the merging of a
  * transaction's own writes into a cursor, savepoints and the grouping of commits are written once,
- * above this interface; what is left for an engine is to read a point, walk a range and apply many
- * writes as one. Keys are whole here: eight bytes of space, then the caller's key.
+ * above this interface. An engine reads a key, walks a range and applies many writes as one. Keys
+ * are full keys here: eight bytes of space, then the caller's key.
  *
  * Ownership  store_open takes the engine over and closes it. Slices passed to an engine live for
  *            the call, except a cursor's bounds, which live as long as the cursor.
@@ -12,7 +13,7 @@
 #pragma once
 
 #include "base/log.h"
-#include "store/merge_int.h"
+#include "store/merge_operands_int.h"
 #include "store/store.h"
 #include "store/tree_int.h"
 
@@ -25,7 +26,7 @@ typedef struct FullKey {
     char bytes[FULL_KEY_BYTES_MAX];
 } FullKey;
 
-/* Writes 'space' and 'key' into 'out'. A longer key than may be stored is cut to one byte more
+/* Writes 'space' and 'key' into 'out'. A key that is too long to be stored is cut to one byte more
  * than the longest: it then compares with every stored key as the whole would, and equals none. */
 Slice full_key(FullKey *out, StoreSpace space, Slice key);
 
@@ -37,6 +38,9 @@ Slice full_key_last(FullKey *out, StoreSpace space);
 
 typedef struct Engine Engine;
 typedef struct EngineCursor EngineCursor; /* each engine has its own */
+typedef struct EngineLoad EngineLoad;     /* likewise */
+
+enum { ENGINE_LOAD_PARTS = 2 };
 
 /* An engine's snapshot begins with this. */
 struct StoreSnapshot {
@@ -47,8 +51,8 @@ struct StoreSnapshot {
 typedef enum EngineMove {
     ENGINE_AT_OR_AFTER, /* to the first key >= the given one, which is within the bounds */
     ENGINE_BEFORE,      /* to the last key < the given one */
-    ENGINE_NEXT,        /* from where the last move has found a key; no key is given */
-    ENGINE_PREV,
+    ENGINE_NEXT,        /* from the key that the last move has found; no key is given */
+    ENGINE_PREV,        /* likewise */
 } EngineMove;
 
 typedef struct EngineItem {
@@ -59,46 +63,54 @@ typedef struct EngineItem {
 /* What one transaction writes. A key is in one of the two, never in both. */
 typedef struct EngineWrites {
     Tree tree;
-    Slice merges; /* records of merge_int.h, in the order in which they apply */
+    Slice merges; /* records of merge_operands_int.h, in the order in which they apply */
 } EngineWrites;
 
-/* What is written when the disk is nearly full: more data, or what makes room for it. */
+/* What a write does to the room on the disk: see store_txn_makes_room. */
 typedef enum EngineNeed { ENGINE_TAKES_ROOM, ENGINE_MAKES_ROOM } EngineNeed;
 
 typedef struct EngineOps {
-    /* For a key that is merged, this and a cursor hand out what merge_int.h calls stored. */
+    /* For a merged key, this and a cursor give the stored value as merge_operands_int.h draws it.
+     */
     Status (*get)(Engine *engine, const StoreSnapshot *snapshot, Slice key, StoreRead read,
                   StoreValue *value, StoreFound *found, Error *err);
 
     StoreSnapshot *(*snapshot_open)(Engine *engine, StoreRead read);
     void (*snapshot_close)(StoreSnapshot *snapshot);
 
-    /* Over the keys in ['from', 'to'). The item of a move lives until the next one. 'is_group':
-     * they differ only in their tails, and no move goes down. */
+    /* Over the keys in ['from', 'to'). The item of a move lives until the next one. With 'is_group'
+     * the keys differ only in their tails, and no move goes down. */
     EngineCursor *(*cursor_open)(Engine *engine, const StoreSnapshot *snapshot, Slice from,
                                  Slice to, bool is_group);
     Status (*cursor_move)(EngineCursor *cursor, EngineMove move, Slice key, EngineItem *item,
                           bool *found, Error *err);
     void (*cursor_close)(EngineCursor *cursor);
 
-    /* Whether there is room for 'bytes' of this; does not wait for the disk. */
+    /* Whether there is room for 'bytes' (I5). Does not wait for the disk. */
     Status (*room)(Engine *engine, EngineNeed need, size_t bytes, Error *err);
 
-    /* Applies 'count' sets of writes, the later over the earlier, as one: after success all of it
-     * is durable and then visible, after a failure nothing is. */
+    /* Applies 'count' sets of writes, the later over the earlier, as one. On success all of it is
+     * durable and then visible (I1, I2), after a failure nothing is (I4). */
     Status (*write)(Engine *engine, const EngineWrites *writes, size_t count, Error *err);
 
-    /* Applies one set of writes past the log: see store_txn_ingest. Called from any thread, which
-     * waits for the disk. NULL: the engine has no other way than 'write'. */
-    Status (*ingest)(Engine *engine, const EngineWrites *writes, Error *err);
+    /* A load: see store_load_begin. NULL if the engine has no faster way than 'write'. First
+     * 'load_add' any number of times. Then 'load_merge' for each part until '*is_done', a
+     * step of a few milliseconds each time; two threads may do that at the same time, a part each.
+     * Then 'load_link', after which what was added is durable and visible (I15). Any thread; all of
+     * them wait for the disk. */
+    EngineLoad *(*load_begin)(Engine *engine, uint8_t rising_kind);
+    Status (*load_add)(EngineLoad *load, const EngineWrites *writes, Error *err);
+    Status (*load_merge)(EngineLoad *load, unsigned part, bool *is_done, Error *err);
+    Status (*load_link)(Engine *engine, EngineLoad *load, Error *err);
+    void (*load_end)(EngineLoad *load); /* what was not linked is gone */
 
-    /* Whether a write would succeed; asked from time to time after one has failed. */
+    /* Whether a write would succeed. Called every second or so after one has failed (I6). */
     Status (*probe)(Engine *engine, Error *err);
 
-    Status (*drop)(Engine *engine, StoreSpace first, StoreSpace last, Error *err);
+    Status (*drop)(Engine *engine, StoreSpace first, StoreSpace last, Error *err); /* I14 */
 
-    /* Nothing was written for a while: what is kept for readers may go. NULL: nothing is. */
-    void (*rest)(Engine *engine);
+    /* Nothing was written for a while: frees what is kept for readers. NULL if nothing is. */
+    void (*idle)(Engine *engine);
 
     uint64_t (*estimate)(Engine *engine, Slice from, Slice to);
     void (*usage)(Engine *engine, StoreUsage *usage);
@@ -108,17 +120,17 @@ typedef struct EngineOps {
 /* An engine's own struct begins with this. */
 struct Engine {
     const EngineOps *ops;
-    const StoreMerge *merge; /* NULL: no key is merged */
+    const StoreMerge *merge; /* NULL if no key is merged */
 };
 
 /* Makes a store of an engine and starts its commit thread. The engine is closed if that fails.
- * 'log' may be NULL; it hears when writes begin to fail and when they work again. */
+ * 'log' may be NULL; it gets a line when writes begin to fail and when they work again. */
 MUST_USE Status store_open(Engine *engine, const Log *log, Store **out, Error *err);
 
 Engine *store_engine(Store *store);
 
-/* What a cursor says that would have to wait for the disk and must not. */
+/* The error of a cursor that would have to wait for the disk and must not (I9). */
 MUST_USE Status engine_not_in_memory(Error *err);
 
-/* For store_damage: what an engine knows of damage that no read of this process has met. */
+/* Counts damage that no read of this process has met, for store_damage. */
 void store_note_damage(Store *store, const Error *err);

@@ -1,4 +1,4 @@
-/* store.c - see store.h for what a store is, and engine_int.h for what stands behind it.
+/* store.c - see store.h for what a store is, and engine_int.h for what engines do.
  *
  *     full key = | space, u64 big-endian | key, at most STORE_KEY_BYTES_MAX |
  *
@@ -10,6 +10,8 @@
 #include "base/encoding.h"
 #include "base/mem.h"
 #include "store/store_int.h"
+
+static_assert(sizeof(StoreSpace) == SPACE_BYTES, "a full key begins with the space");
 
 Slice full_key(FullKey *out, StoreSpace space, Slice key)
 {
@@ -32,8 +34,31 @@ Slice full_key_last(FullKey *out, StoreSpace space)
     return slice_make(out->bytes, sizeof(out->bytes));
 }
 
+/* All but those of loads, and 'idle'. */
+static void assert_ops(const EngineOps *ops)
+{
+    ASSERT(ops->get != NULL);
+    ASSERT(ops->snapshot_open != NULL);
+    ASSERT(ops->snapshot_close != NULL);
+    ASSERT(ops->cursor_open != NULL);
+    ASSERT(ops->cursor_move != NULL);
+    ASSERT(ops->cursor_close != NULL);
+    ASSERT(ops->room != NULL);
+    ASSERT(ops->write != NULL);
+    ASSERT(ops->probe != NULL);
+    ASSERT(ops->drop != NULL);
+    ASSERT(ops->estimate != NULL);
+    ASSERT(ops->usage != NULL);
+    ASSERT(ops->close != NULL);
+    ASSERT((ops->load_begin == NULL) == (ops->load_add == NULL));
+    ASSERT((ops->load_begin == NULL) == (ops->load_merge == NULL));
+    ASSERT((ops->load_begin == NULL) == (ops->load_link == NULL));
+    ASSERT((ops->load_begin == NULL) == (ops->load_end == NULL));
+}
+
 Status store_open(Engine *engine, const Log *log, Store **out, Error *err)
 {
+    assert_ops(engine->ops);
     Store *store = MEM_NEW(Store);
     store->engine = engine;
     store->damage.log = log;
@@ -58,6 +83,7 @@ Engine *store_engine(Store *store)
 Status store_get(Store *store, const StoreSnapshot *snapshot, StoreSpace space, Slice key,
                  StoreRead read, StoreValue *value, StoreFound *found, Error *err)
 {
+    ASSERT(snapshot == NULL || snapshot->engine == store->engine);
     FullKey full;
     if (snapshot != NULL && snapshot->read == STORE_READ_MEMORY)
         read = STORE_READ_MEMORY;
@@ -92,12 +118,13 @@ Status store_note_read(Store *store, Status status, const Error *err)
 
 void store_note_damage(Store *store, const Error *err)
 {
+    ASSERT(err->status == STATUS_CORRUPT);
     Damage *damage = &store->damage;
     uint64_t before = atomic_fetch_add(&damage->reads, 1);
     pthread_mutex_lock(&damage->lock);
     damage->newest = *err;
     pthread_mutex_unlock(&damage->lock);
-    /* Once: clients may come back for the same block as often as they like. */
+    /* Logged once: clients may read the same block as often as they like. */
     if (before == 0 && damage->log != NULL)
         LOG_ERROR(damage->log, "store.damaged", "reason=\"%s\"", err->message);
 }

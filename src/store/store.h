@@ -1,4 +1,4 @@
-/* store.h - an ordered, transactional key-value store; engines stand behind it.
+/* store.h - an ordered, transactional key-value store, implemented by engines.
  *
  * Keys live in spaces. A space is a 64-bit number that stands in front of every key (big-endian,
  * so that a space is one contiguous range), and everything of a physical partition is in one
@@ -10,7 +10,8 @@
  *
  * Commits are grouped: store_txn_commit hands the transaction to the commit thread, which writes
  * all that have gathered as one atomic, durable write (one fsync), makes them visible together,
- * and then calls each completion. Nothing is visible to readers before it is durable.
+ * and then calls each completion. Nothing is visible to readers before it is durable. What every
+ * engine promises is numbered in README.md.
  *
  * Ownership  Slices handed out say how long they live. Snapshots, cursors and transactions must be
  *            released before the store is closed.
@@ -44,7 +45,7 @@ typedef enum StoreDurability {
 /* A value that the engine keeps in place; release it with store_value_release. */
 typedef struct StoreValue {
     Slice data;
-    void *owner; /* NULL: nothing to release */
+    void *owner; /* NULL if there is nothing to release */
     void (*release)(void *owner);
 } StoreValue;
 
@@ -71,22 +72,22 @@ typedef enum StoreFound {
  * bytes mean, and the same for every start of a data folder. Lives as long as the store. */
 typedef struct StoreMerge StoreMerge;
 struct StoreMerge {
-    uint8_t kind; /* the first byte of the keys that are merged so; see 'next' */
+    uint8_t kind; /* the first byte of the keys that are merged in this way */
 
-    /* So many bytes at their ends tell keys of one group apart: see store_group_open. */
+    /* Keys of one group differ only in this many bytes at their ends: see store_group_open. */
     uint8_t tail_bytes;
 
-    /* Applies 'count' operands, oldest first, to 'existing' (a NULL pointer: there is none) and
-     * writes the value; with 'is_partial', writes one operand that does what they all do. 'out' is
-     * empty. False if the bytes are damaged: readers of the key get STATUS_CORRUPT from then on,
-     * and whatever operands follow. Called on any thread. */
+    /* Applies 'count' operands, oldest first, to 'existing' (its pointer is NULL if there is none)
+     * and writes the value; with 'is_partial', writes one operand that does what they all do. 'out'
+     * is empty. Returns false if the bytes are damaged: readers of the key get STATUS_CORRUPT from
+     * then on, whatever operands follow. Called on any thread. */
     bool (*merge)(Slice existing, const Slice *operands, size_t count, bool is_partial, Buf *out);
 
-    /* A value that need not be kept, to which operands do what they do to none: the key is absent
-     * to everyone who reads, and goes in the background. */
+    /* Whether the value need not be kept, because operands make the same of it as of no value. Its
+     * key reads as absent, and is removed in the background. */
     bool (*is_empty)(Slice value);
 
-    const StoreMerge *next; /* for keys of another kind; NULL: no others are merged */
+    const StoreMerge *next; /* for keys of another kind; NULL if no others are merged */
 };
 
 /* Reads one key as of 'snapshot', or the newest durable state if it is NULL. '*value' is written
@@ -94,7 +95,7 @@ struct StoreMerge {
 MUST_USE Status store_get(Store *store, const StoreSnapshot *snapshot, StoreSpace space, Slice key,
                           StoreRead read, StoreValue *value, StoreFound *found, Error *err);
 
-/* For who can do nothing with STORE_UNKNOWN: STATUS_TIMEOUT. */
+/* Turns STORE_UNKNOWN into STATUS_TIMEOUT, for callers that cannot wait. */
 MUST_USE Status store_check_known(StoreFound found, Error *err);
 
 static inline void store_value_release(StoreValue *value)
@@ -105,8 +106,8 @@ static inline void store_value_release(StoreValue *value)
 }
 DEFINE_AUTO_VALUE(StoreValue, store_value_release)
 
-/* With STORE_READ_MEMORY, no read of the snapshot waits for the disk: store_get may ask for nothing
- * else, and a cursor fails with STATUS_TIMEOUT where it would have to. */
+/* With STORE_READ_MEMORY, no read of the snapshot waits for the disk: store_get reads memory
+ * whatever it is asked for, and a cursor fails with STATUS_TIMEOUT where it would have to wait. */
 StoreSnapshot *store_snapshot_open(Store *store, StoreRead read);
 void store_snapshot_close(StoreSnapshot *snapshot); /* after its cursors; accepts NULL */
 DEFINE_AUTO(StoreSnapshot *, store_snapshot_close)
@@ -117,10 +118,9 @@ DEFINE_AUTO(StoreSnapshot *, store_snapshot_close)
 StoreCursor *store_cursor_open(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
                                Slice from, Slice to);
 
-/* A cursor over one group of keys: those that are merged and consist of 'head' and a tail. (Keys
- * that begin with 'head' and are longer must be of no other group.) Where the store knows that a
- * file has nothing of the group it does not search there, which makes this the quicker way if there
- * are few. It goes up only. */
+/* A cursor over one group of keys: those that are merged and consist of 'head' and a tail. (No key
+ * of another group may begin with 'head'.) The engine skips files that have no key of the group,
+ * which makes this faster than store_cursor_open if few files have any. It goes up only. */
 StoreCursor *store_group_open(Store *store, const StoreSnapshot *snapshot, StoreSpace space,
                               Slice head);
 
@@ -150,7 +150,7 @@ void store_txn_merge(StoreTxn *txn, StoreSpace space, Slice key, Slice operand);
 MUST_USE Status store_txn_get(StoreTxn *txn, StoreSpace space, Slice key, StoreValue *value,
                               bool *found, Error *err);
 
-/* The first half of that: STORE_UNKNOWN if the transaction has not written the key. */
+/* Reads only own writes: STORE_UNKNOWN if the transaction has not written the key. */
 StoreFound store_txn_get_own(const StoreTxn *txn, StoreSpace space, Slice key, StoreValue *value);
 
 /* Like store_cursor_open, over the transaction's own writes and the newest durable state. Do not
@@ -166,7 +166,7 @@ void store_txn_release(StoreTxn *txn);
 size_t store_txn_bytes(const StoreTxn *txn); /* roughly what it will write */
 
 /* Says that the transaction makes room rather than takes it: it deletes, or notes what is to be
- * deleted. A full disk refuses it later than others, so that those who want to make room can. */
+ * deleted. When room is short it is refused later than others, so that room can be made (I5). */
 void store_txn_makes_room(StoreTxn *txn);
 
 /* Hands the transaction over; it is consumed whatever the outcome. Transactions committed by one
@@ -178,16 +178,32 @@ DEFINE_AUTO(StoreTxn *, store_txn_abort)
 /* Commits and waits: for start-up, tools and tests, never on a loop thread. */
 MUST_USE Status store_txn_commit_wait(StoreTxn *txn, Error *err);
 
-/* Like store_txn_commit_wait, for much at once (megabytes) in a space that nobody reads or writes
- * meanwhile: the engine may make files of it that need neither the log nor compaction. Several of
- * them are cheapest where their keys rise from one to the next. */
-MUST_USE Status store_txn_ingest(StoreTxn *txn, Error *err);
+/* A load writes much, more than fits into memory, into spaces that nobody reads or writes
+ * meanwhile: the engine may make files of it that need neither the log nor compaction. Keys that
+ * begin with the byte 'rising_kind' must rise from one transaction to the next; others need not.
+ *
+ * What was added is durable and visible when the load has finished. Before that, and after a
+ * failure, any part of it may be there: the caller drops the spaces then (I15). */
+typedef struct StoreLoad StoreLoad;
+StoreLoad *store_load_begin(Store *store, uint8_t rising_kind);
+
+/* Takes the transaction over. A thread of the load's own works on it while the caller gathers the
+ * next one, so a failure may be returned by a later call. */
+MUST_USE Status store_load_add(StoreLoad *load, StoreTxn *txn, Error *err);
+
+/* Puts what was added in order, a step of a few milliseconds on two threads, so that the caller can
+ * rest in between or give up. Call it until '*is_done'; then nothing may be added any more. */
+MUST_USE Status store_load_merge(StoreLoad *load, bool *is_done, Error *err);
+
+/* Both take the load over; the second accepts NULL. Finishing merges what is not merged yet. */
+MUST_USE Status store_load_finish(StoreLoad *load, Error *err);
+void store_load_abort(StoreLoad *load);
 
 /* Removes every key of the spaces [first, last] at once, durably; the bytes come back in the
  * background. Waits for the disk. The caller knows that nobody writes there any more. */
 MUST_USE Status store_drop_spaces(Store *store, StoreSpace first, StoreSpace last, Error *err);
 
-/* The first space at or behind 'from' in which there is a key. */
+/* The first space at or after 'from' in which there is a key. */
 MUST_USE Status store_next_space(Store *store, StoreSpace from, StoreSpace *space, bool *found,
                                  Error *err);
 
@@ -197,8 +213,8 @@ MUST_USE Status store_next_space(Store *store, StoreSpace from, StoreSpace *spac
 uint64_t store_estimate_bytes(Store *store, StoreSpace space, Slice from, Slice to);
 
 /* STATUS_OK while there is room for what takes some; otherwise the reason with which it would be
- * refused. Who gathers the writes of many in one transaction asks before, so that those who make
- * room are not refused together with the others. */
+ * refused. A caller that gathers the writes of many clients in one transaction asks first, so that
+ * those that make room are not refused together with the others. */
 MUST_USE Status store_room(Store *store, Error *err);
 
 /* What the engine occupies and holds in memory, roughly; for metrics. */
@@ -213,9 +229,9 @@ void store_usage(Store *store, StoreUsage *usage);
  * how much room is left. */
 MUST_USE Status store_health(Store *store, Error *err);
 
-/* Reads that met something else than was written, since the store was opened, and what the newest
- * of them was told; one more if it is known from before. Such a read fails with STATUS_CORRUPT,
- * alone: everything else goes on. */
+/* Reads that met something else than was written, since the store was opened, and the error of the
+ * newest. Damage that is known from an earlier start counts as one read. Such a read fails with
+ * STATUS_CORRUPT, alone: everything else goes on (I13). */
 typedef struct StoreDamage {
     uint64_t reads;
     Error newest; /* STATUS_OK if there was none */

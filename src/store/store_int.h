@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/mailbox.h"
-#include "base/spares.h"
+#include "base/object_pool.h"
 #include "store/engine_int.h"
 
 #include <pthread.h>
@@ -20,20 +20,20 @@ typedef struct Committer {
 
     /* Commit thread only. */
     uint64_t probed_at_us;
-    uint64_t log_failure_at_us; /* not before this one */
-    bool is_failure_logged;     /* the one under way */
+    uint64_t log_failure_at_us; /* no failure is logged before this */
+    bool is_failure_logged;     /* the present one */
     EngineWrites *group;
     size_t group_capacity;
 
     /* Guarded by 'lock'. */
     pthread_mutex_t lock;
-    Error failure; /* of the newest write; STATUS_OK when it worked */
+    Error failure; /* of the newest write; STATUS_OK if it succeeded. I6 */
 } Committer;
 
-/* What store_damage tells. */
+/* For store_damage. */
 typedef struct Damage {
-    const Log *log; /* immutable after open; may be NULL */
-    _Atomic uint64_t reads;
+    const Log *log;         /* immutable after open; may be NULL */
+    _Atomic uint64_t reads; /* that met damage */
 
     /* Guarded by 'lock'. */
     pthread_mutex_t lock;
@@ -44,7 +44,7 @@ struct Store {
     Engine *engine;
     Committer committer;
     Damage damage;
-    Spares txns; /* ended; who begins the next one empties them */
+    ObjectPool txns; /* that have ended; store_txn_begin empties one and uses it again */
 };
 
 /* What a transaction had written when a savepoint was set. */
@@ -57,7 +57,8 @@ struct StoreTxn {
     QueueNode node; /* in the committer's queue, once it is committed */
     Store *store;
     Tree writes;
-    Buf merges; /* records of merge_int.h: operands are not looked up, so they need no tree */
+    Buf merges; /* records of merge_operands_int.h: operands are not looked up, so they need no tree
+                 */
     bool makes_room;
 
     Savepoint *savepoints;
@@ -67,10 +68,10 @@ struct StoreTxn {
     StoreCompletion completion;
 };
 
-/* Those that are left when the store closes. */
+/* Frees the spare transactions, when the store closes. */
 void store_free_txns(Store *store);
 
-/* Reads the engine as a reader sees it: see merge_read. */
+/* Reads a key as a reader sees it: see merge_read. */
 MUST_USE Status engine_get(Engine *engine, const StoreSnapshot *snapshot, Slice key, StoreRead read,
                            StoreValue *value, StoreFound *found, Error *err);
 
@@ -78,7 +79,7 @@ MUST_USE Status committer_start(Committer *committer, Engine *engine, const Log 
 void committer_push(Committer *committer, StoreTxn *txn);
 MUST_USE Status committer_health(Committer *committer, Error *err);
 
-/* Ends when everything that was pushed before has been written and completed. */
+/* Returns when everything that was pushed before has been written and completed. */
 void committer_stop(Committer *committer);
 
 /* Passes the outcome of a read on, and remembers it if it met damage. */

@@ -1,8 +1,9 @@
 /* store_test.c - the conformance suite: what store.h promises, on every engine. */
-#include "store/testing_int.h"
+#include "store/store_testing_int.h"
+
+#include "base/latch.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 
 static StoreCursor *whole(Store *store, const StoreSnapshot *snapshot, StoreSpace space)
@@ -531,13 +532,46 @@ static void usage_grows_with_what_is_stored(Store *store)
     assert_int_equal(store_health(store, &err), STATUS_OK);
 }
 
+/* Estimates of what is in memory may be nothing: only what they must not be is common to all. */
+static void estimates_are_of_the_range_alone(Store *store)
+{
+    put_letters(store, 4);
+    put_letters(store, 6);
+    assert_int_equal(store_estimate_bytes(store, 5, SLICE_EMPTY, SLICE_EMPTY), 0);
+    assert_int_equal(store_estimate_bytes(store, 4, SLICE("h"), SLICE("d")), 0);
+    assert_int_equal(store_estimate_bytes(store, 4, SLICE("k"), SLICE_EMPTY), 0);
+    assert_in_range(store_estimate_bytes(store, 4, SLICE_EMPTY, SLICE_EMPTY), 0, 4096);
+}
+
+static void a_snapshot_in_memory_shows_fresh_writes(Store *store)
+{
+    put_letters(store, 5);
+    AUTO(store_snapshot_close)
+    StoreSnapshot *snapshot = store_snapshot_open(store, STORE_READ_MEMORY);
+    delete_now(store, 5, "d");
+    expect_walk(whole(store, snapshot, 5), true, "b=b d=d f=f h=h j=j");
+    /* It reads memory only, also if the call would allow more. */
+    expect_key(store, snapshot, 5, "d", "d");
+    expect_key(store, snapshot, 5, "e", NULL);
+}
+
+static void a_fresh_store_is_healthy_and_whole(Store *store)
+{
+    assert_ok(store_health(store, err));
+    assert_ok(store_room(store, err));
+    StoreDamage damage;
+    store_damage(store, &damage);
+    assert_int_equal(damage.reads, 0);
+    assert_int_equal(damage.newest.status, STATUS_OK);
+}
+
 /* What a completion is told, and how often. */
 typedef struct Outcome {
     _Atomic uint32_t calls;
     _Atomic uint32_t order; /* which completion of all it was, from 1 */
     _Atomic uint32_t *counter;
     bool failed;
-    sem_t *done;
+    Latch *done;
 } Outcome;
 
 static void note(void *ctx, const Error *err)
@@ -546,7 +580,7 @@ static void note(void *ctx, const Error *err)
     outcome->failed = err != NULL;
     outcome->order = ++*outcome->counter;
     outcome->calls++;
-    (void)sem_post(outcome->done);
+    latch_post(outcome->done);
 }
 
 /* Transactions that write over each other, all under way at once: the last one must win, puts and
@@ -556,8 +590,8 @@ static void overlapping_transactions_apply_in_the_order_of_their_commits(Store *
     enum { TXNS = 600, SPAN = 17 };
     Outcome *outcomes = MEM_NEW_ARRAY(Outcome, TXNS);
     _Atomic uint32_t counter = 0;
-    sem_t done;
-    assert_int_equal(sem_init(&done, 0, 0), 0);
+    Latch done;
+    latch_init(&done);
     char expected[SPAN][16] = {{0}};
     for (uint32_t i = 0; i < TXNS; i++) {
         StoreTxn *txn = store_txn_begin(store);
@@ -577,7 +611,7 @@ static void overlapping_transactions_apply_in_the_order_of_their_commits(Store *
         store_txn_commit(txn, (StoreCompletion){note, &outcomes[i]});
     }
     for (uint32_t i = 0; i < TXNS; i++)
-        assert_int_equal(sem_wait(&done), 0);
+        latch_wait(&done);
     for (uint32_t i = 0; i < TXNS; i++) {
         assert_int_equal(outcomes[i].calls, 1);
         assert_int_equal(outcomes[i].order, i + 1);
@@ -587,7 +621,7 @@ static void overlapping_transactions_apply_in_the_order_of_their_commits(Store *
         char key[2] = {(char)('A' + i), 0};
         expect_key(store, NULL, 1, key, expected[i][0] == 0 ? NULL : expected[i]);
     }
-    (void)sem_destroy(&done);
+    latch_done(&done);
     mem_free(outcomes);
 }
 
@@ -605,8 +639,8 @@ typedef struct Writer {
 static void *write_many(void *ctx)
 {
     Writer *writer = ctx;
-    sem_t done;
-    (void)sem_init(&done, 0, 0);
+    Latch done;
+    latch_init(&done);
     for (uint32_t n = 0; n < WRITER_TXNS; n++) {
         StoreTxn *txn = store_txn_begin(writer->store);
         char text[32];
@@ -626,9 +660,9 @@ static void *write_many(void *ctx)
         store_txn_commit(txn, (StoreCompletion){note, &writer->outcomes[n]});
         if (n % 4 == 3) /* up to four of each writer are under way at once */
             for (uint32_t i = 0; i < 4; i++)
-                (void)sem_wait(&done);
+                latch_wait(&done);
     }
-    (void)sem_destroy(&done);
+    latch_done(&done);
     return NULL;
 }
 
@@ -690,7 +724,7 @@ static void eight_threads_commit_at_once_and_every_transaction_is_whole(Store *s
 /* A completion that finds its own write in the store: visible before anyone is told. */
 typedef struct ReadBack {
     Store *store;
-    sem_t done;
+    Latch done;
     StoreFound found;
 } ReadBack;
 
@@ -702,33 +736,33 @@ static void read_back(void *ctx, const Error *err)
     if (err != NULL || store_get(back->store, NULL, 1, SLICE("k"), STORE_READ_MEMORY, &value,
                                  &back->found, &ignored) != STATUS_OK)
         back->found = STORE_UNKNOWN;
-    (void)sem_post(&back->done);
+    latch_post(&back->done);
 }
 
 static void a_completion_finds_its_transaction_visible(Store *store)
 {
     ReadBack back = {.store = store, .found = STORE_ABSENT};
-    assert_int_equal(sem_init(&back.done, 0, 0), 0);
+    latch_init(&back.done);
     StoreTxn *txn = store_txn_begin(store);
     store_txn_put(txn, 1, SLICE("k"), SLICE("v"));
     store_txn_commit(txn, (StoreCompletion){read_back, &back});
-    assert_int_equal(sem_wait(&back.done), 0);
+    latch_wait(&back.done);
     assert_int_equal(back.found, STORE_FOUND);
-    (void)sem_destroy(&back.done);
+    latch_done(&back.done);
 }
 
 /* store_close waits: everything that was handed over before it is completed by it. */
 static void closing_completes_what_is_under_way(void **state)
 {
-    for (TestEngine engine = 0; engine < TEST_ENGINE_COUNT; engine++) {
+    for (size_t e = 0; e < ARRAY_COUNT(TEST_ENGINES); e++) {
         enum { TXNS = 50 };
         TestStore test;
-        test_store_open(&test, engine);
+        test_store_open(&test, &TEST_ENGINES[e]);
         static Outcome outcomes[TXNS];
         memset(outcomes, 0, sizeof(outcomes));
         _Atomic uint32_t counter = 0;
-        sem_t done;
-        assert_int_equal(sem_init(&done, 0, 0), 0);
+        Latch done;
+        latch_init(&done);
         for (uint32_t i = 0; i < TXNS; i++) {
             StoreTxn *txn = store_txn_begin(test.store);
             store_txn_put(txn, 1, slice_make(&i, sizeof(i)), SLICE("v"));
@@ -739,7 +773,7 @@ static void closing_completes_what_is_under_way(void **state)
         test_store_close(&test);
         for (uint32_t i = 0; i < TXNS; i++)
             assert_int_equal(outcomes[i].calls, 1);
-        (void)sem_destroy(&done);
+        latch_done(&done);
     }
     store_close(NULL);
     store_cursor_close(NULL);
@@ -775,6 +809,9 @@ int main(void)
         ENGINE_TEST(large_values_come_back_whole),
         ENGINE_TEST(dropped_spaces_are_empty_and_their_neighbours_whole),
         ENGINE_TEST(usage_grows_with_what_is_stored),
+        ENGINE_TEST(estimates_are_of_the_range_alone),
+        ENGINE_TEST(a_snapshot_in_memory_shows_fresh_writes),
+        ENGINE_TEST(a_fresh_store_is_healthy_and_whole),
         ENGINE_TEST(overlapping_transactions_apply_in_the_order_of_their_commits),
         ENGINE_TEST(eight_threads_commit_at_once_and_every_transaction_is_whole),
         ENGINE_TEST(a_completion_finds_its_transaction_visible),

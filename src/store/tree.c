@@ -66,6 +66,8 @@ void tree_remove(Tree *tree, Slice key)
     const TreeEntry *entry = tree_find(tree, key);
     if (entry == NULL)
         return;
+    ASSERT(tree->count > 0);
+    ASSERT(tree->bytes >= entry_bytes(entry));
     tree->count--;
     tree->bytes -= entry_bytes(entry);
     tree->root = take_out(tree->root, key);
@@ -190,7 +192,7 @@ static void node_unref(TreeNode *node)
     mem_free(node);
 }
 
-/* Trades a reference to 'node' for a node with the same content that nobody else refers to. The
+/* Exchanges a reference to 'node' for a node with the same content that no other tree shares. The
  * load is an acquire: the thread that dropped the last other reference has finished reading. */
 static TreeNode *own(TreeNode *node)
 {
@@ -226,7 +228,7 @@ static TreeNode *insert(Tree *tree, TreeNode *node, TreeEntry *entry)
     return balance(node);
 }
 
-/* Frees a node of ours without what hangs on it. */
+/* Frees a node of ours, but not its children. */
 static void drop_shell(TreeNode *node)
 {
     tree_entry_unref(node->entry);
@@ -285,6 +287,7 @@ static void measure(TreeNode *node)
 
 static TreeNode *rotate_right(TreeNode *node)
 {
+    ASSERT(node->left != NULL);
     TreeNode *left = own(node->left);
     node->left = left->right;
     left->right = node;
@@ -295,6 +298,7 @@ static TreeNode *rotate_right(TreeNode *node)
 
 static TreeNode *rotate_left(TreeNode *node)
 {
+    ASSERT(node->right != NULL);
     TreeNode *right = own(node->right);
     node->right = right->left;
     right->left = node;
@@ -307,6 +311,8 @@ static TreeNode *rotate_left(TreeNode *node)
 static TreeNode *balance(TreeNode *node)
 {
     int lean = height(node->left) - height(node->right);
+    ASSERT(lean >= -2);
+    ASSERT(lean <= 2);
     if (lean > 1) {
         node->left = own(node->left);
         if (height(node->left->left) < height(node->left->right))

@@ -4,12 +4,12 @@
  * copies the nodes on its path that another tree still shares, and changes in place those that it
  * has alone. So a snapshot and a savepoint cost nothing to take, and a tree that was never copied
  * costs no more than an ordinary one. An entry may be a deletion mark: the tree of a transaction
- * lies over the store's state, and a key that is absent above does not hide the one below.
+ * lies over the store's state, where a key that is only missing above would not hide the one below.
  *
  * Ownership  A Tree is released with tree_done. An entry that a look-up returns lives as long as
  *            the tree is not changed; tree_entry_ref keeps it longer.
  * Threads    A Tree belongs to one thread at a time. Two trees that share nodes may be used,
- * changed and released by two threads.
+ *            changed and released by two threads.
  */
 #pragma once
 

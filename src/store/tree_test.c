@@ -1,5 +1,5 @@
 /* tree_test.c - the map whose copies are references: content, order, balance, independence. */
-#include "store/testing_int.h"
+#include "store/store_testing_int.h"
 
 #include "base/random.h"
 #include "base/test_seed.h"

@@ -1,21 +1,20 @@
 /* txn.c - transactions: a tree of writes over the engine's newest state.
  *
- * The tree is the engine's business only when it is committed; until then a transaction costs the
- * engine nothing. A savepoint is a copy of the tree, which is a reference, so that taking one,
+ * The engine gets the tree when the transaction is committed; until then it is not involved. A
+ * savepoint is a copy of the tree, which is a reference, so that taking one,
  * releasing it and rolling back to it do not depend on how much the transaction has written.
  * Operands are only ever added at the end of a buffer, and rolling back cuts it.
  *
- * A small transaction is kept when it ends, as it is, and emptied by who begins the next one. It
- * ends on the commit thread, which all writes wait for, and what it holds was taken from the heap
- * by a writer: there it is freed for the same writer's use again.
+ * A small transaction is kept when it ends, as it is, and emptied by the writer that uses it again:
+ * it ends on the commit thread, for which all writes wait, and memory that a writer's thread frees
+ * can be used again by that thread.
  */
+#include "base/array.h"
+#include "base/latch.h"
 #include "base/mem.h"
 #include "store/store_int.h"
 
-#include <errno.h>
-#include <semaphore.h>
-
-/* What an engine adds to each write: type, lengths, checksum's share. Only for store_txn_bytes. */
+/* About what an engine adds to each write: type, lengths. Only for store_txn_bytes. */
 enum { WRITE_OVERHEAD_BYTES = 8 };
 
 /* A transaction that holds more is not kept. */
@@ -26,14 +25,16 @@ static void empty(StoreTxn *txn);
 
 StoreTxn *store_txn_begin(Store *store)
 {
-    StoreTxn *txn = spares_take(&store->txns);
+    StoreTxn *txn = object_pool_take(&store->txns);
     if (txn != NULL) {
+        ASSERT(txn->store == store);
+        ASSERT(txn->savepoint_count == 0);
         empty(txn);
         return txn;
     }
     txn = MEM_NEW(StoreTxn);
     txn->store = store;
-    buf_init(&txn->merges, SIZE_MAX); /* whoever writes bounds a transaction by its bytes */
+    buf_init(&txn->merges, SIZE_MAX); /* the writer bounds a transaction by store_txn_bytes */
     return txn;
 }
 
@@ -55,7 +56,7 @@ static void txn_free(StoreTxn *txn)
 void store_free_txns(Store *store)
 {
     StoreTxn *txn;
-    while ((txn = spares_take(&store->txns)) != NULL)
+    while ((txn = object_pool_take(&store->txns)) != NULL)
         txn_free(txn);
 }
 
@@ -131,10 +132,7 @@ StoreCursor *store_txn_cursor_open(StoreTxn *txn, StoreSpace space, Slice from, 
 
 void store_txn_savepoint(StoreTxn *txn)
 {
-    if (txn->savepoint_count == txn->savepoint_capacity) {
-        txn->savepoint_capacity = txn->savepoint_capacity == 0 ? 4 : txn->savepoint_capacity * 2;
-        txn->savepoints = mem_realloc(txn->savepoints, sizeof(Savepoint) * txn->savepoint_capacity);
-    }
+    ARRAY_GROW(txn->savepoints, txn->savepoint_count, txn->savepoint_capacity, 4);
     txn->savepoints[txn->savepoint_count++] = (Savepoint){tree_copy(&txn->writes), txn->merges.len};
 }
 
@@ -143,6 +141,7 @@ void store_txn_rollback(StoreTxn *txn)
     ASSERT(txn->savepoint_count > 0);
     tree_done(&txn->writes);
     Savepoint saved = txn->savepoints[--txn->savepoint_count];
+    ASSERT(saved.merge_bytes <= txn->merges.len);
     txn->writes = saved.writes;
     txn->merges.len = saved.merge_bytes;
 }
@@ -155,7 +154,7 @@ void store_txn_release(StoreTxn *txn)
 
 size_t store_txn_bytes(const StoreTxn *txn)
 {
-    /* A record's own head is as long as the overhead that it stands for. */
+    /* The head of an operand's record is as long as WRITE_OVERHEAD_BYTES. */
     return txn->writes.bytes + txn->writes.count * WRITE_OVERHEAD_BYTES + txn->merges.len;
 }
 
@@ -166,7 +165,8 @@ void store_txn_makes_room(StoreTxn *txn)
 
 void store_txn_commit(StoreTxn *txn, StoreCompletion completion)
 {
-    /* A savepoint that is left over holds nothing that the transaction has not written. */
+    ASSERT(completion.done != NULL);
+    /* A savepoint that is left over only refers to what the transaction has written. */
     while (txn->savepoint_count > 0)
         drop_savepoint(txn);
     txn->completion = completion;
@@ -184,7 +184,7 @@ void store_txn_abort(StoreTxn *txn)
         return;
     while (txn->savepoint_count > 0)
         drop_savepoint(txn);
-    if (!is_small(txn) || !spares_give(&txn->store->txns, txn))
+    if (!is_small(txn) || !object_pool_give(&txn->store->txns, txn))
         txn_free(txn);
 }
 
@@ -194,7 +194,7 @@ static void drop_savepoint(StoreTxn *txn)
 }
 
 typedef struct CommitWait {
-    sem_t done;
+    Latch done;
     Error *err;
     Status status;
 } CommitWait;
@@ -207,30 +207,15 @@ static void commit_waited(void *ctx, const Error *err)
         *wait->err = *err;
         wait->status = err->status;
     }
-    (void)sem_post(&wait->done); /* fails only when the count overflows; it is 0 */
+    latch_post(&wait->done);
 }
 
 Status store_txn_commit_wait(StoreTxn *txn, Error *err)
 {
     CommitWait wait = {.err = err};
-    int failed = sem_init(&wait.done, 0, 0);
-    ASSERT(failed == 0); /* it has no other reason to fail than wrong arguments */
+    latch_init(&wait.done);
     store_txn_commit(txn, (StoreCompletion){commit_waited, &wait});
-    while (sem_wait(&wait.done) != 0)
-        ASSERT(errno == EINTR);
-    (void)sem_destroy(&wait.done); /* fails only for what is not a semaphore */
+    latch_wait(&wait.done);
+    latch_done(&wait.done);
     return wait.status;
-}
-
-Status store_txn_ingest(StoreTxn *txn, Error *err)
-{
-    Engine *engine = txn->store->engine;
-    if (engine->ops->ingest == NULL)
-        return store_txn_commit_wait(txn, err);
-    EngineWrites writes = {.tree = txn->writes, .merges = buf_view(&txn->merges)};
-    Status status = engine->ops->room(engine, ENGINE_TAKES_ROOM, store_txn_bytes(txn), err);
-    if (status == STATUS_OK)
-        status = engine->ops->ingest(engine, &writes, err);
-    store_txn_abort(txn);
-    return status;
 }

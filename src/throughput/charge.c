@@ -3,7 +3,7 @@
 
 #include "base/encoding.h"
 
-/* So that a few of them can be added without a look; nobody is ever charged as much. */
+/* A bound, so that a few of them can be added without overflow; no charge is as large. */
 #define MICRO_MAX ((uint64_t)1 << 60)
 
 #define MICRO_PER_UNIT ((uint64_t)1000000)
@@ -79,8 +79,8 @@ static uint64_t by_size(const ChargeSizes *sizes, uint64_t bytes)
     const ChargeSize *from = to - 1;
     uint64_t width = to->bytes - from->bytes;
     uint64_t rise = to->micro - from->micro;
-    uint64_t behind = bytes - from->bytes;
-    return from->micro + times(behind, rise / width) + times(behind, rise % width) / width;
+    uint64_t beyond = bytes - from->bytes;
+    return from->micro + times(beyond, rise / width) + times(beyond, rise % width) / width;
 }
 
 /* ---- items ---- */
@@ -95,7 +95,7 @@ Charge charge_create(const ChargeModel *model, size_t bytes, uint32_t terms)
     return to_charge(by_size(&model->write, bytes) + times(terms, model->index_term));
 }
 
-/* What is taken away is written, too: the item's room and each of its terms. */
+/* A removal is a write, too: of the item and of each of its terms. */
 Charge charge_delete(const ChargeModel *model, size_t bytes, uint32_t terms)
 {
     return charge_create(model, bytes, terms);
@@ -135,11 +135,11 @@ Charge charge_feed(const ChargeModel *model, Charge reads)
 
 Charge charge_query(const ChargeModel *model, const QueryWork *work)
 {
-    return to_charge(model->query_partition + times(work->index_keys, model->query_index_key) +
-                     times(work->items, model->query_item) +
-                     per_kb(work->item_bytes, model->query_item_kb) +
-                     times(work->results, model->query_result) +
-                     per_kb(work->result_bytes, model->query_result_kb));
+    return to_charge(
+        model->query_partition + times(work->index_keys, model->query_index_key) +
+        times(work->items, model->query_item) + per_kb(work->item_bytes, model->query_item_kb) +
+        times(work->user_calls, model->query_call) + times(work->results, model->query_result) +
+        per_kb(work->result_bytes, model->query_result_kb));
 }
 
 Charge charge_strong(const ChargeModel *model, Charge charge)
@@ -168,6 +168,11 @@ Charge charge_metadata_write(const ChargeModel *model)
 Charge charge_metadata_query(const ChargeModel *model)
 {
     return to_charge(model->metadata_query);
+}
+
+Charge charge_script(const ChargeModel *model)
+{
+    return to_charge(model->script_run);
 }
 
 size_t charge_print(Charge charge, char out[CHARGE_TEXT_MAX])

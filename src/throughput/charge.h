@@ -28,7 +28,7 @@ typedef struct ChargeSize {
 } ChargeSize;
 
 typedef struct ChargeSizes {
-    ChargeSize rows[CHARGE_SIZES_MAX]; /* the larger the dearer */
+    ChargeSize rows[CHARGE_SIZES_MAX]; /* by size; a larger item never costs less (I5) */
     size_t count;                      /* at least one */
 } ChargeSizes;
 
@@ -42,13 +42,13 @@ typedef struct ChargeModel {
 /* The published figures. */
 const ChargeModel *charge_model_default(void);
 
-/* The published figures, but for what 'text' says in lines like
+/* The published figures, except those that 'text' replaces in lines like
  *
  *     index-term = 0.15      # what charge.def calls it
- *     read 100KB = 10        # a row of a size table, there or new; B, KB or MB
+ *     read 100KB = 10        # a row of a size table, new or not; B, KB or MB
  *
- * STATUS_BAD_REQUEST with the line's number: a name or number that is none, twice the same, or a
- * larger item that would cost less. */
+ * STATUS_BAD_REQUEST with the line's number if a name or a number is wrong, a name is given twice,
+ * or a larger item would cost less. */
 MUST_USE Status charge_model_parse(Slice text, ChargeModel *out, Error *err);
 
 Charge charge_read(const ChargeModel *model, size_t bytes); /* a point read of an item */
@@ -58,11 +58,12 @@ Charge charge_replace(const ChargeModel *model, size_t bytes_before, size_t byte
                       uint32_t terms);
 Charge charge_patch(const ChargeModel *model, size_t bytes_before, size_t bytes_after,
                     uint32_t terms, size_t operations);
-Charge charge_failed(const ChargeModel *model); /* whatever was refused, or not found */
+Charge charge_failed(const ChargeModel *model); /* a request that is refused or finds nothing */
 Charge charge_metadata_read(const ChargeModel *model);
 Charge charge_metadata_write(const ChargeModel *model);
 Charge charge_plan(const ChargeModel *model, size_t bytes); /* of a query, and its text's size */
 Charge charge_metadata_query(const ChargeModel *model);
+Charge charge_script(const ChargeModel *model); /* one run, besides its operations */
 
 /* What one partition has done for a page of a list: 'reads' are the point reads of its items. */
 Charge charge_feed(const ChargeModel *model, Charge reads);
@@ -74,10 +75,11 @@ typedef struct QueryWork {
     uint64_t item_bytes;
     uint64_t results;
     uint64_t result_bytes;
+    uint64_t user_calls; /* of users' functions */
 } QueryWork;
 Charge charge_query(const ChargeModel *model, const QueryWork *work);
 
-/* What a read costs at Strong or BoundedStaleness that costs 'charge' otherwise. */
+/* What a read that costs 'charge' otherwise costs at Strong or BoundedStaleness. */
 Charge charge_strong(const ChargeModel *model, Charge charge);
 
 /* "5.71", "1"; at most CHARGE_TEXT_MAX characters, not terminated. */

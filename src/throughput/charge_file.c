@@ -21,9 +21,9 @@ static_assert(ARRAY_COUNT(CONSTANTS) <= CONSTANTS_MAX, "each has a bit that says
 typedef struct File {
     ChargeModel *model;
     unsigned line;
-    uint64_t given; /* constants that it has said, as bits */
+    uint64_t given; /* constants that it has set, as bits */
     unsigned read_lines[CHARGE_SIZES_MAX];
-    unsigned write_lines[CHARGE_SIZES_MAX]; /* of each row; 0: it is a published one */
+    unsigned write_lines[CHARGE_SIZES_MAX]; /* of each row; 0 if it is a published one */
     Error *err;
 } File;
 
@@ -87,10 +87,10 @@ static Status set_size(const File *file, Slice name, ChargeSizes *sizes, unsigne
     if (!is_there && sizes->count == CHARGE_SIZES_MAX)
         return error_set(file->err, STATUS_BAD_REQUEST, SUB_NONE,
                          "line %u: there are more than %d sizes", file->line, CHARGE_SIZES_MAX);
-    size_t behind = sizes->count - at;
+    size_t after = sizes->count - at;
     if (!is_there) {
-        memmove(&sizes->rows[at + 1], &sizes->rows[at], behind * sizeof(sizes->rows[0]));
-        memmove(&lines[at + 1], &lines[at], behind * sizeof(lines[0]));
+        memmove(&sizes->rows[at + 1], &sizes->rows[at], after * sizeof(sizes->rows[0]));
+        memmove(&lines[at + 1], &lines[at], after * sizeof(lines[0]));
         sizes->count++;
     }
     sizes->rows[at] = row;

@@ -34,8 +34,7 @@ static void the_published_figures_are_met(void **state)
     }
 }
 
-/* What other pages of the documentation say, in round numbers: within so many parts in a hundred.
- */
+/* Other pages of the documentation give round numbers; ours must be within a percentage of them. */
 static void other_published_figures_are_near(void **state)
 {
     (void)state;

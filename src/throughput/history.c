@@ -1,17 +1,17 @@
 /* history.c - see history.h.
  *
  * A slot is two words, and each carries the number of the lap of the ring that it belongs to, so
- * that "this is from an hour ago: begin at zero" and "add to it" are one compare-and-swap. Whoever
- * begins a slot anew has what was in it, and is the only one who has: he adds it to the step that
- * it belongs to. So a step is what the ring of steps has and what is still in the ring of seconds,
- * and a request touches one slot.
+ * that "this is from an hour ago: begin at zero" and "add to it" are one compare-and-swap. The
+ * thread that begins a slot anew gets what was in it, as the only one, and adds it to its step. So
+ * a step is the sum of what the ring of steps has and what is still in the ring of seconds, and a
+ * request touches one slot (I9).
  *
  *     charge   | lap 16 | hundredths of a request unit 48 |
  *     counts   | lap 16 | throttled 24 | requests 24 |       of a second
  *              | lap  8 | throttled 28 | requests 28 |       of five minutes
  *
- * A lap of seconds is an hour and one of steps a week; their numbers come again after 7 years and
- * after 5, which is how long a slot would have to lie untouched to be taken for a new one.
+ * A lap of seconds is an hour and one of steps a week; their numbers repeat after 7 years and after
+ * 5. A slot would have to be unused for that long to be mistaken for a new one.
  */
 #include "throughput/history.h"
 
@@ -24,7 +24,7 @@ typedef struct Slot {
 static_assert(sizeof(Slot) == 16, "a ring of an hour is 57,600 bytes");
 
 typedef struct Rings {
-    HistoryPool *pool; /* that they are counted in */
+    HistoryPool *pool; /* in which they are counted */
     Slot seconds[HISTORY_SECONDS];
     Slot steps[HISTORY_STEPS];
 } Rings;
@@ -78,10 +78,10 @@ void history_unref(History *history)
     mem_free(history);
 }
 
-/* The rings, made if there are none and the pool has room; NULL otherwise. Who makes them counts
- * them only after they are there: so whoever finds the pool full because of them finds them, too,
- * and what is added meanwhile is not lost. That lets the pool run over by those who make theirs at
- * the same moment, one for each thread. */
+/* The rings, made if there are none and the pool has room; NULL otherwise. They are counted after
+ * they are published: so a thread that finds the pool full because of them finds them, too, and
+ * what it adds is not lost. The pool may exceed its bound by one for each thread that makes rings
+ * at the same moment. */
 static Rings *rings_of(History *history, HistoryPool *pool)
 {
     Rings *rings = atomic_load_explicit(&history->rings, memory_order_acquire);
@@ -100,7 +100,7 @@ static Rings *rings_of(History *history, HistoryPool *pool)
     return rings;
 }
 
-/* What a slot is called: where it is in its ring, and in which lap. */
+/* Where a slot is in its ring, and in which lap. */
 typedef struct Place {
     uint64_t at;
     uint64_t lap;
@@ -117,7 +117,7 @@ static uint64_t mask_of(unsigned bits)
     return ((uint64_t)1 << bits) - 1;
 }
 
-/* What a word holds behind its lap, 'bits' wide: nothing, if the lap is another. */
+/* What a word holds in the 'bits' below its lap: 0 if the lap is another. */
 static uint64_t held(uint64_t word, uint64_t lap, unsigned bits)
 {
     return word >> bits == (lap & mask_of(64 - bits)) ? word & mask_of(bits) : 0;
@@ -128,7 +128,7 @@ static uint64_t add_up_to(uint64_t a, uint64_t b, uint64_t max)
     return b >= max - a ? max : a + b;
 }
 
-/* Adds to a word, or begins it anew with 'more' if its lap is another. What was in it then. */
+/* Adds to a word, or begins it anew with 'more' if its lap is another. Returns what was in it. */
 static uint64_t add_charge(_Atomic uint64_t *word, uint64_t lap, Charge more)
 {
     uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
@@ -160,8 +160,8 @@ static HistoryCount counts_of(uint64_t counts, unsigned bits)
                           .throttled = counts >> bits & mask_of(bits)};
 }
 
-/* When a word was written that carries the last bits of its lap's number, if that was within the
- * lap 'now' or not long before: a week is as far as the steps go. */
+/* The time of a word, which carries only the last bits of its lap's number. False if it is not in
+ * the lap of 'now' or less than a week before it, which is as far as the steps go. */
 static bool time_of(uint64_t word_lap, Place now, uint64_t *time_s)
 {
     enum { LAPS_MAX = HISTORY_STEPS * HISTORY_STEP_S / HISTORY_SECONDS };
@@ -216,6 +216,7 @@ void history_add(History *history, HistoryPool *pool, uint64_t now_s, HistoryCou
     atomic_fetch_add_explicit(&history->requests, more.requests, memory_order_relaxed);
     if (more.throttled > 0)
         atomic_fetch_add_explicit(&history->throttled, more.throttled, memory_order_relaxed);
+    ASSERT(more.throttled <= more.requests);
     Rings *rings = rings_of(history, pool);
     if (rings == NULL)
         return;
@@ -269,7 +270,8 @@ static HistoryCount second_at(const Rings *rings, uint64_t time_s)
     return slot_read(&rings->seconds[place.at], HISTORY_SECOND, place.lap);
 }
 
-/* The ring of steps first: a second that is added to it meanwhile is missed, and not seen twice. */
+/* Reads the ring of steps first: a second that is moved to it meanwhile is missed, not counted
+ * twice. */
 static HistoryCount step_at(const Rings *rings, uint64_t time_s)
 {
     Place place = place_of(HISTORY_STEP, time_s);

@@ -1,16 +1,16 @@
-/* history.h - what one physical partition was asked for: in all, each second, each five minutes.
+/* history.h - counts the requests and charges of one physical partition: in all, by the second and
+ * by five minutes.
  *
  * Seconds are kept for an hour and steps of five minutes for a week, both in rings. What many
- * threads add at the same time is counted exactly: nobody waits, and nothing is lost when a slot of
- * the ring begins a new life. Only a count that does not fit its slot stops at its largest value.
+ * threads add at the same time is counted exactly (I9): no thread waits, and nothing is lost when a
+ * slot of a ring is reused. Only a count that does not fit its slot stops at its largest value.
  *
- * The totals are always there. The rings take about 88 KB, are made when something is first added,
- * and there are at most as many in a process as their pool says: a partition that comes too late
- * has totals, and no history until another one goes.
+ * Totals are always kept. The rings take about 88 KB and are made when something is first added. A
+ * pool limits how many there are in a process: without a place in it, a partition has totals and no
+ * history.
  *
- * Time is the wall clock's, since that is what a reader asks by. When it is set back, the seconds
- * that are lived through again replace, in slots that an hour had already passed over, and add to,
- * in the others, what was there.
+ * Time is the wall clock's, since readers ask by it. When the clock is set back, the seconds that
+ * come again add to slots that were not reused since, and replace the others.
  *
  * Ownership  Reference counted, since the catalogue's snapshots share it.
  * Threads    Any thread adds and reads, without locks. The numbers of a slot are read one after the
@@ -45,8 +45,8 @@ void history_pool_init(HistoryPool *pool, uint32_t max);
 
 typedef struct HistoryCount {
     Charge charge;
-    uint64_t requests;  /* all of them, */
-    uint64_t throttled; /* and those that were answered 429 */
+    uint64_t requests;  /* all of them */
+    uint64_t throttled; /* those that were answered 429 */
 } HistoryCount;
 
 History *history_new(void);
@@ -59,20 +59,18 @@ void history_add(History *history, HistoryPool *pool, uint64_t now_s, HistoryCou
 
 HistoryCount history_total(const History *history); /* since the process began */
 
-/* Whether there are rings. Without, everything below is 0. */
+/* Whether there are rings. Without them, everything below is 0. */
 bool history_is_kept(const History *history);
 
 /* Seconds, or five minutes, that a slot of this grain stands for, and how many slots there are. */
 uint64_t history_slot_s(HistoryGrain grain);
 uint64_t history_slots(HistoryGrain grain);
 
-/* The slot that 'time_s' lies in; a step costs as much as its seconds. 0 for what was longer ago
- * than the ring is long, if the caller asks for it: he knows what time it is, the history does not.
- */
+/* The slot that 'time_s' lies in; reading a step costs as much as reading its seconds. The caller
+ * must not ask for more than the ring holds: the history does not know what time it is. */
 HistoryCount history_at(const History *history, HistoryGrain grain, uint64_t time_s);
 
-/* Of the seconds 'from_s' to 'to_s', the latter exclusive: all of it, and the largest charge of a
- * single second. */
+/* The seconds ['from_s', 'to_s'): their sum, and the largest charge of a single second. */
 typedef struct HistorySpan {
     HistoryCount sum;
     Charge charge_max;

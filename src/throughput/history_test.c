@@ -111,7 +111,7 @@ static void an_hour_of_seconds_and_a_week_of_steps_are_kept(void **state)
     expect(history_at(f->history, HISTORY_SECOND, START_S), 0, 0, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S + 1), 2, 1, 0);
 
-    /* Its step has it still, also when all seconds of it have gone, until a week is over. */
+    /* The step still has the count when its seconds are gone, until a week has passed. */
     HistoryCount first = history_at(f->history, HISTORY_STEP, START_S + HISTORY_STEP_S);
     assert_int_equal(first.requests, HISTORY_STEP_S);
     for (uint64_t s = 0; s < HISTORY_SECONDS; s++, advance_s(f, 1))
@@ -176,7 +176,7 @@ static void counts_stop_at_their_largest_value(void **state)
     expect(history_at(f->history, HISTORY_SECOND, START_S - HISTORY_SECONDS), 0, 0, 0);
 }
 
-static void who_comes_too_late_has_totals_only_until_another_goes(void **state)
+static void a_late_history_has_totals_only_until_another_ends(void **state)
 {
     Fixture *f = *state;
     assert_false(history_is_kept(f->history));
@@ -285,7 +285,7 @@ int main(void)
         TEST(a_slot_of_an_older_hour_counts_for_nothing),
         TEST(a_clock_that_is_set_back_begins_slots_anew),
         TEST(counts_stop_at_their_largest_value),
-        TEST(who_comes_too_late_has_totals_only_until_another_goes),
+        TEST(a_late_history_has_totals_only_until_another_ends),
         TEST(many_threads_lose_nothing_in_one_second),
         TEST(many_threads_lose_nothing_while_time_goes_on),
     };

@@ -91,7 +91,7 @@ uint32_t provision_minimum_ru(ProvisionMode mode, const ProvisionHistory *histor
     ru = by_storage > ru ? by_storage : ru;
     ru = by_past > ru ? by_past : ru;
     ru = divide_up(ru, rules->step) * rules->step;
-    /* A minimum beyond the maximum would leave nothing to choose. */
+    /* A minimum above the maximum would leave no valid value. */
     return ru < maximum_ru(history) ? (uint32_t)ru : maximum_ru(history);
 }
 
@@ -131,6 +131,7 @@ uint32_t provision_partitions_new(const Provision *provision, const ProvisionRul
 
 uint64_t provision_share(const Provision *provision, size_t partitions)
 {
+    ASSERT(partitions > 0);
     return (uint64_t)provision->ru * 100 / partitions;
 }
 
@@ -144,7 +145,7 @@ static Status out_of_bounds(ProvisionMode mode, const ProvisionHistory *history,
 {
     uint32_t least = provision_minimum_ru(mode, history);
     uint64_t ru;
-    char low[96] = ""; /* clients look for this sentence */
+    char low[96] = ""; /* SDKs search for this sentence */
     if (slice_to_u64(found, &ru) && ru < least)
         (void)snprintf(low, sizeof(low),
                        "Requested throughput %llu is less than required minimum throughput %u. ",
@@ -158,5 +159,6 @@ static Status out_of_bounds(ProvisionMode mode, const ProvisionHistory *history,
 
 static uint64_t divide_up(uint64_t value, uint64_t by)
 {
+    ASSERT(by > 0);
     return value / by + (value % by != 0);
 }

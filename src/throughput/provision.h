@@ -17,9 +17,9 @@
 #define PROVISION_AUTO_RU_STEP     1000
 #define PROVISION_RU_MAX           1000000
 #define PROVISION_FIXED_RU_MAX     10000 /* of an old-style container, which has one partition */
-#define PROVISION_PARTITION_RU     10000 /* what one physical partition serves, by default ... */
-#define PROVISION_PARTITION_RU_MIN 400   /* ... and at least: there are not too many of them then */
-#define PROVISION_NEW_PARTITION_RU 6000  /* of manual throughput when a container is made */
+#define PROVISION_PARTITION_RU     10000 /* default of ProvisionRules.partition_ru */
+#define PROVISION_PARTITION_RU_MIN 400   /* its least value: bounds the number of partitions */
+#define PROVISION_NEW_PARTITION_RU 6000  /* default of ProvisionRules.new_partition_ru */
 #define PROVISION_SHARED_FREE      25    /* containers that a shared minimum covers */
 #define PROVISION_SERVERLESS_RU    5000  /* what a physical partition serves without a provision */
 
@@ -28,22 +28,23 @@ typedef enum ProvisionMode { PROVISION_MANUAL, PROVISION_AUTOSCALE } ProvisionMo
 typedef struct Provision {
     ProvisionMode mode;
     uint32_t ru;                /* manual: request units a second; autoscale: the maximum */
-    uint32_t increment_percent; /* of autoscale: kept for clients that say it; 0: they do not */
+    uint32_t increment_percent; /* of autoscale, kept for clients that send it; 0 if none did */
 } Provision;
 
 #define PROVISION_INCREMENT_MAX 100
 
-/* What whoever runs the server decides about throughput. */
+/* What the administrator decides about throughput. */
 typedef struct ProvisionRules {
-    uint32_t partition_ru;     /* that one physical partition serves; more than that splits it */
-    uint32_t new_partition_ru; /* that it is made for, of manual throughput; 0: as many */
+    uint32_t partition_ru;     /* that one physical partition serves; with more, it is split */
+    uint32_t new_partition_ru; /* for each partition of a new container with manual throughput; 0
+                                  means partition_ru */
     Provision fallback;        /* of a container that asks for none and has none to share */
-    bool is_enforced;          /* false: charges are told and counted, and nobody is turned away */
+    bool is_enforced;          /* if not, charges are reported, and no request is refused */
     bool has_burst;
     bool is_serverless; /* nothing is provisioned; PROVISION_SERVERLESS_RU for each partition */
 } ProvisionRules;
 
-/* As the service has them. */
+/* The rules of the service. */
 #define PROVISION_RULES_DEFAULT                                                              \
     ((ProvisionRules){.partition_ru = PROVISION_PARTITION_RU,                                \
                       .new_partition_ru = PROVISION_NEW_PARTITION_RU,                        \
@@ -56,7 +57,7 @@ typedef struct ProvisionHistory {
     uint32_t ru_ever;           /* the most ever provisioned, 0 for a new resource */
     uint64_t storage_kb;        /* the most ever stored */
     uint32_t shared_containers; /* containers that share a database's throughput; 0 otherwise */
-    bool is_fixed;              /* an old-style container: 400 to 10,000, one partition */
+    bool is_fixed;              /* an old-style container: at most PROVISION_FIXED_RU_MAX */
 } ProvisionHistory;
 
 /* What a request asks for: 'manual' is the text of x-ms-offer-throughput (its pointer is NULL if
@@ -70,25 +71,25 @@ MUST_USE Status provision_parse(Slice manual, const double *autoscale_max, Provi
 MUST_USE Status provision_check(const Provision *provision, const ProvisionHistory *history,
                                 Error *err);
 
-/* The least that provision_check accepts, which x-ms-cosmos-min-throughput tells. */
+/* The least that provision_check accepts (I1): the header x-ms-cosmos-min-throughput. */
 uint32_t provision_minimum_ru(ProvisionMode mode, const ProvisionHistory *history);
 
-/* What a resource gets when it moves to the other mode without a number: manual to autoscale, the
- * next maximum that is not less; autoscale to manual, what was its maximum. */
+/* What a resource gets when it moves to the other mode without a number (I2): from manual to
+ * autoscale the next maximum that is not less; from autoscale to manual what was its maximum. */
 Provision provision_migrate(const Provision *from, ProvisionMode to,
                             const ProvisionHistory *history);
 
-/* What is there at the moment: of an autoscale provision what the load of the last seconds asks
- * for, 'used_ru', but a tenth of the maximum at least. */
+/* The throughput at the moment: of an autoscale provision what the last seconds used, 'used_ru',
+ * but at least a tenth of the maximum. */
 uint32_t provision_current_ru(const Provision *provision, uint64_t used_ru);
 
-/* Physical partitions that it takes: fewer are split. */
+/* Physical partitions that it needs (I3): with fewer, they are split. */
 uint32_t provision_partitions(const Provision *provision, const ProvisionRules *rules);
 
-/* Physical partitions that a new container gets for it, with room to raise manual throughput
- * without a split; more than these may be merged. */
+/* Physical partitions of a new container: leaves room to raise manual throughput without a split.
+ * If there are more than these, they may be merged. */
 uint32_t provision_partitions_new(const Provision *provision, const ProvisionRules *rules);
 
 /* What each of 'partitions' is allotted, in hundredths of request units a second: an equal share of
- * all, of an autoscale provision at its maximum. */
+ * the throughput, or of the maximum if it is autoscale. */
 uint64_t provision_share(const Provision *provision, size_t partitions);

@@ -21,7 +21,7 @@ static void a_request_asks_for_whole_steps_within_the_bounds(void **state)
     (void)state;
     static const struct {
         const char *manual;
-        double autoscale; /* -1: not sent */
+        double autoscale; /* -1 if it is not sent */
         bool accepted;
         bool found;
         Provision expected;

@@ -36,7 +36,7 @@ export const POLICIES = {
     "everything indexed": { values: 10, indexingPolicy: { includedPaths: [{ path: "/*" }], excludedPaths: [] } },
 };
 
-/** An item whose text has so many kilobytes, with ten values besides id and partition key. The largest
+/** An item whose text has `kilobytes` kilobytes, with ten values besides id and partition key. The largest
  *  leaves room for what is stored with it: more than 2 MB are refused. */
 export function itemOf(id, kilobytes, pk = "p") {
     const bytes = Math.min(kilobytes * 1024, 2048 * 1024 - 512);

@@ -1,7 +1,7 @@
 // disk.mjs - small disks of a test's own, and the faults that real disks have.
 //
-// A disk is a tmpfs in a mount namespace of its own: it is as small as a test wants it, nobody else
-// sees it, and it is gone with its last process. A user who is not root becomes it in a user
+// A disk is a tmpfs in a mount namespace of its own: it is as small as a test wants it, no other process
+// sees it, and it is gone with its last process. A user who is not root becomes root in a user
 // namespace; where neither is permitted (a chroot, a plain container) the tests that need a disk
 // are skipped, and say why.
 import { spawn, spawnSync } from "node:child_process";
@@ -129,7 +129,7 @@ export function storeFiles(data, suffix) {
         .sort((a, b) => statSync(b).size - statSync(a).size);
 }
 
-/** Where the records of a log end: behind them it has zeros for those to come. See src/store/rocksdb/log_scan.c. */
+/** Where the records of a log end; after them it has zeros for those to come. See src/store/rocksdb/wal_scan.c. */
 export function endOfLog(path) {
     const [BLOCK, HEADER] = [32768, 7];
     const bytes = readFileSync(path);

@@ -29,10 +29,11 @@ export function readsCost(factor) {
 }
 
 /** A client whose own retries go on for as long as a test does. */
-export const patientClient = (server) =>
+export const patientClient = (server, { requestTimeout = 60_000 } = {}) =>
     clientOf(server, {
         connectionPolicy: {
             enableBackgroundEndpointRefreshing: false,
+            requestTimeout, // a timer of a request that was tried again may live that long
             retryOptions: { maxRetryAttemptCount: 10_000, maxWaitTimeInSeconds: 600 },
         },
     });

@@ -171,8 +171,8 @@ export async function mergeAll(server, container, query, { size = -1, ...options
 const IS = { boolean: "IS_BOOL", number: "IS_NUMBER", string: "IS_STRING", array: "IS_ARRAY", object: "IS_OBJECT" };
 const isType = (type, text) => (type === "null" ? `IS_NULL(${text})` : `${IS[type]}(${text})`);
 
-/** "text comes behind value", in the order of types. */
-function behind(text, value, isDescending) {
+/** "text comes after value", in the order of types. */
+function comesAfter(text, value, isDescending) {
     const at = TYPES.indexOf(typeOf(value));
     const others = (isDescending ? TYPES.slice(0, at) : TYPES.slice(at + 1)).map((type) =>
         type === "undefined" ? `NOT IS_DEFINED(${text})` : isType(type, text));
@@ -189,13 +189,13 @@ function resumeFilter(info, row, isIncluded) {
     const values = row.orderByItems.map(({ item }) => item);
     const parts = info.orderByExpressions.map((text, i) => {
         const before = info.orderByExpressions.slice(0, i).map((earlier, j) => equal(earlier, values[j]));
-        return `(${[...before, behind(text, values[i], info.orderBy[i] === "Descending")].join(" AND ")})`;
+        return `(${[...before, comesAfter(text, values[i], info.orderBy[i] === "Descending")].join(" AND ")})`;
     });
     if (isIncluded) parts.push(`(${info.orderByExpressions.map((text, i) => equal(text, values[i])).join(" AND ")})`);
     return parts.join(" OR ");
 }
 
-/** What an ORDER BY query gives behind its first `done` rows, asked for again from the last of them. */
+/** What an ORDER BY query gives after its first `done` rows, asked for again from the last of them. */
 export async function goOn(server, container, query, whole, done, { size = -1 } = {}) {
     const spec = specOf(query);
     const { rows, info } = whole;

@@ -140,7 +140,7 @@ export function randomOperation(random, model, fresh) {
     if (dice < 2) return { kind: "purge" };
     if (dice < 80) return randomSingle(random, model, fresh);
     const operations = Array.from({ length: 1 + random.below(8) }, () => randomSingle(random, model, fresh));
-    // What the batch itself has changed has an ETag that nobody knows yet.
+    // What the batch itself has changed has an ETag that is not known yet.
     for (const operation of operations) delete operation.ifMatch;
     return { kind: "batch", operations };
 }

@@ -7,7 +7,7 @@ setLogLevel(undefined);
 
 /** A client of the server. It re-reads the account only when it must, so that tests end. */
 export function clientOf(server, { endpoint = server.endpoint, key = server.key, ca, ...rest } = {}) {
-    // A client over HTTP must not be given an agent; one over HTTPS trusts `ca`, or anybody.
+    // A client over HTTP must not be given an agent; one over HTTPS trusts `ca`, or any certificate.
     const agent = endpoint.startsWith("https:")
         ? new Agent({ keepAlive: true, ca, rejectUnauthorized: ca !== undefined })
         : undefined;

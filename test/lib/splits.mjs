@@ -13,7 +13,7 @@ export async function rangesOf(container) {
     return resources.sort((a, b) => (a.minInclusive < b.minInclusive ? -1 : 1));
 }
 
-/** Asks for so much throughput that the container is given so many partitions. */
+/** Asks for the throughput that gives the container `partitions` partitions. */
 export async function setPartitions(container, partitions) {
     const { resource: offer } = await container.readOffer();
     const ru = partitions === 1 ? 400 : partitions * PARTITION_RU;
@@ -21,7 +21,7 @@ export async function setPartitions(container, partitions) {
     await container.database.client.offer(offer.id).replace(offer);
 }
 
-/** Waits until there are so many; the ranges then. */
+/** Waits until there are `partitions` partitions; returns their ranges. */
 export function waitForPartitions(container, partitions, options = { timeout_ms: 60_000 }) {
     return until(async () => {
         const ranges = await rangesOf(container);
@@ -34,7 +34,7 @@ export async function bringTo(container, partitions) {
     return waitForPartitions(container, partitions);
 }
 
-/** Ranges cover all hashes, one behind the other, and none is its own ancestor. */
+/** Ranges cover all hashes, one after the other, and none is its own ancestor. */
 export function checkRanges(ranges) {
     let at = "";
     for (const { id, minInclusive, maxExclusive, parents = [] } of ranges) {

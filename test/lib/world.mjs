@@ -103,7 +103,7 @@ function replaceContainer(random, world, id, name) {
     return { after, target: name, method: "PUT", path: `/dbs/${id}/colls/${name}`, body, status: 200 };
 }
 
-// Whoever sends it finds the offer first: its id is the server's.
+// The sender looks up the offer first, because the server chooses its id.
 function replaceOffer(random, world, id, name) {
     const isAuto = typeof world[id].containers[name].ru === "string";
     const ru = isAuto ? 1000 * (5 + random.below(20)) : 100 * (10 + random.below(200));

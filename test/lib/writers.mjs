@@ -138,7 +138,7 @@ export class Mortals {
     }
 }
 
-/** Everything in a data folder agrees, and nothing is in it that belongs to nobody. */
+/** Everything in a data folder is consistent, and nothing in it is without an owner. */
 export function checkFolder(server) {
     const { status, stdout, stderr } = run(["check", "--data", server.data]);
     assert.equal(status, 0, `${stdout}${stderr}`);

@@ -81,7 +81,7 @@ void memory_store_open_with(const StoreMerge *merge, Store **out)
     ASSERT(failed == 0);
     Error err;
     Status status = store_open(&memory->engine, NULL, out, &err);
-    ASSERT(status == STATUS_OK); /* without one more thread no test can run */
+    ASSERT(status == STATUS_OK); /* fails only if no thread can be started */
 }
 
 static void set_fault(Store *store, size_t offset, Fault fault)
@@ -172,7 +172,7 @@ uint64_t memory_store_groups(Store *store)
     return groups;
 }
 
-/* Whether this call is one of those that have to fail. */
+/* Fails if this call is one of those that a test wants to fail. */
 static Status take_fault(Fault *fault, const char *what, Error *err)
 {
     if (fault->count == 0)
@@ -256,8 +256,10 @@ static TreeEntry *find_move(const EngineCursor *cursor, EngineMove move, Slice k
     case ENGINE_BEFORE:
         return tree_before(&cursor->state, key);
     case ENGINE_NEXT:
+        ASSERT(cursor->at != NULL);
         return tree_after(&cursor->state, tree_entry_key(cursor->at));
     case ENGINE_PREV:
+        ASSERT(cursor->at != NULL);
         return tree_before(&cursor->state, tree_entry_key(cursor->at));
     }
     return NULL;
@@ -384,7 +386,7 @@ static Status memory_drop(Engine *engine, StoreSpace first, StoreSpace last, Err
     const TreeEntry *entry = NULL;
     while (status == STATUS_OK && (entry = tree_at_or_after(&memory->state, from)) != NULL &&
            slice_compare(tree_entry_key(entry), to) < 0) {
-        /* The key is copied, for tree_remove may free the entry that it would compare with. */
+        /* The key is copied because tree_remove frees the entry and still compares with it. */
         FullKey key;
         memcpy(key.bytes, entry->bytes, entry->key_len);
         tree_remove(&memory->state, slice_make(key.bytes, entry->key_len));
@@ -393,7 +395,7 @@ static Status memory_drop(Engine *engine, StoreSpace first, StoreSpace last, Err
     return status;
 }
 
-/* Counts what there is: tests have little, and like to know exactly. */
+/* Exact, because tests have little data. */
 static uint64_t memory_estimate(Engine *engine, Slice from, Slice to)
 {
     AUTO(tree_done) Tree state = copy_state(memory_of(engine));
@@ -417,6 +419,7 @@ static void memory_usage(Engine *engine, StoreUsage *usage)
 static void memory_close(Engine *engine)
 {
     MemoryEngine *memory = memory_of(engine);
+    ASSERT(!memory->stalled);
     tree_done(&memory->state);
     (void)pthread_cond_destroy(&memory->changed);
     (void)pthread_mutex_destroy(&memory->lock);

@@ -1,8 +1,7 @@
 /* memory_store.h - a store in memory, for tests: nothing survives it, and it fails when told to.
  *
- * It keeps every promise of store.h (snapshots are real, commits go through the same queue and
- * thread) except that durable means "in this process". The functions below make the faults that a
- * disk makes, at the moment a test chooses.
+ * It keeps every promise of store.h, except that durable means "in this process". The functions
+ * below cause the faults of a disk at the moment a test chooses.
  *
  * Ownership  Closed with store_close, like any store; not while a group is stalled.
  * Threads    All functions may be called from any thread.
@@ -22,21 +21,21 @@ void memory_store_fail_commits(Store *store, unsigned count, Status status);
 void memory_store_fail_gets(Store *store, unsigned count, Status status);
 void memory_store_fail_cursor_steps(Store *store, unsigned count, Status status);
 
-/* From now on there is room for nothing but what makes room, or again for everything. */
+/* From now on only what makes room is taken, or again everything. */
 void memory_store_set_full(Store *store, bool full);
 
 /* The next 'count' reads with STORE_READ_MEMORY would have to wait for the disk. */
 void memory_store_forget(Store *store, unsigned count);
 
 /* From now on the commit thread stops before it applies a group, as it would wait for a slow disk,
- * until memory_store_release. Meanwhile more transactions gather behind it. */
+ * until memory_store_release. Meanwhile more transactions gather. */
 void memory_store_stall(Store *store);
-void memory_store_wait_stalled(Store *store); /* returns once a group stands there */
+void memory_store_wait_stalled(Store *store); /* returns once a group waits there */
 void memory_store_release(Store *store);
 
-/* What a crash does to everything that has not been applied yet, stalled or queued: it is lost, and
+/* Everything that has not been applied yet, stalled or queued, is lost, as in a crash, and
  * completes with STATUS_UNAVAILABLE. The same happens to all commits until memory_store_restart,
- * which returns to the state that a restarted process would find. */
+ * after which the store has the state that a restarted process would find. */
 void memory_store_crash(Store *store);
 void memory_store_restart(Store *store);
 

@@ -1,21 +1,21 @@
 /* memory_store_test.c - faults on demand, and through them what commits promise while they wait. */
-#include "base/spares.h"
-#include "store/testing_int.h"
+#include "base/latch.h"
+#include "base/object_pool.h"
+#include "store/store_testing_int.h"
 
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <time.h>
 
 typedef struct Outcome {
     _Atomic uint32_t calls;
     Status status;
-    sem_t done;
+    Latch done;
 } Outcome;
 
 static void outcome_init(Outcome *outcome)
 {
     *outcome = (Outcome){.status = STATUS_OK};
-    assert_int_equal(sem_init(&outcome->done, 0, 0), 0);
+    latch_init(&outcome->done);
 }
 
 static void note(void *ctx, const Error *err)
@@ -23,7 +23,7 @@ static void note(void *ctx, const Error *err)
     Outcome *outcome = ctx;
     outcome->status = err == NULL ? STATUS_OK : err->status;
     outcome->calls++;
-    (void)sem_post(&outcome->done);
+    latch_post(&outcome->done);
 }
 
 static void delete_later(Store *store, const char *key, Outcome *outcome)
@@ -45,8 +45,8 @@ static void commit_later(Store *store, const char *key, Outcome *outcome)
 
 static Status outcome_wait(Outcome *outcome)
 {
-    assert_int_equal(sem_wait(&outcome->done), 0);
-    (void)sem_destroy(&outcome->done);
+    latch_wait(&outcome->done);
+    latch_done(&outcome->done);
     assert_int_equal(outcome->calls, 1);
     return outcome->status;
 }
@@ -201,7 +201,7 @@ static void on_a_full_disk_a_group_parts_ways(void **state)
 static void room_is_made_by_who_says_so_and_nobody_else(void **state)
 {
     Store *store = *state;
-    StoreTxn *ended[2 * SPARES_MAX];
+    StoreTxn *ended[2 * OBJECT_POOL_MAX];
     for (size_t i = 0; i < ARRAY_COUNT(ended); i++) {
         ended[i] = store_txn_begin(store);
         store_txn_makes_room(ended[i]);

@@ -1,10 +1,11 @@
 /* damage.c - what to do about stored data that has turned out to be damaged.
  *
- * A read that meets a damaged block fails alone. Compaction does not: RocksDB cannot rewrite what
- * it cannot read, and takes no write at all from then on. So as soon as damage is met, by whom
- * ever, compaction is switched off, and a file with the reason is left in the folder, so that it
- * stays off after a restart. Files then pile up, which makes reads slower and takes room, but reads
- * and writes of everything else go on until someone has repaired the folder and removed that file.
+ * A read that meets a damaged block fails alone (I13). A compaction that meets one ends all
+ * writing: RocksDB cannot rewrite what it cannot read, and takes no write from then on. So the
+ * first damage that is met switches compaction off (R6), and a file with the reason is left in the
+ * folder, so that it stays off after a restart. The number of files then grows, which makes reads
+ * slower and takes room, but reads and writes of everything else go on until an administrator has
+ * repaired the folder and removed that file.
  */
 #include "store/rocksdb/rocksdb_int.h"
 
@@ -22,7 +23,7 @@ bool damage_read_mark(int folder_fd, Error *reason)
     ssize_t len = read(fd, text, sizeof(text) - 1);
     (void)close(fd); /* only read from */
     text[len < 0 ? 0 : len] = '\0';
-    for (char *c = text; *c != '\0'; c++) /* it may have been written by anyone */
+    for (char *c = text; *c != '\0'; c++) /* an administrator may have edited it */
         *c = *c < ' ' ? ' ' : *c;
     Status status = error_set(reason, STATUS_CORRUPT, SUB_NONE,
                               "damage was found before (%s); compaction is off until the data is "
@@ -31,7 +32,7 @@ bool damage_read_mark(int folder_fd, Error *reason)
     return status != STATUS_OK;
 }
 
-/* Best effort: without the file the next start finds out for itself. */
+/* Best effort: without the file the next start meets the damage again. */
 static void write_mark(int folder_fd, const char *reason)
 {
     int fd = openat(folder_fd, MARK_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -49,6 +50,6 @@ void damage_note(int folder_fd, rocksdb_t *db, const Error *reason)
     static const char *const values[] = {"true"};
     char *text = NULL;
     rocksdb_set_options(db, 1, names, values, &text);
-    rocksdb_free(text); /* then it goes on, and ends as it ends */
+    rocksdb_free(text); /* nothing more can be done about it */
     write_mark(folder_fd, reason->message);
 }

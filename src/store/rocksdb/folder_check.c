@@ -1,13 +1,13 @@
 /* folder_check.c - see folder_check_int.h.
  *
- * Of a log that is synced after each group, the next group is not begun before the one before it is
- * on disk. So a place that is no record, and a group that begins somewhere after it, are damage,
- * with or without a mark; up to the mark everything must be whole. What is torn after both is what
- * a loss of power leaves: it was never acknowledged, and replay ends before it. Of a log that is
- * relaxed any part after the mark may be missing.
+ * In a log that is synced after each group, a group is only begun when the one before it is on
+ * disk. So a place that is no record, with a group that begins somewhere after it, is damage, with
+ * or without a mark; and up to the mark everything must be whole. Anything else that is torn was
+ * left by a loss of power: it was never acknowledged, and replay ends before it. In a relaxed log
+ * any part after the mark may be missing.
  *
- * Which logs are needed says the MANIFEST: a change that moves writes from a log into a table also
- * says which log is the first that still counts. RocksDB deletes the older ones later.
+ * The MANIFEST says which logs are needed: a change that moves writes from a log into a table also
+ * names the first log that is still needed. RocksDB deletes the older ones later.
  */
 #include "store/rocksdb/folder_check_int.h"
 
@@ -35,7 +35,7 @@ enum {
     EDIT_NEXT_FILE = 3,
     EDIT_LAST_SEQUENCE = 4,
     EDIT_PREVIOUS_LOG = 9,
-    EDIT_MAY_IGNORE = 1 << 13, /* a bit: the field is a length and so many bytes */
+    EDIT_MAY_IGNORE = 1 << 13, /* a bit: the field is a length and that many bytes */
 };
 
 typedef struct Folder {
@@ -45,7 +45,7 @@ typedef struct Folder {
     size_t mark_count;
 
     bool has_current;
-    char evidence[NAME_BYTES_MAX]; /* a file of a database that was in use; empty: none */
+    char evidence[NAME_BYTES_MAX]; /* a file of a database that was in use; empty if none */
     uint64_t manifest_newest;
     uint64_t *logs; /* numbers, the oldest first */
     size_t log_count;
@@ -90,8 +90,8 @@ static bool number_of(const char *digits, const char *end, uint64_t *number)
     return rest != digits && strcmp(rest, end) == 0;
 }
 
-/* A process that ends while it makes a database leaves the first MANIFEST, and no CURRENT; nothing
- * was written then. Everything else here comes later. */
+/* A process that ends while it makes a database leaves the first MANIFEST and no CURRENT: then
+ * nothing was written yet. All other files here are made later. */
 static void note_name(Folder *folder, const char *name)
 {
     uint64_t number = 0;
@@ -206,7 +206,7 @@ static void read_edit(void *ctx, Slice edit)
             break;
         default:
             if (tag != EDIT_COMPARATOR && (tag & EDIT_MAY_IGNORE) == 0)
-                return; /* from here on there is nothing more for us */
+                return; /* the fields that follow are not needed */
             if (value > edit.len)
                 return;
             edit = slice_from(edit, value);
@@ -224,9 +224,9 @@ static Status check_manifest(Folder *folder, Error *err)
     struct stat info;
     if (stat(path, &info) != 0 && errno == ENOENT)
         return refuse(folder, err, "its file MANIFEST-%06llu is missing; " RESTORE, shown);
-    LogScan scan;
-    LogVisitor visitor = {.group = read_edit, .ctx = folder};
-    TRY(log_scan(path, &visitor, &scan, err));
+    WalScan scan;
+    WalVisitor visitor = {.group = read_edit, .ctx = folder};
+    TRY(wal_scan(path, &visitor, &scan, err));
     const SyncMark *mark = find_mark(folder, SYNC_MANIFEST, number);
     uint64_t synced = mark != NULL ? mark->bytes : 1;
     if (scan.whole_bytes < synced || scan.has_more)
@@ -256,7 +256,7 @@ static void note_loss(const Folder *folder, FolderFindings *out, const char *for
 static void end_logs(FolderFindings *out, uint64_t number, uint64_t bytes)
 {
     out->has_log_end = true;
-    out->log_end = (LogEnd){number, bytes};
+    out->log_end = (WalEnd){number, bytes};
 }
 
 static bool has_log(const Folder *folder, uint64_t number)
@@ -268,7 +268,7 @@ static bool has_log(const Folder *folder, uint64_t number)
     return false;
 }
 
-/* The oldest log that must be there and is not; 0: none. */
+/* The oldest log that must be there and is missing; 0 if none is. */
 static uint64_t find_missing(const Folder *folder)
 {
     uint64_t oldest = 0;
@@ -287,14 +287,14 @@ static bool is_relaxed(const Folder *folder, const SyncMark *mark)
     return mark != NULL ? mark->is_relaxed : folder->is_relaxed;
 }
 
-/* One log, while all before it were whole. */
+/* Checks one log, if all before it were whole. */
 static Status check_log(const Folder *folder, uint64_t number, FolderFindings *out, Error *err)
 {
     char path[PATH_MAX];
     unsigned long long shown = (unsigned long long)number;
     (void)snprintf(path, sizeof(path), "%s/%06llu.log", folder->path, shown);
-    LogScan scan;
-    TRY(log_scan(path, NULL, &scan, err));
+    WalScan scan;
+    TRY(wal_scan(path, NULL, &scan, err));
     struct stat info;
     if (stat(path, &info) != 0)
         return error_set_errno(err, errno, "cannot read '%.300s'", path);
@@ -313,8 +313,8 @@ static Status check_log(const Folder *folder, uint64_t number, FolderFindings *o
     return STATUS_OK;
 }
 
-/* A log after the end of another. Of one that was synced group by group nothing is lost by that
- * unless there is something in it. */
+/* Checks a log that is newer than the end of replay. If the log that ends there was synced group by
+ * group, writes are lost only if the newer one has something in it. */
 static Status check_log_after_end(const Folder *folder, uint64_t number, FolderFindings *out,
                                   Error *err)
 {
@@ -323,8 +323,8 @@ static Status check_log_after_end(const Folder *folder, uint64_t number, FolderF
         return STATUS_OK;
     char path[PATH_MAX];
     (void)snprintf(path, sizeof(path), "%s/%06llu.log", folder->path, (unsigned long long)number);
-    LogScan scan;
-    TRY(log_scan(path, NULL, &scan, err));
+    WalScan scan;
+    TRY(wal_scan(path, NULL, &scan, err));
     if (scan.whole_bytes > 0 || scan.has_more)
         note_loss(folder, out, "its log %06llu.log is damaged at byte %llu",
                   (unsigned long long)out->log_end.number, (unsigned long long)out->log_end.bytes);

@@ -5,7 +5,7 @@
  * Each folder is left by a process of its own: this binary again, see main.
  */
 #include "store/rocksdb/folder_check_int.h"
-#include "store/rocksdb/testing_int.h"
+#include "store/rocksdb/rocksdb_testing_int.h"
 
 #include "base/hash.h"
 

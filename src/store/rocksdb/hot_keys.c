@@ -1,30 +1,30 @@
-/* hot_keys.c - finds the keys that collect operands faster than RocksDB puts them together.
+/* hot_keys.c - finds the keys that collect operands faster than RocksDB merges them.
  *
  * Until a memtable is written out, every operand of a key is an entry of its own, and a read walks
  * them all: up to 0.6 us each. A key that takes one operand a group has thousands after seconds.
- * So the commit thread counts, and from time to time writes such a key's whole value instead.
+ * So the commit thread counts them, and after OPERANDS_MAX writes the key's whole value first.
  *
- * The counts need not be exact, but must not be fooled by the many keys that are written once: a
- * key lives in one of four slots, and a newcomer takes the place of the one with the lowest count
- * only if that is one; otherwise it lowers it. So the busy stay, and the once busy go in time.
+ * The counts need not be exact, but must not suffer from the many keys that are written once: a
+ * key is in one of WAYS slots. A new key replaces the one with the lowest count only if that is 1;
+ * otherwise it lowers that count. So busy keys stay, and keys that are no longer busy go in time.
  *
- * Whoever writes the value must know that the group has no operand of the key yet, for the value
- * that is read does not have it either. A slot says in which group it was last touched: if that is
- * an older one, no key with the same hash, and so not this one, has been noted since.
+ * The value may only be written if the group has no operand of the key yet, because the value that
+ * is read does not include it (R5). A slot says in which group it was last noted: if that is an
+ * older one, no key with the same hash, and so not this one, has been noted since.
  */
 #include "base/mem.h"
 #include "base/random.h"
 #include "store/rocksdb/rocksdb_int.h"
 
 enum {
-    OPERANDS_MAX = 128, /* a value of 8 KB, the largest of an index, is then 64 bytes an operand */
+    OPERANDS_MAX = 128, /* the largest value of an index, 8 KB, then costs 64 bytes an operand */
     WAYS = 4,
     SETS = 4096, /* 256 KB, of which only what is used takes memory */
 };
 
 struct HotSlot {
     uint64_t hash;
-    uint32_t count; /* 0: free */
+    uint32_t count; /* 0 if the slot is free */
     uint32_t group;
 };
 

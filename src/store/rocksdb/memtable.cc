@@ -1,4 +1,4 @@
-// memtable.cc - has RocksDB keep what it gathers in memory in a radix tree: see radix_int.h.
+// memtable.cc - makes RocksDB use a radix tree for its memtables: see radix_int.h.
 #include "store/rocksdb/memtable_int.h"
 
 #include "store/rocksdb/radix_int.h"
@@ -15,9 +15,9 @@ namespace
 
 constexpr char NAME[] = "orrery_radix";
 
-// RocksDB makes an iterator in memory of its own, which its public headers do not describe, and
-// then only calls the destructor. So the memory is taken and given back here: for the next one of
-// the same thread, because a destructor may still write to it when it has given it back.
+// RocksDB would place an iterator in an arena that its public headers do not describe, and then
+// only call the destructor. So the memory is allocated here, and the destructor gives it back: to
+// the same thread only, because the destructor may still write to it afterwards.
 class Rooms
 {
   public:
@@ -118,7 +118,7 @@ class Walk : public rocksdb::MemTableRep::Iterator
     const Radix *radix_;
     bool owns_room_;
     const RadixEntry *at_ = nullptr;
-    RadixPath path_ = {}; // meaningless without 'at_'
+    RadixPath path_ = {}; // valid only if 'at_' is not null
 };
 
 class Table : public rocksdb::MemTableRep
@@ -152,14 +152,14 @@ class Table : public rocksdb::MemTableRep
     }
     size_t ApproximateMemoryUsage() override
     {
-        return 0; // all of it is the allocator's, and counted there
+        return 0; // all of it is counted by the allocator
     }
     rocksdb::MemTableRep::Iterator *GetIterator(rocksdb::Arena * /*arena*/) override
     {
         return new Walk(radix_);
     }
-    // Get() asks for this one, uses it and forgets it: neither does it destroy it, nor begin with
-    // the next before, since merging, which it calls in between, does not read.
+    // Get() asks for this one and never destroys it. It is done with one before it asks for the
+    // next, since merging, which it calls in between, does not read. So one a thread is enough.
     rocksdb::MemTableRep::Iterator *GetDynamicPrefixIterator(rocksdb::Arena *arena) override
     {
         alignas(Walk) thread_local char room[sizeof(Walk)];

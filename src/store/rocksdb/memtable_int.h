@@ -1,11 +1,11 @@
-/* memtable_int.h - what RocksDB calls a memtable, as a radix tree: see radix_int.h. */
+/* memtable_int.h - a memtable for RocksDB that is a radix tree: see radix_int.h. */
 #pragma once
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Tells RocksDB of it, and under which name it finds it: the option memtable_factory. */
+/* Registers it with RocksDB, and returns its name: the value of the option memtable_factory. */
 const char *memtable_register(void);
 
 #ifdef __cplusplus

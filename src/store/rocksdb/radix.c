@@ -7,18 +7,18 @@
  * node there, and those stay as they are.
  *
  * Every change becomes visible by one store-release: of the link to what is new, of the number of
- * children, or of the bit or place that tells of a child. What a reader follows it loads with
- * acquire, so that everything the writer wrote before that store is there for it; and nothing that
- * is not atomic changes after it. So small nodes keep their children in the order in which they
- * came. A link never goes back to 0, and a byte once found in a node stays there.
+ * children, or of the bit or place that tells of a child. A reader loads what it follows with
+ * acquire, so it sees everything that the writer wrote before that store; and nothing that is not
+ * atomic changes after it. So small nodes keep their children in the order of insertion. A link
+ * never goes back to 0, and a byte once found in a node stays there.
  *
- * What a reader is bound to find was inserted before it began (RocksDB raises the sequence number
- * it reads as of by a store-release after the insert), so each cell it loads is at least as new as
- * that. A node is replaced by one that has all it had; who stands on the old one finds there all
- * that was inserted until it was replaced, which is after it began.
+ * R9: what a reader must find was inserted before it began (RocksDB raises the sequence number it
+ * reads as of by a store-release after the insert), so each cell it loads is at least as new as
+ * that. A node is replaced by one that has all it had; a reader on the old one finds there all that
+ * was inserted until it was replaced, which is after the reader began.
  *
- * How bad it can get, see README.md: a client chooses keys, but each node on the way to a key takes
- * another key, as long as the position at which it stands.
+ * README.md says what the worst keys cost: a client chooses keys, but each node on the way to a key
+ * needs another key that is as long as the node is deep.
  */
 #include "store/rocksdb/radix_int.h"
 
@@ -37,12 +37,12 @@ struct Version {
     RadixEntry *entry;
     _Atomic(Version *) newer;
     _Atomic(Version *) older;
-    Version *jump; /* an older one, often much older: see add_version(); NULL: none */
+    Version *jump; /* an older one, often much older: see version_new(); NULL if there is none */
     uint32_t height;
 };
 
 struct RadixEntry {
-    _Atomic(Version *) version; /* NULL: it is the only one */
+    _Atomic(Version *) version; /* NULL if it is the only one */
     char data[];
 };
 
@@ -50,28 +50,29 @@ struct Radix {
     void *(*allocate)(void *ctx, size_t bytes);
     void *ctx;
     LinkCell root;
-    char *node_room; /* the writer's; for small nodes, so many bytes: */
+    char *node_room; /* the writer's memory for small nodes */
     size_t node_room_left;
 };
 
-/* By how many children there is room for. Most have two. What has been outgrown stays, so the sizes
- * are chosen such that all of a node's life takes at most 64 bytes a child. */
+/* Named for the number of children there is room for. Most nodes have two. A node that was outgrown
+ * keeps its memory, so the sizes are chosen such that all that a node ever was takes at most 64
+ * bytes a child. */
 typedef enum NodeKind { NODE_2, NODE_5, NODE_16, NODE_48, NODE_256 } NodeKind;
 
 enum { MEDIUM_MAX = 48, BYTES = 256, WORDS = BYTES / 64, TAG_BYTES = 8, NODE_ROOM_BYTES = 4096 };
 
 struct RadixNode {
     const char *sample; /* a key below */
-    uint32_t depth;     /* so many of its bytes all keys below have in common */
+    uint32_t depth;     /* all keys below have this many of its bytes in common */
     uint8_t kind;
-    _Atomic uint8_t count; /* of children; nobody asks a NODE_256 */
+    _Atomic uint8_t count; /* of children; not used in a NODE_256 */
     uint8_t pair[2];       /* NODE_2: the bytes of its children */
     LinkCell end;          /* the key that ends here */
 };
 
 typedef struct SmallNode { /* up to NODE_16 */
     Node node;
-    LinkCell children[]; /* and behind more than two of them their bytes */
+    LinkCell children[]; /* then their bytes, if there is room for more than two */
 } SmallNode;
 
 typedef struct WideNode { /* the beginning of NODE_48 and NODE_256 */
@@ -81,7 +82,7 @@ typedef struct WideNode { /* the beginning of NODE_48 and NODE_256 */
 
 typedef struct MediumNode {
     WideNode wide;
-    _Atomic uint8_t places[BYTES]; /* one more than the position; 0: none */
+    _Atomic uint8_t places[BYTES]; /* one more than the position; 0 if there is no child */
     LinkCell children[MEDIUM_MAX];
 } MediumNode;
 
@@ -128,7 +129,7 @@ static Link load(const LinkCell *cell)
     return atomic_load_explicit(cell, memory_order_acquire);
 }
 
-/* Everything that was written before is seen by who follows the link. */
+/* A reader that follows the link sees everything that was written before. */
 static void publish(LinkCell *cell, Link link)
 {
     atomic_store_explicit(cell, link, memory_order_release);
@@ -138,7 +139,7 @@ static void publish(LinkCell *cell, Link link)
 
 static SmallNode *small(const Node *node)
 {
-    return (SmallNode *)(uintptr_t)node;
+    return (SmallNode *)UNCONST(Node, node);
 }
 
 static uint8_t *small_bytes(const Node *node)
@@ -150,17 +151,17 @@ static uint8_t *small_bytes(const Node *node)
 
 static WideNode *wide(const Node *node)
 {
-    return (WideNode *)(uintptr_t)node;
+    return (WideNode *)UNCONST(Node, node);
 }
 
 static MediumNode *medium(const Node *node)
 {
-    return (MediumNode *)(uintptr_t)node;
+    return (MediumNode *)UNCONST(Node, node);
 }
 
 static LargeNode *large(const Node *node)
 {
-    return (LargeNode *)(uintptr_t)node;
+    return (LargeNode *)UNCONST(Node, node);
 }
 
 static bool is_small(const Node *node)
@@ -173,7 +174,7 @@ static unsigned child_count(const Node *node)
     return atomic_load_explicit(&node->count, memory_order_acquire);
 }
 
-/* NULL: no child has this byte. */
+/* NULL if no child has this byte. */
 static LinkCell *find_child(const Node *node, uint8_t byte)
 {
     switch ((NodeKind)node->kind) {
@@ -226,8 +227,8 @@ static int wide_byte_beside(const Node *node, int byte, int step)
     return -1;
 }
 
-/* The lowest byte of a child above 'byte' (-1: of all) if 'step' is 1, the highest below it (256:
- * of all) if it is -1; -1 if there is none. */
+/* If 'step' is 1, the lowest byte of a child above 'byte', which is -1 for the lowest of all. If
+ * 'step' is -1, the highest below it, which is 256 for the highest of all. -1 if there is none. */
 static int byte_beside(const Node *node, int byte, int step)
 {
     return is_small(node) ? small_byte_beside(node, byte, step)
@@ -255,8 +256,8 @@ static void *allocate(Radix *radix, size_t bytes)
     return (void *)at;
 }
 
-/* Small nodes lie together, not each beside the key for which it was made: long keys would put them
- * all into pages, and the same lines of the cache, of their own. */
+/* Small nodes lie together, not each beside the key for which it was made: between long keys each
+ * would be in a page of its own, and many in the same lines of the cache. */
 static void *allocate_node(Radix *radix, size_t bytes)
 {
     bytes = (bytes + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
@@ -357,7 +358,7 @@ const char *radix_read(const RadixEntry *entry)
     return entry->data;
 }
 
-/* | user key | tag |, behind their length. */
+/* | user key | tag |, which follow their length. */
 static Slice key_and_tag(const RadixEntry *entry)
 {
     uint32_t len = 0;
@@ -407,16 +408,16 @@ static Version *follow(const _Atomic(Version *) *to)
     return atomic_load_explicit(to, memory_order_acquire);
 }
 
-/* Of the versions from 'from' on, which are older and older, the last one with at least this tag,
- * as 'from' has, and the one behind it, or NULL. */
-static const Version *last_from(const Version *from, uint64_t tag, const Version **behind)
+/* From 'from', which has at least this tag, to older versions: the last one that has at least this
+ * tag, and in '*next' the one after it, or NULL. */
+static const Version *last_from(const Version *from, uint64_t tag, const Version **next)
 {
     for (;;) {
-        *behind = follow(&from->older);
+        *next = follow(&from->older);
         if (from->jump != NULL && from->jump->tag >= tag)
             from = from->jump;
-        else if (*behind != NULL && (*behind)->tag >= tag)
-            from = *behind;
+        else if (*next != NULL && (*next)->tag >= tag)
+            from = *next;
         else
             return from;
     }
@@ -441,8 +442,8 @@ static const RadixEntry *version_at_least(const RadixEntry *newest, uint64_t tag
     if (tag_of(newest) < tag)
         return NULL;
     const Version *version = follow(&newest->version);
-    const Version *behind = NULL;
-    return version != NULL ? last_from(version, tag, &behind)->entry : newest;
+    const Version *next = NULL;
+    return version != NULL ? last_from(version, tag, &next)->entry : newest;
 }
 
 static Version *version_new(Radix *radix, RadixEntry *entry, Version *newer, Version *older)
@@ -453,8 +454,8 @@ static Version *version_new(Radix *radix, RadixEntry *entry, Version *newer, Ver
     atomic_init(&version->older, older);
     if (older == NULL)
         return version;
-    /* Two jumps of the same length become one of twice that and one more: from any version it is
-     * then about twice as many steps as the logarithm of their number to any older one. */
+    /* Two jumps of the same length are joined into one of twice that length and one more: from any
+     * version to any older one it then takes about 2 log n steps, where n is the number between. */
     const Version *jump = older->jump;
     if (jump != NULL && jump->jump != NULL &&
         older->height - jump->height == jump->height - jump->jump->height)
@@ -463,8 +464,8 @@ static Version *version_new(Radix *radix, RadixEntry *entry, Version *newer, Ver
     return version;
 }
 
-/* Another version of the key to which the cell leads. They come in the order of their tags, or it
- * takes longer. */
+/* Adds a version of the key to which the cell leads. Fast if versions come in the order of their
+ * tags, as they usually do. */
 static bool add_version(Radix *radix, LinkCell *cell, RadixEntry *entry)
 {
     uint64_t tag = tag_of(entry);
@@ -494,7 +495,7 @@ static bool add_version(Radix *radix, LinkCell *cell, RadixEntry *entry)
 
 /* ---- inserting ---- */
 
-/* From 'at' up to 'end', where the bytes differ first. */
+/* The first position from 'at' on at which the bytes differ, at most 'end'. */
 static size_t common_end(const char *a, const char *b, size_t at, size_t end)
 {
     for (; at + sizeof(uint64_t) <= end; at += sizeof(uint64_t)) {
@@ -510,7 +511,7 @@ static size_t common_end(const char *a, const char *b, size_t at, size_t end)
     return at;
 }
 
-/* What is left of a key behind the node leads on by its first byte, or ends. */
+/* Adds what follows the node in a key: a child by the first byte, or the end of the key. */
 static void add_below(Node *node, Slice key, Link link)
 {
     if (node->depth == key.len)
@@ -519,7 +520,7 @@ static void add_below(Node *node, Slice key, Link link)
         add_child(node, (uint8_t)key.ptr[node->depth], link);
 }
 
-/* The key parts at 'depth' from 'other', to which the cell has led. */
+/* Puts a node into the cell at 'depth', where 'key' differs from 'other', to which the cell led. */
 static void part(Radix *radix, LinkCell *cell, Slice other, Slice key, size_t depth, Link link)
 {
     Node *node = node_new(radix, NODE_2, other.ptr, depth);
@@ -540,8 +541,8 @@ static void add_to_node(Radix *radix, LinkCell *cell, Slice key, Link link)
     publish(cell, (Link)larger);
 }
 
-/* Follows the key to the cell behind whose link it goes on anew, or ends; '*depth' bytes of it have
- * led there, or up to what it has in common with all that is below. */
+/* Follows the key as far as there are nodes for it, and returns the cell where it must be added.
+ * '*depth' bytes of it have led there, or are common with all that is below. */
 static LinkCell *descend(Radix *radix, Slice key, size_t *depth)
 {
     LinkCell *cell = &radix->root;
@@ -618,13 +619,13 @@ static void path_forget(RadixPath *path)
     path->known = 0;
 }
 
-/* By which the key goes on below a node, -1 if it ends there. */
+/* The key's first byte below a node, -1 if it ends there. */
 static int byte_below(const Node *node, Slice key)
 {
     return node->depth < key.len ? (uint8_t)key.ptr[node->depth] : -1;
 }
 
-/* Of what is below a link, the key that a walk meets first. */
+/* The first key that a walk meets below a link. */
 static const RadixEntry *nearest(Link link, int step, RadixPath *path)
 {
     while (link != 0 && !is_entry(link)) {
@@ -637,7 +638,7 @@ static const RadixEntry *nearest(Link link, int step, RadixPath *path)
     return link != 0 ? entry_of(link) : NULL;
 }
 
-/* What is beside the key's own way in a node on it, 0 if nothing is. */
+/* In a node on the way to the key, what comes next to that way; 0 if nothing does. */
 static Link beside(const Node *node, Slice key, int step)
 {
     int byte = byte_below(node, key);
@@ -647,8 +648,8 @@ static Link beside(const Node *node, Slice key, int step)
     return child != 0 || step > 0 ? child : load(&node->end);
 }
 
-/* How all keys below a node lie to 'key', whose first 'depth' bytes have led there: before it (-1),
- * behind it (1), or 0: the key goes on below, or ends there. */
+/* Compares all keys below a node with 'key', whose first 'depth' bytes have led there: -1 if they
+ * are before it, 1 if they are after it, 0 if the key continues below or ends there. */
 static int compare_below(const Node *node, Slice key, size_t depth)
 {
     size_t end = node->depth < key.len ? node->depth : key.len;
@@ -658,8 +659,8 @@ static int compare_below(const Node *node, Slice key, size_t depth)
     return order < 0 ? -1 : 1;
 }
 
-/* As step_from, in one go from the root: for ways too long for a path to know, on which it would
- * have to be filled again and again. */
+/* Like step_from, but from the root: for ways that are too long for a path, which would have to be
+ * filled again and again. */
 static const RadixEntry *step_from_root(const Radix *radix, Slice key, int step, RadixPath *path)
 {
     Link found = 0;
@@ -679,7 +680,7 @@ static const RadixEntry *step_from_root(const Radix *radix, Slice key, int step,
     return entry;
 }
 
-/* The key next to 'key', to which 'path' leads; it need not be there itself. */
+/* The key next to 'key', to which 'path' leads. 'key' itself need not be there. */
 static const RadixEntry *step_from(const Radix *radix, Slice key, int step, RadixPath *path)
 {
     for (; path->known > 0; path_pop(path)) {
@@ -724,7 +725,7 @@ static const RadixEntry *seek(const Radix *radix, Slice key, int step, RadixPath
     return *is_same ? entry_of(link) : step_from(radix, key, step, path);
 }
 
-/* Fills a path that knows nothing with the way to a key that is there. */
+/* Fills an empty path with the way to a key that is there. */
 static void find_way(const Radix *radix, Slice key, RadixPath *path)
 {
     Link link = load(&radix->root);
@@ -778,7 +779,7 @@ const RadixEntry *radix_at_or_before(const Radix *radix, const char *target, siz
     return entry != NULL ? entry : oldest(step_from(radix, key, -1, path));
 }
 
-/* From the last of a key's versions in that direction. */
+/* From the last of a key's versions in that direction to the next key. */
 static const RadixEntry *leave_key(const Radix *radix, Slice key, int step, RadixPath *path)
 {
     if (path->count == 0)

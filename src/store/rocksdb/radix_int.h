@@ -1,20 +1,20 @@
 /* radix_int.h - the sorted set of entries that RocksDB keeps in memory before it writes a file.
  *
  * RocksDB's own is a skip list: twenty levels of comparisons by function pointers, most of them in
- * memory that no cache holds. An indexed item brings some twenty keys, and inserting them took four
+ * memory that no cache holds. An indexed item has some twenty keys, and inserting them took four
  * fifths of the commit thread. This is a radix tree over the bytes of keys: a node for each byte in
- * which keys differ, paths without a branch left out, nodes that grow from 4 to 256 children.
+ * which keys differ, paths without a branch left out, nodes that grow from 2 to 256 children.
  *
  * An entry is RocksDB's: | length varint | user key | tag u64 LE | value... |, where a tag is a
  * sequence number and a type, and belongs to one version of the key. The order is that of user
  * keys, bytewise, and among those of one key from the highest tag, the newest, to the lowest.
  *
  * Ownership  Memory comes from 'allocate' and is never given back: it all goes at once.
- * Threads    One writer at a time, any number of readers meanwhile, without locks. What is
- *            replaced, as a node that has grown, stays as it is for those who still look at it:
- *            what was inserted since they began may be missing there. Whoever reads as of a
- *            sequence number that was complete when it began to, as RocksDB does, is not told
- *            apart from one who reads a tree that rests.
+ * Threads    One writer at a time, any number of readers meanwhile, without locks. A node that is
+ *            replaced, because it has grown, stays as it is for readers that are still there: they
+ *            may miss what was inserted since they began. A reader that reads as of a sequence
+ *            number whose inserts were complete when it began, as RocksDB does, misses nothing
+ * (R9).
  */
 #pragma once
 
@@ -33,11 +33,11 @@ typedef struct RadixNode RadixNode;
 enum { RADIX_PATH_NODES = 16 };
 
 /* The last nodes on the way from the root to where a walk stands, so that a step need not begin at
- * the root. Zeroed it knows nothing, which is never wrong. One reader's own. */
+ * the root. A zeroed one knows no node, which is always valid. Each reader has its own. */
 typedef struct RadixPath {
-    const RadixNode *nodes[RADIX_PATH_NODES]; /* that of level i at i % RADIX_PATH_NODES */
-    uint32_t count;                           /* of levels */
-    uint32_t known;                           /* of the last levels */
+    const RadixNode *nodes[RADIX_PATH_NODES]; /* the one of level i at i % RADIX_PATH_NODES */
+    uint32_t count;                           /* of levels on the way */
+    uint32_t known;                           /* how many of the last levels are in 'nodes' */
 } RadixPath;
 
 /* 'allocate' never fails; what it gives need not be aligned. */
@@ -51,8 +51,8 @@ const char *radix_read(const RadixEntry *entry);
 /* False if there is one with the same key and tag. */
 bool radix_insert(Radix *radix, RadixEntry *entry);
 
-/* 'target' is | user key | tag |, as in an entry. All of these give NULL if there is none, and
- * leave in 'path' the way to what they give. */
+/* 'target' is | user key | tag |, as in an entry. All of these return NULL if there is none, and
+ * leave in 'path' the way to what they return. */
 const RadixEntry *radix_first(const Radix *radix, RadixPath *path);
 const RadixEntry *radix_last(const Radix *radix, RadixPath *path);
 const RadixEntry *radix_at_or_after(const Radix *radix, const char *target, size_t len,
@@ -60,7 +60,7 @@ const RadixEntry *radix_at_or_after(const Radix *radix, const char *target, size
 const RadixEntry *radix_at_or_before(const Radix *radix, const char *target, size_t len,
                                      RadixPath *path);
 
-/* 'path' leads to 'entry', or knows nothing. */
+/* 'path' leads to 'entry', or knows no node. */
 const RadixEntry *radix_next(const Radix *radix, const RadixEntry *entry, RadixPath *path);
 const RadixEntry *radix_prev(const Radix *radix, const RadixEntry *entry, RadixPath *path);
 

@@ -1,24 +1,23 @@
 /* reclaim.c - gives the space of deleted keys back to the disk, in the background.
  *
- * Dropping writes one mark over a range of keys; the files below still hold them. RocksDB would
- * find out in its own time, when it rewrites those files for another reason. For a range that is
- * worth it the reclaimer asks for that now, one range after another on a thread of its own, since
- * RocksDB does it on the thread that asks.
+ * Dropping writes one mark over a range of keys; the files still hold them until RocksDB rewrites
+ * those files for another reason. For a range that is large enough the reclaimer asks for that now,
+ * one range after another on a thread of its own, since RocksDB does it on the thread that asks.
  *
- * The same goes for keys that are deleted one by one while room is short: the marks take some, and
- * nobody gets any before the files are rewritten. Where they lie is noted, as the range from the
- * first to the last of each neighbourhood, and tried again and again as long as room is short and
- * there is something to be had: rewriting takes room itself, and fails without.
+ * The same goes for keys that are deleted one by one while room is short: the marks take room, and
+ * none is won before the files are rewritten. Where the keys lie is noted, as the range from the
+ * first to the last of each neighbourhood, and compaction is tried again as long as room is short
+ * and there is something to win: rewriting takes room itself, and fails without it.
  */
 #include "base/mem.h"
 #include "base/thread.h"
 #include "store/rocksdb/rocksdb_int.h"
 
-/* Below this the ordinary compaction will do: a test suite that drops a thousand small containers
+/* Below this the ordinary compaction is enough: a test suite that drops a thousand small containers
  * must not cause a thousand rewrites. */
 #define RECLAIM_BYTES_MIN ((uint64_t)8 << 20)
 
-enum { COMPACT_BOTTOM_ONCE = 3 }; /* kForceOptimized: the last level too, what is not yet done */
+enum { COMPACT_BOTTOM_ONCE = 3 }; /* kForceOptimized: also the last level, each file once */
 
 /* How long notes gather before they are looked at, and how long between two attempts. */
 enum { GATHER_MS = 1000 };
@@ -75,7 +74,7 @@ uint64_t reclaimer_bytes(Reclaimer *reclaimer, Slice from, Slice to)
     char *text = NULL;
     rocksdb_approximate_sizes(reclaimer->db, 1, &from.ptr, &from.len, &to.ptr, &to.len, &bytes,
                               &text);
-    rocksdb_free(text); /* not knowing the size is a reason to leave it to RocksDB */
+    rocksdb_free(text); /* an unknown size counts as 0, which leaves it to RocksDB */
     return bytes;
 }
 
@@ -138,7 +137,7 @@ void reclaimer_note(Reclaimer *reclaimer, const Tree *writes)
     bool wakes = is_first && reclaimer->noted_count > 0 && !reclaimer->is_woken;
     if (wakes && !start_locked(reclaimer)) {
         wakes = false;
-        forget_locked(reclaimer); /* there is nobody to look at it */
+        forget_locked(reclaimer); /* there is no thread that would use it */
     }
     reclaimer->is_woken = reclaimer->is_woken || wakes;
     pthread_mutex_unlock(&reclaimer->lock);
@@ -146,7 +145,7 @@ void reclaimer_note(Reclaimer *reclaimer, const Tree *writes)
         mailbox_post(&reclaimer->mailbox, &reclaimer->wake);
 }
 
-/* False if there is no thread to be had. */
+/* False if no thread can be started. */
 static bool start_locked(Reclaimer *reclaimer)
 {
     Error err;
@@ -183,7 +182,7 @@ static uint64_t errors_count(Reclaimer *reclaimer)
     return count;
 }
 
-/* False if it may have failed: the C interface does not tell. */
+/* False if it may have failed: the C interface does not report it. */
 static bool compact(Reclaimer *reclaimer, Slice from, Slice to)
 {
     if (atomic_load(&reclaimer->stopping))
@@ -198,7 +197,7 @@ static bool compact(Reclaimer *reclaimer, Slice from, Slice to)
     return errors_count(reclaimer) == errors;
 }
 
-/* Copies, because more may be noted meanwhile. */
+/* Copies them, because more may be noted meanwhile. */
 static size_t copy_noted(Reclaimer *reclaimer, Range *copies[RECLAIMER_NOTED_MAX])
 {
     pthread_mutex_lock(&reclaimer->lock);
@@ -210,7 +209,7 @@ static size_t copy_noted(Reclaimer *reclaimer, Range *copies[RECLAIMER_NOTED_MAX
     return count;
 }
 
-/* One attempt on all that was noted. True if another one is wanted. */
+/* Makes one attempt on all that was noted. True if there should be another one. */
 static bool reclaim_noted(Reclaimer *reclaimer)
 {
     Range *ranges[RECLAIMER_NOTED_MAX];

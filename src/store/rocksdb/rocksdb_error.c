@@ -1,14 +1,17 @@
-/* rocksdb_error.c - what RocksDB says, in words that a user can act on.
+/* rocksdb_error.c - turns RocksDB's messages into words that a user can act on.
  *
  * RocksDB's C interface reports by text alone: "IO error: No space left on device: While appending
- * to file: /data/store/000012.log: No space left on device". Clients see what becomes of it, so
- * that the data folder is left out; the name of the file stays, for the administrator.
+ * to file: /data/store/000012.log: No space left on device". Clients see the result, so the path of
+ * the data folder is left out; the name of the file stays, for the administrator.
  */
 #include "store/rocksdb/rocksdb_int.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 typedef struct ErrorRow {
     const char *starts_with; /* how RocksDB's message begins */
-    const char *contains;    /* and what is in it; NULL: anything */
+    const char *contains;    /* and what else is in it; NULL for anything */
     Status status;
     const char *says; /* in place of the beginning */
     bool is_all;      /* in place of the whole message */
@@ -61,4 +64,34 @@ Status rocksdb_error(Error *err, const char *folder, const char *what, char *tex
                            text + strlen(row->starts_with));
     rocksdb_free(text);
     return status;
+}
+
+/* The number of the table that RocksDB's message says is missing; 0 if it says something else.
+ * RocksDB also looks for a table under an older name, and may name that one. */
+static unsigned long long missing_table(const char *text)
+{
+    const char *end = strstr(text, ".sst");
+    if (end == NULL)
+        end = strstr(text, ".ldb");
+    if (end == NULL || strstr(text, "No such file or directory") == NULL)
+        return 0;
+    const char *digits = end;
+    while (digits > text && digits[-1] >= '0' && digits[-1] <= '9')
+        digits--;
+    return strtoull(digits, NULL, 10);
+}
+
+Status rocksdb_open_error(Error *err, const char *path, char *text)
+{
+    unsigned long long table = missing_table(text);
+    if (table != 0) {
+        rocksdb_free(text);
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "cannot open the data folder '%.200s': its table %06llu.sst is missing; "
+                         "restore the folder from a copy",
+                         path, table);
+    }
+    char what[256];
+    (void)snprintf(what, sizeof(what), "cannot open the data folder '%.200s'", path);
+    return rocksdb_error(err, path, what, text);
 }

@@ -4,7 +4,7 @@
  * What needs a disk or a limit of its own runs in a process of its own: this binary again, see
  * main.
  */
-#include "store/rocksdb/testing_int.h"
+#include "store/rocksdb/rocksdb_testing_int.h"
 
 #include <dirent.h>
 #include <rocksdb/c.h>
@@ -165,6 +165,64 @@ static int command_fill_disk(void)
     store = open_at(data);
     expect_key(store, NULL, 1, "second", "v");
     assert_int_equal(count_keys(store, NULL, 2), 0);
+    store_close(store);
+    return 0;
+}
+
+/* Adds 2 MB at a time until it fails; the load is given up then, as a move does. */
+static void load_until_it_fails(Store *store, StoreSpace space, Error *err)
+{
+    static char value[20000];
+    Random random;
+    random_init(&random, 2);
+    StoreLoad *load = store_load_begin(store, 'k');
+    Status status = STATUS_OK;
+    for (uint32_t t = 0; t < 100 && status == STATUS_OK; t++) {
+        StoreTxn *txn = store_txn_begin(store);
+        for (uint32_t i = 0; i < 100; i++) {
+            for (size_t k = 0; k < sizeof(value); k += 8)
+                memcpy(value + k, &(uint64_t){random_u64(&random)}, 8);
+            char key[16];
+            int len = snprintf(key, sizeof(key), "%c%06u", i % 2 == 0 ? 'k' : 'n', t * 100 + i);
+            store_txn_put(txn, space, slice_make(key, (size_t)len),
+                          slice_make(value, sizeof(value)));
+        }
+        status = store_load_add(load, txn, err);
+    }
+    if (status == STATUS_OK)
+        status = store_load_finish(load, err);
+    else
+        store_load_abort(load);
+    assert_int_equal(status, STATUS_IO);
+    assert_non_null(strstr(err->message, "the disk is full"));
+}
+
+/* I5: a load that finds no room fails alone. Afterwards its room is free again. */
+static int command_load_on_full_disk(void)
+{
+    int disk = open_tiny_disk();
+    if (disk < 0 && become_root())
+        disk = open_tiny_disk();
+    if (disk < 0)
+        return NOT_PERMITTED;
+    char data[64];
+    (void)snprintf(data, sizeof(data), "/proc/self/fd/%d/data", disk);
+    Store *store = open_at(data);
+    put_now(store, 1, "first", "v");
+    struct statvfs before, after;
+    assert_int_equal(fstatvfs(disk, &before), 0);
+    Error err = {0};
+    load_until_it_fails(store, 5, &err);
+    put_now(store, 1, "second", "v"); /* what is small has room */
+    assert_int_equal(store_health(store, &err), STATUS_OK);
+    assert_int_equal(store_drop_spaces(store, 5, 5, &err), STATUS_OK);
+    assert_int_equal(count_keys(store, NULL, 5), 0);
+    assert_int_equal(fstatvfs(disk, &after), 0);
+    assert_true((after.f_bavail + ((2 << 20) / after.f_frsize)) > before.f_bavail);
+    store_close(store);
+    store = open_at(data);
+    expect_key(store, NULL, 1, "first", "v");
+    expect_key(store, NULL, 1, "second", "v");
     store_close(store);
     return 0;
 }
@@ -493,16 +551,27 @@ static int run_in_folder(const char *command)
     return run_command(command, folder.path);
 }
 
-static void a_full_disk_fails_writes_until_there_is_room_again(void **state)
+static void expect_on_tiny_disk(const char *command)
 {
-    (void)state;
-    int code = run_in_folder("fill-disk");
+    int code = run_in_folder(command);
     if (code == NOT_PERMITTED) {
         print_message("NOT TESTED: a file system of our own is not permitted here, not even in a "
                       "user namespace\n");
         skip();
     }
     assert_int_equal(code, 0);
+}
+
+static void a_full_disk_fails_writes_until_there_is_room_again(void **state)
+{
+    (void)state;
+    expect_on_tiny_disk("fill-disk");
+}
+
+static void a_full_disk_fails_a_load_and_nothing_else(void **state)
+{
+    (void)state;
+    expect_on_tiny_disk("load-on-full-disk");
 }
 
 static void a_broken_log_takes_nothing_more_until_a_restart(void **state)
@@ -515,10 +584,13 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "fill-disk") == 0)
         return command_fill_disk();
+    if (argc == 3 && strcmp(argv[1], "load-on-full-disk") == 0)
+        return command_load_on_full_disk();
     if (argc == 3 && strcmp(argv[1], "break-log") == 0)
         return command_break_log(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_disk_fails_writes_until_there_is_room_again),
+        cmocka_unit_test(a_full_disk_fails_a_load_and_nothing_else),
         cmocka_unit_test(a_broken_log_takes_nothing_more_until_a_restart),
         cmocka_unit_test(a_log_does_not_grow_with_each_write),
         cmocka_unit_test(a_relaxed_log_is_not_written_ahead),

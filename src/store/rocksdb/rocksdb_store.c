@@ -3,24 +3,24 @@
  * Full keys are RocksDB's keys, in its default column family, with its default (bytewise) order.
  *
  * A group becomes one WriteBatch and one rocksdb_write: RocksDB appends it to its log as one
- * record, syncs the log, and only then shows it to readers. A batch is atomic there, and a record
- * torn by a crash is not replayed, so that a group, and with it each transaction, is there as a
- * whole or not at all.
+ * record, syncs the log, and only then shows it to readers (I1). A batch is atomic there, and a
+ * record torn by a crash is not replayed, so that a group, and with it each transaction, is there
+ * as a whole or not at all (I2, R1).
  *
- * When RocksDB cannot write, it depends on what:
+ * When RocksDB cannot write, it depends on what it was writing:
  *
  *   - A table file (a flush, a compaction), and the disk is full. RocksDB stops taking writes,
  *     tries again by itself and goes on; the log is whole all the while. We only report it.
  *   - A table file for any other reason: RocksDB takes no writes until it is opened again.
- *   - The log. This version of RocksDB then believes to have recovered although it still holds the
- *     broken log, and appends to it behind the torn record. So after any failure but the first kind
+ *   - The log. This version of RocksDB then takes itself for recovered although it still holds the
+ *     broken log, and appends to it after the torn record. So after any failure but the first kind
  *     we write nothing more until the process is started again, which replays the log up to the
- *     torn record. Reads go on. If a sync fails, the disk may have the record all the same: so the
- *     marks say where the next start must end the log (sync_marks_end_logs).
+ *     torn record (R2). Reads go on. If a sync fails, the record may be on disk nevertheless: so
+ *     the marks say where the next start must end the log (sync_marks_end_logs).
  *
- * The usual reason, a full disk, must not end like that. Hence the reserve: a group is refused
+ * The usual reason, a full disk, must not end like that. Hence the reserve (R3): a group is refused
  * while there is still room for what RocksDB has to write in the background, and taken again when
- * someone has made more. What makes room (deletes, dropped spaces) may use nearly all of it.
+ * there is more. What makes room (deletes, dropped spaces) may use nearly all of it.
  */
 #include "store/rocksdb/rocksdb_store.h"
 
@@ -30,8 +30,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -42,11 +40,11 @@
 /* What must stay free of the disk, in memtables. For flushes and the log: three memtables may wait
  * to be written out, and the log grows by two while that happens. For compaction, which writes the
  * new files before it removes the old ones: the step that is always taken, of four memtables with
- * the first level, which has eight; but never more than there is data. The last one is kept even
- * from what makes room: it is for the log alone. */
+ * the first level, which has eight; but never more than there is data. Not even what makes room may
+ * use the last one, which is for the log alone. */
 enum { FLUSH_MEMTABLES = 5, COMPACTION_MEMTABLES = 12, LAST_MEMTABLES = 1 };
 
-/* With less than this beside the reserve, what is deleted is given back in a hurry. */
+/* With less than this beside the reserve, the bytes of deleted keys are given back at once. */
 enum { TIGHT_MEMTABLES = 4 };
 
 enum { BLOCK_CACHE_TIER = 1 }; /* kBlockCacheTier, for which the C interface has no name */
@@ -58,15 +56,15 @@ typedef struct RocksEngine {
     char *folder;
     rocksdb_t *db;
     rocksdb_cache_t *cache;
-    rocksdb_compactionfilter_t *filter;    /* NULL: nothing is merged */
-    rocksdb_writeoptions_t *write_options; /* as durable as was asked for */
+    rocksdb_compactionfilter_t *filter;    /* NULL if nothing is merged */
+    rocksdb_writeoptions_t *write_options; /* with the durability that was asked for */
     rocksdb_writeoptions_t *write_synced;
     rocksdb_readoptions_t *read_any;
     rocksdb_readoptions_t *read_memory;
     int folder_fd;
-    int lock_fd; /* of a folder that is only read; -1 otherwise: RocksDB has one of its own */
+    int lock_fd; /* of a folder that is only read; -1 otherwise, when RocksDB holds the lock */
     SyncMarks *marks;
-    LogFiles *log_files;
+    WalFiles *log_files;
     size_t memtable_bytes;
     bool is_read_only;
 
@@ -74,11 +72,12 @@ typedef struct RocksEngine {
     HotKeys hot_keys;            /* commit thread only */
     Snapshots snapshots;
     _Atomic bool is_tight;   /* the disk is full, or not far from it */
-    _Atomic bool is_damaged; /* what is stored: compaction is off, see damage.c */
+    _Atomic bool is_damaged; /* stored data is damaged, so compaction is off: see damage.c */
     Reclaimer reclaimer;
     Ingester ingester;
 
-    /* Nothing is written any more once the second is true. Who makes the first true writes why. */
+    /* Once 'is_broken' is true nothing is written any more (R2). The thread that sets 'is_breaking'
+     * writes 'breakage'. */
     _Atomic bool is_breaking;
     _Atomic bool is_broken;
     Error breakage;
@@ -91,8 +90,10 @@ struct EngineCursor {
     rocksdb_readoptions_t *options;
     rocksdb_iterator_t *iterator;
     RocksSnapshot *snapshot;
-    RocksGroups *groups; /* NULL: its own */
+    RocksGroups *groups; /* NULL if the iterator is its own */
     bool has_failed;
+    bool is_group;
+    Buf left; /* the key that a step in memory went on from */
 };
 
 static const EngineOps ROCKS_OPS;
@@ -107,7 +108,7 @@ static RocksEngine *rocks_of(Engine *engine)
     return CONTAINER_OF(engine, RocksEngine, engine);
 }
 
-/* To its readers a snapshot never changes; what is kept with it does. */
+/* A snapshot never changes for its readers; the iterator that is kept with it does. */
 static RocksSnapshot *rocks_snapshot(const StoreSnapshot *snapshot)
 {
     return CONTAINER_OF((StoreSnapshot *)snapshot, RocksSnapshot, snapshot);
@@ -123,7 +124,7 @@ rocksdb_readoptions_t *rocksdb_read_options(StoreRead read)
 
 Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error *err)
 {
-    TRY(thread_room_check(err));
+    TRY(rocksdb_check_thread_limit(err));
     RocksEngine *rocks = MEM_NEW(RocksEngine);
     rocks->engine = (Engine){.ops = &ROCKS_OPS, .merge = options->merge};
     rocks->folder = mem_copy(options->path, strlen(options->path) + 1);
@@ -168,38 +169,8 @@ static bool is_about_lock(const char *text)
     return strstr(text, "/LOCK:") != NULL;
 }
 
-/* The number of the table that RocksDB, by its words, has not found; 0: it is something else. It
- * also looks for a table under an older name, and may name that one. */
-static unsigned long long missing_table(const char *text)
-{
-    const char *end = strstr(text, ".sst");
-    if (end == NULL)
-        end = strstr(text, ".ldb");
-    if (end == NULL || strstr(text, "No such file or directory") == NULL)
-        return 0;
-    const char *digits = end;
-    while (digits > text && digits[-1] >= '0' && digits[-1] <= '9')
-        digits--;
-    return strtoull(digits, NULL, 10);
-}
-
-static Status open_error(Error *err, const char *path, char *text)
-{
-    unsigned long long table = missing_table(text);
-    if (table != 0) {
-        rocksdb_free(text);
-        return error_set(err, STATUS_CORRUPT, SUB_NONE,
-                         "cannot open the data folder '%.200s': its table %06llu.sst is missing; "
-                         "restore the folder from a copy",
-                         path, table);
-    }
-    char what[256];
-    (void)snprintf(what, sizeof(what), "cannot open the data folder '%.200s'", path);
-    return rocksdb_error(err, path, what, text);
-}
-
-/* Whoever only reads keeps others from beginning to write, and does not make the file for it:
- * without one there is nobody to keep away. */
+/* A reader keeps others from beginning to write. It does not make the file LOCK: if there is none,
+ * there is no database that could be written. */
 static Status lock_for_reading(RocksEngine *rocks, Error *err)
 {
     rocks->lock_fd = openat(rocks->folder_fd, "LOCK", O_RDONLY | O_CLOEXEC);
@@ -211,19 +182,19 @@ static Status lock_for_reading(RocksEngine *rocks, Error *err)
     return fcntl(rocks->lock_fd, F_SETLK, &lock) == 0 ? STATUS_OK : in_use(rocks->folder, err);
 }
 
-/* The lock comes first: to anybody else a folder in use would look damaged. */
+/* The lock comes first: a folder in use would look damaged. */
 static Status lock_folder(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err)
 {
     if (options->is_read_only)
         TRY(lock_for_reading(rocks, err));
     rocks->marks = sync_marks_open(options->path);
-    rocks->log_files = log_files_open(&(LogFilesOptions){
+    rocks->log_files = wal_files_open(&(WalFilesOptions){
         .marks = rocks->marks,
         .is_relaxed = options->durability == STORE_DURABILITY_RELAXED,
     });
     char reason[256];
     if (!options->is_read_only &&
-        !log_files_lock(rocks->log_files, options->path, reason, sizeof(reason)))
+        !wal_files_lock(rocks->log_files, options->path, reason, sizeof(reason)))
         return is_about_lock(reason)
                    ? in_use(options->path, err)
                    : error_set(err, STATUS_IO, SUB_NONE, "cannot lock the data folder '%.200s': %s",
@@ -232,7 +203,7 @@ static Status lock_folder(RocksEngine *rocks, const RocksdbStoreOptions *options
     return STATUS_OK;
 }
 
-/* RocksDB would say all of this too, in words that do not help. */
+/* RocksDB would report all of this too, in messages that do not help a user. */
 static Status open_folder(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err)
 {
     const char *path = options->path;
@@ -251,7 +222,7 @@ static Status open_folder(RocksEngine *rocks, const RocksdbStoreOptions *options
     return lock_folder(rocks, options, err);
 }
 
-/* Looks at the folder, and says how much of the logs RocksDB is shown. */
+/* Checks the folder, and sets how much of the logs RocksDB is shown. */
 static Status check_folder(RocksEngine *rocks, const RocksdbStoreOptions *options, bool *is_new,
                            Error *err)
 {
@@ -282,7 +253,7 @@ static Status check_folder(RocksEngine *rocks, const RocksdbStoreOptions *option
                  is_lost ? findings.loss.message
                          : "what follows was torn or never acknowledged, and is not taken");
     if (findings.has_log_end)
-        log_files_set_end(rocks->log_files, findings.log_end);
+        wal_files_set_end(rocks->log_files, findings.log_end);
     *is_new = findings.is_new;
     return STATUS_OK;
 }
@@ -292,18 +263,19 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
     size_t cache_bytes =
         options->cache_bytes > 0 ? options->cache_bytes : ROCKSDB_STORE_CACHE_BYTES;
     rocks->memtable_bytes = rocksdb_memtable_bytes(cache_bytes);
-    /* RocksDB writes a few files at once, and ends the process by an assertion if it cannot. */
+    /* RocksDB writes a few files when it opens, and ends the process by an assertion if it cannot.
+     */
     if (!options->is_read_only && check_room(rocks, ENGINE_MAKES_ROOM, 0, err) != STATUS_OK)
         return error_context(err, "cannot open the data folder '%.200s'", options->path);
     bool is_new = false;
     TRY(check_folder(rocks, options, &is_new, err));
     rocks->cache = rocksdb_tuned_cache(cache_bytes);
     rocksdb_options_t *tuned =
-        rocksdb_tuned_options(cache_bytes, rocks->cache, log_files_env(rocks->log_files));
+        rocksdb_tuned_options(cache_bytes, rocks->cache, wal_files_env(rocks->log_files));
     rocksdb_options_set_create_if_missing(tuned, is_new);
-    rocksdb_set_groups(tuned, options->merge);
+    rocksdb_set_prefix_filter(tuned, options->merge);
     if (options->merge != NULL)
-        rocksdb_set_merging(tuned, options->merge, &rocks->filter);
+        rocksdb_set_merge_operator(tuned, options->merge, &rocks->filter);
     Error reason;
     atomic_init(&rocks->is_damaged, damage_read_mark(rocks->folder_fd, &reason));
     rocksdb_options_set_disable_auto_compactions(tuned, atomic_load(&rocks->is_damaged));
@@ -312,7 +284,7 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
                                       : rocksdb_open(tuned, options->path, &text);
     if (text != NULL) {
         rocksdb_options_destroy(tuned);
-        return open_error(err, options->path, text);
+        return rocksdb_open_error(err, options->path, text);
     }
     ingester_init(&rocks->ingester, &(IngesterOptions){.db = rocks->db,
                                                        .folder = rocks->folder,
@@ -323,14 +295,14 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
     return STATUS_OK;
 }
 
-/* What open_folder and open_database have opened, after the database. */
+/* Closes what open_folder and open_database have opened, after the database. */
 static void close_folder(RocksEngine *rocks)
 {
     if (rocks->filter != NULL)
         rocksdb_compactionfilter_destroy(rocks->filter);
     if (rocks->cache != NULL)
         rocksdb_cache_destroy(rocks->cache);
-    log_files_close(rocks->log_files);
+    wal_files_close(rocks->log_files);
     sync_marks_close(rocks->marks);
     if (rocks->lock_fd >= 0)
         (void)close(rocks->lock_fd); /* only read from */
@@ -376,7 +348,7 @@ static rocksdb_readoptions_t *options_for(RocksEngine *rocks, const StoreSnapsho
     return read == STORE_READ_MEMORY ? of->read_memory : of->read_any;
 }
 
-/* What RocksDB says about a read that would have to wait for the disk and must not. */
+/* Whether this is RocksDB's message about a read that would have to wait for the disk. */
 static bool is_incomplete(StoreRead read, const char *text)
 {
     return read == STORE_READ_MEMORY && text != NULL && strncmp(text, "Result incomplete", 17) == 0;
@@ -401,8 +373,8 @@ static Status rocks_get(Engine *engine, const StoreSnapshot *snapshot, Slice key
     if (pinned != NULL) {
         size_t len = 0;
         const char *ptr = rocksdb_pinnableslice_value(pinned, &len);
-        /* When the table that may hold the key is not open yet, RocksDB does not say that the
-         * answer is incomplete: it calls the key found, with an empty value. */
+        /* When the table that may hold the key is not open yet, RocksDB does not report an
+         * incomplete answer: it says that the key is found, with an empty value (I9). */
         if (read == STORE_READ_MEMORY && len == 0) {
             rocksdb_pinnableslice_destroy(pinned);
             *found = STORE_UNKNOWN;
@@ -444,10 +416,12 @@ static EngineCursor *rocks_cursor_open(Engine *engine, const StoreSnapshot *snap
 {
     EngineCursor *cursor = MEM_NEW(EngineCursor);
     cursor->rocks = rocks_of(engine);
+    cursor->is_group = is_group;
+    buf_init(&cursor->left, FULL_KEY_BYTES_MAX + 1);
     cursor->read = snapshot != NULL ? snapshot->read : STORE_READ_ANY;
     cursor->snapshot = snapshot != NULL ? rocks_snapshot(snapshot) : NULL;
     if (cursor->snapshot != NULL && is_group) {
-        cursor->groups = snapshot_take_groups(cursor->snapshot);
+        cursor->groups = snapshots_take_groups(cursor->snapshot);
         cursor->iterator = cursor->groups->iterator;
         return cursor;
     }
@@ -484,11 +458,55 @@ static void move_iterator(rocksdb_iterator_t *iterator, EngineMove move, Slice k
     }
 }
 
+/* Before a step in memory: keeps the key that the iterator stands on, for verify_end. */
+static void keep_key(EngineCursor *cursor)
+{
+    size_t len = 0;
+    const char *ptr = rocksdb_iter_key(cursor->iterator, &len);
+    buf_reset(&cursor->left);
+    buf_bytes(&cursor->left, ptr, len);
+}
+
+/* Makes the kept key the next one that there can be; false if that is not in the group. Keys of a
+ * group have the same length, and a seek must be to a key of the group (prefix_filter.c). */
+static bool raise_key(EngineCursor *cursor)
+{
+    Buf *key = &cursor->left;
+    if (!cursor->is_group) {
+        buf_byte(key, 0);
+        return true;
+    }
+    const StoreMerge *merge = merge_of(cursor->rocks->engine.merge, buf_view(key));
+    ASSERT(merge != NULL);
+    ASSERT(key->len >= merge->tail_bytes);
+    for (size_t i = 1; i <= merge->tail_bytes; i++) {
+        if ((uint8_t)++key->ptr[key->len - i] != 0)
+            return true;
+    }
+    return false;
+}
+
+/* RocksDB ends a walk in memory without an error where the next table of a level is not in memory.
+ * A seek to the next key reports that (I9). */
+static void verify_end(EngineCursor *cursor, EngineMove move)
+{
+    if (move == ENGINE_PREV)
+        seek_before(cursor->iterator, buf_view(&cursor->left));
+    else if (raise_key(cursor))
+        rocksdb_iter_seek(cursor->iterator, cursor->left.ptr, cursor->left.len);
+}
+
 static Status rocks_cursor_move(EngineCursor *cursor, EngineMove move, Slice key, EngineItem *item,
                                 bool *found, Error *err)
 {
     rocksdb_iterator_t *iterator = cursor->iterator;
+    bool is_step = move == ENGINE_NEXT || move == ENGINE_PREV;
+    bool verifies = is_step && cursor->read == STORE_READ_MEMORY;
+    if (verifies)
+        keep_key(cursor);
     move_iterator(iterator, move, key);
+    if (verifies && !rocksdb_iter_valid(iterator))
+        verify_end(cursor, move);
     if (!rocksdb_iter_valid(iterator)) {
         char *text = NULL;
         rocksdb_iter_get_error(iterator, &text);
@@ -511,11 +529,12 @@ static Status rocks_cursor_move(EngineCursor *cursor, EngineMove move, Slice key
 static void rocks_cursor_close(EngineCursor *cursor)
 {
     if (cursor->groups != NULL) {
-        snapshot_give_groups(cursor->snapshot, cursor->groups, cursor->has_failed);
+        snapshots_give_groups(cursor->snapshot, cursor->groups, cursor->has_failed);
     } else {
         rocksdb_iter_destroy(cursor->iterator);
         rocksdb_readoptions_destroy(cursor->options);
     }
+    buf_done(&cursor->left);
     mem_free(cursor);
 }
 
@@ -530,8 +549,8 @@ static void add_to_batch(void *ctx, TreeEntry *entry)
         rocksdb_writebatch_put(batch, key.ptr, key.len, value.ptr, value.len);
 }
 
-/* Keeps the reason for everybody who comes later, and tells how it ends. What has just failed may
- * be in the log all the same. */
+/* Ends writing (R2): keeps the reason for later writes, and adds to the error what to expect. What
+ * has just failed may be in the log nevertheless. */
 static Status break_off(RocksEngine *rocks, Error *err)
 {
     Error reason = *err;
@@ -568,10 +587,10 @@ static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *opti
     rocksdb_write(rocks->db, options, batch, &text);
     snapshots_turn(&rocks->snapshots);
     if (text == NULL) {
-        sync_marks_write(rocks->marks); /* before anybody is told */
+        sync_marks_write(rocks->marks); /* before completions are called */
         return STATUS_OK;
     }
-    /* The message names the file and is the only thing that does. */
+    /* Only the message names the file. */
     bool heals = strstr(text, ".sst") != NULL && strstr(text, ".log") == NULL &&
                  strstr(text, "No space left on device") != NULL;
     Status status = rocksdb_error(err, rocks->folder, "cannot write", text);
@@ -586,8 +605,8 @@ static uint64_t property(const RocksEngine *rocks, const char *name)
     return value;
 }
 
-/* How much must be free beside what is written. 'free_bytes' spares the question for the size of
- * the data as long as the answer does not matter. */
+/* How much must be free beside what is written (R3). With enough 'free_bytes' RocksDB is not asked
+ * for the size of the data. */
 static uint64_t reserve(const RocksEngine *rocks, EngineNeed need, uint64_t free_bytes)
 {
     uint64_t memtable = rocks->memtable_bytes;
@@ -605,7 +624,7 @@ static Status check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Erro
 {
     struct statvfs info;
     if (fstatvfs(rocks->folder_fd, &info) != 0)
-        return STATUS_OK; /* the write itself will tell */
+        return STATUS_OK; /* then the write itself fails if there is no room */
     uint64_t free_bytes = (uint64_t)info.f_bavail * info.f_frsize;
     uint64_t kept_bytes = reserve(rocks, need, free_bytes);
     if (need == ENGINE_TAKES_ROOM)
@@ -631,13 +650,13 @@ static bool is_tight(void *ctx)
     RocksEngine *rocks = ctx;
     Error err;
     bool is_full = check_room(rocks, ENGINE_TAKES_ROOM, 0, &err) != STATUS_OK;
-    /* What is damaged cannot be rewritten, so that nothing is to be had. */
+    /* Damaged data cannot be rewritten, so that no room can be won. */
     return (is_full || atomic_load(&rocks->is_tight)) && !atomic_load(&rocks->is_damaged);
 }
 
-/* Puts the key's value as it is before this group into the batch: the operands that made it need
- * not be read again. Only this thread writes, and nobody drops a space that is written to, so that
- * the value cannot change before the batch is applied. A key that cannot be read keeps its
+/* Puts the key's value as it is before this group into the batch (R5): the operands that made it
+ * need not be read again. Only this thread writes, and no space is dropped while it is written to,
+ * so that the value cannot change before the batch is applied. A key that cannot be read keeps its
  * operands. */
 static void settle_key(RocksEngine *rocks, Slice key)
 {
@@ -683,11 +702,16 @@ static Status rocks_write(Engine *engine, const EngineWrites *writes, size_t cou
     return status;
 }
 
-static Status rocks_ingest(Engine *engine, const EngineWrites *writes, Error *err)
+static EngineLoad *rocks_load_begin(Engine *engine, uint8_t rising_kind)
+{
+    return ingester_load_begin(&rocks_of(engine)->ingester, rising_kind);
+}
+
+static Status rocks_load_link(Engine *engine, EngineLoad *load, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
     TRY(check_writable(rocks, err));
-    Status status = ingester_write(&rocks->ingester, writes, err);
+    Status status = ingester_load_link(load, err);
     snapshots_turn(&rocks->snapshots);
     sync_marks_write(rocks->marks); /* the MANIFEST was synced */
     return status;
@@ -702,16 +726,16 @@ static Status rocks_probe(Engine *engine, Error *err)
                        err); /* an empty one goes the whole way too */
 }
 
-/* Asks for the last bytes only: this is how room is made.
+/* Needs only the last bytes of room: this is how room is made.
  *
- * Three steps, each safe to be the last: the mark that hides the keys, synced even if durability
- * is relaxed, since files do not come back; whole files that hold nothing else, at once; the rest
- * in the background.
+ * There are three steps, and the process may end after each: it writes the mark that hides the
+ * keys, synced even if durability is relaxed, since files do not come back; it removes whole files
+ * that hold nothing else; the rest is removed in the background.
  *
- * Files are taken away under everyone's feet, also from an older snapshot that still has a right to
- * read them, so that this is only done when no snapshot is open. One that is opened later sees the
- * mark. Iterators hold their files. 'last_key' is inside the range: with the first key of the next
- * space, which a file may end with, that file would go too. */
+ * Removing files would also take them from older snapshots (I7), so it is done only when no
+ * snapshot is open. One that is opened later sees the mark. Iterators hold their files. 'last_key'
+ * is inside the range: RocksDB's bound is inclusive, and a file that ends with the first key of the
+ * next space must stay. */
 static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
@@ -731,14 +755,14 @@ static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Erro
         char *text = NULL;
         rocksdb_delete_file_in_range(rocks->db, from.ptr, from.len, last_key.ptr, last_key.len,
                                      &text);
-        rocksdb_free(text); /* the keys are gone already; the bytes will follow some other day */
+        rocksdb_free(text); /* the keys are gone already; a later compaction frees the bytes */
     }
     if (!atomic_load(&rocks->is_damaged))
         reclaimer_push(&rocks->reclaimer, from, last_key, bytes);
     return STATUS_OK;
 }
 
-static void rocks_rest(Engine *engine)
+static void rocks_idle(Engine *engine)
 {
     snapshots_turn(&rocks_of(engine)->snapshots);
 }
@@ -765,7 +789,7 @@ static void settle(RocksEngine *rocks)
 {
     char *text = NULL;
     rocksdb_flush_wal(rocks->db, 1, &text);
-    rocksdb_free(text); /* who needs to know chose to be told at commit */
+    rocksdb_free(text); /* a relaxed store does not promise this */
     sync_marks_write(rocks->marks);
     text = NULL;
     rocksdb_flushoptions_t *options = rocksdb_flushoptions_create();
@@ -801,10 +825,14 @@ static const EngineOps ROCKS_OPS = {
     .cursor_close = rocks_cursor_close,
     .room = rocks_room,
     .write = rocks_write,
-    .ingest = rocks_ingest,
+    .load_begin = rocks_load_begin,
+    .load_add = ingester_load_add,
+    .load_merge = ingester_load_merge,
+    .load_link = rocks_load_link,
+    .load_end = ingester_load_end,
     .probe = rocks_probe,
     .drop = rocks_drop,
-    .rest = rocks_rest,
+    .idle = rocks_idle,
     .estimate = rocks_estimate,
     .usage = rocks_usage,
     .close = rocks_close,

@@ -1,13 +1,14 @@
-/* snapshots.c - snapshots, and what is kept of them for the next reader.
+/* snapshots.c - snapshots, and which of them are kept for the next reader.
  *
- * Taking a snapshot and an iterator and giving them back is a good part of a look-up that finds one
- * item: RocksDB's lock, an iterator for each level and each file, the blocks that say where
- * things are. Between two writes all of that would come out the same. So a snapshot that is closed
- * is kept, with an iterator over groups, and handed out again while it still is the newest state:
- * each write begins a new turn, and only a snapshot of this turn is taken or kept.
+ * Opening a snapshot and an iterator and closing them is a good part of a look-up that finds one
+ * item: RocksDB's lock, an iterator for each level and each file, the index blocks. Between two
+ * writes the result is the same. So a snapshot that is closed is kept, with an iterator over
+ * groups, and handed out again while it still is the newest state: each write begins a new turn,
+ * and only a snapshot of the present turn is taken or kept (I8, R10).
  *
- * What is kept holds files and memory that RocksDB would let go of otherwise. So each turn lets go
- * of what earlier ones have kept, and there is a new one at least every second (snapshots_turn).
+ * Snapshots that are kept hold files and memory that RocksDB would free otherwise. So each turn
+ * frees what earlier ones have kept, and there is a new turn at least every second
+ * (snapshots_turn).
  */
 #include "base/mem.h"
 #include "store/rocksdb/rocksdb_int.h"
@@ -24,7 +25,7 @@ static RocksSnapshot *snapshot_new(Snapshots *snapshots, StoreRead read)
     RocksSnapshot *snapshot = MEM_NEW(RocksSnapshot);
     snapshot->owner = snapshots;
     snapshot->snapshot.read = read;
-    /* The turn is read before: what this snapshot may have beyond it does no harm. */
+    /* The turn is read first: it does no harm if the snapshot is newer than its turn. */
     snapshot->turn = atomic_load(&snapshots->turn);
     /* Counted before it exists: see rocks_drop. */
     atomic_fetch_add(&snapshots->count, 1);
@@ -63,7 +64,7 @@ static bool is_current(const RocksSnapshot *snapshot)
     return snapshot->turn == atomic_load(&snapshot->owner->turn);
 }
 
-static Spares *kept(Snapshots *snapshots, StoreRead read)
+static ObjectPool *kept(Snapshots *snapshots, StoreRead read)
 {
     return &snapshots->kept[read == STORE_READ_MEMORY];
 }
@@ -71,29 +72,29 @@ static Spares *kept(Snapshots *snapshots, StoreRead read)
 RocksSnapshot *snapshots_take(Snapshots *snapshots, StoreRead read)
 {
     RocksSnapshot *snapshot;
-    while ((snapshot = spares_take(kept(snapshots, read))) != NULL && !is_current(snapshot))
+    while ((snapshot = object_pool_take(kept(snapshots, read))) != NULL && !is_current(snapshot))
         snapshot_free(snapshot);
     return snapshot != NULL ? snapshot : snapshot_new(snapshots, read);
 }
 
 void snapshots_give(RocksSnapshot *snapshot)
 {
-    Spares *spares = kept(snapshot->owner, snapshot->snapshot.read);
-    if (!is_current(snapshot) || !spares_give(spares, snapshot))
+    ObjectPool *spares = kept(snapshot->owner, snapshot->snapshot.read);
+    if (!is_current(snapshot) || !object_pool_give(spares, snapshot))
         snapshot_free(snapshot);
 }
 
 static void let_go(Snapshots *snapshots)
 {
     for (size_t i = 0; i < ARRAY_COUNT(snapshots->kept); i++) {
-        /* No more often than that: readers may give new ones all the while. */
-        for (size_t j = 0; j < SPARES_MAX; j++)
-            snapshot_free(spares_take(&snapshots->kept[i]));
+        /* Bounded, because readers may give snapshots back at the same time. */
+        for (size_t j = 0; j < OBJECT_POOL_MAX; j++)
+            snapshot_free(object_pool_take(&snapshots->kept[i]));
     }
 }
 
-/* Who has found its snapshot to be current before this may keep it after: the next turn finds it.
- */
+/* A reader that found its snapshot to be current before this may add it to 'kept' afterwards: the
+ * next turn frees it, and is_current refuses it until then. */
 void snapshots_turn(Snapshots *snapshots)
 {
     atomic_fetch_add(&snapshots->turn, 1);
@@ -110,8 +111,8 @@ static RocksGroups *groups_new(const RocksSnapshot *snapshot)
 {
     RocksGroups *groups = MEM_NEW(RocksGroups);
     groups->options = options_new(snapshot->snapshot.read, snapshot->rocks);
-    /* It asks filters, and ends with the group that it was last sent to: it needs no bounds, which
-     * could not be changed. */
+    /* It asks filters, and ends with the group to which it was sent by the last seek: so it needs
+     * no bounds, which could not be changed. */
     rocksdb_readoptions_set_total_order_seek(groups->options, 0);
     rocksdb_readoptions_set_prefix_same_as_start(groups->options, 1);
     rocksdb_readoptions_set_background_purge_on_iterator_cleanup(groups->options, 1);
@@ -119,13 +120,13 @@ static RocksGroups *groups_new(const RocksSnapshot *snapshot)
     return groups;
 }
 
-RocksGroups *snapshot_take_groups(RocksSnapshot *snapshot)
+RocksGroups *snapshots_take_groups(RocksSnapshot *snapshot)
 {
     RocksGroups *groups = atomic_exchange(&snapshot->groups, NULL);
     return groups != NULL ? groups : groups_new(snapshot);
 }
 
-void snapshot_give_groups(RocksSnapshot *snapshot, RocksGroups *groups, bool has_failed)
+void snapshots_give_groups(RocksSnapshot *snapshot, RocksGroups *groups, bool has_failed)
 {
     RocksGroups *none = NULL;
     if (has_failed || !atomic_compare_exchange_strong(&snapshot->groups, &none, groups))

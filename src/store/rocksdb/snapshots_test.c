@@ -1,5 +1,5 @@
 /* snapshots_test.c - what is kept of snapshots between two writes, and that nobody can tell. */
-#include "store/testing_int.h"
+#include "store/rocksdb/rocksdb_testing_int.h"
 
 #include "store/rocksdb/rocksdb_int.h"
 
@@ -102,13 +102,13 @@ static void more_than_are_kept_go_at_once(void **state)
     AUTO(test_folder_done) TestFolder folder;
     test_folder_init(&folder);
     AUTO(store_close) Store *store = test_rocksdb_open(folder.path);
-    enum { MANY = 3 * SPARES_MAX };
+    enum { MANY = 3 * OBJECT_POOL_MAX };
     StoreSnapshot *open[MANY];
     for (size_t i = 0; i < MANY; i++)
         open[i] = store_snapshot_open(store, STORE_READ_ANY);
     for (size_t i = 0; i < MANY; i++)
         store_snapshot_close(open[i]);
-    assert_in_range(snapshots_alive(store), 0, SPARES_MAX);
+    assert_in_range(snapshots_alive(store), 0, OBJECT_POOL_MAX);
 }
 
 static void cursors_over_groups_do_not_meet(void **state)

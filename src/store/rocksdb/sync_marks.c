@@ -8,7 +8,7 @@
  * written in turn, so that one torn by a loss of power leaves the other, which is a little older
  * and just as true.
  *
- * What cannot be written does no harm: the marks then stay behind.
+ * A slot that cannot be written does no harm: the marks are then older than they could be.
  */
 #include "store/rocksdb/sync_marks_int.h"
 
@@ -55,12 +55,12 @@ struct SyncMarks {
 
     /* Guarded by 'lock'. */
     pthread_mutex_t lock;
-    int fd; /* -1: not open for writing yet */
+    int fd; /* -1 until it is opened for writing */
     uint64_t turn;
     size_t count;
     bool has_news;                   /* something was noted and not written */
-    SyncMark marks[SYNC_MARKS_MAX];  /* as they are, or are to be, in the file */
-    uint64_t synced[SYNC_MARKS_MAX]; /* bytes that were noted, for each of them */
+    SyncMark marks[SYNC_MARKS_MAX];  /* as they are, or will be, in the file */
+    uint64_t synced[SYNC_MARKS_MAX]; /* bytes that were noted for each of them */
 };
 
 static uint32_t sum_of(const Slot *slot, size_t bytes)
@@ -130,7 +130,7 @@ void sync_marks_close(SyncMarks *marks)
     if (marks == NULL)
         return;
     if (marks->fd >= 0)
-        (void)close(marks->fd); /* marks may be late */
+        (void)close(marks->fd); /* marks may be old */
     (void)pthread_mutex_destroy(&marks->lock);
     mem_free(marks->path);
     mem_free(marks);
@@ -167,7 +167,7 @@ static bool write_slot(SyncMarks *marks)
     return pwrite(marks->fd, &slot, bytes, at) == (ssize_t)bytes;
 }
 
-/* SYNC_MARKS_MAX if there is none. The newest, which is asked for with each write, is the last. */
+/* SYNC_MARKS_MAX if there is none. The newest, which each write needs, is the last. */
 static size_t find(const SyncMarks *marks, SyncKind kind, uint64_t number)
 {
     for (size_t i = marks->count; i-- > 0;) {
@@ -186,7 +186,7 @@ static void take_out(SyncMarks *marks, size_t at)
     }
 }
 
-/* The oldest goes where there are too many, which only means that less is known. */
+/* Removes the oldest if there are too many, which only means that less is known. */
 static size_t append(SyncMarks *marks, SyncMark mark)
 {
     if (marks->count == SYNC_MARKS_MAX)

@@ -1,12 +1,13 @@
 /* sync_marks_int.h - how far each log of RocksDB is known to have been synced.
  *
- * A log that ends early looks like a shorter log: RocksDB replays what it finds, and acknowledged
- * writes are gone without a word. So a small file, SYNCED, in the data folder holds for each log,
+ * A log that was cut looks like a shorter log: RocksDB replays what it finds, and acknowledged
+ * writes are lost without an error. So a small file, SYNCED, in the data folder holds for each log,
  * and for the MANIFEST, how many bytes were synced. folder_check.c compares at the next start.
  *
- * A mark is a lower bound. It is written after the sync and before the acknowledgement, without a
- * sync of its own: after the end of the process it is exact, after a loss of power it may be some
- * seconds old. The marks are synced when a new log begins, so that those of older logs are final.
+ * A mark is a lower bound (R11). It is written after the sync and before the acknowledgement,
+ * without a sync of its own: after the end of the process it is exact, after a loss of power it may
+ * be some seconds old. The marks are synced when a new log begins, so that those of older logs are
+ * final.
  *
  * Ownership  The caller closes the SyncMarks, after the database that uses it.
  * Threads    Any; a lock inside is held for one small write, or for a sync when a log begins.
@@ -46,23 +47,23 @@ void sync_marks_reload(SyncMarks *marks);
 /* Copies the marks to 'out', the oldest first, and returns how many there are. */
 size_t sync_marks_read(SyncMarks *marks, SyncMark out[SYNC_MARKS_MAX]);
 
-/* There is no file yet: what is noted is of a database that is gone. Written with the next mark. */
+/* Forgets all marks, because the database is new. Written with the next mark. */
 void sync_marks_clear(SyncMarks *marks);
 
-/* A log begins: the marks of the older ones become durable. */
+/* A log begins. Makes the marks of the older ones durable. */
 void sync_marks_add_log(SyncMarks *marks, uint64_t number, bool is_relaxed);
 
-/* The file is no longer needed. */
+/* Removes the mark of a file that is no longer needed. */
 void sync_marks_remove(SyncMarks *marks, SyncKind kind, uint64_t number);
 
-/* The first 'bytes' of the file were synced; not in the file SYNCED before sync_marks_write. */
+/* Notes that the first 'bytes' of the file were synced. sync_marks_write writes it to SYNCED. */
 void sync_marks_note(SyncMarks *marks, SyncKind kind, uint64_t number, uint64_t bytes);
 
-/* Writes what was noted: everything of it may now be acknowledged. */
+/* Writes what was noted. After this it may be acknowledged. */
 void sync_marks_write(SyncMarks *marks);
 
-/* A write to the log has failed and may be in it as a whole all the same. Has the next start end
- * each log at its mark; what is noted later does not count. True if that is certain to happen. */
+/* A write to the log has failed, and may be in it nevertheless. Has the next start end each log at
+ * its mark (R2); what is noted later does not count. True if that is certain to happen. */
 bool sync_marks_end_logs(SyncMarks *marks);
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
  *
  * fdatasync is the one below, in RocksDB too: this binary's functions go before the C library's.
  */
+#include "store/rocksdb/rocksdb_testing_int.h"
 #include "store/rocksdb/sync_marks_int.h"
-#include "store/rocksdb/testing_int.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

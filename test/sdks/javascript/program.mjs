@@ -128,9 +128,29 @@ async function resumed(container) {
     assert.deepEqual(await pages(`${filter} ORDER BY c.n`, options), ALL);
 }
 
+async function scripts({ scripts }) {
+    const kinds = [
+        [scripts.storedProcedures, (id) => scripts.storedProcedure(id), {}],
+        [scripts.triggers, (id) => scripts.trigger(id), { triggerType: "pre", triggerOperation: "all" }],
+        [scripts.userDefinedFunctions, (id) => scripts.userDefinedFunction(id), {}],
+    ];
+    for (const [all, one, more] of kinds) {
+        const definition = { id: "a script", body: "function () {\r\n}", ...more };
+        const { resource: made } = await all.create(definition);
+        assert.deepEqual({ ...made, ...definition }, made);
+        await refused(() => all.create(definition), 409);
+        assert.deepEqual((await one("a script").read()).resource, made);
+        assert.deepEqual((await all.readAll().fetchAll()).resources, [made]);
+        assert.deepEqual((await all.query('SELECT * FROM T WHERE STARTSWITH(T.id,"a ")').fetchAll()).resources, [made]);
+        assert.equal((await one("a script").replace({ ...made, body: "x => x" })).resource.body, "x => x");
+        await one("a script").delete();
+        await refused(() => one("a script").read(), 404);
+    }
+}
+
 const { database } = await client.databases.create({ id: "javascript" });
 const container = await create(database);
-for (const step of [crud, patch, batch, bulk, queries, resumed]) {
+for (const step of [crud, patch, batch, bulk, queries, resumed, scripts]) {
     await step(container);
     console.log(`ok ${step.name}`);
 }

@@ -2,7 +2,7 @@
 import asyncio
 import os
 
-from azure.cosmos import CosmosClient, PartitionKey, exceptions
+from azure.cosmos import CosmosClient, PartitionKey, documents, exceptions
 from azure.cosmos.aio import CosmosClient as AsyncClient
 
 ENDPOINT = os.environ["COSMOS_ENDPOINT"]
@@ -146,6 +146,28 @@ def resumed(container):
     expect(sorted(found), [15, 16, 17, 18, 19], "pages resumed by their token")
 
 
+def scripts(container):
+    trigger = {"triggerType": documents.TriggerType.Pre, "triggerOperation": documents.TriggerOperation.All}
+    for kind, more in (("stored_procedure", {}), ("trigger", trigger), ("user_defined_function", {})):
+        def call(verb, *arguments, noun=kind, **options):
+            return getattr(container.scripts, f"{verb}_{noun}")(*arguments, **options)
+
+        def of_all(verb, *arguments, noun=f"{kind}s", **options):
+            return list(getattr(container.scripts, f"{verb}_{noun}")(*arguments, **options))
+
+        definition = {"id": "a script", "body": "function () {\r\n}", **more}
+        made = call("create", definition)
+        expect({name: made[name] for name in definition}, definition, kind)
+        expect_status(409, lambda: call("create", definition), "a second one")
+        expect(call("get", "a script"), made, "read")
+        expect(of_all("list"), [made], "list")
+        by_id = [{"name": "@id", "value": "a script"}]
+        expect(of_all("query", "SELECT * FROM root r WHERE r.id=@id", by_id), [made], "query")
+        expect(call("replace", made, {**made, "body": "x => x"})["body"], "x => x", "replaced")
+        call("delete", "a script")
+        expect_status(404, lambda: call("get", "a script"), "after its end")
+
+
 def main():
     client = CosmosClient(ENDPOINT, KEY)
     container = create(client)
@@ -154,7 +176,7 @@ def main():
         print(f"ok {step.__name__}", flush=True)
     asyncio.run(bulk())
     print("ok bulk", flush=True)
-    for step in (queries, resumed):
+    for step in (queries, resumed, scripts):
         step(container)
         print(f"ok {step.__name__}", flush=True)
     client.delete_database("python")

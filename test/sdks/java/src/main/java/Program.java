@@ -4,6 +4,9 @@ import com.azure.cosmos.CosmosClientBuilder;
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.CosmosDatabase;
 import com.azure.cosmos.CosmosException;
+import com.azure.cosmos.CosmosScripts;
+import com.azure.cosmos.CosmosStoredProcedure;
+import com.azure.cosmos.CosmosUserDefinedFunction;
 import com.azure.cosmos.models.CosmosBatch;
 import com.azure.cosmos.models.CosmosBatchResponse;
 import com.azure.cosmos.models.CosmosBulkOperations;
@@ -14,6 +17,11 @@ import com.azure.cosmos.models.CosmosItemRequestOptions;
 import com.azure.cosmos.models.CosmosPatchItemRequestOptions;
 import com.azure.cosmos.models.CosmosPatchOperations;
 import com.azure.cosmos.models.CosmosQueryRequestOptions;
+import com.azure.cosmos.models.CosmosStoredProcedureProperties;
+import com.azure.cosmos.models.CosmosStoredProcedureResponse;
+import com.azure.cosmos.models.CosmosTriggerProperties;
+import com.azure.cosmos.models.CosmosTriggerResponse;
+import com.azure.cosmos.models.CosmosUserDefinedFunctionProperties;
 import com.azure.cosmos.models.FeedResponse;
 import com.azure.cosmos.models.PartitionKey;
 import com.azure.cosmos.models.PartitionKeyBuilder;
@@ -23,6 +31,8 @@ import com.azure.cosmos.models.PartitionKind;
 import com.azure.cosmos.models.SqlParameter;
 import com.azure.cosmos.models.SqlQuerySpec;
 import com.azure.cosmos.models.ThroughputProperties;
+import com.azure.cosmos.models.TriggerOperation;
+import com.azure.cosmos.models.TriggerType;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -59,6 +69,7 @@ public final class Program {
             step("bulk", program::bulk);
             step("queries", program::queries);
             step("resumed", program::resumed);
+            step("scripts", program::scripts);
             database.delete();
             System.out.println("ok whole");
         }
@@ -190,6 +201,45 @@ public final class Program {
             token = page.getContinuationToken();
         } while (token != null);
         expect("pages resumed by their tokens", found, IntStream.range(0, TOTAL).boxed().toList());
+    }
+
+    private void scripts() {
+        CosmosScripts scripts = container.getScripts();
+        String body = "function () {\r\n}";
+        SqlQuerySpec byId =
+                new SqlQuerySpec("SELECT * FROM root r WHERE r.id=@id", new SqlParameter("@id", "a script"));
+        CosmosQueryRequestOptions options = new CosmosQueryRequestOptions();
+
+        CosmosStoredProcedureProperties procedure = new CosmosStoredProcedureProperties("a script", body);
+        CosmosStoredProcedureResponse made = scripts.createStoredProcedure(procedure);
+        expect("status", made.getStatusCode(), 201);
+        expect("body", made.getProperties().getBody(), body);
+        refused("a second one", 409, () -> scripts.createStoredProcedure(procedure));
+        CosmosStoredProcedure one = scripts.getStoredProcedure("a script");
+        expect("version", one.read().getProperties().getETag(), made.getProperties().getETag());
+        expect("list", scripts.readAllStoredProcedures().stream().count(), 1L);
+        expect("query", scripts.queryStoredProcedures(byId, options).stream().count(), 1L);
+        one.replace(made.getProperties().setBody("x => x")); // by its self link
+        expect("replaced", one.read().getProperties().getBody(), "x => x");
+        one.delete();
+        refused("after its end", 404, one::read);
+
+        CosmosTriggerProperties trigger = new CosmosTriggerProperties(" odd é[]{}%20", body);
+        trigger.setTriggerType(TriggerType.POST).setTriggerOperation(TriggerOperation.CREATE);
+        CosmosTriggerResponse stored = scripts.createTrigger(trigger);
+        expect("type", stored.getProperties().getTriggerType(), TriggerType.POST);
+        expect("operation", stored.getProperties().getTriggerOperation(), TriggerOperation.CREATE);
+        expect("triggers", scripts.readAllTriggers().stream().count(), 1L);
+        scripts.getTrigger(" odd é[]{}%20").delete();
+        expect("no triggers", scripts.readAllTriggers().stream().count(), 0L);
+
+        scripts.createUserDefinedFunction(new CosmosUserDefinedFunctionProperties("a script", body));
+        CosmosUserDefinedFunction function = scripts.getUserDefinedFunction("a script");
+        function.replace(function.read().getProperties().setBody("x => x"));
+        expect("function", function.read().getProperties().getBody(), "x => x");
+        expect("functions", scripts.queryUserDefinedFunctions(byId, options).stream().count(), 1L);
+        function.delete();
+        refused("a function after its end", 404, function::read);
     }
 
     private List<Integer> numbers(String text) {

@@ -1,0 +1,142 @@
+/* orrery_int.h - paths under /_orrery, which show partitions, keys and their load.
+ *
+ *     /_orrery/containers                                 all of them, the busiest first
+ *     /_orrery/metrics                                    the same for Prometheus
+ *     /_orrery/events                                     recent splits, merges and throttles
+ *     /_orrery/dbs/{db}/colls/{coll}/layout               physical partitions: size, use, limits
+ *     /_orrery/dbs/{db}/colls/{coll}/top                  logical partitions that stand out
+ *     /_orrery/dbs/{db}/colls/{coll}/history              seconds, or steps of five minutes
+ *
+ * They are read with the same keys as everything else, read-only ones included, signed as a read of
+ * the container, or of the account. Answers are made on a worker from the catalogue's snapshot and
+ * from counters, so they neither wait for other requests nor hold them up.
+ *
+ * Ownership  A page lives in its request's arena, and holds its snapshot until it is answered.
+ */
+#pragma once
+
+#include "api/core/logical_sizes_int.h"
+#include "api/core/request_int.h"
+#include "throughput/top_keys.h"
+
+/* For paths under /_orrery: admit authorises the request and finds what it asks for, request
+ * answers it. */
+bool orrery_is_path(Slice path);
+MUST_USE Status orrery_admit(ApiRequest *r, Error *err);
+Status orrery_request(ApiRequest *r, Error *err);
+bool chaos_is_path(Slice path); /* after /_orrery */
+MUST_USE Status chaos_admit(ApiRequest *r, Slice path, Error *err);
+Status chaos_request(ApiRequest *r, Slice path, Error *err);
+
+Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge */
+
+/* JSON is parsed in one piece by clients, metrics are not. */
+#define ORRERY_JSON_BYTES_MAX    ((size_t)4 << 20)
+#define ORRERY_METRICS_BYTES_MAX ((size_t)64 << 20)
+
+typedef struct OrreryPage OrreryPage;
+
+/* Parameters that a path may have. */
+enum { ORRERY_PARAMETERS_MAX = 4 };
+
+typedef struct OrreryKind {
+    Slice name;           /* the last part of the path */
+    bool is_of_container; /* otherwise of the account */
+    bool takes_bearer;    /* "Authorization: Bearer <key>", too */
+    const char *parameters[ORRERY_PARAMETERS_MAX];
+    Status (*parse)(OrreryPage *page, Error *err); /* on the loop; may be NULL */
+    Status (*run)(OrreryPage *page);               /* on a worker: fills in text, or error */
+} OrreryKind;
+
+extern const OrreryKind ORRERY_CONTAINERS;
+extern const OrreryKind ORRERY_LAYOUT;
+extern const OrreryKind ORRERY_TOP;
+extern const OrreryKind ORRERY_HISTORY;
+extern const OrreryKind ORRERY_METRICS;
+extern const OrreryKind ORRERY_EVENTS;
+
+struct OrreryPage {
+    WorkerJob job;
+    HttpTask task;
+    ApiRequest *request;
+    const OrreryKind *kind;
+    Slice values[ORRERY_PARAMETERS_MAX]; /* decoded, in the arena; empty if not sent */
+    Snapshot *snapshot;                  /* a reference of its own */
+    const Database *database;            /* the snapshot's; NULL for the account */
+    const Container *container;
+    bool is_long;    /* it reads much, and takes its turn among the queries */
+    uint64_t now_s;  /* wall clock */
+    uint64_t now_us; /* monotonic */
+
+    /* What 'parse' has made of the parameters. */
+    union {
+        struct {
+            uint32_t count;
+        } containers;
+        struct {
+            uint32_t count;
+        } events;
+        struct {
+            int by;
+            uint32_t count;
+            uint32_t minutes;
+        } top;
+        struct {
+            HistoryGrain grain;
+            uint64_t from_s;
+            uint64_t to_s;
+        } history;
+    };
+
+    Status status;
+    Error error;
+    Buf text;
+};
+
+/* The parameter at 'index' as a number; 'fallback' if it was not sent. */
+MUST_USE Status orrery_number(const OrreryPage *page, size_t index, uint64_t min, uint64_t max,
+                              uint64_t fallback, uint64_t *out, Error *err);
+
+/* STATUS_BAD_REQUEST naming what is expected. */
+MUST_USE Status orrery_refuse(const OrreryPage *page, size_t index, const char *expected,
+                              Error *err);
+
+/* STATUS_BAD_REQUEST if the server was started with --no-statistics. */
+MUST_USE Status orrery_need_statistics(const OrreryPage *page, Error *err);
+
+/* How many logical partitions each range has, and the ORRERY_TOP_COUNT_MAX largest. The caller
+ * releases the result; a failure is in the page's error. */
+#define ORRERY_TOP_COUNT_MAX 100
+MUST_USE Status orrery_counts(OrreryPage *page, LogicalSizes **out);
+MUST_USE Status orrery_largest(OrreryPage *page, LogicalSizes **out);
+
+/* The recent use of a physical partition or of a whole container, in complete seconds.
+ */
+typedef struct OrreryUse {
+    Charge second;
+    Charge ten_seconds;
+    HistoryCount minute;
+    HistoryCount total;
+} OrreryUse;
+
+OrreryUse orrery_use(const PartitionHandle *partition, uint64_t now_s);
+void orrery_use_add(OrreryUse *sum, const OrreryUse *use);
+
+/* The largest part of its budget that was used in one second of the last minute, in hundredths of a
+ * percent. A budget that containers share counts what all of them used. */
+uint64_t orrery_consumption(const Snapshot *snapshot, const Container *container,
+                            const PartitionHandle *partition, uint64_t now_s);
+
+/* Append JSON text piece by piece, with a comma after everything but an opening bracket. */
+void put_name(Buf *out, const char *name);
+void put_open(Buf *out, const char *name, char bracket); /* without a name in an array */
+void put_close(Buf *out, char bracket);
+void put_text(Buf *out, const char *name, Slice text); /* valid UTF-8 */
+void put_number(Buf *out, const char *name, uint64_t number);
+void put_id(Buf *out, const char *name, uint32_t id); /* of a range, as text */
+void put_hundredths(Buf *out, const char *name, uint64_t hundredths);
+void put_bool(Buf *out, const char *name, bool value);
+void put_use(Buf *out, const OrreryUse *use, const uint64_t *allotted); /* three members */
+
+/* The members of an object that describes a split or a merge. */
+void put_move(Buf *out, const MoveEvent *event);

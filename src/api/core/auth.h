@@ -1,0 +1,61 @@
+/* auth.h - who may do what: master keys and read-only keys, checked by HMAC.
+ *
+ * A client signs verb, resource type, resource link and date with the account's key. The server
+ * signs the same and compares in constant time. Clients differ in which spelling of the link they
+ * sign (decoded, as sent, the lower-case resource id alone), so each is tried.
+ *
+ * Ownership  AuthKeys holds the prepared keys; it is made once and never changes.
+ * Threads    AuthKeys is immutable and shared by the loops.
+ */
+#pragma once
+
+#include "api/core/address.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+#define AUTH_KEY_BYTES_MAX 256
+
+/* The key of Microsoft's emulators, which every sample uses. */
+#define AUTH_DEVELOPMENT_KEY \
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+
+typedef enum Access { ACCESS_READ, ACCESS_ALL } Access;
+
+typedef struct AuthKeys AuthKeys;
+
+/* Keys in base64; an empty slice means that there is no such key. The primary one is required. */
+typedef struct AuthKeyTexts {
+    Slice primary;
+    Slice secondary;
+    Slice primary_read_only;
+    Slice secondary_read_only;
+} AuthKeyTexts;
+
+MUST_USE Status auth_keys_open(AuthKeyTexts texts, AuthKeys **out, Error *err);
+void auth_keys_close(AuthKeys *keys); /* accepts NULL; wipes them */
+DEFINE_AUTO(AuthKeys *, auth_keys_close)
+
+/* What a request says about itself. Absent headers are empty slices. */
+typedef struct AuthRequest {
+    Slice method;
+    const Address *address;
+    Slice authorization;
+    Slice x_ms_date;
+    Slice date;
+} AuthRequest;
+
+/* STATUS_UNAUTHORIZED or STATUS_FORBIDDEN, with a message that a user can act on. */
+MUST_USE Status auth_check(const AuthKeys *keys, const AuthRequest *request, int64_t now_s,
+                           Arena *arena, Access *access, Error *err);
+
+/* "Bearer " and a key as it is, for tools that cannot sign. Anybody who can read the connection
+ * then has the key. */
+bool auth_is_bearer(Slice authorization);
+MUST_USE Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Access *access,
+                                  Error *err);
+
+/* The signature itself, in base64, for tools and tests: what a client would send as 'sig'. */
+#define AUTH_SIGNATURE_LEN 44
+MUST_USE Status auth_sign(Slice key_text, Slice method, Slice resource_type, Slice link,
+                          Slice x_ms_date, char out[AUTH_SIGNATURE_LEN], Error *err);

@@ -1,0 +1,173 @@
+/* service.c - paths outside the resource model: health, metrics, the certificate, browsers'
+ * preflight requests, and the address list that direct-mode clients ask for.
+ *
+ * None of them shows anything about a resource, so none needs a key.
+ */
+#include "api/core/request_int.h"
+#include "api/core/response_int.h"
+
+#define JSON_TYPE SLICE("application/json")
+
+static Slice path_only(const ApiRequest *r)
+{
+    return slice_first(r->http->path, slice_find(r->http->path, '?'));
+}
+
+static void respond_health(ApiRequest *r, int status, Slice word, Slice reason)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 8192);
+    buf_format(&text, "{\"status\":\"%.*s\",", SLICE_ARG(word));
+    if (reason.len > 0) {
+        buf_slice(&text, SLICE("\"reason\":"));
+        json_print_string(reason, &text);
+        buf_byte(&text, ',');
+    }
+    buf_slice(&text, SLICE("\"version\":\"" ORRERY_VERSION "\"}"));
+    respond_text(r, status, JSON_TYPE, arena_copy(r->arena, buf_view(&text)));
+}
+
+/* 503 only while nothing can be written. Damaged data fails the requests that need it. A person
+ * should look at it, but clients need not be kept away from everything else. */
+static void answer_health(ApiRequest *r)
+{
+    Error err;
+    if (store_health(r->api->options.store, &err) != STATUS_OK) {
+        respond_health(r, 503, SLICE("degraded"), slice_from_cstr(err.message));
+        return;
+    }
+    StoreDamage damage;
+    store_damage(r->api->options.store, &damage);
+    if (damage.reads == 0) {
+        respond_health(r, 200, SLICE("ok"), SLICE_EMPTY);
+        return;
+    }
+    Slice reason = arena_format(r->arena, "%llu reads have met damaged data, the newest: %s",
+                                (unsigned long long)damage.reads, damage.newest.message);
+    respond_health(r, 200, SLICE("damaged"), reason);
+}
+
+static void print_number(Buf *text, const char *name, const char *kind, const char *help,
+                         uint64_t value)
+{
+    buf_format(text, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, kind, name,
+               (unsigned long long)value);
+}
+
+static void print_moves(Buf *text, Catalog *catalog)
+{
+    MoveCounts counts = catalog_move_counts(catalog);
+    const struct {
+        const char *labels;
+        uint64_t value;
+    } rows[] = {
+        {"kind=\"split\",result=\"done\"", counts.splits_done},
+        {"kind=\"split\",result=\"failed\"", counts.splits_failed},
+        {"kind=\"merge\",result=\"done\"", counts.merges_done},
+        {"kind=\"merge\",result=\"failed\"", counts.merges_failed},
+    };
+    buf_slice(text, SLICE("# HELP orrery_moves_total Splits and merges of physical partitions that "
+                          "are over.\n# TYPE orrery_moves_total counter\n"));
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        buf_format(text, "orrery_moves_total{%s} %llu\n", rows[i].labels,
+                   (unsigned long long)rows[i].value);
+    print_number(text, "orrery_move_bytes_total", "counter",
+                 "Bytes that splits and merges have copied.", counts.bytes);
+    print_number(text, "orrery_move_fence_microseconds_total", "counter",
+                 "Time that writes had to wait at the end of splits and merges.", counts.fence_us);
+    print_number(text, "orrery_move_fence_microseconds_max", "gauge",
+                 "The longest time that writes had to wait at the end of one.",
+                 counts.fence_us_max);
+}
+
+static void answer_metrics(ApiRequest *r)
+{
+    const ApiOptions *options = &r->api->options;
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 1 << 20);
+    metrics_print(options->metrics, &text);
+    const Snapshot *snapshot = catalog_read(&r->loop->reader);
+    print_number(&text, "orrery_databases", "gauge", "Databases.", snapshot->databases.count);
+    print_number(&text, "orrery_containers", "gauge", "Containers.", snapshot->container_count);
+    StoreUsage usage = {0};
+    store_usage(options->store, &usage);
+    print_number(&text, "orrery_store_disk_bytes", "gauge", "Bytes that the data takes on disk.",
+                 usage.disk_bytes);
+    print_number(&text, "orrery_store_memory_bytes", "gauge",
+                 "Bytes that the storage engine holds in memory.", usage.memory_bytes);
+    StoreDamage damage;
+    store_damage(options->store, &damage);
+    print_number(&text, "orrery_store_damaged_reads_total", "counter",
+                 "Reads that met something else than was written.", damage.reads);
+    print_moves(&text, options->catalog);
+    respond_text(r, 200, SLICE("text/plain; version=0.0.4"), arena_copy(r->arena, buf_view(&text)));
+}
+
+static void answer_certificate(ApiRequest *r)
+{
+    respond_text(r, 200, SLICE("application/x-pem-file"), r->api->options.certificate);
+}
+
+/* Direct mode is a binary protocol between SDK and replica that only the service speaks. */
+static void answer_addresses(ApiRequest *r)
+{
+    Error err;
+    if (error_set(&err, STATUS_BAD_REQUEST, SUB_NONE,
+                  "This server is reached in gateway mode; direct (TCP) mode is not available. Set "
+                  "the connection mode to Gateway: .NET ConnectionMode = ConnectionMode.Gateway, "
+                  "Java gatewayMode(). JavaScript, Python and Go need no setting.") != STATUS_OK)
+        respond_error(r, &err);
+}
+
+/* A browser asks before it sends a request with headers of its own. Only pages that may use the
+ * server get here; the browser decides what it asks of an address on a private network. */
+static void answer_preflight(ApiRequest *r)
+{
+    static const Slice methods = SLICE_INIT("GET, HEAD, POST, PUT, PATCH, DELETE");
+    Response response;
+    response_begin(r, &response, 204, SLICE("0"));
+    if (r->origin.len == 0) {
+        response_header(&response, SLICE("allow"), methods);
+        response_send(r, &response);
+        return;
+    }
+    Slice wanted = request_header(r, "access-control-request-headers");
+    response_header(&response, SLICE("access-control-allow-methods"), methods);
+    response_header(&response, SLICE("access-control-allow-headers"),
+                    wanted.len > 0 ? arena_copy(r->arena, wanted) : SLICE("*"));
+    response_header(&response, SLICE("access-control-max-age"), SLICE("86400"));
+    response_header(&response, SLICE("vary"), SLICE("access-control-request-headers"));
+    response_send(r, &response);
+}
+
+bool service_handle(ApiRequest *r)
+{
+    static const struct {
+        Slice path;
+        void (*answer)(ApiRequest *r);
+    } rows[] = {
+        {SLICE_INIT("/healthz"), answer_health},
+        {SLICE_INIT("/metrics"), answer_metrics},
+        {SLICE_INIT("/_explorer/emulator.pem"), answer_certificate},
+        {SLICE_INIT("/addresses"), answer_addresses},
+        {SLICE_INIT("/addresses/"), answer_addresses},
+        {SLICE_INIT("//addresses/"), answer_addresses},
+    };
+    if (slice_equal(r->http->method, SLICE("OPTIONS"))) {
+        answer_preflight(r);
+        return true;
+    }
+    /* One comparison is enough for nearly every request. */
+    if (slice_starts_with(r->http->path, SLICE("/dbs/")))
+        return false;
+    if (!r->is_head && !slice_equal(r->http->method, SLICE("GET")))
+        return false;
+    Slice path = path_only(r);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        if (slice_equal(path, rows[i].path)) {
+            rows[i].answer(r);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,168 @@
+/* dispatch.c - which handler answers which request, and what must exist before it runs. */
+#include "api/dispatch_int.h"
+
+#include "api/admin/chaos_int.h"
+#include "api/admin/orrery_int.h"
+#include "api/control/resource_handlers_int.h"
+#include "api/items/batch_body_int.h"
+#include "api/items/document_handlers_int.h"
+
+typedef struct Route {
+    ResourceType type;
+    Operation operation;
+    Handler handler;
+} Route;
+
+/* POST {container}/operations/{name}. */
+static const struct {
+    Slice name;
+    Handler handler;
+} OPERATIONS[] = {
+    {SLICE_INIT("partitionkeydelete"), documents_purge},
+    {SLICE_INIT("partitionmerge"), containers_merge},
+};
+
+static const Route ROUTES[] = {
+    {RESOURCE_ACCOUNT, OPERATION_READ, account_read},
+    {RESOURCE_DATABASE, OPERATION_LIST, databases_list},
+    {RESOURCE_DATABASE, OPERATION_QUERY, databases_query},
+    {RESOURCE_DATABASE, OPERATION_CREATE, databases_create},
+    {RESOURCE_DATABASE, OPERATION_READ, databases_read},
+    {RESOURCE_DATABASE, OPERATION_DELETE, databases_delete},
+    {RESOURCE_CONTAINER, OPERATION_LIST, containers_list},
+    {RESOURCE_CONTAINER, OPERATION_QUERY, containers_query},
+    {RESOURCE_CONTAINER, OPERATION_CREATE, containers_create},
+    {RESOURCE_CONTAINER, OPERATION_READ, containers_read},
+    {RESOURCE_CONTAINER, OPERATION_REPLACE, containers_replace},
+    {RESOURCE_CONTAINER, OPERATION_DELETE, containers_delete},
+    {RESOURCE_DOCUMENT, OPERATION_LIST, documents_list},
+    {RESOURCE_DOCUMENT, OPERATION_QUERY, documents_query},
+    {RESOURCE_DOCUMENT, OPERATION_CREATE, documents_create},
+    {RESOURCE_DOCUMENT, OPERATION_READ, documents_read},
+    {RESOURCE_DOCUMENT, OPERATION_REPLACE, documents_replace},
+    {RESOURCE_DOCUMENT, OPERATION_PATCH, documents_patch},
+    {RESOURCE_DOCUMENT, OPERATION_DELETE, documents_delete},
+    {RESOURCE_PARTITION_KEY_RANGE, OPERATION_LIST, pkranges_list},
+    {RESOURCE_PARTITION_KEY_RANGE, OPERATION_READ, pkranges_read},
+    {RESOURCE_OFFER, OPERATION_LIST, offers_list},
+    {RESOURCE_OFFER, OPERATION_QUERY, offers_query},
+    {RESOURCE_OFFER, OPERATION_READ, offers_read},
+    {RESOURCE_OFFER, OPERATION_REPLACE, offers_replace},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_LIST, scripts_list},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_QUERY, scripts_query},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_CREATE, scripts_create},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_READ, scripts_read},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_REPLACE, scripts_replace},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_DELETE, scripts_delete},
+    {RESOURCE_STORED_PROCEDURE, OPERATION_EXECUTE, procedures_execute},
+    {RESOURCE_TRIGGER, OPERATION_LIST, scripts_list},
+    {RESOURCE_TRIGGER, OPERATION_QUERY, scripts_query},
+    {RESOURCE_TRIGGER, OPERATION_CREATE, scripts_create},
+    {RESOURCE_TRIGGER, OPERATION_READ, scripts_read},
+    {RESOURCE_TRIGGER, OPERATION_REPLACE, scripts_replace},
+    {RESOURCE_TRIGGER, OPERATION_DELETE, scripts_delete},
+    {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_LIST, scripts_list},
+    {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_QUERY, scripts_query},
+    {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_CREATE, scripts_create},
+    {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_READ, scripts_read},
+    {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_REPLACE, scripts_replace},
+    {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_DELETE, scripts_delete},
+    {RESOURCE_USER, OPERATION_LIST, absent_list},
+    {RESOURCE_USER, OPERATION_QUERY, absent_query},
+    {RESOURCE_USER, OPERATION_CREATE, absent_create},
+    {RESOURCE_CONFLICT, OPERATION_LIST, absent_list},
+    {RESOURCE_CONFLICT, OPERATION_QUERY, conflicts_query},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_LIST, client_keys_list},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_QUERY, client_keys_query},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_CREATE, client_keys_create},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_READ, client_keys_read},
+    {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_REPLACE, client_keys_replace},
+};
+
+/* A client may ask for a weaker guarantee than the account's, never for a stronger one. */
+static Status check_consistency(ApiRequest *r, Error *err)
+{
+    Consistency account = r->api->options.consistency;
+    Consistency level = account;
+    Slice asked = slice_trim(request_header(r, "x-ms-consistency-level"));
+    if (asked.len > 0 && !consistency_parse(asked, &level))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "x-ms-consistency-level '%.*s' is not a consistency level; expected "
+                         "Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual.",
+                         SLICE_CUT(asked, 40));
+    if (level > account)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "ConsistencyLevel %.*s specified in the request is invalid when service "
+                         "is configured with consistency level %.*s. Ensure the request "
+                         "consistency level is not stronger than the service consistency level.",
+                         SLICE_ARG(consistency_name(level)), SLICE_ARG(consistency_name(account)));
+    r->is_strong = consistency_is_strong(level);
+    return STATUS_OK;
+}
+
+/* A client that caches a container's id says which one it means; after the container was deleted
+ * and made again under the same name it must not be served from the new one. */
+static Status check_intended(const ApiRequest *r, Error *err)
+{
+    Slice rid = slice_trim(request_header(r, "x-ms-cosmos-intended-collection-rid"));
+    if (rid.len == 0 || r->container == NULL || slice_equal(rid, r->container->info.rid))
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_COLLECTION_RID_MISMATCH,
+                     "The container's resource id is '%.*s', not '%.*s' as the request intends.",
+                     SLICE_ARG(r->container->info.rid), SLICE_CUT(rid, 40));
+}
+
+/* Serverless accounts have no offers; tools recognise such accounts by this text. */
+static Status check_provisioned(const ApiRequest *r, Error *err)
+{
+    if (r->address.type != RESOURCE_OFFER || !r->api->options.is_serverless)
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "Reading or replacing offers is not supported for serverless accounts.");
+}
+
+static Status route_operation(ApiRequest *r, Error *err)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(OPERATIONS) && r->operation == OPERATION_EXECUTE; i++) {
+        if (slice_equal_nocase(r->address.operation, OPERATIONS[i].name))
+            return OPERATIONS[i].handler(r, err);
+    }
+    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
+                     "The operation '%.*s' is not available in this version of orrery.",
+                     SLICE_CUT(r->address.operation, 60));
+}
+
+Status route_request(ApiRequest *r, Error *err)
+{
+    TRY(check_consistency(r, err));
+    TRY(check_provisioned(r, err));
+    TRY(request_resolve(r, err));
+    TRY(check_intended(r, err));
+    if (UNLIKELY(r->api->chaos != NULL)) {
+        bool is_met = false;
+        chaos_meet(r, &is_met);
+        if (is_met)
+            return STATUS_OK;
+    }
+    if (UNLIKELY(request_body_is_long(r)))
+        return request_body_defer(r, batch_is_asked(r) ? batch_body_read : request_body_read_json,
+                                  err);
+    Slice segment = address_segment(r->address.type);
+    if (r->address.operation.len > 0)
+        return route_operation(r, err);
+    bool type_known = false;
+    for (size_t i = 0; i < ARRAY_COUNT(ROUTES); i++) {
+        if (ROUTES[i].type != r->address.type)
+            continue;
+        if (ROUTES[i].operation == r->operation)
+            return ROUTES[i].handler(r, err);
+        type_known = true;
+    }
+    if (type_known)
+        return error_set(err, STATUS_METHOD_NOT_ALLOWED, SUB_NONE,
+                         "%.*s is not possible on a resource of type '%.*s'.",
+                         SLICE_CUT(r->http->method, 20), SLICE_ARG(segment));
+    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
+                     "Resources of type '%.*s' are not available in this version of orrery.",
+                     SLICE_ARG(segment));
+}

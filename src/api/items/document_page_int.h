@@ -1,0 +1,87 @@
+/* document_page_int.h - one page of items or of results: its way to a worker and back, its answer
+ * and its price.
+ *
+ * A list (document_list.c) and a query (document_query.c) have a DocumentPage as a member. They
+ * provide 'run', which makes the page: on a worker or, if it is short, on the loop.
+ *
+ *     document_page_init, document_page_post --> run on the loop, briefly --> answered
+ *                                          | takes too long
+ *                                          v
+ *                                      run on a worker --> answered on the loop
+ *
+ * Ownership  A page lives in its request's arena and holds the container until it is answered.
+ * Threads    The loop's until it is posted, and again when it is answered; in between the worker's.
+ */
+#pragma once
+
+#include "api/items/document_clock_int.h"
+#include "api/items/document_context_int.h"
+#include "api/items/document_extent_int.h"
+#include "api/items/document_functions_int.h"
+
+enum { ENVELOPE_BYTES_MAX = 256 }; /* what stands around the items of a page */
+enum { PAGE_HEADERS_MAX = 4 };     /* that 'run' adds to the answer */
+
+/* What one partition has done for a page. */
+typedef struct RangeCharge {
+    uint32_t range; /* index in the container's ranges */
+    Charge charge;
+} RangeCharge;
+
+typedef struct PageBill {
+    bool is_admitted;     /* by the partitions that it needs, or a list by the first of them */
+    RangeCharge *charges; /* of each partition that was visited, once, in their order */
+    size_t count;         /* 0 if a list asked for an empty range */
+    Charge sum;
+} PageBill;
+
+typedef struct PageAnswer {
+    Status status;
+    Error error;
+    Buf text; /* after 'text_begin' the items, separated by commas */
+    size_t text_begin;
+    size_t count;       /* of items */
+    Slice continuation; /* empty on the last page */
+    Buf session;
+    HttpHeader headers[PAGE_HEADERS_MAX];
+    size_t header_count;
+} PageAnswer;
+
+typedef struct DocumentPage DocumentPage;
+struct DocumentPage {
+    WorkerJob job;
+    HttpTask task;
+    Status (*run)(DocumentPage *page); /* fills in the bill and the answer */
+    bool can_be_brief;                 /* 'run' may be tried on the loop, with 'is_brief' */
+    bool is_brief;                     /* fail where it would take long, or wait for the disk */
+    DocumentClock clock;               /* on a worker */
+    ApiRequest *request;
+    Container *container; /* a reference of its own */
+    Slice alt_path;
+    DocumentExtent extent;
+    uint32_t items_max;
+    DocumentFunctions functions; /* that a query can call */
+    PageBill bill;
+    PageAnswer answer;
+};
+
+/* Reads the request's headers. */
+MUST_USE Status document_page_init(DocumentPage *page, ApiRequest *r,
+                                   Status (*run)(DocumentPage *page), Error *err);
+
+/* Runs it and answers the request, here or later. */
+MUST_USE Status document_page_post(DocumentPage *page, Error *err);
+
+/* Whether the page may look at a partition: STATUS_THROTTLED in its error if not. */
+MUST_USE Status document_page_admit(DocumentPage *page, const PartitionRange *range);
+
+/* Adds what a partition has done to the bill; partitions are visited in their order. */
+void document_page_charge(DocumentPage *page, const PartitionRange *range, Charge charge);
+
+/* The partition's entry in the bill, for a caller that adds it to the sum itself. */
+RangeCharge *document_page_charge_of(DocumentPage *page, const PartitionRange *range);
+
+/* Adds a partition's LSN, read before anything else of it is, to the answer's session token. */
+void document_page_session(DocumentPage *page, const PartitionRange *range);
+
+uint64_t document_page_now_us(const DocumentPage *page);

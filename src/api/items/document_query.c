@@ -1,0 +1,299 @@
+/* document_query.c - queries over items: from the request to a page of the query layer, and its
+ * headers.
+ *
+ * A query runs over the physical partitions that have something of the range it asks for, as if
+ * they were one container; the page's position, signed, is the continuation token.
+ */
+#include "api/items/document_handlers_int.h"
+#include "api/items/document_query_int.h"
+#include "api/items/document_report_int.h"
+#include "api/items/document_scope_int.h"
+#include "api/items/document_token_int.h"
+#include "api/items/document_walk_int.h"
+#include "api/items/query_plan_int.h"
+#include "query/eval/query.h"
+#include "query/page/page.h"
+#include "query/plan/query_traits.h"
+
+static_assert(DOCUMENT_REPORT_HEADERS_MAX <= PAGE_HEADERS_MAX, "a page has room for the report");
+
+/* Steps that a query may take for one page. */
+#define QUERY_STEPS_MAX ((uint64_t)2000000000)
+
+/* And on the loop. */
+#define BRIEF_BYTES_MAX ((size_t)8 << 20)
+#define BRIEF_KEYS_MAX  ((uint64_t)4096)
+#define BRIEF_STEPS_MAX \
+    ((uint64_t)50000) /* about 2 ms at worst, since a run seldom looks at the clock */
+
+/* ---- running ---- */
+
+QueryGeo document_query_geo(const Container *container)
+{
+    Json config = json_get(container->definition, SLICE("geospatialConfig"));
+    Json type = json_get(config, SLICE("type"));
+    bool is_plane = json_is(type, JSON_STRING) && slice_equal(json_string(type), SLICE("Geometry"));
+    return is_plane ? QUERY_GEOMETRY : QUERY_GEOGRAPHY;
+}
+
+static bool is_whole(const PartitionRange *range, const QueryTarget *target)
+{
+    return slice_compare(target->epk_from, range->min_bytes) <= 0 &&
+           slice_compare(target->epk_to, range->max_bytes) >= 0;
+}
+
+static Status open_target(DocumentQuery *q, const PartitionRange *range, QueryTarget *target)
+{
+    document_page_session(&q->page, range);
+    StoreRead read = q->page.is_brief ? STORE_READ_MEMORY : STORE_READ_ANY;
+    return handle_view_open(container_handle(q->page.container, range), q->page.container->schema,
+                            read, &target->view, &q->page.answer.error);
+}
+
+/* All partitions that are asked must admit the page (I6). Once they have, it runs, also if it has
+ * to begin again on a worker. */
+static Status admit(DocumentQuery *q)
+{
+    const Container *container = q->page.container;
+    bool needs_any = false;
+    for (size_t i = 0; i < container->range_count && !q->page.bill.is_admitted; i++) {
+        if (!document_extent_needs(&q->page.extent, &container->ranges[i]))
+            continue;
+        needs_any = true;
+        TRY(document_page_admit(&q->page, &container->ranges[i]));
+    }
+    if (!needs_any && !q->page.bill.is_admitted)
+        TRY(document_page_admit(&q->page, &container->ranges[0])); /* see open_targets */
+    q->page.bill.is_admitted = true;
+    return STATUS_OK;
+}
+
+/* Opens a view of every partition that can have something of what is asked for. The caller closes
+ * them, also if this fails. */
+static Status open_targets(DocumentQuery *q, QueryTarget *targets, size_t *count)
+{
+    const Container *container = q->page.container;
+    for (size_t i = 0; i < container->range_count; i++) {
+        const PartitionRange *range = &container->ranges[i];
+        if (!document_extent_needs(&q->page.extent, range))
+            continue;
+        QueryTarget *target = &targets[*count];
+        target->range = (uint32_t)i;
+        target->epk_from = slice_compare(range->min_bytes, q->page.extent.epk_from) > 0
+                               ? range->min_bytes
+                               : q->page.extent.epk_from;
+        target->epk_to = slice_compare(range->max_bytes, q->page.extent.epk_to) < 0
+                             ? range->max_bytes
+                             : q->page.extent.epk_to;
+        target->is_whole = is_whole(range, target);
+        TRY(open_target(q, range, target));
+        ++*count;
+    }
+    if (*count > 0)
+        return STATUS_OK;
+    /* No item can be found, but a COUNT is still 0, and a query that cannot be sorted is still
+     * refused: it runs over an empty range of the first partition. */
+    const PartitionRange *first = &container->ranges[0];
+    targets[0] = (QueryTarget){.epk_from = first->max_bytes, .epk_to = first->max_bytes};
+    TRY(open_target(q, first, &targets[0]));
+    *count = 1;
+    return STATUS_OK;
+}
+
+static void charge_target(DocumentQuery *q, const QueryTarget *target, const QueryTargetWork *work)
+{
+    QueryWork done = {
+        .index_keys = work->index_keys_read,
+        .items = work->documents_read,
+        .item_bytes = work->document_bytes_read,
+        .results = work->results,
+        .result_bytes = work->result_bytes,
+        .user_calls = work->user_calls,
+    };
+    document_page_charge(&q->page, &q->page.container->ranges[target->range],
+                         charge_query(q->page.request->api->options.charges, &done));
+}
+
+/* Each partition that was visited pays for what it did. If none was, because nothing stored is
+ * asked for, the first one pays. */
+static void charge_targets(DocumentQuery *q, const QueryTarget *targets, size_t count,
+                           const QueryTargetWork *work)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (work[i].is_visited)
+            charge_target(q, &targets[i], &work[i]);
+    }
+    if (q->page.bill.count == 0)
+        charge_target(q, &targets[0], &work[0]);
+}
+
+/* Limits the parts to the whole: they come from samples, and from clocks that may have jumped. */
+static void fit_parts(QueryMetrics *m)
+{
+    uint64_t *const parts[] = {&m->user_us, &m->index_us, &m->load_us, &m->write_us};
+    uint64_t left_us = m->total_us;
+    for (size_t i = 0; i < ARRAY_COUNT(parts); i++) {
+        *parts[i] = *parts[i] < left_us ? *parts[i] : left_us;
+        left_us -= *parts[i];
+    }
+}
+
+static Status run_in(DocumentQuery *q, const QueryTarget *targets, size_t count, Arena *arena)
+{
+    ApiRequest *r = q->page.request;
+    const Api *api = r->api;
+    bool wants_metrics = (q->wanted & DOCUMENT_REPORT_METRICS) != 0;
+    QueryPageOptions options = {
+        .targets = targets,
+        .target_count = count,
+        .partition_count = q->page.container->range_count,
+        .schema = q->page.container->schema,
+        .key = q->page.extent.has_key ? &q->page.extent.key : NULL,
+        .position = q->position,
+        .resume_filter = q->resume_filter,
+        .items_max = q->page.items_max,
+        .bytes_max = PAGE_BYTES_MAX - ENVELOPE_BYTES_MAX,
+        .deadline_us = q->page.clock.deadline_us,
+        .steps_max = QUERY_STEPS_MAX,
+        .memory_max = QUERY_BYTES_MAX,
+        .memory = q->page.is_brief ? NULL : &q->page.request->api->query_memory,
+        .is_brief = q->page.is_brief,
+        .workers = api->options.workers,
+        .clock = &q->page.clock.clock,
+        .pause_clock = &q->page.clock.pauses,
+        .meter_clock = wants_metrics ? &q->page.clock.meter : NULL,
+        .geo = document_query_geo(q->page.container),
+        .functions = &DOCUMENT_FUNCTIONS,
+        .functions_context = &q->page.functions,
+        .wants_explain = (q->wanted & DOCUMENT_REPORT_EXPLAIN) != 0,
+        .wants_indexes = (q->wanted & (DOCUMENT_REPORT_INDEXES | DOCUMENT_REPORT_INDEXES_V2)) != 0,
+    };
+    if (q->page.is_brief) {
+        options.clock = api->options.clock;
+        options.pause_clock = api->options.clock;
+        options.meter_clock = wants_metrics ? api->options.clock : NULL;
+        options.deadline_us = clock_monotonic_us(api->options.clock) + api->limits.brief_us;
+        options.index_keys_max = BRIEF_KEYS_MAX;
+        options.memory_max = BRIEF_BYTES_MAX;
+        options.steps_max = BRIEF_STEPS_MAX;
+    }
+    QueryPage out;
+    TRY(query_page(q->query, &options, arena, &q->page.answer.text, &out, &q->page.answer.error));
+    if (!q->page.is_brief) /* the page's clock may have jumped */
+        out.metrics.total_us = document_clock_us(&q->page.clock);
+    fit_parts(&out.metrics);
+    q->page.answer.count = out.count;
+    charge_targets(q, targets, count, out.work);
+    if (!out.is_done)
+        q->page.answer.continuation = document_token_print(
+            r->arena, &api->options.token_secret, q->page.container->info.rid,
+            query_position_scope(q->query, q->parameters, out.position, arena), out.position);
+    if (q->is_walking)
+        q->page.answer.continuation = document_walk_next(q, q->page.answer.continuation);
+    q->page.answer.header_count =
+        document_report_headers(r->arena, q->wanted, q->parse_us, &out, q->page.answer.headers);
+    return STATUS_OK;
+}
+
+/* A query may hold hundreds of megabytes while it runs, so they are not in the request's arena: the
+ * request may still wait for another turn, and then for its client to read the answer. */
+static Status run_targets(DocumentQuery *q, const QueryTarget *targets, size_t count)
+{
+    if (q->page.is_brief) {
+        Arena *arena = &q->page.request->loop->brief;
+        Status status = run_in(q, targets, count, arena);
+        arena_reset(arena);
+        return status;
+    }
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_LARGE_BYTES);
+    return run_in(q, targets, count, &arena);
+}
+
+/* No items are asked for: the page is empty, and its token is that of the page before. */
+static void run_empty(DocumentQuery *q, uint32_t first)
+{
+    QueryWork nothing = {0};
+    document_page_charge(&q->page, &q->page.container->ranges[first],
+                         charge_query(q->page.request->api->options.charges, &nothing));
+    q->page.answer.continuation = q->token;
+}
+
+static Status run_query(DocumentQuery *q)
+{
+    QueryTarget *targets =
+        ARENA_NEW_ARRAY(q->page.request->arena, QueryTarget, q->page.container->range_count);
+    size_t count = 0;
+    TRY(admit(q));
+    Status status = open_targets(q, targets, &count);
+    if (status == STATUS_OK && q->page.items_max == 0)
+        run_empty(q, targets[0].range);
+    else if (status == STATUS_OK)
+        status = run_targets(q, targets, count);
+    document_functions_end(&q->page.functions);
+    for (size_t i = 0; i < count; i++)
+        partition_view_close(targets[i].view);
+    return status;
+}
+
+/* A token is a position in the order of the query's rows. It is also valid if the same items are
+ * named in another way, by a key instead of its range, and with another filter: SDKs that merge
+ * rows do that. */
+static Status read_token(DocumentQuery *q, const Container *container, Error *err)
+{
+    ApiRequest *r = q->page.request;
+    Slice mac;
+    TRY(document_token_parse(r->arena, q->token, &mac, &q->position, err));
+    Slice scope = query_position_scope(q->query, q->parameters, q->position, r->arena);
+    return document_token_check(r->arena, &r->api->options.token_secret, container->info.rid, scope,
+                                q->token, mac, q->position, err);
+}
+
+/* The body is not needed after the call. */
+static Status read_query(DocumentQuery *q, const Container *container, Slice body, Error *err)
+{
+    ApiRequest *r = q->page.request;
+    const Clock *clock = r->api->options.clock;
+    uint64_t begun_us = clock_monotonic_us(clock);
+    QueryRequest request;
+    TRY(query_request_items(r->arena, body, &request, err));
+    q->parameters = request.parameters;
+    q->resume_filter = request.resume_filter;
+    q->text = arena_copy(r->arena, request.text); /* a Query borrows from it */
+    Json computed = json_get(container->definition, SLICE("computedProperties"));
+    TRY(query_parse_with(r->arena, q->text, q->parameters, computed, &q->query, err));
+    q->parse_us = clock_monotonic_us(clock) - begun_us;
+    TRY(document_scope_check(q, container, err));
+    if (q->is_walking)
+        TRY(document_walk_begin(q, container, err));
+    return q->token.len > 0 ? read_token(q, container, err) : STATUS_OK;
+}
+
+static Status read_and_run(DocumentPage *page)
+{
+    DocumentQuery *q = CONTAINER_OF(page, DocumentQuery, page);
+    if (q->body.len > 0)
+        TRY(read_query(q, q->page.container, q->body, &q->page.answer.error));
+    q->body = SLICE_EMPTY;
+    return run_query(q);
+}
+
+Status documents_query(ApiRequest *r, Error *err)
+{
+    if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
+        return documents_plan(r, err);
+    DocumentQuery *q = ARENA_NEW(r->arena, DocumentQuery);
+    TRY(document_page_init(&q->page, r, read_and_run, err));
+    q->wanted = document_report_wanted(r);
+    TRY(document_scope_read(r, q, err));
+    q->token = arena_copy(r->arena, slice_trim(request_header(r, "x-ms-continuation")));
+    bool is_long = r->http->body.len > LOOP_QUERY_BYTES_MAX;
+    q->page.can_be_brief = !is_long && r->api->limits.brief_us > 0;
+    if (is_long)
+        q->body = arena_copy(r->arena, r->http->body);
+    else
+        TRY(read_query(q, r->container, r->http->body, err));
+    if (q->query != NULL && query_calls_functions(q->query))
+        q->page.can_be_brief = false;
+    return document_page_post(&q->page, err);
+}

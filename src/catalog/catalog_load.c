@@ -1,0 +1,265 @@
+/* catalog_load.c - from the records in the store to the first snapshot.
+ *
+ * A disk can be damaged, and the code that works on a snapshot trusts it: that each number was
+ * given out once (I3), that an offer and its owner name each other, that no container uses the
+ * spaces of a dropped one. All of this is checked here, once. A catalogue that fails a check is not
+ * served.
+ *
+ * A record with pending ranges belongs to a move that was interrupted. No request was routed to
+ * them, so the move is undone by writing the record without them (I10).
+ */
+#include "catalog/catalog_load_int.h"
+
+#include "base/array.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "catalog/change_int.h"
+#include "catalog/cleaner_int.h"
+
+typedef struct Load {
+    PartitionHost *host;
+    Snapshot *snapshot;
+    CatalogCounters counters;
+    bool has_counters;
+    GarbageList *garbage;
+    size_t owners;              /* databases and containers that have an offer */
+    bool collision;             /* two names have one hash; the load is repeated with another key */
+    ContainerList undone;       /* containers whose move is undone */
+    GarbageList undone_garbage; /* the spaces of the targets of those moves */
+} Load;
+
+static void load_done(Load *load)
+{
+    container_list_clear(&load->undone);
+    mem_free(load->undone.items);
+    mem_free(load->undone_garbage.items);
+}
+DEFINE_AUTO_VALUE(Load, load_done)
+
+void garbage_list_add(GarbageList *list, Garbage garbage)
+{
+    ARRAY_GROW(list->items, list->count, list->capacity, 16);
+    list->items[list->count++] = garbage;
+}
+
+static Status broken(Error *err, const char *what, uint64_t number, const char *why)
+{
+    return error_set(err, STATUS_CORRUPT, SUB_NONE, "the catalogue is damaged: %s %llu %s", what,
+                     (unsigned long long)number, why);
+}
+
+/* Checks a record against the counters, which come first in the order of keys (I3). */
+static Status check_info(const Load *load, const char *what, uint32_t number, uint32_t next,
+                         uint64_t lsn, Error *err)
+{
+    if (!load->has_counters)
+        return broken(err, what, number, "exists, but there are no counters");
+    if (number == 0 || number >= next)
+        return broken(err, what, number, "has a number that was never given out");
+    if (lsn == 0 || lsn > load->counters.lsn)
+        return broken(err, what, number, "has the LSN of a change that was never made");
+    return STATUS_OK;
+}
+
+static Status load_counters(void *ctx, const CatalogCounters *counters, Error *err)
+{
+    (void)err;
+    Load *load = ctx;
+    load->counters = *counters;
+    load->has_counters = true;
+    return STATUS_OK;
+}
+
+static Status load_database(void *ctx, const DatabaseRecord *record, Error *err)
+{
+    Load *load = ctx;
+    TRY(check_info(load, "database", record->number, load->counters.database_next, record->lsn,
+                   err));
+    if (snapshot_database_by_id(load->snapshot, record->id) != NULL)
+        return broken(err, "database", record->number, "has the name of another one");
+    load->owners += record->offer != 0 ? 1 : 0;
+    load->collision |= !snapshot_put_database(load->snapshot, database_new(record));
+    return STATUS_OK;
+}
+
+static Status check_spaces(const Load *load, const ContainerRecord *record,
+                           const PartitionRange *ranges, size_t count, Error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ranges[i].space >= load->counters.space_next)
+            return broken(err, "container", record->number, "has a space that was never given out");
+    }
+    return STATUS_OK;
+}
+
+static void note_undone(Load *load, const Container *container, const ContainerRecord *record)
+{
+    container_list_add(&load->undone, container);
+    Garbage garbage;
+    for (size_t from = 0; garbage_next(record->pending, record->pending_count, &from, &garbage);)
+        garbage_list_add(&load->undone_garbage, garbage);
+}
+
+static Status load_container(void *ctx, const ContainerRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (load->collision)
+        return STATUS_OK; /* its database may be the one that was not put */
+    TRY(check_info(load, "container", record->number, load->counters.container_next, record->lsn,
+                   err));
+    const Database *database = snapshot_database(load->snapshot, record->database);
+    if (database == NULL)
+        return broken(err, "container", record->number, "has no database");
+    if (record->ranges_lsn > load->counters.lsn)
+        return broken(err, "container", record->number,
+                      "has ranges with the LSN of a change that was never made");
+    TRY(check_spaces(load, record, record->ranges, record->range_count, err));
+    TRY(check_spaces(load, record, record->pending, record->pending_count, err));
+    ContainerRecord settled = *record;
+    settled.pending_count = 0;
+    AUTO(container_unref) Container *container = NULL;
+    TRY(container_new(&settled, load->host, database, NULL, &container, err));
+    if (snapshot_container_by_id(load->snapshot, record->database, container->info.id) != NULL)
+        return broken(err, "container", record->number, "has the name of another one");
+    load->owners += record->offer != 0 ? 1 : 0;
+    if (record->pending_count > 0)
+        note_undone(load, container, record);
+    load->collision |= !snapshot_put_container(load->snapshot, TAKE(container));
+    return STATUS_OK;
+}
+
+static Status load_offer(void *ctx, const OfferRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (load->collision)
+        return STATUS_OK;
+    TRY(check_info(load, "offer", record->number, load->counters.offer_next, record->lsn, err));
+    const Database *database = snapshot_database(load->snapshot, record->database);
+    const Container *container =
+        snapshot_container(load->snapshot, record->database, record->container);
+    bool owned = record->container == 0 ? database != NULL && database->offer == record->number
+                                        : container != NULL && container->offer == record->number;
+    if (!owned)
+        return broken(err, "offer", record->number, "has no owner");
+    snapshot_put_offer(load->snapshot, offer_new(record));
+    return STATUS_OK;
+}
+
+static Status load_garbage(void *ctx, Garbage garbage, Error *err)
+{
+    Load *load = ctx;
+    if (!load->has_counters || garbage.last >= load->counters.space_next ||
+        garbage.last - garbage.first >= RANGES_MAX)
+        return broken(err, "garbage", garbage.first, "covers spaces that were never given out");
+    garbage_list_add(load->garbage, garbage);
+    return STATUS_OK;
+}
+
+static Status load_key(void *ctx, const EncryptionKeyRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (load->collision)
+        return STATUS_OK;
+    TRY(check_info(load, "client encryption key", record->number, load->counters.key_next,
+                   record->lsn, err));
+    if (snapshot_database(load->snapshot, record->database) == NULL)
+        return broken(err, "client encryption key", record->number, "has no database");
+    AUTO(encryption_key_unref) EncryptionKey *key = NULL;
+    TRY(encryption_key_new(record, &key, err));
+    if (snapshot_key_by_id(load->snapshot, record->database, key->info.id) != NULL)
+        return broken(err, "client encryption key", record->number, "has the name of another one");
+    load->collision |= !snapshot_put_key(load->snapshot, TAKE(key));
+    return STATUS_OK;
+}
+
+static Status load_script(void *ctx, const StoredScriptRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (load->collision)
+        return STATUS_OK;
+    const char *noun = stored_script_noun(record->group.kind);
+    TRY(check_info(load, noun, record->number, load->counters.script_next, record->lsn, err));
+    if (snapshot_container(load->snapshot, record->group.database, record->group.container) == NULL)
+        return broken(err, noun, record->number, "has no container");
+    AUTO(stored_script_unref) StoredScript *script = NULL;
+    TRY(stored_script_new(record, &script, err));
+    if (snapshot_script_by_id(load->snapshot, record->group, script->info.id) != NULL)
+        return broken(err, noun, record->number, "has the name of another one");
+    load->collision |= !snapshot_put_script(load->snapshot, TAKE(script));
+    return STATUS_OK;
+}
+
+static Status load_once(Store *store, Load *load, Error *err)
+{
+    RecordVisitor visitor = {
+        .ctx = load,
+        .counters = load_counters,
+        .database = load_database,
+        .container = load_container,
+        .offer = load_offer,
+        .garbage = load_garbage,
+        .key = load_key,
+        .script = load_script,
+    };
+    TRY(record_load(store, &visitor, err));
+    /* Each offer has an owner that names it, so equal counts leave no owner without its offer. */
+    if (!load->collision && load->owners != load->snapshot->offers.count)
+        return broken(err, "the number of offers,", load->snapshot->offers.count,
+                      "is less than that of their owners");
+    return STATUS_OK;
+}
+
+static Status undo_moves(Store *store, Load *load, Error *err)
+{
+    if (load->undone.count == 0)
+        return STATUS_OK;
+    StoreTxn *txn = store_txn_begin(store);
+    for (size_t i = 0; i < load->undone.count; i++) {
+        ContainerRecord record = container_record(load->undone.items[i]);
+        record_put_container(txn, &record);
+    }
+    for (size_t i = 0; i < load->undone_garbage.count; i++) {
+        record_put_garbage(txn, load->undone_garbage.items[i]);
+        garbage_list_add(load->garbage, load->undone_garbage.items[i]);
+    }
+    store_txn_makes_room(txn);
+    return store_txn_commit_wait(txn, err);
+}
+
+/* Moves the counter past every space that holds something (I15). The counter may be too low: a
+ * split fills its targets past the log, and what it wrote stays when the log has lost the change
+ * that took the spaces, by a loss of power with relaxed durability or because lost writes were
+ * accepted. */
+static Status skip_used_spaces(Store *store, CatalogCounters *counters, Error *err)
+{
+    for (bool found = true; found;) {
+        StoreSpace space = 0;
+        TRY(store_next_space(store, counters->space_next, &space, &found, err));
+        if (found)
+            counters->space_next = space + 1;
+    }
+    return STATUS_OK;
+}
+
+Status catalog_load(PartitionHost *host, bool is_read_only, Snapshot **snapshot,
+                    CatalogCounters *counters, bool *found, GarbageList *garbage, Error *err)
+{
+    for (;;) {
+        HashKey key;
+        random_secret(&key, sizeof(key));
+        AUTO(snapshot_unref) Snapshot *fresh = snapshot_new(key);
+        garbage->count = 0;
+        AUTO(load_done) Load load = {.host = host, .snapshot = fresh, .garbage = garbage};
+        TRY(load_once(host->store, &load, err));
+        if (load.collision)
+            continue;
+        if (!is_read_only)
+            TRY(undo_moves(host->store, &load, err));
+        if (load.has_counters)
+            TRY(skip_used_spaces(host->store, &load.counters, err));
+        *snapshot = TAKE(fresh);
+        *counters = load.counters;
+        *found = load.has_counters;
+        return STATUS_OK;
+    }
+}

@@ -1,0 +1,58 @@
+/* change_int.h - applies changes to a group, on the catalogue's thread. */
+#pragma once
+
+#include "catalog/catalog.h"
+#include "catalog/record_int.h"
+
+/* Containers, with one reference on each; zeroed to begin with. */
+typedef struct ContainerList {
+    Container **items;
+    size_t count;
+    size_t capacity;
+} ContainerList;
+
+void container_list_add(ContainerList *list, const Container *container); /* makes a reference */
+void container_list_clear(ContainerList *list);                           /* keeps its memory */
+
+/* A group of changes being applied: the catalogue's thread only. */
+typedef struct Work {
+    PartitionHost *host;
+    const ProvisionRules *rules;
+    Snapshot *snapshot; /* private copy */
+    StoreTxn *txn;
+    CatalogCounters *counters;
+    ContainerList *dropped; /* by the group */
+    int64_t now_s;
+    uint64_t now_us; /* monotonic */
+    bool takes_room; /* the group has other changes than drops */
+    Error full;      /* why such changes are refused; STATUS_OK if the disk is not full (I7) */
+} Work;
+
+/* Applies one change to the group, or leaves the group as it was and fills the change's error. */
+void change_apply(Work *work, CatalogChange *change);
+
+/* The three steps of a move (change_move.c). */
+MUST_USE Status change_begin_move(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_end_move(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_undo_move(Work *work, CatalogChange *change, Error *err);
+
+/* Scripts (change_script.c). The last one deletes the records of all scripts of a container that is
+ * dropped. */
+MUST_USE Status change_create_script(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_replace_script(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_delete_script(Work *work, CatalogChange *change, Error *err);
+void change_drop_scripts(Work *work, const Container *container);
+
+/* What the kinds of changes have in common. */
+MUST_USE Status change_not_found(Error *err, const char *what);
+MUST_USE Status change_owner_not_found(Error *err, const char *what);
+MUST_USE Status change_id_exists(Error *err, const char *what, Slice id);
+MUST_USE Status change_name_collision(Error *err);
+/* Gives out a number once (I3). */
+MUST_USE Status change_take_number(uint32_t *next, uint32_t max, uint32_t *out, Error *err);
+MUST_USE Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *err);
+void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count);
+
+/* Notes with the offer of a container, before partitions of the container go, the most that they
+ * ever held (I14). This makes no new version of the offer. */
+void change_note_storage(Work *work, const Container *container);

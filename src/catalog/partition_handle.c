@@ -1,0 +1,160 @@
+/* partition_handle.c - see partition_handle.h: the handles of partitions that this process serves.
+ */
+#include "catalog/partition_handle_int.h"
+
+#include "catalog/resource.h"
+
+static bool is_among(const PartitionRange *range, const PartitionRange *ranges, size_t count)
+{
+    return range >= ranges && range < ranges + count;
+}
+
+PartitionHandle *container_handle(const Container *container, const PartitionRange *range)
+{
+    if (LIKELY(is_among(range, container->ranges, container->range_count)))
+        return &container->handles[range - container->ranges];
+    ASSERT(is_among(range, container->pending, container->pending_count));
+    return &container->pending_handles[range - container->pending];
+}
+
+PartitionHandle *container_handle_at(const Container *container, size_t index)
+{
+    ASSERT(index < container->range_count);
+    return &container->handles[index];
+}
+
+const PartitionRange *handle_range(const PartitionHandle *handle)
+{
+    return handle->range;
+}
+
+Partition *handle_local(const PartitionHandle *handle)
+{
+    return handle->partition;
+}
+
+uint64_t handle_lsn(const PartitionHandle *handle)
+{
+    return partition_lsn(handle->partition);
+}
+
+PartitionUsage handle_usage(const PartitionHandle *handle)
+{
+    return partition_usage(handle->partition);
+}
+
+uint64_t handle_index_bytes(const PartitionHandle *handle)
+{
+    return partition_index_bytes(handle->partition);
+}
+
+unsigned handle_index_progress(const PartitionHandle *handle)
+{
+    return partition_index_progress(handle->partition);
+}
+
+uint64_t handle_logical_bytes_max(const PartitionHandle *handle, const PartitionSchema *schema)
+{
+    return partition_logical_bytes_max(handle->partition, schema);
+}
+
+Status handle_get(PartitionHandle *handle, const PartitionSchema *schema, const Epk *epk, Slice id,
+                  StoreRead read, Item *item, StoreValue *value, StoreFound *found, Error *err)
+{
+    return partition_get(handle->partition, schema, epk, id, read, item, value, found, err);
+}
+
+Status handle_locate(PartitionHandle *handle, uint64_t number, Arena *arena, Slice *epk, Slice *id,
+                     bool *found, Error *err)
+{
+    return partition_locate(handle->partition, number, arena, epk, id, found, err);
+}
+
+Status handle_submit(PartitionHandle *handle, PartitionWrite *write, Error *err)
+{
+    return partition_submit(handle->partition, write, err);
+}
+
+Status handle_purge(PartitionHandle *handle, PartitionPurge *purge, Error *err)
+{
+    return partition_purge(handle->partition, purge, err);
+}
+
+Status handle_scan_open(PartitionHandle *handle, PartitionSchema *schema,
+                        const ScanOptions *options, PartitionScan **out, Error *err)
+{
+    return partition_scan_open(handle->partition, schema, options, out, err);
+}
+
+Status handle_view_open(PartitionHandle *handle, PartitionSchema *schema, StoreRead read,
+                        PartitionView **out, Error *err)
+{
+    return partition_view_open(handle->partition, schema, read, out, err);
+}
+
+Status handle_txn_begin(PartitionHandle *handle, PartitionSchema *schema, const Epk *epk,
+                        uint64_t deadline_us, PartitionTransaction **out, Error *err)
+{
+    return transaction_begin(handle->partition, schema, epk, deadline_us, out, err);
+}
+
+Status handle_count_keys(PartitionHandle *handle, const PartitionSchema *schema, ScanBudget *budget,
+                         LogicalCount *out, Error *err)
+{
+    return logical_partitions_count(handle->partition, schema, handle->range->min_bytes,
+                                    handle->range->max_bytes, budget, out, err);
+}
+
+Status handle_add_largest(PartitionHandle *handle, LargestPartitions *top, ScanBudget *budget,
+                          bool *is_complete, Slice *next, Error *err)
+{
+    return largest_partitions_add(top, handle->partition, handle->range->min_bytes,
+                                  handle->range->max_bytes, budget, is_complete, next, err);
+}
+
+Status handle_key_text(PartitionHandle *handle, const PartitionSchema *schema, Slice epk,
+                       Arena *arena, Slice *text, bool *found, Error *err)
+{
+    return logical_partition_key_text(handle->partition, schema, epk, arena, text, found, err);
+}
+
+void handle_set_terms(PartitionHandle *handle, const BudgetTerms *terms, uint64_t now_us)
+{
+    budget_set(handle->budget, terms, now_us);
+}
+
+BudgetAnswer handle_admit(PartitionHandle *handle, BudgetClass class, Charge ahead, uint64_t now_us,
+                          uint32_t *wait_ms)
+{
+    return budget_admit(handle->budget, class, ahead, now_us, wait_ms);
+}
+
+void handle_charge(PartitionHandle *handle, BudgetClass class, Charge charge, uint64_t now_us)
+{
+    budget_charge(handle->budget, class, charge, now_us);
+}
+
+uint64_t handle_share(const PartitionHandle *handle)
+{
+    return budget_share(handle->budget);
+}
+
+Charge handle_credit(const PartitionHandle *handle, uint64_t now_us)
+{
+    return budget_credit(handle->budget, now_us);
+}
+
+bool handle_shares_budget(const PartitionHandle *handle, const PartitionHandle *other)
+{
+    return handle->budget == other->budget;
+}
+
+void handle_note(PartitionHandle *handle, HistoryPool *pool, uint64_t now_s, HistoryCount more)
+{
+    history_add(handle->history, pool, now_s, more);
+}
+
+const History *handle_history(const PartitionHandle *handle)
+{
+    return handle->history;
+}

@@ -1,0 +1,92 @@
+/* partition_handle.h - the one way to a physical partition.
+ *
+ * A PartitionRange names a partition: the id of its range and the space of its data. Everything
+ * that is asked of the partition goes through a handle: reads, writes, views, sizes, and the
+ * admission and charging of requests, because the process that serves a partition decides what it
+ * may spend.
+ *
+ * This process serves all partitions, so a handle passes each call on to its Partition, Budget and
+ * History. A partition that is served elsewhere needs another implementation of these functions,
+ * and no other caller: except by handle_local(), no pointer to a partition leaves this module.
+ *
+ * Ownership  A Container owns the handles of its ranges, and keeps what they use alive. A caller
+ *            that keeps a handle longer than its snapshot holds a reference on the container.
+ * Threads    Any thread, as the functions of partition.h, logical_partitions.h, ru_budget.h and
+ * history.h say.
+ */
+#pragma once
+
+#include "partition/logical_partitions.h"
+#include "partition/partition.h"
+#include "partition/transaction.h"
+#include "partition/view.h"
+#include "throughput/history.h"
+#include "throughput/ru_budget.h"
+
+typedef struct Container Container;
+typedef struct PartitionRange PartitionRange;
+typedef struct PartitionHandle PartitionHandle;
+
+/* The handle of one of the container's ranges, in the map or pending; and of the range in the map
+ * with this index. */
+PartitionHandle *container_handle(const Container *container, const PartitionRange *range);
+PartitionHandle *container_handle_at(const Container *container, size_t index);
+
+const PartitionRange *handle_range(const PartitionHandle *handle);
+
+/* The partition itself if this process serves it, otherwise NULL. For moves, clean-up and tools,
+ * which run where the data is. */
+Partition *handle_local(const PartitionHandle *handle);
+
+/* ---- what the partition holds ---- */
+
+uint64_t handle_lsn(const PartitionHandle *handle);
+PartitionUsage handle_usage(const PartitionHandle *handle);
+uint64_t handle_index_bytes(const PartitionHandle *handle);
+unsigned handle_index_progress(const PartitionHandle *handle);
+uint64_t handle_logical_bytes_max(const PartitionHandle *handle, const PartitionSchema *schema);
+
+/* ---- items ---- */
+
+/* With STORE_READ_MEMORY '*found' may be STORE_UNKNOWN: ask again on a worker. */
+MUST_USE Status handle_get(PartitionHandle *handle, const PartitionSchema *schema, const Epk *epk,
+                           Slice id, StoreRead read, Item *item, StoreValue *value,
+                           StoreFound *found, Error *err);
+MUST_USE Status handle_locate(PartitionHandle *handle, uint64_t number, Arena *arena, Slice *epk,
+                              Slice *id, bool *found, Error *err);
+MUST_USE Status handle_submit(PartitionHandle *handle, PartitionWrite *write, Error *err);
+MUST_USE Status handle_purge(PartitionHandle *handle, PartitionPurge *purge, Error *err);
+MUST_USE Status handle_scan_open(PartitionHandle *handle, PartitionSchema *schema,
+                                 const ScanOptions *options, PartitionScan **out, Error *err);
+MUST_USE Status handle_view_open(PartitionHandle *handle, PartitionSchema *schema, StoreRead read,
+                                 PartitionView **out, Error *err);
+
+/* What follows is asked of the transaction itself. It holds its partition. */
+MUST_USE Status handle_txn_begin(PartitionHandle *handle, PartitionSchema *schema, const Epk *epk,
+                                 uint64_t deadline_us, PartitionTransaction **out, Error *err);
+
+/* ---- logical partitions: see logical_partitions.h ---- */
+
+MUST_USE Status handle_count_keys(PartitionHandle *handle, const PartitionSchema *schema,
+                                  ScanBudget *budget, LogicalCount *out, Error *err);
+MUST_USE Status handle_add_largest(PartitionHandle *handle, LargestPartitions *top,
+                                   ScanBudget *budget, bool *is_complete, Slice *next, Error *err);
+MUST_USE Status handle_key_text(PartitionHandle *handle, const PartitionSchema *schema, Slice epk,
+                                Arena *arena, Slice *text, bool *found, Error *err);
+
+/* ---- throughput: see ru_budget.h and history.h ---- */
+
+void handle_set_terms(PartitionHandle *handle, const BudgetTerms *terms, uint64_t now_us);
+BudgetAnswer handle_admit(PartitionHandle *handle, BudgetClass class, Charge ahead, uint64_t now_us,
+                          uint32_t *wait_ms);
+void handle_charge(PartitionHandle *handle, BudgetClass class, Charge charge, uint64_t now_us);
+uint64_t handle_share(const PartitionHandle *handle); /* hundredths of request units a second */
+Charge handle_credit(const PartitionHandle *handle, uint64_t now_us);
+
+/* Whether requests on both partitions are paid from one budget, as in a database that shares its
+ * throughput. */
+bool handle_shares_budget(const PartitionHandle *handle, const PartitionHandle *other);
+
+/* Notes what a request asked of the partition; and all that was noted. */
+void handle_note(PartitionHandle *handle, HistoryPool *pool, uint64_t now_s, HistoryCount more);
+const History *handle_history(const PartitionHandle *handle);

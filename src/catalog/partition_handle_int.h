@@ -1,0 +1,11 @@
+/* partition_handle_int.h - what a handle is made of, for the catalogue, which makes them. */
+#pragma once
+
+#include "catalog/partition_handle.h"
+
+struct PartitionHandle {
+    const PartitionRange *range; /* of the container that owns the handle */
+    Partition *partition;        /* these three are references of the handle's own */
+    Budget *budget;
+    History *history;
+};

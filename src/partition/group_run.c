@@ -1,0 +1,301 @@
+/* group_run.c - the way of a group: applied on a writer thread, committed by the store, answered on
+ * the commit thread. See inbox_int.h for the turn, which goes with it.
+ */
+#include "partition/group_int.h"
+#include "partition/transaction_int.h"
+
+/* What a group writes before the rest of what has gathered is left to the next one. A message of a
+ * few bytes can change an item of 2 MB, so counting messages bounds nothing; and the terms of the
+ * index, which are added at the end, take up to ten times as much as the items. */
+#define GROUP_BYTES_MAX ((size_t)4 << 20)
+
+static bool is_of_transaction(const PartitionMessage *message)
+{
+    return message->kind == MESSAGE_LOCK || message->kind == MESSAGE_COMMIT ||
+           message->kind == MESSAGE_UNLOCK;
+}
+
+static void answer(Group *group, const Error *err)
+{
+    uint64_t lsn = partition_lsn(group->partition);
+    size_t bytes = 0;
+    for (QueueNode *node = group->messages; node != NULL;) {
+        PartitionMessage *message = CONTAINER_OF(node, PartitionMessage, node);
+        node = node->next;
+        bytes += message->bytes;
+        if (message->kind == MESSAGE_WRITE) {
+            PartitionWrite *write = CONTAINER_OF(message, PartitionWrite, message);
+            write->lsn = lsn;
+            if (err != NULL) {
+                write->status = err->status;
+                write->error = *err;
+            }
+            write->done(write);
+        } else if (message->kind == MESSAGE_PURGE) {
+            PartitionPurge *purge = CONTAINER_OF(message, PartitionPurge, message);
+            purge->lsn = lsn;
+            if (err != NULL) {
+                purge->status = err->status;
+                purge->error = *err;
+            }
+            purge->done(purge);
+        } else if (message->kind == MESSAGE_DROP) {
+            PartitionDrop *drop = CONTAINER_OF(message, PartitionDrop, message);
+            drop->done(drop);
+        } else if (message->kind == MESSAGE_MAINTAIN) {
+            /* Not before: posted again, the message would leave this list for the queue. */
+            atomic_store(&group->partition->inbox.maintain_posted, false);
+        } else if (is_of_transaction(message)) {
+            transaction_answer(group->partition,
+                               CONTAINER_OF(message, PartitionTransaction, message), err);
+        } else if (message->kind != MESSAGE_RECHECK) {
+            Turn *turn = CONTAINER_OF(message, Turn, message);
+            if (err != NULL) {
+                turn->status = err->status;
+                turn->error = *err;
+            }
+            latch_post(&turn->done);
+        }
+    }
+    inbox_forget_bytes(group->partition, bytes);
+}
+
+/* On the commit thread. */
+static void on_commit(void *ctx, const Error *err)
+{
+    Group *group = ctx;
+    Partition *partition = group->partition;
+    if (err == NULL)
+        group_take_effect(group);
+    if (group->index.is_changed)
+        current_schema_publish_index(&partition->current, partition->writer.index,
+                                     partition_index_percent(partition));
+    bool has_more = group->has_more && err == NULL;
+    answer(group, err);
+    group_end(group);
+    if (has_more)
+        (void)partition_maintain(partition);
+    inbox_release(partition);
+}
+
+/* Answers a message without applying it. */
+static void refuse_with(PartitionMessage *message, const Error *err)
+{
+    if (message->kind == MESSAGE_WRITE) {
+        PartitionWrite *write = CONTAINER_OF(message, PartitionWrite, message);
+        write->status = err->status;
+        write->error = *err;
+    } else if (message->kind == MESSAGE_PURGE) {
+        PartitionPurge *purge = CONTAINER_OF(message, PartitionPurge, message);
+        purge->status = err->status;
+        purge->error = *err;
+    } else if (is_of_transaction(message)) {
+        PartitionTransaction *transaction = CONTAINER_OF(message, PartitionTransaction, message);
+        transaction->status = err->status;
+        transaction->error = *err;
+    } else if (message->kind != MESSAGE_DROP && message->kind != MESSAGE_MAINTAIN &&
+               message->kind != MESSAGE_RECHECK) {
+        Turn *turn = CONTAINER_OF(message, Turn, message);
+        turn->status = err->status;
+        turn->error = *err;
+    }
+}
+
+static void refuse_message(const Partition *partition, PartitionMessage *message)
+{
+    Error err;
+    Status status = partition_refuse(partition, &err);
+    ASSERT(status != STATUS_OK);
+    refuse_with(message, &err);
+}
+
+static void apply_message(Group *group, PartitionMessage *message)
+{
+    Partition *partition = group->partition;
+    /* A poster that looked at the state just before a drop may post after it. The space may be gone
+     * by then, so nothing must be written to it (I9). */
+    PartitionState state = atomic_load_explicit(&partition->state, memory_order_relaxed);
+    ASSERT(state != PARTITION_FENCED);
+    if (UNLIKELY(!state_applies_messages(state))) {
+        refuse_message(partition, message);
+        return;
+    }
+    Error err;
+    switch (message->kind) {
+    case MESSAGE_WRITE:
+        group_apply_write(group, CONTAINER_OF(message, PartitionWrite, message));
+        break;
+    case MESSAGE_PURGE:
+        group_apply_purge(group, CONTAINER_OF(message, PartitionPurge, message));
+        break;
+    case MESSAGE_DROP:
+        state_end_drop(&partition->state);
+        break;
+    case MESSAGE_WATCH:
+        if (!state_watch(&partition->state))
+            refuse_message(partition, message);
+        break;
+    case MESSAGE_FENCE: /* it could not be fenced: a drop came first */
+        refuse_message(partition, message);
+        break;
+    case MESSAGE_IMPORT:
+        group_apply_import(group, CONTAINER_OF(message, Import, turn.message));
+        break;
+    case MESSAGE_MAINTAIN:
+        if (group_maintain(group, &err) != STATUS_OK)
+            LOG_WARN(partition->host->log, "partition.maintain_failed", "partition=%u reason=%s",
+                     partition->id, err.message);
+        break;
+    case MESSAGE_LOCK:
+        transaction_take_lock(group, CONTAINER_OF(message, PartitionTransaction, message));
+        break;
+    case MESSAGE_COMMIT:
+        transaction_take_commit(group, CONTAINER_OF(message, PartitionTransaction, message));
+        break;
+    case MESSAGE_UNLOCK:
+        transaction_take_unlock(group, CONTAINER_OF(message, PartitionTransaction, message));
+        break;
+    case MESSAGE_RECHECK:
+        epk_locks_put_waiting(&partition->locks, &message->node.next);
+        break;
+    default:
+        ASSERT(!"a message of an unknown kind");
+    }
+}
+
+static bool is_fence(const QueueNode *node)
+{
+    return CONTAINER_OF(node, PartitionMessage, node)->kind == MESSAGE_FENCE;
+}
+
+/* A transaction that does not wait for its lock any more is in nobody's way. */
+static bool is_abandoned(const PartitionMessage *message)
+{
+    return message->kind == MESSAGE_LOCK &&
+           atomic_load(&CONTAINER_OF(message, PartitionTransaction, message)->state) ==
+               TRANSACTION_ABANDONED;
+}
+
+/* While EPKs are locked: what becomes of the message at '*link'. */
+typedef enum LockVerdict {
+    LOCK_PASSES,
+    LOCK_REFUSES, /* it is answered as it is */
+    LOCK_HOLDS,   /* another message is at '*link' now, or none */
+} LockVerdict;
+
+static LockVerdict look_at_locks(Group *group, QueueNode **link)
+{
+    Partition *partition = group->partition;
+    EpkLocks *locks = &partition->locks;
+    PartitionMessage *message = CONTAINER_OF(*link, PartitionMessage, node);
+    if (message->kind == MESSAGE_DROP) {
+        /* All that came before the drop is applied before it. No transaction commits any more:
+         * that would be after it. */
+        epk_locks_give_back_all(locks);
+        epk_locks_put_waiting(locks, link);
+        return *link == &message->node ? LOCK_PASSES : LOCK_HOLDS;
+    }
+    if (is_abandoned(message) || !epk_locks_stop(locks, message))
+        return LOCK_PASSES;
+    Error err;
+    if (atomic_load_explicit(&partition->host->transactions.is_stopped, memory_order_relaxed)) {
+        Status status = transaction_stopped(&err);
+        ASSERT(status != STATUS_OK);
+        refuse_with(message, &err);
+        return LOCK_REFUSES;
+    }
+    QueueNode *next = message->node.next;
+    if (epk_locks_wait(locks, message, &err) != STATUS_OK) {
+        refuse_with(message, &err);
+        return LOCK_REFUSES;
+    }
+    *link = next;
+    return LOCK_HOLDS;
+}
+
+/* Whether this message is not for the group any more. */
+static bool is_for_next_group(const Group *group, const QueueNode *node)
+{
+    return is_fence(node) || store_txn_bytes(group->txn) >= GROUP_BYTES_MAX ||
+           arena_used(&group->keep) >= GROUP_KEEP_BYTES_MAX;
+}
+
+/* Applies messages until the group writes enough, or up to a fence; returns the first that is left.
+ * Those that must wait for a transaction leave the group: there may be none left in it. */
+static QueueNode *apply_messages(Group *group)
+{
+    QueueNode **link = &group->messages;
+    while (*link != NULL) {
+        LockVerdict verdict = LOCK_PASSES;
+        if (UNLIKELY(epk_locks_are_held(&group->partition->locks)))
+            verdict = look_at_locks(group, link);
+        if (LIKELY(verdict == LOCK_PASSES))
+            apply_message(group, CONTAINER_OF(*link, PartitionMessage, node));
+        if (LIKELY(verdict != LOCK_HOLDS))
+            link = &(*link)->next;
+        if (*link != NULL && is_for_next_group(group, *link))
+            return TAKE(*link);
+    }
+    return NULL;
+}
+
+/* Everything before the fence is durable. The turn goes to the thread that waits for it. */
+static void stand_at_fence(Partition *partition, QueueNode *fence)
+{
+    Turn *turn = CONTAINER_OF(fence, Turn, message.node);
+    ASSERT(partition->inbox.rest == NULL);
+    partition->inbox.rest = fence->next;
+    inbox_forget_bytes(partition, turn->message.bytes);
+    latch_post(&turn->done);
+}
+
+static void commit(Group *group)
+{
+    ASSERT(group->is_changed);
+    partition_put_counters(group->partition, group->txn, &group->counters);
+    group_finish_sizes(group);
+    group_finish_index(group);
+    if (!group->takes_room)
+        store_txn_makes_room(group->txn);
+    store_txn_commit(group->txn, (StoreCompletion){.done = on_commit, .ctx = group});
+}
+
+/* When a partition is retired, all that waits is refused with what is in the queue. */
+static void end_locks(Partition *partition)
+{
+    if (state_applies_messages(partition_state(partition)))
+        return;
+    epk_locks_give_back_all(&partition->locks);
+    epk_locks_put_waiting(&partition->locks, &partition->inbox.rest);
+}
+
+/* On a writer thread. */
+void partition_run(WorkerJob *job)
+{
+    Partition *partition = CONTAINER_OF(job, Partition, inbox.job);
+    if (UNLIKELY(epk_locks_are_held(&partition->locks)))
+        end_locks(partition);
+    QueueNode *messages = inbox_take(&partition->inbox);
+    if (messages == NULL) {
+        inbox_release(partition);
+        return;
+    }
+    if (UNLIKELY(is_fence(messages)) && state_applies_messages(partition_state(partition)) &&
+        state_fence(&partition->state)) {
+        stand_at_fence(partition, messages);
+        return;
+    }
+    Group *group = group_new(partition);
+    group->messages = messages;
+    partition->inbox.rest = apply_messages(group);
+    if (group->is_changed) {
+        commit(group);
+        return;
+    }
+    /* Nothing to write: the answers follow from what is durable already. (All messages may have
+     * left for the locks.) */
+    store_txn_abort(group->txn);
+    answer(group, NULL);
+    group_end(group);
+    inbox_release(partition);
+}

@@ -1,0 +1,73 @@
+/* item_move.h - moves the items of partitions into others, while clients continue.
+ *
+ * A split fills several new partitions from one, a merge one from several; both are a move. It goes
+ * in steps, between which its driver may pause:
+ *
+ *     begin      from now on the sources note what changes in them (WATCHED)
+ *     copy       piece by piece, what they hold goes to the targets
+ *     catch up   what was noted meanwhile is read again and made the same in the targets
+ *     fence      messages to the sources wait (FENCED); the last notes are caught up with, and the
+ *                targets hold what the sources hold
+ *     end        the map has changed (RETIRED): messages that wait, or come later, are refused as
+ *                gone (STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE), and their senders ask the map
+ *                again
+ *     cancel     instead of that, at any step: the sources serve on as if nothing had happened
+ *
+ * Nothing of this is stored in the sources, and no client uses the targets until the map changes: a
+ * crash leaves the sources as they are, and targets that the next start removes. So what is copied
+ * goes past the store's log, in bulk: see item_import.c. An item keeps its number, its ETag and its
+ * times. A target's LSN is at least the sources'.
+ *
+ * Ownership  A move holds references on its partitions. The slices of its targets are copied.
+ * Threads    One thread drives a move; its calls wait for the disk.
+ * Bounds     A piece has about MOVE_PIECE_BYTES; notes take MOVE_NOTES_BYTES_MAX per source at
+ *            most, beyond which catching up fails with STATUS_UNAVAILABLE.
+ */
+#pragma once
+
+#include "partition/partition.h"
+
+#define MOVE_PIECE_BYTES     ((size_t)256 << 10)
+#define MOVE_NOTES_BYTES_MAX ((size_t)64 << 20)
+#define MOVE_FENCE_US_MAX    ((uint64_t)250000)
+
+typedef struct Move Move;
+
+typedef struct MoveTarget {
+    Partition *partition; /* empty, and used by nothing else */
+    Slice epk_from;       /* its items are from here up to the next target's */
+} MoveTarget;
+
+/* Targets are in order, and the first begins where the first source does. */
+Move *move_new(Partition *const *sources, size_t source_count, const MoveTarget *targets,
+               size_t target_count);
+void move_free(Move *move); /* accepts NULL; cancels what has not ended */
+DEFINE_AUTO(Move *, move_free)
+
+MUST_USE Status move_begin(Move *move, Error *err);
+
+/* Copies the next piece or, at the end, writes more of what the targets have kept of them.
+ * '*is_done' when nothing is left. */
+MUST_USE Status move_copy(Move *move, bool *is_done, Error *err);
+
+/* Catches up with a piece of what was noted; '*left' is about how many notes are left. */
+MUST_USE Status move_catch_up(Move *move, size_t *left, Error *err);
+
+/* STATUS_TIMEOUT if that takes longer than MOVE_FENCE_US_MAX, because much has changed at the last
+ * moment: the sources serve on, and there is more to catch up with before the next fence. */
+MUST_USE Status move_fence(Move *move, Error *err);
+
+/* 'gone' is called for each source when its last reader has gone, on that reader's thread, so that
+ * its space can be emptied. It posts a message and must not wait. */
+typedef void (*PartitionGone)(void *ctx, StoreSpace space);
+void move_end(Move *move, PartitionGone gone, void *ctx);
+void move_cancel(Move *move);
+
+/* What was done so far. */
+typedef struct MoveProgress {
+    uint64_t bytes_copied;
+    uint64_t items_copied;
+    uint64_t items_caught_up;
+    uint64_t fence_us; /* how long writes had to wait */
+} MoveProgress;
+MoveProgress move_progress(const Move *move);

@@ -1,0 +1,68 @@
+/* partition_state.c - see partition_state_int.h.
+ *
+ * A change releases and a poster acquires: a sender that is refused sees all that the move or the
+ * drop has done before.
+ */
+#include "partition/partition_state_int.h"
+
+static bool is_dropped(PartitionState state)
+{
+    return state == PARTITION_DROPPING || state == PARTITION_DROPPED;
+}
+
+/* Returns the state that was found: 'from' if it was changed. */
+static PartitionState change(_Atomic PartitionState *state, PartitionState from, PartitionState to)
+{
+    PartitionState found = from;
+    (void)atomic_compare_exchange_strong(state, &found, to);
+    return found;
+}
+
+static bool change_unless_dropped(_Atomic PartitionState *state, PartitionState from,
+                                  PartitionState to)
+{
+    PartitionState found = change(state, from, to);
+    ASSERT(found == from || is_dropped(found));
+    return found == from;
+}
+
+bool state_watch(_Atomic PartitionState *state)
+{
+    return change_unless_dropped(state, PARTITION_SERVING, PARTITION_WATCHED);
+}
+
+bool state_fence(_Atomic PartitionState *state)
+{
+    return change_unless_dropped(state, PARTITION_WATCHED, PARTITION_FENCED);
+}
+
+bool state_unfence(_Atomic PartitionState *state)
+{
+    return change_unless_dropped(state, PARTITION_FENCED, PARTITION_WATCHED);
+}
+
+void state_unwatch(_Atomic PartitionState *state)
+{
+    PartitionState found = change(state, PARTITION_WATCHED, PARTITION_SERVING);
+    ASSERT(found != PARTITION_FENCED);
+}
+
+void state_retire(_Atomic PartitionState *state)
+{
+    PartitionState found = change(state, PARTITION_FENCED, PARTITION_RETIRED);
+    ASSERT(found == PARTITION_FENCED);
+}
+
+void state_drop(_Atomic PartitionState *state)
+{
+    PartitionState found = atomic_load(state);
+    while (state_accepts_messages(found) &&
+           !atomic_compare_exchange_weak(state, &found, PARTITION_DROPPING))
+        continue;
+}
+
+void state_end_drop(_Atomic PartitionState *state)
+{
+    PartitionState found = change(state, PARTITION_DROPPING, PARTITION_DROPPED);
+    ASSERT(!state_accepts_messages(found));
+}
