@@ -57,6 +57,15 @@ static bool same_partition_key(Json old, Json in, Json made);
 static bool same_member(Json old, Json in, Json made, Slice name);
 static Status cross_check(Arena *arena, Json old, Json normal, Error *err);
 static Status corrupt(Error *err, const char *what);
+uint64_t container_retention_s(Json normal)
+{
+    int64_t minutes = 0;
+    Json policy = json_get(normal, SLICE("changeFeedPolicy"));
+    if (!json_to_i64(json_get(policy, SLICE("retentionDuration")), &minutes) || minutes < 0)
+        return 0;
+    return (uint64_t)minutes * 60;
+}
+
 static Status read_paths(Arena *arena, Json in, PropertyPath *paths, size_t count_max,
                          size_t *count, Error *err);
 

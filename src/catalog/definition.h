@@ -149,3 +149,6 @@ size_t container_computed_properties(Json normal, ComputedProperty out[COMPUTED_
 /* Seconds; -1 if items live for ever unless they have a ttl of their own, 0 if they never expire.
  */
 int64_t container_default_ttl_s(Json normal);
+
+/* How long all versions of its items are kept for the change feed; 0 if they are not. */
+uint64_t container_retention_s(Json normal);

@@ -15,10 +15,12 @@
 #include <time.h>
 
 enum {
-    /* Notes that are left when the fence is set: a millisecond or two of catching up. */
-    FENCE_NOTES_MAX = 200,
+    /* Changes that are left when the fence is set: a millisecond or two of catching up. */
+    FENCE_CHANGES_MAX = 200,
     CATCH_UPS_MAX = 10000, /* rounds before the source is taken to be too busy */
     FENCES_MAX = 20,       /* fences that may time out before the same */
+    PURGE_WAIT_MS = 10,
+    PURGE_WAITS_MAX = 6000, /* before a move gives up, because partition keys are being deleted */
 };
 
 typedef struct WaitedChange {
@@ -237,7 +239,7 @@ static Status catch_up(Job *job, Error *err)
 {
     size_t left = SIZE_MAX;
     enter(job, MOVE_CATCHING_UP);
-    for (int i = 0; left > FENCE_NOTES_MAX; i++) {
+    for (int i = 0; left > FENCE_CHANGES_MAX; i++) {
         if (is_stopped(job))
             return stopped(err);
         if (i == CATCH_UPS_MAX)
@@ -249,11 +251,25 @@ static Status catch_up(Job *job, Error *err)
     return STATUS_OK;
 }
 
+static Status wait_for_purges(Job *job, Error *err)
+{
+    for (int i = 0; move_has_purges(job->move); i++) {
+        if (is_stopped(job))
+            return stopped(err);
+        if (i == PURGE_WAITS_MAX)
+            return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                             "The deletion of partition keys takes too long.");
+        (void)nanosleep(&(struct timespec){.tv_nsec = PURGE_WAIT_MS * 1000000L}, NULL);
+    }
+    return STATUS_OK;
+}
+
 /* On success the targets hold what the sources hold, and writes wait (I13). */
 static Status set_fence(Job *job, Error *err)
 {
     Status status = STATUS_TIMEOUT;
     for (int i = 0; status == STATUS_TIMEOUT && i < FENCES_MAX; i++) {
+        TRY(wait_for_purges(job, err));
         TRY(catch_up(job, err));
         enter(job, MOVE_SWITCHING);
         status = move_fence(job->move, err);

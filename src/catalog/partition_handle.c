@@ -92,6 +92,12 @@ Status handle_view_open(PartitionHandle *handle, PartitionSchema *schema, StoreR
     return partition_view_open(handle->partition, schema, read, out, err);
 }
 
+Status handle_feed_open(PartitionHandle *handle, PartitionSchema *schema,
+                        const FeedOptions *options, ChangeFeed **out, Error *err)
+{
+    return change_feed_open(handle->partition, schema, options, out, err);
+}
+
 Status handle_txn_begin(PartitionHandle *handle, PartitionSchema *schema, const Epk *epk,
                         uint64_t deadline_us, PartitionTransaction **out, Error *err)
 {

@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "partition/change_feed.h"
 #include "partition/logical_partitions.h"
 #include "partition/partition.h"
 #include "partition/transaction.h"
@@ -60,6 +61,9 @@ MUST_USE Status handle_scan_open(PartitionHandle *handle, PartitionSchema *schem
                                  const ScanOptions *options, PartitionScan **out, Error *err);
 MUST_USE Status handle_view_open(PartitionHandle *handle, PartitionSchema *schema, StoreRead read,
                                  PartitionView **out, Error *err);
+
+MUST_USE Status handle_feed_open(PartitionHandle *handle, PartitionSchema *schema,
+                                 const FeedOptions *options, ChangeFeed **out, Error *err);
 
 /* What follows is asked of the transaction itself. It holds its partition. */
 MUST_USE Status handle_txn_begin(PartitionHandle *handle, PartitionSchema *schema, const Epk *epk,

@@ -217,6 +217,7 @@ static Status make_schema(Container *container, Error *err)
     schema->container = container->info.number;
     schema->self = print_self(&schema->arena, container);
     schema->default_ttl_s = container_default_ttl_s(container->definition);
+    schema->retention_s = container_retention_s(container->definition);
     /* Paths may point into the definition, and the schema outlives it. */
     Json definition = json_trust(json_bytes(&schema->arena, container->definition));
     UniqueKey *keys = ARENA_NEW_ARRAY(&schema->arena, UniqueKey, UNIQUE_KEYS_MAX);

@@ -17,6 +17,7 @@ Mark group_mark(Group *group)
         .takes_room = group->takes_room,
         .size_note_count = group->sizes.note_count,
         .cache_change_count = group->cache.count,
+        .log = group->log,
     };
 }
 
@@ -32,6 +33,7 @@ void group_undo(Group *group, const Mark *mark)
     group->takes_room = mark->takes_room;
     size_changes_undo(&group->sizes, mark->size_note_count);
     group_cut_changed(group, mark->cache_change_count);
+    group->log = mark->log;
 }
 
 void group_keep(Group *group)
@@ -94,7 +96,6 @@ static void move_item(Group *group, Slice epk, Slice old_id, Slice id, uint64_t 
     Key key;
     key_item(&key, epk, old_id);
     group_note_changed(group, &key, SLICE_EMPTY);
-    group_note_item(group, epk, old_id);
     store_txn_delete(group->txn, group->partition->space, key_slice(&key));
     key_number(&key, number);
     group_note_changed(group, &key, SLICE_EMPTY);
@@ -111,6 +112,8 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_i
                  uint32_t *terms, Error *err)
 {
     TRY(unique_update(group, epk, old, item, err));
+    if (!group->is_import)
+        item->order = group_next_place(group, item->number).order;
     Slice bytes = item_encode(&group->arena, item);
     item->bytes = bytes.len;
     SizeSum sum = {.items = old == NULL ? 1 : 0, .bytes = stored_bytes(epk, id, item)};
@@ -122,7 +125,6 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_i
     key_item(&key, epk, id);
     /* A changed item is likely to be read or changed again; of a new one nothing is known. */
     group_note_changed(group, &key, old != NULL ? bytes : SLICE_EMPTY);
-    group_note_item(group, epk, id);
     store_txn_put(group->txn, group->partition->space, key_slice(&key), bytes);
     if (old == NULL)
         put_number(group, item->number, epk, id);
@@ -131,6 +133,7 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_i
     if (old != NULL)
         delete_expiry(group, old);
     put_expiry(group, item);
+    group_log_put(group, epk, id, old, item, bytes);
     group_index_change(group, old, item, terms);
     group->takes_room = true;
     if (group->counters.ttl_swept_s != group->schema->default_ttl_s)
@@ -139,7 +142,8 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_i
     return STATUS_OK;
 }
 
-void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *terms)
+void group_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item *old,
+                  uint32_t *terms)
 {
     Error err;
     Status status = unique_update(group, epk, old, NULL, &err);
@@ -148,29 +152,35 @@ void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *
     StoreSpace space = group->partition->space;
     key_item(&key, epk, id);
     group_note_changed(group, &key, SLICE_EMPTY);
-    group_note_item(group, epk, id);
     store_txn_delete(group->txn, space, key_slice(&key));
     group_resize(group, epk, (SizeSum){.items = -1, .bytes = -stored_bytes(epk, id, old)});
     key_number(&key, old->number); /* in the cache it is a hint, and may stay (I14) */
     store_txn_delete(group->txn, space, key_slice(&key));
     delete_expiry(group, old);
+    group_log_delete(group, kind, epk, id, old);
     group_index_change(group, old, NULL, terms);
     group->is_changed = true;
 }
 
-static bool is_gone(const Group *group, Slice epk, const Item *item)
+static uint64_t purged_lsn(const Group *group, Slice epk)
 {
     /* A purge earlier in this very group is not in the partition's list yet. */
     uint64_t durable = purge_list_find(&group->partition->purges, epk);
     uint64_t added = purges_find(group->purges.added, group->purges.added_count, epk);
-    return item_is_gone(group->schema, item, group->now_s, durable > added ? durable : added);
+    return durable > added ? durable : added;
+}
+
+static bool is_gone(const Group *group, Slice epk, const Item *item)
+{
+    return item_is_gone(group->schema, item, group->now_s, purged_lsn(group, epk));
 }
 
 Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err)
 {
     TRY(group_get(group, epk, id, item, found, err));
     if (*found && is_gone(group, epk, item)) {
-        group_delete(group, epk, id, item, NULL);
+        bool is_purged = item->lsn <= purged_lsn(group, epk);
+        group_delete(group, is_purged ? CHANGE_DELETE : CHANGE_EXPIRE, epk, id, item, NULL);
         *found = false;
     }
     return STATUS_OK;
@@ -366,7 +376,7 @@ static Status apply_delete(Group *group, ItemWrite *w, Error *err)
     TRY(check_etag(w->if_match, &old, err));
     w->bytes_before = old.bytes;
     w->terms = 0;
-    group_delete(group, epk_slice(&w->epk), w->id, &old, &w->terms);
+    group_delete(group, CHANGE_DELETE, epk_slice(&w->epk), w->id, &old, &w->terms);
     return STATUS_OK;
 }
 

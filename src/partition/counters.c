@@ -2,14 +2,15 @@
  *
  *     record = | version u8 | 0 u8 x 3 | written at s u32 | PartitionCounters |
  *
- * As it lies in memory, little-endian. Version 1 is from before every logical partition had a
- * record of what it holds, and has no 'bytes_ever'.
+ * As it lies in memory, little-endian. Version 2 is from before there was a change log, and ends
+ * with 'bytes_ever'. Version 1 is from before every logical partition had a record of what it
+ * holds, and has no 'bytes_ever'.
  */
 #include "partition/counters_int.h"
 
 #include "partition/partition_int.h"
 
-enum { COUNTERS_VERSION_UNSIZED = 1, COUNTERS_VERSION = 2 };
+enum { COUNTERS_VERSION_UNSIZED = 1, COUNTERS_VERSION_UNLOGGED = 2, COUNTERS_VERSION = 3 };
 
 typedef struct CountersRecord {
     uint8_t version;
@@ -17,12 +18,23 @@ typedef struct CountersRecord {
     uint32_t now_s; /* when it was written: see host_time.c; 0 in older data */
     PartitionCounters counters;
 } CountersRecord;
-static_assert(sizeof(CountersRecord) == 56, "the record is written as it lies in memory");
+static_assert(sizeof(CountersRecord) == 80, "the record is written as it lies in memory");
 
-enum { COUNTERS_UNSIZED_BYTES = offsetof(CountersRecord, counters.bytes_ever) };
+enum {
+    COUNTERS_UNSIZED_BYTES = offsetof(CountersRecord, counters.bytes_ever),
+    COUNTERS_UNLOGGED_BYTES = offsetof(CountersRecord, counters.history_entries),
+};
 static_assert(COUNTERS_UNSIZED_BYTES == 48, "version 1 is all that comes before 'bytes_ever'");
+static_assert(COUNTERS_UNLOGGED_BYTES == 56, "version 2 is all that comes before the change log");
 
-static const PartitionCounters EMPTY = {.lsn = 1, .item_next = 1};
+static size_t record_bytes(uint8_t version)
+{
+    return version == COUNTERS_VERSION_UNSIZED    ? COUNTERS_UNSIZED_BYTES
+           : version == COUNTERS_VERSION_UNLOGGED ? COUNTERS_UNLOGGED_BYTES
+                                                  : sizeof(CountersRecord);
+}
+
+static const PartitionCounters EMPTY = {.lsn = 1, .item_next = 1, .history_from_lsn = 1};
 
 static const uint8_t COUNTERS_KEY[] = {KEY_COUNTERS};
 
@@ -44,14 +56,15 @@ static Status read_record(Partition *partition, const StoreSnapshot *snapshot, S
     *out = (CountersRecord){.version = COUNTERS_VERSION, .counters = EMPTY};
     if (!*found)
         return STATUS_OK;
-    bool is_unsized = value.data.len == COUNTERS_UNSIZED_BYTES;
-    if (!is_unsized && value.data.len != sizeof(*out))
+    uint8_t version = value.data.len == 0 ? 0 : (uint8_t)value.data.ptr[0];
+    if (version < COUNTERS_VERSION_UNSIZED || version > COUNTERS_VERSION ||
+        value.data.len != record_bytes(version))
         return damaged(partition, err);
     memcpy(out, value.data.ptr, value.data.len);
-    if (out->version != (is_unsized ? COUNTERS_VERSION_UNSIZED : COUNTERS_VERSION))
-        return damaged(partition, err);
-    if (is_unsized)
+    if (version == COUNTERS_VERSION_UNSIZED)
         out->counters.bytes_ever = out->counters.bytes;
+    if (version < COUNTERS_VERSION)
+        out->counters.history_from_lsn = out->counters.lsn;
     return STATUS_OK;
 }
 
@@ -68,13 +81,14 @@ void partition_put_counters(const Partition *partition, StoreTxn *txn,
                             const PartitionCounters *counters)
 {
     CountersRecord record = {
-        .version = partition->has_sizes ? COUNTERS_VERSION : COUNTERS_VERSION_UNSIZED,
+        .version = !partition->has_sizes ? COUNTERS_VERSION_UNSIZED
+                   : !partition->has_log ? COUNTERS_VERSION_UNLOGGED
+                                         : COUNTERS_VERSION,
         .now_s = partition_host_now_s(partition->host),
         .counters = *counters,
     };
     store_txn_put(txn, partition->space, slice_make(COUNTERS_KEY, sizeof(COUNTERS_KEY)),
-                  slice_make(&record, partition->has_sizes ? sizeof(record)
-                                                           : (size_t)COUNTERS_UNSIZED_BYTES));
+                  slice_make(&record, record_bytes(record.version)));
 }
 
 Status partition_load_counters(Partition *partition, bool *found, Error *err)
@@ -84,7 +98,8 @@ Status partition_load_counters(Partition *partition, bool *found, Error *err)
     TRY(read_record(partition, NULL, STORE_READ_ANY, &record, found, err));
     partition_host_start_at_s(partition->host, record.now_s);
     partition->writer.counters = record.counters;
-    partition->has_sizes = record.version == COUNTERS_VERSION;
+    partition->has_sizes = record.version >= COUNTERS_VERSION_UNLOGGED;
+    partition->has_log = record.version >= COUNTERS_VERSION;
     if (!*found)
         partition->writer.counters.ttl_swept_s = partition->current.schema->default_ttl_s;
     return STATUS_OK;

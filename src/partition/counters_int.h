@@ -16,7 +16,11 @@ typedef struct PartitionCounters {
     uint64_t bytes;
     int64_t ttl_swept_s; /* the default TTL for which every item has its expiry noted, or
                             TTL_UNSWEPT */
-    uint64_t bytes_ever; /* the most that 'bytes' has been; the last one: see counters.c */
+    uint64_t bytes_ever; /* the most that 'bytes' has been; the last of version 2: see counters.c */
+    uint64_t history_entries;  /* in the change log: see change_log_int.h */
+    uint64_t history_from_lsn; /* the history of all LSNs after this one is complete */
+    uint64_t unordered_lsn;    /* up to this one, LSNs of two partitions that were merged are mixed:
+                                  times need not rise with them; 0 if none are */
 } PartitionCounters;
 
 /* Items were written under a default for which the others have no notes yet. */

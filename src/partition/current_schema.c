@@ -76,6 +76,14 @@ bool current_schema_has_work(CurrentSchema *current)
     return result;
 }
 
+bool current_schema_keeps_history(CurrentSchema *current)
+{
+    (void)pthread_mutex_lock(&current->lock);
+    bool result = current->schema->retention_s > 0;
+    (void)pthread_mutex_unlock(&current->lock);
+    return result;
+}
+
 unsigned current_schema_index_progress(CurrentSchema *current)
 {
     (void)pthread_mutex_lock(&current->lock);

@@ -38,5 +38,8 @@ void current_schema_publish_index(CurrentSchema *current, IndexState *state, uns
  * is not as the newest policy wants it. */
 bool current_schema_has_work(CurrentSchema *current);
 
+/* Whether it keeps all versions of items for a time. */
+bool current_schema_keeps_history(CurrentSchema *current);
+
 /* How much of the index follows the newest policy, in percent. */
 unsigned current_schema_index_progress(CurrentSchema *current);

@@ -94,7 +94,8 @@ static void a_sweep_waits_until_there_is_room(TestPartition *t)
 {
     create(t, "{'id':'a','pk':'p','u':1,'ttl':5}");
     create(t, "{'id':'b','pk':'p','u':2}");
-    test_set_schema(t, (TestSchema){PARTITION_HASH_V2, "/pk", 100, {"/u"}, NULL});
+    test_set_schema(
+        t, (TestSchema){.kind = PARTITION_HASH_V2, .paths = "/pk", .ttl_s = 100, .unique = {"/u"}});
     memory_store_set_full(t->store, true);
     test_advance_s(t, 10);
     test_maintain(t);

@@ -62,7 +62,7 @@ static Status expire_one(Group *group, Slice note, bool *is_left, Error *err)
         return STATUS_OK;
     group->is_changed = true;
     if (found && item_expires_at_s(group->schema, &item) <= group->now_s) {
-        group_delete(group, epk, id, &item, NULL);
+        group_delete(group, CHANGE_EXPIRE, epk, id, &item, NULL);
         group->counters.lsn++;
     } else if (found && item_expires_at_s(group->schema, &item) != noted_s) {
         uint64_t at = item_expires_at_s(group->schema, &item);
@@ -123,7 +123,7 @@ void group_apply_purge(Group *group, PartitionPurge *purge)
     purges->added[purges->added_count++] = (Purge){.epk = purge->epk, .lsn = lsn};
     Key key;
     key_purge(&key, epk_slice(&purge->epk));
-    group_note_purge(group, epk_slice(&purge->epk));
+    group_log_purge(group, epk_slice(&purge->epk), lsn);
     store_txn_put(group->txn, group->partition->space, key_slice(&key),
                   slice_make(&lsn, sizeof(lsn)));
     group->is_changed = true;
@@ -149,7 +149,7 @@ static Status purge_one(Group *group, const Purge *purge, Slice key, Error *err)
     Item same;
     TRY(group_find_item(group, item.number, &epk, &id, &same, &found, err));
     if (found)
-        group_delete(group, epk, id, &same, NULL);
+        group_delete(group, CHANGE_DELETE, epk, id, &same, NULL);
     return STATUS_OK;
 }
 
@@ -172,9 +172,11 @@ static Status purge_piece(Group *group, Error *err)
     FoundKeys keys;
     TRY(group_find_keys(group, key_slice(&from), key_slice(&to), &keys, err));
     size_t done = 0;
+    uint64_t items = group->counters.items;
     for (; done < keys.count && !is_large(group); done++)
         TRY(purge_one(group, &purge, keys.keys[done], err));
-    group->counters.lsn++;
+    if (group->counters.items < items) /* a transaction that deletes */
+        group->counters.lsn++;
     group->is_changed = true;
     group->has_more = true; /* there may be another purge, too */
     if (keys.is_full || done < keys.count) {
@@ -238,8 +240,9 @@ Status group_maintain(Group *group, Error *err)
 {
     /* Each alone: a failure of one must not stop the others. A piece changes the group itself only
      * when nothing can fail any more. */
-    static Status (*const pieces[])(Group *, Error *) = {purge_piece, sweep_piece, expire,
-                                                         group_rebuild_index};
+    static Status (*const pieces[])(Group *, Error *) = {
+        purge_piece, sweep_piece, expire, group_rebuild_index, group_trim_history,
+    };
     TRY(group_settle_bulk(group, err));
     group->upkeep =
         ARENA_NEW(&group->keep, Upkeep); /* there is one message of this kind at a time */

@@ -15,7 +15,6 @@ static bool is_small(const Group *group)
 {
     return arena_used(&group->arena) <= SPARE_ARENA_BYTES_MAX &&
            arena_used(&group->keep) <= SPARE_ARENA_BYTES_MAX &&
-           group->notes.capacity <= SPARE_ARENA_BYTES_MAX &&
            group->cache.capacity <= SPARE_CHANGES_MAX &&
            group->index.change_capacity <= SPARE_CHANGES_MAX;
 }
@@ -24,7 +23,6 @@ static void group_free(Group *group)
 {
     arena_done(&group->arena);
     arena_done(&group->keep);
-    buf_done(&group->notes);
     mem_free(group->cache.list);
     mem_free(group->index.changes);
     mem_free(group);
@@ -47,16 +45,13 @@ static Group *group_take(PartitionHost *host)
         group = MEM_NEW(Group);
         arena_init(&group->arena, ARENA_SMALL_BYTES);
         arena_init(&group->keep, ARENA_SMALL_BYTES);
-        buf_init(&group->notes, MOVE_NOTES_BYTES_MAX);
         return group;
     }
     arena_reset(&group->arena);
     arena_reset(&group->keep);
-    buf_reset(&group->notes);
     *group = (Group){
         .arena = group->arena,
         .keep = group->keep,
-        .notes = group->notes,
         .cache = {.list = group->cache.list, .capacity = group->cache.capacity},
         .index = {.changes = group->index.changes, .change_capacity = group->index.change_capacity},
     };
@@ -83,7 +78,6 @@ Group *group_new_private(Partition *partition, PartitionSchema *schema, const Ep
     Group *group = MEM_NEW(Group);
     arena_init(&group->arena, ARENA_SMALL_BYTES);
     arena_init(&group->keep, ARENA_SMALL_BYTES);
-    buf_init(&group->notes, 0);
     group->is_private = true;
     group->partition = partition;
     group->schema = schema_ref(schema);
@@ -134,8 +128,7 @@ void group_take_effect(Group *group)
         writer->upkeep.purge_position.len = 0;
     take_index(writer, &group->index);
     counters_publish(&partition->published, &writer->counters);
-    /* When what they are about can be read. */
-    change_notes_add(&partition->notes, &group->notes);
+    partition_note_history(partition, group);
 }
 
 void groups_free(PartitionHost *host)

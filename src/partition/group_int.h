@@ -10,6 +10,7 @@
 #pragma once
 
 #include "index/terms.h"
+#include "partition/change_log_int.h"
 #include "partition/partition_int.h"
 #include "partition/size_record_int.h"
 
@@ -52,7 +53,13 @@ typedef struct CacheChanges {
     size_t capacity;
 } CacheChanges;
 
-typedef struct Group {
+/* change_log.c: the place of the next change in the log. */
+typedef struct GroupLog {
+    uint64_t lsn; /* of the transaction that the order is of */
+    uint16_t order;
+} GroupLog;
+
+struct Group {
     /* Fixed when it begins. */
     Partition *partition;
     PartitionSchema *schema; /* a reference of its own */
@@ -77,9 +84,9 @@ typedef struct Group {
     SizeChanges sizes;
     PurgeChanges purges;
     CacheChanges cache;
-    Buf notes;      /* for the partition's, if it is watched */
+    GroupLog log;
     Upkeep *upkeep; /* what the partition's becomes; NULL if it stays */
-} Group;
+};
 
 /* group.c: begins a group on the partition as it is; ends it when all requests are answered; frees
  * the groups that were kept for reuse. */
@@ -104,6 +111,7 @@ typedef struct Mark {
     size_t index_change_count;
     uint32_t size_note_count;
     size_t cache_change_count;
+    GroupLog log;
 } Mark;
 Mark group_mark(Group *group);
 void group_undo(Group *group, const Mark *mark);
@@ -127,7 +135,8 @@ MUST_USE Status group_get_living(Group *group, Slice epk, Slice id, Item *item, 
  * have changed. STATUS_FORBIDDEN if the logical partition would become too large. */
 MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_id,
                           Item *item, uint32_t *terms, Error *err);
-void group_delete(Group *group, Slice epk, Slice id, const Item *old, uint32_t *terms);
+void group_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item *old,
+                  uint32_t *terms);
 
 /* group.c: what the cache may have under this key is about to change in the group's transaction, to
  * 'bytes' if they are worth keeping; takes back all but the first 'count' of that; and tells the
@@ -141,24 +150,32 @@ typedef struct ImportItem {
     Slice epk;
     Slice id;
     bool is_absent;
+    uint64_t gone_number; /* of an item that is deleted, wherever it was; 0 if there is none */
     Item item;
 } ImportItem;
+
+/* An entry of the history of changes as another partition has it. */
+typedef struct ImportEntry {
+    Slice key;
+    Slice value;
+} ImportEntry;
 
 typedef struct Import {
     Turn turn;
     const ImportItem *items; /* with their documents, good until the turn is done */
     size_t count;
-    uint64_t lsn;          /* the LSN of the partition is at least this afterwards */
+    const ImportEntry *entries; /* likewise */
+    size_t entry_count;
+    uint64_t lsn; /* the LSN of the partition is at least this afterwards; and see counters_int.h */
+    uint64_t history_from_lsn;
+    uint64_t unordered_lsn;
     size_t bulk_bytes_max; /* 0 if items may be there already. Otherwise the partition has none of
                               them, and keeps up to about this before it writes them */
     bool settles;          /* there are no items: a step of writing what was kept */
     bool is_settled;       /* afterwards: that was the last step */
 } Import;
 
-/* item_move.c: the item under this key is about to change, if the partition is watched; so is
- * everything up to now whose EPK begins with this; and an Import. */
-void group_note_item(Group *group, Slice epk, Slice id);
-void group_note_purge(Group *group, Slice epk);
+/* item_import.c */
 void group_apply_import(Group *group, Import *import);
 
 /* Writes what was imported and is not in the store yet: before anything is looked for there. */

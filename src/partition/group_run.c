@@ -252,6 +252,7 @@ static void stand_at_fence(Partition *partition, QueueNode *fence)
 static void commit(Group *group)
 {
     ASSERT(group->is_changed);
+    group_finish_log(group);
     partition_put_counters(group->partition, group->txn, &group->counters);
     group_finish_sizes(group);
     group_finish_index(group);

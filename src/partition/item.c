@@ -1,6 +1,6 @@
 /* item.c - see item.h.
  *
- *     | version u8 | flags u8 | 0 u8 x 2 | ts u32 | ttl i32 | stamp u32 | number u64 | lsn u64 |
+ *     | version u8 | flags u8 | order u16 | ts u32 | ttl i32 | stamp u32 | number u64 | lsn u64 |
  *     | document |
  *
  * Integers are little-endian. The document is in the json layer's form, with its version byte.
@@ -20,8 +20,8 @@ enum { ITEM_FLAG_UNINDEXED = 1 };
 
 typedef struct ItemHeader {
     uint8_t version;
-    uint8_t flags; /* ITEM_FLAG_...; 0 in items from before there were flags */
-    uint8_t zero[2];
+    uint8_t flags;  /* ITEM_FLAG_...; 0 in items from before there were flags */
+    uint16_t order; /* 0 in items from before there was a change log */
     uint32_t ts_s;
     int32_t ttl_s;
     uint32_t stamp; /* 0 in items from before there were transactions */
@@ -41,6 +41,7 @@ Slice item_encode(Arena *arena, const Item *item)
     ItemHeader header = {
         .version = ITEM_VERSION,
         .flags = item->is_unindexed ? ITEM_FLAG_UNINDEXED : 0,
+        .order = item->order,
         .ts_s = item->ts_s,
         .ttl_s = item->ttl_s,
         .stamp = item->stamp,
@@ -66,6 +67,7 @@ Status item_decode(Slice bytes, Item *out, Error *err)
         .ts_s = header.ts_s,
         .ttl_s = header.ttl_s,
         .stamp = header.stamp,
+        .order = header.order,
         .is_unindexed = (header.flags & ITEM_FLAG_UNINDEXED) != 0,
         .document = json_trust(slice_from(bytes, sizeof(header))),
         .bytes = bytes.len,

@@ -28,6 +28,7 @@ typedef struct Item {
     uint32_t ts_s;
     int32_t ttl_s;     /* the document's own "ttl"; 0 if it has none */
     uint32_t stamp;    /* of a transaction's write, whose ETag is older than its LSN; else 0 */
+    uint16_t order;    /* among the changes of its transaction: see change_log_int.h */
     bool is_unindexed; /* its writer excluded it from queries: it has no terms */
     Json document;
     size_t bytes; /* of the stored form; 0 while it is not stored */

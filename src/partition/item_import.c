@@ -19,12 +19,25 @@ static Status clear_place(Group *group, const ImportItem *in, Item *old, bool *f
     Item other;
     TRY(group_find_item(group, in->item.number, &epk, &id, &other, found, err));
     if (*found && !(slice_equal(epk, in->epk) && slice_equal(id, in->id)))
-        group_delete(group, epk, id, &other, NULL);
+        group_delete(group, CHANGE_DELETE, epk, id, &other, NULL);
     TRY(group_get(group, in->epk, in->id, old, found, err));
     if (!*found || old->number == in->item.number)
         return STATUS_OK;
-    group_delete(group, in->epk, in->id, old, NULL);
+    group_delete(group, CHANGE_DELETE, in->epk, in->id, old, NULL);
     *found = false;
+    return STATUS_OK;
+}
+
+/* It may have had another id when it was copied. */
+static Status remove_number(Group *group, uint64_t number, Error *err)
+{
+    Slice epk;
+    Slice id;
+    Item old;
+    bool found = false;
+    TRY(group_find_item(group, number, &epk, &id, &old, &found, err));
+    if (found)
+        group_delete(group, CHANGE_DELETE, epk, id, &old, NULL);
     return STATUS_OK;
 }
 
@@ -32,10 +45,12 @@ static Status import_item(Group *group, const ImportItem *in, Error *err)
 {
     Item old;
     bool found = false;
+    if (in->gone_number != 0)
+        TRY(remove_number(group, in->gone_number, err));
     if (in->is_absent) {
         TRY(group_get(group, in->epk, in->id, &old, &found, err));
         if (found)
-            group_delete(group, in->epk, in->id, &old, NULL);
+            group_delete(group, CHANGE_DELETE, in->epk, in->id, &old, NULL);
         return STATUS_OK;
     }
     TRY(clear_place(group, in, &old, &found, err));
@@ -158,6 +173,13 @@ static bool is_alone(const Group *group)
     return !group->is_changed && group->index.change_count == 0 && group->sizes.note_count == 0;
 }
 
+static Status import_entries(Group *group, const Import *import, Error *err)
+{
+    for (size_t i = 0; i < import->entry_count; i++)
+        TRY(group_log_import(group, import->entries[i].key, import->entries[i].value, err));
+    return STATUS_OK;
+}
+
 static Status gather_all(Group *group, const Import *import, Error *err)
 {
     for (size_t i = 0; i < import->count; i++) {
@@ -168,7 +190,7 @@ static Status gather_all(Group *group, const Import *import, Error *err)
             group->counters.lsn = item.lsn;
         TRY(group_put(group, in->epk, in->id, NULL, in->id, &item, NULL, err));
     }
-    return STATUS_OK;
+    return import_entries(group, import, err);
 }
 
 /* Puts everything about the items into the bulk. The group has nothing to commit afterwards: the
@@ -218,9 +240,15 @@ static Status import_all(Group *group, Import *import, Error *err)
         arena_reset(&group->arena);
         TRY(import_item(group, &import->items[i], err));
     }
-    if (group->counters.lsn < import->lsn) {
-        group->counters.lsn = import->lsn;
+    TRY(import_entries(group, import, err));
+    PartitionCounters *counters = &group->counters;
+    if (counters->lsn < import->lsn) {
+        counters->lsn = import->lsn;
         group->is_changed = true;
+    }
+    if (import->lsn > 0) {
+        counters->history_from_lsn = import->history_from_lsn;
+        counters->unordered_lsn = import->unordered_lsn;
     }
     return STATUS_OK;
 }

@@ -1,16 +1,17 @@
 /* item_move.c - see item_move.h.
  *
- * A source that is watched notes the key of every item that a group changes, and the EPK of every
- * purge, when the group is durable:
- *
- *     note = | length of the EPK u16 | length of the id u16 | EPK | id |      0xFFFF: a purge
- *
- * A note does not say what has become of the item: that is read when the note's turn comes, and
- * what is found then is made the same in the target. So notes may be repeated, or be about nothing,
- * and what is copied may be of any time after the watch has begun: whatever changes later is noted.
- *
  * The copy is of one moment, a snapshot, so that no item is met twice, and the targets need not
  * look for what they are given: they load it past the store's log (item_import.c).
+ *
+ * What has changed since is in the change log of the source (change_log_int.h), from the snapshot's
+ * LSN on: an item that was written has its latest entry there, one that was deleted an entry in the
+ * history, because the partition is watched. An entry only says which item to look at: what is
+ * found in the source now is made the same in the target. So entries may be followed again, and
+ * their order does not matter.
+ *
+ * If the container keeps a history for feeds, that is copied, too, entry by entry. A source must
+ * then have removed what it has purged before it is fenced: each delete is a change of its own.
+ * Items that have expired are copied like others, and expire in the target.
  */
 #include "partition/item_move.h"
 
@@ -23,17 +24,20 @@
 #define BULK_PHASES    2
 #define BULK_BYTES_MIN ((size_t)1 << 20) /* of one target */
 
-enum {
-    NOTE_HEAD_BYTES = 4,
-    NOTE_PURGE = 0xFFFF,
-    PIECE_ITEMS_MAX = 1000,
-};
+enum { PIECE_ITEMS_MAX = 1000 };
+
+/* How far the log of a source was followed. */
+typedef struct Followed {
+    ChangePlace latest;
+    ChangePlace history;
+} Followed;
 
 typedef struct Source {
     Partition *partition;
     PartitionSchema *schema;
-    Buf notes; /* taken from it, from 'at' on not caught up with */
-    size_t at;
+    PartitionCounters counters; /* as of the snapshot */
+    Followed followed;
+    uint64_t followed_lsn; /* all changes up to it were followed */
     bool is_watched;
     bool is_fenced;
 } Source;
@@ -43,6 +47,8 @@ typedef struct Target {
     Slice epk_from;
     ImportItem *items; /* of the piece being gathered */
     size_t count;
+    ImportEntry *entries; /* of the history, likewise */
+    size_t entry_count;
     uint64_t lsn;  /* that it has at least */
     Import import; /* on its way, if it has begun */
     bool has_begun;
@@ -58,6 +64,7 @@ struct Move {
     StoreSnapshot *snapshot; /* that is copied; NULL: not yet, or not any more */
     bool is_settling;        /* all is copied; targets write what they have kept */
     size_t copying;          /* the source ... */
+    bool is_copying_history; /* ... of which the items are copied ... */
     Key copied;              /* ... and the key after which it continues; empty at the beginning */
     Arena piece;             /* what is gathered for the targets */
     size_t piece_items;
@@ -67,30 +74,6 @@ struct Move {
     uint64_t fenced_us; /* when that began */
     MoveProgress progress;
 };
-
-/* ---- what a source notes, as part of its groups ---- */
-
-static void note(Group *group, Slice epk, uint16_t id_len, Slice id)
-{
-    if (LIKELY(atomic_load_explicit(&group->partition->state, memory_order_relaxed) !=
-               PARTITION_WATCHED) ||
-        group->is_private)
-        return;
-    uint16_t head[2] = {(uint16_t)epk.len, id_len};
-    buf_bytes(&group->notes, head, sizeof(head));
-    buf_slice(&group->notes, epk);
-    buf_slice(&group->notes, id);
-}
-
-void group_note_item(Group *group, Slice epk, Slice id)
-{
-    note(group, epk, (uint16_t)id.len, id);
-}
-
-void group_note_purge(Group *group, Slice epk)
-{
-    note(group, epk, NOTE_PURGE, SLICE_EMPTY);
-}
 
 /* ---- pieces ---- */
 
@@ -110,11 +93,14 @@ static void piece_begin(Move *move)
     for (size_t i = 0; i < move->target_count; i++) {
         move->targets[i].items = NULL;
         move->targets[i].count = 0;
+        move->targets[i].entries = NULL;
+        move->targets[i].entry_count = 0;
     }
 }
 
-/* With the item's stored bytes; NULL: it is absent. */
-static Status piece_add(Move *move, Slice epk, Slice id, Slice bytes, Error *err)
+/* With the item's stored bytes, which are NULL if it is absent. */
+static Status piece_add(Move *move, Slice epk, Slice id, Slice bytes, uint64_t gone_number,
+                        Error *err)
 {
     Target *target = target_of(move, epk);
     if (target->items == NULL)
@@ -124,21 +110,58 @@ static Status piece_add(Move *move, Slice epk, Slice id, Slice bytes, Error *err
     item->epk = arena_copy(&move->piece, epk);
     item->id = arena_copy(&move->piece, id);
     item->is_absent = bytes.ptr == NULL;
+    item->gone_number = gone_number;
     move->piece_items++;
     move->piece_bytes += epk.len + id.len + bytes.len;
     return item->is_absent ? STATUS_OK
                            : item_decode(arena_copy(&move->piece, bytes), &item->item, err);
 }
 
+static void piece_add_entry(Move *move, Slice epk, Slice key, Slice value)
+{
+    Target *target = target_of(move, epk);
+    if (target->entries == NULL)
+        target->entries = ARENA_NEW_ARRAY(&move->piece, ImportEntry, PIECE_ITEMS_MAX);
+    ASSERT(target->entry_count < PIECE_ITEMS_MAX);
+    target->entries[target->entry_count++] =
+        (ImportEntry){arena_copy(&move->piece, key), arena_copy(&move->piece, value)};
+    move->piece_items++;
+    move->piece_bytes += key.len + value.len;
+}
+
+/* There is room for an item and an entry that belongs to it. */
 static bool piece_is_full(const Move *move)
 {
-    return move->piece_items == PIECE_ITEMS_MAX || move->piece_bytes >= MOVE_PIECE_BYTES;
+    return move->piece_items >= PIECE_ITEMS_MAX - 1 || move->piece_bytes >= MOVE_PIECE_BYTES;
+}
+
+/* Once the fence stands the targets are told what their logs have. LSNs of two sources that become
+ * one do not say in which order things happened. */
+static void describe_log(const Move *move, Import *import)
+{
+    if (move->lsn == 0)
+        return;
+    for (size_t i = 0; i < move->source_count; i++) {
+        const PartitionCounters *counters = &move->sources[i].counters;
+        if (import->history_from_lsn < counters->history_from_lsn)
+            import->history_from_lsn = counters->history_from_lsn;
+        import->unordered_lsn = counters->unordered_lsn;
+    }
+    if (move->source_count > 1)
+        import->unordered_lsn = move->lsn;
 }
 
 static Status begin_import(Move *move, Target *target, Error *err)
 {
     size_t share = BULK_BYTES_MAX / BULK_PHASES / move->target_count;
-    target->import = (Import){.items = target->items, .count = target->count, .lsn = move->lsn};
+    target->import = (Import){
+        .items = target->items,
+        .count = target->count,
+        .entries = target->entries,
+        .entry_count = target->entry_count,
+        .lsn = move->lsn,
+    };
+    describe_log(move, &target->import);
     if (move->snapshot != NULL)
         target->import.bulk_bytes_max = share > BULK_BYTES_MIN ? share : BULK_BYTES_MIN;
     target->import.settles = move->is_settling && !target->is_settled;
@@ -162,7 +185,7 @@ static Status send_to_targets(Move *move, Error *err)
     Status status = STATUS_OK;
     for (size_t i = 0; i < move->target_count && status == STATUS_OK; i++) {
         Target *target = &move->targets[i];
-        if (target->count > 0 || target->lsn < move->lsn ||
+        if (target->count > 0 || target->entry_count > 0 || target->lsn < move->lsn ||
             (move->is_settling && !target->is_settled))
             status = begin_import(move, target, err);
     }
@@ -188,10 +211,8 @@ Move *move_new(Partition *const *sources, size_t source_count, const MoveTarget 
     arena_init(&move->piece, ARENA_LARGE_BYTES);
     move->sources = ARENA_NEW_ARRAY(&move->arena, Source, source_count);
     move->source_count = source_count;
-    for (size_t i = 0; i < source_count; i++) {
+    for (size_t i = 0; i < source_count; i++)
         move->sources[i].partition = partition_ref(sources[i]);
-        buf_init(&move->sources[i].notes, MOVE_NOTES_BYTES_MAX);
-    }
     move->targets = ARENA_NEW_ARRAY(&move->arena, Target, target_count);
     move->target_count = target_count;
     for (size_t i = 0; i < target_count; i++) {
@@ -232,7 +253,6 @@ void move_free(Move *move)
     for (size_t i = 0; i < move->source_count; i++) {
         partition_unref(move->sources[i].partition);
         schema_unref(move->sources[i].schema);
-        buf_done(&move->sources[i].notes);
     }
     for (size_t i = 0; i < move->target_count; i++)
         partition_unref(move->targets[i].partition);
@@ -241,25 +261,50 @@ void move_free(Move *move)
     mem_free(move);
 }
 
+/* Whatever comes after the snapshot has a higher LSN. */
+static Status begin_following(const Move *move, Source *source, Error *err)
+{
+    bool found = false;
+    TRY(partition_read_counters(source->partition, move->snapshot, STORE_READ_ANY,
+                                &source->counters, &found, err));
+    ChangePlace last = {.lsn = source->counters.lsn, .order = UINT16_MAX, .number = UINT64_MAX};
+    source->followed = (Followed){.latest = last, .history = last};
+    source->followed_lsn = last.lsn;
+    return STATUS_OK;
+}
+
+static Status check_log(const Partition *partition, Error *err)
+{
+    TRY(partition_check_damage(partition, err));
+    if (partition->has_log)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "the change log of partition %u could not be made at the start",
+                     partition->id);
+}
+
 Status move_begin(Move *move, Error *err)
 {
     for (size_t i = 0; i < move->source_count; i++) {
         Source *source = &move->sources[i];
         Turn turn;
+        TRY(check_log(source->partition, err));
         source->is_watched = true; /* also if it fails half-way */
         TRY(partition_take_turn(source->partition, &turn, MESSAGE_WATCH, err));
         source->schema = current_schema_ref(&source->partition->current);
     }
     move->snapshot = store_snapshot_open(move->sources[0].partition->host->store, STORE_READ_ANY);
+    for (size_t i = 0; i < move->source_count; i++)
+        TRY(begin_following(move, &move->sources[i], err));
     return STATUS_OK;
 }
 
 /* ---- copying ---- */
 
-static StoreCursor *open_items(const Move *move, const Source *source)
+static StoreCursor *open_copied(const Move *move, const Source *source, uint8_t kind)
 {
-    Key from = {.bytes = {KEY_ITEM}, .len = 1};
-    Key to = {.bytes = {KEY_ITEM + 1}, .len = 1};
+    Key from = {.bytes = {kind}, .len = 1};
+    Key to = {.bytes = {(uint8_t)(kind + 1)}, .len = 1};
     if (move->copied.len > 0) {
         from = move->copied;
         from.bytes[from.len++] = 0;
@@ -268,16 +313,22 @@ static StoreCursor *open_items(const Move *move, const Source *source)
                              source->partition->space, key_slice(&from), key_slice(&to));
 }
 
+static void note_copied(Move *move, Slice key)
+{
+    ASSERT(key.len < KEY_BYTES_MAX);
+    memcpy(move->copied.bytes, key.ptr, key.len);
+    move->copied.len = key.len;
+}
+
 /* Gathers items of the source until the piece is full or there are no more. */
-static Status gather(Move *move, const Source *source, bool *is_done, Error *err)
+static Status gather_items(Move *move, const Source *source, bool *is_done, Error *err)
 {
     Partition *partition = source->partition;
     TRY(partition_check_damage(partition, err));
-    ReadMoment moment = {.snapshot = move->snapshot};
     /* Before the items, as every reader does (I6). */
-    moment.purges = purge_list_copy(&partition->purges, &move->piece, &moment.purge_count);
-    moment.now_s = partition_host_now_s(partition->host);
-    AUTO(store_cursor_close) StoreCursor *cursor = open_items(move, source);
+    size_t purge_count = 0;
+    const Purge *purges = purge_list_copy(&partition->purges, &move->piece, &purge_count);
+    AUTO(store_cursor_close) StoreCursor *cursor = open_copied(move, source, KEY_ITEM);
     *is_done = false;
     while (!piece_is_full(move)) {
         Slice key;
@@ -287,18 +338,45 @@ static Status gather(Move *move, const Source *source, bool *is_done, Error *err
         *is_done = !found;
         if (!found)
             return STATUS_OK;
-        ASSERT(key.len < KEY_BYTES_MAX);
-        memcpy(move->copied.bytes, key.ptr, key.len);
-        move->copied.len = key.len;
+        note_copied(move, key);
         Item item;
         TRY(item_decode(bytes, &item, err));
         Slice epk = key_item_epk(source->schema, key, &item);
-        if (moment_hides(&moment, source->schema, epk, &item))
+        if (item.lsn <= purges_find(purges, purge_count, epk))
             continue;
-        TRY(piece_add(move, epk, slice_from(key, 1 + epk.len), bytes, err));
+        TRY(piece_add(move, epk, slice_from(key, 1 + epk.len), bytes, 0, err));
         move->progress.items_copied++;
         move->progress.bytes_copied += key.len + bytes.len;
     }
+    return STATUS_OK;
+}
+
+static bool keeps_history(const Source *source)
+{
+    return source->schema->retention_s > 0;
+}
+
+/* Likewise of the history of changes, if the container keeps one. */
+static Status gather_history(Move *move, const Source *source, bool *is_done, Error *err)
+{
+    *is_done = true;
+    if (!keeps_history(source))
+        return STATUS_OK;
+    AUTO(store_cursor_close) StoreCursor *cursor = open_copied(move, source, KEY_HISTORY);
+    while (!piece_is_full(move)) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found)
+            return STATUS_OK;
+        note_copied(move, key);
+        HistoryEntry entry;
+        TRY(history_decode(value, &entry, err));
+        if (entry.kind != CHANGE_PURGE)
+            piece_add_entry(move, entry.epk, key, value);
+    }
+    *is_done = false;
     return STATUS_OK;
 }
 
@@ -321,10 +399,18 @@ Status move_copy(Move *move, bool *is_done, Error *err)
     if (move->is_settling)
         return settle(move, is_done, err);
     bool is_source_done = false;
-    TRY(gather(move, &move->sources[move->copying], &is_source_done, err));
+    const Source *source = &move->sources[move->copying];
+    if (move->is_copying_history)
+        TRY(gather_history(move, source, &is_source_done, err));
+    else
+        TRY(gather_items(move, source, &is_source_done, err));
     TRY(send_to_targets(move, err));
     *is_done = false;
     if (!is_source_done)
+        return STATUS_OK;
+    move->copied.len = 0;
+    move->is_copying_history = !move->is_copying_history;
+    if (move->is_copying_history)
         return STATUS_OK;
     if (move->copying + 1 < move->source_count) {
         move->copying++;
@@ -338,39 +424,25 @@ Status move_copy(Move *move, bool *is_done, Error *err)
 
 /* ---- catching up ---- */
 
-/* Takes what the source has noted since the last time. */
-static Status take_notes(Source *source, Error *err)
+/* Adds the item as the source has it now: also if it has expired. The item that was deleted there
+ * had 'gone_number'; 0 if none was. */
+static Status add_newest(Move *move, const Source *source, Slice epk, Slice id,
+                         uint64_t gone_number, Error *err)
 {
     Partition *partition = source->partition;
-    Buf notes = change_notes_take(&partition->notes);
-    bool is_full = buf_full(&notes);
-    buf_done(&source->notes);
-    source->notes = notes;
-    source->at = 0;
-    if (!is_full)
-        return STATUS_OK;
-    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
-                     "partition %u is written to faster than its items can be copied",
-                     partition->id);
-}
-
-static size_t notes_left(const Source *source)
-{
-    return source->notes.len - source->at;
-}
-
-/* Adds the item as the source has it now. */
-static Status add_newest(Move *move, const Source *source, Slice epk, Slice id, Error *err)
-{
-    Epk place = {.len = (uint16_t)epk.len};
-    memcpy(place.bytes, epk.ptr, epk.len);
+    Key key;
+    key_item(&key, epk, id);
+    uint64_t purged_lsn = purge_list_find(&partition->purges, epk); /* first (I6) */
     AUTO(store_value_release) StoreValue value = {0};
     StoreFound found = STORE_ABSENT;
-    Item item;
-    TRY(partition_get(source->partition, source->schema, &place, id, STORE_READ_ANY, &item, &value,
-                      &found, err));
+    TRY(partition_get_bytes(partition, key_slice(&key), false, STORE_READ_ANY, &value, &found,
+                            err));
+    Item item = {0};
+    if (found == STORE_FOUND)
+        TRY(item_decode(value.data, &item, err));
+    bool is_there = found == STORE_FOUND && item.lsn > purged_lsn;
     move->progress.items_caught_up++;
-    return piece_add(move, epk, id, found == STORE_FOUND ? value.data : SLICE_EMPTY, err);
+    return piece_add(move, epk, id, is_there ? value.data : SLICE_EMPTY, gone_number, err);
 }
 
 /* The first keys from '*from' on of what a target has of a purged prefix; '*from' is moved after
@@ -441,56 +513,137 @@ static Status follow_purge(Move *move, const Source *source, Slice prefix, Error
                 TRY(location_decode(found->keys[k], &epk, &id, err));
                 if (piece_is_full(move))
                     TRY(send_to_targets(move, err));
-                TRY(add_newest(move, source, epk, id, err));
+                TRY(add_newest(move, source, epk, id, 0, err));
             }
         }
     }
     return send_to_targets(move, err);
 }
 
-static Status follow_note(Move *move, Source *source, Error *err)
+/* A cursor over what comes after 'place' in a log, as it is now. */
+static StoreCursor *open_log(const Source *source, uint8_t kind, ChangePlace place)
 {
-    Slice rest = slice_from(buf_view(&source->notes), source->at);
-    uint16_t head[2];
-    memcpy(head, rest.ptr, sizeof(head));
-    Slice epk = slice_first(slice_from(rest, NOTE_HEAD_BYTES), head[0]);
-    size_t len = NOTE_HEAD_BYTES + head[0];
-    if (head[1] == NOTE_PURGE) {
-        TRY(send_to_targets(move, err));
-        TRY(follow_purge(move, source, epk, err));
-    } else {
-        TRY(add_newest(move, source, epk, slice_first(slice_from(rest, len), head[1]), err));
-        len += head[1];
-    }
-    source->at += len; /* not before: what fails is followed again */
+    Key from;
+    Key to = {.bytes = {(uint8_t)(kind + 1)}, .len = 1};
+    key_change(&from, kind, place);
+    from.bytes[from.len++] = 0;
+    return store_cursor_open(source->partition->host->store, NULL, source->partition->space,
+                             key_slice(&from), key_slice(&to));
+}
+
+/* The next entry of a log, after which '*place' stands. */
+static Status next_entry(StoreCursor *cursor, ChangePlace *place, Slice *key, Slice *value,
+                         bool *found, Error *err)
+{
+    TRY(store_cursor_next(cursor, key, value, found, err));
+    if (*found && !key_change_parse(*key, place))
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "an entry of the change log is damaged");
     return STATUS_OK;
 }
 
-/* One piece of one source's notes. */
-static Status follow_notes(Move *move, Source *source, Error *err)
+/* '*is_done' if the log was followed to its end. */
+static Status follow_latest(Move *move, const Source *source, ChangePlace *place, bool *is_done,
+                            Error *err)
 {
-    if (notes_left(source) == 0)
-        TRY(take_notes(source, err));
-    while (notes_left(source) > 0 && !piece_is_full(move))
-        TRY(follow_note(move, source, err));
-    return send_to_targets(move, err);
+    AUTO(store_cursor_close) StoreCursor *cursor = open_log(source, KEY_LATEST, *place);
+    *is_done = false;
+    while (!piece_is_full(move)) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(next_entry(cursor, place, &key, &value, &found, err));
+        *is_done = !found;
+        if (!found)
+            return STATUS_OK;
+        LatestEntry entry;
+        TRY(latest_decode(value, &entry, err));
+        TRY(add_newest(move, source, entry.epk, entry.id, 0, err));
+    }
+    return STATUS_OK;
 }
 
-/* About: notes are of different lengths. */
+static Status follow_change(Move *move, const Source *source, ChangePlace place, Slice key,
+                            Slice value, Error *err)
+{
+    HistoryEntry entry;
+    TRY(history_decode(value, &entry, err));
+    switch (entry.kind) {
+    case CHANGE_CREATE:
+    case CHANGE_REPLACE:
+        break; /* the item has a latest entry, too */
+    case CHANGE_DELETE:
+    case CHANGE_EXPIRE:
+        TRY(add_newest(move, source, entry.epk, entry.id, place.number, err));
+        break;
+    case CHANGE_PURGE:
+        TRY(send_to_targets(move, err));
+        return follow_purge(move, source, entry.epk, err);
+    }
+    if (keeps_history(source))
+        piece_add_entry(move, entry.epk, key, value);
+    return STATUS_OK;
+}
+
+static Status follow_history(Move *move, const Source *source, ChangePlace *place, bool *is_done,
+                             Error *err)
+{
+    AUTO(store_cursor_close) StoreCursor *cursor = open_log(source, KEY_HISTORY, *place);
+    *is_done = false;
+    while (!piece_is_full(move)) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(next_entry(cursor, place, &key, &value, &found, err));
+        *is_done = !found;
+        if (!found)
+            return STATUS_OK;
+        TRY(follow_change(move, source, *place, key, value, err));
+    }
+    return STATUS_OK;
+}
+
+/* One piece of one source's changes. How far it came is noted at the end: what fails is followed
+ * again. */
+static Status follow_log(Move *move, Source *source, Error *err)
+{
+    uint64_t lsn = partition_lsn(source->partition);
+    Followed followed = source->followed;
+    bool is_done = false;
+    bool is_history_done = false;
+    TRY(follow_latest(move, source, &followed.latest, &is_done, err));
+    TRY(follow_history(move, source, &followed.history, &is_history_done, err));
+    TRY(send_to_targets(move, err));
+    source->followed = followed;
+    if (is_done && is_history_done)
+        source->followed_lsn = lsn;
+    return STATUS_OK;
+}
+
+bool move_has_purges(const Move *move)
+{
+    bool result = false;
+    for (size_t i = 0; i < move->source_count; i++) {
+        const Source *source = &move->sources[i];
+        result =
+            result || (keeps_history(source) && purge_list_count(&source->partition->purges) > 0);
+    }
+    return result;
+}
+
 static size_t count_left(const Move *move)
 {
-    size_t bytes = 0;
+    size_t left = 0;
     for (size_t i = 0; i < move->source_count; i++) {
-        Source *source = &move->sources[i];
-        bytes += change_notes_bytes(&source->partition->notes) + notes_left(source);
+        const Source *source = &move->sources[i];
+        left += (size_t)(partition_lsn(source->partition) - source->followed_lsn);
     }
-    return (bytes + 31) / 32;
+    return left;
 }
 
 Status move_catch_up(Move *move, size_t *left, Error *err)
 {
     for (size_t i = 0; i < move->source_count; i++)
-        TRY(follow_notes(move, &move->sources[i], err));
+        TRY(follow_log(move, &move->sources[i], err));
     *left = count_left(move);
     return STATUS_OK;
 }
@@ -514,6 +667,8 @@ static Status finish_at_fence(Move *move, Error *err)
         uint64_t lsn = partition_lsn(move->sources[i].partition);
         move->lsn = lsn > move->lsn ? lsn : move->lsn;
     }
+    if (move_has_purges(move)) /* nothing is removed while the fence stands */
+        return error_set(err, STATUS_TIMEOUT, SUB_NONE, "a partition key is being deleted");
     size_t left = 1;
     while (left > 0) {
         TRY(check_fence(move, err));
@@ -537,7 +692,7 @@ Status move_fence(Move *move, Error *err)
     Status status = finish_at_fence(move, err);
     if (status == STATUS_TIMEOUT) {
         unfence_all(move);
-        piece_begin(move); /* what was gathered last is noted still */
+        piece_begin(move); /* what was gathered last is followed again */
     }
     return status;
 }

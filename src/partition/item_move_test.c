@@ -1,5 +1,6 @@
 /* item_move_test.c - items that go over to other partitions while they change. ORRERY_TEST_SEED=n
  * repeats the random test. */
+#include "partition/change_feed.h"
 #include "partition/partition_check_testing_int.h"
 
 #include "base/random.h"
@@ -16,6 +17,7 @@ typedef struct Split {
     Partition *targets[TARGETS_MAX];
     size_t target_count;
     uint32_t first_id;
+    const Slice *froms; /* where the targets begin */
     Move *move;
 } Split;
 
@@ -33,7 +35,10 @@ static void split_open(Split *s, TestPartition *t, size_t target_count)
         {SLICE_INIT(""), SLICE_INIT("\x20")},
         {SLICE_INIT(""), SLICE_INIT("\x10"), SLICE_INIT("\x28")},
     };
-    *s = (Split){.t = t, .target_count = target_count, .first_id = next_id};
+    *s = (Split){.t = t,
+                 .target_count = target_count,
+                 .first_id = next_id,
+                 .froms = froms[target_count - 1]};
     MoveTarget targets[TARGETS_MAX];
     for (size_t i = 0; i < target_count; i++) {
         s->targets[i] = open_other(t, next_id++);
@@ -84,6 +89,46 @@ static void print_items(TestPartition *t, Partition *partition, Buf *out)
     }
 }
 
+/* Every change of a range, as a feed gives it. */
+static void print_feed(TestPartition *t, Partition *partition, FeedMode mode, Slice from, Slice to,
+                       Buf *out)
+{
+    AUTO(change_feed_close) ChangeFeed *feed = NULL;
+    FeedOptions options = {.mode = mode,
+                           .after_lsn = mode == FEED_LATEST ? 0 : 1,
+                           .since_s = INT64_MIN,
+                           .epk_from = from,
+                           .epk_to = to};
+    assert_ok(change_feed_open(partition, t->schema, &options, &feed, err));
+    for (;;) {
+        ItemChange change;
+        bool found = false;
+        assert_ok(change_feed_next(feed, &change, &found, err));
+        if (!found)
+            return;
+        buf_format(out, "%d %llu %llu ", (int)change.kind, (unsigned long long)change.lsn,
+                   (unsigned long long)change.previous_lsn);
+        if (change.has_item)
+            item_print(t->schema, &change.item, out);
+        buf_slice(out, change.id);
+        buf_byte(out, '\n');
+    }
+}
+
+/* A position in the feed of the source holds in each target: they have the same changes (I24). */
+static void expect_same_feed(const Split *s, size_t target, FeedMode mode)
+{
+    AUTO(buf_done) Buf before;
+    AUTO(buf_done) Buf after;
+    buf_init(&before, (size_t)64 << 20);
+    buf_init(&after, (size_t)64 << 20);
+    Slice from = s->froms[target];
+    Slice to = target + 1 < s->target_count ? s->froms[target + 1] : SLICE_EMPTY;
+    print_feed(s->t, s->t->partition, mode, from, to, &before);
+    print_feed(s->t, s->targets[target], mode, SLICE_EMPTY, SLICE_EMPTY, &after);
+    assert_slice(buf_view(&after), buf_view(&before));
+}
+
 static void check_partition(TestPartition *t, Partition *partition)
 {
     CheckReport report = {.found = fail_finding};
@@ -105,6 +150,9 @@ static void expect_same(const Split *s)
         print_items(s->t, s->targets[i], &after);
         check_partition(s->t, s->targets[i]);
         assert_true(partition_lsn(s->targets[i]) >= partition_lsn(s->t->partition));
+        expect_same_feed(s, i, FEED_LATEST);
+        if (s->t->schema->retention_s > 0)
+            expect_same_feed(s, i, FEED_VERSIONS);
     }
     assert_slice(buf_view(&after), buf_view(&before));
 }
@@ -525,6 +573,8 @@ static void move_at_random(Run *run)
     }
     while (!is_copied)
         assert_ok(move_copy(s.move, &is_copied, err));
+    while (move_has_purges(s.move))
+        test_maintain(run->t);
     assert_ok(move_fence(s.move, err));
     expect_same(&s);
     move_cancel(s.move);
@@ -582,6 +632,13 @@ int main(void)
         ENGINE_TEST(a_dropped_source_ends_the_move),
         ENGINE_TEST(whatever_happens_meanwhile_the_targets_are_the_same, .ttl_s = -1,
                     .unique = {"/u"}),
+        {.name = "whatever_happens_meanwhile_the_targets_have_the_same_history",
+         .run = whatever_happens_meanwhile_the_targets_are_the_same,
+         .schema = {.kind = PARTITION_HASH_V2,
+                    .paths = "/pk",
+                    .ttl_s = -1,
+                    .unique = {"/u"},
+                    .retention_s = UINT32_MAX}},
         ENGINE_TEST(a_merge_brings_everything_together, .ttl_s = -1, .unique = {"/u"}),
     };
     return run_on_every_engine("move", tests, ARRAY_COUNT(tests));

@@ -99,7 +99,6 @@ Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id, Partit
     atomic_init(&partition->state, PARTITION_SERVING);
     current_schema_init(&partition->current, schema);
     purge_list_init(&partition->purges);
-    change_notes_init(&partition->notes);
     inbox_init(&partition->inbox, partition_run);
     begin_stamps(partition);
     Status status = load(partition, err);
@@ -113,6 +112,11 @@ Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id, Partit
     TRY(status);
     if (!partition->has_sizes && partition->damage == NULL && !atomic_load(&host->is_closing))
         partition_count_sizes(partition);
+    if (!partition->has_log && partition->has_sizes && partition->damage == NULL &&
+        !atomic_load(&host->is_closing))
+        partition_build_log(partition);
+    atomic_init(&partition->trim_due_s,
+                partition->writer.counters.history_entries > 0 ? 0 : UINT64_MAX);
     atomic_init(&partition->item_next, partition->writer.counters.item_next);
     counters_publish(&partition->published, &partition->writer.counters);
     *out = TAKE(partition);
@@ -133,7 +137,6 @@ void partition_unref(Partition *partition)
     ASSERT(!atomic_load_explicit(&partition->inbox.is_active, memory_order_relaxed));
     current_schema_done(&partition->current);
     purge_list_done(&partition->purges);
-    change_notes_done(&partition->notes);
     index_state_unref(partition->writer.index);
     bulk_free(partition->writer.bulk);
     epk_locks_done(&partition->locks);
@@ -148,7 +151,13 @@ void partition_unref(Partition *partition)
 
 void partition_set_schema(Partition *partition, PartitionSchema *schema)
 {
-    if (current_schema_replace(&partition->current, schema))
+    bool has_work = current_schema_replace(&partition->current, schema);
+    /* It may keep its history for another time. */
+    if (atomic_load_explicit(&partition->trim_due_s, memory_order_relaxed) != UINT64_MAX) {
+        atomic_store_explicit(&partition->trim_due_s, 0, memory_order_relaxed);
+        has_work = true;
+    }
+    if (has_work)
         (void)partition_maintain(partition); /* if it cannot be now, it will be later */
 }
 
@@ -297,10 +306,13 @@ bool partition_maintain(Partition *partition)
 {
     if (atomic_load(&partition->host->is_closing) || partition->damage != NULL)
         return false;
-    bool has_work =
-        current_schema_has_work(&partition->current) || purge_list_count(&partition->purges) > 0;
+    uint64_t due_s = atomic_load_explicit(&partition->trim_due_s, memory_order_relaxed);
+    bool may_have_later = due_s != UINT64_MAX || current_schema_keeps_history(&partition->current);
+    bool has_work = current_schema_has_work(&partition->current) ||
+                    purge_list_count(&partition->purges) > 0 ||
+                    (due_s != UINT64_MAX && due_s <= partition_host_now_s(partition->host));
     if (!has_work || atomic_exchange(&partition->inbox.maintain_posted, true))
-        return has_work;
+        return has_work || may_have_later;
     Error err;
     if (partition_post(partition, &partition->inbox.maintain, 0, &err) != STATUS_OK)
         atomic_store(&partition->inbox.maintain_posted, false); /* there will be another time */
@@ -353,6 +365,7 @@ void partition_retire(Partition *partition, PartitionGone gone, void *ctx)
 void partition_unwatch(Partition *partition)
 {
     state_unwatch(&partition->state);
-    Buf notes = change_notes_take(&partition->notes); /* they may have taken much memory */
-    buf_done(&notes);
+    /* What the log has kept for the move can go. */
+    atomic_store_explicit(&partition->trim_due_s, 0, memory_order_relaxed);
+    (void)partition_maintain(partition);
 }

@@ -159,6 +159,29 @@ static Status check_unique(Check *check, const CheckedItem *c, size_t which, Err
     return STATUS_OK;
 }
 
+static Status check_latest(Check *check, const CheckedItem *c, Error *err)
+{
+    if (!check->partition->has_log)
+        return STATUS_OK;
+    uint8_t key[19] = {KEY_LATEST};
+    be64_put(key + 1, c->item.lsn);
+    key[9] = (uint8_t)(c->item.order >> 8);
+    key[10] = (uint8_t)c->item.order;
+    be64_put(key + 11, c->item.number);
+    Slice value = SLICE_EMPTY;
+    bool found = false;
+    TRY(check_get(check, slice_make(key, sizeof(key)), &value, &found, err));
+    LatestEntry entry = {0};
+    Error ignored;
+    bool same = found && latest_decode(value, &entry, &ignored) == STATUS_OK &&
+                entry.ts_s == c->item.ts_s && slice_equal(entry.epk, c->epk) &&
+                slice_equal(entry.id, c->id);
+    if (!same)
+        check_found(check, "the newest change of item '%.*s' is not in the change log",
+                    SLICE_CUT(c->id, 100));
+    return STATUS_OK;
+}
+
 /* ---- sizes ---- */
 
 /* Items come in the order of their EPKs: another one ends the logical partition before it. */
@@ -244,6 +267,7 @@ static Status visit_item(Check *check, Slice key, Slice value, Error *err)
     TRY(add_size(check, c->epk, key.len + value.len, err));
     TRY(check_number(check, c, err));
     TRY(check_note(check, c, err));
+    TRY(check_latest(check, c, err));
     for (size_t i = 0; i < check->schema->unique_key_count; i++)
         TRY(check_unique(check, c, i, err));
     TRY(check_add_item(check, &c->item, err));
@@ -327,6 +351,64 @@ static Status visit_size(Check *check, Slice key, Slice value, Error *err)
     return STATUS_OK;
 }
 
+/* That there is one entry for each item and no other is checked by their number. */
+static Status visit_latest(Check *check, Slice key, Slice value, Error *err)
+{
+    (void)err;
+    ChangePlace place;
+    LatestEntry entry;
+    Error ignored;
+    if (!key_change_parse(key, &place) || place.lsn > check->counters.lsn ||
+        latest_decode(value, &entry, &ignored) != STATUS_OK)
+        check_found(check, "an entry of the change log is damaged");
+    return STATUS_OK;
+}
+
+/* Whether the image of a change is that version of the item. */
+static bool is_image(const HistoryEntry *entry, ChangePlace place)
+{
+    Item item;
+    Json document;
+    Error ignored;
+    if (entry->image.len == 0)
+        return entry->kind >= CHANGE_DELETE;
+    uint64_t lsn = entry->kind >= CHANGE_DELETE ? entry->previous_lsn : place.lsn;
+    return item_decode(entry->image, &item, &ignored) == STATUS_OK && item.lsn == lsn &&
+           item.number == place.number &&
+           json_open(slice_from(entry->image, ITEM_HEADER_BYTES), &document, &ignored) ==
+               STATUS_OK &&
+           json_is(json_get(document, SLICE("id")), JSON_STRING) &&
+           slice_equal(json_string(json_get(document, SLICE("id"))), entry->id);
+}
+
+static Status visit_history(Check *check, Slice key, Slice value, Error *err)
+{
+    (void)err;
+    ChangePlace place;
+    HistoryEntry entry;
+    Error ignored;
+    if (!key_change_parse(key, &place) || place.lsn > check->counters.lsn ||
+        history_decode(arena_copy(&check->arena, value), &entry, &ignored) != STATUS_OK ||
+        !is_image(&entry, place))
+        check_found(check, "an entry of the history of changes is damaged");
+    return STATUS_OK;
+}
+
+static void check_log(Check *check)
+{
+    const PartitionCounters *counters = &check->counters;
+    if (!check->partition->has_log)
+        return;
+    if (check->kinds[KEY_LATEST] > check->totals.items)
+        check_found(check, "the change log has the newest changes of %llu items, there are %llu",
+                    (unsigned long long)check->kinds[KEY_LATEST],
+                    (unsigned long long)check->totals.items);
+    if (check->kinds[KEY_HISTORY] != counters->history_entries)
+        check_found(check, "the history of changes is said to have %llu entries, it has %llu",
+                    (unsigned long long)counters->history_entries,
+                    (unsigned long long)check->kinds[KEY_HISTORY]);
+}
+
 /* Each logical partition that has items was compared with its record: checks that there are no
  * other records (I16). */
 static Status check_sizes(Check *check, Error *err)
@@ -380,8 +462,9 @@ static Status visit_stray(Check *check, Slice key, Slice value, Error *err)
 static Status check_kinds(Check *check, Error *err)
 {
     static const CheckVisit visits[UINT8_MAX + 1] = {
-        [KEY_ITEM] = visit_item,     [KEY_NUMBER] = visit_number, [KEY_EXPIRY] = visit_note,
-        [KEY_UNIQUE] = visit_unique, [KEY_PURGE] = visit_purge,   [KEY_SIZE] = visit_size,
+        [KEY_ITEM] = visit_item,     [KEY_NUMBER] = visit_number,   [KEY_EXPIRY] = visit_note,
+        [KEY_UNIQUE] = visit_unique, [KEY_PURGE] = visit_purge,     [KEY_SIZE] = visit_size,
+        [KEY_LATEST] = visit_latest, [KEY_HISTORY] = visit_history,
     };
     for (unsigned kind = 0; kind <= UINT8_MAX; kind++) {
         CheckVisit visit = visits[kind] != NULL ? visits[kind] : visit_stray;
@@ -390,6 +473,7 @@ static Status check_kinds(Check *check, Error *err)
     }
     TRY(check_counts(check, err));
     TRY(check_sizes(check, err));
+    check_log(check);
     return check_index(check, err);
 }
 

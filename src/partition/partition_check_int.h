@@ -1,6 +1,7 @@
 /* partition_check_int.h - what the two halves of the check share: see partition_check.c. */
 #pragma once
 
+#include "partition/change_log_int.h"
 #include "partition/partition_check.h"
 #include "partition/partition_int.h"
 #include "partition/size_record_int.h"

@@ -1,12 +1,11 @@
 /* partition_int.h - a partition, in parts by their writers, and what its files share to read it.
  *
  * Each part is a struct of its own, with its functions: partition_state_int.h, inbox_int.h,
- * current_schema_int.h, purges_int.h, change_notes_int.h, counters_int.h. What a group of writes is
+ * current_schema_int.h, purges_int.h, counters_int.h. What a group of writes is
  * and does is in group_int.h, which only those include that apply writes.
  */
 #pragma once
 
-#include "partition/change_notes_int.h"
 #include "partition/counters_int.h"
 #include "partition/current_schema_int.h"
 #include "partition/epk_locks_int.h"
@@ -48,6 +47,7 @@ struct Partition {
     StoreSpace space;
     uint32_t id;
     bool has_sizes;    /* every logical partition has its record; false if they were not counted */
+    bool has_log;      /* every item is in the change log; false if that could not be made */
     HashKey index_key; /* secret */
     Error *damage;     /* why its records cannot be read: all but a drop is refused; NULL if not */
 
@@ -56,11 +56,12 @@ struct Partition {
     CurrentSchema current;
     PurgeList purges;
     PublishedCounters published;
-    ChangeNotes notes;
     Inbox inbox;
     _Atomic uint64_t item_next;  /* count part of the next number that is given out: to groups and
                                     to transactions, some of which never commit (I2) */
     _Atomic uint32_t stamp_next; /* of what transactions write; 0 is skipped */
+    _Atomic uint64_t trim_due_s; /* a hint: when to look for history that is too old; UINT64_MAX if
+                                    there is none */
 
     /* The holder of the turn. */
     WriterState writer;
@@ -94,7 +95,7 @@ MUST_USE Status partition_take_turn(Partition *partition, Turn *turn, int kind, 
 /* For the thread that drives a move. Messages that waited at the fence are applied, or refused. */
 void partition_unfence(Partition *partition);
 void partition_retire(Partition *partition, PartitionGone gone, void *ctx);
-void partition_unwatch(Partition *partition); /* and forgets what was noted */
+void partition_unwatch(Partition *partition);
 
 /* group_run.c: a writer thread has the turn. */
 void partition_run(WorkerJob *job);

@@ -59,8 +59,8 @@ static void a_created_item_is_there(TestPartition *t)
     expect_item(t, "p", "a", "{'id':'a','pk':'p','n':1}");
     expect_item(t, "q", "a", NULL);
     expect_item(t, "p", "b", NULL);
-    /* counters, item, number, size */
-    assert_int_equal(count_keys(t, 0), 4);
+    /* counters, item, number, size, latest change */
+    assert_int_equal(count_keys(t, 0), 5);
     check_space(t);
 }
 
@@ -164,7 +164,7 @@ static void an_upsert_creates_what_is_missing(TestPartition *t)
 static void a_deleted_item_leaves_nothing(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','ttl':9,'u':1}"), STATUS_OK);
-    assert_int_equal(count_keys(t, 0), 6);
+    assert_int_equal(count_keys(t, 0), 7);
     AUTO(test_write_done) TestWrite w;
     test_write_init(&w, t, WRITE_ATOMIC);
     (void)add_id(&w, ITEM_DELETE, "p", "a");

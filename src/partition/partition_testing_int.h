@@ -50,6 +50,7 @@ typedef struct TestSchema {
     int64_t ttl_s;
     const char *unique[4];
     const char *index; /* the policy; NULL for the default; "" if nothing is indexed */
+    uint64_t retention_s;
 } TestSchema;
 
 static inline size_t parse_paths(Arena *arena, const char *text, PropertyPath *out, size_t max)
@@ -75,6 +76,7 @@ static inline PartitionSchema *test_schema(TestSchema options)
     schema->key.path_count =
         parse_paths(&schema->arena, options.paths, schema->key.paths, PARTITION_KEY_PATHS_MAX);
     schema->default_ttl_s = options.ttl_s;
+    schema->retention_s = options.retention_s;
     size_t count = 0;
     while (count < ARRAY_COUNT(options.unique) && options.unique[count] != NULL)
         count++;

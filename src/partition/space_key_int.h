@@ -8,8 +8,10 @@
  *     | 05 | which u8 | EPK | values | the number, u64 LE, that has these values of a unique key
  *     | 06 | EPK |                     an LSN, u64 LE: items up to it are purged
  *     | 07 |                           the state of the index, see index_state.c
- *     | 08 | EPK |                     what the logical partition holds, see size_record_int.h;
- * merged | 10 | path | value | chunk |    which items have this value there, see index/term.h
+ *     | 08 | EPK |                     what the logical partition holds, see size_record_int.h
+ *     | 09 | LSN | order | number |    the newest change of an item, see change_log_int.h
+ *     | 0A | LSN | order | number |    a change that is kept for a time, see there
+ *     | 10 | path | value | chunk |    which items have this value there, see index/term.h
  *
  * An EPK has a fixed length in its container or ends itself, so two pairs (EPK, id) never make the
  * same key.
@@ -29,6 +31,8 @@ enum {
     KEY_PURGE = 0x06,
     KEY_INDEX_STATE = 0x07,
     KEY_SIZE = 0x08,
+    KEY_LATEST = 0x09,
+    KEY_HISTORY = 0x0A,
     KEY_TERM = TERM_KIND,
 };
 
