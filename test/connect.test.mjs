@@ -494,10 +494,10 @@ const ERRORS = [
         "BadRequest",
     ],
     [
-        "the change feed, which is not there yet",
-        { path: "/dbs/errors/colls/c/docs", headers: { "a-im": "Incremental Feed" } },
-        501,
-        "NotImplemented",
+        "a change feed of an unknown kind",
+        { path: "/dbs/errors/colls/c/docs", headers: { "a-im": "Some Feed" } },
+        400,
+        "BadRequest",
     ],
     [
         "a procedure without a body",

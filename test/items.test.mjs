@@ -535,17 +535,6 @@ test("what is not there is 404, below a missing container with its own sub-statu
     await refused(five.item("x", "nothing here").delete(), 404);
 });
 
-test("what is not available yet says so", async () => {
-    const rows = [
-        ["the change feed", { headers: { "a-im": "Incremental Feed" } }],
-    ];
-    for (const [what, request] of rows) {
-        const answer = await callItems(server, one, request);
-        assert.equal(answer.status, 501, `${what}: ${answer.text}`);
-        errorAnswer(answer, 501, "NotImplemented");
-    }
-});
-
 test("a container that is dropped takes its items along", async () => {
     const doomed = await newContainer(database);
     await doomed.items.create({ id: "x", pk: "p" });

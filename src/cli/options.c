@@ -515,6 +515,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     TRY(to_flag("no-statistics", s->no_statistics, &o.no_statistics, err));
     TRY(to_flag("enable-chaos", s->enable_chaos, &o.enable_chaos, err));
     TRY(to_flag("extensions", s->extensions, &o.extensions, err));
+    TRY(to_flag("no-previous-images", s->no_previous_images, &o.no_previous_images, err));
     TRY(to_merge(s->merge, &o.merge, err));
     TRY(to_throughput(s, &o.throughput, err));
     TRY(to_size("cache", s->cache, &o.cache_bytes, err));

@@ -62,6 +62,7 @@ typedef struct ServeOptions {
     Consistency consistency;
     ApiMerge merge;
     bool extensions;
+    bool no_previous_images;
     LogLevel log_level;
 } ServeOptions;
 

@@ -322,6 +322,7 @@ static Status open_api(Server *server, Error *err)
         .is_serverless = server->options.throughput.is_serverless,
         .merge = server->options.merge,
         .has_extensions = server->options.extensions,
+        .hides_previous_images = server->options.no_previous_images,
         .has_chaos = server->options.enable_chaos,
     };
     history_pool_init(&server->histories, HISTORIES_MAX);

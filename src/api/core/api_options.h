@@ -57,5 +57,6 @@ typedef struct ApiOptions {
     bool is_serverless;         /* as the catalogue is */
     ApiMerge merge;             /* of queries */
     bool has_extensions;        /* runs queries that the service refuses, where that is possible */
+    bool hides_previous_images; /* deletes in change feeds come without what was deleted */
     bool has_chaos;             /* faults can be asked for under /_orrery/chaos */
 } ApiOptions;

@@ -5,6 +5,7 @@
 
 Status documents_create(ApiRequest *r, Error *err); /* create, upsert, batch */
 Status documents_list(ApiRequest *r, Error *err);
+Status documents_changes(ApiRequest *r, Error *err); /* lists and queries with A-IM */
 Status documents_query(ApiRequest *r, Error *err);
 Status documents_read(ApiRequest *r, Error *err);
 Status documents_replace(ApiRequest *r, Error *err);

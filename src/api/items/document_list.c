@@ -239,8 +239,7 @@ static Status run(DocumentPage *page)
 Status documents_list(ApiRequest *r, Error *err)
 {
     if (request_header(r, "a-im").len > 0)
-        return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
-                         "The change feed is not available in this version of orrery.");
+        return documents_changes(r, err);
     ListPage *list = ARENA_NEW(r->arena, ListPage);
     TRY(document_page_init(&list->page, r, run, err));
     list->place.order = list->page.extent.is_fine ? SCAN_BY_EPK : SCAN_BY_NUMBER;

@@ -21,12 +21,17 @@ Status document_page_admit(DocumentPage *page, const PartitionRange *range)
 
 void document_page_session(DocumentPage *page, const PartitionRange *range)
 {
+    document_page_session_at(page, range, handle_lsn(container_handle(page->container, range)));
+}
+
+void document_page_session_at(DocumentPage *page, const PartitionRange *range, uint64_t lsn)
+{
     Buf *session = &page->answer.session;
     if (session->len > 0)
         buf_byte(session, ',');
     buf_u64(session, range->id);
     buf_slice(session, SLICE(":-1#"));
-    buf_u64(session, handle_lsn(container_handle(page->container, range)));
+    buf_u64(session, lsn);
 }
 
 /* Partitions are visited in their order; one may be visited twice, if it was split between pages.
@@ -97,6 +102,7 @@ Status document_page_init(DocumentPage *page, ApiRequest *r, Status (*run)(Docum
     ASSERT(page->request == NULL);
     page->request = r;
     page->run = run;
+    page->text_bytes_max = ITEM_TEXT_BYTES_MAX;
     page->job.run = on_worker;
     page->task.run = on_answer;
     TRY(throttle_classify(r, err));
@@ -125,8 +131,8 @@ enum { BRIEF_FAILURES_MAX = 8, BRIEF_SKIPS = 16 };
 static bool tries_briefly(const DocumentPage *page)
 {
     ApiLoop *loop = page->request->loop;
-    return page->can_be_brief &&
-           (loop->brief_failures < BRIEF_FAILURES_MAX || ++loop->brief_skips % BRIEF_SKIPS == 0);
+    return page->can_be_brief && (page->is_instant || loop->brief_failures < BRIEF_FAILURES_MAX ||
+                                  ++loop->brief_skips % BRIEF_SKIPS == 0);
 }
 
 static void note_attempt(ApiLoop *loop, bool is_answered)
@@ -148,13 +154,15 @@ static void forget(DocumentPage *page)
     answer->session.len = 0;
     answer->header_count = 0;
     answer->continuation = SLICE_EMPTY;
+    answer->is_not_modified = false;
     page->bill.count = 0;
     page->bill.sum = 0;
 }
 
-static bool is_too_long(const PageAnswer *answer)
+static bool is_too_long(const DocumentPage *page)
 {
-    return buf_full(&answer->text) || answer->text.len - answer->text_begin > ITEM_TEXT_BYTES_MAX;
+    const PageAnswer *answer = &page->answer;
+    return buf_full(&answer->text) || answer->text.len - answer->text_begin > page->text_bytes_max;
 }
 
 /* Two threads that wake each other take longer than a query that finds a few items in memory. On
@@ -166,7 +174,7 @@ static bool run_briefly(DocumentPage *page)
     page->answer.status = page->run(page);
     page->is_brief = false;
     bool is_answered = page->answer.status == STATUS_THROTTLED ||
-                       (page->answer.status == STATUS_OK && !is_too_long(&page->answer));
+                       (page->answer.status == STATUS_OK && !is_too_long(page));
     note_attempt(page->request->loop, is_answered);
     if (!is_answered)
         forget(page);
@@ -176,7 +184,7 @@ static bool run_briefly(DocumentPage *page)
 static void begin_text(DocumentPage *page)
 {
     Buf *text = &page->answer.text;
-    buf_init(text, ITEM_TEXT_BYTES_MAX + 2 * ENVELOPE_BYTES_MAX);
+    buf_init(text, page->text_bytes_max + 2 * ENVELOPE_BYTES_MAX);
     (void)buf_reserve(text, TEXT_BYTES_FIRST);
     buf_slice(text, SLICE("{\"_rid\":\""));
     buf_slice(text, page->container->info.rid);
@@ -241,11 +249,11 @@ static void on_worker(WorkerJob *job)
     page->answer.status = is_abandoned(page) ? cancelled(page) : page->run(page);
     if (page->answer.status != STATUS_OK && is_abandoned(page))
         page->answer.status = cancelled(page);
-    if (page->answer.status == STATUS_OK && is_too_long(&page->answer))
+    if (page->answer.status == STATUS_OK && is_too_long(page))
         page->answer.status =
             error_set(&page->answer.error, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
                       "One result is larger than the %zu bytes that an answer may have.",
-                      ITEM_TEXT_BYTES_MAX);
+                      page->text_bytes_max);
     http_loop_post(page->request->http->loop, &page->task);
 }
 
@@ -253,15 +261,20 @@ static void fill_response(DocumentPage *page, Response *response)
 {
     ApiRequest *r = page->request;
     PageAnswer *answer = &page->answer;
-    end_text(answer);
-    response_begin(r, response, 200, pay(page));
-    response_header(response, SLICE("content-type"), SLICE("application/json"));
+    response_begin(r, response, answer->is_not_modified ? 304 : 200, pay(page));
+    if (!answer->is_not_modified)
+        response_header(response, SLICE("content-type"), SLICE("application/json"));
     response_header(response, SLICE("x-ms-item-count"),
                     arena_format(r->arena, "%zu", answer->count));
     if (answer->continuation.len > 0)
         response_header(response, SLICE("x-ms-continuation"), answer->continuation);
     for (size_t i = 0; i < answer->header_count; i++)
         response_header(response, answer->headers[i].name, answer->headers[i].value);
+    if (answer->is_not_modified) {
+        buf_done(&answer->text);
+        return;
+    }
+    end_text(answer);
     response_own_body(response, &answer->text);
 }
 

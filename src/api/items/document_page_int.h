@@ -40,8 +40,9 @@ typedef struct PageAnswer {
     Error error;
     Buf text; /* after 'text_begin' the items, separated by commas */
     size_t text_begin;
-    size_t count;       /* of items */
-    Slice continuation; /* empty on the last page */
+    size_t count;         /* of items */
+    bool is_not_modified; /* 304: there are none, and the text is not sent */
+    Slice continuation;   /* empty on the last page */
     Buf session;
     HttpHeader headers[PAGE_HEADERS_MAX];
     size_t header_count;
@@ -53,6 +54,7 @@ struct DocumentPage {
     HttpTask task;
     Status (*run)(DocumentPage *page); /* fills in the bill and the answer */
     bool can_be_brief;                 /* 'run' may be tried on the loop, with 'is_brief' */
+    bool is_instant;                   /* trying is sure to answer it, and takes no time */
     bool is_brief;                     /* fail where it would take long, or wait for the disk */
     DocumentClock clock;               /* on a worker */
     ApiRequest *request;
@@ -60,6 +62,7 @@ struct DocumentPage {
     Slice alt_path;
     DocumentExtent extent;
     uint32_t items_max;
+    size_t text_bytes_max;       /* of the answer; a larger one is refused */
     DocumentFunctions functions; /* that a query can call */
     PageBill bill;
     PageAnswer answer;
@@ -83,5 +86,6 @@ RangeCharge *document_page_charge_of(DocumentPage *page, const PartitionRange *r
 
 /* Adds a partition's LSN, read before anything else of it is, to the answer's session token. */
 void document_page_session(DocumentPage *page, const PartitionRange *range);
+void document_page_session_at(DocumentPage *page, const PartitionRange *range, uint64_t lsn);
 
 uint64_t document_page_now_us(const DocumentPage *page);

@@ -282,6 +282,8 @@ Status documents_query(ApiRequest *r, Error *err)
 {
     if (request_flag(r, "x-ms-cosmos-is-query-plan-request"))
         return documents_plan(r, err);
+    if (request_header(r, "a-im").len > 0)
+        return documents_changes(r, err);
     DocumentQuery *q = ARENA_NEW(r->arena, DocumentQuery);
     TRY(document_page_init(&q->page, r, read_and_run, err));
     q->wanted = document_report_wanted(r);

@@ -108,7 +108,7 @@ static void refusals_say_why(void **state)
         {{"GET", DOCS, .headers = {{"x-ms-read-key-type", "ResourceId"}}}, 400},
         {{"GET", DOCS, .headers = {PK("[")}}, 400},
         {{"GET", DOCS, .headers = {PK("['a','b']")}}, 400, 1001},
-        {{"GET", DOCS, .headers = {{"a-im", "Incremental Feed"}}}, 501},
+        {{"GET", DOCS, .headers = {{"a-im", "Some Feed"}}}, 400},
         {{"GET", "/dbs/db/colls/none/docs"}, 404, 1003},
         {{"POST", DOCS, "{'query':'SELECT'}", .headers = {QUERY}}, 400},
         {{"POST", DOCS, "{'query':1}", .headers = {QUERY}}, 400},
