@@ -53,7 +53,8 @@ static Load measure(const ApiRequest *r, const PartitionRange *range)
         load.known += (double)load.keys[i].at_least;
         load.keys[load.count++] = load.keys[i];
     }
-    qsort(load.keys, load.count, sizeof(*load.keys), compare_rows);
+    if (load.count > 0) /* without keys there is no array, which qsort may not be given */
+        qsort(load.keys, load.count, sizeof(*load.keys), compare_rows);
     uint64_t from_s = (now_s / TOP_WINDOW_S - (TOP_WINDOWS - 1)) * TOP_WINDOW_S;
     double total = (double)history_span(handle_history(container_handle(r->container, range)),
                                         from_s, now_s + 1)
