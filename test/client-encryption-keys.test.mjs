@@ -197,6 +197,9 @@ test("an account with one place to write to has no conflicts", async () => {
             errorAnswer(await call(server, { method, path: `${path}/x`, headers }), 404, "NotFound");
         }
     errorAnswer(await call(server, { method: "POST", path, body: { id: "x" } }), 405, "MethodNotAllowed");
+    for (const method of ["PUT", "PATCH", "POST"])
+        errorAnswer(await call(server, { method, path: `${path}/x`, body: { id: "x" } }), 405, "MethodNotAllowed");
+    for (const key of ["x", null, undefined]) await refused(container.conflict("x", key).delete(), 404);
     assert.deepEqual((await container.conflicts.readAll().fetchAll()).resources, []);
     assert.deepEqual((await container.conflicts.query("SELECT * from C").fetchAll()).resources, []);
 });

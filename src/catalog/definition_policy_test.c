@@ -534,6 +534,15 @@ static void the_other_policies_are_filled_in(void **state)
          "conflictResolutionPolicy",
          "{'mode':'LastWriterWins','conflictResolutionPath':'/a',"
          "'conflictResolutionProcedure':''}"},
+        {CONFLICT(
+             "'mode':'LastWriterWins','conflictResolutionPath':'','conflictResolutionProcedure':"
+             "null"),
+         "conflictResolutionPolicy",
+         "{'mode':'LastWriterWins','conflictResolutionPath':'/_ts',"
+         "'conflictResolutionProcedure':''}"},
+        {CONFLICT("'mode':'CUSTOM','conflictResolutionPath':null,'conflictResolutionProcedure':''"),
+         "conflictResolutionPolicy",
+         "{'mode':'Custom','conflictResolutionPath':'','conflictResolutionProcedure':''}"},
         {CONFLICT("'mode':'Custom','conflictResolutionProcedure':'dbs/d/colls/c/sprocs/s'"),
          "conflictResolutionPolicy",
          "{'mode':'Custom','conflictResolutionPath':'','conflictResolutionProcedure':"

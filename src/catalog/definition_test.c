@@ -220,6 +220,9 @@ static void a_replacement_that_changes_what_is_fixed_is_refused(void **state)
          "'quantizationByteSize':3}]}," SAME,
          "Paths in existing vector indexing policy cannot be modified"},
         /* What would be refused at creation is said first. */
+        {"'conflictResolutionPolicy':{'mode':'LastWriterWins','conflictResolutionPath':'/a/"
+         "b'}," SAME,
+         "Invalid path '/a/b' for last writer wins conflict resolution"},
         {"'id':'d','defaultTtl':0," SAME, "defaultTtl must be -1"},
         {"'id':'d','computedProperties':[{'name':'id','query':'q'}]," SAME,
          "The system property name 'id'"},
@@ -240,6 +243,34 @@ static void a_replacement_that_changes_what_is_fixed_is_refused(void **state)
         Json body = row_body(&arena, ROWS[i].members);
         Status status = container_definition_replace(&arena, old, body, &normal, &err);
         assert_refused(status, &err, ROWS[i].message);
+    }
+}
+
+static void a_conflict_policy_is_compared_in_its_normal_form(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *old, *sent;
+    } ROWS[] = {
+        {"", "'conflictResolutionPolicy':{'mode':'LastWriterWins'}"},
+        {"", "'conflictResolutionPolicy':{'conflictResolutionPath':null}"},
+        {"", "'conflictResolutionPolicy':null"},
+        {"", ""},
+        {"'conflictResolutionPolicy':{'mode':'Custom','conflictResolutionProcedure':'p'}", ""},
+        {"'conflictResolutionPolicy':{'mode':'LastWriterWins','conflictResolutionPath':'/a'}",
+         "'conflictResolutionPolicy':{'mode':'lastWriterWins','conflictResolutionPath':'/a',"
+         "'conflictResolutionProcedure':''}"},
+    };
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1 << 14);
+    Error err;
+    for (size_t i = 0; i < ARRAY_COUNT(ROWS); ++i) {
+        Json old, normal;
+        assert_int_equal(row_create(&arena, ROWS[i].old, &old, &err), STATUS_OK);
+        Json body = row_body(&arena, ROWS[i].sent);
+        if (container_definition_replace(&arena, old, body, &normal, &err) != STATUS_OK)
+            fail_msg("row %zu: %s", i, err.message);
+        assert_true(json_equal(old, normal));
     }
 }
 
@@ -490,6 +521,7 @@ int main(void)
         cmocka_unit_test(only_old_clients_may_leave_out_the_partition_key),
         cmocka_unit_test(a_replacement_keeps_what_is_fixed_and_resets_what_is_left_out),
         cmocka_unit_test(a_replacement_that_changes_what_is_fixed_is_refused),
+        cmocka_unit_test(a_conflict_policy_is_compared_in_its_normal_form),
         cmocka_unit_test(a_replacement_may_add_computed_properties_and_drop_vector_indexes),
         cmocka_unit_test(readers_give_what_the_engine_needs),
         cmocka_unit_test(the_kind_of_a_key_follows_from_kind_and_version),

@@ -129,7 +129,9 @@ Status request_resolve(ApiRequest *r, Error *err)
             r->script = find_script(r, request_script_kind(r->address.parts[i].type), id);
             found = r->script != NULL || is_system_procedure(r, id);
             break;
-        case RESOURCE_CONFLICT: /* there are none of these: absent.c */
+        case RESOURCE_CONFLICT: /* there are none: absent.c; what no conflict allows is 405 */
+            found = r->operation != OPERATION_READ && r->operation != OPERATION_DELETE;
+            break;
         case RESOURCE_USER:
             found = false;
             break;
