@@ -79,25 +79,13 @@ static const Route ROUTES[] = {
     {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_REPLACE, client_keys_replace},
 };
 
-/* A client may ask for a weaker guarantee than the account's, never for a stronger one. */
+/* Also where nothing is read: SDKs send the headers with every request, and expect the refusal with
+ * their first one. */
 static Status check_consistency(ApiRequest *r, Error *err)
 {
-    Consistency account = r->api->options.consistency;
-    Consistency level = account;
-    Slice asked = slice_trim(request_header(r, "x-ms-consistency-level"));
-    if (asked.len > 0 && !consistency_parse(asked, &level))
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "x-ms-consistency-level '%.*s' is not a consistency level; expected "
-                         "Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual.",
-                         SLICE_CUT(asked, 40));
-    if (level > account)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "ConsistencyLevel %.*s specified in the request is invalid when service "
-                         "is configured with consistency level %.*s. Ensure the request "
-                         "consistency level is not stronger than the service consistency level.",
-                         SLICE_ARG(consistency_name(level)), SLICE_ARG(consistency_name(account)));
-    r->is_strong = consistency_is_strong(level);
-    return STATUS_OK;
+    Slice level = slice_trim(request_header(r, "x-ms-consistency-level"));
+    Slice strategy = slice_trim(request_header(r, "x-ms-cosmos-read-consistency-strategy"));
+    return consistency_choose(r->api->options.consistency, level, strategy, &r->consistency, err);
 }
 
 /* A client that caches a container's id says which one it means; after the container was deleted

@@ -137,8 +137,8 @@ struct ApiRequest {
     Slice activity_id;
     Slice origin; /* of a web page that may read the answer, for CORS headers; or empty */
     bool is_head;
-    bool is_strong;   /* it reads at Strong or BoundedStaleness, which costs double */
-    uint32_t version; /* 20200715 for 2020-07-15 */
+    Consistency consistency; /* of what it reads */
+    uint32_t version;        /* 20200715 for 2020-07-15 */
     Address address;
     Operation operation;
     int64_t now_s; /* when it was authorised, by the wall clock */

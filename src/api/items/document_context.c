@@ -155,7 +155,7 @@ void document_headers(const DocumentContext *context, Response *response, uint64
 Status document_check_session(const DocumentContext *context, Error *err)
 {
     Slice token = request_header(context->request, "x-ms-session-token");
-    if (token.len == 0)
+    if (token.len == 0 || !consistency_has_session(context->request->consistency))
         return STATUS_OK;
     uint64_t wanted = 0;
     TRY(session_wanted(token, context->range, &wanted, err));
@@ -173,7 +173,8 @@ Status document_check_session(const DocumentContext *context, Error *err)
 
 Charge document_read_charge(const ApiRequest *r, Charge charge)
 {
-    return r->is_strong ? charge_strong(r->api->options.charges, charge) : charge;
+    return consistency_is_strong(r->consistency) ? charge_strong(r->api->options.charges, charge)
+                                                 : charge;
 }
 
 Charge document_failed_charge(const ApiRequest *r)
