@@ -16,14 +16,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     arena_init(&arena, 256);
     Error err;
     uint64_t unused = 0;
-    Status expected = session_wanted(token, &(PartitionRange){.id = UINT32_MAX}, &unused, &err);
+    Status expected = session_check(token, &err);
     ASSERT(expected == STATUS_OK || expected == STATUS_BAD_REQUEST);
+    Status status = session_wanted(token, &(PartitionRange){.id = UINT32_MAX}, &unused, &err);
+    ASSERT(status == expected);
     uint32_t parents[10];
     uint64_t most = 0;
     for (uint32_t id = 0; id < 10; id++) {
         parents[id] = id;
         uint64_t lsn = 0;
-        Status status = session_wanted(token, &(PartitionRange){.id = id}, &lsn, &err);
+        status = session_wanted(token, &(PartitionRange){.id = id}, &lsn, &err);
         ASSERT(status == expected);
         if (status != STATUS_OK)
             continue;
