@@ -331,6 +331,8 @@ static Status batch_submit(Batch *batch, Error *err)
     return status;
 }
 
+/* A batch that only writes ignores session tokens. One that reads as well respects them, before
+ * anything is done. */
 static bool has_read(const Batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {

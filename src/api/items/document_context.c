@@ -152,23 +152,49 @@ void document_headers(const DocumentContext *context, Response *response, uint64
         quota_headers(r, response, context->container, context->range, 1, SLICE_EMPTY);
 }
 
-Status document_check_session(const DocumentContext *context, Error *err)
+void document_error_headers(const DocumentContext *context, Response *response, const Error *err,
+                            uint64_t lsn)
 {
-    Slice token = request_header(context->request, "x-ms-session-token");
-    if (token.len == 0 || !consistency_has_session(context->request->consistency))
+    if (err->sub != SUB_READ_SESSION_NOT_AVAILABLE && err->status != STATUS_THROTTLED)
+        document_headers(context, response, lsn);
+}
+
+Slice document_session_token(const ApiRequest *r)
+{
+    return consistency_has_session(r->consistency) ? request_header(r, "x-ms-session-token")
+                                                   : SLICE_EMPTY;
+}
+
+Status document_check_token(const ApiRequest *r, Slice token, const PartitionRange *range,
+                            uint64_t lsn, Error *err)
+{
+    if (token.len == 0)
         return STATUS_OK;
     uint64_t wanted = 0;
-    TRY(session_wanted(token, context->range, &wanted, err));
-    uint64_t lsn = handle_lsn(context->partition);
-    const Api *api = context->request->api;
+    TRY(session_wanted(token, range, &wanted, err));
+    const Api *api = r->api;
     if (UNLIKELY(api->chaos != NULL))
-        lsn = api->chaos_hooks.lsn(api->chaos, context->range, wanted, lsn);
+        lsn = api->chaos_hooks.lsn(api->chaos, range, wanted, lsn);
     if (wanted <= lsn)
         return STATUS_OK;
+    if (wanted == SESSION_LSN_UNREACHABLE)
+        return error_set(err, STATUS_NOT_FOUND, SUB_READ_SESSION_NOT_AVAILABLE,
+                         "The read session is not available for the input session token. The token "
+                         "is of a newer version than partition key range %u has.",
+                         range->id);
     return error_set(err, STATUS_NOT_FOUND, SUB_READ_SESSION_NOT_AVAILABLE,
-                     "The read session is not available for the input session token: partition %u "
-                     "is at %llu, the token asks for %llu.",
-                     context->range->id, (unsigned long long)lsn, (unsigned long long)wanted);
+                     "The read session is not available for the input session token. Partition key "
+                     "range %u is at LSN %llu, the token asks for %llu.",
+                     range->id, (unsigned long long)lsn, (unsigned long long)wanted);
+}
+
+Status document_check_session(const DocumentContext *context, Error *err)
+{
+    Slice token = document_session_token(context->request);
+    if (LIKELY(token.len == 0))
+        return STATUS_OK;
+    return document_check_token(context->request, token, context->range,
+                                handle_lsn(context->partition), err);
 }
 
 Charge document_read_charge(const ApiRequest *r, Charge charge)
@@ -304,7 +330,6 @@ void document_respond_error(DocumentContext *context, const Error *err, uint64_t
     ApiRequest *r = context->request;
     Response response;
     response_error(r, &response, err, document_charge(context, charge));
-    if (err->sub != SUB_READ_SESSION_NOT_AVAILABLE)
-        document_headers(context, &response, lsn);
+    document_error_headers(context, &response, err, lsn);
     document_send(context, &response);
 }

@@ -58,11 +58,25 @@ Slice document_charge(const DocumentContext *context, Charge charge);
  * these with what they asked for. */
 void document_session_headers(Response *response, Slice token);
 
-/* The headers of every answer of a container's partition, also of failures. */
+/* The headers of every answer of a container's partition. */
 void document_headers(const DocumentContext *context, Response *response, uint64_t lsn);
 
-/* STATUS_NOT_FOUND with its sub-status if the client has seen more of the partition than there is.
- */
+/* The same for a failure: none if the partition has not looked at its data (429), or is behind what
+ * the client has seen, because clients take the session token for what they have seen now. */
+void document_error_headers(const DocumentContext *context, Response *response, const Error *err,
+                            uint64_t lsn);
+
+/* The session token that the request's reads must respect; empty if there is none, or if their
+ * level of consistency ignores it. Valid as long as the request's headers. */
+Slice document_session_token(const ApiRequest *r);
+
+/* STATUS_NOT_FOUND with SUB_READ_SESSION_NOT_AVAILABLE if the token says that the client has seen
+ * more of the range than 'lsn'. On any thread. */
+MUST_USE Status document_check_token(const ApiRequest *r, Slice token, const PartitionRange *range,
+                                     uint64_t lsn, Error *err);
+
+/* The same for the request's own token and the context's partition as it is now. Only for requests
+ * that read: writes ignore the token. */
 MUST_USE Status document_check_session(const DocumentContext *context, Error *err);
 
 /* Sends a prepared answer and releases the container if it was held. */

@@ -1,6 +1,7 @@
 /* document_page.c - see document_page_int.h. */
 #include "api/items/document_page_int.h"
 
+#include "api/core/session_int.h"
 #include "api/core/throttle_int.h"
 #include "api/core/usage_int.h"
 
@@ -19,6 +20,17 @@ Status document_page_admit(DocumentPage *page, const PartitionRange *range)
                           document_page_now_us(page), &page->answer.error);
 }
 
+static void add_session(PageAnswer *answer, Slice entry)
+{
+    Buf *session = &answer->session;
+    /* Half an entry would make the token malformed. */
+    if (session->len + 1 + entry.len > SESSION_TEXT_MAX)
+        return;
+    if (session->len > 0)
+        buf_byte(session, ',');
+    buf_slice(session, entry);
+}
+
 void document_page_session(DocumentPage *page, const PartitionRange *range)
 {
     document_page_session_at(page, range, handle_lsn(container_handle(page->container, range)));
@@ -26,12 +38,14 @@ void document_page_session(DocumentPage *page, const PartitionRange *range)
 
 void document_page_session_at(DocumentPage *page, const PartitionRange *range, uint64_t lsn)
 {
-    Buf *session = &page->answer.session;
-    if (session->len > 0)
-        buf_byte(session, ',');
-    buf_u64(session, range->id);
-    buf_slice(session, SLICE(":-1#"));
-    buf_u64(session, lsn);
+    const ApiRequest *r = page->request;
+    add_session(&page->answer, session_print(r->arena, range->id, lsn));
+    Error err;
+    if (page->is_behind ||
+        document_check_token(r, page->session_token, range, lsn, &err) == STATUS_OK)
+        return;
+    page->is_behind = true;
+    page->answer.error = err;
 }
 
 /* Partitions are visited in their order; one may be visited twice, if it was split between pages.
@@ -110,19 +124,24 @@ Status document_page_init(DocumentPage *page, ApiRequest *r, Status (*run)(Docum
     return request_max_items(r, &page->items_max, err);
 }
 
-static Status check_sessions(const DocumentPage *page, Error *err)
+/* Which ranges the page visits is known when it runs: document_page_session compares the token with
+ * each. */
+static Status read_session(DocumentPage *page, Error *err)
 {
     ApiRequest *r = page->request;
-    if (request_header(r, "x-ms-session-token").len == 0)
-        return STATUS_OK;
-    for (size_t i = 0; i < r->container->range_count; i++) {
-        if (!document_extent_needs(&page->extent, &r->container->ranges[i]))
-            continue;
-        DocumentContext context;
-        document_context_init(&context, r, &r->container->ranges[i]);
-        TRY(document_check_session(&context, err));
-    }
+    Slice token = document_session_token(r);
+    TRY(session_check(token, err));
+    page->session_token = arena_copy(r->arena, token);
     return STATUS_OK;
+}
+
+/* Runs the page; one that has visited a partition which is behind the session token fails. */
+static void run(DocumentPage *page)
+{
+    PageAnswer *answer = &page->answer;
+    answer->status = page->run(page);
+    if (page->is_behind && answer->status == STATUS_OK)
+        answer->status = answer->error.status;
 }
 
 enum { BRIEF_FAILURES_MAX = 8, BRIEF_SKIPS = 16 };
@@ -155,6 +174,7 @@ static void forget(DocumentPage *page)
     answer->header_count = 0;
     answer->continuation = SLICE_EMPTY;
     answer->is_not_modified = false;
+    page->is_behind = false;
     page->bill.count = 0;
     page->bill.sum = 0;
 }
@@ -171,9 +191,9 @@ static bool is_too_long(const DocumentPage *page)
 static bool run_briefly(DocumentPage *page)
 {
     page->is_brief = true;
-    page->answer.status = page->run(page);
+    run(page);
     page->is_brief = false;
-    bool is_answered = page->answer.status == STATUS_THROTTLED ||
+    bool is_answered = page->answer.status == STATUS_THROTTLED || page->is_behind ||
                        (page->answer.status == STATUS_OK && !is_too_long(page));
     note_attempt(page->request->loop, is_answered);
     if (!is_answered)
@@ -203,14 +223,14 @@ Status document_page_post(DocumentPage *page, Error *err)
 {
     ApiRequest *r = page->request;
     ASSERT(page->container == NULL);
-    TRY(check_sessions(page, err));
+    TRY(read_session(page, err));
     document_functions_find(r, &r->http->body, &page->functions);
     DocumentContext context;
     document_context_init(&context, r, &r->container->ranges[0]);
     page->alt_path = context.alt_path;
     page->container = container_ref(r->container);
     begin_text(page);
-    buf_init(&page->answer.session, 64 << 10);
+    buf_init(&page->answer.session, SESSION_TEXT_MAX);
     r->container = NULL; /* these belong to the loop's snapshot */
     r->database = NULL;
     r->snapshot = NULL;
@@ -246,7 +266,10 @@ static void on_worker(WorkerJob *job)
     const Api *api = page->request->api;
     document_clock_begin(&page->clock, api->options.clock, &page->request->http->is_abandoned,
                          api->limits.us_max);
-    page->answer.status = is_abandoned(page) ? cancelled(page) : page->run(page);
+    if (is_abandoned(page))
+        page->answer.status = cancelled(page);
+    else
+        run(page);
     if (page->answer.status != STATUS_OK && is_abandoned(page))
         page->answer.status = cancelled(page);
     if (page->answer.status == STATUS_OK && is_too_long(page))
@@ -261,6 +284,9 @@ static void fill_response(DocumentPage *page, Response *response)
 {
     ApiRequest *r = page->request;
     PageAnswer *answer = &page->answer;
+    /* A list of an empty range of EPKs has visited no partition. */
+    if (answer->session.len == 0)
+        document_page_session(page, target_range(page->container, page->extent.epk_from));
     response_begin(r, response, answer->is_not_modified ? 304 : 200, pay(page));
     if (!answer->is_not_modified)
         response_header(response, SLICE("content-type"), SLICE("application/json"));
@@ -276,6 +302,14 @@ static void fill_response(DocumentPage *page, Response *response)
     }
     end_text(answer);
     response_own_body(response, &answer->text);
+}
+
+/* Of a failure, if a partition was looked at: see document_error_headers. */
+static bool has_session(const DocumentPage *page)
+{
+    const PageAnswer *answer = &page->answer;
+    bool is_told = answer->status != STATUS_THROTTLED && !page->is_behind;
+    return is_told && answer->session.len > 0;
 }
 
 static void on_answer(HttpTask *task)
@@ -297,7 +331,7 @@ static void on_answer(HttpTask *task)
         response_error(r, &response, &answer->error, pay(page));
         buf_done(&answer->text);
     }
-    if (answer->session.len > 0)
+    if (has_session(page))
         document_session_headers(&response, arena_copy(r->arena, buf_view(&answer->session)));
     buf_done(&answer->session);
     response_header(&response, SLICE("x-ms-content-path"), container->info.rid);

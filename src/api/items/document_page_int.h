@@ -22,6 +22,10 @@
 enum { ENVELOPE_BYTES_MAX = 256 }; /* what stands around the items of a page */
 enum { PAGE_HEADERS_MAX = 4 };     /* that 'run' adds to the answer */
 
+/* Of a page's session token. Partitions beyond it are left out: more than a thousand of them, whose
+ * token hardly any client accepts as a header. */
+#define SESSION_TEXT_MAX ((size_t)64 << 10)
+
 /* What one partition has done for a page. */
 typedef struct RangeCharge {
     uint32_t range; /* index in the container's ranges */
@@ -62,7 +66,9 @@ struct DocumentPage {
     Slice alt_path;
     DocumentExtent extent;
     uint32_t items_max;
-    size_t text_bytes_max;       /* of the answer; a larger one is refused */
+    size_t text_bytes_max; /* of the answer; a larger one is refused */
+    Slice session_token;   /* that the reads must respect, in the arena; empty if there is none */
+    bool is_behind;        /* a visited partition is behind it; the answer's error says which */
     DocumentFunctions functions; /* that a query can call */
     PageBill bill;
     PageAnswer answer;
@@ -84,7 +90,9 @@ void document_page_charge(DocumentPage *page, const PartitionRange *range, Charg
 /* The partition's entry in the bill, for a caller that adds it to the sum itself. */
 RangeCharge *document_page_charge_of(DocumentPage *page, const PartitionRange *range);
 
-/* Adds a partition's LSN, read before anything else of it is, to the answer's session token. */
+/* For each partition that is visited, before anything else of it is read: adds its LSN to the
+ * answer's session token, and sets 'is_behind' if the request's token asks for more. Such a page
+ * fails with 404/1002, whatever 'run' returns; 'run' need not go on. */
 void document_page_session(DocumentPage *page, const PartitionRange *range);
 void document_page_session_at(DocumentPage *page, const PartitionRange *range, uint64_t lsn);
 

@@ -45,6 +45,8 @@ static bool is_whole(const PartitionRange *range, const QueryTarget *target)
 static Status open_target(DocumentQuery *q, const PartitionRange *range, QueryTarget *target)
 {
     document_page_session(&q->page, range);
+    if (UNLIKELY(q->page.is_behind))
+        return q->page.answer.error.status;
     StoreRead read = q->page.is_brief ? STORE_READ_MEMORY : STORE_READ_ANY;
     return handle_view_open(container_handle(q->page.container, range), q->page.container->schema,
                             read, &target->view, &q->page.answer.error);

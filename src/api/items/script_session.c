@@ -208,7 +208,7 @@ static void answer_failure(ScriptSession *session)
     tell_failure(session);
     response_error(context->request, &response, &session->error,
                    document_charge(context, script_session_charge(session)));
-    document_headers(context, &response, session->lsn);
+    document_error_headers(context, &response, &session->error, session->lsn);
     add_log(session, &response);
     document_send(context, &response);
 }

@@ -56,6 +56,7 @@ static void expect_throttled(FakeServer *server, const Ask *a, const char *wait_
     assert_int_equal(sub_status_of(&answer), 3200);
     expect_header(&answer, "x-ms-retry-after-ms", wait_ms);
     expect_header(&answer, "x-ms-request-charge", "0");
+    expect_header(&answer, "x-ms-session-token", "");
     assert_slice(text_of(body_of(server, &answer), "code"), SLICE("TooManyRequests"));
     expect_holds(text_of(body_of(server, &answer), "message"), "Request rate is large");
     assert_int_equal(used(server), before);
