@@ -116,7 +116,6 @@ static void answer(Batch *batch)
     }
     Buf body;
     buf_init(&body, PAGE_BYTES_MAX);
-    uint64_t lsn = batch->write.lsn;
     /* What was written is durable: an error because of the size of the answer would make clients
      * write it again. So the written items are left out of an answer that is too large with them.
      */
@@ -133,7 +132,7 @@ static void answer(Batch *batch)
     response_header(&response, SLICE("content-type"), SLICE("application/json"));
     response_header(&response, SLICE("x-ms-item-count"),
                     arena_format(r->arena, "%zu", batch->count));
-    document_headers(&batch->context, &response, lsn);
+    document_headers(&batch->context, &response, document_write_lsn(&batch->write));
     response_own_body(&response, &body);
     document_send(&batch->context, &response);
 }

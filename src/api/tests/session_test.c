@@ -525,6 +525,55 @@ static void what_was_seen_of_other_ranges_does_not_count(void **state)
     }
 }
 
+/* Keeps the one thread busy that applies writes. */
+typedef struct WriterJam {
+    WorkerJob job;
+    Latch begun;
+    Latch over;
+} WriterJam;
+
+static void hold_writer(WorkerJob *job)
+{
+    WriterJam *jam = CONTAINER_OF(job, WriterJam, job);
+    latch_post(&jam->begun);
+    latch_wait(&jam->over);
+}
+
+static void writes_that_are_made_durable_together_have_tokens_of_their_own(void **state)
+{
+    (void)state;
+    enum { WRITES = 4 };
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    WriterJam jam = {.job.run = hold_writer};
+    latch_init(&jam.begun);
+    latch_init(&jam.over);
+    assert_true(workers_post(server.host.writers, &jam.job));
+    latch_wait(&jam.begun);
+    const Ask asks[WRITES] = {
+        {"POST", DOCS, "{'id':'1','pk':'a'}"},
+        {"POST", DOCS,
+         "[{'operationType':'Create','resourceBody':{'id':'2','pk':'a'}},"
+         "{'operationType':'Create','resourceBody':{'id':'3','pk':'a'}}]",
+         .headers = {PK("['a']"), BATCH, ATOMIC}},
+        {"POST", DOCS, "{'id':'1','pk':'a'}", .headers = {UPSERT}},
+        {"PATCH", DOCS "/2", "[{'op':'set','path':'/x','value':2}]", .headers = {PK("['a']")}},
+    };
+    FakeAnswer answers[WRITES];
+    FakeExchange *exchanges[WRITES];
+    for (size_t i = 0; i < WRITES; i++)
+        exchanges[i] = ask_only(&server, &asks[i], &answers[i]);
+    latch_post(&jam.over);
+    for (size_t i = 0; i < WRITES; i++) {
+        fake_wait(&server, &answers[i]);
+        mem_free(exchanges[i]);
+        assert_slice(fake_header(&answers[i], "x-ms-session-token"),
+                     session_print(&server.arena, 0, 2 + i));
+    }
+    latch_done(&jam.begun);
+    latch_done(&jam.over);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,6 +588,7 @@ int main(void)
         cmocka_unit_test(every_answer_about_items_says_what_was_seen),
         cmocka_unit_test(answers_of_the_control_plane_have_no_token_and_ask_for_none),
         cmocka_unit_test(what_was_seen_of_other_ranges_does_not_count),
+        cmocka_unit_test(writes_that_are_made_durable_together_have_tokens_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
