@@ -508,9 +508,12 @@ static void apply_each(Group *group, PartitionWrite *write)
 
 void group_apply_write(Group *group, PartitionWrite *write)
 {
+    uint64_t before = group->counters.lsn;
     /* One operation alone is the same both ways. */
     if (write->mode == WRITE_ATOMIC)
         apply_atomic(group, write);
     else
         apply_each(group, write);
+    if (group->counters.lsn > before)
+        write->lsn = group->counters.lsn;
 }

@@ -25,7 +25,8 @@ static void answer(Group *group, const Error *err)
         bytes += message->bytes;
         if (message->kind == MESSAGE_WRITE) {
             PartitionWrite *write = CONTAINER_OF(message, PartitionWrite, message);
-            write->lsn = lsn;
+            if (write->lsn == 0 || err != NULL)
+                write->lsn = lsn; /* nothing was written: what it saw */
             if (err != NULL) {
                 write->status = err->status;
                 write->error = *err;

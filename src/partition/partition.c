@@ -279,6 +279,7 @@ Status partition_submit(Partition *partition, PartitionWrite *write, Error *err)
     ASSERT(write->done != NULL);
     write->message.kind = MESSAGE_WRITE;
     write->status = STATUS_OK;
+    write->lsn = 0;
     write->read_bytes = 0;
     write->patched_bytes = 0;
     /* The arena has the documents and all that the sender needs for the answer. */

@@ -207,7 +207,7 @@ struct PartitionWrite {
 
     Status status; /* if not STATUS_OK, nothing was done, because of the disk, a drop or a move */
     Error error;
-    uint64_t lsn; /* the partition's when this was answered: for the session token */
+    uint64_t lsn; /* of what it has written; the partition's if that is nothing */
 
     size_t read_bytes; /* used so far; for the partition while it applies the write */
     size_t patched_bytes;

@@ -132,7 +132,7 @@ static void answer(Batch *batch)
     response_header(&response, SLICE("content-type"), SLICE("application/json"));
     response_header(&response, SLICE("x-ms-item-count"),
                     arena_format(r->arena, "%zu", batch->count));
-    document_headers(&batch->context, &response, document_write_lsn(&batch->write));
+    document_headers(&batch->context, &response, batch->write.lsn);
     response_own_body(&response, &body);
     document_send(&batch->context, &response);
 }

@@ -110,11 +110,6 @@ bool request_is_minimal(const ApiRequest *r); /* Prefer: return=minimal */
 Charge document_write_charge(const ApiRequest *r, const ItemWrite *w);
 int document_write_status(const ItemWrite *w);
 
-/* The LSN of what was written, for the session token. Partitions answer all the writes that they
- * have made durable together with the LSN of the last of them; the items know their own. It is the
- * partition's LSN if nothing was written, and after a delete, which leaves no item. */
-uint64_t document_write_lsn(const PartitionWrite *write);
-
 /* Checks the body of a patch against the container's rules and fills in the operation's patch and
  * condition. */
 MUST_USE Status document_patch_prepare(const ApiRequest *r, Json body, ItemWrite *w, Error *err);

@@ -145,15 +145,15 @@ static Status walk_range(ListPage *list, const PartitionRange *range, const Scan
     else if (!page->bill.is_admitted)
         TRY(document_page_admit(page, range));
     page->bill.is_admitted = true;
-    AUTO(range_items_done) RangeItems items = {0};
-    arena_init(&items.arena, ARENA_LARGE_BYTES);
-    TRY(range_items_open(list, range, options, &items));
-    const ChargeModel *model = page->request->api->options.charges;
     RangeCharge *reads = NULL;
     if (is_admitted) {
         document_page_session(page, range);
         reads = document_page_charge_of(page, range);
     }
+    AUTO(range_items_done) RangeItems items = {0};
+    arena_init(&items.arena, ARENA_LARGE_BYTES);
+    TRY(range_items_open(list, range, options, &items));
+    const ChargeModel *model = page->request->api->options.charges;
     bool found = true;
     while (found) {
         Item item;

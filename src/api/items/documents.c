@@ -225,20 +225,6 @@ int document_write_status(const ItemWrite *w)
     return made ? 201 : 200;
 }
 
-uint64_t document_write_lsn(const PartitionWrite *write)
-{
-    uint64_t own = 0;
-    for (size_t i = 0; i < write->count; i++) {
-        const ItemWrite *w = &write->items[i];
-        if (w->status != STATUS_OK || w->op == ITEM_READ)
-            continue;
-        if (w->op == ITEM_DELETE)
-            return write->lsn;
-        own = w->item.lsn > own ? w->item.lsn : own;
-    }
-    return own > 0 ? own : write->lsn;
-}
-
 static void on_written(HttpTask *task)
 {
     WriteTask *t = CONTAINER_OF(task, WriteTask, task);
@@ -253,8 +239,7 @@ static void on_written(HttpTask *task)
         document_respond_error(&t->context, &w->error, lsn, document_write_charge(r, w));
     else
         document_respond(&t->context, document_write_status(w),
-                         w->op == ITEM_DELETE ? NULL : &w->item, document_write_lsn(&t->write),
-                         document_write_charge(r, w),
+                         w->op == ITEM_DELETE ? NULL : &w->item, lsn, document_write_charge(r, w),
                          t->is_minimal ? DOCUMENT_ANSWER_MINIMAL : DOCUMENT_ANSWER_WRITTEN);
 }
 

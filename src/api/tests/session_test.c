@@ -542,7 +542,7 @@ static void hold_writer(WorkerJob *job)
 static void writes_that_are_made_durable_together_have_tokens_of_their_own(void **state)
 {
     (void)state;
-    enum { WRITES = 4 };
+    enum { WRITES = 6 };
     AUTO(fake_server_close) FakeServer server;
     open_with_container(&server);
     WriterJam jam = {.job.run = hold_writer};
@@ -558,6 +558,8 @@ static void writes_that_are_made_durable_together_have_tokens_of_their_own(void 
          .headers = {PK("['a']"), BATCH, ATOMIC}},
         {"POST", DOCS, "{'id':'1','pk':'a'}", .headers = {UPSERT}},
         {"PATCH", DOCS "/2", "[{'op':'set','path':'/x','value':2}]", .headers = {PK("['a']")}},
+        {"DELETE", DOCS "/3", .headers = {PK("['a']")}},
+        {"POST", DOCS, "{'id':'4','pk':'a'}"},
     };
     FakeAnswer answers[WRITES];
     FakeExchange *exchanges[WRITES];
