@@ -36,6 +36,9 @@ static const char USAGE[] =
     QUERIES(X)
 #undef X
         "  --page-size 100     results of a page of it at most\n"
+        "  --feed              the change feed of all items instead, to its end, in pages of "
+        "--header\n"
+        "                      'x-ms-max-item-count: N'\n"
         "  --turn 0            number of the first query; it and --seed give the parameters\n"
         "  --print-item        print the text of such an item, for the benchmarks of others, and "
         "end\n"
@@ -96,6 +99,7 @@ enum Option {
     OPTION_RATE,
     OPTION_PID,
     OPTION_JSON,
+    OPTION_FEED,
     OPTION_ONCE,
     OPTION_READY,
     OPTION_HELP,
@@ -129,6 +133,7 @@ static const struct option OPTIONS[] = {
     {"rate", required_argument, NULL, OPTION_RATE},
     {"pid", required_argument, NULL, OPTION_PID},
     {"json", no_argument, NULL, OPTION_JSON},
+    {"feed", no_argument, NULL, OPTION_FEED},
     {"once", no_argument, NULL, OPTION_ONCE},
     {"ready", no_argument, NULL, OPTION_READY},
     {"help", no_argument, NULL, OPTION_HELP},
@@ -289,6 +294,9 @@ static Status read_option(Options *o, enum Option option, Slice text, Error *err
     case OPTION_JSON:
         o->is_json = true;
         return STATUS_OK;
+    case OPTION_FEED:
+        request->is_feed = true;
+        return STATUS_OK;
     case OPTION_ONCE:
         o->is_once = true;
         return STATUS_OK;
@@ -347,19 +355,19 @@ static Status check_options(Options *o, Error *err)
         return STATUS_OK;
     if (request->url.host.len == 0)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "expected --url; see --help");
-    if (request->is_items && request->is_query)
+    if (request->is_items + request->is_query + request->is_feed > 1)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "expected --items or --query, found both");
+                         "expected one of --items, --query and --feed, found several");
     if (request->is_items && !request->sign_each)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--sign-cached does not go with --items: their signatures differ");
     if (request->is_items && item_operation_executes(request->items.operation))
         return STATUS_OK;
     Slice path = request->url.path;
-    if ((request->is_items || request->is_query) &&
+    if ((request->is_items || request->is_query || request->is_feed) &&
         !(slice_starts_with(path, SLICE("/dbs/")) && slice_ends_with(path, SLICE("/docs"))))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "with --items or --query, expected a --url with '/dbs/.../docs', "
+                         "with --items, --query or --feed, expected a --url with '/dbs/.../docs', "
                          "found '%.*s'",
                          SLICE_CUT(path, 100));
     return STATUS_OK;

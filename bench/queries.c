@@ -103,6 +103,7 @@ static void print_parameters(const QueryOptions *o, uint64_t turn, Buf *body)
         break;
     case QUERY_GROUP:
     case QUERY_FUNCTION:
+    case QUERY_WHOLE:
     case QUERY_ALL:
     case QUERY_KIND_COUNT:
         break;

@@ -32,6 +32,7 @@ enum { QUERY_PAGE_SIZE = 100, QUERY_PAGE_SIZE_MAX = 1000000 };
       "SELECT * FROM c WHERE c.quantity * c.price > @a AND LENGTH(c.note) > @b")               \
     X(FUNCTION, "function", "how many of all orders the function 'accept' accepts",            \
       "SELECT VALUE COUNT(1) FROM c WHERE udf.accept(c.quantity)")                             \
+    X(WHOLE, "whole", "every order", "SELECT * FROM c")                                        \
     X(ALL, "all", "every order, sorted", "SELECT * FROM c ORDER BY c.total")
 
 typedef enum QueryKind {

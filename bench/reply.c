@@ -18,6 +18,7 @@ void reply_reset(Reply *reply)
     reply->body_seen = 0;
     reply->is_close = false;
     reply->continuation = SLICE_EMPTY;
+    reply->etag = SLICE_EMPTY;
 }
 
 void reply_done(Reply *reply)
@@ -64,6 +65,8 @@ static Status read_header(Reply *reply, Slice line, bool *has_length, Error *err
         reply->is_close = slice_equal_nocase(value, SLICE("close"));
     } else if (slice_equal_nocase(name, SLICE("x-ms-continuation"))) {
         reply->continuation = value;
+    } else if (slice_equal_nocase(name, SLICE("etag"))) {
+        reply->etag = value;
     }
     return STATUS_OK;
 }

@@ -25,6 +25,7 @@ typedef struct Reply {
     uint64_t body_seen; /* so far */
     bool is_close;      /* the server will close the connection */
     Slice continuation; /* in 'head'; empty if this is the last page */
+    Slice etag;         /* likewise; of a page of a feed, where the next one begins */
 } Reply;
 
 void reply_init(Reply *reply, bool keep_body);

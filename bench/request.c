@@ -125,6 +125,13 @@ void request_print(RequestMaker *maker, uint64_t turn, Slice continuation, int64
         buf_slice(out, SLICE("\r\n"));
     }
     buf_slice(out, request.headers);
+    if (options->is_feed)
+        buf_slice(out, SLICE("A-IM: Incremental Feed\r\n"));
+    if (options->is_feed && continuation.len > 0) {
+        buf_slice(out, SLICE("If-None-Match: "));
+        buf_slice(out, continuation);
+        buf_slice(out, SLICE("\r\n"));
+    }
     if (request.body.len > 0) {
         buf_slice(out, request.is_query ? SLICE("Content-Type: application/query+json")
                                         : SLICE("Content-Type: application/json"));

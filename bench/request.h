@@ -36,6 +36,7 @@ typedef struct RequestOptions {
     ItemOptions items;
     bool is_query; /* they vary as 'query' says; never together with 'is_items' */
     QueryOptions query;
+    bool is_feed; /* a change feed, from its beginning to its end */
 } RequestOptions;
 
 typedef struct RequestMaker {
@@ -55,5 +56,5 @@ void request_maker_done(RequestMaker *maker);
 DEFINE_AUTO_VALUE(RequestMaker, request_maker_done)
 
 /* Appends one whole request. Of queries, it is the one of that turn: the first page of it, or what
- * goes on at 'continuation' if that is not empty. Others do not look at 'turn'. */
+ * goes on at 'continuation' if that is not empty, as for feeds. Others do not look at 'turn'. */
 void request_print(RequestMaker *maker, uint64_t turn, Slice continuation, int64_t now_s, Buf *out);

@@ -95,12 +95,19 @@ static bool is_all_issued(const Run *run)
            (run->options->requests > 0 && run->issued >= run->options->requests);
 }
 
+/* Where the next page begins, by the answer to the one before; empty if there was none. */
+static Slice next_page(const RequestOptions *options, const Reply *reply)
+{
+    return options->is_feed ? reply->etag : reply->continuation;
+}
+
 /* Asks for the first page of a turn, or for what goes on at the continuation of the answer. */
 static Status send_page(Run *run, uint32_t index, Error *err)
 {
     Connection *c = &run->connections[index];
     buf_reset(&c->out);
-    request_print(&run->maker, c->turn, c->reply.continuation, clock_wall_s(run->clock), &c->out);
+    request_print(&run->maker, c->turn, next_page(&run->options->request, &c->reply),
+                  clock_wall_s(run->clock), &c->out);
     reply_reset(&c->reply);
     c->out_sent = 0;
     bool sent = false;
@@ -144,8 +151,9 @@ static Status issue_due(Run *run, Error *err)
 
 static bool has_more(const Run *run, const Connection *c)
 {
-    return run->options->request.is_query && c->reply.status == 200 &&
-           c->reply.continuation.len > 0;
+    const RequestOptions *options = &run->options->request;
+    return (options->is_query || options->is_feed) && c->reply.status == 200 &&
+           next_page(options, &c->reply).len > 0;
 }
 
 static Status check_open(const Connection *c, Error *err)
@@ -315,7 +323,7 @@ Status run_once(const RequestOptions *options, uint64_t turn, const Clock *clock
     TRY(connection_open(&c, address, err));
     for (;;) {
         buf_reset(&c.out);
-        request_print(&maker, turn, c.reply.continuation, clock_wall_s(clock), &c.out);
+        request_print(&maker, turn, next_page(options, &c.reply), clock_wall_s(clock), &c.out);
         reply_reset(&c.reply);
         c.out_sent = 0;
         bool complete = false;

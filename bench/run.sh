@@ -12,6 +12,7 @@
 #   run.sh --splits     only splits and merges of partitions (splits.sh)
 #   run.sh --throughput only what budgets and statistics cost a read (throughput.sh)
 #   run.sh --scripts    only procedures and functions in JavaScript (scripts.sh)
+#   run.sh --feed       only the change feed (feed.sh)
 #   run.sh --fairness   only how long short requests wait for long ones (fairness.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
@@ -40,9 +41,10 @@ default) parts="container items" ;;
 --splits) parts=splits ;;
 --throughput) parts=throughput ;;
 --scripts) parts=scripts ;;
+--feed) parts=feed ;;
 --fairness) parts=fairness ;;
 *)
-    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --scripts | --fairness]" >&2
+    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --scripts | --feed | --fairness]" >&2
     exit 2
     ;;
 esac
