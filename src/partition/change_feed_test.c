@@ -280,6 +280,40 @@ static void a_delete_has_what_was_deleted(TestPartition *t)
     assert_slice(json_string(json_get(change.key, SLICE("pk"))), SLICE("p"));
 }
 
+/* Of deletes in one transaction only some megabytes are kept. */
+static void deletes_of_much_are_there_without_what_was_deleted(TestPartition *t)
+{
+    enum { COUNT = 12, BYTES = 1900000 };
+    set_retention(t, RETENTION_S);
+    char *text = arena_alloc(&t->arena, BYTES);
+    memset(text, 'x', BYTES);
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, WRITE_ATOMIC);
+    for (int i = 0; i < COUNT; i++) {
+        const char *id = arena_format(&t->arena, "%d", i).ptr;
+        const char *row =
+            arena_format(&t->arena, "{'id':'%s','pk':'p','t':'%.*s'}", id, BYTES, text).ptr;
+        assert_status(run_document(t, ITEM_CREATE, row), STATUS_OK);
+        (void)add_id(&w, ITEM_DELETE, "p", id);
+    }
+    test_run(t, &w);
+    AUTO(change_feed_close) ChangeFeed *feed = NULL;
+    FeedOptions options = VERSIONS;
+    options.after_lsn = 1 + COUNT;
+    assert_ok(change_feed_open(t->partition, t->schema, &options, &feed, err));
+    size_t deletes = 0;
+    size_t images = 0;
+    for (bool found = true; found;) {
+        ItemChange change = {0};
+        assert_ok(change_feed_next(feed, &change, &found, err));
+        deletes += found ? 1 : 0;
+        images += found && change.has_item ? 1 : 0;
+    }
+    assert_int_equal(deletes, COUNT);
+    assert_int_equal(images, 8); /* 16 MB */
+    check_space(t);
+}
+
 static void history_goes_after_its_time(TestPartition *t)
 {
     set_retention(t, RETENTION_S);
@@ -367,6 +401,7 @@ int main(void)
         ENGINE_TEST(all_versions_are_kept_if_they_are_asked_for),
         ENGINE_TEST(each_change_of_a_batch_is_a_version),
         ENGINE_TEST(a_delete_has_what_was_deleted),
+        ENGINE_TEST(deletes_of_much_are_there_without_what_was_deleted),
         ENGINE_TEST(history_goes_after_its_time),
         ENGINE_TEST(history_begins_with_its_policy),
         ENGINE_TEST(an_older_partition_gets_its_log),

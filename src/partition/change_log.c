@@ -10,6 +10,10 @@
 
 #include "partition/group_int.h"
 
+/* Of the items that a transaction deletes, as far as its history keeps them: a few bytes of a
+ * request can delete large items. Deletes beyond it are there without what was deleted. */
+#define DELETED_IMAGES_BYTES_MAX ((size_t)16 << 20)
+
 enum {
     HISTORY_VERSION = 1,
     TRIM_LOOK_S = 60, /* history is looked at this often, so that a shorter retention is noticed */
@@ -229,6 +233,13 @@ static Slice key_document(Arena *arena, const PartitionKeyDefinition *definition
     return json_bytes(arena, json_built(&b));
 }
 
+/* Deleting must be possible when the disk is full (I15). */
+static bool keeps_image(const Group *group, ChangeKind kind, const Item *old)
+{
+    return kind == CHANGE_DELETE && group->full.status == STATUS_OK &&
+           old->bytes <= DELETED_IMAGES_BYTES_MAX - group->log.image_bytes;
+}
+
 void group_log_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item *old)
 {
     ASSERT(kind == CHANGE_DELETE || kind == CHANGE_EXPIRE);
@@ -247,11 +258,12 @@ void group_log_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const 
     };
     if (keeps) {
         entry.key = key_document(&group->arena, &group->schema->key, old->document);
-        /* Deleting must be possible when the disk is full (I15). */
-        if (kind == CHANGE_DELETE && group->full.status == STATUS_OK)
-            entry.image = item_encode(&group->arena, old);
     }
-    put_history(group, group_next_place(group, old->number), &entry);
+    ChangePlace place = group_next_place(group, old->number);
+    if (keeps && keeps_image(group, kind, old))
+        entry.image = item_encode(&group->arena, old);
+    group->log.image_bytes += entry.image.len;
+    put_history(group, place, &entry);
 }
 
 void group_log_purge(Group *group, Slice epk, uint64_t lsn)

@@ -78,11 +78,12 @@ static Status expire_one(Group *group, Slice note, bool *is_left, Error *err)
     return STATUS_OK;
 }
 
-/* Removed items are kept in memory until their terms are out of the index: whether that is enough
- * for one group. */
+/* Removed items are kept in memory until their terms are out of the index, and may go into the
+ * history: whether that is enough for one group. */
 static bool is_large(const Group *group)
 {
-    return arena_used(&group->keep) > GROUP_KEEP_BYTES_MAX;
+    return arena_used(&group->keep) > GROUP_KEEP_BYTES_MAX ||
+           store_txn_bytes(group->txn) > GROUP_KEEP_BYTES_MAX / 2;
 }
 
 static Status expire(Group *group, Error *err)

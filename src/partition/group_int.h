@@ -55,8 +55,9 @@ typedef struct CacheChanges {
 
 /* change_log.c: the place of the next change in the log. */
 typedef struct GroupLog {
-    uint64_t lsn; /* of the transaction that the order is of */
+    uint64_t lsn; /* of the transaction that the rest is of */
     uint16_t order;
+    size_t image_bytes; /* of what it has deleted */
 } GroupLog;
 
 struct Group {

@@ -14,7 +14,7 @@
 #include "query/eval/query.h"
 
 /* Of the text of a page: a transaction is never cut, so this is not PAGE_BYTES_MAX. */
-#define CHANGES_TEXT_BYTES_MAX ((size_t)512 << 20)
+#define CHANGES_TEXT_BYTES_MAX (2 * TRANSACTION_BYTES_MAX)
 
 /* Entries that a page on the loop looks at. */
 enum { BRIEF_ENTRIES_MAX = 64 };
