@@ -1,8 +1,10 @@
 /* change_feed.c - see change_feed.h.
  *
- * The log is read as of a snapshot, whose counters say which LSN it ends with. The items of
- * FEED_LATEST are read as they are now: an item that was changed since has another entry, after the
- * end of this feed, so it is left out here. The items may therefore come from the cache.
+ * The log is read as of a snapshot, up to the LSN that the partition had published before: a group
+ * is in the store a moment before that, and what a feed has shown must not be after the end of the
+ * next one. The items of FEED_LATEST are read as they are now: an item that was changed since has
+ * another entry, after the end of this feed, so it is left out here. The items may therefore come
+ * from the cache, which knows all changes up to that LSN (I10).
  */
 #include "partition/change_feed.h"
 
@@ -15,9 +17,10 @@ struct ChangeFeed {
     PartitionSchema *schema;
     StoreSnapshot *snapshot;
     StoreCursor *cursor;
-    FeedOptions options; /* with copies of the bounds */
-    Arena arena;         /* the bounds */
-    PartitionCounters counters;
+    FeedOptions options;        /* with copies of the bounds */
+    Arena arena;                /* the bounds */
+    PartitionCounters counters; /* as of the snapshot */
+    uint64_t end_lsn;
     uint64_t entry_lsn; /* of the entry that was looked at last */
     uint64_t seen_lsn;
     bool is_ended;
@@ -59,7 +62,7 @@ static Status time_after(const ChangeFeed *feed, uint64_t lsn, int64_t *out, Err
 static Status skip_older(ChangeFeed *feed, uint64_t *after_lsn, Error *err)
 {
     uint64_t low = feed->counters.unordered_lsn;
-    uint64_t high = feed->counters.lsn;
+    uint64_t high = feed->end_lsn;
     if (feed->options.since_s == INT64_MIN || *after_lsn < low)
         return STATUS_OK;
     low = *after_lsn;
@@ -106,8 +109,8 @@ static Status begin(ChangeFeed *feed, Error *err)
                                 &feed->counters, &found, err));
     TRY(check_history(feed, err));
     uint64_t after_lsn = feed->options.after_lsn;
-    feed->is_ended = after_lsn >= feed->counters.lsn;
-    feed->seen_lsn = feed->counters.lsn;
+    feed->is_ended = after_lsn >= feed->end_lsn;
+    feed->seen_lsn = feed->end_lsn;
     if (feed->is_ended)
         return STATUS_OK;
     Key from = {.bytes = {kind_of(feed->options.mode)}, .len = 1};
@@ -132,6 +135,7 @@ Status change_feed_open(Partition *partition, PartitionSchema *schema, const Fee
     arena_init(&feed->arena, 256);
     feed->options.epk_from = arena_copy(&feed->arena, options->epk_from);
     feed->options.epk_to = arena_copy(&feed->arena, options->epk_to);
+    feed->end_lsn = partition_lsn(partition);
     feed->snapshot = store_snapshot_open(partition->host->store, options->read);
     TRY(begin(feed, err));
     *out = TAKE(feed);
@@ -153,7 +157,7 @@ void change_feed_close(ChangeFeed *feed)
 
 uint64_t change_feed_lsn(const ChangeFeed *feed)
 {
-    return feed->counters.lsn;
+    return feed->end_lsn;
 }
 
 uint64_t change_feed_seen_lsn(const ChangeFeed *feed)
@@ -244,7 +248,7 @@ Status change_feed_next(ChangeFeed *feed, ItemChange *out, bool *found, Error *e
         if (!key_change_parse(key, &place))
             return error_set(err, STATUS_CORRUPT, SUB_NONE,
                              "an entry of the change log is damaged");
-        feed->is_ended = !may_go_on(feed, place.lsn);
+        feed->is_ended = place.lsn > feed->end_lsn || !may_go_on(feed, place.lsn);
         if (feed->is_ended)
             return STATUS_OK;
         feed->entry_lsn = place.lsn;

@@ -354,11 +354,83 @@ static void nobody_sees_the_middle_of_a_batch(TestPartition *t)
     check_space(t);
 }
 
+/* ---- followers of the change feed ---- */
+
+/* Reads what comes after '*position', and counts it. Positions and the values of the counter rise;
+ * a feed of all versions shows every value. */
+static void follow(Worker *worker, FeedMode mode, uint64_t *position, double *seen)
+{
+    FeedOptions options = {.mode = mode, .after_lsn = *position, .since_s = INT64_MIN};
+    AUTO(change_feed_close) ChangeFeed *feed = NULL;
+    Error failure = {0};
+    Status status =
+        change_feed_open(worker->t->partition, worker->schema, &options, &feed, &failure);
+    ASSERT(status == STATUS_OK);
+    ASSERT(change_feed_lsn(feed) >= *position);
+    uint64_t lsn = *position;
+    for (bool found = true; found;) {
+        ItemChange change;
+        status = change_feed_next(feed, &change, &found, &failure);
+        ASSERT(status == STATUS_OK);
+        if (!found)
+            continue;
+        double n = json_number(json_get(change.item.document, SLICE("n")));
+        ASSERT(change.lsn > *position && change.lsn >= lsn);
+        ASSERT(n > *seen);
+        ASSERT(mode == FEED_LATEST || n == *seen + 1);
+        lsn = change.lsn;
+        *seen = n;
+    }
+    *position = change_feed_seen_lsn(feed);
+}
+
+static void *follow_both(void *arg)
+{
+    Worker *worker = arg;
+    uint64_t latest = 1;
+    uint64_t versions = 1;
+    double latest_seen = 0;
+    double versions_seen = 0;
+    bool is_last = false;
+    while (!is_last) {
+        is_last = atomic_load(&is_over); /* and then once more */
+        follow(worker, FEED_LATEST, &latest, &latest_seen);
+        follow(worker, FEED_VERSIONS, &versions, &versions_seen);
+    }
+    ASSERT(latest_seen == 2 * BATCHES && versions_seen == 2 * BATCHES);
+    return NULL;
+}
+
+/* I23, I25 */
+static void followers_miss_nothing_while_others_write(TestPartition *t)
+{
+    atomic_store(&is_over, false);
+    Worker readers[READERS];
+    for (size_t i = 0; i < READERS; i++) {
+        readers[i] = (Worker){.t = t, .schema = t->schema};
+        assert_int_equal(pthread_create(&readers[i].thread, NULL, follow_both, &readers[i]), 0);
+    }
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'counter','pk':'shared','n':1}"), STATUS_OK);
+    assert_status(run_document(t, ITEM_UPSERT, "{'id':'counter','pk':'shared','n':2}"), STATUS_OK);
+    for (int i = 1; i < BATCHES; i++) {
+        AUTO(test_write_done) TestWrite w;
+        test_write_init(&w, t, WRITE_ATOMIC);
+        (void)add_patch(&w, "shared", "counter", "[{'op':'incr','path':'/n','value':1}]");
+        (void)add_patch(&w, "shared", "counter", "[{'op':'incr','path':'/n','value':1}]");
+        test_run(t, &w);
+    }
+    atomic_store(&is_over, true);
+    for (size_t i = 0; i < READERS; i++)
+        assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
+    check_space(t);
+}
+
 int main(void)
 {
     static const EngineTest tests[] = {
         ENGINE_TEST(everyone_at_once, .ttl_s = 1000, .unique = {"/u"}),
         ENGINE_TEST(nobody_sees_the_middle_of_a_batch),
+        ENGINE_TEST(followers_miss_nothing_while_others_write, .retention_s = 600),
     };
     return run_on_every_engine("threads", tests, ARRAY_COUNT(tests));
 }
