@@ -520,13 +520,15 @@ static Status follow_purge(Move *move, const Source *source, Slice prefix, Error
     return send_to_targets(move, err);
 }
 
-/* A cursor over what comes after 'place' in a log, as it is now. */
-static StoreCursor *open_log(const Source *source, uint8_t kind, ChangePlace place)
+/* A cursor over what comes after 'place' in a log, up to 'lsn', which the partition has published:
+ * a group is in the store before that, while the cache still has what it changes. */
+static StoreCursor *open_log(const Source *source, uint8_t kind, ChangePlace place, uint64_t lsn)
 {
     Key from;
-    Key to = {.bytes = {(uint8_t)(kind + 1)}, .len = 1};
+    Key to;
     key_change(&from, kind, place);
     from.bytes[from.len++] = 0;
+    key_change(&to, kind, (ChangePlace){.lsn = lsn + 1});
     return store_cursor_open(source->partition->host->store, NULL, source->partition->space,
                              key_slice(&from), key_slice(&to));
 }
@@ -542,10 +544,10 @@ static Status next_entry(StoreCursor *cursor, ChangePlace *place, Slice *key, Sl
 }
 
 /* '*is_done' if the log was followed to its end. */
-static Status follow_latest(Move *move, const Source *source, ChangePlace *place, bool *is_done,
-                            Error *err)
+static Status follow_latest(Move *move, const Source *source, uint64_t lsn, ChangePlace *place,
+                            bool *is_done, Error *err)
 {
-    AUTO(store_cursor_close) StoreCursor *cursor = open_log(source, KEY_LATEST, *place);
+    AUTO(store_cursor_close) StoreCursor *cursor = open_log(source, KEY_LATEST, *place, lsn);
     *is_done = false;
     while (!piece_is_full(move)) {
         Slice key;
@@ -584,10 +586,10 @@ static Status follow_change(Move *move, const Source *source, ChangePlace place,
     return STATUS_OK;
 }
 
-static Status follow_history(Move *move, const Source *source, ChangePlace *place, bool *is_done,
-                             Error *err)
+static Status follow_history(Move *move, const Source *source, uint64_t lsn, ChangePlace *place,
+                             bool *is_done, Error *err)
 {
-    AUTO(store_cursor_close) StoreCursor *cursor = open_log(source, KEY_HISTORY, *place);
+    AUTO(store_cursor_close) StoreCursor *cursor = open_log(source, KEY_HISTORY, *place, lsn);
     *is_done = false;
     while (!piece_is_full(move)) {
         Slice key;
@@ -610,8 +612,8 @@ static Status follow_log(Move *move, Source *source, Error *err)
     Followed followed = source->followed;
     bool is_done = false;
     bool is_history_done = false;
-    TRY(follow_latest(move, source, &followed.latest, &is_done, err));
-    TRY(follow_history(move, source, &followed.history, &is_history_done, err));
+    TRY(follow_latest(move, source, lsn, &followed.latest, &is_done, err));
+    TRY(follow_history(move, source, lsn, &followed.history, &is_history_done, err));
     TRY(send_to_targets(move, err));
     source->followed = followed;
     if (is_done && is_history_done)

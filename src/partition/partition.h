@@ -276,6 +276,9 @@ MUST_USE Status partition_scan_open(Partition *partition, PartitionSchema *schem
 MUST_USE Status partition_scan_next(PartitionScan *scan, Item *item, bool *found, Error *err);
 bool partition_scan_is_paused(const PartitionScan *scan);
 
+/* The partition's, as of the scan's snapshot. It may be published a moment later. */
+MUST_USE Status partition_scan_lsn(const PartitionScan *scan, uint64_t *lsn, Error *err);
+
 /* Where a scan would begin with the item that was returned last, or continue after a pause. Nothing
  * is repeated or lost, whatever is deleted in between (I11). */
 Slice partition_scan_position(const PartitionScan *scan);

@@ -354,6 +354,16 @@ Status partition_scan_next(PartitionScan *scan, Item *item, bool *found, Error *
     return STATUS_OK;
 }
 
+Status partition_scan_lsn(const PartitionScan *scan, uint64_t *lsn, Error *err)
+{
+    PartitionCounters counters;
+    bool found = false;
+    TRY(partition_read_counters(scan->partition, scan->moment.snapshot, STORE_READ_ANY, &counters,
+                                &found, err));
+    *lsn = counters.lsn;
+    return STATUS_OK;
+}
+
 bool partition_scan_is_paused(const PartitionScan *scan)
 {
     return scan->is_paused;

@@ -26,6 +26,7 @@ DEFINE_AUTO(PartitionView *, partition_view_close)
 /* Another view of the same moment, for another thread. The first view must outlive it. */
 PartitionView *partition_view_share(const PartitionView *view);
 
+/* The partition's, as of the snapshot. It may be published a moment later. */
 uint64_t partition_view_lsn(const PartitionView *view);
 
 /* To read the index with; 'budget' is the caller's and outlives the reader. */

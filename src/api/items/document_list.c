@@ -55,7 +55,8 @@ typedef struct RangeItems {
     PartitionScan *scan; /* NULL if they are in 'list' */
     ItemList list;
     size_t next;
-    Arena arena; /* of the list */
+    uint64_t lsn; /* of the partition, when they were read */
+    Arena arena;  /* of the list */
 } RangeItems;
 
 static void range_items_done(RangeItems *items)
@@ -85,6 +86,7 @@ static Status collect(ListPage *list, const PartitionRange *range, const ScanOpt
     AUTO(partition_scan_close) PartitionScan *scan = NULL;
     TRY(handle_scan_open(container_handle(list->page.container, range),
                          list->page.container->schema, &by_epk, &scan, &list->page.answer.error));
+    TRY(partition_scan_lsn(scan, &items->lsn, &list->page.answer.error));
     uint64_t from = options->at.len == 0 ? 0 : be64_get(options->at.ptr);
     return partition_scan_collect(scan, from, is_first ? COLLECT_BYTES_MAX : GROWN_BYTES_MAX,
                                   &items->arena, &items->list, fits, &list->page.answer.error);
@@ -105,9 +107,10 @@ static Status range_items_open(ListPage *list, const PartitionRange *range,
             list->place.order = SCAN_BY_EPK;
         scanned.order = list->place.order;
     }
-    return handle_scan_open(container_handle(list->page.container, range),
-                            list->page.container->schema, &scanned, &items->scan,
-                            &list->page.answer.error);
+    TRY(handle_scan_open(container_handle(list->page.container, range),
+                         list->page.container->schema, &scanned, &items->scan,
+                         &list->page.answer.error));
+    return partition_scan_lsn(items->scan, &items->lsn, &list->page.answer.error);
 }
 
 static Status range_items_next(ListPage *list, RangeItems *items, Item *item, bool *found)
@@ -145,14 +148,14 @@ static Status walk_range(ListPage *list, const PartitionRange *range, const Scan
     else if (!page->bill.is_admitted)
         TRY(document_page_admit(page, range));
     page->bill.is_admitted = true;
-    RangeCharge *reads = NULL;
-    if (is_admitted) {
-        document_page_session(page, range);
-        reads = document_page_charge_of(page, range);
-    }
     AUTO(range_items_done) RangeItems items = {0};
     arena_init(&items.arena, ARENA_LARGE_BYTES);
     TRY(range_items_open(list, range, options, &items));
+    RangeCharge *reads = NULL;
+    if (is_admitted) {
+        document_page_session_at(page, range, items.lsn);
+        reads = document_page_charge_of(page, range);
+    }
     const ChargeModel *model = page->request->api->options.charges;
     bool found = true;
     while (found) {

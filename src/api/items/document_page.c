@@ -5,6 +5,9 @@
 #include "api/core/throttle_int.h"
 #include "api/core/usage_int.h"
 
+#include <sched.h>
+#include <time.h>
+
 enum { TEXT_BYTES_FIRST = 4096 }; /* room for a few items from the start */
 
 /* ---- what is paid ---- */
@@ -36,10 +39,55 @@ void document_page_session(DocumentPage *page, const PartitionRange *range)
     document_page_session_at(page, range, handle_lsn(container_handle(page->container, range)));
 }
 
+/* A snapshot may show a group a moment before the partition publishes its LSN. */
+typedef struct AheadRange {
+    const PartitionHandle *partition;
+    uint64_t lsn;
+} AheadRange;
+
+static void note_ahead(DocumentPage *page, const PartitionRange *range, uint64_t lsn)
+{
+    const PartitionHandle *partition = container_handle(page->container, range);
+    if (LIKELY(handle_lsn(partition) >= lsn))
+        return;
+    if (page->ahead == NULL)
+        page->ahead =
+            ARENA_NEW_ARRAY(page->request->arena, AheadRange, page->container->range_count);
+    /* A partition that is visited twice has a later entry: it counts for both. */
+    if (page->ahead_count == page->container->range_count)
+        page->ahead_count--;
+    page->ahead[page->ahead_count++] = (AheadRange){partition, lsn};
+}
+
+static bool is_published(const DocumentPage *page)
+{
+    for (size_t i = 0; i < page->ahead_count; i++) {
+        if (handle_lsn(page->ahead[i].partition) < page->ahead[i].lsn)
+            return false;
+    }
+    return true;
+}
+
+/* On the loop a page waits for a moment only, and else begins again on a worker. */
+static bool wait_until_published(const DocumentPage *page)
+{
+    enum { BRIEF_LOOKS = 16, LOOK_NS = 20000 };
+    for (int i = 0; !is_published(page); i++) {
+        if (page->is_brief && i == BRIEF_LOOKS)
+            return false;
+        if (page->is_brief)
+            (void)sched_yield();
+        else
+            (void)nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    }
+    return true;
+}
+
 void document_page_session_at(DocumentPage *page, const PartitionRange *range, uint64_t lsn)
 {
     const ApiRequest *r = page->request;
     add_session(&page->answer, session_print(r->arena, range->id, lsn));
+    note_ahead(page, range, lsn);
     Error err;
     if (page->is_behind ||
         document_check_token(r, page->session_token, range, lsn, &err) == STATUS_OK)
@@ -140,6 +188,9 @@ static void run(DocumentPage *page)
 {
     PageAnswer *answer = &page->answer;
     answer->status = page->run(page);
+    if (UNLIKELY(!wait_until_published(page)))
+        answer->status =
+            error_set(&answer->error, STATUS_TIMEOUT, SUB_NONE, "a worker must do this");
     if (page->is_behind && answer->status == STATUS_OK)
         answer->status = answer->error.status;
 }
@@ -175,6 +226,7 @@ static void forget(DocumentPage *page)
     answer->continuation = SLICE_EMPTY;
     answer->is_not_modified = false;
     page->is_behind = false;
+    page->ahead_count = 0;
     page->bill.count = 0;
     page->bill.sum = 0;
 }

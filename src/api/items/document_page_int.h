@@ -68,7 +68,9 @@ struct DocumentPage {
     uint32_t items_max;
     size_t text_bytes_max; /* of the answer; a larger one is refused */
     Slice session_token;   /* that the reads must respect, in the arena; empty if there is none */
-    bool is_behind;        /* a visited partition is behind it; the answer's error says which */
+    struct AheadRange *ahead; /* partitions whose LSNs were not published when they were visited */
+    size_t ahead_count;
+    bool is_behind; /* a visited partition is behind it; the answer's error says which */
     DocumentFunctions functions; /* that a query can call */
     PageBill bill;
     PageAnswer answer;
@@ -94,6 +96,9 @@ RangeCharge *document_page_charge_of(DocumentPage *page, const PartitionRange *r
  * answer's session token, and sets 'is_behind' if the request's token asks for more. Such a page
  * fails with 404/1002, whatever 'run' returns; 'run' need not go on. */
 void document_page_session(DocumentPage *page, const PartitionRange *range);
+
+/* The same with the LSN of the snapshot that is read. The answer waits until it is published, so
+ * that no partition refuses the token. */
 void document_page_session_at(DocumentPage *page, const PartitionRange *range, uint64_t lsn);
 
 uint64_t document_page_now_us(const DocumentPage *page);

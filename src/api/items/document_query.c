@@ -44,12 +44,11 @@ static bool is_whole(const PartitionRange *range, const QueryTarget *target)
 
 static Status open_target(DocumentQuery *q, const PartitionRange *range, QueryTarget *target)
 {
-    document_page_session(&q->page, range);
-    if (UNLIKELY(q->page.is_behind))
-        return q->page.answer.error.status;
     StoreRead read = q->page.is_brief ? STORE_READ_MEMORY : STORE_READ_ANY;
-    return handle_view_open(container_handle(q->page.container, range), q->page.container->schema,
-                            read, &target->view, &q->page.answer.error);
+    TRY(handle_view_open(container_handle(q->page.container, range), q->page.container->schema,
+                         read, &target->view, &q->page.answer.error));
+    document_page_session_at(&q->page, range, partition_view_lsn(target->view));
+    return STATUS_OK;
 }
 
 /* All partitions that are asked must admit the page (I6). Once they have, it runs, also if it has
@@ -88,8 +87,10 @@ static Status open_targets(DocumentQuery *q, QueryTarget *targets, size_t *count
                              ? range->max_bytes
                              : q->page.extent.epk_to;
         target->is_whole = is_whole(range, target);
+        ++*count; /* its view may be there even if this fails */
         TRY(open_target(q, range, target));
-        ++*count;
+        if (UNLIKELY(q->page.is_behind))
+            return q->page.answer.error.status;
     }
     if (*count > 0)
         return STATUS_OK;

@@ -12,6 +12,8 @@
 #include "api/items/triggers_int.h"
 #include "base/mem.h"
 
+#include <time.h>
+
 static Slice item_id(const ApiRequest *r)
 {
     return r->address.parts[r->address.part_count - 1].id;
@@ -119,11 +121,24 @@ static Status find_cold(ColdRead *read)
     return slice_equal(id, read->id) ? STATUS_OK : get_cold(read, id);
 }
 
+/* The item may be in the store a moment before its LSN is published; a token with that LSN would be
+ * refused until then. */
+static void await_lsn(ColdRead *read)
+{
+    enum { LOOK_NS = 20000 };
+    if (read->status != STATUS_OK || read->found != STORE_FOUND || read->item.lsn <= read->lsn)
+        return;
+    read->lsn = read->item.lsn;
+    while (handle_lsn(read->context.partition) < read->lsn)
+        (void)nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+}
+
 static void on_cold_read(WorkerJob *job)
 {
     ColdRead *read = CONTAINER_OF(job, ColdRead, job);
     read->lsn = handle_lsn(read->context.partition);
     read->status = find_cold(read);
+    await_lsn(read);
     http_loop_post(read->context.request->http->loop, &read->task);
 }
 
@@ -154,7 +169,6 @@ Status documents_read(ApiRequest *r, Error *err)
     TRY(request_location(r, &context.location, err));
     usage_name(r, r->container, &target.key, epk_slice(&target.epk));
     TRY(document_admit(&context, err));
-    /* The LSN is read first, so that the item is at least as new. */
     uint64_t lsn = handle_lsn(context.partition);
     if (document_check_session(&context, err) != STATUS_OK) {
         document_respond_error(&context, err, lsn, document_failed_charge(r));
@@ -169,6 +183,12 @@ Status documents_read(ApiRequest *r, Error *err)
     uint64_t number = 0;
     if (found == STORE_UNKNOWN || (found == STORE_ABSENT && is_rid(&context, id, &number)))
         return read_cold(&context, &target, err);
+    /* The token must not be older than what is shown. */
+    if (UNLIKELY(found == STORE_FOUND && item.lsn > lsn)) {
+        lsn = handle_lsn(context.partition);
+        if (item.lsn > lsn)
+            return read_cold(&context, &target, err);
+    }
     answer_read(&context, found, &item, slice_trim(request_header(r, "if-none-match")), lsn);
     return STATUS_OK;
 }
