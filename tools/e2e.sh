@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../test"
 
 # The longest begin first, so that none of them is left alone at the end.
 long='procedures-limits scripts-isolation queries-load splits throttling cross-partition-random cross-partition-sdk queries-cancel cross-partition-many
-    crash-items faults queries-pages split-storm serve items-list model many'
+    crash-items history faults queries-pages split-storm serve items-list model many'
 # These measure how long others wait: one after another, so that they do not measure each other.
 export MEASURING=' queries-load throttling queries-cancel fairness '
 export LOCK=$(mktemp)

@@ -23,8 +23,10 @@ units() {
         sed 's|^src/\([^/]*\)/\(.*/\)\{0,1\}\(.*\)\.c$|build/dev/tests/\1_\3|'
 }
 
+# The history is longer than in `make test`.
 ends() {
-    grep -l 'chooseSeed()' test/*.test.mjs | sed "s|^|ORRERY=$PWD/build/orrery node --test |"
+    grep -l 'chooseSeed()' test/*.test.mjs | sed "s|^|ORRERY=$PWD/build/orrery node --test |
+        / test.history\.test\.mjs\$/s|^|ORRERY_HISTORY_SECONDS=120 |"
 }
 
 # soak COMMAND...: until the time is over, each at least once in each round.

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { callItems, contentOf, keyHeader, pathOf } from "./items.mjs";
 import { call } from "./wire.mjs";
 
-const ATOMIC = { "x-ms-cosmos-is-batch-request": "True", "x-ms-cosmos-batch-atomic": "True" };
+export const ATOMIC = { "x-ms-cosmos-is-batch-request": "True", "x-ms-cosmos-batch-atomic": "True" };
 
 export class KeyModel {
     items = new Map(); // id -> { content, etag }
@@ -198,14 +198,14 @@ const NAMES = {
     read: "Read",
 };
 
-function batchForm({ kind, id, body, operations }) {
+export function batchForm({ kind, id, body, operations }) {
     if (kind === "create" || kind === "upsert") return { operationType: NAMES[kind], resourceBody: body };
     if (kind === "replace") return { operationType: "Replace", id, resourceBody: body };
     if (kind === "patch") return { operationType: "Patch", id, resourceBody: { operations } };
     return { operationType: NAMES[kind], id };
 }
 
-const METHODS = {
+export const METHODS = {
     create: "POST",
     upsert: "POST",
     replace: "PUT",
