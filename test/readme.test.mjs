@@ -40,6 +40,18 @@ test("the example of README.md runs as it stands", { skip }, async (t) => {
     }
 });
 
+test("the example of docs/change-feed.md runs as it stands", async (t) => {
+    const page = readFileSync(join(ROOT, "docs/change-feed.md"), "utf8");
+    const [, code] = /^```js\n(.*?)^```$/ms.exec(page);
+    const server = await startServer(t);
+    const path = join(ROOT, `test/.change-feed-${process.pid}.mjs`); // beside this file, where the SDK is found
+    t.after(() => rmSync(path, { force: true }));
+    writeFileSync(path, code);
+    const { code: status, output } = await runScript(path, { COSMOS_ENDPOINT: server.endpoint });
+    assert.equal(status, 0, output);
+    assert.equal(output, /^```text\n(.*?)^```$/ms.exec(page)[1]);
+});
+
 test("the table in docs/options.md has the options of the program", () => {
     const rows = [...options.matchAll(/^\| `--([a-z-]+)( [A-Z0-9]+)?` \| (?:`([^`]*)`)? *\| (.*) \|$/gm)];
     const found = rows.map(([, name, placeholder = "", fallback = "", help]) => ({
