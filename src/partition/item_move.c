@@ -533,39 +533,19 @@ static StoreCursor *open_log(const Source *source, uint8_t kind, ChangePlace pla
                              key_slice(&from), key_slice(&to));
 }
 
-/* The next entry of a log, after which '*place' stands. */
-static Status next_entry(StoreCursor *cursor, ChangePlace *place, Slice *key, Slice *value,
-                         bool *found, Error *err)
-{
-    TRY(store_cursor_next(cursor, key, value, found, err));
-    if (*found && !key_change_parse(*key, place))
-        return error_set(err, STATUS_CORRUPT, SUB_NONE, "an entry of the change log is damaged");
-    return STATUS_OK;
-}
-
-/* '*is_done' if the log was followed to its end. */
-static Status follow_latest(Move *move, const Source *source, uint64_t lsn, ChangePlace *place,
-                            bool *is_done, Error *err)
-{
-    AUTO(store_cursor_close) StoreCursor *cursor = open_log(source, KEY_LATEST, *place, lsn);
-    *is_done = false;
-    while (!piece_is_full(move)) {
-        Slice key;
-        Slice value;
-        bool found = false;
-        TRY(next_entry(cursor, place, &key, &value, &found, err));
-        *is_done = !found;
-        if (!found)
-            return STATUS_OK;
-        LatestEntry entry;
-        TRY(latest_decode(value, &entry, err));
-        TRY(add_newest(move, source, entry.epk, entry.id, 0, err));
-    }
-    return STATUS_OK;
-}
-
-static Status follow_change(Move *move, const Source *source, ChangePlace place, Slice key,
+/* The item is looked at again, wherever it is by now. */
+static Status follow_latest(Move *move, const Source *source, ChangePlace place, Slice key,
                             Slice value, Error *err)
+{
+    (void)place;
+    (void)key;
+    LatestEntry entry;
+    TRY(latest_decode(value, &entry, err));
+    return add_newest(move, source, entry.epk, entry.id, 0, err);
+}
+
+static Status follow_history(Move *move, const Source *source, ChangePlace place, Slice key,
+                             Slice value, Error *err)
 {
     HistoryEntry entry;
     TRY(history_decode(value, &entry, err));
@@ -586,20 +566,35 @@ static Status follow_change(Move *move, const Source *source, ChangePlace place,
     return STATUS_OK;
 }
 
-static Status follow_history(Move *move, const Source *source, uint64_t lsn, ChangePlace *place,
-                             bool *is_done, Error *err)
+/* A log of a source, and what an entry of it means. */
+typedef struct SourceLog {
+    uint8_t kind;
+    Status (*follow)(Move *move, const Source *source, ChangePlace place, Slice key, Slice value,
+                     Error *err);
+} SourceLog;
+
+static const SourceLog LATEST_LOG = {KEY_LATEST, follow_latest};
+static const SourceLog HISTORY_LOG = {KEY_HISTORY, follow_history};
+
+/* Follows a log from '*place' on, which is moved, until the piece is full; '*is_done' if there is
+ * nothing left up to 'lsn'. */
+static Status follow_entries(Move *move, const Source *source, const SourceLog *log, uint64_t lsn,
+                             ChangePlace *place, bool *is_done, Error *err)
 {
-    AUTO(store_cursor_close) StoreCursor *cursor = open_log(source, KEY_HISTORY, *place, lsn);
+    AUTO(store_cursor_close) StoreCursor *cursor = open_log(source, log->kind, *place, lsn);
     *is_done = false;
     while (!piece_is_full(move)) {
         Slice key;
         Slice value;
         bool found = false;
-        TRY(next_entry(cursor, place, &key, &value, &found, err));
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
         *is_done = !found;
         if (!found)
             return STATUS_OK;
-        TRY(follow_change(move, source, *place, key, value, err));
+        if (!key_change_parse(key, place))
+            return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                             "an entry of the change log is damaged");
+        TRY(log->follow(move, source, *place, key, value, err));
     }
     return STATUS_OK;
 }
@@ -612,8 +607,8 @@ static Status follow_log(Move *move, Source *source, Error *err)
     Followed followed = source->followed;
     bool is_done = false;
     bool is_history_done = false;
-    TRY(follow_latest(move, source, lsn, &followed.latest, &is_done, err));
-    TRY(follow_history(move, source, lsn, &followed.history, &is_history_done, err));
+    TRY(follow_entries(move, source, &LATEST_LOG, lsn, &followed.latest, &is_done, err));
+    TRY(follow_entries(move, source, &HISTORY_LOG, lsn, &followed.history, &is_history_done, err));
     TRY(send_to_targets(move, err));
     source->followed = followed;
     if (is_done && is_history_done)
