@@ -165,22 +165,26 @@ static Status begin(Job *job, Error *err)
     return STATUS_OK;
 }
 
+static const MovePart *parts_of(Job *job, const PartitionRange *ranges, size_t count)
+{
+    MovePart *parts = ARENA_NEW_ARRAY(&job->arena, MovePart, count);
+    for (size_t i = 0; i < count; i++)
+        parts[i] = (MovePart){
+            .partition = handle_local(container_handle(job->container, &ranges[i])),
+            .epk_from = ranges[i].min_bytes,
+        };
+    return parts;
+}
+
 static Status open_move(Job *job, Error *err)
 {
     const Container *container = job->container;
     size_t source_count = 0;
     const PartitionRange *sources = container_sources(container, &source_count);
     ASSERT(sources != NULL);
-    Partition **partitions = ARENA_NEW_ARRAY(&job->arena, Partition *, source_count);
-    for (size_t i = 0; i < source_count; i++)
-        partitions[i] = handle_local(container_handle(container, &sources[i]));
-    MoveTarget *targets = ARENA_NEW_ARRAY(&job->arena, MoveTarget, container->pending_count);
-    for (size_t i = 0; i < container->pending_count; i++) {
-        const PartitionRange *range = &container->pending[i];
-        targets[i] = (MoveTarget){.partition = handle_local(container_handle(container, range)),
-                                  .epk_from = range->min_bytes};
-    }
-    job->move = move_new(partitions, source_count, targets, container->pending_count);
+    const MovePart *from = parts_of(job, sources, source_count);
+    const MovePart *to = parts_of(job, container->pending, container->pending_count);
+    job->move = move_new(from, source_count, to, container->pending_count);
     move_orders_show_ranges(job->driver->orders, job->event, container);
     return move_begin(job->move, err);
 }

@@ -84,12 +84,12 @@ static void begin_copying(Run *run)
     size_t source_count = 0;
     const PartitionRange *source = container_sources(container, &source_count);
     assert_int_equal(source_count, 1);
-    MoveTarget targets[8];
+    MovePart targets[8];
     for (size_t i = 0; i < container->pending_count; i++)
-        targets[i] = (MoveTarget){handle_local(container_handle(container, &container->pending[i])),
-                                  container->pending[i].min_bytes};
+        targets[i] = (MovePart){handle_local(container_handle(container, &container->pending[i])),
+                                container->pending[i].min_bytes};
     Partition *partition = handle_local(container_handle(container, source));
-    run->move = move_new(&partition, 1, targets, container->pending_count);
+    run->move = move_new(&(MovePart){partition, SLICE_EMPTY}, 1, targets, container->pending_count);
     assert_ok(move_begin(run->move, err));
 }
 

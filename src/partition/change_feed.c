@@ -79,10 +79,27 @@ static Status skip_older(ChangeFeed *feed, uint64_t *after_lsn, Error *err)
     return STATUS_OK;
 }
 
-static Status check_history(const ChangeFeed *feed, Error *err)
+/* The highest LSN up to which changes of the feed's range are not kept. */
+static Status find_floor(ChangeFeed *feed, uint64_t *out, Error *err)
 {
-    if (feed->options.mode == FEED_LATEST ||
-        feed->options.after_lsn >= feed->counters.history_from_lsn)
+    *out = feed->counters.history_from_lsn;
+    if (LIKELY(feed->counters.unordered_lsn == 0))
+        return STATUS_OK;
+    HistoryFloors *floors = ARENA_NEW(&feed->arena, HistoryFloors);
+    TRY(partition_add_floors(feed->partition, feed->snapshot, feed->options.epk_from,
+                             feed->options.epk_to, floors, err));
+    for (size_t i = 0; i < floors->count; i++)
+        *out = floors->list[i].lsn > *out ? floors->list[i].lsn : *out;
+    return STATUS_OK;
+}
+
+static Status check_history(ChangeFeed *feed, Error *err)
+{
+    uint64_t floor = 0;
+    if (feed->options.mode == FEED_LATEST)
+        return STATUS_OK;
+    TRY(find_floor(feed, &floor, err));
+    if (feed->options.after_lsn >= floor)
         return STATUS_OK;
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                      "The changes after LSN %llu are not kept any more. You must read the change "

@@ -288,11 +288,96 @@ Status group_log_import(Group *group, Slice key, Slice value, Error *err)
     return STATUS_OK;
 }
 
+/* ---- where the history begins ---- */
+
+static void add_floor(HistoryFloors *floors, Slice epk_from, uint64_t lsn)
+{
+    if (floors->count == HISTORY_FLOORS_MAX) {
+        for (size_t i = 0; i < floors->count; i++)
+            lsn = floors->list[i].lsn > lsn ? floors->list[i].lsn : lsn;
+        floors->count = 1;
+        floors->list[0].lsn = lsn;
+        return;
+    }
+    HistoryFloor *floor = &floors->list[floors->count++];
+    epk_set(&floor->epk_from, epk_from);
+    floor->lsn = lsn;
+}
+
+/* The stored floor that a cursor stands at. */
+static Status floor_decode(Slice key, Slice value, Slice *epk_from, uint64_t *lsn, Error *err)
+{
+    if (key.len - 1 > EPK_BYTES_MAX || value.len != sizeof(*lsn))
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "a floor of the change log is damaged");
+    *epk_from = slice_from(key, 1);
+    memcpy(lsn, value.ptr, sizeof(*lsn));
+    return STATUS_OK;
+}
+
+Status partition_add_floors(Partition *partition, const StoreSnapshot *snapshot, Slice epk_from,
+                            Slice epk_to, HistoryFloors *floors, Error *err)
+{
+    static const uint8_t from[] = {KEY_FLOOR};
+    static const uint8_t to[] = {KEY_FLOOR + 1};
+    PartitionCounters counters;
+    bool found = false;
+    TRY(partition_read_counters(partition, snapshot, STORE_READ_ANY, &counters, &found, err));
+    AUTO(store_cursor_close)
+    StoreCursor *cursor =
+        store_cursor_open(partition->host->store, snapshot, partition->space,
+                          slice_make(from, sizeof(from)), slice_make(to, sizeof(to)));
+    uint64_t first = counters.history_from_lsn; /* of what begins before 'epk_from' */
+    bool has_first = false;
+    for (;;) {
+        Slice key;
+        Slice value;
+        Slice at;
+        uint64_t lsn = 0;
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
+        if (found)
+            TRY(floor_decode(key, value, &at, &lsn, err));
+        lsn = lsn > counters.history_from_lsn ? lsn : counters.history_from_lsn;
+        if (found && slice_compare(at, epk_from) <= 0) {
+            first = lsn;
+            continue;
+        }
+        if (!has_first)
+            add_floor(floors, epk_from, first);
+        has_first = true;
+        if (!found || (epk_to.len > 0 && slice_compare(at, epk_to) >= 0))
+            return STATUS_OK;
+        add_floor(floors, at, lsn);
+    }
+}
+
+void group_put_floors(Group *group, const HistoryFloors *floors)
+{
+    for (size_t i = 0; i < floors->count; i++) {
+        const HistoryFloor *floor = &floors->list[i];
+        Key key = {.bytes = {KEY_FLOOR}, .len = 1};
+        memcpy(key.bytes + 1, floor->epk_from.bytes, floor->epk_from.len);
+        key.len += floor->epk_from.len;
+        store_txn_put(group->txn, group->partition->space, key_slice(&key),
+                      slice_make(&floor->lsn, sizeof(floor->lsn)));
+    }
+}
+
+/* A change that is removed raises the floor of its EPK. */
+static void raise_floor(HistoryFloors *floors, Slice epk, uint64_t lsn)
+{
+    size_t at = floors->count;
+    while (at > 0 && slice_compare(epk_slice(&floors->list[at - 1].epk_from), epk) > 0)
+        at--;
+    if (at > 0 && floors->list[at - 1].lsn < lsn)
+        floors->list[at - 1].lsn = lsn;
+}
+
 /* ---- trimming ---- */
 
 /* The oldest entries that are not kept any more: at most PIECE_MAX. '*due_s' is when the first of
  * the others is due; UINT64_MAX if there are none. */
-static Status find_old(Group *group, FoundKeys *out, uint64_t *due_s, Error *err)
+static Status find_old(Group *group, FoundKeys *out, HistoryFloors *floors, uint64_t *due_s,
+                       Error *err)
 {
     Key from = {.bytes = {KEY_HISTORY}, .len = 1};
     Key to = {.bytes = {KEY_HISTORY + 1}, .len = 1};
@@ -314,6 +399,11 @@ static Status find_old(Group *group, FoundKeys *out, uint64_t *due_s, Error *err
             *due_s = entry.ts_s + kept_s;
             return STATUS_OK;
         }
+        ChangePlace place;
+        if (!key_change_parse(key, &place))
+            return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                             "an entry of the change log is damaged");
+        raise_floor(floors, entry.epk, place.lsn);
         out->keys[out->count] = arena_copy(&group->keep, key);
     }
     *due_s = 0;
@@ -322,24 +412,25 @@ static Status find_old(Group *group, FoundKeys *out, uint64_t *due_s, Error *err
 
 Status group_trim_history(Group *group, Error *err)
 {
-    /* A move reads what was deleted since it began. */
-    if (is_watched(group))
+    /* A move reads what was deleted since it began, and a group that ends one has new floors. */
+    if (is_watched(group) ||
+        group->counters.unordered_lsn != group->partition->writer.counters.unordered_lsn)
         return STATUS_OK;
     FoundKeys *old = ARENA_NEW(&group->keep, FoundKeys);
+    HistoryFloors *floors = ARENA_NEW(&group->keep, HistoryFloors);
+    TRY(partition_add_floors(group->partition, NULL, SLICE_EMPTY, SLICE_EMPTY, floors, err));
     uint64_t due_s = 0;
-    TRY(find_old(group, old, &due_s, err));
+    TRY(find_old(group, old, floors, &due_s, err));
     PartitionCounters *counters = &group->counters;
     for (size_t i = 0; i < old->count; i++) {
-        ChangePlace place;
-        if (!key_change_parse(old->keys[i], &place))
-            return error_set(err, STATUS_CORRUPT, SUB_NONE,
-                             "an entry of the change log is damaged");
         store_txn_delete(group->txn, group->partition->space, old->keys[i]);
         counters->history_entries--;
-        if (counters->history_from_lsn < place.lsn)
-            counters->history_from_lsn = place.lsn;
         group->is_changed = true;
     }
+    if (counters->unordered_lsn > 0 && old->count > 0)
+        group_put_floors(group, floors);
+    else if (counters->history_from_lsn < floors->list[0].lsn)
+        counters->history_from_lsn = floors->list[0].lsn;
     uint64_t look_s = (uint64_t)group->now_s + TRIM_LOOK_S;
     due_s = due_s == UINT64_MAX || due_s < look_s ? due_s : look_s;
     atomic_store_explicit(&group->partition->trim_due_s, due_s, memory_order_relaxed);

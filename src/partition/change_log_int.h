@@ -66,6 +66,28 @@ typedef struct HistoryEntry {
 Slice history_encode(Arena *arena, const HistoryEntry *entry);
 MUST_USE Status history_decode(Slice bytes, HistoryEntry *out, Error *err);
 
+/* After a merge each part of the range has its own beginning of the history. From 'epk_from' up to
+ * the next floor's, changes up to 'lsn' are not kept. A partition whose LSNs were never mixed
+ * (PartitionCounters) has none: all of it begins at 'history_from_lsn'. */
+enum { HISTORY_FLOORS_MAX = 64 };
+
+typedef struct HistoryFloor {
+    Epk epk_from;
+    uint64_t lsn;
+} HistoryFloor;
+
+typedef struct HistoryFloors {
+    HistoryFloor list[HISTORY_FLOORS_MAX];
+    size_t count;
+} HistoryFloors;
+
+/* Adds the floors of ['epk_from', 'epk_to') as of a snapshot (NULL for now). If they become too
+ * many there is one, which is as high as the highest. */
+MUST_USE Status partition_add_floors(Partition *partition, const StoreSnapshot *snapshot,
+                                     Slice epk_from, Slice epk_to, HistoryFloors *floors,
+                                     Error *err);
+void group_put_floors(Group *group, const HistoryFloors *floors);
+
 /* The place of the next change that the group makes: in the transaction under way, which has the
  * LSN after the counters'. */
 ChangePlace group_next_place(Group *group, uint64_t number);

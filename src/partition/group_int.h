@@ -170,6 +170,7 @@ typedef struct Import {
     uint64_t lsn; /* the LSN of the partition is at least this afterwards; and see counters_int.h */
     uint64_t history_from_lsn;
     uint64_t unordered_lsn;
+    const HistoryFloors *floors; /* NULL if there are none */
     size_t bulk_bytes_max; /* 0 if items may be there already. Otherwise the partition has none of
                               them, and keeps up to about this before it writes them */
     bool settles;          /* there are no items: a step of writing what was kept */

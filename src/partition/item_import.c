@@ -249,6 +249,9 @@ static Status import_all(Group *group, Import *import, Error *err)
     if (import->lsn > 0) {
         counters->history_from_lsn = import->history_from_lsn;
         counters->unordered_lsn = import->unordered_lsn;
+        if (import->floors != NULL)
+            group_put_floors(group, import->floors);
+        group->is_changed = true;
     }
     return STATUS_OK;
 }

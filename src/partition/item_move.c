@@ -34,6 +34,7 @@ typedef struct Followed {
 
 typedef struct Source {
     Partition *partition;
+    Slice epk_from;
     PartitionSchema *schema;
     PartitionCounters counters; /* as of the snapshot */
     Followed followed;
@@ -69,7 +70,8 @@ struct Move {
     Arena piece;             /* what is gathered for the targets */
     size_t piece_items;
     size_t piece_bytes;
-    uint64_t lsn; /* that the targets are to have; known once the fence stands */
+    uint64_t lsn;                /* that the targets are to have; known once the fence stands */
+    const HistoryFloors *floors; /* likewise; NULL if there are none */
     bool is_over;
     uint64_t fenced_us; /* when that began */
     MoveProgress progress;
@@ -135,20 +137,22 @@ static bool piece_is_full(const Move *move)
     return move->piece_items >= PIECE_ITEMS_MAX - 1 || move->piece_bytes >= MOVE_PIECE_BYTES;
 }
 
-/* Once the fence stands the targets are told what their logs have. LSNs of two sources that become
- * one do not say in which order things happened. */
-static void describe_log(const Move *move, Import *import)
+/* What the targets are told of their logs, once the fence stands. LSNs of two sources that become
+ * one do not say in which order things happened, and each has its own beginning of the history. */
+static void describe_log(Move *move, Import *import)
 {
     if (move->lsn == 0)
         return;
+    import->history_from_lsn = UINT64_MAX;
     for (size_t i = 0; i < move->source_count; i++) {
         const PartitionCounters *counters = &move->sources[i].counters;
-        if (import->history_from_lsn < counters->history_from_lsn)
+        if (import->history_from_lsn > counters->history_from_lsn)
             import->history_from_lsn = counters->history_from_lsn;
         import->unordered_lsn = counters->unordered_lsn;
     }
     if (move->source_count > 1)
         import->unordered_lsn = move->lsn;
+    import->floors = move->floors;
 }
 
 static Status begin_import(Move *move, Target *target, Error *err)
@@ -202,7 +206,7 @@ static Status send_to_targets(Move *move, Error *err)
 
 /* ---- life ---- */
 
-Move *move_new(Partition *const *sources, size_t source_count, const MoveTarget *targets,
+Move *move_new(const MovePart *sources, size_t source_count, const MovePart *targets,
                size_t target_count)
 {
     ASSERT(source_count > 0 && target_count > 0);
@@ -211,8 +215,10 @@ Move *move_new(Partition *const *sources, size_t source_count, const MoveTarget 
     arena_init(&move->piece, ARENA_LARGE_BYTES);
     move->sources = ARENA_NEW_ARRAY(&move->arena, Source, source_count);
     move->source_count = source_count;
-    for (size_t i = 0; i < source_count; i++)
-        move->sources[i].partition = partition_ref(sources[i]);
+    for (size_t i = 0; i < source_count; i++) {
+        move->sources[i].partition = partition_ref(sources[i].partition);
+        move->sources[i].epk_from = arena_copy(&move->arena, sources[i].epk_from);
+    }
     move->targets = ARENA_NEW_ARRAY(&move->arena, Target, target_count);
     move->target_count = target_count;
     for (size_t i = 0; i < target_count; i++) {
@@ -657,9 +663,27 @@ static Status fence_all(Move *move, Error *err)
     return STATUS_OK;
 }
 
+/* Where the history of each part of the targets' ranges begins; NULL if that is the same
+ * everywhere.
+ */
+static Status find_floors(Move *move, Error *err)
+{
+    if (move->source_count == 1 && move->sources[0].counters.unordered_lsn == 0)
+        return STATUS_OK;
+    HistoryFloors *floors = ARENA_NEW(&move->arena, HistoryFloors);
+    for (size_t i = 0; i < move->source_count; i++) {
+        const Source *source = &move->sources[i];
+        Slice to = i + 1 < move->source_count ? move->sources[i + 1].epk_from : SLICE_EMPTY;
+        TRY(partition_add_floors(source->partition, NULL, source->epk_from, to, floors, err));
+    }
+    move->floors = floors;
+    return STATUS_OK;
+}
+
 static Status finish_at_fence(Move *move, Error *err)
 {
     TRY(fence_all(move, err));
+    TRY(find_floors(move, err));
     for (size_t i = 0; i < move->source_count; i++) {
         uint64_t lsn = partition_lsn(move->sources[i].partition);
         move->lsn = lsn > move->lsn ? lsn : move->lsn;

@@ -32,13 +32,15 @@
 
 typedef struct Move Move;
 
-typedef struct MoveTarget {
-    Partition *partition; /* empty, and used by nothing else */
-    Slice epk_from;       /* its items are from here up to the next target's */
-} MoveTarget;
+/* A source, or a target, which is empty and used by nothing else. Its items are from 'epk_from' up
+ * to the next one's. */
+typedef struct MovePart {
+    Partition *partition;
+    Slice epk_from;
+} MovePart;
 
-/* Targets are in order, and the first begins where the first source does. */
-Move *move_new(Partition *const *sources, size_t source_count, const MoveTarget *targets,
+/* Both are in order, and the first target begins where the first source does. */
+Move *move_new(const MovePart *sources, size_t source_count, const MovePart *targets,
                size_t target_count);
 void move_free(Move *move); /* accepts NULL; cancels what has not ended */
 DEFINE_AUTO(Move *, move_free)

@@ -39,12 +39,12 @@ static void split_open(Split *s, TestPartition *t, size_t target_count)
                  .target_count = target_count,
                  .first_id = next_id,
                  .froms = froms[target_count - 1]};
-    MoveTarget targets[TARGETS_MAX];
+    MovePart targets[TARGETS_MAX];
     for (size_t i = 0; i < target_count; i++) {
         s->targets[i] = open_other(t, next_id++);
-        targets[i] = (MoveTarget){s->targets[i], froms[target_count - 1][i]};
+        targets[i] = (MovePart){s->targets[i], froms[target_count - 1][i]};
     }
-    s->move = move_new(&t->partition, 1, targets, target_count);
+    s->move = move_new(&(MovePart){t->partition, SLICE_EMPTY}, 1, targets, target_count);
 }
 
 static void split_close(Split *s)
@@ -602,8 +602,10 @@ static void a_merge_brings_everything_together(TestPartition *t)
     split_open(&s, t, 3);
     go_to_fence(s.move);
     Partition *merged = open_other(t, next_id++);
-    MoveTarget target = {merged, SLICE_EMPTY};
-    AUTO(move_free) Move *back = move_new(s.targets, 3, &target, 1);
+    MovePart target = {merged, SLICE_EMPTY};
+    MovePart sources[] = {
+        {s.targets[0], s.froms[0]}, {s.targets[1], s.froms[1]}, {s.targets[2], s.froms[2]}};
+    AUTO(move_free) Move *back = move_new(sources, 3, &target, 1);
     go_to_fence(back);
     AUTO(buf_done) Buf before;
     AUTO(buf_done) Buf after;
@@ -614,6 +616,92 @@ static void a_merge_brings_everything_together(TestPartition *t)
     assert_slice(buf_view(&after), buf_view(&before));
     check_partition(t, merged);
     partition_unref(merged);
+}
+
+/* Whether the feed of all versions reaches back to this LSN, in ['from', 'to'). */
+static bool reaches_back(TestPartition *t, Partition *partition, uint64_t lsn, Slice from, Slice to)
+{
+    FeedOptions options = {.mode = FEED_VERSIONS,
+                           .after_lsn = lsn,
+                           .since_s = INT64_MIN,
+                           .epk_from = from,
+                           .epk_to = to};
+    AUTO(change_feed_close) ChangeFeed *feed = NULL;
+    Error err;
+    return change_feed_open(partition, t->schema, &options, &feed, &err) == STATUS_OK;
+}
+
+static void write_at(TestPartition *t, Partition *partition, const char *row)
+{
+    Partition *own = t->partition;
+    t->partition = partition;
+    assert_status(run_document(t, ITEM_UPSERT, row), STATUS_OK);
+    test_settle(t);
+    t->partition = own;
+}
+
+/* Two partitions with LSNs of their own become one: each part of its history begins where that of
+ * its source began, also after another split, and while it is trimmed (I25). */
+static void a_merge_keeps_where_histories_begin(TestPartition *t)
+{
+    enum { AHEAD = 50 };
+    const char *low = NULL;
+    const char *high = NULL;
+    Slice middle = SLICE("\x20");
+    for (int key = 0; low == NULL || high == NULL; key++) {
+        Epk epk;
+        const char *pk = arena_format(&t->arena, "%d", key).ptr;
+        make_epk(&t->arena, t->schema, pk, &epk);
+        bool is_low = slice_compare(epk_slice(&epk), middle) < 0;
+        const char *row = arena_format(&t->arena, "{'id':'a','pk':'%s'}", pk).ptr;
+        low = is_low && low == NULL ? row : low;
+        high = !is_low && high == NULL ? row : high;
+    }
+    Partition *parts[] = {open_other(t, next_id++), open_other(t, next_id++)};
+    for (int i = 0; i < AHEAD; i++)
+        write_at(t, parts[0], low);
+    uint64_t ahead = partition_lsn(parts[0]);
+    uint64_t behind = partition_lsn(parts[1]);
+    test_set_schema(t, (TestSchema){.kind = PARTITION_HASH_V2, .paths = "/pk", .retention_s = 600});
+    for (size_t i = 0; i < 2; i++)
+        partition_set_schema(parts[i], t->schema);
+    write_at(t, parts[1], high);
+    write_at(t, parts[0], low);
+    Partition *merged = open_other(t, next_id++);
+    MovePart from[] = {{parts[0], SLICE_EMPTY}, {parts[1], middle}};
+    MovePart to = {merged, SLICE_EMPTY};
+    Move *move = move_new(from, 2, &to, 1);
+    go_to_fence(move);
+    move_free(move);
+    assert_true(reaches_back(t, merged, behind, middle, SLICE_EMPTY));
+    assert_true(reaches_back(t, merged, ahead, SLICE_EMPTY, middle));
+    assert_false(reaches_back(t, merged, ahead - 1, SLICE_EMPTY, middle));
+    assert_false(reaches_back(t, merged, behind, SLICE_EMPTY, SLICE_EMPTY));
+    check_partition(t, merged);
+
+    Partition *again[] = {open_other(t, next_id++), open_other(t, next_id++)};
+    MovePart whole = {merged, SLICE_EMPTY};
+    MovePart halves[] = {{again[0], SLICE_EMPTY}, {again[1], SLICE("\x28")}};
+    move = move_new(&whole, 1, halves, 2);
+    go_to_fence(move);
+    move_free(move);
+    assert_true(reaches_back(t, again[0], behind, middle, SLICE("\x28")));
+    assert_true(reaches_back(t, again[1], behind, SLICE("\x28"), SLICE_EMPTY));
+    assert_false(reaches_back(t, again[0], behind, SLICE_EMPTY, SLICE("\x28")));
+
+    test_advance_s(t, 700);
+    (void)partition_maintain(merged);
+    test_settle(t);
+    assert_false(reaches_back(t, merged, behind, middle, SLICE_EMPTY));
+    assert_true(reaches_back(t, merged, behind + 1, middle, SLICE_EMPTY));
+    assert_false(reaches_back(t, merged, ahead, SLICE_EMPTY, middle));
+    assert_true(reaches_back(t, merged, ahead + 1, SLICE_EMPTY, middle));
+    check_partition(t, merged);
+    partition_unref(merged);
+    for (size_t i = 0; i < 2; i++) {
+        partition_unref(parts[i]);
+        partition_unref(again[i]);
+    }
 }
 
 int main(void)
@@ -639,6 +727,7 @@ int main(void)
                     .ttl_s = -1,
                     .unique = {"/u"},
                     .retention_s = UINT32_MAX}},
+        ENGINE_TEST(a_merge_keeps_where_histories_begin),
         ENGINE_TEST(a_merge_brings_everything_together, .ttl_s = -1, .unique = {"/u"}),
     };
     return run_on_every_engine("move", tests, ARRAY_COUNT(tests));

@@ -394,6 +394,17 @@ static Status visit_history(Check *check, Slice key, Slice value, Error *err)
     return STATUS_OK;
 }
 
+static Status visit_floor(Check *check, Slice key, Slice value, Error *err)
+{
+    (void)err;
+    uint64_t lsn = UINT64_MAX;
+    if (value.len == sizeof(lsn))
+        memcpy(&lsn, value.ptr, sizeof(lsn));
+    if (key.len - 1 > EPK_BYTES_MAX || lsn > check->counters.lsn)
+        check_found(check, "a floor of the change log is damaged");
+    return STATUS_OK;
+}
+
 static void check_log(Check *check)
 {
     const PartitionCounters *counters = &check->counters;
@@ -464,7 +475,7 @@ static Status check_kinds(Check *check, Error *err)
     static const CheckVisit visits[UINT8_MAX + 1] = {
         [KEY_ITEM] = visit_item,     [KEY_NUMBER] = visit_number,   [KEY_EXPIRY] = visit_note,
         [KEY_UNIQUE] = visit_unique, [KEY_PURGE] = visit_purge,     [KEY_SIZE] = visit_size,
-        [KEY_LATEST] = visit_latest, [KEY_HISTORY] = visit_history,
+        [KEY_LATEST] = visit_latest, [KEY_HISTORY] = visit_history, [KEY_FLOOR] = visit_floor,
     };
     for (unsigned kind = 0; kind <= UINT8_MAX; kind++) {
         CheckVisit visit = visits[kind] != NULL ? visits[kind] : visit_stray;

@@ -234,7 +234,7 @@ static void notes_and_unique_values_that_are_missing_are_found(TestPartition *t)
 static void keys_that_should_not_be_there_are_found(TestPartition *t)
 {
     fill(t);
-    static const Slice keys[] = {SLICE_INIT("\x0b what"), SLICE_INIT("\x11"), SLICE_INIT("\xff")};
+    static const Slice keys[] = {SLICE_INIT("\x0c what"), SLICE_INIT("\x11"), SLICE_INIT("\xff")};
     for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
         put(t, keys[i], SLICE("x"));
         expect_finding(t, "a key of an unknown kind");

@@ -11,7 +11,8 @@
  *     | 08 | EPK |                     what the logical partition holds, see size_record_int.h
  *     | 09 | LSN | order | number |    the newest change of an item, see change_log_int.h
  *     | 0A | LSN | order | number |    a change that is kept for a time, see there
- *     | 10 | path | value | chunk |    which items have this value there, see index/term.h
+ *     | 0B | EPK |                     an LSN, u64 LE: from this EPK on, changes up to it are not
+ * kept | 10 | path | value | chunk |    which items have this value there, see index/term.h
  *
  * An EPK has a fixed length in its container or ends itself, so two pairs (EPK, id) never make the
  * same key.
@@ -33,6 +34,7 @@ enum {
     KEY_SIZE = 0x08,
     KEY_LATEST = 0x09,
     KEY_HISTORY = 0x0A,
+    KEY_FLOOR = 0x0B,
     KEY_TERM = TERM_KIND,
 };
 

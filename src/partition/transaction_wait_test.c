@@ -467,8 +467,8 @@ static Move *move_to_fence(TestPartition *t, Partition **target)
 {
     enum { ID = 40 };
     assert_ok(partition_open(&t->host, TEST_SPACE + ID, ID, t->schema, target, err));
-    MoveTarget to = {.partition = *target};
-    Move *move = move_new(&t->partition, 1, &to, 1);
+    MovePart to = {.partition = *target};
+    Move *move = move_new(&(MovePart){t->partition, SLICE_EMPTY}, 1, &to, 1);
     assert_ok(move_begin(move, err));
     bool is_done = false;
     while (!is_done)

@@ -12,6 +12,7 @@
 #include "api/items/document_page_int.h"
 #include "base/date.h"
 #include "query/eval/query.h"
+#include "query/plan/query_traits.h"
 
 /* Of the text of a page: a transaction is never cut, so this is not PAGE_BYTES_MAX. */
 #define CHANGES_TEXT_BYTES_MAX (2 * TRANSACTION_BYTES_MAX)
@@ -151,8 +152,14 @@ static Status read_filter(ApiRequest *r, ChangesPage *changes, Error *err)
                          "The body of a change feed's query must have the member 'query'.");
     Json flag = json_get(body, SLICE("enableQueryOnPreviousImage"));
     changes->filters_deletes_by_previous = json_is(flag, JSON_BOOL) && json_bool(flag);
-    return query_parse(r->arena, json_string(text), json_get(body, SLICE("parameters")),
-                       &changes->filter, err);
+    TRY(query_parse(r->arena, json_string(text), json_get(body, SLICE("parameters")),
+                    &changes->filter, err));
+    if (query_is_streaming(changes->filter) && !query_calls_functions(changes->filter))
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_BAD_REQUEST, SUB_NONE,
+        "The query of a change feed chooses changes one by one: it cannot sort, group, "
+        "count, limit, or call user-defined functions.");
 }
 
 /* ---- printing ---- */
@@ -190,12 +197,35 @@ static void print_metadata(const ChangesPage *changes, const ItemChange *change,
     buf_byte(out, '}');
 }
 
-static void print_change(const ChangesPage *changes, const ItemChange *change, Buf *out)
+/* An item may have a member of its own with the name that the feed adds. */
+static Item without_lsn(ChangesPage *changes, const Item *item)
+{
+    Item copy = *item;
+    if (LIKELY(json_is(json_get(item->document, SLICE("_lsn")), JSON_UNDEFINED)))
+        return copy;
+    arena_reset(&changes->scratch);
+    JsonBuilder b;
+    json_build(&b, &changes->scratch);
+    json_begin_object(&b);
+    JsonIter it = json_iter(item->document);
+    while (json_next(&it)) {
+        if (slice_equal(it.name, SLICE("_lsn")))
+            continue;
+        json_key(&b, it.name);
+        json_add(&b, it.value);
+    }
+    json_end(&b);
+    copy.document = json_built(&b);
+    return copy;
+}
+
+static void print_change(ChangesPage *changes, const ItemChange *change, Buf *out)
 {
     const PartitionSchema *schema = changes->page.container->schema;
     const ApiOptions *options = &changes->page.request->api->options;
     if (!changes->is_wrapped) {
-        item_print(schema, &change->item, out);
+        Item item = without_lsn(changes, &change->item);
+        item_print(schema, &item, out);
         if (buf_full(out))
             return;
         out->len--; /* the closing brace */
@@ -319,9 +349,9 @@ static void end_page(ChangesPage *changes, const PartitionRange *range, const Pa
 static Status run_feed(ChangesPage *changes, const PartitionRange *range)
 {
     DocumentPage *page = &changes->page;
-    const Api *api = page->request->api;
     changes->budget = (ScanBudget){
-        .entries = page->is_brief ? BRIEF_ENTRIES_MAX : api->limits.entries_max,
+        /* A worker goes on while it has time: 304 would say that there is nothing more. */
+        .entries = page->is_brief ? BRIEF_ENTRIES_MAX : UINT64_MAX,
         .deadline_us = page->is_brief ? 0 : page->clock.deadline_us,
         .clock = page->is_brief ? NULL : &page->clock.pauses,
     };

@@ -278,6 +278,12 @@ static void refusals_say_why(void **state)
         {{.headers = {LATEST, RANGE("7")}}, 410, "partition key range"},
         {{.headers = {LATEST, RANGE("7"), PK("['p']")}}, 410, "partition key range"},
         {{.headers = {VERSIONS, AFTER("*")}}, 400, "must be enabled"},
+        {{.body = "{'query':'select * from c order by c.n'}", .headers = {LATEST, QUERY}},
+         400,
+         "one by one"},
+        {{.body = "{'query':'select value count(1) from c'}", .headers = {LATEST, QUERY}},
+         400,
+         "one by one"},
         {{.body = "{'query':1}", .headers = {LATEST, QUERY}}, 400, "'query'"},
         {{.body = "{'query':'SELECT'}", .headers = {LATEST, QUERY}}, 400, "Syntax error"},
     };

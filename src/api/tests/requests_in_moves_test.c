@@ -68,15 +68,15 @@ static void moving_begin(Moving *m, FakeServer *server, uint32_t first, uint32_t
     m->container = run_change(server, CATALOG_BEGIN_MOVE, first, last, cuts, cut_count);
     size_t source_count = 0;
     const PartitionRange *sources = container_sources(m->container, &source_count);
-    Partition *from[TARGETS_MAX];
-    MoveTarget to[TARGETS_MAX];
+    MovePart from[TARGETS_MAX];
+    MovePart to[TARGETS_MAX];
     assert_true(source_count <= TARGETS_MAX && m->container->pending_count <= TARGETS_MAX);
     for (size_t i = 0; i < source_count; i++)
-        from[i] = handle_local(container_handle(m->container, &sources[i]));
+        from[i] = (MovePart){handle_local(container_handle(m->container, &sources[i])),
+                             sources[i].min_bytes};
     for (size_t i = 0; i < m->container->pending_count; i++)
-        to[i] =
-            (MoveTarget){handle_local(container_handle(m->container, &m->container->pending[i])),
-                         m->container->pending[i].min_bytes};
+        to[i] = (MovePart){handle_local(container_handle(m->container, &m->container->pending[i])),
+                           m->container->pending[i].min_bytes};
     m->move = move_new(from, source_count, to, m->container->pending_count);
     Error err = {0};
     bool is_done = false;
