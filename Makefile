@@ -35,8 +35,8 @@ run: build/orrery ## build and serve, data in ./data; ARGS="--port 8082" adds op
 	@exec build/orrery serve --data data $(ARGS)
 
 .PHONY: test
-test: layers unit-dev e2e-release ## all tests: unit (with sanitizers), end to end, 3 s of each fuzz target
-	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=3 FUZZ_SEED=1
+test: layers unit-dev e2e-release ## all tests: unit (with sanitizers), end to end, 2 s of each fuzz target
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=2 FUZZ_SEED=1
 	@echo "== All tests pass"
 
 .PHONY: check

@@ -23,10 +23,10 @@ units() {
         sed 's|^src/\([^/]*\)/\(.*/\)\{0,1\}\(.*\)\.c$|build/dev/tests/\1_\3|'
 }
 
-# The history is longer than in `make test`.
+# The history is as long as its part of the time, up to two minutes.
 ends() {
     grep -l 'chooseSeed()' test/*.test.mjs | sed "s|^|ORRERY=$PWD/build/orrery node --test |
-        / test.history\.test\.mjs\$/s|^|ORRERY_HISTORY_SECONDS=120 |"
+        / test.history\.test\.mjs\$/s|^|ORRERY_HISTORY_SECONDS=$((third < 120 ? third : 120)) |"
 }
 
 # soak COMMAND...: until the time is over, each at least once in each round.

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "base/test_seed.h"
 
-enum { KEYS = 12, IDS = 8, ROUNDS = 6, STEPS = 300, TARGETS_MAX = 3, TARGET_ID = 20 };
+enum { KEYS = 12, IDS = 8, ROUNDS = 3, STEPS = 300, TARGETS_MAX = 3, TARGET_ID = 20 };
 
 /* A space is used once: see partition_open. */
 static uint32_t next_id = TARGET_ID;
