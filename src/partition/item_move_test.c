@@ -631,6 +631,12 @@ static bool reaches_back(TestPartition *t, Partition *partition, uint64_t lsn, S
     return change_feed_open(partition, t->schema, &options, &feed, &err) == STATUS_OK;
 }
 
+static void open_two(TestPartition *t, Partition **out)
+{
+    for (size_t i = 0; i < 2; i++)
+        out[i] = open_other(t, next_id++);
+}
+
 static void write_at(TestPartition *t, Partition *partition, const char *row)
 {
     Partition *own = t->partition;
@@ -657,7 +663,8 @@ static void a_merge_keeps_where_histories_begin(TestPartition *t)
         low = is_low && low == NULL ? row : low;
         high = !is_low && high == NULL ? row : high;
     }
-    Partition *parts[] = {open_other(t, next_id++), open_other(t, next_id++)};
+    Partition *parts[2];
+    open_two(t, parts);
     for (int i = 0; i < AHEAD; i++)
         write_at(t, parts[0], low);
     uint64_t ahead = partition_lsn(parts[0]);
@@ -679,7 +686,8 @@ static void a_merge_keeps_where_histories_begin(TestPartition *t)
     assert_false(reaches_back(t, merged, behind, SLICE_EMPTY, SLICE_EMPTY));
     check_partition(t, merged);
 
-    Partition *again[] = {open_other(t, next_id++), open_other(t, next_id++)};
+    Partition *again[2];
+    open_two(t, again);
     MovePart whole = {merged, SLICE_EMPTY};
     MovePart halves[] = {{again[0], SLICE_EMPTY}, {again[1], SLICE("\x28")}};
     move = move_new(&whole, 1, halves, 2);
