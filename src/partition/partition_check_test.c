@@ -231,6 +231,56 @@ static void notes_and_unique_values_that_are_missing_are_found(TestPartition *t)
     expect_finding(t, "a unique key is damaged");
 }
 
+/* The first key of a kind, with its value; copies. */
+static void find_first(TestPartition *t, uint8_t kind, Slice *key, Slice *value)
+{
+    uint8_t from[] = {kind};
+    uint8_t to[] = {(uint8_t)(kind + 1)};
+    AUTO(store_cursor_close)
+    StoreCursor *cursor =
+        store_cursor_open(t->store, NULL, TEST_SPACE, slice_make(from, 1), slice_make(to, 1));
+    bool found = false;
+    assert_ok(store_cursor_next(cursor, key, value, &found, err));
+    assert_true(found);
+    *key = arena_copy(&t->arena, *key);
+    *value = arena_copy(&t->arena, *value);
+}
+
+/* I23, I25 */
+static void damage_of_the_change_log_is_found(TestPartition *t)
+{
+    fill(t);
+    expect_finding(t, NULL);
+    Slice key;
+    Slice value;
+    find_first(t, KEY_LATEST, &key, &value);
+    take(t, key);
+    expect_finding(t, "the newest change of item 'a' is not in the change log");
+    put(t, key, slice_first(value, value.len - 1)); /* of another item */
+    expect_finding(t, "is not in the change log");
+    put(t, key, value);
+    expect_finding(t, NULL);
+    Key other;
+    key_change(&other, KEY_LATEST, (ChangePlace){.lsn = 3, .number = 77});
+    put(t, key_slice(&other), value);
+    expect_finding(t, "the change log has the newest changes of 4 items, there are 3");
+    take(t, key_slice(&other));
+    key_change(&other, KEY_LATEST, (ChangePlace){.lsn = 99, .number = 77});
+    put(t, key_slice(&other), value);
+    expect_finding(t, "an entry of the change log is damaged");
+    take(t, key_slice(&other));
+
+    find_first(t, KEY_HISTORY, &key, &value);
+    take(t, key);
+    expect_finding(t, "the history of changes is said to have 3 entries, it has 2");
+    put(t, key, slice_first(value, value.len / 2));
+    expect_finding(t, "an entry of the history of changes is damaged");
+    put(t, key, value);
+    expect_finding(t, NULL);
+    put(t, SLICE("\x0b"), SLICE("short"));
+    expect_finding(t, "a floor of the change log is damaged");
+}
+
 static void keys_that_should_not_be_there_are_found(TestPartition *t)
 {
     fill(t);
@@ -328,6 +378,8 @@ int main(void)
         CHECK_TEST(a_number_that_is_missing_or_wrong_is_found),
         CHECK_TEST(an_item_that_is_missing_or_damaged_is_found),
         CHECK_TEST(notes_and_unique_values_that_are_missing_are_found),
+        ENGINE_TEST(damage_of_the_change_log_is_found, .ttl_s = -1, .unique = {"/u"},
+                    .retention_s = 600),
         CHECK_TEST(keys_that_should_not_be_there_are_found),
         CHECK_TEST(sizes_that_are_wrong_are_found),
         CHECK_TEST(many_findings_are_counted_and_not_all_told),
