@@ -145,6 +145,10 @@ static Status find_range(const ApiRequest *r, ChangesPage *changes, Error *err)
 static Status read_filter(ApiRequest *r, ChangesPage *changes, Error *err)
 {
     Json body;
+    if (r->http->body.len > LOOP_QUERY_BYTES_MAX) /* it is read on the loop */
+        return error_set(err, STATUS_TOO_LARGE, SUB_NONE,
+                         "The query of a change feed has %zu bytes, at most %zu are accepted.",
+                         r->http->body.len, (size_t)LOOP_QUERY_BYTES_MAX);
     TRY(json_parse(r->arena, r->http->body, &body, err));
     Json text = json_get(body, SLICE("query"));
     if (!json_is(text, JSON_STRING))
@@ -264,7 +268,8 @@ static Status is_wanted(ChangesPage *changes, const ItemChange *change, bool *ou
     Json document = item_document(arena, changes->page.container->schema, &change->item);
     Json *results = NULL;
     size_t count = 0;
-    QueryOptions options = {.clock = changes->page.request->api->options.clock};
+    const DocumentClock *clock = &changes->page.clock;
+    QueryOptions options = {.clock = &clock->pauses, .deadline_us = clock->deadline_us};
     TRY(query_run_with(changes->filter, options, &document, 1, arena, &results, &count, err));
     *out = count > 0;
     return STATUS_OK;
@@ -349,6 +354,9 @@ static void end_page(ChangesPage *changes, const PartitionRange *range, const Pa
 static Status run_feed(ChangesPage *changes, const PartitionRange *range)
 {
     DocumentPage *page = &changes->page;
+    /* Something has come since the request seemed to be an instant one. */
+    if (page->is_brief && changes->filter != NULL)
+        return error_set(&page->answer.error, STATUS_TIMEOUT, SUB_NONE, "a worker must do this");
     changes->budget = (ScanBudget){
         /* A worker goes on while it has time: 304 would say that there is nothing more. */
         .entries = page->is_brief ? BRIEF_ENTRIES_MAX : UINT64_MAX,

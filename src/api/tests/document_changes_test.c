@@ -299,6 +299,20 @@ static void refusals_say_why(void **state)
     }
 }
 
+/* It is read on the loop. */
+static void a_long_query_is_refused(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    char blanks[8192];
+    memset(blanks, ' ', sizeof(blanks));
+    const char *body =
+        arena_format(&server.arena, "{'query':'select * from c%.*s'}", (int)sizeof(blanks), blanks)
+            .ptr;
+    (void)expect_status(&server, &(Ask){"POST", DOCS, body, .headers = {LATEST, QUERY}}, 413);
+}
+
 static void all_versions_reach_back_to_the_policy(void **state)
 {
     (void)state;
@@ -348,6 +362,7 @@ int main(void)
         cmocka_unit_test(all_versions_tell_what_happened),
         cmocka_unit_test(a_query_chooses_changes),
         cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(a_long_query_is_refused),
         cmocka_unit_test(all_versions_reach_back_to_the_policy),
         cmocka_unit_test(a_feed_is_of_one_range),
     };
