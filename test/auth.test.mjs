@@ -70,12 +70,12 @@ for (const name of ["readOnly", "secondaryReadOnly"]) {
         const { resource: offer } = await c.readOffer();
 
         const message = /read-only key/;
-        await refused(client.databases.create({ id: unique("no") }), 403, { message });
-        await refused(own.containers.create({ id: "no", partitionKey: "/pk" }), 403, { message });
-        await refused(c.replace({ ...container, defaultTtl: 60 }), 403, { message });
-        await refused(client.offer(offer.id).replace(offer), 403, { message });
-        await refused(c.delete(), 403, { message });
-        await refused(own.delete(), 403, { message });
+        await refused(client.databases.create({ id: unique("no") }), 401, { message });
+        await refused(own.containers.create({ id: "no", partitionKey: "/pk" }), 401, { message });
+        await refused(c.replace({ ...container, defaultTtl: 60 }), 401, { message });
+        await refused(client.offer(offer.id).replace(offer), 401, { message });
+        await refused(c.delete(), 401, { message });
+        await refused(own.delete(), 401, { message });
         assert.deepEqual((await c.read()).resource, container);
     });
 }

@@ -358,7 +358,7 @@ test("without --enable-chaos, or with a read-only key, faults are refused", asyn
     for (const what of ["split", "merge", "throttle", "faults", "session"]) {
         errorAnswer(await askChaos(plain, container, what, {}), 403, "Forbidden", { message: /--enable-chaos/ });
         const reader = { endpoint: careful.endpoint, key: READ_ONLY };
-        errorAnswer(await askChaos(reader, other, what, {}), 403, "Forbidden", { message: /read-only/ });
+        errorAnswer(await askChaos(reader, other, what, {}), 401, "Unauthorized", { message: /read-only/ });
     }
     for (const method of ["GET", "DELETE"])
         errorAnswer(await askChaos(plain, undefined, "", undefined, { method }), 403, "Forbidden");

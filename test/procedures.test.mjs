@@ -482,7 +482,7 @@ test("a read-only key does not execute", async (t) => {
     const guarded = await newContainer(made.database);
     await procedure(guarded, SHOW, "p");
     const reader = { endpoint: own.endpoint, key: READ_ONLY };
-    assert.equal((await executeRaw(reader, guarded, "p", { key: "any" })).status, 403);
+    assert.equal((await executeRaw(reader, guarded, "p", { key: "any" })).status, 401);
     assert.equal((await executeRaw(own, guarded, "p", { key: "any" })).status, 200);
 });
 

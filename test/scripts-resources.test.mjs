@@ -318,12 +318,12 @@ test("a read-only key reads and queries scripts", async (t) => {
         assert.equal((await call(reader, { path })).status, 200);
         assert.equal((await call(reader, { path: feedOf(container, kind) })).json._count, 1);
         assert.equal((await query(reader, feedOf(container, kind), "SELECT * FROM c")).json._count, 1);
-        errorAnswer(await post(container, kind, scriptOf(kind, "t"), {}, reader), 403, "Forbidden");
-        errorAnswer(await call(reader, { method: "PUT", path, body: scriptOf(kind, "s") }), 403, "Forbidden");
-        errorAnswer(await call(reader, { method: "DELETE", path }), 403, "Forbidden");
+        errorAnswer(await post(container, kind, scriptOf(kind, "t"), {}, reader), 401, "Unauthorized");
+        errorAnswer(await call(reader, { method: "PUT", path, body: scriptOf(kind, "s") }), 401, "Unauthorized");
+        errorAnswer(await call(reader, { method: "DELETE", path }), 401, "Unauthorized");
     }
     const execution = { method: "POST", path: `${feedOf(container, KINDS[0])}/s`, body: "[]" };
-    errorAnswer(await call(reader, execution), 403, "Forbidden");
+    errorAnswer(await call(reader, execution), 401, "Unauthorized");
 });
 
 test("a restart finds the same scripts, and the folder is whole", async (t) => {

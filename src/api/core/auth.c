@@ -26,7 +26,7 @@ static_assert(SHA256_DIGEST_LENGTH == 32, "a signature is 44 characters of base6
 typedef struct HmacKey {
     SHA256_CTX inner; /* after the key, xor 0x36 */
     SHA256_CTX outer; /* after the key, xor 0x5c */
-    Access access;
+    Principal principal;
 } HmacKey;
 
 struct AuthKeys {
@@ -83,12 +83,12 @@ Status auth_keys_open(AuthKeyTexts texts, AuthKeys **out, Error *err)
     const struct {
         Slice text;
         const char *name;
-        Access access;
+        PrincipalKind kind;
     } rows[] = {
-        {texts.primary, "primary", ACCESS_ALL},
-        {texts.secondary, "secondary", ACCESS_ALL},
-        {texts.primary_read_only, "read-only", ACCESS_READ},
-        {texts.secondary_read_only, "secondary read-only", ACCESS_READ},
+        {texts.primary, "primary", PRINCIPAL_KEY},
+        {texts.secondary, "secondary", PRINCIPAL_KEY},
+        {texts.primary_read_only, "read-only", PRINCIPAL_READ_ONLY_KEY},
+        {texts.secondary_read_only, "secondary read-only", PRINCIPAL_READ_ONLY_KEY},
     };
     AUTO(auth_keys_close) AuthKeys *keys = MEM_NEW(AuthKeys);
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
@@ -96,7 +96,7 @@ Status auth_keys_open(AuthKeyTexts texts, AuthKeys **out, Error *err)
             continue;
         HmacKey *key = &keys->keys[keys->count++];
         TRY(hmac_key_parse(key, rows[i].text, rows[i].name, err));
-        key->access = rows[i].access;
+        key->principal = (Principal){rows[i].kind, slice_from_cstr(rows[i].name)};
     }
     *out = TAKE(keys);
     return STATUS_OK;
@@ -254,7 +254,7 @@ static const HmacKey *find_key(const AuthKeys *keys, Slice payload, const Signat
 }
 
 Status auth_check(const AuthKeys *keys, const AuthRequest *request, int64_t now_s, Arena *arena,
-                  Access *access, Error *err)
+                  Principal *out, Error *err)
 {
     if (request->authorization.len == 0)
         return error_set(err, STATUS_UNAUTHORIZED, SUB_AUTHORIZATION_MISSING,
@@ -291,7 +291,7 @@ Status auth_check(const AuthKeys *keys, const AuthRequest *request, int64_t now_
                                      has_x_ms_date ? SLICE_EMPTY : request->date);
         const HmacKey *key = find_key(keys, payload, &given);
         if (key != NULL) {
-            *access = key->access;
+            *out = key->principal;
             return STATUS_OK;
         }
         if (i == 0)
@@ -308,7 +308,7 @@ bool auth_is_bearer(Slice authorization)
 }
 
 /* Two keys are the same if they sign alike, so that the text of our keys need not be kept. */
-Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Access *access, Error *err)
+Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Principal *out, Error *err)
 {
     static const Slice message = SLICE_INIT("bearer");
     HmacKey given;
@@ -320,7 +320,7 @@ Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Access *acce
         OPENSSL_cleanse(&given, sizeof(given));
         const HmacKey *key = find_key(keys, message, &signature);
         if (key != NULL) {
-            *access = key->access;
+            *out = key->principal;
             return STATUS_OK;
         }
     }

@@ -1,4 +1,4 @@
-/* auth.h - who may do what: master keys and read-only keys, checked by HMAC.
+/* auth.h - who sends a request: master keys and read-only keys, checked by HMAC.
  *
  * A client signs verb, resource type, resource link and date with the account's key. The server
  * signs the same and compares in constant time. Clients differ in which spelling of the link they
@@ -10,6 +10,7 @@
 #pragma once
 
 #include "api/core/address.h"
+#include "api/core/principal.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
@@ -19,8 +20,6 @@
 /* The key of Microsoft's emulators, which every sample uses. */
 #define AUTH_DEVELOPMENT_KEY \
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
-
-typedef enum Access { ACCESS_READ, ACCESS_ALL } Access;
 
 typedef struct AuthKeys AuthKeys;
 
@@ -47,12 +46,12 @@ typedef struct AuthRequest {
 
 /* STATUS_UNAUTHORIZED or STATUS_FORBIDDEN, with a message that a user can act on. */
 MUST_USE Status auth_check(const AuthKeys *keys, const AuthRequest *request, int64_t now_s,
-                           Arena *arena, Access *access, Error *err);
+                           Arena *arena, Principal *out, Error *err);
 
 /* "Bearer " and a key as it is, for tools that cannot sign. Anybody who can read the connection
  * then has the key. */
 bool auth_is_bearer(Slice authorization);
-MUST_USE Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Access *access,
+MUST_USE Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Principal *out,
                                   Error *err);
 
 /* The signature itself, in base64, for tools and tests: what a client would send as 'sig'. */

@@ -59,7 +59,7 @@ typedef struct Try {
     int64_t now_offset_s;
 } Try;
 
-static Status check(const Try *t, Access *access, Error *err)
+static Status check(const Try *t, Principal *principal, Error *err)
 {
     AUTO(auth_keys_close) AuthKeys *keys = NULL;
     AuthKeyTexts texts = {.primary = SLICE(OTHER_KEY),
@@ -77,7 +77,7 @@ static Status check(const Try *t, Access *access, Error *err)
         .x_ms_date = slice_from_cstr(t->x_ms_date),
         .date = slice_from_cstr(t->date),
     };
-    return auth_check(keys, &request, now_s() + t->now_offset_s, &arena, access, err);
+    return auth_check(keys, &request, now_s() + t->now_offset_s, &arena, principal, err);
 }
 
 #define C1_SIG_ENCODED "3GZYkprlnliLNBemtPv0kQRMr2hR6QZMlHllG7WEKUw%3D"
@@ -109,14 +109,14 @@ static void every_form_that_sdks_send_is_accepted(void **state)
          1800},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        Access access = ACCESS_READ;
+        Principal principal = {.kind = PRINCIPAL_READ_ONLY_KEY};
         Error err = {0};
         print_message("%zu: %s\n", i, rows[i].path);
-        Status status = check(&rows[i], &access, &err);
+        Status status = check(&rows[i], &principal, &err);
         if (status != STATUS_OK)
             print_message("%s\n", err.message);
         assert_int_equal(status, STATUS_OK);
-        assert_int_equal(access, ACCESS_ALL);
+        assert_int_equal(principal.kind, PRINCIPAL_KEY);
     }
 }
 
@@ -130,10 +130,10 @@ typedef struct Refusal {
 static void expect_refusals(const Refusal *rows, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        Access access = ACCESS_READ;
+        Principal principal = {.kind = PRINCIPAL_READ_ONLY_KEY};
         Error err = {0};
         print_message("%zu: %s\n", i, rows[i].says);
-        assert_int_equal(check(&rows[i].request, &access, &err), rows[i].status);
+        assert_int_equal(check(&rows[i].request, &principal, &err), rows[i].status);
         assert_int_equal(sub_number(err.sub), rows[i].sub);
         assert_non_null(strstr(err.message, rows[i].says));
     }
@@ -250,10 +250,10 @@ static void a_read_only_key_gives_read_access(void **state)
     arena_init(&arena, 1024);
     Slice token = sign(&arena, SLICE("cmVhZA=="), SLICE("GET"), SLICE("dbs"), SLICE("dbs/d"));
     Try t = {"GET", "/dbs/d", arena_cstr(&arena, token), DATE, "", 0};
-    Access access = ACCESS_ALL;
+    Principal principal = {.kind = PRINCIPAL_KEY};
     Error err = {0};
-    assert_int_equal(check(&t, &access, &err), STATUS_OK);
-    assert_int_equal(access, ACCESS_READ);
+    assert_int_equal(check(&t, &principal, &err), STATUS_OK);
+    assert_int_equal(principal.kind, PRINCIPAL_READ_ONLY_KEY);
 }
 
 static void the_date_header_counts_when_there_is_no_other(void **state)
@@ -264,14 +264,14 @@ static void the_date_header_counts_when_there_is_no_other(void **state)
     /* The fourth line is then empty and the fifth holds the date. */
     Slice token = sign(&arena, SLICE(OTHER_KEY), SLICE("GET"), SLICE("dbs"), SLICE("dbs/d"));
     Try t = {"GET", "/dbs/d", arena_cstr(&arena, token), "", DATE, 0};
-    Access access = ACCESS_READ;
+    Principal principal = {.kind = PRINCIPAL_READ_ONLY_KEY};
     Error err = {0};
-    assert_int_equal(check(&t, &access, &err), STATUS_UNAUTHORIZED);
+    assert_int_equal(check(&t, &principal, &err), STATUS_UNAUTHORIZED);
     assert_non_null(
         strstr(err.message, "'get\\ndbs\\ndbs/d\\n\\ntue, 01 oct 2024 12:00:00 gmt\\n'"));
     t.x_ms_date = DATE;
     t.date = "Wed, 02 Oct 2024 12:00:00 GMT";
-    assert_int_equal(check(&t, &access, &err), STATUS_OK);
+    assert_int_equal(check(&t, &principal, &err), STATUS_OK);
 }
 
 static void keys_that_are_not_base64_are_refused(void **state)

@@ -1,6 +1,7 @@
 /* request.c - see request_int.h: reading what a request says in its headers and its body. */
 #include "api/core/request_int.h"
 
+#include "api/core/access_int.h"
 #include "api/core/request_body_int.h"
 #include "base/encoding.h"
 
@@ -181,12 +182,6 @@ Status request_choose_operation(ApiRequest *r, Error *err)
     return STATUS_OK;
 }
 
-static bool is_read(Operation operation)
-{
-    return operation == OPERATION_LIST || operation == OPERATION_READ ||
-           operation == OPERATION_QUERY;
-}
-
 /* Finds the headers that authorise the request. Two headers of one name are refused: a proxy in
  * front of the server may have looked at the other one. */
 static Status find_credentials(const ApiRequest *r, AuthRequest *out, Error *err)
@@ -218,16 +213,13 @@ Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
 {
     AuthRequest auth = {.method = r->http->method, .address = &r->address};
     TRY(find_credentials(r, &auth, err));
-    Access access = ACCESS_READ;
     r->now_s = clock_wall_s(r->api->options.clock);
+    const AuthKeys *keys = r->api->options.keys;
     Status status = takes_bearer && auth_is_bearer(auth.authorization)
-                        ? auth_check_bearer(r->api->options.keys, auth.authorization, &access, err)
-                        : auth_check(r->api->options.keys, &auth, r->now_s, r->arena, &access, err);
-    if (status == STATUS_OK && access == ACCESS_READ && !is_read(r->operation))
-        status = error_set(err, STATUS_FORBIDDEN, SUB_NONE,
-                           "The read-only key gives insufficient permissions for %.*s on this "
-                           "resource.",
-                           SLICE_CUT(r->http->method, 20));
+                        ? auth_check_bearer(keys, auth.authorization, &r->principal, err)
+                        : auth_check(keys, &auth, r->now_s, r->arena, &r->principal, err);
+    if (status == STATUS_OK)
+        status = access_check(r, err);
     if (status != STATUS_OK)
         metrics_add(http_loop_metrics(r->http->loop), METRIC_REQUESTS_UNAUTHORIZED, 1);
     return status;

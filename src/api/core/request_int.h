@@ -7,6 +7,7 @@
 
 #include "api/core/address.h"
 #include "api/core/api_options.h"
+#include "api/core/principal.h"
 #include "partition/epk.h"
 #include "query/eval/query_options.h"
 #include "throughput/top_keys.h"
@@ -142,6 +143,7 @@ struct ApiRequest {
     Address address;
     Operation operation;
     int64_t now_s; /* when it was authorised, by the wall clock */
+    Principal principal;
 
     /* What it names, as far as it exists. These are the loop's: valid until the handler returns. */
     Snapshot *snapshot;

@@ -59,7 +59,7 @@ static void only_a_master_key_of_a_server_with_chaos_asks_for_trouble(void **sta
         FakeAnswer answer = expect_status(&without, &a, 403);
         expect_holds(answer.body, "--enable-chaos");
         a.key = FAKE_READ_KEY;
-        (void)expect_status(&server, &a, 403);
+        (void)expect_status(&server, &a, 401);
         a.key = "";
         (void)expect_status(&server, &a, 401);
     }
@@ -443,7 +443,7 @@ static void partitions_that_throughput_does_not_need_are_merged_on_request(void 
     (void)await_stage(&server, "done");
     (void)expect_status(&server, &(Ask){"POST", MERGE, "{'isDryRun':1}"}, 400);
     (void)expect_status(&server, &(Ask){"POST", MERGE, "{'isDryRun':true}", .key = FAKE_READ_KEY},
-                        403);
+                        401);
     answer = expect_status(&server, &(Ask){"POST", MERGE, "{'isDryRun':true}"}, 202);
     expect_holds(answer.body, "\"isDryRun\":true");
     expect_holds(answer.body, "\"physicalPartitionStorageInfoCollection\":[{\"id\":\"2\"");

@@ -313,7 +313,7 @@ static void what_is_no_batch_is_refused_as_a_whole(void **state)
         {{"POST", DOCS, read, .headers = {BATCH, ATOMIC, RANGE}}, 400},
         {{"POST", DOCS, read, .headers = {BATCH, PK("x")}}, 400},
         {{"POST", DOCS, read, .headers = {BATCH, PK("[]")}}, 400},
-        {{"POST", DOCS, read, .headers = {BATCH, A}, .key = FAKE_READ_KEY}, 403},
+        {{"POST", DOCS, read, .headers = {BATCH, A}, .key = FAKE_READ_KEY}, 401},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
         (void)expect_status(&server, &rows[i].ask, rows[i].status);

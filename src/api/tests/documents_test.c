@@ -170,8 +170,8 @@ static void a_request_that_may_not_change_an_item_is_refused(void **state)
         {{"DELETE", DOCS "/none", .headers = {A, {"if-match", "*"}}}, 404},
         {{"GET", "/dbs/db/colls/none/docs/1", .headers = {A}}, 404, 1003},
         {{"GET", "/dbs/none/colls/c/docs/1", .headers = {A}}, 404, 1003},
-        {{"POST", DOCS, "{'id':'3','pk':'a'}", .headers = {A}, .key = FAKE_READ_KEY}, 403},
-        {{"DELETE", ONE, .headers = {A}, .key = FAKE_READ_KEY}, 403},
+        {{"POST", DOCS, "{'id':'3','pk':'a'}", .headers = {A}, .key = FAKE_READ_KEY}, 401},
+        {{"DELETE", ONE, .headers = {A}, .key = FAKE_READ_KEY}, 401},
     };
     expect_refusals(STEPS, ARRAY_COUNT(STEPS));
 }

@@ -78,7 +78,7 @@ static void without_a_good_key_nothing_is_deleted(void **state)
         {{"POST", PURGE, .headers = {PK("[]")}}, 400},
         {{"POST", PURGE, .headers = {PK("a")}}, 400},
         {{"POST", PURGE, .headers = {PK("['a',1,2]")}}, 400},
-        {{"POST", PURGE, .headers = {PK("['a']")}, .key = FAKE_READ_KEY}, 403},
+        {{"POST", PURGE, .headers = {PK("['a']")}, .key = FAKE_READ_KEY}, 401},
         {{"POST", PURGE, .headers = {PK("['a']")}, .key = ""}, 401},
         {{"GET", PURGE, .headers = {PK("['a']")}}, 501},
         {{"DELETE", PURGE, .headers = {PK("['a']")}}, 501},

@@ -300,13 +300,13 @@ static void a_read_only_key_reads_and_queries(void **state)
           "{'query':'SELECT * FROM c'}",
           {{"content-type", "application/query+json; charset=utf-8"}}},
          200},
-        {{"POST", "/dbs", "{'id':'x'}"}, 403},
-        {{"POST", "/dbs", "{'id':'x'}", {{"x-ms-documentdb-isquery", "false"}}}, 403},
-        {{"PUT", "/dbs/db/colls/c", CONTAINER}, 403},
-        {{"DELETE", "/dbs/db"}, 403},
-        {{"DELETE", "/dbs/none"}, 403}, /* not even whether it is there */
-        {{"PATCH", "/dbs/db/colls/c/docs/x", "{}"}, 403},
-        {{"POST", "/dbs/db/colls/c/sprocs/x", "[]"}, 403},
+        {{"POST", "/dbs", "{'id':'x'}"}, 401},
+        {{"POST", "/dbs", "{'id':'x'}", {{"x-ms-documentdb-isquery", "false"}}}, 401},
+        {{"PUT", "/dbs/db/colls/c", CONTAINER}, 401},
+        {{"DELETE", "/dbs/db"}, 401},
+        {{"DELETE", "/dbs/none"}, 401}, /* not even whether it is there */
+        {{"PATCH", "/dbs/db/colls/c/docs/x", "{}"}, 401},
+        {{"POST", "/dbs/db/colls/c/sprocs/x", "[]"}, 401},
     };
     AUTO(fake_server_close) FakeServer server;
     open_with_container(&server);

@@ -240,12 +240,12 @@ static void what_cannot_be_a_script_is_refused(void **state)
         {{"POST", COLL "/udfs/none", "[]"}, 404, "NotFound", "udfs/none"},
         {{"POST", COLL "/sprocs/none", "[]"}, 404, "NotFound", "sprocs/none"},
         {{"POST", COLL "/sprocs/there", "[]"}, 400, "BadRequest", "PartitionKey value must be"},
-        {{"POST", COLL "/sprocs/there", .key = FAKE_READ_KEY}, 403, "Forbidden", ""},
+        {{"POST", COLL "/sprocs/there", .key = FAKE_READ_KEY}, 401, "Unauthorized", ""},
         {{"POST", COLL "/sprocs", "{'id':'s','body':''}", .key = FAKE_READ_KEY},
-         403,
-         "Forbidden",
+         401,
+         "Unauthorized",
          ""},
-        {{"DELETE", COLL "/sprocs/there", .key = FAKE_READ_KEY}, 403, "Forbidden", ""},
+        {{"DELETE", COLL "/sprocs/there", .key = FAKE_READ_KEY}, 401, "Unauthorized", ""},
     };
     AUTO(fake_server_close) FakeServer server;
     open_with_container(&server);

@@ -105,7 +105,7 @@ static void a_client_without_a_key_is_refused_before_the_body_is_read(void **sta
     } rows[] = {
         {"POST", "/dbs", "", 401},
         {"POST", "/dbs/db/colls/c/docs", "d3Jvbmc=", 401},
-        {"POST", "/dbs/db/colls/c/docs", FAKE_READ_KEY, 403},
+        {"POST", "/dbs/db/colls/c/docs", FAKE_READ_KEY, 401},
         {"POST", "/nonsense", "", 404},
         {"PUT", "/dbs", "", 405},
         {"GET", "/healthz", "", 200},
