@@ -291,9 +291,11 @@ static Status open_api(Server *server, Error *err)
     server->workers = workers_open_sharing("orrery-worker", server->options.threads,
                                            server->options.threads + WORKER_THREADS_MORE,
                                            WORKER_JOBS_MAX, server->log.clock);
+    workers_set_background(server->workers);
     /* Half of the processors, so that queries and single items find one free. */
     uint32_t half = server->options.threads > 1 ? server->options.threads / 2 : 1;
     server->bodies = workers_open("orrery-body", half, WORKER_JOBS_MAX);
+    workers_set_background(server->bodies);
     server->readers = workers_open("orrery-reader", server->options.threads, WORKER_JOBS_MAX);
     ScriptPoolOptions scripts = {.clock = server->log.clock};
     server->scripts = script_pool_open(&scripts);
