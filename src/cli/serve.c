@@ -2,7 +2,7 @@
  *
  * The parts are opened in this order, and each knows only those before it:
  *
- *     store, catalog, workers, api, http server
+ *     audit log, store, catalog, workers, api, http server
  *
  * They are closed in the opposite order. Signals are blocked in every thread and this one waits for
  * them, so that stopping is ordinary code: the server stops accepting and finishes the requests
@@ -53,6 +53,7 @@ typedef struct Server {
     Log log;
     Metrics metrics;
     AuthKeys *keys;
+    Audit *audit; /* NULL without --audit */
     const char *cert;
     const char *cert_key;
     TokenSecret token_secret;
@@ -242,6 +243,20 @@ static void raise_file_limit(Server *server)
     }
 }
 
+static Status open_audit(Server *server, Error *err)
+{
+    if (server->options.audit == NULL)
+        return STATUS_OK;
+    AuditOptions options = {
+        .path = server->options.audit,
+        .clock = server->log.clock,
+        .log = &server->log,
+        .metrics = &server->metrics.shards[server->options.threads + 1],
+        .queue_bytes_max = AUDIT_QUEUE_BYTES_MAX,
+    };
+    return audit_open(&options, &server->audit, err);
+}
+
 static Status open_store(Server *server, Error *err)
 {
     const ServeOptions *o = &server->options;
@@ -310,6 +325,7 @@ static Status open_api(Server *server, Error *err)
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics,
+        .audit = server->audit,
         .certificate = certificate,
         .browsers = browser_rules(server),
         .account = slice_from_cstr(server->options.account),
@@ -360,12 +376,13 @@ static Status open_http(Server *server, Error *err)
 static Status server_open(Server *server, Error *err)
 {
     ASSERT(server->options.threads > 0);
-    /* One shard per loop and one for the catalogue's thread. */
-    metrics_init(&server->metrics, server->options.threads + 1);
+    /* One shard per loop, one for the catalogue's thread and one for the audit log's. */
+    metrics_init(&server->metrics, server->options.threads + 2);
     TRY(check_exposure(server, err));
     TRY(open_keys(server, err));
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
+    TRY(open_audit(server, err));
     TRY(open_store(server, err)); /* also fails if another process has the folder */
     TRY(open_certificate(server, err));
     TRY(open_token_secret(server, err));
@@ -382,6 +399,7 @@ static void server_close(Server *server)
     workers_close(server->bodies);
     workers_close(server->readers);
     api_close(server->api);
+    audit_close(server->audit);
     /* Background work of partitions ends first. Then the catalogue releases the partitions, so that
      * the store's last completions start nothing new. */
     atomic_store(&server->host.is_closing, true);
@@ -429,13 +447,24 @@ static void print_banner(Server *server)
     (void)fflush(stdout);
 }
 
-/* Waits for the signal to stop. */
-static int wait_for_signal(const sigset_t *signals)
+/* SIGHUP: files that are kept open may have been moved away. */
+static void reload(Server *server)
 {
-    int number = 0;
-    while (sigwait(signals, &number) != 0)
-        continue;
-    return number;
+    if (server->audit != NULL)
+        audit_reopen(server->audit);
+}
+
+/* Waits for the signal to stop. */
+static int wait_for_signal(Server *server, const sigset_t *signals)
+{
+    for (;;) {
+        int number = 0;
+        if (sigwait(signals, &number) != 0)
+            continue;
+        if (number != SIGHUP)
+            return number;
+        reload(server);
+    }
 }
 
 static Status run(Server *server, const sigset_t *signals, Error *err)
@@ -446,7 +475,7 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
              http_server_port(server->http), server->options.threads,
              (unsigned long long)(server->options.memory_bytes_max >> 20),
              (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
-    int number = wait_for_signal(signals);
+    int number = wait_for_signal(server, signals);
     LOG_INFO(&server->log, "server.stopping", "signal=%d", number);
     return STATUS_OK;
 }
@@ -475,6 +504,7 @@ int serve_main(int argc, char *const *argv, char *const *environment)
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, not the end */

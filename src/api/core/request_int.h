@@ -164,6 +164,8 @@ struct ApiRequest {
     Slice error_info;         /* "additionalErrorInfo" of a failure; empty if there is none */
     Slice error_text;         /* of a script, in place of the Error's message; empty if none */
 
+    struct AuditRecord *audit; /* see request_audit_int.h; NULL if it leaves no line */
+
     const struct OrreryKind *page; /* what is asked under /_orrery: admin/orrery_int.h */
 };
 
