@@ -28,9 +28,10 @@ enum {
     NAME_TEXT_MAX = 600,
     ID_TEXT_MAX = 1536,
     PATH_TEXT_MAX = 3072,
-    SHORT_TEXTS = 9,        /* members of a line that have the first of these bounds */
-    MEMBERS_BYTES = 1024,   /* names, punctuation, numbers and the time */
-    DROPPED_BYTES_MAX = 64, /* the member that is added when lines are missing */
+    REFUSED_PATH_TEXT_MAX = 768, /* anybody can fill the disk with these */
+    SHORT_TEXTS = 9,             /* members of a line that have the first of these bounds */
+    MEMBERS_BYTES = 1024,        /* names, punctuation, numbers and the time */
+    DROPPED_BYTES_MAX = 64,      /* the member that is added when lines are missing */
     TIME_TEXT_MAX = 64,
 };
 static_assert(SHORT_TEXTS * SHORT_TEXT_MAX + NAME_TEXT_MAX + ID_TEXT_MAX + PATH_TEXT_MAX +
@@ -342,7 +343,8 @@ static void print_record(const AuditRecord *record, uint64_t now_us, Buf *out)
     put_member(out, "name", record->principal_name, NAME_TEXT_MAX);
     buf_byte(out, '}');
     put_member(out, "method", record->method, SHORT_TEXT_MAX);
-    put_member(out, "path", record->path, PATH_TEXT_MAX);
+    put_member(out, "path", record->path,
+               record->event == AUDIT_REFUSAL ? REFUSED_PATH_TEXT_MAX : PATH_TEXT_MAX);
     put_member(out, "operation", record->operation, SHORT_TEXT_MAX);
     put_member(out, "resourceType", record->resource_type, SHORT_TEXT_MAX);
     buf_format(out, ",\"status\":%d,\"subStatus\":%u", record->status, record->sub_status);

@@ -274,12 +274,16 @@ static void a_text_that_is_cut_ends_with_dots(void **state)
     memset(path, 'x', 10000);
     path[10000] = '\0';
     assert_true(post(site, AUDIT_CHANGE, path));
+    assert_true(post(site, AUDIT_REFUSAL, path));
     stop(site);
     static Json lines[LINES_MAX];
-    assert_int_equal(read_lines(site, site->path, lines), 1);
+    assert_int_equal(read_lines(site, site->path, lines), 2);
     Slice shown = text_of(lines[0], "path");
+    Slice refused = text_of(lines[1], "path");
     assert_true(shown.len > 2000);
     assert_true(slice_ends_with(shown, SLICE("x...")));
+    assert_true(refused.len < 1000); /* a client without a key writes little */
+    assert_true(slice_ends_with(refused, SLICE("x...")));
     assert_slice_text(text_of(lines[0], "rid"), "AQAAAA==");
 }
 

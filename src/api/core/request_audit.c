@@ -83,7 +83,7 @@ void request_audit_begin(ApiRequest *r, bool is_authorised)
         .operation = operation_name(r),
         .resource_type = is_orrery(r) ? SLICE("_orrery") : address_segment(address->type),
     };
-    if (!address->is_feed && address->part_count > 0)
+    if (is_authorised && !address->is_feed && address->part_count > 0)
         record->id = arena_copy(r->arena, address->parts[address->part_count - 1].id);
     r->audit = record;
 }

@@ -135,7 +135,7 @@ static void refusals_leave_a_line_with_who_was_refused(void **state)
           "'subStatus':5000"}},
         {{"GET", "/dbs/d/colls/c/docs/i", .headers = {{"authorization", "rubbish"}}, .key = ""},
          401,
-         {"'principal':{'kind':'unknown'}", "'resourceType':'docs'", "'id':'i'"}},
+         {"'principal':{'kind':'unknown'}", "'resourceType':'docs'", "'subStatus':5001}"}},
         {{"POST", "/dbs", "{'id':'d'}", .key = "d3Jvbmc="}, 401, {"'operation':'create'"}},
         {{"GET", "/dbs", .key = FAKE_READ_KEY}, 200},
     };
