@@ -8,7 +8,7 @@ import { askChaos } from "./lib/chaos.mjs";
 import { until } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { run, startServer, temporaryFolder } from "./lib/server.mjs";
-import { authorization, call, metric, query, send, signed, unique } from "./lib/wire.mjs";
+import { authorization, call, Line, metric, query, requestText, send, signed, unique } from "./lib/wire.mjs";
 
 const secret = (letter) => Buffer.from(letter.repeat(64)).toString("base64");
 const SECONDARY = secret("s");
@@ -360,4 +360,34 @@ test("a change that comes with a fault on request is told with its answer", asyn
     const lines = auditLines(file).filter((line) => line.activityId === activityId);
     assert.equal(lines.length, 1);
     assert.equal(lines[0].status, 204);
+});
+
+test("a client that leaves before it is answered is named all the same", async (t) => {
+    const { file, server } = await audited(t);
+    const { database } = await clientOf(server).databases.create({ id: "d" });
+    const { container } = await database.containers.create({ id: "c", partitionKey: PARTITION_KEY });
+    const armed = await askChaos(server, container, "faults", { kind: "any", delayMs: 500, count: 1 });
+    assert.equal(armed.status, 201, armed.text);
+    const path = "/dbs/d/colls/c";
+    const activityId = unique("a");
+    const headers = { ...signed({ key: server.key, method: "DELETE", path }), "x-ms-activity-id": activityId };
+    const line = await Line.open(server.port);
+    const client = `127.0.0.1:${line.socket.localPort}`;
+    line.send(requestText(path, { method: "DELETE", headers }));
+    // The server has the request, and delays it.
+    await until(async () => {
+        const { rules } = (await askChaos(server, undefined, "", undefined, { method: "GET" })).json;
+        return rules.every((rule) => rule.requestsLeft === 0);
+    });
+    line.close();
+    const told = await auditLine(file, activityId);
+    assert.equal(told.client, client);
+    assert.equal(told.status, 204);
+});
+
+test("without an audit log SIGHUP changes nothing", async (t) => {
+    const server = await startServer(t, { args: ["--durability", "relaxed"] });
+    process.kill(server.pid, "SIGHUP");
+    await clientOf(server).databases.create({ id: "d" });
+    assert.ok(server.isRunning);
 });
