@@ -12,6 +12,7 @@
 #include "query/eval/query_options.h"
 #include "throughput/top_keys.h"
 
+#include <locale.h>
 #include <pthread.h>
 
 #define BODY_BYTES_MAX ((size_t)2 << 20) /* of a request, as the service has it */
@@ -68,8 +69,9 @@ struct Api {
     void (*run_again)(ApiRequest *r); /* api.c's, for request_again */
     struct LogicalSizesCache *sizes;  /* see logical_sizes_int.h */
     struct ScriptGate *gate;          /* see items/script_gate_int.h */
-    Chaos *chaos;                     /* see chaos_int.h; NULL without --enable-chaos */
-    ChaosHooks chaos_hooks;           /* set if there is a Chaos */
+    locale_t locale;        /* the one that queries use for case; open here, it stays in memory */
+    Chaos *chaos;           /* see chaos_int.h; NULL without --enable-chaos */
+    ChaosHooks chaos_hooks; /* set if there is a Chaos */
 
     QueryMemory query_memory; /* shared by the pages on workers; has a lock of its own */
 
