@@ -20,7 +20,8 @@
 /* Authorises the request; the body is not looked at. */
 static Status admit(ApiRequest *r, Error *err)
 {
-    if (orrery_is_path(r->http->path))
+    r->is_admin = orrery_is_path(r->http->path);
+    if (r->is_admin)
         return orrery_admit(r, err);
     TRY(address_parse(r->arena, r->http->path, &r->address, err));
     TRY(request_choose_operation(r, err));
@@ -30,7 +31,7 @@ static Status admit(ApiRequest *r, Error *err)
 /* Does what an authorised request asks for. */
 static Status act(ApiRequest *r, Error *err)
 {
-    if (orrery_is_path(r->http->path))
+    if (r->is_admin)
         return orrery_request(r, err);
     TRY(request_read_version(r, err));
     r->snapshot = catalog_read(&r->loop->reader);

@@ -209,15 +209,35 @@ static Status find_credentials(const ApiRequest *r, AuthRequest *out, Error *err
     return STATUS_OK;
 }
 
+/* Finds 'r->principal' by the kind of credential that the request shows. */
+static Status find_principal(ApiRequest *r, const AuthRequest *auth, Error *err)
+{
+    AuthToken token;
+    TRY(auth_parse(r->arena, auth->authorization, &token, err));
+    switch (token.scheme) {
+    case AUTH_MASTER:
+        return auth_check(r->api->options.keys, auth, &token, r->now_s, r->arena, &r->principal,
+                          err);
+    case AUTH_RESOURCE:
+        return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
+                         "This server does not issue resource tokens yet; authorize with a master "
+                         "key.");
+    case AUTH_IDENTITY:
+        break;
+    }
+    return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
+                     "This server has no identity provider; authorize with a master key.");
+}
+
 Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
 {
     AuthRequest auth = {.method = r->http->method, .address = &r->address};
     TRY(find_credentials(r, &auth, err));
     r->now_s = clock_wall_s(r->api->options.clock);
-    const AuthKeys *keys = r->api->options.keys;
-    Status status = takes_bearer && auth_is_bearer(auth.authorization)
-                        ? auth_check_bearer(keys, auth.authorization, &r->principal, err)
-                        : auth_check(keys, &auth, r->now_s, r->arena, &r->principal, err);
+    Status status =
+        takes_bearer && auth_is_bearer(auth.authorization)
+            ? auth_check_bearer(r->api->options.keys, auth.authorization, &r->principal, err)
+            : find_principal(r, &auth, err);
     if (status == STATUS_OK)
         status = access_check(r, err);
     if (status != STATUS_OK)

@@ -138,6 +138,7 @@ struct ApiRequest {
     Slice activity_id;
     Slice origin; /* of a web page that may read the answer, for CORS headers; or empty */
     bool is_head;
+    bool is_admin;           /* its path is under /_orrery, whatever its address says */
     Consistency consistency; /* of what it reads */
     uint32_t version;        /* 20200715 for 2020-07-15 */
     Address address;
