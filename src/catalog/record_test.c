@@ -195,6 +195,19 @@ static void put_containers(StoreTxn *txn, Arena *arena)
                                                  .ranges_lsn = 4});
 }
 
+static void put_user(StoreTxn *txn, UserKey user, Arena *arena)
+{
+    record_put_permission(txn, &(PermissionRecord){.number = 2,
+                                                   .owner = user,
+                                                   .lsn = 9,
+                                                   .granted_lsn = 8,
+                                                   .ts_s = TEST_BEGIN_S,
+                                                   .definition = row_json(arena, "{'id':'p'}")});
+    record_put_user(
+        txn, &(UserRecord){
+                 .number = 6, .database = 7, .id = SLICE("u"), .lsn = 8, .ts_s = TEST_BEGIN_S});
+}
+
 static void records_are_read_as_they_were_written(void **state)
 {
     (void)state;
@@ -203,8 +216,7 @@ static void records_are_read_as_they_were_written(void **state)
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 1024);
     expect_load(store, "");
-    StoreTxn *txn = store_txn_begin(store);
-    /* In any order; they are read in that of their keys. */
+    StoreTxn *txn = store_txn_begin(store); /* in any order; they are read in that of their keys */
     record_put_garbage(txn, (Garbage){.first = 70000, .last = 70002});
     const StoredScriptGroup triggers = {7, 8, STORED_TRIGGER};
     record_put_script(txn, &(StoredScriptRecord){.number = 5,
@@ -213,15 +225,7 @@ static void records_are_read_as_they_were_written(void **state)
                                                  .ts_s = TEST_BEGIN_S,
                                                  .definition = row_json(&arena, "{'id':'t'}")});
     const UserKey user = {7, 6};
-    record_put_permission(txn, &(PermissionRecord){.number = 2,
-                                                   .owner = user,
-                                                   .lsn = 9,
-                                                   .granted_lsn = 8,
-                                                   .ts_s = TEST_BEGIN_S,
-                                                   .definition = row_json(&arena, "{'id':'p'}")});
-    record_put_user(
-        txn, &(UserRecord){
-                 .number = 6, .database = 7, .id = SLICE("u"), .lsn = 8, .ts_s = TEST_BEGIN_S});
+    put_user(txn, user, &arena);
     record_put_key(txn, &(EncryptionKeyRecord){.number = 3,
                                                .database = 7,
                                                .lsn = 6,
