@@ -184,8 +184,7 @@ static bool put_token(FakeServer *server, HttpHeader *headers, size_t count)
     const Snapshot *snapshot = catalog_read(&loop->reader);
     const Database *database = snapshot_database_by_id(snapshot, SLICE("db"));
     const User *user =
-        database == NULL ? NULL
-                         : snapshot_user_by_id(snapshot, database->info.number, SLICE("u"));
+        database == NULL ? NULL : snapshot_user_by_id(snapshot, database->info.number, SLICE("u"));
     const Permission *permission =
         user == NULL ? NULL : snapshot_permission_by_id(snapshot, user_key(user), SLICE("p"));
     bool is_put = false;
