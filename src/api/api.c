@@ -20,7 +20,8 @@
 /* Authorises the request; the body is not looked at. */
 static Status admit(ApiRequest *r, Error *err)
 {
-    if (orrery_is_path(r->http->path))
+    r->is_admin = orrery_is_path(r->http->path);
+    if (r->is_admin)
         return orrery_admit(r, err);
     TRY(address_parse(r->arena, r->http->path, &r->address, err));
     TRY(request_choose_operation(r, err));
@@ -30,7 +31,7 @@ static Status admit(ApiRequest *r, Error *err)
 /* Does what an authorised request asks for. */
 static Status act(ApiRequest *r, Error *err)
 {
-    if (orrery_is_path(r->http->path))
+    if (r->is_admin)
         return orrery_request(r, err);
     TRY(request_read_version(r, err));
     r->snapshot = catalog_read(&r->loop->reader);
@@ -132,6 +133,8 @@ Api *api_open(const ApiOptions *options)
     /* The C library reads a locale from the disk for its first user, and forgets it after the last;
      * each query with LOWER would be both. Without it only ASCII has case. */
     api->locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    resource_token_key_init(&api->resource_tokens, &options->token_secret,
+                            sizeof(options->token_secret));
     usage_open(api);
     api->sizes = logical_sizes_cache_open();
     api->gate = script_gate_open();

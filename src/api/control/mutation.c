@@ -8,24 +8,28 @@
 /* What a change has made, or made anew. */
 static const ResourceInfo *result_of(const CatalogChange *change)
 {
-    return change->result_database != NULL    ? &change->result_database->info
-           : change->result_container != NULL ? &change->result_container->info
-           : change->result_offer != NULL     ? &change->result_offer->info
-           : change->result_key != NULL       ? &change->result_key->info
-           : change->result_script != NULL    ? &change->result_script->info
-                                              : NULL;
+    return change->result_database != NULL     ? &change->result_database->info
+           : change->result_container != NULL  ? &change->result_container->info
+           : change->result_offer != NULL      ? &change->result_offer->info
+           : change->result_key != NULL        ? &change->result_key->info
+           : change->result_script != NULL     ? &change->result_script->info
+           : change->result_permission != NULL ? &change->result_permission->info
+           : change->result_user != NULL       ? &change->result_user->info
+                                               : NULL;
 }
 
 /* What the path names, for a change of it. */
 static const ResourceInfo *target_of(const ApiRequest *r)
 {
-    return r->address.is_feed     ? NULL
-           : r->script != NULL    ? &r->script->info
-           : r->key != NULL       ? &r->key->info
-           : r->offer != NULL     ? &r->offer->info
-           : r->container != NULL ? &r->container->info
-           : r->database != NULL  ? &r->database->info
-                                  : NULL;
+    return r->address.is_feed      ? NULL
+           : r->script != NULL     ? &r->script->info
+           : r->permission != NULL ? &r->permission->info
+           : r->user != NULL       ? &r->user->info
+           : r->key != NULL        ? &r->key->info
+           : r->offer != NULL      ? &r->offer->info
+           : r->container != NULL  ? &r->container->info
+           : r->database != NULL   ? &r->database->info
+                                   : NULL;
 }
 
 /* A change that fails has no result, so its target, or the name that was asked for, is noted before
@@ -68,6 +72,8 @@ static void on_done(CatalogChange *change)
         (void)wire_container(change->result_container, false);
     if (change->result_key != NULL)
         (void)wire_key(change->result_key);
+    if (change->result_user != NULL)
+        (void)wire_user(change->result_user);
     Mutation *mutation = CONTAINER_OF(change, Mutation, change);
     http_loop_post(mutation->request->http->loop, &mutation->task);
 }
@@ -94,6 +100,8 @@ void mutation_submit(Mutation *mutation)
     r->offer = NULL;
     r->key = NULL;
     r->script = NULL;
+    r->user = NULL;
+    r->permission = NULL;
     r->snapshot = NULL;
     catalog_submit(r->api->options.catalog, &mutation->change);
 }

@@ -96,7 +96,7 @@ Status auth_keys_open(AuthKeyTexts texts, AuthKeys **out, Error *err)
             continue;
         HmacKey *key = &keys->keys[keys->count++];
         TRY(hmac_key_parse(key, rows[i].text, rows[i].name, err));
-        key->principal = (Principal){rows[i].kind, slice_from_cstr(rows[i].name)};
+        key->principal = (Principal){.kind = rows[i].kind, .name = slice_from_cstr(rows[i].name)};
     }
     *out = TAKE(keys);
     return STATUS_OK;
@@ -161,39 +161,76 @@ static size_t link_spellings(Arena *arena, const Address *address, Slice links[L
     return count;
 }
 
-/* Splits "type=..&ver=..&sig=.." after decoding it. */
-static bool token_parse(Arena *arena, Slice header, Slice *type, Slice *version, Slice *signature)
+/* The service's words, and its spelling. */
+static Status refuse_form(Error *err)
 {
-    Slice text;
-    if (!percent_decode(arena, header, &text))
-        return false;
-    Slice parts[3];
+    return error_set(err, STATUS_UNAUTHORIZED, SUB_AUTHORIZATION_MALFORMED,
+                     "Authorization header doesn't confirm to the required format. Please verify "
+                     "and try again: expected the url-encoded form of "
+                     "'type=master&ver=1.0&sig=...'.");
+}
+
+/* Splits "type=..&ver=..&sig=..". */
+static bool split(Slice text, Slice parts[3])
+{
     static const Slice labels[] = {SLICE_INIT("type="), SLICE_INIT("ver="), SLICE_INIT("sig=")};
-    for (size_t i = 0; i < ARRAY_COUNT(parts); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(labels); i++) {
         /* A signature may itself hold '&'; only the first two separate. */
         parts[i] = i < 2 ? slice_cut(&text, '&') : text;
-        if (!slice_equal_nocase(slice_first(parts[i], labels[i].len), labels[i]))
+        if (!slice_starts_with(parts[i], labels[i]))
             return false;
         parts[i] = slice_from(parts[i], labels[i].len);
     }
-    *type = parts[0];
-    *version = parts[1];
-    *signature = slice_first(parts[2], slice_find(parts[2], ','));
-    return true;
+    parts[2] = slice_first(parts[2], slice_find(parts[2], ','));
+    return parts[0].len > 0 && parts[1].len > 0 && parts[2].len > 0;
 }
 
-static Status refuse_token_kind(Slice type, Error *err)
+Status auth_parse(Arena *arena, Slice authorization, AuthToken *out, Error *err)
 {
-    if (slice_equal_nocase(type, SLICE("resource")))
-        return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
-                         "This server does not issue resource tokens yet; authorize with a master "
-                         "key.");
-    if (slice_equal_nocase(type, SLICE("aad")))
-        return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
-                         "This server has no identity provider; authorize with a master key.");
-    return error_set(err, STATUS_UNAUTHORIZED, SUB_AUTHORIZATION_MALFORMED,
-                     "The authorization token type '%.*s' is not known; expected 'master'.",
-                     SLICE_CUT(type, 32));
+    static const struct {
+        Slice name;
+        size_t bytes_max; /* of the header as it was sent */
+    } kinds[] = {
+        [AUTH_MASTER] = {SLICE_INIT("master"), 1024},
+        [AUTH_RESOURCE] = {SLICE_INIT("resource"), 8192},
+        [AUTH_IDENTITY] = {SLICE_INIT("aad"), AUTHORIZATION_BYTES_MAX},
+    };
+    if (authorization.len == 0)
+        return error_set(err, STATUS_UNAUTHORIZED, SUB_AUTHORIZATION_MISSING,
+                         "Required Header authorization is missing. Ensure a valid Authorization "
+                         "token is passed.");
+    Slice text;
+    Slice parts[3];
+    if (authorization.len > AUTHORIZATION_BYTES_MAX ||
+        !percent_decode(arena, authorization, &text) || !split(text, parts))
+        return refuse_form(err);
+    size_t i = 0;
+    while (i < ARRAY_COUNT(kinds) && !slice_equal_nocase(parts[0], kinds[i].name))
+        i++;
+    if (i == ARRAY_COUNT(kinds))
+        return error_set(err, STATUS_UNAUTHORIZED, SUB_AUTHORIZATION_MALFORMED,
+                         "Authorization header doesn't confirm to the required format: the token "
+                         "type '%.*s' is not known; expected 'master', 'resource' or 'aad'.",
+                         SLICE_CUT(parts[0], 32));
+    if (authorization.len > kinds[i].bytes_max)
+        return refuse_form(err);
+    *out = (AuthToken){.scheme = (AuthScheme)i, .version = parts[1], .signature = parts[2]};
+    return STATUS_OK;
+}
+
+Status auth_refuse_time(int64_t start_s, int64_t expiry_s, int64_t now_s, Error *err)
+{
+    char begin[DATE_LEN];
+    char end[DATE_LEN];
+    char now[DATE_LEN];
+    date_print(start_s, begin);
+    date_print(expiry_s, end);
+    date_print(now_s, now);
+    return error_set(err, STATUS_FORBIDDEN, SUB_NONE,
+                     "The authorization token is not valid at the current time. Please create "
+                     "another token and retry (token start time: %.*s, token expiry time: %.*s, "
+                     "current server time: %.*s).",
+                     DATE_LEN, begin, DATE_LEN, end, DATE_LEN, now);
 }
 
 /* The request's date must be near ours, so that a stolen signature is soon worthless. */
@@ -207,17 +244,7 @@ static Status check_date(Slice date, int64_t now_s, Error *err)
                          SLICE_CUT(date, 64));
     if (date_s - SKEW_S <= now_s && date_s + LIFETIME_S + SKEW_S >= now_s)
         return STATUS_OK;
-    char begin[DATE_LEN];
-    char end[DATE_LEN];
-    char now[DATE_LEN];
-    date_print(date_s, begin);
-    date_print(date_s + LIFETIME_S, end);
-    date_print(now_s, now);
-    return error_set(err, STATUS_FORBIDDEN, SUB_NONE,
-                     "The authorization token is not valid at the current time. Please create "
-                     "another token and retry (token start time: %.*s, token expiry time: %.*s, "
-                     "current server time: %.*s).",
-                     DATE_LEN, begin, DATE_LEN, end, DATE_LEN, now);
+    return auth_refuse_time(date_s, date_s + LIFETIME_S, now_s, err);
 }
 
 /* Shows what was signed, with visible line breaks: this is how users find their mistake. */
@@ -253,28 +280,16 @@ static const HmacKey *find_key(const AuthKeys *keys, Slice payload, const Signat
     return match;
 }
 
-Status auth_check(const AuthKeys *keys, const AuthRequest *request, int64_t now_s, Arena *arena,
-                  Principal *out, Error *err)
+Status auth_check(const AuthKeys *keys, const AuthRequest *request, const AuthToken *token,
+                  int64_t now_s, Arena *arena, Principal *out, Error *err)
 {
-    if (request->authorization.len == 0)
-        return error_set(err, STATUS_UNAUTHORIZED, SUB_AUTHORIZATION_MISSING,
-                         "Required Header authorization is missing. Ensure a valid Authorization "
-                         "token is passed.");
-    Slice type;
-    Slice version;
-    Slice text;
-    if (request->authorization.len > AUTHORIZATION_BYTES_MAX ||
-        !token_parse(arena, request->authorization, &type, &version, &text))
-        return error_set(err, STATUS_UNAUTHORIZED, SUB_AUTHORIZATION_MALFORMED,
-                         "The authorization header is malformed; expected the url-encoded form of "
-                         "'type=master&ver=1.0&sig=...'.");
-    if (!slice_equal_nocase(type, SLICE("master")))
-        return refuse_token_kind(type, err);
+    ASSERT(token->scheme == AUTH_MASTER);
     Signature given;
     size_t len = 0;
-    bool well_formed = slice_starts_with(version, SLICE("1")) &&
-                       base64_decode(BASE64_STANDARD, text, &given, sizeof(given), &len) &&
-                       len == sizeof(given);
+    bool well_formed =
+        slice_starts_with(token->version, SLICE("1")) &&
+        base64_decode(BASE64_STANDARD, token->signature, &given, sizeof(given), &len) &&
+        len == sizeof(given);
     if (!well_formed)
         return error_set(err, STATUS_UNAUTHORIZED, SUB_AUTHORIZATION_MALFORMED,
                          "The authorization signature is malformed; expected version 1.0 and 44 "

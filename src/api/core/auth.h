@@ -1,5 +1,8 @@
 /* auth.h - who sends a request: master keys and read-only keys, checked by HMAC.
  *
+ * auth_parse tells what kind of credential a request shows; this file checks those that are made
+ * with a key. The other kinds have files of their own.
+ *
  * A client signs verb, resource type, resource link and date with the account's key. The server
  * signs the same and compares in constant time. Clients differ in which spelling of the link they
  * sign (decoded, as sent, the lower-case resource id alone), so each is tried.
@@ -44,9 +47,30 @@ typedef struct AuthRequest {
     Slice date;
 } AuthRequest;
 
-/* STATUS_UNAUTHORIZED or STATUS_FORBIDDEN, with a message that a user can act on. */
-MUST_USE Status auth_check(const AuthKeys *keys, const AuthRequest *request, int64_t now_s,
-                           Arena *arena, Principal *out, Error *err);
+typedef enum AuthScheme {
+    AUTH_MASTER,   /* a signature with a key of the account */
+    AUTH_RESOURCE, /* a token that a permission gave out: resource_token.h */
+    AUTH_IDENTITY, /* a token of an identity provider */
+} AuthScheme;
+
+/* The parts of "type=master&ver=1.0&sig=...", decoded. */
+typedef struct AuthToken {
+    AuthScheme scheme;
+    Slice version;
+    Slice signature;
+} AuthToken;
+
+/* STATUS_UNAUTHORIZED if the header is missing, too long for its kind or of no known form. What is
+ * decoded is in the arena, the rest points into the header. */
+MUST_USE Status auth_parse(Arena *arena, Slice authorization, AuthToken *out, Error *err);
+
+/* Checks a token of AUTH_MASTER. STATUS_UNAUTHORIZED or STATUS_FORBIDDEN, with a message that a
+ * user can act on. */
+MUST_USE Status auth_check(const AuthKeys *keys, const AuthRequest *request, const AuthToken *token,
+                           int64_t now_s, Arena *arena, Principal *out, Error *err);
+
+/* STATUS_FORBIDDEN, in the service's words, with the three times. */
+Status auth_refuse_time(int64_t start_s, int64_t expiry_s, int64_t now_s, Error *err);
 
 /* "Bearer " and a key as it is, for tools that cannot sign. Anybody who can read the connection
  * then has the key. */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #define DATE "Tue, 01 Oct 2024 12:00:00 GMT"
+#define FORM "Authorization header doesn't confirm to the required format"
 #define OTHER_KEY \
     "dsZQi3KtZmCv1ljt3VNWNm7sQUF1y5rJfC6kv5JiwvW0EndXdDku/dkKBp8/ufDToSxLzR4y+O/0H/t4bQtVNw=="
 
@@ -77,7 +78,10 @@ static Status check(const Try *t, Principal *principal, Error *err)
         .x_ms_date = slice_from_cstr(t->x_ms_date),
         .date = slice_from_cstr(t->date),
     };
-    return auth_check(keys, &request, now_s() + t->now_offset_s, &arena, principal, err);
+    AuthToken token;
+    TRY(auth_parse(&arena, request.authorization, &token, err));
+    assert_int_equal(token.scheme, AUTH_MASTER);
+    return auth_check(keys, &request, &token, now_s() + t->now_offset_s, &arena, principal, err);
 }
 
 #define C1_SIG_ENCODED "3GZYkprlnliLNBemtPv0kQRMr2hR6QZMlHllG7WEKUw%3D"
@@ -91,7 +95,7 @@ static void every_form_that_sdks_send_is_accepted(void **state)
         {"GET", "/dbs/Db1/colls/C1/", "type%3dmaster%26ver%3d1.0%26sig%3d" C1_SIG_ENCODED, DATE, "",
          0},
         {"get", "//dbs/Db1/colls/C1",
-         "TYPE=master&Ver=1.0&Sig=3GZYkprlnliLNBemtPv0kQRMr2hR6QZMlHllG7WEKUw=", DATE, "", 0},
+         "type=Master&ver=1.0&sig=3GZYkprlnliLNBemtPv0kQRMr2hR6QZMlHllG7WEKUw=", DATE, "", 0},
         {"GET", "/dbs/Db1/colls/C1",
          "type=master&ver=1.0&sig=3GZYkprlnliLNBemtPv0kQRMr2hR6QZMlHllG7WEKUw=,more", DATE, "", 0},
         /* a '+' in an unencoded signature stays a '+' */
@@ -144,15 +148,21 @@ static void tokens_that_cannot_be_read_are_refused_with_a_reason(void **state)
     (void)state;
     static const Refusal ROWS[] = {
         {{"GET", "/dbs", "", DATE, "", 0}, STATUS_UNAUTHORIZED, 5000, "missing"},
-        {{"GET", "/dbs", "nonsense", DATE, "", 0}, STATUS_UNAUTHORIZED, 5001, "malformed"},
-        {{"GET", "/dbs", "type=master&ver=1.0", DATE, "", 0},
+        {{"GET", "/dbs", "nonsense", DATE, "", 0}, STATUS_UNAUTHORIZED, 5001, FORM},
+        {{"GET", "/dbs", "null", DATE, "", 0}, STATUS_UNAUTHORIZED, 5001, FORM},
+        {{"GET", "/dbs", "invalid", DATE, "", 0}, STATUS_UNAUTHORIZED, 5001, FORM},
+        {{"GET", "/dbs", "type=master&ver=1.0", DATE, "", 0}, STATUS_UNAUTHORIZED, 5001, FORM},
+        {{"GET", "/dbs", "type=&ver=1.0&sig=x", DATE, "", 0}, STATUS_UNAUTHORIZED, 5001, FORM},
+        {{"GET", "/dbs", "type=master&ver=&sig=x", DATE, "", 0}, STATUS_UNAUTHORIZED, 5001, FORM},
+        {{"GET", "/dbs", "type=master&ver=1.0&sig=", DATE, "", 0}, STATUS_UNAUTHORIZED, 5001, FORM},
+        {{"GET", "/dbs", "Type=master&ver=1.0&sig=x", DATE, "", 0},
          STATUS_UNAUTHORIZED,
          5001,
-         "malformed"},
+         FORM},
         {{"GET", "/dbs", "type=master&ver=1.0&sig=%zz", DATE, "", 0},
          STATUS_UNAUTHORIZED,
          5001,
-         "malformed"},
+         FORM},
         {{"GET", "/dbs", "type=master&ver=1.0&sig=AAAA", DATE, "", 0},
          STATUS_UNAUTHORIZED,
          5001,
@@ -162,20 +172,44 @@ static void tokens_that_cannot_be_read_are_refused_with_a_reason(void **state)
          STATUS_UNAUTHORIZED,
          5001,
          "malformed"},
-        {{"GET", "/dbs", "type=aad&ver=1.0&sig=x", DATE, "", 0},
-         STATUS_UNAUTHORIZED,
-         0,
-         "identity"},
-        {{"GET", "/dbs", "type=resource&ver=1.0&sig=x", DATE, "", 0},
-         STATUS_UNAUTHORIZED,
-         0,
-         "resource tokens"},
         {{"GET", "/dbs", "type=odd&ver=1.0&sig=x", DATE, "", 0},
          STATUS_UNAUTHORIZED,
          5001,
          "'odd'"},
     };
     expect_refusals(ROWS, ARRAY_COUNT(ROWS));
+}
+
+/* A header may be as long as its kind allows, and no longer. */
+static void tokens_have_a_length_by_their_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        AuthScheme scheme;
+        size_t bytes_max;
+    } rows[] = {
+        {"master", AUTH_MASTER, 1024},
+        {"resource", AUTH_RESOURCE, 8192},
+        {"AAD", AUTH_IDENTITY, 16384},
+    };
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        char text[16386];
+        memset(text, 'x', sizeof(text));
+        Slice head = arena_format(&arena, "type=%s&ver=1&sig=", rows[i].type);
+        memcpy(text, head.ptr, head.len);
+        AuthToken token;
+        Error err;
+        assert_int_equal(auth_parse(&arena, slice_make(text, rows[i].bytes_max), &token, &err),
+                         STATUS_OK);
+        assert_int_equal(token.scheme, rows[i].scheme);
+        assert_int_equal(token.signature.len, rows[i].bytes_max - head.len);
+        assert_int_equal(auth_parse(&arena, slice_make(text, rows[i].bytes_max + 1), &token, &err),
+                         STATUS_UNAUTHORIZED);
+        assert_non_null(strstr(err.message, FORM));
+    }
 }
 
 static void other_signatures_and_dates_are_refused_with_a_reason(void **state)
@@ -294,6 +328,7 @@ int main(void)
         cmocka_unit_test(signatures_match_published_ones),
         cmocka_unit_test(every_form_that_sdks_send_is_accepted),
         cmocka_unit_test(tokens_that_cannot_be_read_are_refused_with_a_reason),
+        cmocka_unit_test(tokens_have_a_length_by_their_kind),
         cmocka_unit_test(other_signatures_and_dates_are_refused_with_a_reason),
         cmocka_unit_test(a_read_only_key_gives_read_access),
         cmocka_unit_test(the_date_header_counts_when_there_is_no_other),

@@ -210,17 +210,38 @@ static Status find_credentials(const ApiRequest *r, AuthRequest *out, Error *err
     return STATUS_OK;
 }
 
+/* Finds 'r->principal' by the kind of credential that the request shows. */
+static Status find_principal(ApiRequest *r, const AuthRequest *auth, Error *err)
+{
+    AuthToken token;
+    TRY(auth_parse(r->arena, auth->authorization, &token, err));
+    switch (token.scheme) {
+    case AUTH_MASTER:
+        return auth_check(r->api->options.keys, auth, &token, r->now_s, r->arena, &r->principal,
+                          err);
+    case AUTH_RESOURCE:
+        return resource_token_check(&r->api->resource_tokens, &token,
+                                    catalog_read(&r->loop->reader), r->now_s, r->arena,
+                                    &r->principal, err);
+    case AUTH_IDENTITY:
+        break;
+    }
+    return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
+                     "This server has no identity provider; authorize with a master key.");
+}
+
 static Status authorise(ApiRequest *r, bool takes_bearer, Error *err)
 {
     AuthRequest auth = {.method = r->http->method, .address = &r->address};
     TRY(find_credentials(r, &auth, err));
     r->now_s = clock_wall_s(r->api->options.clock);
-    const AuthKeys *keys = r->api->options.keys;
-    Status status = takes_bearer && auth_is_bearer(auth.authorization)
-                        ? auth_check_bearer(keys, auth.authorization, &r->principal, err)
-                        : auth_check(keys, &auth, r->now_s, r->arena, &r->principal, err);
+    Status status =
+        takes_bearer && auth_is_bearer(auth.authorization)
+            ? auth_check_bearer(r->api->options.keys, auth.authorization, &r->principal, err)
+            : find_principal(r, &auth, err);
     if (status == STATUS_OK)
         status = access_check(r, err);
+    r->principal.permission = NULL; /* the snapshot may be gone before the body has come */
     if (status != STATUS_OK)
         metrics_add(http_loop_metrics(r->http->loop), METRIC_REQUESTS_UNAUTHORIZED, 1);
     return status;

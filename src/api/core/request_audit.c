@@ -60,6 +60,10 @@ static Slice principal_kind(const ApiRequest *r)
     case PRINCIPAL_KEY:
     case PRINCIPAL_READ_ONLY_KEY:
         break;
+    case PRINCIPAL_RESOURCE_TOKEN:
+        return SLICE("resource token");
+    case PRINCIPAL_IDENTITY:
+        return SLICE("identity");
     }
     return SLICE("key");
 }

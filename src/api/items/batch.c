@@ -10,6 +10,7 @@
  * whole. Of bulk, as many operations are tried as the budget seems to have room for, and the others
  * get 429 as their result.
  */
+#include "api/core/access_int.h"
 #include "api/core/throttle_int.h"
 #include "api/core/usage_int.h"
 #include "api/items/batch_body_int.h"
@@ -341,6 +342,20 @@ static bool has_read(const Batch *batch)
     return false;
 }
 
+/* Whether an identity may do all of it; a batch that holds anything else is refused whole. */
+static Status check_access(const ApiRequest *r, const Batch *batch, Error *err)
+{
+    static const IdentityAction actions[] = {
+        [BATCH_CREATE] = ACTION_ITEM_CREATE, [BATCH_UPSERT] = ACTION_ITEM_UPSERT,
+        [BATCH_READ] = ACTION_ITEM_READ,     [BATCH_REPLACE] = ACTION_ITEM_REPLACE,
+        [BATCH_DELETE] = ACTION_ITEM_DELETE, [BATCH_PATCH] = ACTION_ITEM_REPLACE,
+    };
+    static_assert(ARRAY_COUNT(actions) == BATCH_OP_COUNT, "every operation has one");
+    for (size_t i = 0; i < batch->count; i++)
+        TRY(access_check_operation(r, actions[batch->operations[i].op], err));
+    return STATUS_OK;
+}
+
 Status documents_batch(ApiRequest *r, Error *err)
 {
     TRY(request_check_size(r, err));
@@ -365,6 +380,7 @@ Status documents_batch(ApiRequest *r, Error *err)
     if (batch->count == 0 && is_atomic)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "Batch request has no operations.");
     batch->operations = body->operations;
+    TRY(check_access(r, batch, err));
     batch->writes = ARENA_NEW_ARRAY(r->arena, ItemWrite, batch->count);
     batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);
     batch->is_minimal = request_is_minimal(r);
