@@ -22,8 +22,9 @@ enum {
 /* The least that connections may hold if --memory is not given. */
 #define MEMORY_BYTES_MIN ((uint64_t)64 << 20)
 
-/* A LIST has commas between its entries, and may be given several times in one place. */
-typedef enum Kind { KIND_TEXT, KIND_NUMBER, KIND_SIZE, KIND_FLAG, KIND_LIST } Kind;
+/* A LIST has commas between its entries, and may be given several times in one place. A SECRET is a
+ * text that options_hide overwrites where others could see it. */
+typedef enum Kind { KIND_TEXT, KIND_SECRET, KIND_NUMBER, KIND_SIZE, KIND_FLAG, KIND_LIST } Kind;
 
 typedef struct Row {
     const char *name;
@@ -109,6 +110,8 @@ static Status unknown_option(Arena *arena, const char *where, Slice name, Error 
 static void set(Arena *arena, Settings *settings, const Row *row, const char *value)
 {
     const char **text = setting(settings, row);
+    if (row->kind == KIND_SECRET)
+        value = arena_cstr(arena, slice_from_cstr(value)); /* before it is hidden */
     *text = row->kind == KIND_LIST && *text != NULL ? arena_format(arena, "%s,%s", *text, value).ptr
                                                     : value;
 }
@@ -146,6 +149,54 @@ static Status parse_arguments(Arena *arena, int argc, char *const *argv, Setting
         }
     }
     return STATUS_OK;
+}
+
+static void hide(char *text)
+{
+    for (; *text != '\0'; text++)
+        *text = '*';
+}
+
+/* The row of an entry of the environment; 'name' has room for its name. NULL if it has none. */
+static const Row *find_variable(Slice entry, char name[WORD_MAX])
+{
+    static const Slice prefix = SLICE_INIT("ORRERY_");
+    Slice upper = slice_first(entry, slice_find(entry, '='));
+    if (!slice_starts_with(upper, prefix) || upper.len - prefix.len >= WORD_MAX)
+        return NULL;
+    upper = slice_from(upper, prefix.len);
+    for (size_t i = 0; i < upper.len; i++) {
+        char c = upper.ptr[i];
+        name[i] = (char)(c == '_' ? '-' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    return find_row(slice_make(name, upper.len));
+}
+
+void options_hide(int argc, char *const *argv, char *const *environment)
+{
+    char name[WORD_MAX];
+    for (int i = 0; i < argc; i++) {
+        Slice rest = slice_from_cstr(argv[i]);
+        if (!slice_starts_with(rest, SLICE("--")))
+            continue;
+        size_t equals = slice_find(rest, '=');
+        const Row *row = find_row(slice_from(slice_first(rest, equals), 2));
+        if (row == NULL || row->kind == KIND_FLAG)
+            continue;
+        bool is_secret = row->kind == KIND_SECRET;
+        if (equals < rest.len && is_secret)
+            hide(argv[i] + equals + 1);
+        else if (equals == rest.len && i + 1 < argc && is_secret)
+            hide(argv[i + 1]);
+        i += equals == rest.len ? 1 : 0; /* its value is no option */
+    }
+    for (; *environment != NULL; environment++) {
+        Slice entry = slice_from_cstr(*environment);
+        const Row *row = find_variable(entry, name);
+        size_t equals = slice_find(entry, '=');
+        if (row != NULL && row->kind == KIND_SECRET && equals < entry.len)
+            hide(*environment + equals + 1);
+    }
 }
 
 /* ORRERY_KEY_FILE and so on. An unknown name that begins with ORRERY_ is probably a typing error.
@@ -295,8 +346,11 @@ Status options_read_key(Arena *arena, const char *path, const char **out, Error 
     Slice text;
     TRY(read_file(arena, path, KEY_FILE_BYTES_MAX, &text, err));
     text = slice_first(text, slice_find(text, '\n'));
-    text = slice_first(text, slice_find(text, '\r'));
-    *out = arena_cstr(arena, slice_trim(text));
+    text = slice_trim(slice_first(text, slice_find(text, '\r')));
+    if (text.len == 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "'%s' has no key in its first line",
+                         path);
+    *out = arena_cstr(arena, text);
     return STATUS_OK;
 }
 
@@ -307,9 +361,11 @@ static Status resolve_key(Arena *arena, const Settings *s, ServeOptions *out, Er
     if (s->key[0] != '\0' && s->key_file[0] != '\0')
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--key and --key-file exclude each other; give one of them");
+    out->key_option = "--key";
     if (s->key[0] != '\0') {
         out->key = s->key;
     } else if (s->key_file[0] != '\0') {
+        out->key_option = "--key-file";
         TRY(options_read_key(arena, s->key_file, &out->key, err));
     } else {
         out->key_is_given = false;
@@ -485,6 +541,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .secondary_key = s->secondary_key,
         .read_only_key = s->read_only_key,
         .secondary_read_only_key = s->secondary_read_only_key,
+        .seal_key_file = or_null(s->seal_key_file),
         .cert = or_null(s->cert),
         .cert_key = or_null(s->cert_key),
         .account = s->account,

@@ -10,7 +10,7 @@
 
 #include "base/date.h"
 #include "base/encoding.h"
-#include "base/mem.h"
+#include "base/secret_mem.h"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
@@ -90,7 +90,7 @@ Status auth_keys_open(AuthKeyTexts texts, AuthKeys **out, Error *err)
         {texts.primary_read_only, "read-only", PRINCIPAL_READ_ONLY_KEY},
         {texts.secondary_read_only, "secondary read-only", PRINCIPAL_READ_ONLY_KEY},
     };
-    AUTO(auth_keys_close) AuthKeys *keys = MEM_NEW(AuthKeys);
+    AUTO(auth_keys_close) AuthKeys *keys = secret_alloc(sizeof(AuthKeys));
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         if (rows[i].text.len == 0 && i > 0)
             continue;
@@ -106,8 +106,7 @@ void auth_keys_close(AuthKeys *keys)
 {
     if (keys == NULL)
         return;
-    OPENSSL_cleanse(keys, sizeof(*keys));
-    mem_free(keys);
+    secret_free(keys, sizeof(*keys));
 }
 
 static char *put_lower(char *at, Slice s)

@@ -7,7 +7,8 @@
  * signs the same and compares in constant time. Clients differ in which spelling of the link they
  * sign (decoded, as sent, the lower-case resource id alone), so each is tried.
  *
- * Ownership  AuthKeys holds the prepared keys; it is made once and never changes.
+ * Ownership  AuthKeys holds the prepared keys; it is made once and never changes. key_ring.h
+ *            replaces it as a whole.
  * Threads    AuthKeys is immutable and shared by the loops.
  */
 #pragma once

@@ -210,14 +210,14 @@ static Status find_credentials(const ApiRequest *r, AuthRequest *out, Error *err
 }
 
 /* Finds 'r->principal' by the kind of credential that the request shows. */
-static Status find_principal(ApiRequest *r, const AuthRequest *auth, Error *err)
+static Status find_principal(ApiRequest *r, const AuthKeys *keys, const AuthRequest *auth,
+                             Error *err)
 {
     AuthToken token;
     TRY(auth_parse(r->arena, auth->authorization, &token, err));
     switch (token.scheme) {
     case AUTH_MASTER:
-        return auth_check(r->api->options.keys, auth, &token, r->now_s, r->arena, &r->principal,
-                          err);
+        return auth_check(keys, auth, &token, r->now_s, r->arena, &r->principal, err);
     case AUTH_RESOURCE:
         return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
                          "This server does not issue resource tokens yet; authorize with a master "
@@ -234,10 +234,11 @@ Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
     AuthRequest auth = {.method = r->http->method, .address = &r->address};
     TRY(find_credentials(r, &auth, err));
     r->now_s = clock_wall_s(r->api->options.clock);
-    Status status =
-        takes_bearer && auth_is_bearer(auth.authorization)
-            ? auth_check_bearer(r->api->options.keys, auth.authorization, &r->principal, err)
-            : find_principal(r, &auth, err);
+    const AuthKeys *keys = key_read(&r->loop->keys);
+    r->keys_version = r->loop->keys.version;
+    Status status = takes_bearer && auth_is_bearer(auth.authorization)
+                        ? auth_check_bearer(keys, auth.authorization, &r->principal, err)
+                        : find_principal(r, keys, &auth, err);
     if (status == STATUS_OK)
         status = access_check(r, err);
     if (status != STATUS_OK)

@@ -43,7 +43,7 @@ typedef struct FakeServer {
     PartitionHost host;
     Catalog *catalog;
     Workers *workers;
-    AuthKeys *keys;
+    KeyRing *keys;
     HistoryPool histories;
     Api *api;
     HttpHandler handler;
@@ -170,9 +170,11 @@ static inline void fake_server_open_with(FakeServer *server, const ApiOptions *o
     memory_store_open_with(&PARTITION_MERGE, &server->store);
     fake_open_catalog(server, rules);
     server->workers = workers_open("test", 1, 2);
-    AuthKeyTexts keys = {.primary = SLICE(FAKE_KEY), .primary_read_only = SLICE(FAKE_READ_KEY)};
+    KeyRingOptions keys = {.given.primary_read_only = SLICE(FAKE_READ_KEY),
+                           .given_by[KEY_SLOT_PRIMARY_READ_ONLY] = "--read-only-key",
+                           .clock = &server->clock.clock};
     Error err;
-    Status status = auth_keys_open(keys, &server->keys, &err);
+    Status status = key_ring_open(&keys, &server->keys, &err);
     ASSERT(status == STATUS_OK);
     ApiOptions api = options == NULL ? (ApiOptions){0} : *options;
     api.catalog = server->catalog;
@@ -210,7 +212,7 @@ static inline void fake_server_close(FakeServer *server)
     partition_host_stop(&server->host);
     workers_close(server->host.writers);
     store_close(server->store);
-    auth_keys_close(server->keys);
+    key_ring_close(server->keys);
     metrics_done(&server->metrics);
     (void)close(server->log.fd);
     arena_done(&server->arena);
