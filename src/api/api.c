@@ -91,6 +91,7 @@ static void *on_loop_open(void *ctx, HttpLoop *http_loop)
     loop->api = ctx;
     catalog_reader_init(&loop->reader, loop->api->options.catalog);
     key_reader_init(&loop->keys, loop->api->options.keys);
+    identity_reader_init(&loop->identities, loop->api->options.identities);
     buf_init(&loop->text, ITEM_TEXT_BYTES_MAX);
     arena_init(&loop->brief, LOOP_QUERY_ARENA_BYTES);
     usage_loop_open(loop);
@@ -105,6 +106,7 @@ static void on_loop_close(void *ctx, void *loop_user)
     refresh_loop_close(loop);
     catalog_reader_done(&loop->reader);
     key_reader_done(&loop->keys);
+    identity_reader_done(&loop->identities);
     buf_done(&loop->text);
     arena_done(&loop->brief);
     usage_loop_close(loop);

@@ -152,8 +152,10 @@ Status client_open(const ClientOptions *options, Client **out, Error *err)
     ASSERT(client->multi != NULL);
     arena_init(&client->arena, SCRATCH_BYTES);
     TRY(parse_endpoint(client, options->endpoint, err));
-    TRY(check_key(options->key, err));
-    client->key = arena_cstr(&client->arena, slice_from_cstr(options->key));
+    if (options->key != NULL) {
+        TRY(check_key(options->key, err));
+        client->key = arena_cstr(&client->arena, slice_from_cstr(options->key));
+    }
     if (options->cert_file != NULL)
         client->cert_file = arena_cstr(&client->arena, slice_from_cstr(options->cert_file));
 
@@ -290,7 +292,8 @@ void client_start(Client *client, ClientCall *call)
 
     AUTO(arena_done) Arena scratch;
     arena_init(&scratch, SCRATCH_BYTES);
-    sign(transfer, call, &scratch);
+    if (client->key != NULL)
+        sign(transfer, call, &scratch);
     if (call->body_sent.len > 0)
         add_header(transfer, &scratch, "content-type", SLICE("application/json"));
     Slice url = arena_format(&scratch, "%s%.*s", client->endpoint, SLICE_ARG(call->path));

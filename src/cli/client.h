@@ -29,7 +29,7 @@ typedef struct Client Client;
 
 typedef struct ClientOptions {
     const char *endpoint; /* "http://localhost:8081" or https://, perhaps with a slash at the end */
-    const char *key;      /* signs the requests; base64 */
+    const char *key;      /* signs the requests; base64. NULL to send them without a signature */
     const char *cert_file; /* PEM, trusted instead of the system's authorities; NULL for those */
     uint32_t timeout_ms;   /* for one call, from its start to the last byte of the answer */
 } ClientOptions;

@@ -5,6 +5,7 @@
 #include "cli/memory_limit.h"
 #include "http/http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -373,6 +374,47 @@ static Status resolve_key(Arena *arena, const Settings *s, ServeOptions *out, Er
     return STATUS_OK;
 }
 
+/* A key set that comes over a network without TLS could be anybody's. */
+static bool is_loopback_url(Slice url)
+{
+    static const Slice scheme = SLICE_INIT("http://");
+    if (!slice_starts_with(url, scheme))
+        return false;
+    Slice host = slice_from(url, scheme.len);
+    host = slice_first(host, slice_find(host, '/'));
+    if (slice_starts_with(host, SLICE("[::1]")))
+        return host.len == 5 || host.ptr[5] == ':';
+    host = slice_first(host, slice_find(host, ':'));
+    char text[INET_ADDRSTRLEN];
+    struct in_addr address;
+    if (slice_equal_nocase(host, SLICE("localhost")))
+        return true;
+    if (host.len >= sizeof(text))
+        return false;
+    memcpy(text, host.ptr, host.len);
+    text[host.len] = '\0';
+    return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+static Status check_identity(const Settings *s, Error *err)
+{
+    bool has_issuer = s->identity_issuer[0] != '\0';
+    bool has_all = has_issuer && s->identity_audience[0] != '\0' && s->identity_keys[0] != '\0';
+    bool has_any = has_issuer || s->identity_audience[0] != '\0' || s->identity_keys[0] != '\0' ||
+                   s->identity_readers[0] != '\0' || s->identity_contributors[0] != '\0';
+    if (has_any && !has_all)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--identity-issuer, --identity-audience and --identity-keys go together; "
+                         "the other options on identities need them");
+    if (strstr(s->identity_keys, "://") != NULL &&
+        !is_loopback_url(slice_from_cstr(s->identity_keys)))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--identity-keys must be a file, or a URL on this machine such as "
+                         "http://localhost:8080/keys; not '%s'",
+                         s->identity_keys);
+    return STATUS_OK;
+}
+
 static Status resolve_charges(Arena *arena, const char *path, const ChargeModel **out, Error *err)
 {
     if (path[0] == '\0')
@@ -542,6 +584,11 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .read_only_key = s->read_only_key,
         .secondary_read_only_key = s->secondary_read_only_key,
         .seal_key_file = or_null(s->seal_key_file),
+        .identity_issuer = s->identity_issuer,
+        .identity_audience = s->identity_audience,
+        .identity_keys = s->identity_keys,
+        .identity_readers = s->identity_readers,
+        .identity_contributors = s->identity_contributors,
         .cert = or_null(s->cert),
         .cert_key = or_null(s->cert_key),
         .account = s->account,
@@ -599,6 +646,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     TRY(check_list("cors", s->cors, is_origin,
                    "origins without a path, such as http://localhost:3000", err));
     TRY(resolve_key(arena, s, &o, err));
+    TRY(check_identity(s, err));
     if (o.threads == 0) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
         o.threads = cores < 1 ? 1 : cores > 64 ? 64 : (uint32_t)cores;

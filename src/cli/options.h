@@ -39,6 +39,11 @@ typedef struct ServeOptions {
     const char *secondary_read_only_key;
     const char *seal_key_file; /* NULL for the one in the data folder */
     bool allow_development_key;
+    const char *identity_issuer; /* these are empty if not given; the first three go together */
+    const char *identity_audience;
+    const char *identity_keys;
+    const char *identity_readers;
+    const char *identity_contributors;
     const char *cert; /* NULL to make one in the data folder */
     const char *cert_key;
     StoreDurability durability;

@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "base/random.h"
+#include "cli/identity_fetch.h"
 #include "cli/options.h"
 #include "http/cert.h"
 #include "http/http.h"
@@ -44,6 +45,7 @@ enum {
     WORKER_THREADS_MORE = 256, /* besides those that run: pages of queries that wait for a turn */
     RESERVED_FILES = 512,      /* of the process's files, for the store and the rest */
     PEM_BYTES_MAX = 64 << 10,
+    IDENTITY_RELOAD_MS = 10000, /* the least time between two readings for unknown keys */
 };
 
 typedef struct Server {
@@ -53,6 +55,7 @@ typedef struct Server {
     Log log;
     Metrics metrics;
     KeyRing *keys;
+    IdentitySource *identities;
     const char *cert;
     const char *cert_key;
     TokenSecret token_secret;
@@ -176,6 +179,25 @@ static Status open_keys(Server *server, Error *err)
     };
     key_ring_close(TAKE(server->keys));
     return key_ring_open(&options, &server->keys, err);
+}
+
+static Status open_identities(Server *server, Error *err)
+{
+    const ServeOptions *o = &server->options;
+    IdentitySourceOptions options = {
+        .rules =
+            {
+                .issuer = slice_from_cstr(o->identity_issuer),
+                .audiences = slice_from_cstr(o->identity_audience),
+                .readers = slice_from_cstr(o->identity_readers),
+                .contributors = slice_from_cstr(o->identity_contributors),
+            },
+        .load = identity_fetch,
+        .ctx = UNCONST(char, o->identity_keys), /* which is only read */
+        .log = &server->log,
+        .reload_ms_min = IDENTITY_RELOAD_MS,
+    };
+    return identity_source_open(&options, &server->identities, err);
 }
 
 static Status make_folder(const char *path, Error *err)
@@ -316,6 +338,7 @@ static Status open_api(Server *server, Error *err)
         .catalog = server->catalog,
         .store = server->store,
         .keys = server->keys,
+        .identities = server->identities,
         .workers = server->workers,
         .bodies = server->bodies,
         .readers = server->readers,
@@ -378,6 +401,7 @@ static Status server_open(Server *server, Error *err)
     metrics_init(&server->metrics, server->options.threads + 1);
     TRY(open_keys(server, err));
     TRY(check_exposure(server, err)); /* before anything is made */
+    TRY(open_identities(server, err));
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
     TRY(open_store(server, err)); /* also fails if another process has the folder */
@@ -408,6 +432,7 @@ static void server_close(Server *server)
     workers_close(server->loaders);
     item_cache_close(server->host.cache);
     store_close(server->store);
+    identity_source_close(server->identities);
     key_ring_close(server->keys);
     metrics_done(&server->metrics);
     arena_done(&server->arena);
@@ -452,13 +477,44 @@ static void print_banner(Server *server)
     (void)fflush(stdout);
 }
 
-/* Waits for the signal to stop. */
-static int wait_for_signal(const sigset_t *signals)
+static Status reload_identities(Server *server, Error *err)
 {
-    int number = 0;
-    while (sigwait(signals, &number) != 0)
-        continue;
-    return number;
+    return identity_source_reload(server->identities, err);
+}
+
+/* What SIGHUP does, in this order. A part that cannot read its files again keeps what it has. */
+static const struct {
+    const char *part;
+    Status (*reload)(Server *server, Error *err);
+} RELOADS[] = {
+    {"identity-keys", reload_identities},
+};
+
+static void reload(Server *server)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(RELOADS); i++) {
+        Error err;
+        if (RELOADS[i].reload(server, &err) == STATUS_OK)
+            LOG_INFO(&server->log, "server.reloaded", "part=%s", RELOADS[i].part);
+        else
+            LOG_ERROR(&server->log, "server.reload_refused",
+                      "part=%s reason=\"%s\" (the old settings stay)", RELOADS[i].part,
+                      err.message);
+    }
+}
+
+/* Waits for the signal to stop, and reloads at each SIGHUP until then. Signals that come while it
+ * reloads are one signal. */
+static int wait_for_signal(Server *server, const sigset_t *signals)
+{
+    for (;;) {
+        int number = 0;
+        if (sigwait(signals, &number) != 0)
+            continue;
+        if (number != SIGHUP)
+            return number;
+        reload(server);
+    }
 }
 
 static Status run(Server *server, const sigset_t *signals, Error *err)
@@ -469,7 +525,7 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
              http_server_port(server->http), server->options.threads,
              (unsigned long long)(server->options.memory_bytes_max >> 20),
              (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
-    int number = wait_for_signal(signals);
+    int number = wait_for_signal(server, signals);
     LOG_INFO(&server->log, "server.stopping", "signal=%d", number);
     return STATUS_OK;
 }
@@ -500,6 +556,7 @@ int serve_main(int argc, char *const *argv, char *const *environment)
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, not the end */

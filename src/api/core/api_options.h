@@ -3,6 +3,7 @@
 
 #include "api/core/browsers.h"
 #include "api/core/consistency.h"
+#include "api/core/identity_source.h"
 #include "api/core/key_ring.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -35,6 +36,7 @@ typedef struct ApiOptions {
     Catalog *catalog; /* these outlive the Api */
     Store *store;
     KeyRing *keys;
+    IdentitySource *identities;
     Workers *workers; /* for pages */
     Workers *bodies;  /* to read and print large bodies, which cannot give way to other work */
     Workers *readers; /* for single items that are not in memory, so that none waits for a query */

@@ -322,22 +322,26 @@ bool auth_is_bearer(Slice authorization)
 }
 
 /* Two keys are the same if they sign alike, so that the text of our keys need not be kept. */
-Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Principal *out, Error *err)
+bool auth_keys_find(const AuthKeys *keys, Slice key, Principal *out)
 {
     static const Slice message = SLICE_INIT("bearer");
     HmacKey given;
     Error ignored;
-    Slice text = slice_trim(slice_from(authorization, BEARER.len));
-    if (hmac_key_parse(&given, text, "given", &ignored) == STATUS_OK) {
-        Signature signature;
-        hmac_sign(&given, message, &signature);
-        OPENSSL_cleanse(&given, sizeof(given));
-        const HmacKey *key = find_key(keys, message, &signature);
-        if (key != NULL) {
-            *out = key->principal;
-            return STATUS_OK;
-        }
-    }
+    if (hmac_key_parse(&given, key, "given", &ignored) != STATUS_OK)
+        return false;
+    Signature signature;
+    hmac_sign(&given, message, &signature);
+    OPENSSL_cleanse(&given, sizeof(given));
+    const HmacKey *found = find_key(keys, message, &signature);
+    if (found != NULL)
+        *out = found->principal;
+    return found != NULL;
+}
+
+Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Principal *out, Error *err)
+{
+    if (auth_keys_find(keys, slice_trim(slice_from(authorization, BEARER.len)), out))
+        return STATUS_OK;
     return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
                      "The bearer token is not a key of this account.");
 }

@@ -73,6 +73,9 @@ MUST_USE Status auth_check(const AuthKeys *keys, const AuthRequest *request, con
 /* STATUS_FORBIDDEN, in the service's words, with the three times. */
 Status auth_refuse_time(int64_t start_s, int64_t expiry_s, int64_t now_s, Error *err);
 
+/* Whether 'key', in base64, is one of the keys, and which. */
+bool auth_keys_find(const AuthKeys *keys, Slice key, Principal *out);
+
 /* "Bearer " and a key as it is, for tools that cannot sign. Anybody who can read the connection
  * then has the key. */
 bool auth_is_bearer(Slice authorization);

@@ -225,8 +225,9 @@ static Status find_principal(ApiRequest *r, const AuthKeys *keys, const AuthRequ
     case AUTH_IDENTITY:
         break;
     }
-    return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
-                     "This server has no identity provider; authorize with a master key.");
+    r->shows_identity = true;
+    return identity_read(&r->loop->identities, keys, r->keys_version, token.signature, r->now_s,
+                         r->arena, &r->principal, err);
 }
 
 Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)

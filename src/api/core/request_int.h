@@ -90,6 +90,7 @@ struct ApiLoop {
     Api *api;
     CatalogReader reader;
     KeyReader keys;
+    IdentityReader identities;
     Buf text; /* an item's body while it is sent */
 
     /* Queries on the loop: see tries_briefly(). */
@@ -147,6 +148,7 @@ struct ApiRequest {
     int64_t now_s; /* when it was authorised, by the wall clock */
     Principal principal;
     uint64_t keys_version; /* of the keys with which it was authorised */
+    bool shows_identity;   /* it came with an identity token */
 
     /* What it names, as far as it exists. These are the loop's: valid until the handler returns. */
     Snapshot *snapshot;

@@ -20,6 +20,7 @@
 #include "base/secret_mem.h"
 
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
@@ -128,6 +129,7 @@ static bool unseal(const uint8_t *file, const SealKey *seal, uint8_t plain[PLAIN
                 EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_SET_TAG, TAG_BYTES, tag) == 1 &&
                 EVP_DecryptFinal_ex(ctx, plain + len, &len) == 1;
     EVP_CIPHER_CTX_free(ctx);
+    ERR_clear_error(); /* or TLS on this thread would take it for its own */
     return good;
 }
 

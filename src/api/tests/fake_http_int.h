@@ -44,6 +44,7 @@ typedef struct FakeServer {
     Catalog *catalog;
     Workers *workers;
     KeyRing *keys;
+    IdentitySource *identities;
     HistoryPool histories;
     Api *api;
     HttpHandler handler;
@@ -176,10 +177,14 @@ static inline void fake_server_open_with(FakeServer *server, const ApiOptions *o
     Error err;
     Status status = key_ring_open(&keys, &server->keys, &err);
     ASSERT(status == STATUS_OK);
+    status = identity_source_open(&(IdentitySourceOptions){.log = &server->log},
+                                  &server->identities, &err);
+    ASSERT(status == STATUS_OK);
     ApiOptions api = options == NULL ? (ApiOptions){0} : *options;
     api.catalog = server->catalog;
     api.store = server->store;
     api.keys = server->keys;
+    api.identities = server->identities;
     api.workers = server->workers;
     api.bodies = server->workers;
     api.readers = server->workers; /* one pool, so that a test can keep all of them busy */
@@ -212,6 +217,7 @@ static inline void fake_server_close(FakeServer *server)
     partition_host_stop(&server->host);
     workers_close(server->host.writers);
     store_close(server->store);
+    identity_source_close(server->identities);
     key_ring_close(server->keys);
     metrics_done(&server->metrics);
     (void)close(server->log.fd);
