@@ -1,4 +1,4 @@
-// Client encryption keys, and the other resources of which there are none: users and conflicts.
+// Client encryption keys, and resources of which there are none: conflicts.
 import assert from "node:assert/strict";
 import test from "node:test";
 
@@ -152,27 +152,6 @@ test("a read-only key of the account does not change keys", async (t) => {
 });
 
 // --- What there is none of
-
-test("lists and queries of users are empty, and creating one is not implemented", async () => {
-    const database = await newDatabase();
-    const { resource: parent } = await database.read();
-    const path = `/dbs/${database.id}/users`;
-    const empty = { _rid: parent._rid, Users: [], _count: 0 };
-    const list = await call(server, { path });
-    assert.deepEqual(list.json, empty);
-    assert.equal(list.headers["x-ms-item-count"], "0");
-    assert.equal(list.headers["x-ms-continuation"], undefined);
-    const asked = await query(server, path, "SELECT * FROM root r WHERE r.id = 'x'");
-    assert.deepEqual(asked.json, empty);
-    errorAnswer(await query(server, path, "SELECT FROM"), 400, "BadRequest");
-    const made = await call(server, { method: "POST", path, body: { id: "x" } });
-    errorAnswer(made, 501, "NotImplemented", { message: /cannot be created in this version/ });
-    for (const method of ["GET", "PUT", "DELETE"])
-        errorAnswer(await call(server, { method, path: `${path}/x`, body: method === "PUT" ? {} : undefined }), 404, "NotFound");
-    assert.deepEqual((await database.users.readAll().fetchAll()).resources, []);
-    const permissions = await call(server, { path: `/dbs/${database.id}/users/u/permissions` });
-    errorAnswer(permissions, 404, "NotFound", { substatus: 1003 });
-});
 
 test("an account with one place to write to has no conflicts", async () => {
     const database = await newDatabase();

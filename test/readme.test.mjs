@@ -52,6 +52,19 @@ test("the example of docs/change-feed.md runs as it stands", async (t) => {
     assert.equal(output, /^```text\n(.*?)^```$/ms.exec(page)[1]);
 });
 
+test("the example of tokens in docs/security.md runs as it stands", async (t) => {
+    const whole = readFileSync(join(ROOT, "docs/security.md"), "utf8");
+    const page = whole.slice(whole.indexOf("## Users and tokens"));
+    const [, code] = /^```js\n(.*?)^```$/ms.exec(page);
+    const server = await startServer(t);
+    const path = join(ROOT, `test/.security-${process.pid}.mjs`); // beside this file, where the SDK is found
+    t.after(() => rmSync(path, { force: true }));
+    writeFileSync(path, code);
+    const { code: status, output } = await runScript(path, { COSMOS_ENDPOINT: server.endpoint, COSMOS_KEY: server.key });
+    assert.equal(status, 0, output);
+    assert.equal(output, /^```text\n(.*?)^```$/ms.exec(page)[1]);
+});
+
 test("the table in docs/options.md has the options of the program", () => {
     const rows = [...options.matchAll(/^\| `--([a-z-]+)( [A-Z0-9]+)?` \| (?:`([^`]*)`)? *\| (.*) \|$/gm)];
     const found = rows.map(([, name, placeholder = "", fallback = "", help]) => ({

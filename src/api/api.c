@@ -135,6 +135,8 @@ Api *api_open(const ApiOptions *options)
     api->options.public_endpoint = arena_copy(&api->arena, options->public_endpoint);
     api->options.browsers.origins = arena_copy(&api->arena, options->browsers.origins);
     api->options.browsers.hosts = arena_copy(&api->arena, options->browsers.hosts);
+    resource_token_key_init(&api->resource_tokens, &options->token_secret,
+                            sizeof(options->token_secret));
     usage_open(api);
     api->sizes = logical_sizes_cache_open();
     api->gate = script_gate_open();

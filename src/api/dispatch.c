@@ -67,9 +67,18 @@ static const Route ROUTES[] = {
     {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_READ, scripts_read},
     {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_REPLACE, scripts_replace},
     {RESOURCE_USER_DEFINED_FUNCTION, OPERATION_DELETE, scripts_delete},
-    {RESOURCE_USER, OPERATION_LIST, absent_list},
-    {RESOURCE_USER, OPERATION_QUERY, absent_query},
-    {RESOURCE_USER, OPERATION_CREATE, absent_create},
+    {RESOURCE_USER, OPERATION_LIST, users_list},
+    {RESOURCE_USER, OPERATION_QUERY, users_query},
+    {RESOURCE_USER, OPERATION_CREATE, users_create},
+    {RESOURCE_USER, OPERATION_READ, users_read},
+    {RESOURCE_USER, OPERATION_REPLACE, users_replace},
+    {RESOURCE_USER, OPERATION_DELETE, users_delete},
+    {RESOURCE_PERMISSION, OPERATION_LIST, permissions_list},
+    {RESOURCE_PERMISSION, OPERATION_QUERY, permissions_query},
+    {RESOURCE_PERMISSION, OPERATION_CREATE, permissions_create},
+    {RESOURCE_PERMISSION, OPERATION_READ, permissions_read},
+    {RESOURCE_PERMISSION, OPERATION_REPLACE, permissions_replace},
+    {RESOURCE_PERMISSION, OPERATION_DELETE, permissions_delete},
     {RESOURCE_CONFLICT, OPERATION_LIST, absent_list},
     {RESOURCE_CONFLICT, OPERATION_QUERY, conflicts_query},
     {RESOURCE_CLIENT_ENCRYPTION_KEY, OPERATION_LIST, client_keys_list},
@@ -153,4 +162,18 @@ Status route_request(ApiRequest *r, Error *err)
     return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
                      "Resources of type '%.*s' are not available in this version of orrery.",
                      SLICE_ARG(segment));
+}
+
+bool route_exists(ResourceType type, Operation operation)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(ROUTES); i++) {
+        if (ROUTES[i].type == type && ROUTES[i].operation == operation)
+            return true;
+    }
+    return false;
+}
+
+Slice route_operation_name(size_t index)
+{
+    return index < ARRAY_COUNT(OPERATIONS) ? OPERATIONS[index].name : SLICE_EMPTY;
 }

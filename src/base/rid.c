@@ -26,6 +26,8 @@ static uint64_t kind_bits(RidKind kind)
     case RID_DATABASE:
     case RID_CONTAINER:
     case RID_CLIENT_ENCRYPTION_KEY:
+    case RID_USER:
+    case RID_PERMISSION:
         break;
     }
     ASSERT(!"a kind that has no parent container");
@@ -80,13 +82,37 @@ void rid_print_child(RidKind kind, uint32_t database, uint32_t container, uint64
     base64_encode(BASE64_RID, bytes, sizeof(bytes), out);
 }
 
+static void user_bytes(uint32_t database, uint32_t user, uint8_t bytes[8])
+{
+    ASSERT(user > 0);
+    ASSERT(user <= RID_USER_MAX);
+    memcpy(bytes, &database, sizeof(database));
+    be32_put(bytes + 4, user);
+}
+
+void rid_print_user(uint32_t database, uint32_t user, char out[RID_USER_LEN])
+{
+    uint8_t bytes[8];
+    user_bytes(database, user, bytes);
+    base64_encode(BASE64_RID, bytes, sizeof(bytes), out);
+}
+
+void rid_print_permission(uint32_t database, uint32_t user, uint64_t permission,
+                          char out[RID_CHILD_LEN])
+{
+    uint8_t bytes[16];
+    user_bytes(database, user, bytes);
+    memcpy(bytes + 8, &permission, sizeof(permission));
+    base64_encode(BASE64_RID, bytes, sizeof(bytes), out);
+}
+
 void rid_print_key(uint32_t database, uint32_t key, char out[RID_CHILD_LEN])
 {
     const uint32_t parts[4] = {database, 0, key, KEY_TYPE};
     base64_encode(BASE64_RID, parts, sizeof(parts), out);
 }
 
-/* A container's number has its highest bit set, so that zero is none. */
+/* A container's number has its highest bit set, and a user's is not zero. */
 static bool parse_key(const uint8_t bytes[16], Rid *out)
 {
     uint32_t parts[4];
@@ -94,6 +120,20 @@ static bool parse_key(const uint8_t bytes[16], Rid *out)
     if (parts[1] != 0 || parts[3] != KEY_TYPE)
         return false;
     *out = (Rid){.kind = RID_CLIENT_ENCRYPTION_KEY, .database = parts[0], .child = parts[2]};
+    return true;
+}
+
+static bool parse_user(const uint8_t *bytes, size_t len, Rid *out)
+{
+    Rid rid = {.kind = RID_USER, .user = be32_get(bytes + 4)};
+    memcpy(&rid.database, bytes, sizeof(rid.database));
+    if (len > 8) {
+        rid.kind = RID_PERMISSION;
+        memcpy(&rid.child, bytes + 8, sizeof(rid.child));
+    }
+    if (rid.user == 0)
+        return false;
+    *out = rid;
     return true;
 }
 
@@ -119,7 +159,7 @@ bool rid_parse(Slice text, Rid *out)
     if (len > 4) {
         uint32_t number = be32_get(bytes + 4);
         if ((number & CONTAINER_BIT) == 0)
-            return false;
+            return parse_user(bytes, len, out);
         rid.kind = RID_CONTAINER;
         rid.container = number & ~CONTAINER_BIT;
     }

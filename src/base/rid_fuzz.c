@@ -20,6 +20,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (rid.kind == RID_CONTAINER) {
         rid_print_container(rid.database, rid.container, out);
         len = RID_CONTAINER_LEN;
+    } else if (rid.kind == RID_USER) {
+        rid_print_user(rid.database, rid.user, out);
+        len = RID_USER_LEN;
+    } else if (rid.kind == RID_PERMISSION) {
+        rid_print_permission(rid.database, rid.user, rid.child, out);
     } else if (rid.kind == RID_CLIENT_ENCRYPTION_KEY) {
         rid_print_key(rid.database, (uint32_t)rid.child, out);
     } else {

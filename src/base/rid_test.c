@@ -29,6 +29,12 @@ static size_t print(const Rid *rid, char out[RID_CHILD_LEN])
     case RID_CLIENT_ENCRYPTION_KEY:
         rid_print_key(rid->database, (uint32_t)rid->child, out);
         return RID_CHILD_LEN;
+    case RID_USER:
+        rid_print_user(rid->database, rid->user, out);
+        return RID_USER_LEN;
+    case RID_PERMISSION:
+        rid_print_permission(rid->database, rid->user, rid->child, out);
+        return RID_CHILD_LEN;
     case RID_DOCUMENT:
     case RID_STORED_PROCEDURE:
     case RID_TRIGGER:
@@ -48,6 +54,7 @@ static void assert_rid_equal(const Rid *a, const Rid *b)
     assert_int_equal(a->database, b->database);
     assert_int_equal(a->container, b->container);
     assert_true(a->child == b->child);
+    assert_int_equal(a->user, b->user);
 }
 
 static void ids_are_printed_and_parsed_as_the_protocol_shows_them(void **state)
@@ -64,17 +71,23 @@ static void ids_are_printed_and_parsed_as_the_protocol_shows_them(void **state)
         {{RID_DATABASE, .database = UINT32_MAX}, "-----w=="},
         {{RID_CONTAINER, .database = DATABASE, .container = CONTAINER}, "8wGqAJI0Vgc="},
         {{RID_CONTAINER, .database = 0, .container = 0}, "AAAAAIAAAAA="},
-        {{RID_DOCUMENT, 0, DATABASE, CONTAINER, 1}, "8wGqAJI0VgcBAAAAAAAAAA=="},
-        {{RID_STORED_PROCEDURE, 0, DATABASE, CONTAINER, 1}, "8wGqAJI0VgcBAAAAAAAAgA=="},
-        {{RID_TRIGGER, 0, DATABASE, CONTAINER, 1}, "8wGqAJI0VgcBAAAAAAAAcA=="},
-        {{RID_USER_DEFINED_FUNCTION, 0, DATABASE, CONTAINER, 1}, "8wGqAJI0VgcBAAAAAAAAYA=="},
-        {{RID_CONFLICT, 0, DATABASE, CONTAINER, 1}, "8wGqAJI0VgcBAAAAAAAAQA=="},
-        {{RID_PARTITION_KEY_RANGE, 0, DATABASE, CONTAINER, 1}, "8wGqAJI0VgcBAAAAAAAAUA=="},
-        {{RID_PARTITION_KEY_RANGE, 0, DATABASE, CONTAINER, 2}, "8wGqAJI0VgcCAAAAAAAAUA=="},
+        {{RID_USER, .database = DATABASE, .user = CONTAINER}, "8wGqABI0Vgc="},
+        {{RID_USER, .database = 0, .user = RID_USER_MAX}, "AAAAAH----8="},
+        {{RID_PERMISSION, .database = DATABASE, .user = CONTAINER, .child = 5},
+         "8wGqABI0VgcFAAAAAAAAAA=="},
+        {{RID_PERMISSION, .database = DATABASE, .user = 1, .child = UINT64_MAX},
+         "8wGqAAAAAAH----------w=="},
+        {{RID_DOCUMENT, 0, DATABASE, CONTAINER, 1, 0}, "8wGqAJI0VgcBAAAAAAAAAA=="},
+        {{RID_STORED_PROCEDURE, 0, DATABASE, CONTAINER, 1, 0}, "8wGqAJI0VgcBAAAAAAAAgA=="},
+        {{RID_TRIGGER, 0, DATABASE, CONTAINER, 1, 0}, "8wGqAJI0VgcBAAAAAAAAcA=="},
+        {{RID_USER_DEFINED_FUNCTION, 0, DATABASE, CONTAINER, 1, 0}, "8wGqAJI0VgcBAAAAAAAAYA=="},
+        {{RID_CONFLICT, 0, DATABASE, CONTAINER, 1, 0}, "8wGqAJI0VgcBAAAAAAAAQA=="},
+        {{RID_PARTITION_KEY_RANGE, 0, DATABASE, CONTAINER, 1, 0}, "8wGqAJI0VgcBAAAAAAAAUA=="},
+        {{RID_PARTITION_KEY_RANGE, 0, DATABASE, CONTAINER, 2, 0}, "8wGqAJI0VgcCAAAAAAAAUA=="},
         /* As the service has printed it. */
         {{RID_CLIENT_ENCRYPTION_KEY, .database = 0x00266AEA, .child = 0x672A7CBB},
          "6momAAAAAAC7fCpnAgAAAA=="},
-        {{RID_DOCUMENT, 0, DATABASE, CONTAINER, (UINT64_C(1) << 60) - 1},
+        {{RID_DOCUMENT, 0, DATABASE, CONTAINER, (UINT64_C(1) << 60) - 1, 0},
          "8wGqAJI0Vgf---------Dw=="},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
@@ -103,8 +116,8 @@ static void other_texts_are_no_ids(void **state)
         "8wGq AA=",                     /* a space */
         "8wGqAAA=",                     /* five bytes */
         "8wGqAAAA",                     /* six: a role's */
-        "8wGqABI0Vgc=",                 /* a user: the container's bit is clear */
-        "8wGqABI0VgcFAAAAAAAAAA==",     /* a permission */
+        "8wGqAAAAAAA=",                 /* a user without a number */
+        "8wGqAAAAAAAFAAAAAAAAAA==",     /* a permission without a user's */
         "8wGqAJI0VgcBAAAAAAAAkA==",     /* a schema, of which there are none here */
         "8wGqAJI0VgcBAAAAAAAA0A==",     /* a system document */
         "8wGqAJI0VgcBAAAAAAAAAAEAAAA=", /* an attachment: longer than any */
@@ -125,7 +138,13 @@ static void every_id_comes_back_from_its_text(void **state)
     random_init(&random, test_seed());
     for (int i = 0; i < 20000; i++) {
         Rid rid = {.kind = (RidKind)random_below(&random, RID_PARTITION_KEY_RANGE + 1)};
-        if (rid.kind == RID_OFFER) {
+        if (random_below(&random, 6) == 0) {
+            rid.kind = random_below(&random, 2) == 0 ? RID_USER : RID_PERMISSION;
+            rid.database = (uint32_t)random_u64(&random);
+            rid.user = 1 + (uint32_t)random_below(&random, RID_USER_MAX);
+            if (rid.kind == RID_PERMISSION)
+                rid.child = random_u64(&random);
+        } else if (rid.kind == RID_OFFER) {
             rid.offer = (uint32_t)random_below(&random, RID_OFFER_MAX + UINT64_C(1));
         } else {
             rid.database = (uint32_t)random_u64(&random);

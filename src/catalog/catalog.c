@@ -73,6 +73,8 @@ static Status begin_empty(Catalog *catalog, Error *err)
         .container_next = 1 + (uint32_t)random_below(&random, RID_CONTAINER_MAX / 2),
         .key_next = 1 + (uint32_t)random_below(&random, RID_KEY_MAX / 2),
         .script_next = 1, /* their ids begin with their container's */
+        .user_next = 1 + (uint32_t)random_below(&random, RID_USER_MAX / 2),
+        .permission_next = 1, /* their ids begin with their user's */
         .offer_next = 1 + (uint32_t)random_below(&random, RID_OFFER_MAX / 4),
         .space_next = SPACE_PARTITION_FIRST,
         .is_serverless = catalog->rules.is_serverless,

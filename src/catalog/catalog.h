@@ -68,6 +68,12 @@ typedef enum CatalogOp {
     CATALOG_CREATE_SCRIPT, /* with 'is_upsert' it replaces one that has its id */
     CATALOG_REPLACE_SCRIPT,
     CATALOG_DELETE_SCRIPT,
+    CATALOG_CREATE_USER, /* with 'is_upsert' it keeps one that has its id, as a new version */
+    CATALOG_REPLACE_USER,
+    CATALOG_DELETE_USER,
+    CATALOG_CREATE_PERMISSION, /* with 'is_upsert' it replaces one that has its id */
+    CATALOG_REPLACE_PERMISSION,
+    CATALOG_DELETE_PERMISSION,
     /* A move takes a run of neighbouring ranges over into new ones, cut at other places: of one
      * range a split, of several a merge. Begun, the targets are there, empty and pending, for the
      * data to be brought to them; ended, they are in the map instead of the sources, of which each
@@ -90,9 +96,11 @@ struct CatalogChange {
     uint32_t offer;     /* number of the one to replace */
     uint32_t key;       /* number of the client encryption key to replace */
     StoredScriptKind script_kind;
-    uint32_t script; /* number of the one to replace or delete */
+    uint32_t script;     /* number of the one to replace or delete */
+    uint32_t user;       /* number of the one to replace or delete, or whose permissions change */
+    uint32_t permission; /* number of the one to replace or delete */
     bool is_upsert;
-    Slice id;            /* create database */
+    Slice id;            /* create database, create and replace user */
     Json definition;     /* normal form; replace container: as it was sent */
     bool has_provision;  /* create: throughput was asked for */
     Provision provision; /* create, replace offer */
@@ -114,7 +122,9 @@ struct CatalogChange {
     Offer *result_offer;
     EncryptionKey *result_key;
     StoredScript *result_script;
-    bool has_replaced;   /* create script: there was one with this id */
+    User *result_user;
+    Permission *result_permission;
+    bool has_replaced;   /* create script, user or permission: there was one with this id */
     size_t script_count; /* scripts: how many of the kind the container has now */
     Container *before;   /* end move, undo move: the container as it was */
 };

@@ -189,6 +189,41 @@ static Status load_script(void *ctx, const StoredScriptRecord *record, Error *er
     return STATUS_OK;
 }
 
+static Status load_user(void *ctx, const UserRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (load->collision)
+        return STATUS_OK;
+    TRY(check_info(load, "user", record->number, load->counters.user_next, record->lsn, err));
+    if (snapshot_database(load->snapshot, record->database) == NULL)
+        return broken(err, "user", record->number, "has no database");
+    if (snapshot_user_by_id(load->snapshot, record->database, record->id) != NULL)
+        return broken(err, "user", record->number, "has the name of another one");
+    load->collision |= !snapshot_put_user(load->snapshot, user_new(record));
+    return STATUS_OK;
+}
+
+static Status load_permission(void *ctx, const PermissionRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (load->collision)
+        return STATUS_OK;
+    TRY(check_info(load, "permission", record->number, load->counters.permission_next, record->lsn,
+                   err));
+    if (record->granted_lsn == 0)
+        return broken(err, "permission", record->number, "was never granted");
+    if (snapshot_user(load->snapshot, record->owner) == NULL)
+        return broken(err, "permission", record->number, "has no user");
+    AUTO(permission_unref) Permission *permission = NULL;
+    TRY(permission_new(record, &permission, err));
+    if (snapshot_permission_by_id(load->snapshot, record->owner, permission->info.id) != NULL)
+        return broken(err, "permission", record->number, "has the name of another one");
+    if (snapshot_permission_by_grant(load->snapshot, record->owner, permission->grant) != NULL)
+        return broken(err, "permission", record->number, "grants the same as another one");
+    load->collision |= !snapshot_put_permission(load->snapshot, TAKE(permission));
+    return STATUS_OK;
+}
+
 static Status load_once(Store *store, Load *load, Error *err)
 {
     RecordVisitor visitor = {
@@ -200,6 +235,8 @@ static Status load_once(Store *store, Load *load, Error *err)
         .garbage = load_garbage,
         .key = load_key,
         .script = load_script,
+        .user = load_user,
+        .permission = load_permission,
     };
     TRY(record_load(store, &visitor, err));
     /* Each offer has an owner that names it, so equal counts leave no owner without its offer. */

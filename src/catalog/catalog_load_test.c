@@ -10,7 +10,7 @@
 typedef struct Base {
     TestCatalog t;
     uint32_t database, other, shared, own;
-    uint32_t database_offer, own_offer, script;
+    uint32_t database_offer, own_offer, script, user, permission;
     CatalogCounters counters;
 } Base;
 
@@ -28,6 +28,9 @@ static void base_open(Base *b)
     b->own = make_container(&b->t, b->database, "own", MANUAL(12000));
     move_ranges(&b->t, b->database, b->own, 1, 1, "30");
     b->script = make_script(&b->t, scripts_of(b), "p");
+    b->user = make_user(&b->t, b->database, "u");
+    b->permission =
+        make_permission(&b->t, (UserKey){b->database, b->user}, "p", "'resource':'dbs/d/colls/c'");
     begin_move(&b->t, b->database, b->own, 2, 2, "28"); /* and the process ends */
     const Snapshot *snapshot = test_read(&b->t);
     b->database_offer = snapshot_database(snapshot, b->database)->offer;
@@ -37,6 +40,8 @@ static void base_open(Base *b)
                                     .container_next = b->own + 1,
                                     .offer_next = b->own_offer + 1,
                                     .script_next = b->script + 1,
+                                    .user_next = b->user + 1,
+                                    .permission_next = b->permission + 1,
                                     .space_next = SPACE_PARTITION_FIRST + 7};
     test_close_catalog(&b->t);
 }
@@ -220,6 +225,108 @@ static void a_trigger_of_an_unknown_type(Base *b, StoreTxn *txn)
                        "{'id':'p','body':'','triggerType':'During','triggerOperation':'All'}");
 }
 
+static void a_user_never_given_out(Base *b, StoreTxn *txn)
+{
+    CatalogCounters counters = b->counters;
+    counters.user_next = b->user;
+    record_put_counters(txn, &counters);
+}
+
+static void put_damaged_user(Base *b, StoreTxn *txn, uint32_t database, uint64_t lsn,
+                             const char *id)
+{
+    CatalogCounters counters = b->counters;
+    counters.user_next = b->user + 2;
+    record_put_counters(txn, &counters);
+    record_put_user(txn, &(UserRecord){.number = b->user + 1,
+                                       .database = database,
+                                       .lsn = lsn,
+                                       .id = slice_from_cstr(id)});
+}
+
+static void a_user_without_its_database(Base *b, StoreTxn *txn)
+{
+    put_damaged_user(b, txn, b->other + 1, 1, "v");
+}
+
+static void a_user_of_a_later_change(Base *b, StoreTxn *txn)
+{
+    put_damaged_user(b, txn, b->database, 1000, "v");
+}
+
+static void two_users_of_one_name(Base *b, StoreTxn *txn)
+{
+    put_damaged_user(b, txn, b->database, 1, "u");
+}
+
+static void put_damaged_permission(Base *b, StoreTxn *txn, uint32_t user, uint32_t number,
+                                   uint64_t lsn, const char *row)
+{
+    CatalogCounters counters = b->counters;
+    counters.permission_next = b->permission + 2;
+    record_put_counters(txn, &counters);
+    record_put_permission(txn, &(PermissionRecord){.number = number,
+                                                   .owner = {b->database, user},
+                                                   .lsn = lsn,
+                                                   .granted_lsn = lsn > 1 ? 1 : 0,
+                                                   .definition = row_json(&b->t.arena, row)});
+}
+
+#define OTHER_PERMISSION "{'id':'q','permissionMode':'All','resource':'dbs/d/colls/e'}"
+
+static void a_permission_never_given_out(Base *b, StoreTxn *txn)
+{
+    CatalogCounters counters = b->counters;
+    counters.permission_next = b->permission;
+    record_put_counters(txn, &counters);
+}
+
+static void a_permission_without_its_user(Base *b, StoreTxn *txn)
+{
+    put_damaged_permission(b, txn, b->user + 1, b->permission + 1, 2, OTHER_PERMISSION);
+}
+
+static void a_permission_of_a_later_change(Base *b, StoreTxn *txn)
+{
+    put_damaged_permission(b, txn, b->user, b->permission + 1, 1000, OTHER_PERMISSION);
+}
+
+static void a_permission_that_was_not_granted(Base *b, StoreTxn *txn)
+{
+    put_damaged_permission(b, txn, b->user, b->permission + 1, 1, OTHER_PERMISSION);
+}
+
+static void two_permissions_of_one_name(Base *b, StoreTxn *txn)
+{
+    put_damaged_permission(b, txn, b->user, b->permission + 1, 2,
+                           "{'id':'p','permissionMode':'All','resource':'dbs/d/colls/e'}");
+}
+
+static void two_permissions_for_the_same(Base *b, StoreTxn *txn)
+{
+    put_damaged_permission(b, txn, b->user, b->permission + 1, 2,
+                           "{'id':'q','permissionMode':'All','resource':'/dbs/d/colls/c/'}");
+}
+
+static void a_permission_without_a_mode(Base *b, StoreTxn *txn)
+{
+    put_damaged_permission(b, txn, b->user, b->permission, 2,
+                           "{'id':'p','resource':'dbs/d/colls/c'}");
+}
+
+static void a_permission_for_nothing(Base *b, StoreTxn *txn)
+{
+    put_damaged_permission(b, txn, b->user, b->permission, 2,
+                           "{'id':'p','permissionMode':'All','resource':'dbs/d'}");
+}
+
+static void a_permission_for_an_impossible_key(Base *b, StoreTxn *txn)
+{
+    put_damaged_permission(b, txn, b->user, b->permission, 2,
+                           "{'id':'p','permissionMode':'All','resource':'dbs/d/colls/c',"
+                           "'resourcePartitionKey':'x'}");
+}
+
 static void garbage_beyond_all_spaces(Base *b, StoreTxn *txn)
 {
     (void)b;
@@ -253,6 +360,19 @@ static void an_impossible_catalogue_is_refused(void **state)
         two_scripts_of_one_name,
         a_script_without_a_body,
         a_trigger_of_an_unknown_type,
+        a_user_never_given_out,
+        a_user_without_its_database,
+        a_user_of_a_later_change,
+        two_users_of_one_name,
+        a_permission_never_given_out,
+        a_permission_without_its_user,
+        a_permission_of_a_later_change,
+        a_permission_that_was_not_granted,
+        two_permissions_of_one_name,
+        two_permissions_for_the_same,
+        a_permission_without_a_mode,
+        a_permission_for_nothing,
+        a_permission_for_an_impossible_key,
         garbage_beyond_all_spaces,
     };
     for (size_t i = 0; i < ARRAY_COUNT(damages); i++) {

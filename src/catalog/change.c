@@ -175,6 +175,7 @@ static Status delete_database(Work *work, CatalogChange *change, Error *err)
          (key = snapshot_next_key(work->snapshot, change->database, from)) != NULL;
          from = key->info.number + 1)
         record_delete_key(work->txn, change->database, key->info.number);
+    change_drop_users(work, change->database);
     record_delete_database(work->txn, change->database);
     drop_offer(work, database->offer);
     snapshot_remove_database(work->snapshot, change->database);
@@ -433,7 +434,8 @@ static Status replace_offer(Work *work, CatalogChange *change, Error *err)
 static bool makes_room(CatalogOp op)
 {
     return op == CATALOG_DELETE_DATABASE || op == CATALOG_DELETE_CONTAINER ||
-           op == CATALOG_DELETE_SCRIPT || op == CATALOG_END_MOVE || op == CATALOG_UNDO_MOVE;
+           op == CATALOG_DELETE_SCRIPT || op == CATALOG_DELETE_USER ||
+           op == CATALOG_DELETE_PERMISSION || op == CATALOG_END_MOVE || op == CATALOG_UNDO_MOVE;
 }
 
 /* On a full disk, a change that takes room is refused here, alone (I7). Otherwise the commit of its
@@ -490,6 +492,24 @@ void change_apply(Work *work, CatalogChange *change)
     case CATALOG_DELETE_SCRIPT:
         change->status = change_delete_script(work, change, err);
         break;
+    case CATALOG_CREATE_USER:
+        change->status = change_create_user(work, change, err);
+        break;
+    case CATALOG_REPLACE_USER:
+        change->status = change_replace_user(work, change, err);
+        break;
+    case CATALOG_DELETE_USER:
+        change->status = change_delete_user(work, change, err);
+        break;
+    case CATALOG_CREATE_PERMISSION:
+        change->status = change_create_permission(work, change, err);
+        break;
+    case CATALOG_REPLACE_PERMISSION:
+        change->status = change_replace_permission(work, change, err);
+        break;
+    case CATALOG_DELETE_PERMISSION:
+        change->status = change_delete_permission(work, change, err);
+        break;
     case CATALOG_BEGIN_MOVE:
         change->status = change_begin_move(work, change, err);
         break;
@@ -509,5 +529,7 @@ void catalog_change_release(CatalogChange *change)
     offer_unref(TAKE(change->result_offer));
     encryption_key_unref(TAKE(change->result_key));
     stored_script_unref(TAKE(change->result_script));
+    user_unref(TAKE(change->result_user));
+    permission_unref(TAKE(change->result_permission));
     container_unref(TAKE(change->before));
 }

@@ -43,6 +43,16 @@ MUST_USE Status change_replace_script(Work *work, CatalogChange *change, Error *
 MUST_USE Status change_delete_script(Work *work, CatalogChange *change, Error *err);
 void change_drop_scripts(Work *work, const Container *container);
 
+/* Users and permissions (change_user.c). The last one deletes the records of all users of a
+ * database that is dropped, and of their permissions. */
+MUST_USE Status change_create_user(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_replace_user(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_delete_user(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_create_permission(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_replace_permission(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_delete_permission(Work *work, CatalogChange *change, Error *err);
+void change_drop_users(Work *work, uint32_t database);
+
 /* What the kinds of changes have in common. */
 MUST_USE Status change_not_found(Error *err, const char *what);
 MUST_USE Status change_owner_not_found(Error *err, const char *what);

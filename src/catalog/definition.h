@@ -66,6 +66,8 @@
 #define STORED_PROCEDURES_MAX         100       /* of a container, as the service has it */
 #define STORED_TRIGGERS_MAX           100       /* the service publishes no number */
 #define STORED_FUNCTIONS_MAX          50
+#define DATABASE_USERS_MAX            20000 /* each is an object in memory, as is a permission */
+#define USER_PERMISSIONS_MAX          2000
 
 typedef struct ComputedProperty {
     Slice name;
@@ -93,6 +95,9 @@ typedef enum TriggerOperation {
     TRIGGER_ON_UPSERT,
 } TriggerOperation;
 
+/* What a permission allows on what it names. */
+typedef enum PermissionMode { PERMISSION_READ, PERMISSION_ALL } PermissionMode;
+
 /* What the request's API version allows. */
 typedef struct ContainerRules {
     bool allow_no_partition_key; /* versions before 2018-12-31 */
@@ -110,6 +115,19 @@ MUST_USE Status database_definition_create(Arena *arena, Json body, Slice *id, E
  * 'encryptionAlgorithm', 'wrappedDataEncryptionKey' (base64) and 'keyWrapMetadata' (an object, kept
  * as it is). */
 MUST_USE Status encryption_key_definition_create(Arena *arena, Json body, Json *normal, Error *err);
+
+/* The id of a user's body, copied into 'arena'. */
+MUST_USE Status user_definition_create(Arena *arena, Json body, Slice *id, Error *err);
+
+/* Checks the body of a permission and makes its normal form: 'id', 'permissionMode' as "Read" or
+ * "All", 'resource' and 'resourcePartitionKey' (only if given) as they were sent. What 'resource'
+ * names need not exist. */
+MUST_USE Status permission_definition_create(Arena *arena, Json body, Json *normal, Error *err);
+
+/* What a permission's normal form says. STATUS_CORRUPT if it is not one. '*has_key' tells whether
+ * it is for one partition key; 'key' borrows from the normal form. */
+MUST_USE Status permission_definition_read(Json normal, PermissionMode *mode, Slice *resource,
+                                           bool *has_key, PartitionKey *key, Error *err);
 
 /* Checks the body of a script and makes its normal form: 'id', 'body' and, of a trigger,
  * 'triggerType' and 'triggerOperation', all as they were sent. That 'body' is JavaScript is not

@@ -10,6 +10,11 @@
  *     | 0x05 | first space u64 |            spaces to be emptied
  *     | 0x06 | database u32 | number u32 |  a client encryption key
  *     | 0x07 | database u32 | container u32 | kind u8 | number u32 |  a script, of a kind below
+ *     | 0x09 | database u32 | number u32 |  a user
+ *     | 0x0A | database u32 | user u32 | number u32 |  a permission
+ *
+ * Keys that begin with 0x08 are merged by the store, in all its spaces, as partitions need it
+ * (PARTITION_MERGE): the catalogue has none.
  *
  * A value is a binary JSON document (which carries a version byte of its own) with short names; "v"
  * is the version of the record. A reader ignores members that it does not know. A range has
@@ -30,6 +35,8 @@ typedef enum RecordKind {
     KIND_GARBAGE = 5,
     KIND_KEY = 6,
     KIND_SCRIPT = 7,
+    KIND_USER = 9,
+    KIND_PERMISSION = 10,
 } RecordKind;
 
 /* The kinds of scripts, as keys have them. */
@@ -121,6 +128,8 @@ void record_put_counters(StoreTxn *txn, const CatalogCounters *counters)
     add_u64(b, SLICE("offer"), counters->offer_next);
     add_u64(b, SLICE("key"), counters->key_next);
     add_u64(b, SLICE("script"), counters->script_next);
+    add_u64(b, SLICE("user"), counters->user_next);
+    add_u64(b, SLICE("permission"), counters->permission_next);
     add_u64(b, SLICE("space"), counters->space_next);
     add_flag(b, SLICE("serverless"), counters->is_serverless);
     finish(&writer, txn, key_begin(KIND_COUNTERS));
@@ -242,6 +251,40 @@ void record_put_script(StoreTxn *txn, const StoredScriptRecord *record)
     finish(&writer, txn, script_key(record->group, record->number));
 }
 
+static Key user_record_key(UserKey user)
+{
+    return key_u32(key_u32(key_begin(KIND_USER), user.database), user.user);
+}
+
+static Key permission_key(UserKey owner, uint32_t number)
+{
+    Key key = key_u32(key_u32(key_begin(KIND_PERMISSION), owner.database), owner.user);
+    return key_u32(key, number);
+}
+
+void record_put_user(StoreTxn *txn, const UserRecord *record)
+{
+    Writer writer;
+    JsonBuilder *b = begin(&writer);
+    json_key(b, SLICE("id"));
+    json_add_string(b, record->id);
+    add_u64(b, SLICE("lsn"), record->lsn);
+    add_u64(b, SLICE("ts"), (uint64_t)record->ts_s);
+    finish(&writer, txn, user_record_key((UserKey){record->database, record->number}));
+}
+
+void record_put_permission(StoreTxn *txn, const PermissionRecord *record)
+{
+    Writer writer;
+    JsonBuilder *b = begin(&writer);
+    add_u64(b, SLICE("lsn"), record->lsn);
+    add_u64(b, SLICE("granted"), record->granted_lsn);
+    add_u64(b, SLICE("ts"), (uint64_t)record->ts_s);
+    json_key(b, SLICE("definition"));
+    json_add(b, record->definition);
+    finish(&writer, txn, permission_key(record->owner, record->number));
+}
+
 void record_put_garbage(StoreTxn *txn, Garbage garbage)
 {
     ASSERT(garbage.first >= SPACE_PARTITION_FIRST);
@@ -280,6 +323,16 @@ void record_delete_key(StoreTxn *txn, uint32_t database, uint32_t key)
 void record_delete_script(StoreTxn *txn, StoredScriptGroup group, uint32_t script)
 {
     delete_key(txn, script_key(group, script));
+}
+
+void record_delete_user(StoreTxn *txn, UserKey user)
+{
+    delete_key(txn, user_record_key(user));
+}
+
+void record_delete_permission(StoreTxn *txn, UserKey owner, uint32_t permission)
+{
+    delete_key(txn, permission_key(owner, permission));
 }
 
 void record_delete_garbage(StoreTxn *txn, Garbage garbage)
@@ -347,6 +400,8 @@ static Status load_counters(Reader *r, const RecordVisitor *visitor, Error *err)
         .offer_next = (uint32_t)read_u64(r, r->record, "offer", RID_OFFER_MAX),
         .key_next = (uint32_t)read_u64_or(r, r->record, "key", RID_KEY_MAX, 1),
         .script_next = (uint32_t)read_u64_or(r, r->record, "script", RID_SCRIPT_MAX, 1),
+        .user_next = (uint32_t)read_u64_or(r, r->record, "user", RID_USER_MAX, 1),
+        .permission_next = (uint32_t)read_u64_or(r, r->record, "permission", UINT32_MAX, 1),
         .space_next = read_u64(r, r->record, "space", SPACE_MAX),
     };
     Json serverless = json_get(r->record, SLICE("serverless"));
@@ -577,6 +632,42 @@ static Status load_script(Reader *r, StoredScriptGroup group, uint32_t number,
     return visitor->script == NULL ? STATUS_OK : visitor->script(visitor->ctx, &record, err);
 }
 
+static Status load_user(Reader *r, uint32_t database, uint32_t number, const RecordVisitor *visitor,
+                        Error *err)
+{
+    UserRecord record = {
+        .number = number,
+        .database = database,
+        .id = read_text(r, r->record, "id"),
+        .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", RECORD_TIME_S_MAX),
+    };
+    if (record.id.len == 0 || record.id.len > ID_BYTES_MAX)
+        r->wrong = "id";
+    TRY(read_check(r, "user", err));
+    return visitor->user == NULL ? STATUS_OK : visitor->user(visitor->ctx, &record, err);
+}
+
+static Status load_permission(Reader *r, UserKey owner, uint32_t number,
+                              const RecordVisitor *visitor, Error *err)
+{
+    PermissionRecord record = {
+        .number = number,
+        .owner = owner,
+        .lsn = read_u64(r, r->record, "lsn", LSN_MAX),
+        .granted_lsn = read_u64(r, r->record, "granted", LSN_MAX),
+        .ts_s = (int64_t)read_u64(r, r->record, "ts", RECORD_TIME_S_MAX),
+        .definition = json_get(r->record, SLICE("definition")),
+    };
+    if (!json_is(record.definition, JSON_OBJECT))
+        r->wrong = "definition";
+    if (record.granted_lsn > record.lsn)
+        r->wrong = "granted";
+    TRY(read_check(r, "permission", err));
+    return visitor->permission == NULL ? STATUS_OK
+                                       : visitor->permission(visitor->ctx, &record, err);
+}
+
 static Status load_garbage(Reader *r, StoreSpace first, const RecordVisitor *visitor, Error *err)
 {
     Garbage garbage = {.first = first, .last = read_u64(r, r->record, "last", SPACE_MAX)};
@@ -590,8 +681,9 @@ static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisi
                           Error *err)
 {
     static const size_t lengths[] = {
-        [KIND_COUNTERS] = 1, [KIND_DATABASE] = 5, [KIND_CONTAINER] = 9, [KIND_OFFER] = 5,
-        [KIND_GARBAGE] = 9,  [KIND_KEY] = 9,      [KIND_SCRIPT] = 14};
+        [KIND_COUNTERS] = 1, [KIND_DATABASE] = 5, [KIND_CONTAINER] = 9,
+        [KIND_OFFER] = 5,    [KIND_GARBAGE] = 9,  [KIND_KEY] = 9,
+        [KIND_SCRIPT] = 14,  [KIND_USER] = 9,     [KIND_PERMISSION] = 13};
     size_t kind = key.len == 0 ? 0 : (uint8_t)key.ptr[0];
     if (kind == 0 || kind >= ARRAY_COUNT(lengths) || key.len != lengths[kind])
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
@@ -622,6 +714,12 @@ static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisi
             .kind = (StoredScriptKind)(uint8_t)rest[8],
         };
         return load_script(&reader, group, be32_get(rest + 9), visitor, err);
+    }
+    case KIND_USER:
+        return load_user(&reader, be32_get(rest), be32_get(rest + 4), visitor, err);
+    case KIND_PERMISSION: {
+        UserKey owner = {be32_get(rest), be32_get(rest + 4)};
+        return load_permission(&reader, owner, be32_get(rest + 8), visitor, err);
     }
     }
     ASSERT(!"every kind is handled above");

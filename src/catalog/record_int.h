@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "catalog/resource.h"
 #include "catalog/stored_script.h"
+#include "catalog/user.h"
 #include "store/store.h"
 
 /* The catalogue's own space, and where the spaces of physical partitions begin. */
@@ -22,6 +23,8 @@ typedef struct CatalogCounters {
     uint32_t offer_next;
     uint32_t key_next;
     uint32_t script_next; /* of all kinds */
+    uint32_t user_next;
+    uint32_t permission_next;
     StoreSpace space_next;
     bool is_serverless; /* of the account, for good: no throughput is provisioned */
 } CatalogCounters;
@@ -38,6 +41,8 @@ void record_put_container(StoreTxn *txn, const ContainerRecord *record);
 void record_put_offer(StoreTxn *txn, const OfferRecord *record);
 void record_put_key(StoreTxn *txn, const EncryptionKeyRecord *record);
 void record_put_script(StoreTxn *txn, const StoredScriptRecord *record);
+void record_put_user(StoreTxn *txn, const UserRecord *record);
+void record_put_permission(StoreTxn *txn, const PermissionRecord *record);
 void record_put_garbage(StoreTxn *txn, Garbage garbage);
 
 void record_delete_database(StoreTxn *txn, uint32_t database);
@@ -45,10 +50,12 @@ void record_delete_container(StoreTxn *txn, uint32_t database, uint32_t containe
 void record_delete_offer(StoreTxn *txn, uint32_t offer);
 void record_delete_key(StoreTxn *txn, uint32_t database, uint32_t key);
 void record_delete_script(StoreTxn *txn, StoredScriptGroup group, uint32_t script);
+void record_delete_user(StoreTxn *txn, UserKey user);
+void record_delete_permission(StoreTxn *txn, UserKey owner, uint32_t permission);
 void record_delete_garbage(StoreTxn *txn, Garbage garbage);
 
-/* What record_load calls for each record, databases before containers before the others; NULL for
- * kinds that are not wanted. Slices live for the call. */
+/* What record_load calls for each record, databases before containers before the others, and users
+ * before permissions; NULL for kinds that are not wanted. Slices live for the call. */
 typedef struct RecordVisitor {
     void *ctx;
     Status (*counters)(void *ctx, const CatalogCounters *counters, Error *err);
@@ -58,6 +65,8 @@ typedef struct RecordVisitor {
     Status (*garbage)(void *ctx, Garbage garbage, Error *err);
     Status (*key)(void *ctx, const EncryptionKeyRecord *record, Error *err);
     Status (*script)(void *ctx, const StoredScriptRecord *record, Error *err);
+    Status (*user)(void *ctx, const UserRecord *record, Error *err);
+    Status (*permission)(void *ctx, const PermissionRecord *record, Error *err);
 } RecordVisitor;
 
 /* STATUS_CORRUPT if a record is not what this version or an older one writes. */

@@ -97,6 +97,26 @@ static Status see_script(void *ctx, const StoredScriptRecord *r, Error *err)
     return STATUS_OK;
 }
 
+static Status see_user(void *ctx, const UserRecord *r, Error *err)
+{
+    (void)err;
+    buf_format(&((Seen *)ctx)->text, "user %u.%u '%.*s' lsn=%llu ts=%lld\n", r->database, r->number,
+               SLICE_ARG(r->id), (unsigned long long)r->lsn, (long long)r->ts_s);
+    return STATUS_OK;
+}
+
+static Status see_permission(void *ctx, const PermissionRecord *r, Error *err)
+{
+    (void)err;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    buf_format(&((Seen *)ctx)->text, "permission %u.%u.%u lsn=%llu,%llu ts=%lld %.*s\n",
+               r->owner.database, r->owner.user, r->number, (unsigned long long)r->lsn,
+               (unsigned long long)r->granted_lsn, (long long)r->ts_s,
+               SLICE_ARG(json_print_arena(&arena, r->definition)));
+    return STATUS_OK;
+}
+
 static Status load(Store *store, Seen *seen, Error *err)
 {
     RecordVisitor visitor = {.ctx = seen,
@@ -106,7 +126,9 @@ static Status load(Store *store, Seen *seen, Error *err)
                              .offer = see_offer,
                              .garbage = see_garbage,
                              .key = see_key,
-                             .script = see_script};
+                             .script = see_script,
+                             .user = see_user,
+                             .permission = see_permission};
     return record_load(store, &visitor, err);
 }
 
@@ -173,6 +195,19 @@ static void put_containers(StoreTxn *txn, Arena *arena)
                                                  .ranges_lsn = 4});
 }
 
+static void put_user(StoreTxn *txn, UserKey user, Arena *arena)
+{
+    record_put_permission(txn, &(PermissionRecord){.number = 2,
+                                                   .owner = user,
+                                                   .lsn = 9,
+                                                   .granted_lsn = 8,
+                                                   .ts_s = TEST_BEGIN_S,
+                                                   .definition = row_json(arena, "{'id':'p'}")});
+    record_put_user(
+        txn, &(UserRecord){
+                 .number = 6, .database = 7, .id = SLICE("u"), .lsn = 8, .ts_s = TEST_BEGIN_S});
+}
+
 static void records_are_read_as_they_were_written(void **state)
 {
     (void)state;
@@ -181,8 +216,7 @@ static void records_are_read_as_they_were_written(void **state)
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 1024);
     expect_load(store, "");
-    StoreTxn *txn = store_txn_begin(store);
-    /* In any order; they are read in that of their keys. */
+    StoreTxn *txn = store_txn_begin(store); /* in any order; they are read in that of their keys */
     record_put_garbage(txn, (Garbage){.first = 70000, .last = 70002});
     const StoredScriptGroup triggers = {7, 8, STORED_TRIGGER};
     record_put_script(txn, &(StoredScriptRecord){.number = 5,
@@ -190,6 +224,8 @@ static void records_are_read_as_they_were_written(void **state)
                                                  .lsn = 7,
                                                  .ts_s = TEST_BEGIN_S,
                                                  .definition = row_json(&arena, "{'id':'t'}")});
+    const UserKey user = {7, 6};
+    put_user(txn, user, &arena);
     record_put_key(txn, &(EncryptionKeyRecord){.number = 3,
                                                .database = 7,
                                                .lsn = 6,
@@ -234,7 +270,9 @@ static void records_are_read_as_they_were_written(void **state)
                "0 bucket=3\n"
                "garbage 70000-70002\n"
                "key 7.3 lsn=6 ts=1700000001 created=1700000000 {\"id\":\"k\"}\n"
-               "script 7/8.1.5 lsn=7 ts=1700000000 {\"id\":\"t\"}\n");
+               "script 7/8.1.5 lsn=7 ts=1700000000 {\"id\":\"t\"}\n"
+               "user 7.6 'u' lsn=8 ts=1700000000\n"
+               "permission 7.6.2 lsn=9,8 ts=1700000000 {\"id\":\"p\"}\n");
 
     txn = store_txn_begin(store);
     record_delete_database(txn, 7);
@@ -243,6 +281,8 @@ static void records_are_read_as_they_were_written(void **state)
     record_delete_offer(txn, 9);
     record_delete_key(txn, 7, 3);
     record_delete_script(txn, triggers, 5);
+    record_delete_user(txn, user);
+    record_delete_permission(txn, user, 2);
     record_delete_garbage(txn, (Garbage){.first = 70000, .last = 70002});
     assert_ok(store_txn_commit_wait(txn, err));
     expect_load(store, "counters 7 10 11 12 13 serverless\n"
@@ -256,11 +296,13 @@ static void put_raw(Store *store, Slice key, Slice value)
     assert_ok(store_txn_commit_wait(txn, err));
 }
 
-#define DATABASE_KEY  SLICE_INIT("\x02\0\0\0\x07")
-#define CONTAINER_KEY SLICE_INIT("\x03\0\0\0\x07\0\0\0\x08")
-#define OFFER_KEY     SLICE_INIT("\x04\0\0\0\x09")
-#define SCRIPT_KEY    SLICE_INIT("\x07\0\0\0\x07\0\0\0\x08\x02\0\0\0\x05")
-#define GARBAGE_KEY   SLICE_INIT("\x05\0\0\0\0\0\x01\x11\x70")
+#define USER_KEY       SLICE_INIT("\x09\0\0\0\x07\0\0\0\x06")
+#define PERMISSION_KEY SLICE_INIT("\x0a\0\0\0\x07\0\0\0\x06\0\0\0\x02")
+#define DATABASE_KEY   SLICE_INIT("\x02\0\0\0\x07")
+#define CONTAINER_KEY  SLICE_INIT("\x03\0\0\0\x07\0\0\0\x08")
+#define OFFER_KEY      SLICE_INIT("\x04\0\0\0\x09")
+#define SCRIPT_KEY     SLICE_INIT("\x07\0\0\0\x07\0\0\0\x08\x02\0\0\0\x05")
+#define GARBAGE_KEY    SLICE_INIT("\x05\0\0\0\0\0\x01\x11\x70")
 #define CONTAINER_ROW(ranges)                                                               \
     "{'v':1,'lsn':3,'ts':1,'offer':0,'definition':{'id':'c'},'rangeNext':2,'rangesLsn':3,'" \
     "ranges':" ranges "}"
@@ -465,7 +507,17 @@ static void an_offer_garbage_and_keys_have_bounds(void **state)
         {SCRIPT_KEY, "{'v':1,'ts':1,'definition':{}}", false},
         {SLICE_INIT("\x07\0\0\0\x07\0\0\0\x08\x03\0\0\0\x05"), /* a kind of scripts too many */
          "{'v':1,'lsn':1,'ts':1,'definition':{}}", false},
+        {USER_KEY, "{'v':1,'id':'u','lsn':1,'ts':1}", true},
+        {USER_KEY, "{'v':1,'id':'','lsn':1,'ts':1}", false},
+        {USER_KEY, "{'v':1,'id':'u','ts':1}", false},
+        {PERMISSION_KEY, "{'v':1,'lsn':2,'granted':1,'ts':1,'definition':{}}", true},
+        {PERMISSION_KEY, "{'v':1,'lsn':2,'granted':3,'ts':1,'definition':{}}", false},
+        {PERMISSION_KEY, "{'v':1,'lsn':2,'ts':1,'definition':{}}", false},
+        {PERMISSION_KEY, "{'v':1,'lsn':2,'granted':1,'ts':1}", false},
         /* keys */
+        {SLICE_INIT("\x0a\0\0\0\x07\0\0\0\x08"),
+         "{'v':1,'lsn':2,'granted':1,'ts':1,'definition':{}}", false},
+        {SLICE_INIT("\x0b\0\0\0\x07\0\0\0\x08"), "{'v':1,'id':'u','lsn':1,'ts':1}", false},
         {SLICE_INIT("\x07\0\0\0\x07\0\0\0\x08\x02\0\0\0"), "{'v':1,'lsn':1,'ts':1,'definition':{}}",
          false},
         {SLICE_INIT(""), "{'v':1}", false},

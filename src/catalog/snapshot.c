@@ -3,7 +3,8 @@
  * A database and the maps of its containers form one entry. An entry is shared like everything
  * else: changing a container copies its database's entry, which copies two pointers, and the path
  * to it in the map of databases. The scripts of a container form an entry of their own beside it,
- * so that neither is copied when the other changes.
+ * so that neither is copied when the other changes. A user and its permissions form one entry, as a
+ * database does.
  */
 #include "catalog/snapshot.h"
 
@@ -16,6 +17,15 @@ typedef struct ScriptEntry {
     Trie names[STORED_SCRIPT_KINDS];   /* by hash of the id -> StoredScript */
 } ScriptEntry;
 
+/* A user and what it is permitted. */
+typedef struct UserEntry {
+    _Atomic uint32_t refs;
+    User *user;
+    Trie permissions; /* by number -> Permission */
+    Trie names;       /* by hash of the id -> Permission */
+    Trie grants;      /* by hash of the grant -> Permission */
+} UserEntry;
+
 typedef struct DatabaseEntry {
     _Atomic uint32_t refs;
     Database *database;
@@ -24,6 +34,8 @@ typedef struct DatabaseEntry {
     Trie keys;       /* by number -> EncryptionKey */
     Trie key_names;  /* by hash of the id -> EncryptionKey */
     Trie scripts;    /* by number of the container -> ScriptEntry, if it has any */
+    Trie users;      /* by number -> UserEntry */
+    Trie user_names; /* by hash of the id -> UserEntry */
     size_t shared_count;
 } DatabaseEntry;
 
@@ -71,6 +83,41 @@ static ScriptEntry *script_entry_new(const ScriptEntry *old)
     return entry;
 }
 
+static void unref_permission(void *permission)
+{
+    permission_unref(permission);
+}
+
+static void user_entry_unref(void *p)
+{
+    UserEntry *entry = p;
+    if (atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    user_unref(entry->user);
+    trie_done(&entry->permissions);
+    trie_done(&entry->names);
+    trie_done(&entry->grants);
+    mem_free(entry);
+}
+
+/* Takes 'user' over; with the permissions of 'old', or none if that is NULL. */
+static UserEntry *user_entry_new(User *user, const UserEntry *old)
+{
+    UserEntry *entry = MEM_NEW(UserEntry);
+    atomic_init(&entry->refs, 1);
+    entry->user = user;
+    if (old == NULL) {
+        trie_init(&entry->permissions, unref_permission);
+        trie_init(&entry->names, unref_permission);
+        trie_init(&entry->grants, unref_permission);
+        return entry;
+    }
+    entry->permissions = trie_copy(&old->permissions);
+    entry->names = trie_copy(&old->names);
+    entry->grants = trie_copy(&old->grants);
+    return entry;
+}
+
 static void unref_offer(void *offer)
 {
     offer_unref(offer);
@@ -87,6 +134,8 @@ static void entry_unref(void *p)
     trie_done(&entry->keys);
     trie_done(&entry->key_names);
     trie_done(&entry->scripts);
+    trie_done(&entry->users);
+    trie_done(&entry->user_names);
     mem_free(entry);
 }
 
@@ -101,6 +150,8 @@ static DatabaseEntry *entry_new(Database *database, const DatabaseEntry *old)
         trie_init(&entry->keys, unref_key);
         trie_init(&entry->key_names, unref_key);
         trie_init(&entry->scripts, script_entry_unref);
+        trie_init(&entry->users, user_entry_unref);
+        trie_init(&entry->user_names, user_entry_unref);
         return entry;
     }
     entry->containers = trie_copy(&old->containers);
@@ -108,6 +159,8 @@ static DatabaseEntry *entry_new(Database *database, const DatabaseEntry *old)
     entry->keys = trie_copy(&old->keys);
     entry->key_names = trie_copy(&old->key_names);
     entry->scripts = trie_copy(&old->scripts);
+    entry->users = trie_copy(&old->users);
+    entry->user_names = trie_copy(&old->user_names);
     entry->shared_count = old->shared_count;
     return entry;
 }
@@ -256,6 +309,75 @@ size_t snapshot_script_count(const Snapshot *snapshot, StoredScriptGroup group)
     return entry == NULL ? 0 : entry->scripts[group.kind].count;
 }
 
+static const UserEntry *find_user(const Snapshot *snapshot, UserKey key)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, key.database);
+    return entry == NULL ? NULL : trie_get(&entry->users, key.user);
+}
+
+const User *snapshot_user(const Snapshot *snapshot, UserKey key)
+{
+    const UserEntry *entry = find_user(snapshot, key);
+    return entry == NULL ? NULL : entry->user;
+}
+
+const User *snapshot_user_by_id(const Snapshot *snapshot, uint32_t database, Slice id)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    const UserEntry *user =
+        entry == NULL ? NULL : trie_get(&entry->user_names, name_hash(snapshot, id));
+    return user != NULL && slice_equal(user->user->info.id, id) ? user->user : NULL;
+}
+
+const Permission *snapshot_permission(const Snapshot *snapshot, UserKey owner, uint32_t number)
+{
+    const UserEntry *entry = find_user(snapshot, owner);
+    return entry == NULL ? NULL : trie_get(&entry->permissions, number);
+}
+
+const Permission *snapshot_permission_by_id(const Snapshot *snapshot, UserKey owner, Slice id)
+{
+    const UserEntry *entry = find_user(snapshot, owner);
+    const Permission *permission =
+        entry == NULL ? NULL : trie_get(&entry->names, name_hash(snapshot, id));
+    return permission != NULL && slice_equal(permission->info.id, id) ? permission : NULL;
+}
+
+const Permission *snapshot_permission_by_grant(const Snapshot *snapshot, UserKey owner, Slice grant)
+{
+    const UserEntry *entry = find_user(snapshot, owner);
+    const Permission *permission =
+        entry == NULL ? NULL : trie_get(&entry->grants, name_hash(snapshot, grant));
+    return permission != NULL && slice_equal(permission->grant, grant) ? permission : NULL;
+}
+
+const User *snapshot_next_user(const Snapshot *snapshot, uint32_t database, uint32_t from)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    uint64_t number = from;
+    const UserEntry *user = entry == NULL ? NULL : trie_next(&entry->users, &number);
+    return user == NULL ? NULL : user->user;
+}
+
+const Permission *snapshot_next_permission(const Snapshot *snapshot, UserKey owner, uint32_t from)
+{
+    const UserEntry *entry = find_user(snapshot, owner);
+    uint64_t number = from;
+    return entry == NULL ? NULL : trie_next(&entry->permissions, &number);
+}
+
+size_t snapshot_user_count(const Snapshot *snapshot, uint32_t database)
+{
+    const DatabaseEntry *entry = find_entry(snapshot, database);
+    return entry == NULL ? 0 : entry->users.count;
+}
+
+size_t snapshot_permission_count(const Snapshot *snapshot, UserKey owner)
+{
+    const UserEntry *entry = find_user(snapshot, owner);
+    return entry == NULL ? 0 : entry->permissions.count;
+}
+
 const Database *snapshot_next_database(const Snapshot *snapshot, uint32_t from)
 {
     uint64_t key = from;
@@ -391,6 +513,65 @@ bool snapshot_put_script(Snapshot *snapshot, StoredScript *script)
     return true;
 }
 
+/* Puts 'user', which is taken over, in the place of the one with its number. */
+static void put_user_entry(Snapshot *snapshot, const DatabaseEntry *old, UserEntry *user)
+{
+    DatabaseEntry *entry = entry_new(database_ref(old->database), old);
+    const UserEntry *before = trie_get(&entry->users, user->user->info.number);
+    if (before != NULL)
+        (void)trie_remove(&entry->user_names, name_hash(snapshot, before->user->info.id));
+    atomic_fetch_add_explicit(&user->refs, 1, memory_order_relaxed);
+    trie_put(&entry->user_names, name_hash(snapshot, user->user->info.id), user);
+    trie_put(&entry->users, user->user->info.number, user);
+    put_entry(snapshot, entry);
+}
+
+bool snapshot_put_user(Snapshot *snapshot, User *user)
+{
+    const DatabaseEntry *database = find_entry(snapshot, user->database);
+    ASSERT(database != NULL);
+    const UserEntry *same_hash =
+        trie_get(&database->user_names, name_hash(snapshot, user->info.id));
+    if (same_hash != NULL && same_hash->user->info.number != user->info.number) {
+        user_unref(user);
+        return false;
+    }
+    put_user_entry(snapshot, database, user_entry_new(user, find_user(snapshot, user_key(user))));
+    return true;
+}
+
+/* Whether 'hash' is taken by another permission than the one with this number. */
+static bool is_taken(const Trie *trie, uint64_t hash, uint32_t number)
+{
+    const Permission *same = trie_get(trie, hash);
+    return same != NULL && same->info.number != number;
+}
+
+bool snapshot_put_permission(Snapshot *snapshot, Permission *permission)
+{
+    UserKey owner = permission->owner;
+    const UserEntry *old = find_user(snapshot, owner);
+    ASSERT(old != NULL);
+    uint32_t number = permission->info.number;
+    uint64_t name = name_hash(snapshot, permission->info.id);
+    uint64_t grant = name_hash(snapshot, permission->grant);
+    if (is_taken(&old->names, name, number) || is_taken(&old->grants, grant, number)) {
+        permission_unref(permission);
+        return false;
+    }
+    UserEntry *entry = user_entry_new(user_ref(old->user), old);
+    const Permission *before = trie_get(&entry->permissions, number);
+    if (before != NULL) {
+        (void)trie_remove(&entry->names, name_hash(snapshot, before->info.id));
+        (void)trie_remove(&entry->grants, name_hash(snapshot, before->grant));
+    }
+    trie_put(&entry->names, name, permission_ref(permission));
+    trie_put(&entry->grants, grant, permission_ref(permission));
+    trie_put(&entry->permissions, number, permission);
+    put_user_entry(snapshot, find_entry(snapshot, owner.database), entry);
+    return true;
+}
+
 void snapshot_put_offer(Snapshot *snapshot, Offer *offer)
 {
     trie_put(&snapshot->offers, offer->info.number, offer);
@@ -430,6 +611,31 @@ void snapshot_remove_script(Snapshot *snapshot, StoredScriptGroup group, uint32_
     (void)trie_remove(&entry->names[group.kind], name_hash(snapshot, script->info.id));
     (void)trie_remove(&entry->scripts[group.kind], number);
     put_scripts(snapshot, find_entry(snapshot, group.database), group.container, entry);
+}
+
+void snapshot_remove_user(Snapshot *snapshot, UserKey key)
+{
+    const DatabaseEntry *old = find_entry(snapshot, key.database);
+    ASSERT(old != NULL);
+    DatabaseEntry *entry = entry_new(database_ref(old->database), old);
+    const UserEntry *user = trie_get(&entry->users, key.user);
+    ASSERT(user != NULL);
+    (void)trie_remove(&entry->user_names, name_hash(snapshot, user->user->info.id));
+    (void)trie_remove(&entry->users, key.user);
+    put_entry(snapshot, entry);
+}
+
+void snapshot_remove_permission(Snapshot *snapshot, UserKey owner, uint32_t number)
+{
+    const UserEntry *old = find_user(snapshot, owner);
+    ASSERT(old != NULL);
+    UserEntry *entry = user_entry_new(user_ref(old->user), old);
+    const Permission *permission = trie_get(&entry->permissions, number);
+    ASSERT(permission != NULL);
+    (void)trie_remove(&entry->names, name_hash(snapshot, permission->info.id));
+    (void)trie_remove(&entry->grants, name_hash(snapshot, permission->grant));
+    (void)trie_remove(&entry->permissions, number);
+    put_user_entry(snapshot, find_entry(snapshot, owner.database), entry);
 }
 
 void snapshot_remove_offer(Snapshot *snapshot, uint32_t number)

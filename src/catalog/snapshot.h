@@ -11,6 +11,7 @@
 #include "base/trie.h"
 #include "catalog/resource.h"
 #include "catalog/stored_script.h"
+#include "catalog/user.h"
 
 #include <stdatomic.h>
 
@@ -39,6 +40,12 @@ const StoredScript *snapshot_script(const Snapshot *snapshot, StoredScriptGroup 
                                     uint32_t number);
 const StoredScript *snapshot_script_by_id(const Snapshot *snapshot, StoredScriptGroup group,
                                           Slice id);
+const User *snapshot_user(const Snapshot *snapshot, UserKey key);
+const User *snapshot_user_by_id(const Snapshot *snapshot, uint32_t database, Slice id);
+const Permission *snapshot_permission(const Snapshot *snapshot, UserKey owner, uint32_t number);
+const Permission *snapshot_permission_by_id(const Snapshot *snapshot, UserKey owner, Slice id);
+const Permission *snapshot_permission_by_grant(const Snapshot *snapshot, UserKey owner,
+                                               Slice grant);
 
 /* The one with the smallest number >= 'from', or NULL. */
 const Database *snapshot_next_database(const Snapshot *snapshot, uint32_t from);
@@ -48,7 +55,11 @@ const Offer *snapshot_next_offer(const Snapshot *snapshot, uint32_t from);
 const EncryptionKey *snapshot_next_key(const Snapshot *snapshot, uint32_t database, uint32_t from);
 const StoredScript *snapshot_next_script(const Snapshot *snapshot, StoredScriptGroup group,
                                          uint32_t from);
+const User *snapshot_next_user(const Snapshot *snapshot, uint32_t database, uint32_t from);
+const Permission *snapshot_next_permission(const Snapshot *snapshot, UserKey owner, uint32_t from);
 
+size_t snapshot_user_count(const Snapshot *snapshot, uint32_t database);
+size_t snapshot_permission_count(const Snapshot *snapshot, UserKey owner);
 size_t snapshot_script_count(const Snapshot *snapshot, StoredScriptGroup group);
 
 /* A walk over the containers of all databases, in order of their numbers:
@@ -80,10 +91,14 @@ MUST_USE bool snapshot_put_database(Snapshot *snapshot, Database *database);
 MUST_USE bool snapshot_put_container(Snapshot *snapshot, Container *container);
 MUST_USE bool snapshot_put_key(Snapshot *snapshot, EncryptionKey *key);
 MUST_USE bool snapshot_put_script(Snapshot *snapshot, StoredScript *script); /* may be renamed */
+MUST_USE bool snapshot_put_user(Snapshot *snapshot, User *user);             /* may be renamed */
+MUST_USE bool snapshot_put_permission(Snapshot *snapshot, Permission *permission); /* likewise */
 void snapshot_put_offer(Snapshot *snapshot, Offer *offer);
 
 void snapshot_remove_database(Snapshot *snapshot, uint32_t number); /* and its children */
 /* And its scripts. */
 void snapshot_remove_container(Snapshot *snapshot, uint32_t database, uint32_t number);
 void snapshot_remove_script(Snapshot *snapshot, StoredScriptGroup group, uint32_t number);
+void snapshot_remove_user(Snapshot *snapshot, UserKey key); /* and its permissions */
+void snapshot_remove_permission(Snapshot *snapshot, UserKey owner, uint32_t number);
 void snapshot_remove_offer(Snapshot *snapshot, uint32_t number);

@@ -284,6 +284,53 @@ static inline uint32_t make_script(TestCatalog *t, StoredScriptGroup group, cons
     return c.change.result_script->info.number;
 }
 
+/* A user, and a permission of one: 'rest' is what follows its id, like
+ * "'resource':'dbs/d/colls/c'".
+ */
+static inline void fill_user(TestChange *c, CatalogOp op, uint32_t database, const char *id)
+{
+    test_change_init(c, op);
+    c->change.database = database;
+    c->change.id = slice_from_cstr(id);
+}
+
+static inline uint32_t make_user(TestCatalog *t, uint32_t database, const char *id)
+{
+    AUTO(test_change_done) TestChange c;
+    fill_user(&c, CATALOG_CREATE_USER, database, id);
+    if (test_run(t->catalog, &c) != STATUS_OK)
+        fail_msg("%s", c.change.error.message);
+    return c.change.result_user->info.number;
+}
+
+static inline Json row_permission(Arena *arena, const char *id, const char *mode, const char *rest)
+{
+    Slice row = arena_format(arena, "{'id':'%s','permissionMode':'%s',%s}", id, mode, rest);
+    Json normal = JSON_NONE;
+    assert_ok(
+        permission_definition_create(arena, row_json(arena, arena_cstr(arena, row)), &normal, err));
+    return normal;
+}
+
+static inline void fill_permission(TestChange *c, CatalogOp op, UserKey owner, Json definition)
+{
+    test_change_init(c, op);
+    c->change.database = owner.database;
+    c->change.user = owner.user;
+    c->change.definition = definition;
+}
+
+static inline uint32_t make_permission(TestCatalog *t, UserKey owner, const char *id,
+                                       const char *rest)
+{
+    AUTO(test_change_done) TestChange c;
+    fill_permission(&c, CATALOG_CREATE_PERMISSION, owner,
+                    row_permission(&t->arena, id, "Read", rest));
+    if (test_run(t->catalog, &c) != STATUS_OK)
+        fail_msg("%s", c.change.error.message);
+    return c.change.result_permission->info.number;
+}
+
 static inline Status delete_one(TestCatalog *t, CatalogOp op, uint32_t database, uint32_t container)
 {
     AUTO(test_change_done) TestChange c;
@@ -405,6 +452,40 @@ static inline void dump_scripts(const Snapshot *snapshot, StoredScriptGroup grou
     assert_int_equal(snapshot_script_count(snapshot, group), count);
 }
 
+static inline void dump_permissions(const Snapshot *snapshot, UserKey owner, Buf *out)
+{
+    size_t count = 0;
+    const Permission *permission;
+    for (uint32_t i = 0; (permission = snapshot_next_permission(snapshot, owner, i)) != NULL;
+         i = permission->info.number + 1, count++) {
+        buf_format(out, "\n    permission granted=%llu mode=%d ",
+                   (unsigned long long)permission->granted_lsn, (int)permission->mode);
+        dump_info(&permission->info, out);
+        json_print(permission->definition, out);
+        assert_ptr_equal(snapshot_permission(snapshot, owner, permission->info.number), permission);
+        assert_ptr_equal(snapshot_permission_by_id(snapshot, owner, permission->info.id),
+                         permission);
+        assert_ptr_equal(snapshot_permission_by_grant(snapshot, owner, permission->grant),
+                         permission);
+    }
+    assert_int_equal(snapshot_permission_count(snapshot, owner), count);
+}
+
+static inline void dump_users(const Snapshot *snapshot, uint32_t database, Buf *out)
+{
+    size_t count = 0;
+    const User *user;
+    for (uint32_t i = 0; (user = snapshot_next_user(snapshot, database, i)) != NULL;
+         i = user->info.number + 1, count++) {
+        buf_slice(out, SLICE("\n  user "));
+        dump_info(&user->info, out);
+        assert_ptr_equal(snapshot_user(snapshot, user_key(user)), user);
+        assert_ptr_equal(snapshot_user_by_id(snapshot, database, user->info.id), user);
+        dump_permissions(snapshot, user_key(user), out);
+    }
+    assert_int_equal(snapshot_user_count(snapshot, database), count);
+}
+
 static inline void dump_container(const Snapshot *snapshot, const Container *container, Buf *out)
 {
     buf_format(out, "\n  container (offer %u) ", container->offer);
@@ -431,6 +512,7 @@ static inline void dump_snapshot(const Snapshot *snapshot, Buf *out)
         buf_format(out, "\ndatabase (offer %u) ", database->offer);
         dump_info(&database->info, out);
         assert_ptr_equal(snapshot_database_by_id(snapshot, database->info.id), database);
+        dump_users(snapshot, database->info.number, out);
         const Container *container;
         size_t count = 0;
         size_t shared = 0;

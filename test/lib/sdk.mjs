@@ -19,3 +19,12 @@ export function clientOf(server, { endpoint = server.endpoint, key = server.key,
         ...rest,
     });
 }
+
+/** A client without a key: `options` say what it has instead (resourceTokens, permissionFeed, tokenProvider). */
+export function clientWith(server, options) {
+    return new CosmosClient({
+        endpoint: server.endpoint,
+        connectionPolicy: { enableBackgroundEndpointRefreshing: false },
+        ...options,
+    });
+}

@@ -98,6 +98,19 @@ export function call(server, { method = "GET", path, type, link, headers = {}, b
     });
 }
 
+/** The same with a token, or another text as authorization, and no date; undefined sends none. */
+export function callWith(server, token, { method = "GET", path, headers = {}, body, isEncoded = true, ...rest }) {
+    const asIs = body === undefined || typeof body === "string" || Buffer.isBuffer(body);
+    const authorization = isEncoded && token !== undefined ? encodeURIComponent(token) : token;
+    return send(server.endpoint, {
+        method,
+        path,
+        headers: { "x-ms-version": "2020-07-15", ...(token === undefined ? {} : { authorization }), ...headers },
+        body: asIs ? body : JSON.stringify(body),
+        ...rest,
+    });
+}
+
 /** What the server has counted under a name. */
 export async function metric(server, name) {
     const { text } = await send(server.endpoint, { path: "/metrics" });

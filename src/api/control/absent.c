@@ -1,5 +1,5 @@
-/* absent.c - kinds of resources that do not exist here: users, which this version does not have,
- * and conflicts, which an account with one write region never has.
+/* absent.c - kinds of resources that do not exist here: conflicts, which an account with one write
+ * region never has.
  *
  * SDKs, frameworks and explorers list them and go on if the list is empty. A path that names a
  * single one is answered 404 when it is resolved (resolve.c).
@@ -19,26 +19,13 @@ static const WireResource *next_none(const Feed *feed, const Snapshot *snapshot,
 
 static Feed none_of(const ApiRequest *r)
 {
-    const ResourceInfo *parent = r->container != NULL ? &r->container->info : &r->database->info;
+    const ResourceInfo *parent = &r->container->info;
     return (Feed){.parent_rid = parent->rid, .parent = parent->number, .next = next_none};
 }
 
 Status absent_list(ApiRequest *r, Error *err)
 {
     return feed_list(r, none_of(r), err);
-}
-
-Status absent_query(ApiRequest *r, Error *err)
-{
-    return feed_query(r, none_of(r), err);
-}
-
-Status absent_create(ApiRequest *r, Error *err)
-{
-    Slice segment = address_segment(r->address.type);
-    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
-                     "Resources of type '%.*s' cannot be created in this version of orrery.",
-                     SLICE_ARG(segment));
 }
 
 /* The same rule as for items: clients try without the header, and expect this refusal. */
@@ -52,5 +39,5 @@ Status conflicts_query(ApiRequest *r, Error *err)
                          "Cross partition query is required but disabled. Please set "
                          "x-ms-documentdb-query-enablecrosspartition to true, or specify "
                          "x-ms-documentdb-partitionkey.");
-    return absent_query(r, err);
+    return feed_query(r, none_of(r), err);
 }

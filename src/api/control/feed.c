@@ -294,6 +294,7 @@ Status feed_query(ApiRequest *r, Feed feed, Error *err)
     r->container =
         NULL; /* these belong to the loop's snapshot, which may be gone before the answer */
     r->database = NULL;
+    r->user = NULL;
     if (workers_post(r->api->options.workers, &q->job))
         return STATUS_OK;
     snapshot_unref(q->snapshot);

@@ -22,6 +22,8 @@ struct Feed {
     uint64_t now_us;           /* monotonic, for what changes by itself */
     bool is_old_client;        /* see VERSION_PARTITION_KEY_REQUIRED */
     StoredScriptGroup scripts; /* of a feed of scripts */
+    UserKey owner;             /* of a feed of permissions */
+    WireTokens tokens;         /* that its permissions show */
     WirePart part; /* what a page needs of each resource, for those that are made for it */
     FeedNext next;
 };

@@ -26,6 +26,8 @@ static void on_done(CatalogChange *change)
         (void)wire_container(change->result_container, false);
     if (change->result_key != NULL)
         (void)wire_key(change->result_key);
+    if (change->result_user != NULL)
+        (void)wire_user(change->result_user);
     Mutation *mutation = CONTAINER_OF(change, Mutation, change);
     http_loop_post(mutation->request->http->loop, &mutation->task);
 }
@@ -51,6 +53,8 @@ void mutation_submit(Mutation *mutation)
     r->offer = NULL;
     r->key = NULL;
     r->script = NULL;
+    r->user = NULL;
+    r->permission = NULL;
     r->snapshot = NULL;
     catalog_submit(r->api->options.catalog, &mutation->change);
 }

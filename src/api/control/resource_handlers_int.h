@@ -34,6 +34,16 @@ Status scripts_read(ApiRequest *r, Error *err);
 Status scripts_replace(ApiRequest *r, Error *err);
 Status scripts_delete(ApiRequest *r, Error *err);
 Status absent_list(ApiRequest *r, Error *err); /* see absent.c */
-Status absent_query(ApiRequest *r, Error *err);
-Status absent_create(ApiRequest *r, Error *err);
+Status users_list(ApiRequest *r, Error *err);
+Status users_query(ApiRequest *r, Error *err);
+Status users_create(ApiRequest *r, Error *err);
+Status users_read(ApiRequest *r, Error *err);
+Status users_replace(ApiRequest *r, Error *err);
+Status users_delete(ApiRequest *r, Error *err);
+Status permissions_list(ApiRequest *r, Error *err);
+Status permissions_query(ApiRequest *r, Error *err);
+Status permissions_create(ApiRequest *r, Error *err);
+Status permissions_read(ApiRequest *r, Error *err);
+Status permissions_replace(ApiRequest *r, Error *err);
+Status permissions_delete(ApiRequest *r, Error *err);
 Status conflicts_query(ApiRequest *r, Error *err);

@@ -6,6 +6,7 @@
 #include "api/control/feed_int.h"
 #include "api/control/mutation_int.h"
 #include "api/control/resource_handlers_int.h"
+#include "api/core/access_int.h"
 #include "api/core/response_int.h"
 
 static const WireResource *next_script(const Feed *feed, const Snapshot *snapshot, uint32_t from,
@@ -120,6 +121,8 @@ Status scripts_replace(ApiRequest *r, Error *err)
 {
     Mutation *mutation = script_mutation(r, CATALOG_REPLACE_SCRIPT);
     TRY(read_definition(r, &mutation->change, err));
+    Slice id = json_string(json_get(mutation->change.definition, SLICE("id")));
+    TRY(access_check_new_id(r, r->script->info.id, id, err));
     mutation_submit(mutation);
     return STATUS_OK;
 }

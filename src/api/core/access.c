@@ -5,6 +5,8 @@
  */
 #include "api/core/access_int.h"
 
+#include "api/core/partition_key_header_int.h"
+
 /* ---- classes ---- */
 
 /* What is not in here is ACCESS_MANAGEMENT_CHANGE, which only a master key may do. */
@@ -95,6 +97,9 @@ AccessClass access_class(const ApiRequest *r)
                    ? ACCESS_PURGE
                    : ACCESS_MANAGEMENT_CHANGE;
     AccessClass class = (AccessClass)CLASSES[r->address.type][r->operation];
+    if (r->address.type == RESOURCE_CONTAINER && class == ACCESS_CONTAINER_READ &&
+        request_flag(r, "x-ms-documentdb-populatepartitionstatistics"))
+        return ACCESS_CONTAINER_STATISTICS;
     return r->address.type == RESOURCE_DOCUMENT ? item_class(r, class) : class;
 }
 
@@ -220,13 +225,193 @@ Status access_check_operation(const ApiRequest *r, IdentityAction action, Error 
 
 /* ---- resource tokens ---- */
 
+/* The path of the request and the link of the permission may each be of names or of resource ids,
+ * so both are looked up. This is for the decision alone: whether the container exists is not told.
+ * If neither names one they must be of the same text. */
+static bool is_in_container(const ApiRequest *r, const Permission *permission,
+                            const Snapshot *snapshot, const Container **out)
+{
+    *out = NULL;
+    if (r->address.part_count < 2 || r->address.parts[1].type != RESOURCE_CONTAINER)
+        return false;
+    Slice database = r->address.parts[0].id;
+    Slice container = r->address.parts[1].id;
+    const PermissionTarget *target = &permission->target;
+    const Container *asked = resolve_container(snapshot, database, container);
+    if (asked != resolve_container(snapshot, target->database, target->container))
+        return false;
+    *out = asked;
+    return asked != NULL ||
+           (slice_equal(database, target->database) && slice_equal(container, target->container));
+}
+
+/* The partition key header, if there is exactly one. */
+static bool find_key_header(const ApiRequest *r, Slice *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->http->header_count; i++) {
+        if (slice_equal(r->http->headers[i].name, SLICE("x-ms-documentdb-partitionkey"))) {
+            *out = r->http->headers[i].value;
+            count++;
+        }
+    }
+    return count == 1;
+}
+
+/* A container without a partition key does not look at the header: all of it has one key. */
+static bool is_key_of_all(const PartitionKey *key)
+{
+    for (size_t i = 0; i < key->count; i++) {
+        if (!json_is(key->parts[i], JSON_UNDEFINED))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the header has the permission's key, or a longer one that begins with it. */
+static bool has_key(const ApiRequest *r, const PartitionKey *granted, const Container *container)
+{
+    Slice header;
+    PartitionKey given;
+    if (!find_key_header(r, &header) || !key_header_values(r->arena, header, &given))
+        return false;
+    PartitionKind kind = container == NULL ? PARTITION_HASH_V2 : container->partition_key.kind;
+    if (kind == PARTITION_NONE && !is_key_of_all(granted))
+        return false;
+    if (kind == PARTITION_MULTI_HASH && granted->count > 0 && given.count > granted->count)
+        given.count = granted->count;
+    return partition_key_equal(&given, granted);
+}
+
+/* A trigger may write other items than the one that the request names. */
+static bool names_triggers(const ApiRequest *r)
+{
+    return request_header(r, "x-ms-documentdb-pre-trigger-include").len > 0 ||
+           request_header(r, "x-ms-documentdb-post-trigger-include").len > 0;
+}
+
+/* In a path of resource ids the id of an item may be one too; elsewhere it is the item's own. */
+static bool is_item_rid(const Container *container, Slice id)
+{
+    Rid rid;
+    return container != NULL && rid_parse(id, &rid) && rid.kind == RID_DOCUMENT &&
+           rid.container == container->info.number;
+}
+
+static bool is_rid_of(const Container *container, Slice id)
+{
+    return container != NULL && slice_equal(container->info.rid, id);
+}
+
+/* Items are compared by their text, since looking one up takes a disk. A text that could be both an
+ * id and a resource id counts only if path and link mean the same by it. */
+static bool is_own_item(const ApiRequest *r, const Permission *permission,
+                        const Container *container)
+{
+    const PermissionTarget *target = &permission->target;
+    Slice id = r->address.parts[2].id;
+    if (!slice_equal(id, target->child) || names_triggers(r))
+        return false;
+    return !is_item_rid(container, id) ||
+           is_rid_of(container, r->address.parts[1].id) == is_rid_of(container, target->container);
+}
+
+static bool is_own_script(const ApiRequest *r, const Permission *permission,
+                          const Snapshot *snapshot, const Container *container)
+{
+    static const ResourceType types[] = {
+        [TARGET_PROCEDURE] = RESOURCE_STORED_PROCEDURE,
+        [TARGET_TRIGGER] = RESOURCE_TRIGGER,
+        [TARGET_FUNCTION] = RESOURCE_USER_DEFINED_FUNCTION,
+    };
+    const PermissionTarget *target = &permission->target;
+    Slice id = r->address.parts[2].id;
+    if (r->address.type != types[target->kind])
+        return false;
+    if (container == NULL)
+        return slice_equal(id, target->child);
+    StoredScriptKind kind = request_script_kind(r->address.type);
+    const StoredScript *asked = resolve_script(snapshot, container, kind, id);
+    return asked == resolve_script(snapshot, container, kind, target->child) &&
+           (asked != NULL || slice_equal(id, target->child));
+}
+
+static bool is_own(const ApiRequest *r, const Permission *permission, const Snapshot *snapshot,
+                   const Container *container)
+{
+    if (r->address.part_count != 3)
+        return false;
+    if (permission->target.kind != TARGET_ITEM)
+        return is_own_script(r, permission, snapshot, container);
+    return r->address.type == RESOURCE_DOCUMENT && is_own_item(r, permission, container) &&
+           (!permission->has_key || has_key(r, &permission->key, container));
+}
+
+/* The column of access.def; the one of a token for changes follows. */
+static size_t token_column(const Permission *permission)
+{
+    switch (permission->target.kind) {
+    case TARGET_CONTAINER:
+        return permission->has_key ? 2 : 0;
+    case TARGET_ITEM:
+        return 4;
+    case TARGET_PROCEDURE:
+    case TARGET_TRIGGER:
+    case TARGET_FUNCTION:
+        break;
+    }
+    return 6;
+}
+
+static bool token_may(const ApiRequest *r, AccessClass class)
+{
+    const Permission *permission = r->principal.permission;
+    size_t column = token_column(permission) + (r->principal.is_all ? 1 : 0);
+    Right right = (Right)ROWS[class].token[column];
+    if (right == RIGHT_NO || class == ACCESS_ACCOUNT_READ)
+        return right == RIGHT_YES;
+    const Snapshot *snapshot = catalog_read(&r->loop->reader);
+    const Container *container = NULL;
+    if (!is_in_container(r, permission, snapshot, &container))
+        return false;
+    switch (right) {
+    case RIGHT_NO:
+        break;
+    case RIGHT_YES:
+        return true;
+    case RIGHT_KEY:
+        return has_key(r, &permission->key, container);
+    case RIGHT_OWN:
+        return is_own(r, permission, snapshot, container);
+    }
+    return false;
+}
+
+static Status refuse_token(const ApiRequest *r, Error *err)
+{
+    return error_set(err, STATUS_FORBIDDEN, SUB_NONE,
+                     "Insufficient permissions provided in the authorization header for the "
+                     "corresponding request. The token's permission does not allow %.*s on this "
+                     "resource, or not with this partition key.",
+                     SLICE_CUT(r->http->method, 20));
+}
+
 static Status check_token(const ApiRequest *r, AccessClass class, Error *err)
 {
-    (void)class;
-    return error_set(err, STATUS_FORBIDDEN, SUB_NONE,
-                     "Insufficient permissions provided in the authorization header for %.*s on "
-                     "this resource.",
-                     SLICE_CUT(r->http->method, 20));
+    return token_may(r, class) ? STATUS_OK : refuse_token(r, err);
+}
+
+Status access_check_new_id(const ApiRequest *r, Slice old, Slice new, Error *err)
+{
+    ASSERT(r->address.part_count == 3);
+    ASSERT(r->container != NULL);
+    /* An item that is named by its resource id stays what the token names. */
+    bool is_by_rid = r->address.type == RESOURCE_DOCUMENT &&
+                     is_rid_of(r->container, r->address.parts[1].id) &&
+                     is_item_rid(r->container, old);
+    if (!r->principal.is_of_child || is_by_rid || slice_equal(old, new))
+        return STATUS_OK;
+    return refuse_token(r, err);
 }
 
 Status access_check(const ApiRequest *r, Error *err)

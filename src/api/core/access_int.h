@@ -37,3 +37,7 @@ MUST_USE Status access_check(const ApiRequest *r, Error *err);
 
 /* The same for one operation inside a batch, of which access_check has seen the request alone. */
 MUST_USE Status access_check_operation(const ApiRequest *r, IdentityAction action, Error *err);
+
+/* A replacement may give an item or a script another id, which a token for that one does not allow.
+ */
+MUST_USE Status access_check_new_id(const ApiRequest *r, Slice old, Slice new, Error *err);

@@ -172,8 +172,9 @@ static void the_pages_of_the_server_are_for_keys(void **state)
     Error err;
     assert_int_equal(check(&row, identity(IDENTITY_CONTRIBUTOR), true, &err), STATUS_FORBIDDEN);
     assert_int_equal(sub_number(err.sub), 5300);
-    assert_int_equal(check(&row, (Principal){.kind = PRINCIPAL_RESOURCE_TOKEN}, true, &err),
-                     STATUS_FORBIDDEN);
+    Permission all = {.mode = PERMISSION_ALL, .target = {TARGET_CONTAINER, SLICE("d"), SLICE("c")}};
+    Principal token = {.kind = PRINCIPAL_RESOURCE_TOKEN, .permission = &all, .is_all = true};
+    assert_int_equal(check(&row, token, true, &err), STATUS_FORBIDDEN);
     assert_int_equal(check(&row, (Principal){.kind = PRINCIPAL_READ_ONLY_KEY}, true, &err),
                      STATUS_OK);
 }

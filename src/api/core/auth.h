@@ -50,7 +50,7 @@ typedef struct AuthRequest {
 
 typedef enum AuthScheme {
     AUTH_MASTER,   /* a signature with a key of the account */
-    AUTH_RESOURCE, /* a token that a permission gave out */
+    AUTH_RESOURCE, /* a token that a permission gave out: resource_token.h */
     AUTH_IDENTITY, /* a token of an identity provider */
 } AuthScheme;
 

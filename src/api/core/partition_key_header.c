@@ -60,6 +60,23 @@ Status key_header_parse(Arena *arena, Slice header, const PartitionKeyDefinition
     return partition_key_check(out, err);
 }
 
+bool key_header_values(Arena *arena, Slice header, PartitionKey *out)
+{
+    Json list;
+    Error ignored;
+    out->count = 0;
+    if (header.len > HEADER_BYTES_MAX || json_parse(arena, header, &list, &ignored) != STATUS_OK ||
+        !json_is(list, JSON_ARRAY) || json_count(list) > PARTITION_KEY_PARTS_MAX)
+        return false;
+    for (JsonIter it = json_iter(list); json_next(&it);) {
+        bool is_none = json_is(it.value, JSON_OBJECT) && json_count(it.value) == 0;
+        if (json_is(it.value, JSON_ARRAY) || (json_is(it.value, JSON_OBJECT) && !is_none))
+            return false;
+        out->parts[out->count++] = is_none ? JSON_NONE : it.value;
+    }
+    return partition_key_check(out, &ignored) == STATUS_OK;
+}
+
 Status key_header_match(const PartitionKey *header, const PartitionKey *document, Error *err)
 {
     if (partition_key_equal(header, document))

@@ -15,6 +15,10 @@ MUST_USE Status key_header_parse(Arena *arena, Slice header,
                                  const PartitionKeyDefinition *definition, KeyExtent extent,
                                  PartitionKey *out, bool *found, Error *err);
 
+/* The same without a definition: the values alone. False if the header is no list of at most
+ * PARTITION_KEY_PARTS_MAX values that a key can have. */
+bool key_header_values(Arena *arena, Slice header, PartitionKey *out);
+
 /* STATUS_BAD_REQUEST, with its sub-status, unless the header's key is the document's own. */
 MUST_USE Status key_header_match(const PartitionKey *header, const PartitionKey *document,
                                  Error *err);

@@ -30,6 +30,7 @@ typedef struct Principal {
     Slice oid; /* the object id of its token; lives as long as the request */
 
     /* Of a resource token. */
-    const struct Permission *permission; /* of the loop's snapshot; until the handler returns */
+    const struct Permission *permission; /* of the loop's snapshot; NULL after access_check */
     bool is_all;                         /* it was issued for changes, too */
+    bool is_of_child;                    /* its permission names something in a container */
 } Principal;

@@ -219,9 +219,9 @@ static Status find_principal(ApiRequest *r, const AuthKeys *keys, const AuthRequ
     case AUTH_MASTER:
         return auth_check(keys, auth, &token, r->now_s, r->arena, &r->principal, err);
     case AUTH_RESOURCE:
-        return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
-                         "This server does not issue resource tokens yet; authorize with a master "
-                         "key.");
+        return resource_token_check(&r->api->resource_tokens, &token,
+                                    catalog_read(&r->loop->reader), r->now_s, r->arena,
+                                    &r->principal, err);
     case AUTH_IDENTITY:
         break;
     }
@@ -242,6 +242,7 @@ Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
                         : find_principal(r, keys, &auth, err);
     if (status == STATUS_OK)
         status = access_check(r, err);
+    r->principal.permission = NULL; /* the snapshot may be gone before the body has come */
     if (status != STATUS_OK)
         metrics_add(http_loop_metrics(r->http->loop), METRIC_REQUESTS_UNAUTHORIZED, 1);
     return status;

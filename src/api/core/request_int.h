@@ -8,6 +8,7 @@
 #include "api/core/address.h"
 #include "api/core/api_options.h"
 #include "api/core/principal.h"
+#include "api/core/resource_token.h"
 #include "partition/epk.h"
 #include "query/eval/query_options.h"
 #include "throughput/top_keys.h"
@@ -65,6 +66,7 @@ struct Api {
     Arena arena;
     PageLimits limits;
     HashKey top_key;
+    ResourceTokenKey resource_tokens;
     void (*run_again)(ApiRequest *r); /* api.c's, for request_again */
     struct LogicalSizesCache *sizes;  /* see logical_sizes_int.h */
     struct ScriptGate *gate;          /* see items/script_gate_int.h */
@@ -157,6 +159,8 @@ struct ApiRequest {
     const Offer *offer;
     const EncryptionKey *key;
     const StoredScript *script;
+    const User *user;
+    const Permission *permission;
 
     /* What it uses. */
     BudgetClass class; /* priority and bucket: see throttle_int.h */
@@ -165,6 +169,7 @@ struct ApiRequest {
 
     /* How far it is. */
     struct RequestBody *body; /* see request_body_int.h; NULL if it was not read on a worker */
+    uint32_t token_seconds;   /* lifetime of the tokens that it asks for */
     bool is_past_chaos;       /* it was run before, and meets no more faults */
     Slice error_info;         /* "additionalErrorInfo" of a failure; empty if there is none */
     Slice error_text;         /* of a script, in place of the Error's message; empty if none */
@@ -243,6 +248,14 @@ bool service_handle(ApiRequest *r);
 
 /* Fills in what the path names, as far as the catalogue knows it (resolve.c). */
 MUST_USE Status request_resolve(ApiRequest *r, Error *err);
+
+/* A container by the ids of a path or of a link, each a name or a resource id; a name wins. NULL if
+ * there is none. */
+const Container *resolve_container(const Snapshot *snapshot, Slice database, Slice container);
+
+/* A script of the container, likewise. */
+const StoredScript *resolve_script(const Snapshot *snapshot, const Container *container,
+                                   StoredScriptKind kind, Slice id);
 
 /* The kind of scripts that a resource type stands for; it must be one of the three. */
 StoredScriptKind request_script_kind(ResourceType type);

@@ -56,16 +56,44 @@ StoredScriptKind request_script_kind(ResourceType type)
     return STORED_PROCEDURE;
 }
 
-static const StoredScript *find_script(const ApiRequest *r, StoredScriptKind kind, Slice id)
+const StoredScript *resolve_script(const Snapshot *snapshot, const Container *container,
+                                   StoredScriptKind kind, Slice id)
 {
-    StoredScriptGroup group = container_scripts(r->container, kind);
-    const StoredScript *script = snapshot_script_by_id(r->snapshot, group, id);
+    StoredScriptGroup group = container_scripts(container, kind);
+    const StoredScript *script = snapshot_script_by_id(snapshot, group, id);
     Rid rid;
     if (script == NULL && rid_parse(id, &rid) && rid.kind == stored_script_rid_kind(kind) &&
         rid.database == group.database && rid.container == group.container &&
-        rid.child <= UINT32_MAX)
-        script = snapshot_script(r->snapshot, group, (uint32_t)rid.child);
+        rid.child <= RID_SCRIPT_MAX)
+        script = snapshot_script(snapshot, group, (uint32_t)rid.child);
     return script;
+}
+
+const Container *resolve_container(const Snapshot *snapshot, Slice database, Slice container)
+{
+    const Database *owner = find_database(snapshot, database);
+    return owner == NULL ? NULL : find_container(snapshot, owner, container);
+}
+
+static const User *find_user(const Snapshot *snapshot, const Database *database, Slice id)
+{
+    uint32_t number = database->info.number;
+    const User *user = snapshot_user_by_id(snapshot, number, id);
+    Rid rid;
+    if (user == NULL && rid_parse(id, &rid) && rid.kind == RID_USER && rid.database == number)
+        user = snapshot_user(snapshot, (UserKey){number, rid.user});
+    return user;
+}
+
+static const Permission *find_permission(const Snapshot *snapshot, const User *user, Slice id)
+{
+    UserKey owner = user_key(user);
+    const Permission *permission = snapshot_permission_by_id(snapshot, owner, id);
+    Rid rid;
+    if (permission == NULL && rid_parse(id, &rid) && rid.kind == RID_PERMISSION &&
+        rid.database == owner.database && rid.user == owner.user && rid.child <= UINT32_MAX)
+        permission = snapshot_permission(snapshot, owner, (uint32_t)rid.child);
+    return permission;
 }
 
 /* Offers have no names. */
@@ -126,14 +154,20 @@ Status request_resolve(ApiRequest *r, Error *err)
         case RESOURCE_STORED_PROCEDURE:
         case RESOURCE_TRIGGER:
         case RESOURCE_USER_DEFINED_FUNCTION:
-            r->script = find_script(r, request_script_kind(r->address.parts[i].type), id);
+            r->script = resolve_script(r->snapshot, r->container,
+                                       request_script_kind(r->address.parts[i].type), id);
             found = r->script != NULL || is_system_procedure(r, id);
             break;
         case RESOURCE_CONFLICT: /* there are none: absent.c; what no conflict allows is 405 */
             found = r->operation != OPERATION_READ && r->operation != OPERATION_DELETE;
             break;
         case RESOURCE_USER:
-            found = false;
+            r->user = find_user(r->snapshot, r->database, id);
+            found = r->user != NULL;
+            break;
+        case RESOURCE_PERMISSION:
+            r->permission = find_permission(r->snapshot, r->user, id);
+            found = r->permission != NULL;
             break;
         default: /* resources below a container are looked up by their handlers */
             break;

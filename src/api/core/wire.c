@@ -250,6 +250,60 @@ const WireResource *wire_key(const EncryptionKey *key)
     return LIKELY(kept != NULL) ? &kept->shown : &make_key(key)->shown;
 }
 
+/* ---- users and permissions ---- */
+
+/* dbs/{database}/users/{user}/ */
+static Slice user_self(Arena *arena, UserKey key)
+{
+    char database_rid[RID_DATABASE_LEN];
+    char user_rid[RID_USER_LEN];
+    rid_print_database(key.database, database_rid);
+    rid_print_user(key.database, key.user, user_rid);
+    return arena_format(arena, "dbs/%.*s/users/%.*s/", RID_DATABASE_LEN, database_rid, RID_USER_LEN,
+                        user_rid);
+}
+
+static const WireView *make_user(const User *user)
+{
+    WireView *wire = view_new();
+    Arena *arena = &wire->arena;
+    Slice self = user_self(arena, user_key(user));
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    add_text(&b, SLICE("id"), user->info.id);
+    add_system_properties(&b, &user->info, self);
+    add_text(&b, SLICE("_permissions"), SLICE("permissions/"));
+    json_end(&b);
+    finish(&b, &user->info, self, arena, &wire->shown);
+    return keep(&user->info, wire);
+}
+
+const WireResource *wire_user(const User *user)
+{
+    const WireView *kept = find(&user->info);
+    return LIKELY(kept != NULL) ? &kept->shown : &make_user(user)->shown;
+}
+
+WireResource *wire_permission(const Permission *permission, const WireTokens *tokens, Arena *arena)
+{
+    const ResourceInfo *info = &permission->info;
+    Slice self = arena_format(arena, "%.*spermissions/%.*s/",
+                              SLICE_ARG(user_self(arena, permission->owner)), SLICE_ARG(info->rid));
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    add_members(&b, permission->definition);
+    add_system_properties(&b, info, self);
+    add_text(
+        &b, SLICE("_token"),
+        resource_token_make(tokens->key, permission, tokens->now_us, tokens->lifetime_s, arena));
+    json_end(&b);
+    WireResource *shown = ARENA_NEW(arena, WireResource);
+    finish(&b, info, self, arena, shown);
+    return shown;
+}
+
 /* ---- scripts ---- */
 
 static Slice script_self(Arena *arena, const StoredScript *script)

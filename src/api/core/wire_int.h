@@ -4,16 +4,18 @@
  * Reading a container is by far the most frequent request on the catalogue. So a resource is
  * printed once, when it is first asked for, and kept with it (resource_keep_view): a read
  * sends the text as it is. What changes by itself, an offer, is printed for each request, and so is
- * what may be large, a script.
+ * what may be large, a script, and what shows a new token each time, a permission.
  *
- * Ownership  A WireResource lives as long as its resource, that of an offer or a script as long as
- *            the arena.
- * Threads    Any thread; two that are first at the same time both print, and one of them is kept.
+ * Ownership  A WireResource lives as long as its resource, that of an offer, a script or a
+ * permission as long as the arena. Threads    Any thread; two that are first at the same time both
+ * print, and one of them is kept.
  */
 #pragma once
 
+#include "api/core/resource_token.h"
 #include "catalog/resource.h"
 #include "catalog/stored_script.h"
+#include "catalog/user.h"
 
 /* What a whole partition map may take: ancestors, and bounds of the longest keys, included. */
 enum { WIRE_RANGE_BYTES_MAX = 8 << 10 };
@@ -32,6 +34,18 @@ typedef struct WireResource {
 
 const WireResource *wire_database(const Database *database);
 const WireResource *wire_key(const EncryptionKey *key);
+
+const WireResource *wire_user(const User *user);
+
+/* How the tokens are made that permissions show. */
+typedef struct WireTokens {
+    const ResourceTokenKey *key;
+    uint64_t now_us; /* of the wall clock */
+    uint32_t lifetime_s;
+} WireTokens;
+
+/* The permission with a new token, in 'arena'. */
+WireResource *wire_permission(const Permission *permission, const WireTokens *tokens, Arena *arena);
 
 /* A container without a partition key has a system key for all but old clients, which do not know
  * of it. */

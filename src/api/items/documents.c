@@ -5,6 +5,7 @@
  * be named by its resource id instead of its own id. That is rare and takes a worker, because the
  * item is found by the number in the resource id on disk only.
  */
+#include "api/core/access_int.h"
 #include "api/core/usage_int.h"
 #include "api/items/batch_body_int.h"
 #include "api/items/document_context_int.h"
@@ -389,6 +390,8 @@ static Status write_document(ApiRequest *r, ItemOp op, Error *err)
     int32_t ttl_s = 0;
     TRY(item_prepare(r->arena, body, &document, &id, &ttl_s, err));
     Target target;
+    if (op == ITEM_REPLACE)
+        TRY(access_check_new_id(r, item_id(r), id, err));
     TRY(target_of_document(r, document, &target, err));
     WriteTask *t = write_new(r, op, &target);
     TRY(read_directive(r, &t->item.directive, err));
