@@ -231,6 +231,13 @@ test("only a master key may see or change keys, and no page of another origin", 
             assert.equal(answer.status, status, `${method} ${JSON.stringify(options)}: ${answer.text}`);
         }
     }
+    const { database } = await clientOf(server).databases.create({ id: "db" });
+    const { user } = await database.users.create({ id: "u" });
+    const permission = { id: "p", permissionMode: "All", resource: "dbs/db/colls/c" };
+    const { _token: token } = (await user.permissions.create(permission)).resource;
+    const headers = { authorization: encodeURIComponent(token) };
+    assert.equal((await askKeys(server, { headers })).status, 403);
+    assert.equal((await askKeys(server, { headers, method: "POST", body: { name: "primary" } })).status, 403);
     for (const method of ["PUT", "DELETE", "PATCH"]) assert.equal((await askKeys(server, { method })).status, 405);
     const bodies = [undefined, {}, { name: "Primary" }, { name: 5 }, { name: "primary", more: 1 }, ["primary"]];
     for (const body of bodies) assert.equal((await askKeys(server, { method: "POST", body })).status, 400);

@@ -401,13 +401,13 @@ static Status server_open(Server *server, Error *err)
     metrics_init(&server->metrics, server->options.threads + 1);
     TRY(open_keys(server, err));
     TRY(check_exposure(server, err)); /* before anything is made */
-    TRY(open_identities(server, err));
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
     TRY(open_store(server, err)); /* also fails if another process has the folder */
     /* From here on nobody else changes the keys in the folder. Until now `orrery key` could. */
     TRY(open_keys(server, err));
     TRY(check_exposure(server, err));
+    TRY(open_identities(server, err));
     TRY(open_certificate(server, err));
     TRY(open_token_secret(server, err));
     TRY(open_catalog(server, err));
