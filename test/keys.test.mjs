@@ -378,6 +378,21 @@ test("on a disk that is read-only nothing changes", needsDisk(), async (t) => {
     assert.equal(await isGood(server, next), true);
 });
 
+test("on a disk that is full nothing changes", needsDisk(), async (t) => {
+    const disk = await smallDisk(t, 48);
+    const server = await startServer(t, { data: disk.data, within: disk.within, args: ["--cache", "8M"] });
+    for (const isStored of [false, true]) {
+        const key = isStored ? await rotate(server, "primary") : DEVELOPMENT_KEY;
+        await disk.quiet();
+        disk.leave(0);
+        errorAnswer(await rotateAnswer(server, "primary", { key }), 503, "ServiceUnavailable", {
+            message: /The key was not changed: .*No space left/,
+        });
+        assert.equal(await isGood(server, key), true);
+        disk.release();
+    }
+});
+
 test("if a file of keys cannot be written nothing changes", async (t) => {
     const server = await startServer(t);
     const key = await rotate(server, "primary");
