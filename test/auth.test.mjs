@@ -132,7 +132,7 @@ const HEADERS = [
     ["a signature that is too long", encodeURIComponent(`type=master&ver=1.0&sig=${"A".repeat(400)}`), 5001],
     ["a huge header", encodeURIComponent(`type=master&ver=1.0&sig=${"A".repeat(40_000)}`), 5001],
     ["a resource token", encodeURIComponent("type=resource&ver=1.0&sig=abc;def;"), 0],
-    ["an identity token", "type=aad&ver=1.0&sig=eyJhbGciOiJub25lIn0.e30.", 0],
+    ["an identity token", "type=aad&ver=1.0&sig=eyJhbGciOiJub25lIn0.e30.", 5002],
     ["a basic login", "Basic dXNlcjpwYXNz", 5001],
 ];
 for (const [what, header, substatus] of HEADERS) {

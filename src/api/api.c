@@ -78,10 +78,11 @@ static bool on_admit(void *ctx, HttpRequest *http)
 
 static void on_request(void *ctx, HttpRequest *http)
 {
-    bool is_admitted = http->user != NULL;
-    ApiRequest *r = is_admitted ? http->user : begin(ctx, http);
+    bool has_begun = http->user != NULL;
+    ApiRequest *r = has_begun ? http->user : begin(ctx, http);
+    /* A key that was replaced while the body came is no longer good. */
     if (r != NULL)
-        run(r, is_admitted);
+        run(r, has_begun && r->keys_version == key_ring_version(r->api->options.keys));
 }
 
 static void *on_loop_open(void *ctx, HttpLoop *http_loop)
@@ -89,6 +90,8 @@ static void *on_loop_open(void *ctx, HttpLoop *http_loop)
     ApiLoop *loop = MEM_NEW(ApiLoop);
     loop->api = ctx;
     catalog_reader_init(&loop->reader, loop->api->options.catalog);
+    key_reader_init(&loop->keys, loop->api->options.keys);
+    identity_reader_init(&loop->identities, loop->api->options.identities);
     buf_init(&loop->text, ITEM_TEXT_BYTES_MAX);
     arena_init(&loop->brief, LOOP_QUERY_ARENA_BYTES);
     usage_loop_open(loop);
@@ -102,6 +105,8 @@ static void on_loop_close(void *ctx, void *loop_user)
     ApiLoop *loop = loop_user;
     refresh_loop_close(loop);
     catalog_reader_done(&loop->reader);
+    key_reader_done(&loop->keys);
+    identity_reader_done(&loop->identities);
     buf_done(&loop->text);
     arena_done(&loop->brief);
     usage_loop_close(loop);

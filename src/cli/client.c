@@ -152,8 +152,10 @@ Status client_open(const ClientOptions *options, Client **out, Error *err)
     ASSERT(client->multi != NULL);
     arena_init(&client->arena, SCRATCH_BYTES);
     TRY(parse_endpoint(client, options->endpoint, err));
-    TRY(check_key(options->key, err));
-    client->key = arena_cstr(&client->arena, slice_from_cstr(options->key));
+    if (options->key != NULL) {
+        TRY(check_key(options->key, err));
+        client->key = arena_cstr(&client->arena, slice_from_cstr(options->key));
+    }
     if (options->cert_file != NULL)
         client->cert_file = arena_cstr(&client->arena, slice_from_cstr(options->cert_file));
 
@@ -243,13 +245,21 @@ static void sign(Transfer *transfer, const ClientCall *call, Arena *scratch)
     char signature[AUTH_SIGNATURE_LEN];
     Error err;
     Status status =
-        auth_sign(slice_from_cstr(transfer->client->key), SLICE("GET"), call->resource_type,
+        auth_sign(slice_from_cstr(transfer->client->key),
+                  call->body_sent.len > 0 ? SLICE("POST") : SLICE("GET"), call->resource_type,
                   call->resource_link, slice_make(date, DATE_LEN), signature, &err);
     ASSERT(status == STATUS_OK); /* client_open has signed with this key */
     Slice token =
         arena_format(scratch, "type=master&ver=1.0&sig=%.*s", AUTH_SIGNATURE_LEN, signature);
     add_header(transfer, scratch, "authorization", percent_encode(scratch, token, SLICE("-_.")));
     add_header(transfer, scratch, "x-ms-date", slice_make(date, DATE_LEN));
+}
+
+/* libcurl reads the body while it sends it: it stays as it is until the call has ended. */
+static void set_body(Transfer *transfer, Slice body)
+{
+    SET(transfer, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+    SET(transfer, CURLOPT_POSTFIELDS, body.ptr);
 }
 
 static void set_options(Transfer *transfer, const char *url)
@@ -282,9 +292,14 @@ void client_start(Client *client, ClientCall *call)
 
     AUTO(arena_done) Arena scratch;
     arena_init(&scratch, SCRATCH_BYTES);
-    sign(transfer, call, &scratch);
+    if (client->key != NULL)
+        sign(transfer, call, &scratch);
+    if (call->body_sent.len > 0)
+        add_header(transfer, &scratch, "content-type", SLICE("application/json"));
     Slice url = arena_format(&scratch, "%s%.*s", client->endpoint, SLICE_ARG(call->path));
     set_options(transfer, arena_cstr(&scratch, url));
+    if (call->body_sent.len > 0)
+        set_body(transfer, call->body_sent);
 
     transfer->call = call;
     client->active_count++;

@@ -29,7 +29,7 @@ typedef struct Client Client;
 
 typedef struct ClientOptions {
     const char *endpoint; /* "http://localhost:8081" or https://, perhaps with a slash at the end */
-    const char *key;      /* signs the requests; base64 */
+    const char *key;      /* signs the requests; base64. NULL to send them without a signature */
     const char *cert_file; /* PEM, trusted instead of the system's authorities; NULL for those */
     uint32_t timeout_ms;   /* for one call, from its start to the last byte of the answer */
 } ClientOptions;
@@ -37,6 +37,7 @@ typedef struct ClientOptions {
 typedef struct ClientCall {
     /* Set before client_start, and unchanged until the call has ended. */
     Slice path;          /* with its parameters, percent-encoded */
+    Slice body_sent;     /* JSON: makes it a POST; empty for a GET */
     Slice resource_type; /* covered by the signature: "colls" */
     Slice resource_link; /* covered by the signature: "dbs/shop/colls/orders", not encoded */
     Arena *arena;        /* for the body */
@@ -53,8 +54,9 @@ MUST_USE Status client_open(const ClientOptions *options, Client **out, Error *e
 void client_close(Client *client); /* gives up the calls under way; accepts NULL */
 DEFINE_AUTO(Client *, client_close)
 
-/* Starts a GET. A failure is reported in the call, by client_wait: STATUS_UNAVAILABLE if the server
- * cannot be reached, is not trusted or does not speak HTTP, STATUS_TIMEOUT if it is too slow. */
+/* Starts a GET or a POST. A failure is reported in the call, by client_wait: STATUS_UNAVAILABLE if
+ * the server cannot be reached, is not trusted or does not speak HTTP, STATUS_TIMEOUT if it is too
+ * slow. */
 void client_start(Client *client, ClientCall *call);
 
 /* Waits until a call has ended; '*ended' is NULL if none is under way. If 'cancel_fd' becomes

@@ -173,6 +173,33 @@ static void calls_share_a_connection_and_are_signed(void **state)
     assert_non_null(strstr(peer.heard, "\r\nx-ms-date: "));
 }
 
+static void a_body_makes_a_post_and_without_a_key_nothing_is_signed(void **state)
+{
+    (void)state;
+    for (int signs = 0; signs < 2; signs++) {
+        Peer peer;
+        peer_open(&peer, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", 1, serve_one);
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        AUTO(client_close) Client *client = NULL;
+        ClientOptions options = {.endpoint = peer.endpoint,
+                                 .key = signs ? AUTH_DEVELOPMENT_KEY : NULL,
+                                 .timeout_ms = 5000};
+        Error err;
+        assert_int_equal(client_open(&options, &client, &err), STATUS_OK);
+        ClientCall call = call_of(&arena);
+        call.body_sent = SLICE("{\"a\":1}");
+        ClientCall *ended = NULL;
+        client_start(client, &call);
+        assert_int_equal(client_wait(client, -1, &ended, &err), STATUS_OK);
+        peer_close(&peer);
+        assert_ptr_equal(strstr(peer.heard, "POST /a?b=c HTTP/1.1\r\n"), peer.heard);
+        assert_non_null(strstr(peer.heard, "\r\ncontent-type: application/json\r\n"));
+        assert_non_null(strcasestr(peer.heard, "\r\ncontent-length: 7\r\n"));
+        assert_int_equal(strstr(peer.heard, "\r\nauthorization: ") != NULL, signs);
+    }
+}
+
 static void answers_are_read_whatever_they_are(void **state)
 {
     (void)state;
@@ -344,6 +371,7 @@ int main(void)
         cmocka_unit_test(what_is_no_endpoint_is_refused_with_an_example),
         cmocka_unit_test(what_is_no_key_is_refused),
         cmocka_unit_test(calls_share_a_connection_and_are_signed),
+        cmocka_unit_test(a_body_makes_a_post_and_without_a_key_nothing_is_signed),
         cmocka_unit_test(answers_are_read_whatever_they_are),
         cmocka_unit_test(a_server_that_does_not_answer_is_given_up),
         cmocka_unit_test(calls_are_given_up_when_the_caller_says_so),

@@ -1,6 +1,7 @@
 /* main.c - the command line: finds the command and runs it. */
 #include "base/slice.h"
 #include "cli/check.h"
+#include "cli/key_command.h"
 #include "cli/options.h"
 #include "cli/serve.h"
 #include "cli/top.h"
@@ -30,6 +31,7 @@ static void print_help(FILE *to)
                   "  serve      run the server ('orrery serve --help' lists its options)\n"
                   "  top        show live how much partitions and keys use\n"
                   "  check      verify that a data folder is consistent\n"
+                  "  key        show and change the keys of the account\n"
                   "  version    print the version\n"
                   "  help       print this text\n\n"
                   "Example:\n"
@@ -44,6 +46,8 @@ int main(int argc, char **argv)
         return serve_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("check")))
         return check_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("key")))
+        return key_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("top")))
         return top_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
@@ -57,7 +61,7 @@ int main(int argc, char **argv)
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
-    static const char *const commands[] = {"serve", "top", "check", "version", "help", NULL};
+    static const char *const commands[] = {"serve", "top", "check", "key", "version", "help", NULL};
     const char *nearest = options_nearest(argv[1], commands);
     (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
                   nearest == NULL ? "'orrery help' lists them" : "did you mean '",

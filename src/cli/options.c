@@ -5,6 +5,7 @@
 #include "cli/memory_limit.h"
 #include "http/http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,9 @@ enum {
 /* The least that connections may hold if --memory is not given. */
 #define MEMORY_BYTES_MIN ((uint64_t)64 << 20)
 
-/* A LIST has commas between its entries, and may be given several times in one place. */
-typedef enum Kind { KIND_TEXT, KIND_NUMBER, KIND_SIZE, KIND_FLAG, KIND_LIST } Kind;
+/* A LIST has commas between its entries, and may be given several times in one place. A SECRET is a
+ * text that options_hide overwrites where others could see it. */
+typedef enum Kind { KIND_TEXT, KIND_SECRET, KIND_NUMBER, KIND_SIZE, KIND_FLAG, KIND_LIST } Kind;
 
 typedef struct Row {
     const char *name;
@@ -109,6 +111,8 @@ static Status unknown_option(Arena *arena, const char *where, Slice name, Error 
 static void set(Arena *arena, Settings *settings, const Row *row, const char *value)
 {
     const char **text = setting(settings, row);
+    if (row->kind == KIND_SECRET)
+        value = arena_cstr(arena, slice_from_cstr(value)); /* before it is hidden */
     *text = row->kind == KIND_LIST && *text != NULL ? arena_format(arena, "%s,%s", *text, value).ptr
                                                     : value;
 }
@@ -146,6 +150,54 @@ static Status parse_arguments(Arena *arena, int argc, char *const *argv, Setting
         }
     }
     return STATUS_OK;
+}
+
+static void hide(char *text)
+{
+    for (; *text != '\0'; text++)
+        *text = '*';
+}
+
+/* The row of an entry of the environment; 'name' has room for its name. NULL if it has none. */
+static const Row *find_variable(Slice entry, char name[WORD_MAX])
+{
+    static const Slice prefix = SLICE_INIT("ORRERY_");
+    Slice upper = slice_first(entry, slice_find(entry, '='));
+    if (!slice_starts_with(upper, prefix) || upper.len - prefix.len >= WORD_MAX)
+        return NULL;
+    upper = slice_from(upper, prefix.len);
+    for (size_t i = 0; i < upper.len; i++) {
+        char c = upper.ptr[i];
+        name[i] = (char)(c == '_' ? '-' : c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    return find_row(slice_make(name, upper.len));
+}
+
+void options_hide(int argc, char *const *argv, char *const *environment)
+{
+    char name[WORD_MAX];
+    for (int i = 0; i < argc; i++) {
+        Slice rest = slice_from_cstr(argv[i]);
+        if (!slice_starts_with(rest, SLICE("--")))
+            continue;
+        size_t equals = slice_find(rest, '=');
+        const Row *row = find_row(slice_from(slice_first(rest, equals), 2));
+        if (row == NULL || row->kind == KIND_FLAG)
+            continue;
+        bool is_secret = row->kind == KIND_SECRET;
+        if (equals < rest.len && is_secret)
+            hide(argv[i] + equals + 1);
+        else if (equals == rest.len && i + 1 < argc && is_secret)
+            hide(argv[i + 1]);
+        i += equals == rest.len ? 1 : 0; /* its value is no option */
+    }
+    for (; *environment != NULL; environment++) {
+        Slice entry = slice_from_cstr(*environment);
+        const Row *row = find_variable(entry, name);
+        size_t equals = slice_find(entry, '=');
+        if (row != NULL && row->kind == KIND_SECRET && equals < entry.len)
+            hide(*environment + equals + 1);
+    }
 }
 
 /* ORRERY_KEY_FILE and so on. An unknown name that begins with ORRERY_ is probably a typing error.
@@ -295,8 +347,11 @@ Status options_read_key(Arena *arena, const char *path, const char **out, Error 
     Slice text;
     TRY(read_file(arena, path, KEY_FILE_BYTES_MAX, &text, err));
     text = slice_first(text, slice_find(text, '\n'));
-    text = slice_first(text, slice_find(text, '\r'));
-    *out = arena_cstr(arena, slice_trim(text));
+    text = slice_trim(slice_first(text, slice_find(text, '\r')));
+    if (text.len == 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "'%s' has no key in its first line",
+                         path);
+    *out = arena_cstr(arena, text);
     return STATUS_OK;
 }
 
@@ -307,13 +362,56 @@ static Status resolve_key(Arena *arena, const Settings *s, ServeOptions *out, Er
     if (s->key[0] != '\0' && s->key_file[0] != '\0')
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--key and --key-file exclude each other; give one of them");
+    out->key_option = "--key";
     if (s->key[0] != '\0') {
         out->key = s->key;
     } else if (s->key_file[0] != '\0') {
+        out->key_option = "--key-file";
         TRY(options_read_key(arena, s->key_file, &out->key, err));
     } else {
         out->key_is_given = false;
     }
+    return STATUS_OK;
+}
+
+/* A key set that comes over a network without TLS could be anybody's. */
+static bool is_loopback_url(Slice url)
+{
+    static const Slice scheme = SLICE_INIT("http://");
+    if (!slice_starts_with(url, scheme))
+        return false;
+    Slice host = slice_from(url, scheme.len);
+    host = slice_first(host, slice_find(host, '/'));
+    if (slice_starts_with(host, SLICE("[::1]")))
+        return host.len == 5 || host.ptr[5] == ':';
+    host = slice_first(host, slice_find(host, ':'));
+    char text[INET_ADDRSTRLEN];
+    struct in_addr address;
+    if (slice_equal_nocase(host, SLICE("localhost")))
+        return true;
+    if (host.len >= sizeof(text))
+        return false;
+    memcpy(text, host.ptr, host.len);
+    text[host.len] = '\0';
+    return inet_pton(AF_INET, text, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
+}
+
+static Status check_identity(const Settings *s, Error *err)
+{
+    bool has_issuer = s->identity_issuer[0] != '\0';
+    bool has_all = has_issuer && s->identity_audience[0] != '\0' && s->identity_keys[0] != '\0';
+    bool has_any = has_issuer || s->identity_audience[0] != '\0' || s->identity_keys[0] != '\0' ||
+                   s->identity_readers[0] != '\0' || s->identity_contributors[0] != '\0';
+    if (has_any && !has_all)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--identity-issuer, --identity-audience and --identity-keys go together; "
+                         "the other options on identities need them");
+    if (strstr(s->identity_keys, "://") != NULL &&
+        !is_loopback_url(slice_from_cstr(s->identity_keys)))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--identity-keys must be a file, or a URL on this machine such as "
+                         "http://localhost:8080/keys; not '%s'",
+                         s->identity_keys);
     return STATUS_OK;
 }
 
@@ -485,6 +583,12 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .secondary_key = s->secondary_key,
         .read_only_key = s->read_only_key,
         .secondary_read_only_key = s->secondary_read_only_key,
+        .seal_key_file = or_null(s->seal_key_file),
+        .identity_issuer = s->identity_issuer,
+        .identity_audience = s->identity_audience,
+        .identity_keys = s->identity_keys,
+        .identity_readers = s->identity_readers,
+        .identity_contributors = s->identity_contributors,
         .cert = or_null(s->cert),
         .cert_key = or_null(s->cert_key),
         .account = s->account,
@@ -543,6 +647,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     TRY(check_list("cors", s->cors, is_origin,
                    "origins without a path, such as http://localhost:3000", err));
     TRY(resolve_key(arena, s, &o, err));
+    TRY(check_identity(s, err));
     if (o.threads == 0) {
         long cores = sysconf(_SC_NPROCESSORS_ONLN);
         o.threads = cores < 1 ? 1 : cores > 64 ? 64 : (uint32_t)cores;

@@ -33,10 +33,17 @@ typedef struct ServeOptions {
     uint16_t port;
     const char *key; /* of --key or --key-file, or the development key */
     bool key_is_given;
+    const char *key_option; /* which of the two gave it */
     const char *secondary_key;
     const char *read_only_key;
     const char *secondary_read_only_key;
+    const char *seal_key_file; /* NULL for the one in the data folder */
     bool allow_development_key;
+    const char *identity_issuer; /* these are empty if not given; the first three go together */
+    const char *identity_audience;
+    const char *identity_keys;
+    const char *identity_readers;
+    const char *identity_contributors;
     const char *cert; /* NULL to make one in the data folder */
     const char *cert_key;
     StoreDurability durability;
@@ -71,6 +78,11 @@ typedef struct ServeOptions {
  * written. Reads --config, --key-file and --charges. */
 MUST_USE Status options_parse(Arena *arena, int argc, char *const *argv, char *const *environment,
                               ServeOptions *out, bool *help, Error *err);
+
+/* Overwrites the values of keys in the arguments and the environment, where every user of the
+ * machine, or every process of this one, can read them. After options_parse, which has copied them.
+ */
+void options_hide(int argc, char *const *argv, char *const *environment);
 
 void options_print_help(FILE *to);
 

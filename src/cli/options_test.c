@@ -355,7 +355,7 @@ static void a_key_may_be_in_a_file(void **state)
         {SLICE_INIT(KEY), KEY},
         {SLICE_INIT(KEY "\n"), KEY},
         {SLICE_INIT("  " KEY " \r\nmore\n"), KEY},
-        {SLICE_INIT(""), ""}, /* no key: opening the keys then says so */
+        {SLICE_INIT(""), NULL},
         {SLICE_INIT(KEY "\0more"), NULL},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
@@ -374,8 +374,59 @@ static void a_key_may_be_in_a_file(void **state)
         bool help = false;
         Error err = {0};
         assert_int_equal(parse(&arena, &t, &options, &help, &err), STATUS_BAD_REQUEST);
-        assert_non_null(strstr(err.message, "not a text file"));
+        assert_non_null(strstr(err.message, rows[i].text.len == 0 ? "no key" : "not a text file"));
     }
+}
+
+static void keys_are_hidden_where_others_could_see_them(void **state)
+{
+    (void)state;
+    char a[] = "--key";
+    char b[] = "secret1";
+    char c[] = "--secondary-key=secret2";
+    char d[] = "--account";
+    char e[] = "--key"; /* the account's name, as far as the parser is concerned */
+    char f[] = "--read-only-key";
+    char *argv[] = {a, b, c, d, e, f};
+    char g[] = "ORRERY_KEY=secret3";
+    char h[] = "ORRERY_KEY_FILE=/etc/key";
+    char i[] = "ORRERY_SECONDARY_READ_ONLY_KEY=secret4";
+    char j[] = "KEY=other";
+    char k[] = "ORRERY_KEY";
+    char *environment[] = {g, h, i, j, k, NULL};
+    options_hide(ARRAY_COUNT(argv), argv, environment);
+    assert_string_equal(a, "--key");
+    assert_string_equal(b, "*******");
+    assert_string_equal(c, "--secondary-key=*******");
+    assert_string_equal(e, "--key");
+    assert_string_equal(f, "--read-only-key");
+    assert_string_equal(g, "ORRERY_KEY=*******");
+    assert_string_equal(h, "ORRERY_KEY_FILE=/etc/key");
+    assert_string_equal(i, "ORRERY_SECONDARY_READ_ONLY_KEY=*******");
+    assert_string_equal(j, "KEY=other");
+    assert_string_equal(k, "ORRERY_KEY");
+}
+
+static void hiding_keys_does_not_change_what_was_parsed(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1024);
+    char name[] = "--key";
+    char value[] = KEY;
+    char joined[] = "--read-only-key=r1";
+    char *argv[] = {name, value, joined};
+    char variable[] = "ORRERY_SECONDARY_KEY=s1";
+    char *environment[] = {variable, NULL};
+    ServeOptions o = {0};
+    bool help = false;
+    Error err = {0};
+    assert_int_equal(options_parse(&arena, 3, argv, environment, &o, &help, &err), STATUS_OK);
+    options_hide(3, argv, environment);
+    assert_string_equal(o.key, KEY);
+    assert_string_equal(o.key_option, "--key");
+    assert_string_equal(o.read_only_key, "r1");
+    assert_string_equal(o.secondary_key, "s1");
 }
 
 static void charges_may_be_in_a_file(void **state)
@@ -411,6 +462,8 @@ static void a_file_beyond_its_bound_is_refused(void **state)
             arena_init(&arena, 1024);
             char *text = arena_alloc(&arena, rows[i].bytes_max + 1);
             memset(text, '\n', rows[i].bytes_max + 1);
+            if (strcmp(rows[i].option, "--key-file") == 0)
+                text[0] = 'k';
             AUTO(file_done) TestFile file = {0};
             file_write(&file, slice_make(text, rows[i].bytes_max + extra));
             ServeOptions options;
@@ -530,6 +583,8 @@ int main(void)
         cmocka_unit_test(entries_of_a_list_add_up_where_they_are_given),
         cmocka_unit_test(what_is_not_understood_is_refused_with_a_hint),
         cmocka_unit_test(a_key_may_be_in_a_file),
+        cmocka_unit_test(keys_are_hidden_where_others_could_see_them),
+        cmocka_unit_test(hiding_keys_does_not_change_what_was_parsed),
         cmocka_unit_test(charges_may_be_in_a_file),
         cmocka_unit_test(a_file_beyond_its_bound_is_refused),
         cmocka_unit_test(an_endpoint_has_its_bound),

@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "base/random.h"
+#include "cli/identity_fetch.h"
 #include "cli/options.h"
 #include "http/cert.h"
 #include "http/http.h"
@@ -44,6 +45,7 @@ enum {
     WORKER_THREADS_MORE = 256, /* besides those that run: pages of queries that wait for a turn */
     RESERVED_FILES = 512,      /* of the process's files, for the store and the rest */
     PEM_BYTES_MAX = 64 << 10,
+    IDENTITY_RELOAD_MS = 10000, /* the least time between two readings for unknown keys */
 };
 
 typedef struct Server {
@@ -52,8 +54,9 @@ typedef struct Server {
     Arena arena;
     Log log;
     Metrics metrics;
-    AuthKeys *keys;
+    KeyRing *keys;
     Audit *audit; /* NULL without --audit */
+    IdentitySource *identities;
     const char *cert;
     const char *cert_key;
     TokenSecret token_secret;
@@ -97,12 +100,12 @@ static Status host_is_loopback(const char *host, bool *out, Error *err)
     return STATUS_OK;
 }
 
-static bool uses_development_key(const ServeOptions *options)
+static bool uses_development_key(const Server *server)
 {
-    const char *keys[] = {options->key, options->secondary_key, options->read_only_key,
-                          options->secondary_read_only_key};
-    for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
-        if (strcmp(keys[i], AUTH_DEVELOPMENT_KEY) == 0)
+    KeyInfo infos[KEY_SLOT_COUNT];
+    key_ring_list(server->keys, infos);
+    for (size_t i = 0; i < ARRAY_COUNT(infos); i++) {
+        if (infos[i].is_development_key)
             return true;
     }
     return false;
@@ -113,13 +116,14 @@ static Status check_exposure(Server *server, Error *err)
 {
     const ServeOptions *options = &server->options;
     TRY(host_is_loopback(options->host, &server->is_loopback, err));
-    if (server->is_loopback || options->allow_development_key || !uses_development_key(options))
+    if (server->is_loopback || options->allow_development_key || !uses_development_key(server))
         return STATUS_OK;
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                      "--host %s can be reached by others, and the key in use is the well-known "
-                     "development key; give a key of your own (--key-file), or say "
+                     "development key; make one (orrery key rotate primary --data %s) or "
+                     "give one (--key-file), or say "
                      "--allow-development-key if that is what you want",
-                     options->host);
+                     options->host, options->data);
 }
 
 /* Host names that clients may use: this machine's, with and without its domain, and those of the
@@ -147,21 +151,54 @@ static BrowserRules browser_rules(Server *server)
     return (BrowserRules){
         .origins = slice_from_cstr(server->options.cors),
         .hosts = own_names(server),
-        .checks_hosts = server->is_loopback || uses_development_key(&server->options),
+        .checks_hosts = server->is_loopback || uses_development_key(server),
         .takes_short_names = !server->is_loopback,
     };
 }
 
+/* The keys of the options and those that are stored in the data folder, if it exists. */
 static Status open_keys(Server *server, Error *err)
 {
     const ServeOptions *o = &server->options;
-    AuthKeyTexts texts = {
-        .primary = slice_from_cstr(o->key),
-        .secondary = slice_from_cstr(o->secondary_key),
-        .primary_read_only = slice_from_cstr(o->read_only_key),
-        .secondary_read_only = slice_from_cstr(o->secondary_read_only_key),
+    KeyRingOptions options = {
+        .given =
+            {
+                .primary = o->key_is_given ? slice_from_cstr(o->key) : SLICE_EMPTY,
+                .secondary = slice_from_cstr(o->secondary_key),
+                .primary_read_only = slice_from_cstr(o->read_only_key),
+                .secondary_read_only = slice_from_cstr(o->secondary_read_only_key),
+            },
+        .given_by =
+            {
+                [KEY_SLOT_PRIMARY] = o->key_option,
+                [KEY_SLOT_SECONDARY] = "--secondary-key",
+                [KEY_SLOT_PRIMARY_READ_ONLY] = "--read-only-key",
+                [KEY_SLOT_SECONDARY_READ_ONLY] = "--secondary-read-only-key",
+            },
+        .store = {.data = o->data, .seal_key_file = o->seal_key_file},
+        .clock = server->log.clock,
     };
-    return auth_keys_open(texts, &server->keys, err);
+    key_ring_close(TAKE(server->keys));
+    return key_ring_open(&options, &server->keys, err);
+}
+
+static Status open_identities(Server *server, Error *err)
+{
+    const ServeOptions *o = &server->options;
+    IdentitySourceOptions options = {
+        .rules =
+            {
+                .issuer = slice_from_cstr(o->identity_issuer),
+                .audiences = slice_from_cstr(o->identity_audience),
+                .readers = slice_from_cstr(o->identity_readers),
+                .contributors = slice_from_cstr(o->identity_contributors),
+            },
+        .load = identity_fetch,
+        .ctx = UNCONST(char, o->identity_keys), /* which is only read */
+        .log = &server->log,
+        .reload_ms_min = IDENTITY_RELOAD_MS,
+    };
+    return identity_source_open(&options, &server->identities, err);
 }
 
 static Status make_folder(const char *path, Error *err)
@@ -318,6 +355,7 @@ static Status open_api(Server *server, Error *err)
         .catalog = server->catalog,
         .store = server->store,
         .keys = server->keys,
+        .identities = server->identities,
         .workers = server->workers,
         .bodies = server->bodies,
         .readers = server->readers,
@@ -336,6 +374,7 @@ static Status open_api(Server *server, Error *err)
         .consistency = server->options.consistency,
         .histories = server->options.no_statistics ? NULL : &server->histories,
         .loops = server->options.threads,
+        .is_loopback = server->is_loopback,
         .trust_forwarded = server->options.trust_forwarded,
         .is_serverless = server->options.throughput.is_serverless,
         .merge = server->options.merge,
@@ -378,12 +417,16 @@ static Status server_open(Server *server, Error *err)
     ASSERT(server->options.threads > 0);
     /* One shard per loop, one for the catalogue's thread and one for the audit log's. */
     metrics_init(&server->metrics, server->options.threads + 2);
-    TRY(check_exposure(server, err));
     TRY(open_keys(server, err));
+    TRY(check_exposure(server, err)); /* before anything is made */
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
     TRY(open_audit(server, err));
     TRY(open_store(server, err)); /* also fails if another process has the folder */
+    /* From here on nobody else changes the keys in the folder. Until now `orrery key` could. */
+    TRY(open_keys(server, err));
+    TRY(check_exposure(server, err));
+    TRY(open_identities(server, err));
     TRY(open_certificate(server, err));
     TRY(open_token_secret(server, err));
     TRY(open_catalog(server, err));
@@ -409,7 +452,8 @@ static void server_close(Server *server)
     workers_close(server->loaders);
     item_cache_close(server->host.cache);
     store_close(server->store);
-    auth_keys_close(server->keys);
+    identity_source_close(server->identities);
+    key_ring_close(server->keys);
     metrics_done(&server->metrics);
     arena_done(&server->arena);
 }
@@ -429,7 +473,13 @@ static void print_banner(Server *server)
     unsigned port = http_server_port(server->http);
     char folder[PATH_MAX];
     const char *data = realpath(o->data, folder) == NULL ? o->data : folder;
-    const char *key = o->key_is_given ? "the one you gave" : o->key;
+    KeyInfo keys[KEY_SLOT_COUNT];
+    key_ring_list(server->keys, keys);
+    KeySource source = keys[KEY_SLOT_PRIMARY].source;
+    bool is_known = source == KEY_SOURCE_DEVELOPMENT;
+    const char *key = is_known                      ? AUTH_DEVELOPMENT_KEY
+                      : source == KEY_SOURCE_STORED ? "the stored one"
+                                                    : "the one you gave";
     (void)printf("\nOrrery %s\n\n"
                  "  Endpoint     http://%s:%u/   and   https://%s:%u/\n"
                  "  Key          %s%s\n"
@@ -440,21 +490,50 @@ static void print_banner(Server *server)
                  "    key: \"%s\" });\n\n"
                  "Press Ctrl-C to stop.\n\n",
                  ORRERY_VERSION, host, port, host, port, key,
-                 o->key_is_given ? "" : "\n               (the well-known development key)", data,
+                 is_known ? "\n               (the well-known development key)" : "", data,
                  o->durability == STORE_DURABILITY_SYNC ? "every answer is durable"
                                                         : "durability relaxed",
-                 host, port, host, port, o->key_is_given ? "..." : o->key);
+                 host, port, host, port, is_known ? key : "...");
     (void)fflush(stdout);
 }
 
-/* SIGHUP: files that are kept open may have been moved away. */
-static void reload(Server *server)
+/* The audit log may have been moved away; its own thread opens it again and says so. */
+static Status reload_audit(Server *server, Error *err UNUSED)
 {
     if (server->audit != NULL)
         audit_reopen(server->audit);
+    return STATUS_OK;
 }
 
-/* Waits for the signal to stop. */
+static Status reload_identities(Server *server, Error *err)
+{
+    return identity_source_reload(server->identities, err);
+}
+
+/* What SIGHUP does, in this order. A part that cannot read its files again keeps what it has. */
+static const struct {
+    const char *part;
+    Status (*reload)(Server *server, Error *err);
+} RELOADS[] = {
+    {"audit", reload_audit},
+    {"identity-keys", reload_identities},
+};
+
+static void reload(Server *server)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(RELOADS); i++) {
+        Error err;
+        if (RELOADS[i].reload(server, &err) == STATUS_OK)
+            LOG_INFO(&server->log, "server.reloaded", "part=%s", RELOADS[i].part);
+        else
+            LOG_ERROR(&server->log, "server.reload_refused",
+                      "part=%s reason=\"%s\" (the old settings stay)", RELOADS[i].part,
+                      err.message);
+    }
+}
+
+/* Waits for the signal to stop, and reloads at each SIGHUP until then. Signals that come while it
+ * reloads are one signal. */
 static int wait_for_signal(Server *server, const sigset_t *signals)
 {
     for (;;) {
@@ -487,8 +566,10 @@ int serve_main(int argc, char *const *argv, char *const *environment)
     arena_init(&server.arena, 4096);
     Error err;
     bool help = false;
-    if (options_parse(&server.arena, argc, argv, environment, &server.options, &help, &err) !=
-        STATUS_OK) {
+    Status parsed =
+        options_parse(&server.arena, argc, argv, environment, &server.options, &help, &err);
+    options_hide(argc, argv, environment);
+    if (parsed != STATUS_OK) {
         (void)fprintf(stderr, "orrery: %s\n", err.message);
         arena_done(&server.arena);
         return EXIT_USAGE;

@@ -188,8 +188,9 @@ static Status parse_options(Arena *arena, int argc, char *const *argv, char *con
     }
     if (arguments.key_file != NULL)
         TRY(options_read_key(arena, arguments.key_file, &options->key, err));
-    else if (arguments.key != NULL)
-        options->key = arguments.key;
+    else
+        options->key = arena_cstr(
+            arena, slice_from_cstr(arguments.key != NULL ? arguments.key : options->key));
     return STATUS_OK;
 }
 
@@ -503,6 +504,7 @@ int top_main(int argc, char *const *argv, char *const *environment)
     Error err;
     bool help = false;
     Status status = parse_options(&app.arena, argc, argv, environment, &app.options, &help, &err);
+    options_hide(argc, argv, environment);
     if (status == STATUS_OK && help) {
         print_help();
         return EXIT_SUCCESS;

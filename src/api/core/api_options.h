@@ -2,9 +2,10 @@
 #pragma once
 
 #include "api/core/audit.h"
-#include "api/core/auth.h"
 #include "api/core/browsers.h"
 #include "api/core/consistency.h"
+#include "api/core/identity_source.h"
+#include "api/core/key_ring.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -35,7 +36,8 @@ typedef enum ApiMerge {
 typedef struct ApiOptions {
     Catalog *catalog; /* these outlive the Api */
     Store *store;
-    const AuthKeys *keys;
+    KeyRing *keys;
+    IdentitySource *identities;
     Workers *workers; /* for pages */
     Workers *bodies;  /* to read and print large bodies, which cannot give way to other work */
     Workers *readers; /* for single items that are not in memory, so that none waits for a query */
@@ -55,6 +57,7 @@ typedef struct ApiOptions {
     Consistency consistency;    /* the account's; a request may ask for a weaker one */
     HistoryPool *histories;     /* of partitions, outlives the catalogue; NULL without statistics */
     uint32_t loops;             /* how many there will be */
+    bool is_loopback;           /* only this machine can reach the server */
     bool trust_forwarded;       /* use X-Forwarded-Proto and X-Forwarded-Host */
     bool is_serverless;         /* as the catalogue is */
     ApiMerge merge;             /* of queries */

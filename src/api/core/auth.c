@@ -10,7 +10,7 @@
 
 #include "base/date.h"
 #include "base/encoding.h"
-#include "base/mem.h"
+#include "base/secret_mem.h"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
@@ -90,7 +90,7 @@ Status auth_keys_open(AuthKeyTexts texts, AuthKeys **out, Error *err)
         {texts.primary_read_only, "read-only", PRINCIPAL_READ_ONLY_KEY},
         {texts.secondary_read_only, "secondary read-only", PRINCIPAL_READ_ONLY_KEY},
     };
-    AUTO(auth_keys_close) AuthKeys *keys = MEM_NEW(AuthKeys);
+    AUTO(auth_keys_close) AuthKeys *keys = secret_alloc(sizeof(AuthKeys));
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         if (rows[i].text.len == 0 && i > 0)
             continue;
@@ -106,8 +106,7 @@ void auth_keys_close(AuthKeys *keys)
 {
     if (keys == NULL)
         return;
-    OPENSSL_cleanse(keys, sizeof(*keys));
-    mem_free(keys);
+    secret_free(keys, sizeof(*keys));
 }
 
 static char *put_lower(char *at, Slice s)
@@ -323,22 +322,26 @@ bool auth_is_bearer(Slice authorization)
 }
 
 /* Two keys are the same if they sign alike, so that the text of our keys need not be kept. */
-Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Principal *out, Error *err)
+bool auth_keys_find(const AuthKeys *keys, Slice key, Principal *out)
 {
     static const Slice message = SLICE_INIT("bearer");
     HmacKey given;
     Error ignored;
-    Slice text = slice_trim(slice_from(authorization, BEARER.len));
-    if (hmac_key_parse(&given, text, "given", &ignored) == STATUS_OK) {
-        Signature signature;
-        hmac_sign(&given, message, &signature);
-        OPENSSL_cleanse(&given, sizeof(given));
-        const HmacKey *key = find_key(keys, message, &signature);
-        if (key != NULL) {
-            *out = key->principal;
-            return STATUS_OK;
-        }
-    }
+    if (hmac_key_parse(&given, key, "given", &ignored) != STATUS_OK)
+        return false;
+    Signature signature;
+    hmac_sign(&given, message, &signature);
+    OPENSSL_cleanse(&given, sizeof(given));
+    const HmacKey *found = find_key(keys, message, &signature);
+    if (found != NULL)
+        *out = found->principal;
+    return found != NULL;
+}
+
+Status auth_check_bearer(const AuthKeys *keys, Slice authorization, Principal *out, Error *err)
+{
+    if (auth_keys_find(keys, slice_trim(slice_from(authorization, BEARER.len)), out))
+        return STATUS_OK;
     return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
                      "The bearer token is not a key of this account.");
 }

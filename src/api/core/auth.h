@@ -7,7 +7,8 @@
  * signs the same and compares in constant time. Clients differ in which spelling of the link they
  * sign (decoded, as sent, the lower-case resource id alone), so each is tried.
  *
- * Ownership  AuthKeys holds the prepared keys; it is made once and never changes.
+ * Ownership  AuthKeys holds the prepared keys; it is made once and never changes. key_ring.h
+ *            replaces it as a whole.
  * Threads    AuthKeys is immutable and shared by the loops.
  */
 #pragma once
@@ -71,6 +72,9 @@ MUST_USE Status auth_check(const AuthKeys *keys, const AuthRequest *request, con
 
 /* STATUS_FORBIDDEN, in the service's words, with the three times. */
 Status auth_refuse_time(int64_t start_s, int64_t expiry_s, int64_t now_s, Error *err);
+
+/* Whether 'key', in base64, is one of the keys, and which. */
+bool auth_keys_find(const AuthKeys *keys, Slice key, Principal *out);
 
 /* "Bearer " and a key as it is, for tools that cannot sign. Anybody who can read the connection
  * then has the key. */

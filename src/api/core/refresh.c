@@ -1,7 +1,8 @@
-/* refresh.c - loops let go of an older catalogue when there is a newer one.
+/* refresh.c - loops let go of an older catalogue, and of older keys, when there are newer ones.
  *
  * A loop takes the newest snapshot when it has a request. Without requests a loop would keep an old
- * one for ever, and with it partitions that are gone, whose space on disk could not be freed.
+ * one for ever, and with it partitions that are gone, whose space on disk could not be freed; and
+ * keys that were replaced would stay in memory.
  */
 #include "api/core/request_int.h"
 
@@ -11,18 +12,23 @@ static void on_task(HttpTask *task)
     atomic_store(&loop->is_refreshing,
                  false); /* before the read: a later change posts a new task */
     (void)catalog_read(&loop->reader);
+    (void)key_read(&loop->keys);
 }
 
-/* On the catalogue's thread. */
-static void on_published(void *ctx)
+void refresh_loops(Api *api)
 {
-    Api *api = ctx;
     (void)pthread_mutex_lock(&api->loops_lock);
     for (ApiLoop *loop = api->loops; loop != NULL; loop = loop->next) {
         if (!atomic_exchange(&loop->is_refreshing, true))
             http_loop_post(loop->http, &loop->refresh);
     }
     (void)pthread_mutex_unlock(&api->loops_lock);
+}
+
+/* On the catalogue's thread. */
+static void on_published(void *ctx)
+{
+    refresh_loops(ctx);
 }
 
 void refresh_open(Api *api)

@@ -211,14 +211,14 @@ static Status find_credentials(const ApiRequest *r, AuthRequest *out, Error *err
 }
 
 /* Finds 'r->principal' by the kind of credential that the request shows. */
-static Status find_principal(ApiRequest *r, const AuthRequest *auth, Error *err)
+static Status find_principal(ApiRequest *r, const AuthKeys *keys, const AuthRequest *auth,
+                             Error *err)
 {
     AuthToken token;
     TRY(auth_parse(r->arena, auth->authorization, &token, err));
     switch (token.scheme) {
     case AUTH_MASTER:
-        return auth_check(r->api->options.keys, auth, &token, r->now_s, r->arena, &r->principal,
-                          err);
+        return auth_check(keys, auth, &token, r->now_s, r->arena, &r->principal, err);
     case AUTH_RESOURCE:
         return resource_token_check(&r->api->resource_tokens, &token,
                                     catalog_read(&r->loop->reader), r->now_s, r->arena,
@@ -226,8 +226,9 @@ static Status find_principal(ApiRequest *r, const AuthRequest *auth, Error *err)
     case AUTH_IDENTITY:
         break;
     }
-    return error_set(err, STATUS_UNAUTHORIZED, SUB_NONE,
-                     "This server has no identity provider; authorize with a master key.");
+    r->shows_identity = true;
+    return identity_read(&r->loop->identities, keys, r->keys_version, token.signature, r->now_s,
+                         r->arena, &r->principal, err);
 }
 
 static Status authorise(ApiRequest *r, bool takes_bearer, Error *err)
@@ -235,10 +236,11 @@ static Status authorise(ApiRequest *r, bool takes_bearer, Error *err)
     AuthRequest auth = {.method = r->http->method, .address = &r->address};
     TRY(find_credentials(r, &auth, err));
     r->now_s = clock_wall_s(r->api->options.clock);
-    Status status =
-        takes_bearer && auth_is_bearer(auth.authorization)
-            ? auth_check_bearer(r->api->options.keys, auth.authorization, &r->principal, err)
-            : find_principal(r, &auth, err);
+    const AuthKeys *keys = key_read(&r->loop->keys);
+    r->keys_version = r->loop->keys.version;
+    Status status = takes_bearer && auth_is_bearer(auth.authorization)
+                        ? auth_check_bearer(keys, auth.authorization, &r->principal, err)
+                        : find_principal(r, keys, &auth, err);
     if (status == STATUS_OK)
         status = access_check(r, err);
     r->principal.permission = NULL; /* the snapshot may be gone before the body has come */

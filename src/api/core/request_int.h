@@ -93,6 +93,8 @@ struct Api {
 struct ApiLoop {
     Api *api;
     CatalogReader reader;
+    KeyReader keys;
+    IdentityReader identities;
     Buf text; /* an item's body while it is sent */
 
     /* Queries on the loop: see tries_briefly(). */
@@ -149,6 +151,8 @@ struct ApiRequest {
     Operation operation;
     int64_t now_s; /* when it was authorised, by the wall clock */
     Principal principal;
+    uint64_t keys_version; /* of the keys with which it was authorised */
+    bool shows_identity;   /* it came with an identity token */
 
     /* What it names, as far as it exists. These are the loop's: valid until the handler returns. */
     Snapshot *snapshot;
@@ -235,11 +239,12 @@ MUST_USE Status request_increment(Json settings, uint32_t *percent, Error *err);
 /* x-ms-offer-throughput or x-ms-cosmos-offer-autopilot-settings. */
 MUST_USE Status request_provision(const ApiRequest *r, bool *has, Provision *out, Error *err);
 
-/* refresh.c: loops let go of an older catalogue when there is a newer one. */
+/* refresh.c: loops let go of an older catalogue, and of older keys, when there are newer ones. */
 void refresh_open(Api *api);
 void refresh_close(Api *api);
 void refresh_loop_open(ApiLoop *loop, HttpLoop *http);
 void refresh_loop_close(ApiLoop *loop);
+void refresh_loops(Api *api); /* from any thread, while there are loops */
 
 /* Paths outside the resource model (service.c): health, metrics, certificate, CORS, addresses.
  * True if the request was one of them and has been answered. */

@@ -224,6 +224,10 @@ void response_error(ApiRequest *r, Response *response, const Error *err, Slice c
     response->sub_status = sub;
     if (sub != 0)
         response_header(response, SLICE("x-ms-substatus"), arena_format(r->arena, "%u", sub));
+    /* SDKs fetch a new token after a 401 with a challenge. */
+    if (err->status == STATUS_UNAUTHORIZED && r->shows_identity)
+        response_header(response, SLICE("www-authenticate"),
+                        SLICE("Bearer error=\"invalid_token\""));
     if (err->status == STATUS_THROTTLED)
         response_header(response, SLICE("x-ms-retry-after-ms"),
                         arena_format(r->arena, "%u", err->retry_after_ms));

@@ -43,7 +43,8 @@ typedef struct FakeServer {
     PartitionHost host;
     Catalog *catalog;
     Workers *workers;
-    AuthKeys *keys;
+    KeyRing *keys;
+    IdentitySource *identities;
     HistoryPool histories;
     Api *api;
     HttpHandler handler;
@@ -170,14 +171,20 @@ static inline void fake_server_open_with(FakeServer *server, const ApiOptions *o
     memory_store_open_with(&PARTITION_MERGE, &server->store);
     fake_open_catalog(server, rules);
     server->workers = workers_open("test", 1, 2);
-    AuthKeyTexts keys = {.primary = SLICE(FAKE_KEY), .primary_read_only = SLICE(FAKE_READ_KEY)};
+    KeyRingOptions keys = {.given.primary_read_only = SLICE(FAKE_READ_KEY),
+                           .given_by[KEY_SLOT_PRIMARY_READ_ONLY] = "--read-only-key",
+                           .clock = &server->clock.clock};
     Error err;
-    Status status = auth_keys_open(keys, &server->keys, &err);
+    Status status = key_ring_open(&keys, &server->keys, &err);
+    ASSERT(status == STATUS_OK);
+    status = identity_source_open(&(IdentitySourceOptions){.log = &server->log},
+                                  &server->identities, &err);
     ASSERT(status == STATUS_OK);
     ApiOptions api = options == NULL ? (ApiOptions){0} : *options;
     api.catalog = server->catalog;
     api.store = server->store;
     api.keys = server->keys;
+    api.identities = server->identities;
     api.workers = server->workers;
     api.bodies = server->workers;
     api.readers = server->workers; /* one pool, so that a test can keep all of them busy */
@@ -210,7 +217,8 @@ static inline void fake_server_close(FakeServer *server)
     partition_host_stop(&server->host);
     workers_close(server->host.writers);
     store_close(server->store);
-    auth_keys_close(server->keys);
+    identity_source_close(server->identities);
+    key_ring_close(server->keys);
     metrics_done(&server->metrics);
     (void)close(server->log.fd);
     arena_done(&server->arena);

