@@ -36,17 +36,6 @@ static bool must_stop(JSContextRef ref, void *ctx)
     return times->is_stopped;
 }
 
-Status script_engine_open(ScriptEngine *engine, Error *err)
-{
-    *engine = (ScriptEngine){.group = NULL};
-    TRY(engine_load(&engine->js, err));
-    engine->times.hard_us = UINT64_MAX;
-    engine->group = engine->js.JSContextGroupCreate();
-    engine->js.JSContextGroupSetExecutionTimeLimit(engine->group, CHECK_EVERY_S, must_stop,
-                                                   &engine->times);
-    return STATUS_OK;
-}
-
 /* ---- values ---- */
 
 /* 'text', in which there is a zero byte, as UTF-16. */
@@ -133,6 +122,12 @@ JSValueRef script_get(const ScriptContext *context, JSValueRef object, const cha
     return value;
 }
 
+JSValueRef script_get_at(const ScriptContext *context, JSValueRef object, unsigned index)
+{
+    JSObjectRef target = UNCONST(struct OpaqueJSValue, object);
+    return context->engine->js.JSObjectGetPropertyAtIndex(context->ref, target, index, NULL);
+}
+
 Slice script_get_text(const ScriptContext *context, JSValueRef object, const char *name,
                       Arena *arena)
 {
@@ -152,14 +147,24 @@ bool script_get_bool(const ScriptContext *context, JSValueRef object, const char
 
 /* ---- the context ---- */
 
-static JSValueRef evaluate(const ScriptContext *context, Slice text, Slice file,
+Status script_engine_open(ScriptEngine *engine, Error *err)
+{
+    *engine = (ScriptEngine){.group = NULL};
+    TRY(engine_load(&engine->js, err));
+    engine->times.hard_us = UINT64_MAX;
+    engine->group = engine->js.JSContextGroupCreate();
+    engine->api_text = make_string(&engine->js, slice_make(API_TEXT, sizeof(API_TEXT)));
+    engine->js.JSContextGroupSetExecutionTimeLimit(engine->group, CHECK_EVERY_S, must_stop,
+                                                   &engine->times);
+    return STATUS_OK;
+}
+
+static JSValueRef evaluate(const ScriptContext *context, JSStringRef text, Slice file,
                            JSValueRef *exception)
 {
     const Engine *js = &context->engine->js;
-    JSStringRef source = make_string(js, text);
     JSStringRef url = make_string(js, file);
-    JSValueRef value = js->JSEvaluateScript(context->ref, source, NULL, url, 1, exception);
-    js->JSStringRelease(source);
+    JSValueRef value = js->JSEvaluateScript(context->ref, text, NULL, url, 1, exception);
     js->JSStringRelease(url);
     return value;
 }
@@ -170,8 +175,7 @@ Status script_context_init(ScriptContext *context, ScriptEngine *engine, Error *
     *context = (ScriptContext){.engine = engine};
     context->ref = js->JSGlobalContextCreateInGroup(engine->group, NULL);
     JSValueRef exception = NULL;
-    JSValueRef make =
-        evaluate(context, slice_make(API_TEXT, sizeof(API_TEXT)), SLICE(API_FILE), &exception);
+    JSValueRef make = evaluate(context, engine->api_text, SLICE(API_FILE), &exception);
     JSValueRef api = NULL;
     if (exception == NULL && js->JSValueIsObject(context->ref, make)) {
         JSValueRef arguments[] = {
@@ -263,7 +267,9 @@ bool script_compile(ScriptContext *context, Slice id, Slice body, JSValueRef *ma
     buf_slice(&text, AFTER);
     Slice file = arena_format(arena, "%.*s.js", SLICE_ARG(id));
     JSValueRef exception = NULL;
-    *main = evaluate(context, buf_view(&text), file, &exception);
+    JSStringRef source = make_string(&context->engine->js, buf_view(&text));
+    *main = evaluate(context, source, file, &exception);
+    context->engine->js.JSStringRelease(source);
     if (exception == NULL && context->engine->js.JSValueIsObject(context->ref, *main))
         return true;
     if (exception == NULL) {

@@ -31,6 +31,7 @@ extern void JSContextGroupSetExecutionTimeLimit(JSContextGroupRef group, double 
     X(JSGlobalContextRelease)              \
     X(JSObjectCallAsFunction)              \
     X(JSObjectGetProperty)                 \
+    X(JSObjectGetPropertyAtIndex)          \
     X(JSStringCreateWithCharacters)        \
     X(JSStringCreateWithUTF8CString)       \
     X(JSStringGetMaximumUTF8CStringSize)   \
