@@ -34,8 +34,8 @@ extern void JSContextGroupSetExecutionTimeLimit(JSContextGroupRef group, double 
     X(JSObjectGetPropertyAtIndex)          \
     X(JSStringCreateWithCharacters)        \
     X(JSStringCreateWithUTF8CString)       \
-    X(JSStringGetMaximumUTF8CStringSize)   \
-    X(JSStringGetUTF8CString)              \
+    X(JSStringGetCharactersPtr)            \
+    X(JSStringGetLength)                   \
     X(JSStringRelease)                     \
     X(JSValueIsObject)                     \
     X(JSValueIsString)                     \

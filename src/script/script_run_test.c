@@ -68,6 +68,8 @@ static void bodies_have_all_the_forms_of_functions(void **state)
     static const Case CASES[] = {
         {SET("1"), NULL, STATUS_OK, 0, "1"},
         {SET("1") ";", NULL, STATUS_OK, 0, "1"},
+        {SET("'\\u00e9\\u20ac\\ud83d\\ude00 \\u007f\\u0080\\u07ff\\u0800\\uffff'"), NULL, STATUS_OK,
+         0, "'\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 \x7F\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBF'"},
         {SET("1") ";  // the end", NULL, STATUS_OK, 0, "1"},
         {"() => { __.response.setBody('arrow'); }", NULL, STATUS_OK, 0, "'arrow'"},
         {"async function () { await null; __.response.setBody('late'); }", NULL, STATUS_OK, 0,

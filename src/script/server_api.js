@@ -881,9 +881,10 @@
     const consoleObject = {};
     define(consoleObject, 'log', function () { apply(writeLog, undefined, arguments); }, true);
     define(global, 'console', consoleObject, false);
+    // Without shared memory Atomics can wait for nothing. These are not there anyway, and to delete what is
+    // would make the global object slow.
     delete global.WebAssembly;
     delete global.SharedArrayBuffer;
-    delete global.Atomics;
 
     // ---- what the worker calls ----
 
