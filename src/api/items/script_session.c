@@ -77,6 +77,7 @@ void script_session_restart(ScriptSession *session)
 {
     const ApiRequest *r = session->context.request;
     transaction_restart(session->transaction);
+    document_functions_end(&session->functions);
     session->charge = charge_script(r->api->options.charges);
     session->ahead = 0;
     session->write_count = 0;
