@@ -649,6 +649,12 @@ static void failures_are_found_in_their_order(void **state)
               "{ out.push(d.id); f(); })); } p('a').then(() => { out.push(1); p('c').then(() => "
               "out.push(3)); }); p('b').then(() => out.push(2));"),
          NULL, STATUS_OK, 0, "['a',1,'b',2,'c',3]"},
+        /* One that no frame has room for. */
+        {WITH("c.createDocument(self, {id: 'a'}, function () { out.push(1); }); "
+              "c.createDocument(self,"
+              " {id: 'b', s: 'x'.repeat(17 << 20)}, function (e) { out.push(e.number); });"
+              " c.createDocument(self, {id: 'b'}, function (e) { out.push(e); });"),
+         NULL, STATUS_OK, 0, "[1,413,null]"},
         /* More than one frame. */
         {WITH("for (var i = 0; i < 250; i++) c.createDocument(self, {id: 'i' + i}, function (e) { "
               "if (e) throw e; out[0] = (out[0] || 0) + 1; });"),

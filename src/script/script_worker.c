@@ -418,7 +418,8 @@ static bool run_script(Worker *worker, const FrameRun *run)
         done.number = failure.number;
         done.text = failure.text;
     }
-    done.log = read_log(worker);
+    if (run->wants_log)
+        done.log = read_log(worker);
     frame_put_done(&worker->out, &done);
     if (buf_full(&worker->out)) {
         buf_reset(&worker->out);

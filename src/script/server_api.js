@@ -975,8 +975,8 @@
     // should have been told that no more is accepted, the server runs the script again, and assumes nothing.
     function canAssume() {
         return ready !== undefined && ready.kind >= CREATE && (ready.bits & WANTS_ITEM) === 0 &&
-            ready.failure === undefined && assumedCount < SENT_OPERATIONS_MAX && assumedUnits < SENT_UNITS_MAX &&
-            now() < assumeEnd;
+            ready.failure === undefined && ready.units <= SENT_UNITS_MAX && assumedCount < SENT_OPERATIONS_MAX &&
+            assumedUnits < SENT_UNITS_MAX && now() < assumeEnd;
     }
 
     // The operations at the head of the queue, before 'end'. They stay there until they are answered. A list by
