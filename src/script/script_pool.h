@@ -2,7 +2,7 @@
  *
  * The server has no JavaScript engine. A script runs in a worker process (the same binary, command
  * "script-worker") that has no files, no network, no other processes and a limited amount of
- * memory, and that asks the server for one operation at a time. A script that kills its engine
+ * memory, and that asks the server for operations on items. A script that kills its engine
  * kills a worker, never the server: the run fails, and the next one gets another worker.
  *
  * The pool has a bounded number of runner threads. A job that was posted runs on one of them, with
