@@ -14,6 +14,7 @@ many=${BENCH_ITEMS:-100000}
 EMPTY='function () {}'
 REPLACE='function (id) { var c = getContext().getCollection(); c.readDocument(c.getAltLink() + \"/docs/\" + id, function (error, item) { if (error) throw error; item.quantity++; c.replaceDocument(item._self, item, function (failed) { if (failed) throw failed; }); }); }'
 CREATE='function (list) { var c = getContext().getCollection(), done = 0; next(); function next() { if (done === list.length) return getContext().getResponse().setBody(done); if (!c.createDocument(c.getSelfLink(), list[done], created)) throw new Error(\"not accepted\"); } function created(error) { if (error) throw error; done++; next(); } }'
+LOOP='function (list) { var c = getContext().getCollection(), done = 0; for (var i = 0; i < list.length; i++) if (!c.createDocument(c.getSelfLink(), list[i], created)) throw new Error(\"not accepted\"); function created(error) { if (error) throw error; if (++done === list.length) getContext().getResponse().setBody(done); } }'
 ACCEPT='function (quantity) { return quantity > 5; }'
 
 # workers_ms: CPU of the processes that run scripts for the server, so far.
@@ -51,6 +52,7 @@ measure_scripts() {
     create "$url/sprocs" "{\"id\":\"empty\",\"body\":\"$EMPTY\"}"
     create "$url/sprocs" "{\"id\":\"replace\",\"body\":\"$REPLACE\"}"
     create "$url/sprocs" "{\"id\":\"create\",\"body\":\"$CREATE\"}"
+    create "$url/sprocs" "{\"id\":\"loop\",\"body\":\"$LOOP\"}"
     create "http://127.0.0.1:$port/dbs/b/colls" "${container/'"c"'/'"o"'}"
     fill "http://127.0.0.1:$port/dbs/b/colls/o/docs" "$many" --orders
     create "http://127.0.0.1:$port/dbs/b/colls/o/udfs" "{\"id\":\"accept\",\"body\":\"$ACCEPT\"}"
@@ -64,6 +66,7 @@ measure_scripts() {
         sample_script replace_one_key --items execute --items-count 100 --connections "$connections" --url "$url/sprocs/replace"
         sample_script patch --items patch --items-count "$items" --connections "$connections" --url "$docs"
         sample_script create_100 --items execute-new --connections "$connections" --url "$url/sprocs/create"
+        sample_script loop_100 --items execute-new --connections "$connections" --url "$url/sprocs/loop"
         sample_script batch_100 --items batch --connections "$connections" --url "$docs"
     done
     for i in $(seq "$rounds"); do
@@ -80,7 +83,7 @@ print_scripts() {
     echo
     printf '%-18s %12s %12s %10s %10s %14s %12s %7s\n' median 'executions/s' 'items/s' 'P50 us' 'P99 us' 'CPU us, server' \
         'in scripts' 'busy'
-    for name in empty replace replace_one_key patch create_100 batch_100; do
+    for name in empty replace replace_one_key patch create_100 loop_100 batch_100; do
         value=1
         [ "${name%_100}" = "$name" ] || value=100
         [ "$name" != empty ] || value=0
@@ -90,9 +93,11 @@ print_scripts() {
             "$(of "$name" client_busy | awk '{ print $1 * 100 }')"
     done
     echo
-    value=$(ratio "$(of create_100 requests_per_s)" "$(of batch_100 requests_per_s)")
-    printf '%-60s %8s\n' '100 new items: a procedure / a transactional batch, items/s' "$value"
-    note ratio_create_100_batch_100 "$value"
+    for name in create loop; do
+        value=$(ratio "$(of ${name}_100 requests_per_s)" "$(of batch_100 requests_per_s)")
+        printf '%-60s %8s\n' "100 new items: $name, a procedure / a transactional batch, items/s" "$value"
+        note "ratio_${name}_100_batch_100" "$value"
+    done
     for name in function scan; do
         value=$(of "$name" p50 | awk -v n="$many" '{ printf "%.0f", n * 1e6 / ($1 > 0 ? $1 : 1) }')
         printf '%-60s %8s\n' "$([ "$name" = function ] && echo "calls of a function a second, $many orders" ||

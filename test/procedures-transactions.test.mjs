@@ -318,6 +318,58 @@ onEach("a procedure cannot reach another key", async (container, pk) => {
     assert.deepEqual(contentOf((await container.item("a", other).read()).resource), { id: "a", pk: other, n: 1 });
 });
 
+// --- Writes for which a procedure does not wait
+
+// Each of the ids is created, one callback after the other, 'tail' being what the callbacks have after the error. The answer
+// has the numbers of the errors, and how many items the procedure sees at the end.
+function creator(tail, rest = "") {
+    return `function (key, ids) {
+        const c = getContext().getCollection(), errors = [];
+        let at = 0;
+        next();
+        function next() {
+            if (at === ids.length)
+                return c.queryDocuments(c.getSelfLink(), "SELECT VALUE COUNT(1) FROM c", function (error, found) {
+                    if (error) throw error;
+                    getContext().getResponse().setBody({ errors: errors, found: found[0] });
+                });
+            c.createDocument(c.getSelfLink(), { id: ids[at], pk: key, at: at }, function (error${tail}) {
+                if (error) errors.push([at, error.number]);
+                ${rest}
+                at++;
+                next();
+            });
+        }
+    }`;
+}
+
+onEach("a callback that takes only the error is told of each failure, like one that takes the item", async (container, pk) => {
+    const ids = Array.from({ length: 300 }, (_, i) => (i === 120 || i === 250 ? "i7" : i === 200 ? "old" : `i${i}`));
+    const expected = { errors: [[120, 409], [200, 409], [250, 409]], found: 298 };
+    const runs = [];
+    for (const tail of ["", ", item"]) {
+        const key = `${pk}-${runs.length}`;
+        await container.items.create({ id: "old", pk: key });
+        const made = await procedure(container, creator(tail));
+        const answer = await made.execute(key, [key, ids]);
+        assert.deepEqual(answer.resource, expected);
+        const items = await listAll(server, container, { key });
+        assert.deepEqual(items.map(({ id, at }) => [id, at]).sort(), ids.map((id, at) => [id, at])
+            .filter(([, at]) => ![120, 200, 250].includes(at)).concat([["old", undefined]]).sort());
+        runs.push(answer.headers["x-ms-request-charge"]);
+    }
+    assert.equal(runs[0], runs[1], "what was done twice is charged once");
+});
+
+onEach("a procedure that goes on after its writes, and fails, leaves nothing", async (container, pk) => {
+    const ids = Array.from({ length: 150 }, (_, i) => `i${i}`);
+    for (const [rest, substatus] of [["if (at === 140) throw new Error(77, 'late');", 77], ["if (error) throw error;", 409]]) {
+        const made = await procedure(container, creator("", rest));
+        await refused(made.execute(pk, [pk, substatus === 409 ? [...ids, "i3"] : ids]), 400, { substatus });
+        assert.deepEqual(await listAll(server, container, { key: pk }), []);
+    }
+});
+
 test("scripts of one container know nothing of another", async () => {
     const [, [, second]] = containers;
     const link = pathOf(second).slice(1);

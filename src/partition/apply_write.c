@@ -175,14 +175,34 @@ static bool is_gone(const Group *group, Slice epk, const Item *item)
     return item_is_gone(group->schema, item, group->now_s, purged_lsn(group, epk));
 }
 
+/* Deletes an item that was found but is gone: then it counts as not found. */
+static void drop_if_gone(Group *group, Slice epk, Slice id, const Item *item, bool *found)
+{
+    if (!*found || !is_gone(group, epk, item))
+        return;
+    bool is_purged = item->lsn <= purged_lsn(group, epk);
+    group_delete(group, is_purged ? CHANGE_DELETE : CHANGE_EXPIRE, epk, id, item, NULL);
+    *found = false;
+}
+
 Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err)
 {
     TRY(group_get(group, epk, id, item, found, err));
-    if (*found && is_gone(group, epk, item)) {
-        bool is_purged = item->lsn <= purged_lsn(group, epk);
-        group_delete(group, is_purged ? CHANGE_DELETE : CHANGE_EXPIRE, epk, id, item, NULL);
-        *found = false;
-    }
+    drop_if_gone(group, epk, id, item, found);
+    return STATUS_OK;
+}
+
+/* The item that a create or upsert finds under its id. What a transaction has not found is not
+ * looked for again by its commit: nobody else writes to its EPK (I21). */
+static Status get_before(Group *group, ItemWrite *w, Item *item, bool *found, Error *err)
+{
+    Slice epk = epk_slice(&w->epk);
+    *found = false;
+    if (group->is_commit && w->is_absent)
+        return STATUS_OK;
+    TRY(group_get(group, epk, w->document_id, item, found, err));
+    w->is_absent = !*found;
+    drop_if_gone(group, epk, w->document_id, item, found);
     return STATUS_OK;
 }
 
@@ -288,7 +308,7 @@ static Status apply_create(Group *group, ItemWrite *w, uint64_t lsn, Error *err)
 {
     Item old;
     bool found = false;
-    TRY(group_get_living(group, epk_slice(&w->epk), w->document_id, &old, &found, err));
+    TRY(get_before(group, w, &old, &found, err));
     if (found)
         return exists(w->document_id, err);
     w->created = true;
@@ -299,7 +319,7 @@ static Status apply_upsert(Group *group, ItemWrite *w, uint64_t lsn, Error *err)
 {
     Item old;
     bool found = false;
-    TRY(group_get_living(group, epk_slice(&w->epk), w->document_id, &old, &found, err));
+    TRY(get_before(group, w, &old, &found, err));
     if (found)
         TRY(check_etag(w->if_match, &old, err));
     w->created = !found;

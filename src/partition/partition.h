@@ -174,6 +174,7 @@ typedef struct ItemWrite {
     Status status; /* the answer; STATUS_FAILED_DEPENDENCY if another one of its batch failed */
     Error error;
     bool created;        /* there was no item before */
+    bool is_absent;      /* of a create or upsert: nor was there one that had expired */
     Item item;           /* what is there now (not after a delete); lives in the write's arena */
     size_t bytes_before; /* of the item that was there, for the charge; also of a read that is
                             STATUS_NOT_MODIFIED */

@@ -262,6 +262,18 @@ void transaction_apply(PartitionTransaction *transaction, ItemWrite *w, Arena *a
     transaction->applied[transaction->applied_count++] = w;
 }
 
+void transaction_restart(PartitionTransaction *transaction)
+{
+    ASSERT(transaction->group != NULL);
+    ASSERT(!transaction->is_commit_tried);
+    uint32_t now_s = transaction->group->now_s;
+    group_free_private(TAKE(transaction->group));
+    transaction->group =
+        group_new_private(transaction->partition, transaction->schema, &transaction->epk);
+    transaction->group->now_s = now_s; /* I22 */
+    transaction->applied_count = 0;
+}
+
 bool transaction_has_writes(const PartitionTransaction *transaction)
 {
     return transaction->applied_count > 0;

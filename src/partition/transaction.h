@@ -46,6 +46,10 @@ MUST_USE Status transaction_begin(Partition *partition, PartitionSchema *schema,
  * w->terms and w->item.lsn are known only after the commit, which fills them in. */
 void transaction_apply(PartitionTransaction *transaction, ItemWrite *w, Arena *arena);
 
+/* Forgets all that was written, as if the transaction had just begun; it keeps its lock and its
+ * time. Views and scans are closed. */
+void transaction_restart(PartitionTransaction *transaction);
+
 /* What of TRANSACTION_BYTES_MAX is used. */
 size_t transaction_bytes(const PartitionTransaction *transaction);
 

@@ -49,6 +49,32 @@ static void a_rollback_leaves_nothing(TestPartition *t)
     check_space(t);
 }
 
+static void a_restart_forgets_own_writes_and_keeps_the_time(TestPartition *t)
+{
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','u':1}"), STATUS_OK);
+    uint64_t before = partition_lsn(t->partition);
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, WRITE_ATOMIC);
+    PartitionTransaction *transaction = test_begin(t, "p");
+    assert_status(apply_row(transaction, &w, ITEM_CREATE, "{'id':'b','pk':'p','u':2}"), STATUS_OK);
+    uint32_t ts_s = w.items[w.write.count - 1].item.ts_s;
+    assert_status(apply_id(transaction, &w, ITEM_DELETE, "p", "a"), STATUS_OK);
+    test_advance_s(t, 3);
+    transaction_restart(transaction);
+    assert_false(transaction_has_writes(transaction));
+    assert_status(apply_id(transaction, &w, ITEM_READ, "p", "a"), STATUS_OK);
+    assert_status(apply_id(transaction, &w, ITEM_READ, "p", "b"), STATUS_NOT_FOUND);
+    assert_status(apply_row(transaction, &w, ITEM_CREATE, "{'id':'c','pk':'p','u':2}"), STATUS_OK);
+    assert_int_equal(w.items[w.write.count - 1].item.ts_s, ts_s);
+    test_commit(transaction);
+    assert_int_equal(partition_lsn(t->partition), before + 1);
+    Item item;
+    assert_true(test_get(t, "p", "a", &item));
+    assert_false(test_get(t, "p", "b", &item));
+    assert_true(test_get(t, "p", "c", &item));
+    check_space(t);
+}
+
 static void a_commit_has_one_lsn_and_the_etags_that_were_seen(TestPartition *t)
 {
     assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','u':1}"), STATUS_OK);
@@ -173,6 +199,7 @@ int main(void)
     static const EngineTest tests[] = {
         ENGINE_TEST(a_transaction_sees_its_own_writes, .unique = {"/u"}),
         ENGINE_TEST(a_rollback_leaves_nothing, .unique = {"/u"}),
+        ENGINE_TEST(a_restart_forgets_own_writes_and_keeps_the_time, .unique = {"/u"}),
         ENGINE_TEST(a_commit_has_one_lsn_and_the_etags_that_were_seen, .unique = {"/u"}),
         ENGINE_TEST(reading_alone_commits_nothing, .ttl_s = 0),
         ENGINE_TEST(operations_that_fail_change_nothing, .unique = {"/u"}),

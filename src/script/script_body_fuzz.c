@@ -61,7 +61,14 @@ static Status operate(void *ctx, const ScriptCall *call, Arena *arena, ScriptAns
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "there is no such item");
 }
 
-static const ScriptCalls CALLS = {.operate = operate};
+static Status repeat(void *ctx, Error *err)
+{
+    (void)ctx;
+    (void)err;
+    return STATUS_OK;
+}
+
+static const ScriptCalls CALLS = {.operate = operate, .repeat = repeat};
 
 typedef struct FuzzJob {
     ScriptJob job;

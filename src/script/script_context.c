@@ -36,17 +36,6 @@ static bool must_stop(JSContextRef ref, void *ctx)
     return times->is_stopped;
 }
 
-Status script_engine_open(ScriptEngine *engine, Error *err)
-{
-    *engine = (ScriptEngine){.group = NULL};
-    TRY(engine_load(&engine->js, err));
-    engine->times.hard_us = UINT64_MAX;
-    engine->group = engine->js.JSContextGroupCreate();
-    engine->js.JSContextGroupSetExecutionTimeLimit(engine->group, CHECK_EVERY_S, must_stop,
-                                                   &engine->times);
-    return STATUS_OK;
-}
-
 /* ---- values ---- */
 
 /* 'text', in which there is a zero byte, as UTF-16. */
@@ -106,6 +95,56 @@ JSValueRef script_bool_value(const ScriptContext *context, bool value)
     return context->engine->js.JSValueMakeBoolean(context->ref, value);
 }
 
+static bool is_ascii(const JSChar *units, size_t count)
+{
+    /* Without a branch in it the loop works on many units at a time. */
+    JSChar all = 0;
+    for (size_t i = 0; i < count; i++)
+        all |= units[i];
+    return all < 0x80;
+}
+
+/* The code that begins at units[*at], which is moved behind it. Half a pair is no character. */
+static uint32_t next_code(const JSChar *units, size_t count, size_t *at)
+{
+    uint32_t code = units[(*at)++];
+    if (code < 0xD800 || code > 0xDFFF)
+        return code;
+    if (code > 0xDBFF || *at == count || (units[*at] & 0xFC00) != 0xDC00)
+        return 0xFFFD;
+    return 0x10000 + ((code & 0x3FF) << 10 | (units[(*at)++] & 0x3FFu));
+}
+
+/* Writes UTF-8, at most three bytes for a unit, and returns how many. */
+static size_t write_utf8(const JSChar *units, size_t count, char *out)
+{
+    char *to = out;
+    size_t at = 0;
+    while (at < count) {
+        uint32_t code = next_code(units, count, &at);
+        size_t more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+        static const uint8_t HEADS[] = {0, 0xC0, 0xE0, 0xF0};
+        *to++ = (char)(uint8_t)(HEADS[more] | code >> (6 * more));
+        while (more-- > 0)
+            *to++ = (char)(uint8_t)(0x80 | (code >> (6 * more) & 0x3F));
+    }
+    return (size_t)(to - out);
+}
+
+/* The engine's own function for UTF-8 takes several times as long for ASCII, which nearly all text
+ * is. */
+static Slice copy_utf8(const JSChar *units, size_t count, Arena *arena)
+{
+    if (!is_ascii(units, count)) {
+        char *text = arena_alloc(arena, 3 * count);
+        return slice_make(text, write_utf8(units, count, text));
+    }
+    char *text = arena_alloc(arena, count);
+    for (size_t i = 0; i < count; i++)
+        text[i] = (char)units[i];
+    return slice_make(text, count);
+}
+
 Slice script_value_text(const ScriptContext *context, JSValueRef value, Arena *arena)
 {
     const Engine *js = &context->engine->js;
@@ -114,11 +153,10 @@ Slice script_value_text(const ScriptContext *context, JSValueRef value, Arena *a
                              : NULL;
     if (string == NULL)
         return SLICE_EMPTY;
-    size_t size = js->JSStringGetMaximumUTF8CStringSize(string);
-    char *text = arena_alloc(arena, size);
-    size_t len = js->JSStringGetUTF8CString(string, text, size);
+    Slice text =
+        copy_utf8(js->JSStringGetCharactersPtr(string), js->JSStringGetLength(string), arena);
     js->JSStringRelease(string);
-    return slice_make(text, len == 0 ? 0 : len - 1);
+    return text;
 }
 
 JSValueRef script_get(const ScriptContext *context, JSValueRef object, const char *name)
@@ -131,6 +169,12 @@ JSValueRef script_get(const ScriptContext *context, JSValueRef object, const cha
     JSValueRef value = js->JSObjectGetProperty(context->ref, target, string, NULL);
     js->JSStringRelease(string);
     return value;
+}
+
+JSValueRef script_get_at(const ScriptContext *context, JSValueRef object, unsigned index)
+{
+    JSObjectRef target = UNCONST(struct OpaqueJSValue, object);
+    return context->engine->js.JSObjectGetPropertyAtIndex(context->ref, target, index, NULL);
 }
 
 Slice script_get_text(const ScriptContext *context, JSValueRef object, const char *name,
@@ -152,14 +196,24 @@ bool script_get_bool(const ScriptContext *context, JSValueRef object, const char
 
 /* ---- the context ---- */
 
-static JSValueRef evaluate(const ScriptContext *context, Slice text, Slice file,
+Status script_engine_open(ScriptEngine *engine, Error *err)
+{
+    *engine = (ScriptEngine){.group = NULL};
+    TRY(engine_load(&engine->js, err));
+    engine->times.hard_us = UINT64_MAX;
+    engine->group = engine->js.JSContextGroupCreate();
+    engine->api_text = make_string(&engine->js, slice_make(API_TEXT, sizeof(API_TEXT)));
+    engine->js.JSContextGroupSetExecutionTimeLimit(engine->group, CHECK_EVERY_S, must_stop,
+                                                   &engine->times);
+    return STATUS_OK;
+}
+
+static JSValueRef evaluate(const ScriptContext *context, JSStringRef text, Slice file,
                            JSValueRef *exception)
 {
     const Engine *js = &context->engine->js;
-    JSStringRef source = make_string(js, text);
     JSStringRef url = make_string(js, file);
-    JSValueRef value = js->JSEvaluateScript(context->ref, source, NULL, url, 1, exception);
-    js->JSStringRelease(source);
+    JSValueRef value = js->JSEvaluateScript(context->ref, text, NULL, url, 1, exception);
     js->JSStringRelease(url);
     return value;
 }
@@ -170,8 +224,7 @@ Status script_context_init(ScriptContext *context, ScriptEngine *engine, Error *
     *context = (ScriptContext){.engine = engine};
     context->ref = js->JSGlobalContextCreateInGroup(engine->group, NULL);
     JSValueRef exception = NULL;
-    JSValueRef make =
-        evaluate(context, slice_make(API_TEXT, sizeof(API_TEXT)), SLICE(API_FILE), &exception);
+    JSValueRef make = evaluate(context, engine->api_text, SLICE(API_FILE), &exception);
     JSValueRef api = NULL;
     if (exception == NULL && js->JSValueIsObject(context->ref, make)) {
         JSValueRef arguments[] = {
@@ -263,7 +316,9 @@ bool script_compile(ScriptContext *context, Slice id, Slice body, JSValueRef *ma
     buf_slice(&text, AFTER);
     Slice file = arena_format(arena, "%.*s.js", SLICE_ARG(id));
     JSValueRef exception = NULL;
-    *main = evaluate(context, buf_view(&text), file, &exception);
+    JSStringRef source = make_string(&context->engine->js, buf_view(&text));
+    *main = evaluate(context, source, file, &exception);
+    context->engine->js.JSStringRelease(source);
     if (exception == NULL && context->engine->js.JSValueIsObject(context->ref, *main))
         return true;
     if (exception == NULL) {

@@ -19,8 +19,11 @@
     X(begin)             \
     X(setArguments)      \
     X(start)             \
-    X(next)              \
+    X(take)              \
     X(deliver)           \
+    X(refuse)            \
+    X(settle)            \
+    X(listAssumed)       \
     X(finish)            \
     X(getLog)            \
     X(describe)          \
@@ -46,6 +49,7 @@ typedef struct ScriptTimes {
 typedef struct ScriptEngine {
     Engine js;
     JSContextGroupRef group;
+    JSStringRef api_text; /* of server_api.js; lives as long as the process */
     ScriptTimes times;
 } ScriptEngine;
 
@@ -79,6 +83,7 @@ Slice script_value_text(const ScriptContext *context, JSValueRef value, Arena *a
 
 /* Properties of an object of the API, which has no accessors. */
 JSValueRef script_get(const ScriptContext *context, JSValueRef object, const char *name);
+JSValueRef script_get_at(const ScriptContext *context, JSValueRef object, unsigned index);
 Slice script_get_text(const ScriptContext *context, JSValueRef object, const char *name,
                       Arena *arena);
 double script_get_number(const ScriptContext *context, JSValueRef object, const char *name);

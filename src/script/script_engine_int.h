@@ -31,10 +31,11 @@ extern void JSContextGroupSetExecutionTimeLimit(JSContextGroupRef group, double 
     X(JSGlobalContextRelease)              \
     X(JSObjectCallAsFunction)              \
     X(JSObjectGetProperty)                 \
+    X(JSObjectGetPropertyAtIndex)          \
     X(JSStringCreateWithCharacters)        \
     X(JSStringCreateWithUTF8CString)       \
-    X(JSStringGetMaximumUTF8CStringSize)   \
-    X(JSStringGetUTF8CString)              \
+    X(JSStringGetCharactersPtr)            \
+    X(JSStringGetLength)                   \
     X(JSStringRelease)                     \
     X(JSValueIsObject)                     \
     X(JSValueIsString)                     \

@@ -8,7 +8,11 @@
  */
 #include "script/script_frame_int.h"
 
-enum { LENGTH_BYTES = 4 };
+enum {
+    LENGTH_BYTES = 4,
+    OPERATION_BYTES_MIN = 38, /* flags, the size of a page, and the lengths of seven texts */
+    ANSWER_BYTES_MIN = 19,    /* status, flags, and the lengths of three texts */
+};
 static_assert(SCRIPT_FRAME_BYTES_MAX <= UINT32_MAX, "a frame's length is stored in a u32");
 static_assert(FRAME_COUNT <= UINT8_MAX, "a frame's type is stored in a u8");
 
@@ -49,6 +53,13 @@ static void begin(Buf *out, FrameType type)
     put_u8(out, type);
 }
 
+/* Writes a number where one was left out. */
+static void set_u32(Buf *out, size_t at, uint32_t value)
+{
+    for (size_t i = 0; i < 4; i++)
+        out->ptr[at + i] = (char)(uint8_t)(value >> (8 * i));
+}
+
 static void end(Buf *out)
 {
     if (buf_full(out))
@@ -57,9 +68,20 @@ static void end(Buf *out)
         out->full = true;
         return;
     }
-    uint32_t len = (uint32_t)out->len - LENGTH_BYTES;
-    for (size_t i = 0; i < LENGTH_BYTES; i++)
-        out->ptr[i] = (char)(uint8_t)(len >> (8 * i));
+    set_u32(out, 0, (uint32_t)out->len - LENGTH_BYTES);
+}
+
+static void begin_many(Buf *out, FrameType type)
+{
+    begin(out, type);
+    put_u32(out, 0);
+}
+
+void frame_end_many(Buf *out, uint32_t count)
+{
+    if (!buf_full(out))
+        set_u32(out, SCRIPT_FRAME_HEAD_BYTES, count);
+    end(out);
 }
 
 void frame_put_hello(Buf *out, const FrameHello *hello)
@@ -77,6 +99,7 @@ void frame_put_run(Buf *out, const FrameRun *run)
     put_u8(out, run->wants_log);
     put_u64(out, run->hard_us);
     put_u64(out, run->soft_us);
+    put_u64(out, run->assume_us);
     put_text(out, run->id);
     put_text(out, run->body);
     put_text(out, run->arguments);
@@ -90,13 +113,19 @@ void frame_put_run(Buf *out, const FrameRun *run)
     end(out);
 }
 
-void frame_put_operation(Buf *out, const ScriptCall *call)
+void frame_begin_operations(Buf *out)
 {
-    begin(out, FRAME_OPERATION);
+    begin_many(out, FRAME_OPERATIONS);
+}
+
+void frame_add_operation(Buf *out, const ScriptCall *call)
+{
     put_u8(out, call->kind);
     put_u8(out, call->is_rid);
     put_u8(out, call->index_action);
     put_u8(out, call->enables_scan);
+    put_u8(out, call->wants_item);
+    put_u8(out, call->is_assumed);
     put_u32(out, (uint32_t)call->page_size);
     put_text(out, call->name);
     put_text(out, call->body);
@@ -105,12 +134,16 @@ void frame_put_operation(Buf *out, const ScriptCall *call)
     put_text(out, call->if_match);
     put_text(out, call->if_none_match);
     put_text(out, call->continuation);
-    end(out);
 }
 
-void frame_put_answer(Buf *out, const FrameAnswer *answer)
+void frame_begin_answers(Buf *out)
 {
-    begin(out, FRAME_ANSWER);
+    begin_many(out, FRAME_ANSWERS);
+}
+
+bool frame_add_answer(Buf *out, const FrameAnswer *answer)
+{
+    size_t before = out->len;
     put_u32(out, answer->status_code);
     put_u8(out, answer->is_not_modified);
     put_u8(out, answer->has_failed);
@@ -118,7 +151,11 @@ void frame_put_answer(Buf *out, const FrameAnswer *answer)
     put_text(out, answer->resource);
     put_text(out, answer->continuation);
     put_text(out, answer->failure);
-    end(out);
+    if (!buf_full(out) && out->len <= SCRIPT_FRAME_BYTES_MAX)
+        return true;
+    out->len = before;
+    out->full = false;
+    return false;
 }
 
 void frame_put_done(Buf *out, const FrameDone *done)
@@ -173,6 +210,12 @@ void frame_put_results(Buf *out, const FrameResults *results)
 void frame_put_close(Buf *out)
 {
     begin(out, FRAME_CLOSE);
+    end(out);
+}
+
+void frame_put_repeat(Buf *out)
+{
+    begin(out, FRAME_REPEAT);
     end(out);
 }
 
@@ -324,6 +367,7 @@ bool frame_get_run(Slice payload, FrameRun *out)
     out->wants_log = take_flag(&reader);
     out->hard_us = take_u64(&reader);
     out->soft_us = take_u64(&reader);
+    out->assume_us = take_u64(&reader);
     out->id = take_text(&reader);
     out->body = take_text(&reader);
     out->arguments = take_text(&reader);
@@ -337,36 +381,53 @@ bool frame_get_run(Slice payload, FrameRun *out)
     return is_complete(&reader);
 }
 
-bool frame_get_operation(Slice payload, ScriptCall *out)
+static bool take_operation(Reader *reader, ScriptCall *out)
 {
-    Reader reader = {.rest = payload};
-    out->kind = (ScriptCallKind)take_enum(&reader, SCRIPT_CALL_COUNT);
-    out->is_rid = take_flag(&reader);
-    out->index_action = (ScriptIndexAction)take_enum(&reader, SCRIPT_INDEX_COUNT);
-    out->enables_scan = take_flag(&reader);
-    out->page_size = (int32_t)take_u32(&reader);
-    out->name = take_text(&reader);
-    out->body = take_text(&reader);
-    out->query = take_text(&reader);
-    out->parameters = take_text(&reader);
-    out->if_match = take_text(&reader);
-    out->if_none_match = take_text(&reader);
-    out->continuation = take_text(&reader);
-    bool is_page_size = out->page_size > 0 || out->page_size == SCRIPT_PAGE_SIZE_DYNAMIC;
-    return is_complete(&reader) && is_page_size;
+    out->kind = (ScriptCallKind)take_enum(reader, SCRIPT_CALL_COUNT);
+    out->is_rid = take_flag(reader);
+    out->index_action = (ScriptIndexAction)take_enum(reader, SCRIPT_INDEX_COUNT);
+    out->enables_scan = take_flag(reader);
+    out->wants_item = take_flag(reader);
+    out->is_assumed = take_flag(reader);
+    out->page_size = (int32_t)take_u32(reader);
+    out->name = take_text(reader);
+    out->body = take_text(reader);
+    out->query = take_text(reader);
+    out->parameters = take_text(reader);
+    out->if_match = take_text(reader);
+    out->if_none_match = take_text(reader);
+    out->continuation = take_text(reader);
+    return out->page_size > 0 || out->page_size == SCRIPT_PAGE_SIZE_DYNAMIC;
 }
 
-bool frame_get_answer(Slice payload, FrameAnswer *out)
+bool frame_get_operations(Slice payload, Arena *arena, FrameOperations *out)
 {
     Reader reader = {.rest = payload};
-    out->status_code = take_u32(&reader);
-    out->is_not_modified = take_flag(&reader);
-    out->has_failed = take_flag(&reader);
-    out->is_last = take_flag(&reader);
-    out->resource = take_text(&reader);
-    out->continuation = take_text(&reader);
-    out->failure = take_text(&reader);
-    return is_complete(&reader);
+    out->count = take_count(&reader, SCRIPT_FRAME_OPERATIONS_MAX, OPERATION_BYTES_MIN);
+    out->calls = ARENA_NEW_ARRAY(arena, ScriptCall, out->count);
+    for (size_t i = 0; i < out->count; i++) {
+        if (!take_operation(&reader, &out->calls[i]))
+            return false;
+    }
+    return is_complete(&reader) && out->count > 0;
+}
+
+bool frame_get_answers(Slice payload, Arena *arena, FrameAnswers *out)
+{
+    Reader reader = {.rest = payload};
+    out->count = take_count(&reader, SCRIPT_FRAME_OPERATIONS_MAX, ANSWER_BYTES_MIN);
+    out->answers = ARENA_NEW_ARRAY(arena, FrameAnswer, out->count);
+    for (size_t i = 0; i < out->count; i++) {
+        FrameAnswer *answer = &out->answers[i];
+        answer->status_code = take_u32(&reader);
+        answer->is_not_modified = take_flag(&reader);
+        answer->has_failed = take_flag(&reader);
+        answer->is_last = take_flag(&reader);
+        answer->resource = take_text(&reader);
+        answer->continuation = take_text(&reader);
+        answer->failure = take_text(&reader);
+    }
+    return is_complete(&reader) && out->count > 0;
 }
 
 bool frame_get_done(Slice payload, FrameDone *out)

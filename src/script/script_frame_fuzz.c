@@ -6,13 +6,31 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void put_operations(Buf *out, const FrameOperations *operations)
+{
+    frame_begin_operations(out);
+    for (size_t i = 0; i < operations->count; i++)
+        frame_add_operation(out, &operations->calls[i]);
+    frame_end_many(out, operations->count);
+}
+
+static void put_answers(Buf *out, const FrameAnswers *answers)
+{
+    frame_begin_answers(out);
+    for (size_t i = 0; i < answers->count; i++) {
+        bool is_added = frame_add_answer(out, &answers->answers[i]);
+        ASSERT(is_added);
+    }
+    frame_end_many(out, answers->count);
+}
+
 /* Reads a payload and, if it is well formed, writes it again. False if it is not. */
 static bool write_again(FrameType type, Slice payload, Arena *arena, Buf *out)
 {
     FrameHello hello;
     FrameRun run;
-    ScriptCall call;
-    FrameAnswer answer;
+    FrameOperations operations;
+    FrameAnswers answers;
     FrameDone done;
     FrameOpen open;
     FrameCalls calls;
@@ -21,10 +39,10 @@ static bool write_again(FrameType type, Slice payload, Arena *arena, Buf *out)
         frame_put_hello(out, &hello);
     else if (type == FRAME_RUN && frame_get_run(payload, &run))
         frame_put_run(out, &run);
-    else if (type == FRAME_OPERATION && frame_get_operation(payload, &call))
-        frame_put_operation(out, &call);
-    else if (type == FRAME_ANSWER && frame_get_answer(payload, &answer))
-        frame_put_answer(out, &answer);
+    else if (type == FRAME_OPERATIONS && frame_get_operations(payload, arena, &operations))
+        put_operations(out, &operations);
+    else if (type == FRAME_ANSWERS && frame_get_answers(payload, arena, &answers))
+        put_answers(out, &answers);
     else if (type == FRAME_DONE && frame_get_done(payload, &done))
         frame_put_done(out, &done);
     else if (type == FRAME_OPEN && frame_get_open(payload, arena, &open))

@@ -7,14 +7,19 @@
  *     server                               worker
  *                                   <---   HELLO, once
  *     RUN                           --->
- *                                   <---   OPERATION   |  any number of times
- *     ANSWER                        --->               |
+ *                                   <---   OPERATIONS  |  any number of times
+ *     ANSWERS                       --->               |
  *                                   <---   DONE
+ *
+ *     REPEAT, RUN                   --->   instead of ANSWERS: the run begins anew
  *
  *     OPEN                          --->
  *     CALL                          --->               |  any number of times
  *                                   <---   RESULTS     |
  *     CLOSE                         --->
+ *
+ * The server answers operations in their order, one or more of them: all, unless one fails or the
+ * answers become large. The worker sends those that were not answered again.
  *
  * A user's script may have taken over the worker, so the server trusts nothing that comes from it:
  * a frame is refused unless its length, every field and all its text (UTF-8) are well formed.
@@ -32,19 +37,21 @@
 #define SCRIPT_FRAME_BYTES_MAX ((size_t)16 << 20)
 enum {
     SCRIPT_FRAME_HEAD_BYTES = 5,
-    SCRIPT_FRAME_VERSION = 1,
+    SCRIPT_FRAME_VERSION = 2,
+    SCRIPT_FRAME_OPERATIONS_MAX = 128, /* as in server_api.js */
 };
 
 typedef enum FrameType {
     FRAME_HELLO,
     FRAME_RUN,
-    FRAME_OPERATION,
-    FRAME_ANSWER,
+    FRAME_OPERATIONS,
+    FRAME_ANSWERS,
     FRAME_DONE,
     FRAME_OPEN,
     FRAME_CALL,
     FRAME_RESULTS,
     FRAME_CLOSE,
+    FRAME_REPEAT,
     FRAME_COUNT
 } FrameType;
 
@@ -59,6 +66,7 @@ typedef struct FrameRun {
     bool wants_log;
     uint64_t hard_us;
     uint64_t soft_us;
+    uint64_t assume_us; /* how long operations may be assumed to succeed */
     Slice id;
     Slice body;
     Slice arguments;
@@ -71,6 +79,11 @@ typedef struct FrameRun {
     Slice usage;
 } FrameRun;
 
+typedef struct FrameOperations {
+    uint32_t count;
+    ScriptCall *calls;
+} FrameOperations;
+
 typedef struct FrameAnswer {
     uint32_t status_code;
     bool is_not_modified;
@@ -80,6 +93,11 @@ typedef struct FrameAnswer {
     Slice continuation;
     Slice failure;
 } FrameAnswer;
+
+typedef struct FrameAnswers {
+    uint32_t count;
+    FrameAnswer *answers;
+} FrameAnswers;
 
 typedef enum FrameOutcome {
     FRAME_OUTCOME_OK,
@@ -123,19 +141,26 @@ MUST_USE bool frame_head(const char *head, FrameType *type, size_t *len);
  * 'out' full. */
 void frame_put_hello(Buf *out, const FrameHello *hello);
 void frame_put_run(Buf *out, const FrameRun *run);
-void frame_put_operation(Buf *out, const ScriptCall *call);
-void frame_put_answer(Buf *out, const FrameAnswer *answer);
 void frame_put_done(Buf *out, const FrameDone *done);
 void frame_put_open(Buf *out, const FrameOpen *open);
 void frame_put_calls(Buf *out, const FrameCalls *calls);
 void frame_put_results(Buf *out, const FrameResults *results);
 void frame_put_close(Buf *out);
+void frame_put_repeat(Buf *out);
+
+/* Operations and answers are added one by one, and the end says how many were. What does not fit
+ * makes 'out' full; frame_add_answer adds nothing then, says so, and another can be added. */
+void frame_begin_operations(Buf *out);
+void frame_add_operation(Buf *out, const ScriptCall *call);
+void frame_begin_answers(Buf *out);
+MUST_USE bool frame_add_answer(Buf *out, const FrameAnswer *answer);
+void frame_end_many(Buf *out, uint32_t count);
 
 /* Each reads what follows the head. False if it is not well formed. */
 MUST_USE bool frame_get_hello(Slice payload, FrameHello *out);
 MUST_USE bool frame_get_run(Slice payload, FrameRun *out);
-MUST_USE bool frame_get_operation(Slice payload, ScriptCall *out);
-MUST_USE bool frame_get_answer(Slice payload, FrameAnswer *out);
+MUST_USE bool frame_get_operations(Slice payload, Arena *arena, FrameOperations *out);
+MUST_USE bool frame_get_answers(Slice payload, Arena *arena, FrameAnswers *out);
 MUST_USE bool frame_get_done(Slice payload, FrameDone *out);
 MUST_USE bool frame_get_open(Slice payload, Arena *arena, FrameOpen *out);
 MUST_USE bool frame_get_calls(Slice payload, Arena *arena, FrameCalls *out);

@@ -34,8 +34,8 @@ static bool read_any(FrameType type, Slice bytes)
 {
     FrameHello hello;
     FrameRun run;
-    ScriptCall call;
-    FrameAnswer answer;
+    FrameOperations operations;
+    FrameAnswers answers;
     FrameDone done;
     FrameOpen open;
     FrameCalls calls;
@@ -45,10 +45,10 @@ static bool read_any(FrameType type, Slice bytes)
         return frame_get_hello(bytes, &hello);
     case FRAME_RUN:
         return frame_get_run(bytes, &run);
-    case FRAME_OPERATION:
-        return frame_get_operation(bytes, &call);
-    case FRAME_ANSWER:
-        return frame_get_answer(bytes, &answer);
+    case FRAME_OPERATIONS:
+        return frame_get_operations(bytes, &test_arena, &operations);
+    case FRAME_ANSWERS:
+        return frame_get_answers(bytes, &test_arena, &answers);
     case FRAME_DONE:
         return frame_get_done(bytes, &done);
     case FRAME_OPEN:
@@ -58,6 +58,7 @@ static bool read_any(FrameType type, Slice bytes)
     case FRAME_RESULTS:
         return frame_get_results(bytes, &test_arena, &results);
     case FRAME_CLOSE:
+    case FRAME_REPEAT:
     case FRAME_COUNT:
         break;
     }
@@ -83,6 +84,7 @@ static void runs_come_back_as_they_were(void **state)
                    .wants_log = true,
                    .hard_us = 1,
                    .soft_us = UINT64_MAX,
+                   .assume_us = 3,
                    .id = SLICE("i"),
                    .body = SLICE("b"),
                    .arguments = SLICE("[1]"),
@@ -100,6 +102,7 @@ static void runs_come_back_as_they_were(void **state)
     assert_true(out.wants_log);
     assert_int_equal(out.hard_us, in.hard_us);
     assert_int_equal(out.soft_us, in.soft_us);
+    assert_int_equal(out.assume_us, in.assume_us);
     assert_slice(out.arguments, in.arguments);
     assert_slice(out.response_body, in.response_body);
     assert_slice(out.usage, in.usage);
@@ -117,25 +120,42 @@ static void operations_and_answers_come_back_as_they_were(void **state)
                      .page_size = -1,
                      .index_action = SCRIPT_INDEX_EXCLUDE,
                      .enables_scan = true,
+                     .wants_item = true,
                      .continuation = SLICE("c")};
-    ScriptCall out;
-    frame_put_operation(&frame, &in);
-    assert_true(frame_get_operation(payload(FRAME_OPERATION), &out));
-    assert_int_equal(out.kind, in.kind);
-    assert_int_equal(out.page_size, -1);
-    assert_int_equal(out.index_action, in.index_action);
-    assert_slice(out.if_match, in.if_match);
-    assert_slice(out.continuation, in.continuation);
-    check_cuts(FRAME_OPERATION);
+    ScriptCall assumed = {.kind = SCRIPT_CALL_DELETE, .page_size = 1, .is_assumed = true};
+    FrameOperations operations;
+    frame_begin_operations(&frame);
+    frame_add_operation(&frame, &assumed);
+    frame_add_operation(&frame, &in);
+    frame_end_many(&frame, 2);
+    assert_true(frame_get_operations(payload(FRAME_OPERATIONS), &test_arena, &operations));
+    assert_int_equal(operations.count, 2);
+    assert_true(operations.calls[0].is_assumed);
+    assert_false(operations.calls[0].wants_item);
+    ScriptCall *out = &operations.calls[1];
+    assert_int_equal(out->kind, in.kind);
+    assert_int_equal(out->page_size, -1);
+    assert_int_equal(out->index_action, in.index_action);
+    assert_true(out->wants_item);
+    assert_false(out->is_assumed);
+    assert_slice(out->if_match, in.if_match);
+    assert_slice(out->continuation, in.continuation);
+    check_cuts(FRAME_OPERATIONS);
 
-    FrameAnswer answer = {.status_code = 409, .has_failed = true, .failure = SLICE("f")};
-    FrameAnswer answered;
-    frame_put_answer(&frame, &answer);
-    assert_true(frame_get_answer(payload(FRAME_ANSWER), &answered));
-    assert_int_equal(answered.status_code, 409);
-    assert_true(answered.has_failed);
-    assert_slice(answered.failure, answer.failure);
-    check_cuts(FRAME_ANSWER);
+    FrameAnswer first = {.status_code = 201, .resource = SLICE("{}")};
+    FrameAnswer second = {.status_code = 409, .has_failed = true, .failure = SLICE("f")};
+    FrameAnswers answers;
+    frame_begin_answers(&frame);
+    assert_true(frame_add_answer(&frame, &first));
+    assert_true(frame_add_answer(&frame, &second));
+    frame_end_many(&frame, 2);
+    assert_true(frame_get_answers(payload(FRAME_ANSWERS), &test_arena, &answers));
+    assert_int_equal(answers.count, 2);
+    assert_slice(answers.answers[0].resource, first.resource);
+    assert_int_equal(answers.answers[1].status_code, 409);
+    assert_true(answers.answers[1].has_failed);
+    assert_slice(answers.answers[1].failure, second.failure);
+    check_cuts(FRAME_ANSWERS);
 
     FrameDone done = {.outcome = FRAME_OUTCOME_THROWN,
                       .number = UINT32_MAX,
@@ -241,12 +261,56 @@ static void heads_and_sizes_are_bounded(void **state)
     mem_free(large);
 }
 
+static void frames_of_no_operation_or_too_many_are_refused(void **state)
+{
+    (void)state;
+    static const uint32_t COUNTS[] = {0, SCRIPT_FRAME_OPERATIONS_MAX + 1};
+    ScriptCall call = {.kind = SCRIPT_CALL_DELETE, .page_size = 1};
+    FrameAnswer answer = {.status_code = 204};
+    for (size_t i = 0; i < ARRAY_COUNT(COUNTS); i++) {
+        frame_begin_operations(&frame);
+        for (uint32_t k = 0; k < COUNTS[i]; k++)
+            frame_add_operation(&frame, &call);
+        frame_end_many(&frame, COUNTS[i]);
+        assert_false(read_any(FRAME_OPERATIONS, payload(FRAME_OPERATIONS)));
+        buf_reset(&frame);
+        frame_begin_answers(&frame);
+        for (uint32_t k = 0; k < COUNTS[i]; k++)
+            assert_true(frame_add_answer(&frame, &answer));
+        frame_end_many(&frame, COUNTS[i]);
+        assert_false(read_any(FRAME_ANSWERS, payload(FRAME_ANSWERS)));
+        buf_reset(&frame);
+    }
+}
+
+static void an_answer_without_room_is_left_out(void **state)
+{
+    (void)state;
+    FrameAnswers answers;
+    char *text = mem_alloc(SCRIPT_FRAME_BYTES_MAX);
+    memset(text, 'x', SCRIPT_FRAME_BYTES_MAX);
+    FrameAnswer large = {.status_code = 200, .resource = {text, SCRIPT_FRAME_BYTES_MAX}};
+    FrameAnswer small = {.status_code = 413};
+    frame_begin_answers(&frame);
+    assert_false(frame_add_answer(&frame, &large));
+    assert_true(frame_add_answer(&frame, &small));
+    frame_end_many(&frame, 1);
+    assert_true(frame_get_answers(payload(FRAME_ANSWERS), &test_arena, &answers));
+    assert_int_equal(answers.answers[0].status_code, 413);
+    mem_free(text);
+    buf_reset(&frame);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(runs_come_back_as_they_were),      TEST(operations_and_answers_come_back_as_they_were),
-        TEST(functions_come_back_as_they_were), TEST(text_must_be_utf8),
+        TEST(runs_come_back_as_they_were),
+        TEST(operations_and_answers_come_back_as_they_were),
+        TEST(frames_of_no_operation_or_too_many_are_refused),
+        TEST(an_answer_without_room_is_left_out),
+        TEST(functions_come_back_as_they_were),
+        TEST(text_must_be_utf8),
         TEST(heads_and_sizes_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@ static Status run_body(const char *body, uint64_t hard_us, ScriptResult *result)
     TestTable table = {.count = 0};
     Error err;
     ScriptRun run = test_make_run(&table, SCRIPT_ROLE_PROCEDURE, body);
+    run.calls = &TEST_REPEATING_CALLS; /* as procedures have them */
     run.hard_us = clock_monotonic_us(clock_real()) + hard_us;
     Status status = test_run(pool, &run, &test_arena, result, &err);
     test_table_done(&table);

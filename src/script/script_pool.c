@@ -27,6 +27,7 @@ struct ScriptPool {
     ScriptPoolOptions options;
     Workers *runners;
     ScriptBlocks *blocks;
+    ScriptBlocks *repeats;
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a process is idle, may be started, or could not be started */
@@ -75,6 +76,7 @@ ScriptPool *script_pool_open(const ScriptPoolOptions *options)
         own->block_functions_cpu_us = SCRIPT_BLOCK_FUNCTIONS_CPU_US;
     pool->runners = workers_open("script", own->workers_max, own->jobs_max);
     pool->blocks = script_blocks_new(own->clock);
+    pool->repeats = script_blocks_new(own->clock);
     (void)pthread_mutex_init(&pool->lock, NULL);
     (void)pthread_cond_init(&pool->changed, NULL);
     (void)pthread_cond_init(&pool->wanted_or_closing, NULL);
@@ -101,6 +103,7 @@ void script_pool_close(ScriptPool *pool)
     }
     ASSERT(pool->processes == 0);
     script_blocks_free(pool->blocks);
+    script_blocks_free(pool->repeats);
     (void)pthread_cond_destroy(&pool->changed);
     (void)pthread_cond_destroy(&pool->wanted_or_closing);
     (void)pthread_mutex_destroy(&pool->lock);
@@ -325,6 +328,11 @@ const ScriptPoolOptions *script_pool_options(const ScriptPool *pool)
 ScriptBlocks *script_pool_blocks(const ScriptPool *pool)
 {
     return pool->blocks;
+}
+
+ScriptBlocks *script_pool_repeats(const ScriptPool *pool)
+{
+    return pool->repeats;
 }
 
 Status script_timeout(Error *err)

@@ -2,7 +2,7 @@
  *
  * The server has no JavaScript engine. A script runs in a worker process (the same binary, command
  * "script-worker") that has no files, no network, no other processes and a limited amount of
- * memory, and that asks the server for one operation at a time. A script that kills its engine
+ * memory, and that asks the server for operations on items. A script that kills its engine
  * kills a worker, never the server: the run fails, and the next one gets another worker.
  *
  * The pool has a bounded number of runner threads. A job that was posted runs on one of them, with
@@ -33,6 +33,10 @@
  * between is for the operations that it began before. */
 #define SCRIPT_HARD_US ((uint64_t)5000000)
 #define SCRIPT_SOFT_US ((uint64_t)4000000)
+
+/* For this time a run need not wait for writes whose results it cannot see: it is assumed that they
+ * succeed. If one does not, the run is repeated, and waits. So no more than this time is lost. */
+#define SCRIPT_ASSUME_US ((uint64_t)100000)
 
 /* UTF-16 units of a response's body: the largest answer of the service. */
 #define SCRIPT_RESPONSE_UNITS_MAX ((size_t)4 << 20)
@@ -132,15 +136,17 @@ typedef struct ScriptCall {
     int32_t page_size;   /* 1 or more, or SCRIPT_PAGE_SIZE_DYNAMIC */
     ScriptIndexAction index_action;
     bool enables_scan;
+    bool wants_item; /* else the script cannot see the item of READ, CREATE, UPSERT and REPLACE */
+    bool is_assumed; /* for script_run: the script goes on as if it had succeeded */
 } ScriptCall;
 
 typedef struct ScriptAnswer {
     uint32_t status_code; /* of the operation: 200, 201, 204, 304 */
     bool is_not_modified; /* of READ: there is no resource then */
-    Slice resource;       /* JSON text: of the item, or of an array for LIST and QUERY */
-    Slice continuation;   /* of LIST and QUERY; empty at the end */
-    bool is_last;         /* no further operations are accepted; those that were are made */
-    bool ends_run;        /* with a failure: the whole run fails with it, the script is not told */
+    Slice resource; /* JSON text: of the item, if it is wanted, or of an array for LIST and QUERY */
+    Slice continuation; /* of LIST and QUERY; empty at the end */
+    bool is_last;       /* no further operations are accepted; those that were are made */
+    bool ends_run;      /* with a failure: the whole run fails with it, the script is not told */
 } ScriptAnswer;
 
 typedef struct ScriptCalls {
@@ -151,6 +157,10 @@ typedef struct ScriptCalls {
      * longer. */
     Status (*operate)(void *ctx, const ScriptCall *call, Arena *arena, ScriptAnswer *answer,
                       Error *err);
+
+    /* Undoes everything that the run has done, as if it had not begun: it is run again. At most
+     * once in a run. NULL if that is not possible. */
+    Status (*repeat)(void *ctx, Error *err);
 } ScriptCalls;
 
 /* ---- one run ---- */

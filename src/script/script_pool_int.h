@@ -29,6 +29,9 @@ uint64_t script_pool_system_us(const ScriptPool *pool, uint64_t moment_us);
 
 const ScriptPoolOptions *script_pool_options(const ScriptPool *pool); /* without zeros */
 ScriptBlocks *script_pool_blocks(const ScriptPool *pool);
+
+/* Versions of scripts that were repeated too often: nothing is assumed for them. */
+ScriptBlocks *script_pool_repeats(const ScriptPool *pool);
 void script_pool_count_run(ScriptPool *pool, bool has_failed);
 
 /* STATUS_TIMEOUT with the text that clients know. */

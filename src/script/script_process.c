@@ -32,6 +32,12 @@ static const char *const ENVIRONMENT[] = {
     "JSC_numberOfGCMarkers=1",
     "JSC_usePollingTraps=1",
     "JSC_useWasm=0",
+    "JSC_useSharedArrayBuffer=0",
+    /* Code is optimised when it has run some ten thousand times, not a thousand. Most scripts end
+     * before, and their global object with them, so that what the compiler does for each run is
+     * never worth its time. */
+    "JSC_thresholdForOptimizeAfterWarmUp=20000",
+    "JSC_thresholdForOptimizeAfterLongWarmUp=20000",
 #ifdef __SANITIZE_ADDRESS__
     "ASAN_OPTIONS=detect_stack_use_after_return=0", /* the engine looks for its values on the stack
                                                      */

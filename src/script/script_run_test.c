@@ -11,10 +11,11 @@ typedef struct Case {
     const char *expected; /* the response's body, or how the text begins; ' stands for " */
 } Case;
 
-static void check_case(ScriptRole role, const Case *one)
+static void check_case_with(const ScriptCalls *calls, ScriptRole role, const Case *one)
 {
     TestTable table = {.pool = pool};
     ScriptRun run = test_make_run(&table, role, one->body);
+    run.calls = calls;
     if (one->arguments != NULL)
         run.arguments = row_text(&test_arena, one->arguments);
     run.request_body = SLICE("{\"id\":\"doc1\",\"n\":1}");
@@ -32,6 +33,13 @@ static void check_case(ScriptRole role, const Case *one)
                  status_code(one->status), one->number, SLICE_ARG(expected), status_code(status),
                  result.number, SLICE_ARG(found), SLICE_ARG(result.text));
     test_table_done(&table);
+}
+
+/* Whether a script waits for its operations or assumes that they succeed makes no difference. */
+static void check_case(ScriptRole role, const Case *one)
+{
+    check_case_with(&TEST_CALLS, role, one);
+    check_case_with(&TEST_REPEATING_CALLS, role, one);
 }
 
 static void check_cases(ScriptRole role, const Case *cases, size_t count)
@@ -60,6 +68,8 @@ static void bodies_have_all_the_forms_of_functions(void **state)
     static const Case CASES[] = {
         {SET("1"), NULL, STATUS_OK, 0, "1"},
         {SET("1") ";", NULL, STATUS_OK, 0, "1"},
+        {SET("'\\u00e9\\u20ac\\ud83d\\ude00 \\u007f\\u0080\\u07ff\\u0800\\uffff'"), NULL, STATUS_OK,
+         0, "'\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 \x7F\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBF'"},
         {SET("1") ";  // the end", NULL, STATUS_OK, 0, "1"},
         {"() => { __.response.setBody('arrow'); }", NULL, STATUS_OK, 0, "'arrow'"},
         {"async function () { await null; __.response.setBody('late'); }", NULL, STATUS_OK, 0,
@@ -551,11 +561,195 @@ static int close_pool(void **state)
     return 0;
 }
 
+/* ---- operations that are not waited for ---- */
+
+/* Callbacks with one parameter see nothing of an item, unless they look for it. */
+static void callbacks_get_what_they_look_at(void **state)
+{
+    (void)state;
+#define CREATE(callback) WITH("c.createDocument(self, {id: 'a'}, " callback ");")
+    static const Case CASES[] = {
+        {CREATE("function (e) { out.push(typeof e); }"), NULL, STATUS_OK, 0, "['undefined']"},
+        {CREATE("e => out.push(typeof e)"), NULL, STATUS_OK, 0, "['undefined']"},
+        {CREATE("() => out.push(1)"), NULL, STATUS_OK, 0, "[1]"},
+        {CREATE("function (e, d) { out.push(d.id); }"), NULL, STATUS_OK, 0, "['a']"},
+        {CREATE("function (e) { out.push(arguments.length, arguments[1].id); }"), NULL, STATUS_OK,
+         0, "[3,'a']"},
+        {CREATE("function f(e) { (() => out.push(f.arguments[1].id))(); }"), NULL, STATUS_OK, 0,
+         "['a']"},
+        {CREATE("function (e) { out.push(\\u0061rguments[1].id); }"), NULL, STATUS_OK, 0, "['a']"},
+        {CREATE("function (e) { out.push(eval('argu' + 'ments')[1].id); }"), NULL, STATUS_OK, 0,
+         "['a']"},
+        {CREATE("(...all) => out.push(all.length)"), NULL, STATUS_OK, 0, "[3]"},
+        {CREATE("function (e, ...all) { out.push(all[0].id); }"), NULL, STATUS_OK, 0, "['a']"},
+        {CREATE("function (e = 1, d) { out.push(e, d.id); }"), NULL, STATUS_OK, 0, "[1,'a']"},
+        {CREATE("(function (x, e, d) { out.push(d.id); }).bind(null, 1)"), NULL, STATUS_OK, 0,
+         "['a']"},
+        {CREATE("new Proxy(function (e) {}, {apply: (f, t, all) => out.push(all.length)})"), NULL,
+         STATUS_OK, 0, "[3]"},
+        {CREATE("Object.defineProperty((e, d) => out.push(d.id), 'length', {value: 0})"), NULL,
+         STATUS_OK, 0, "['a']"},
+        {CREATE("function (/* ( */ e /* ) */, d) { out.push(d.id); }"), NULL, STATUS_OK, 0,
+         "['a']"},
+        {CREATE("function (e /* only */) { out.push(typeof e); }"), NULL, STATUS_OK, 0,
+         "['undefined']"},
+        {WITH("Function.prototype.toString = () => 'function (e) {}';"
+              " c.createDocument(self, {id: 'a'}, (e, d) => out.push(d.id));"),
+         NULL, STATUS_OK, 0, "['a']"},
+    };
+#undef CREATE
+    CHECK(SCRIPT_ROLE_PROCEDURE, CASES);
+}
+
+#define CHAIN(rest)                                                                                \
+    WITH("var i = 0; next(); function next() { if (i < 100) out[0] = ++i; if (i < 100)"            \
+         " c.createDocument(self, {id: 'i' + i}, function (e) { if (e) throw e; next(); }); " rest \
+         " }")
+
+static void failures_are_found_in_their_order(void **state)
+{
+    (void)state;
+    static const Case CASES[] = {
+        {CHAIN(""), NULL, STATUS_OK, 0, "[100]"},
+        /* A failure in the middle is told to its own callback, and to no later one. */
+        {WITH("['a', 'b', 'a', 'c', 'b'].forEach(id => c.createDocument(self, {id: id},"
+              " function (e) { out.push(e ? e.number : 0); }));"),
+         NULL, STATUS_OK, 0, "[0,0,409,0,409]"},
+        /* What a script throws after a failure that it should have been told of does not count. */
+        {WITH("c.createDocument(self, {id: 'a'}); c.createDocument(self, {id: 'a'}, function (e) {"
+              " if (!e) throw 'too early'; out.push(e.number); });"),
+         NULL, STATUS_OK, 0, "[409]"},
+        {WITH("c.createDocument(self, {id: 'a'}); c.createDocument(self, {id: 'a'}); "
+              "c.createDocument(self, {id: 'b'}, function () { throw 'too late'; });"),
+         NULL, STATUS_BAD_REQUEST, 409, ERROR_TEXT "Error: {'Errors':['Entity with"},
+        /* What it throws before that failure counts. */
+        {WITH("c.createDocument(self, {id: 'a'}, function () { throw new Error(7, 'first'); });"
+              " c.createDocument(self, {id: 'a'});"),
+         NULL, STATUS_BAD_REQUEST, 7, ERROR_TEXT "Error: first"},
+        {WITH("c.createDocument(self, {id: 'a'}, function (e) { try { getContext().abort(new "
+              "Error(8, 'x')); } catch (ignored) {} }); c.createDocument(self, {id: 'b'}, function "
+              "() { throw 'never'; });"),
+         NULL, STATUS_BAD_REQUEST, 8, ERROR_TEXT "Error: x"},
+        /* Reads and queries see what was assumed to be written. */
+        {WITH("c.createDocument(self, {id: 'a'}, function () { c.readDocument(alt + '/docs/a', "
+              "put); c.deleteDocument(alt + '/docs/a', function () { c.readDocuments(self, "
+              "function (e, d) { out.push(d.length); }); }); });"),
+         NULL, STATUS_OK, 0, "['a',0]"},
+        /* A known failure comes after what was queued before it. */
+        {WITH("c.createDocument(self, {id: 'a'}, function () { out.push(1); });"
+              " c.readDocuments(self, {pageSize: -7}, function (e) { out.push(e.number); });"
+              " c.createDocument(self, {id: 'b'}, function () { out.push(2); });"),
+         NULL, STATUS_OK, 0, "[1,400,2]"},
+        /* What a callback's promises have made ready comes before the next callback. */
+        {WITH("function p(x) { return new Promise(f => c.createDocument(self, {id: x}, function () "
+              "{ out.push(x); f(); })); } p('a').then(() => { out.push(1); p('c').then(() => "
+              "out.push(3)); }); p('b').then(() => out.push(2));"),
+         NULL, STATUS_OK, 0, "['a',1,'b',2,'c',3]"},
+        {WITH("function p(x) { return new Promise(f => c.createDocument(self, {id: x}, (e, d) => "
+              "{ out.push(d.id); f(); })); } p('a').then(() => { out.push(1); p('c').then(() => "
+              "out.push(3)); }); p('b').then(() => out.push(2));"),
+         NULL, STATUS_OK, 0, "['a',1,'b',2,'c',3]"},
+        /* One that no frame has room for. */
+        {WITH("c.createDocument(self, {id: 'a'}, function () { out.push(1); }); "
+              "c.createDocument(self,"
+              " {id: 'b', s: 'x'.repeat(17 << 20)}, function (e) { out.push(e.number); });"
+              " c.createDocument(self, {id: 'b'}, function (e) { out.push(e); });"),
+         NULL, STATUS_OK, 0, "[1,413,null]"},
+        /* More than one frame. */
+        {WITH("for (var i = 0; i < 250; i++) c.createDocument(self, {id: 'i' + i}, function (e) { "
+              "if (e) throw e; out[0] = (out[0] || 0) + 1; });"),
+         NULL, STATUS_OK, 0, "[250]"},
+        {WITH("for (var i = 0; i < 20; i++) c.upsertDocument(self, {id: 'a', n: i, s: "
+              "'x'.repeat(200000)}, function (e, d) { out.push(d.n); });"),
+         NULL, STATUS_OK, 0, "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19]"},
+    };
+    CHECK(SCRIPT_ROLE_PROCEDURE, CASES);
+}
+
+static Status run_repeating(TestTable *table, const char *body, Slice version, ScriptResult *result)
+{
+    ScriptRun run = test_make_run(table, SCRIPT_ROLE_PROCEDURE, body);
+    run.calls = &TEST_REPEATING_CALLS;
+    run.version = version;
+    Error err;
+    return test_run(pool, &run, &test_arena, result, &err);
+}
+
+static void a_run_is_repeated_only_after_a_wrong_assumption(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        uint32_t repeats;
+        uint32_t operations;
+    } CASES[] = {
+        {CHAIN(""), 0, 99},
+        {CHAIN("if (i === 50) c.deleteDocument(alt + '/docs/none', function () {});"), 1, 100},
+        /* One that gets items is not assumed to succeed, and neither is its failure wrong. */
+        {WITH("c.createDocument(self, {id: 'a'}, put); c.createDocument(self, {id: 'a'}, put);"), 0,
+         2},
+        /* What was queued after a callback that throws is not made. */
+        {WITH("for (var i = 0; i < 9; i++) c.createDocument(self, {id: 'i' + i}, function () { if "
+              "(out.push(1) === 3) throw 'third'; });"),
+         0, 3},
+        {WITH("for (var i = 0; i < 9; i++) c.createDocument(self, {id: 'a'}, function (e) { if (e) "
+              "throw e; });"),
+         1, 2},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(CASES); i++) {
+        TestTable table = {.pool = pool};
+        ScriptResult result;
+        (void)run_repeating(&table, CASES[i].body, SLICE_EMPTY, &result);
+        assert_int_equal(table.repeats, CASES[i].repeats);
+        assert_int_equal(result.operations, CASES[i].operations);
+        test_table_done(&table);
+    }
+}
+
+/* Both that assume and that wait accept the same operations. */
+static void acceptance_ends_at_the_same_operation(void **state)
+{
+    (void)state;
+    static const char BODY[] =
+        WITH("var i = 0; next(); function next() { if (c.createDocument(self, {id: 'i' + i}, "
+             "function (e) { if (e) throw e; out[0] = ++i; next(); })) return; out.push('no'); }");
+    static const ScriptCalls *const CALLS[] = {&TEST_CALLS, &TEST_REPEATING_CALLS};
+    for (size_t i = 0; i < ARRAY_COUNT(CALLS); i++) {
+        TestTable table = {.pool = pool, .last_at = 40};
+        ScriptRun run = test_make_run(&table, SCRIPT_ROLE_PROCEDURE, BODY);
+        run.calls = CALLS[i];
+        ScriptResult result;
+        assert_ok(test_run(pool, &run, &test_arena, &result, err));
+        assert_slice(result.response_body, SLICE("[40,\"no\"]"));
+        assert_int_equal(table.repeats, i);
+        test_table_done(&table);
+    }
+}
+
+static void a_version_that_is_often_repeated_waits(void **state)
+{
+    (void)state;
+    static const char BODY[] =
+        WITH("for (var i = 0; i < 2; i++) c.createDocument(self, {id: 'a'}, function (e) {});");
+    TestTable table = {.pool = pool};
+    for (uint32_t i = 0; i < SCRIPT_BLOCK_RUNS + 3; i++) {
+        ScriptResult result;
+        assert_int_equal(run_repeating(&table, BODY, SLICE("often"), &result), STATUS_OK);
+        test_table_done(&table);
+    }
+    assert_int_equal(table.repeats, SCRIPT_BLOCK_RUNS);
+}
+
 int main(int argc, char **argv)
 {
     TEST_WORKER_MAIN(argc, argv);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_arena_setup, test_arena_teardown)
     const struct CMUnitTest tests[] = {
+        TEST(callbacks_get_what_they_look_at),
+        TEST(failures_are_found_in_their_order),
+        TEST(a_run_is_repeated_only_after_a_wrong_assumption),
+        TEST(acceptance_ends_at_the_same_operation),
+        TEST(a_version_that_is_often_repeated_waits),
         TEST(bodies_have_all_the_forms_of_functions),
         TEST(arguments_are_those_of_a_function_application),
         TEST(the_response_is_serialised_at_the_end),

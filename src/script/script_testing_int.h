@@ -50,16 +50,19 @@ typedef struct TestTable {
     Slice last_query;
     ScriptCall last; /* its texts are not valid any more */
     bool ends_next_run;
+    uint32_t last_at;  /* the operation after which no more are accepted; 0: none */
+    uint32_t operated; /* since the run began, or began anew */
+    uint32_t repeats;
     ScriptPool *pool; /* not NULL: a query calls a function of a session of its own */
 } TestTable;
 
 static inline void test_table_done(TestTable *table)
 {
     for (size_t i = 0; i < table->count; i++) {
-        mem_free(table->items[i].id);
-        mem_free(table->items[i].text);
+        mem_free(TAKE(table->items[i].id));
+        mem_free(TAKE(table->items[i].text));
     }
-    *table = (TestTable){.count = 0};
+    table->count = 0;
 }
 
 static inline char *test_text(Slice text)
@@ -113,7 +116,8 @@ static inline Status test_table_put(TestTable *table, size_t at, const ScriptCal
     buf_slice(&text, slice_from_cstr(tail));
     item->text = test_text(buf_view(&text));
     buf_done(&text);
-    answer->resource = slice_from_cstr(item->text);
+    if (call->wants_item)
+        answer->resource = slice_from_cstr(item->text);
     answer->status_code = is_new ? 201 : 200;
     return STATUS_OK;
 }
@@ -177,6 +181,7 @@ static inline Status test_operate(void *ctx, const ScriptCall *call, Arena *aren
 {
     TestTable *table = ctx;
     table->last = *call;
+    answer->is_last = ++table->operated == table->last_at;
     if (table->ends_next_run) {
         answer->ends_run = true;
         return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE, "the partition has moved");
@@ -199,7 +204,7 @@ static inline Status test_operate(void *ctx, const ScriptCall *call, Arena *aren
     if (call->kind == SCRIPT_CALL_READ) {
         answer->is_not_modified = slice_equal(call->if_none_match, slice_from_cstr(etag));
         answer->status_code = answer->is_not_modified ? 304 : 200;
-        if (!answer->is_not_modified)
+        if (!answer->is_not_modified && call->wants_item)
             answer->resource = slice_from_cstr(table->items[at].text);
         return STATUS_OK;
     }
@@ -218,7 +223,20 @@ static inline Status test_operate(void *ctx, const ScriptCall *call, Arena *aren
     return test_table_put(table, at, call, id, answer);
 }
 
+/* The table was empty when the run began. */
+static inline Status test_repeat(void *ctx, Error *err)
+{
+    (void)err;
+    TestTable *table = ctx;
+    test_table_done(table);
+    table->operated = 0;
+    table->repeats++;
+    return STATUS_OK;
+}
+
 static const ScriptCalls TEST_CALLS UNUSED = {.operate = test_operate};
+static const ScriptCalls TEST_REPEATING_CALLS UNUSED = {.operate = test_operate,
+                                                        .repeat = test_repeat};
 
 /* ---- runs ---- */
 

@@ -25,6 +25,32 @@ enum {
 /* What all results of a batch of calls may take. */
 #define RESULTS_BYTES_MAX (SCRIPT_FRAME_BYTES_MAX - ((size_t)1 << 20))
 
+/* As in server_api.js. */
+typedef enum OperationBit {
+    OPERATION_KIND_MASK = (1 << 4) - 1,
+    OPERATION_IS_RID = 1 << 4,
+    OPERATION_ENABLES_SCAN = 1 << 5,
+    OPERATION_INDEX_SHIFT = 6,
+    OPERATION_INDEX_MASK = 3,
+    OPERATION_HAS_PAGE_SIZE = 1 << 8,
+    OPERATION_HAS_NAME = 1 << 9,
+    OPERATION_HAS_BODY = 1 << 10,
+    OPERATION_HAS_QUERY = 1 << 11,
+    OPERATION_HAS_PARAMETERS = 1 << 12,
+    OPERATION_HAS_IF_MATCH = 1 << 13,
+    OPERATION_HAS_IF_NONE_MATCH = 1 << 14,
+    OPERATION_HAS_CONTINUATION = 1 << 15,
+    OPERATION_WANTS_ITEM = 1 << 16,
+    OPERATION_IS_ASSUMED = 1 << 17,
+} OperationBit;
+
+typedef enum AnswerBit {
+    ANSWER_STATUS_MASK = (1 << 10) - 1,
+    ANSWER_IS_NOT_MODIFIED = 1 << 10,
+    ANSWER_IS_LAST = 1 << 11,
+    ANSWER_HAS_MORE = 1 << 12,
+} AnswerBit;
+
 typedef struct Worker {
     ScriptEngine engine;
     ScriptContext spare; /* fresh, or in use by a session of functions */
@@ -120,8 +146,12 @@ static void set_times(Worker *worker, uint64_t hard_us)
 
 /* ---- a run ---- */
 
-/* Whether the worker is still of use; what happened to the script is in 'failure'. */
-typedef enum Step { STEP_OK, STEP_FAILED, STEP_LOST } Step;
+typedef enum Step {
+    STEP_OK,
+    STEP_FAILED, /* what happened to the script is in 'failure' */
+    STEP_REPEAT, /* the server will run the script again */
+    STEP_LOST,   /* the worker is of no use any more */
+} Step;
 
 static Step begin_run(Worker *worker, const FrameRun *run, ScriptFailure *failure)
 {
@@ -138,6 +168,7 @@ static Step begin_run(Worker *worker, const FrameRun *run, ScriptFailure *failur
         script_text_value(context, run->usage),
         script_bool_value(context, run->wants_log),
         script_number_value(context, (double)run->soft_us / 1000),
+        script_number_value(context, (double)run->assume_us / 1000),
     };
     JSValueRef result = NULL;
     if (!script_call_api(context, API_begin, ARRAY_COUNT(begin), begin, &result, &worker->arena,
@@ -160,84 +191,188 @@ static Step begin_run(Worker *worker, const FrameRun *run, ScriptFailure *failur
     return STEP_OK;
 }
 
-static void read_operation(const ScriptContext *context, JSValueRef operation, Arena *arena,
-                           ScriptCall *call)
+/* A list of operations that server_api.js has made: how many operations there are, then of each its
+ * bits and what they say that it has. */
+typedef struct OperationReader {
+    const ScriptContext *context;
+    JSValueRef list;
+    unsigned at; /* the index of the next element */
+    Arena *arena;
+} OperationReader;
+
+static double next_number(OperationReader *reader)
 {
-    *call = (ScriptCall){
-        .kind = (ScriptCallKind)script_get_number(context, operation, "kind"),
-        .is_rid = script_get_bool(context, operation, "isRid"),
-        .name = script_get_text(context, operation, "name", arena),
-        .body = script_get_text(context, operation, "body", arena),
-        .query = script_get_text(context, operation, "query", arena),
-        .parameters = script_get_text(context, operation, "parameters", arena),
-        .if_match = script_get_text(context, operation, "ifMatch", arena),
-        .if_none_match = script_get_text(context, operation, "ifNoneMatch", arena),
-        .continuation = script_get_text(context, operation, "continuation", arena),
-        .page_size = (int32_t)script_get_number(context, operation, "pageSize"),
-        .index_action = (ScriptIndexAction)script_get_number(context, operation, "indexAction"),
-        .enables_scan = script_get_bool(context, operation, "enableScan"),
-    };
+    JSValueRef value = script_get_at(reader->context, reader->list, reader->at++);
+    return reader->context->engine->js.JSValueToNumber(reader->context->ref, value, NULL);
 }
 
-static Step deliver(Worker *worker, const FrameAnswer *answer, ScriptFailure *failure)
+static Slice next_text(OperationReader *reader, uint32_t bits, OperationBit bit)
+{
+    if ((bits & bit) == 0)
+        return SLICE_EMPTY;
+    JSValueRef value = script_get_at(reader->context, reader->list, reader->at++);
+    return script_value_text(reader->context, value, reader->arena);
+}
+
+static void read_operation(OperationReader *reader, ScriptCall *call)
+{
+    uint32_t bits = (uint32_t)next_number(reader);
+    *call = (ScriptCall){
+        .kind = (ScriptCallKind)(bits & OPERATION_KIND_MASK),
+        .is_rid = (bits & OPERATION_IS_RID) != 0,
+        .index_action = (ScriptIndexAction)(bits >> OPERATION_INDEX_SHIFT & OPERATION_INDEX_MASK),
+        .enables_scan = (bits & OPERATION_ENABLES_SCAN) != 0,
+        .wants_item = (bits & OPERATION_WANTS_ITEM) != 0,
+        .is_assumed = (bits & OPERATION_IS_ASSUMED) != 0,
+        .page_size = SCRIPT_PAGE_SIZE_DEFAULT,
+    };
+    if ((bits & OPERATION_HAS_PAGE_SIZE) != 0)
+        call->page_size = (int32_t)next_number(reader);
+    call->name = next_text(reader, bits, OPERATION_HAS_NAME);
+    call->body = next_text(reader, bits, OPERATION_HAS_BODY);
+    call->query = next_text(reader, bits, OPERATION_HAS_QUERY);
+    call->parameters = next_text(reader, bits, OPERATION_HAS_PARAMETERS);
+    call->if_match = next_text(reader, bits, OPERATION_HAS_IF_MATCH);
+    call->if_none_match = next_text(reader, bits, OPERATION_HAS_IF_NONE_MATCH);
+    call->continuation = next_text(reader, bits, OPERATION_HAS_CONTINUATION);
+}
+
+/* Calls the callback of the first operation in the queue. '*list' is what deliver() of
+ * server_api.js returns. */
+static Step deliver(Worker *worker, const FrameAnswer *answer, bool has_more, JSValueRef *list,
+                    ScriptFailure *failure)
 {
     ScriptContext *context = &worker->spare;
+    const Engine *js = &worker->engine.js;
+    uint32_t bits = answer->status_code & ANSWER_STATUS_MASK;
+    bits |= answer->is_not_modified ? ANSWER_IS_NOT_MODIFIED : 0;
+    bits |= answer->is_last ? ANSWER_IS_LAST : 0;
+    bits |= has_more ? ANSWER_HAS_MORE : 0;
+    JSValueRef none = js->JSValueMakeUndefined(context->ref);
     JSValueRef arguments[] = {
-        script_number_value(context, answer->status_code),
-        script_text_value(context, answer->resource),
-        script_text_value(context, answer->continuation),
-        script_bool_value(context, answer->is_not_modified),
-        answer->has_failed ? script_text_value(context, answer->failure)
-                           : worker->engine.js.JSValueMakeUndefined(context->ref),
-        script_bool_value(context, answer->is_last),
+        script_number_value(context, bits),
+        answer->resource.len > 0 ? script_text_value(context, answer->resource) : none,
+        answer->continuation.len > 0 ? script_text_value(context, answer->continuation) : none,
+        answer->has_failed ? script_text_value(context, answer->failure) : none,
     };
-    JSValueRef result = NULL;
-    return script_call_api(context, API_deliver, ARRAY_COUNT(arguments), arguments, &result,
+    return script_call_api(context, API_deliver, ARRAY_COUNT(arguments), arguments, list,
                            &worker->arena, failure)
                ? STEP_OK
                : STEP_FAILED;
 }
 
-/* Has one operation made by the server, unless it is known to fail, and calls the callback. */
-static Step operate(Worker *worker, JSValueRef operation, ScriptFailure *failure)
+/* Operations that were sent. Those that are assumed come first. */
+typedef struct Sent {
+    uint32_t count;
+    uint32_t assumed;
+} Sent;
+
+/* Writes the frame with the operations of a list. False if it would be too large: then there is
+ * only one in it, since server_api.js hands out several only if they are small. */
+static bool put_operations(Worker *worker, JSValueRef list, Sent *sent)
 {
-    ScriptContext *context = &worker->spare;
-    JSValueRef known = script_get(context, operation, "failure");
-    if (worker->engine.js.JSValueIsString(context->ref, known)) {
-        FrameAnswer refused = {.status_code = 400,
-                               .has_failed = true,
-                               .failure = script_value_text(context, known, &worker->arena)};
-        return deliver(worker, &refused, failure);
+    OperationReader reader = {.context = &worker->spare, .list = list, .arena = &worker->arena};
+    *sent = (Sent){.count = (uint32_t)next_number(&reader)};
+    frame_begin_operations(&worker->out);
+    for (uint32_t i = 0; i < sent->count; i++) {
+        ScriptCall call;
+        read_operation(&reader, &call);
+        frame_add_operation(&worker->out, &call);
+        sent->assumed += call.is_assumed;
     }
-    ScriptCall call;
-    read_operation(context, operation, &worker->arena, &call);
-    frame_put_operation(&worker->out, &call);
-    if (buf_full(&worker->out)) {
+    frame_end_many(&worker->out, sent->count);
+    return !buf_full(&worker->out);
+}
+
+static Step call_step(Worker *worker, ApiFunction which, JSValueRef *result, ScriptFailure *failure)
+{
+    return script_call_api(&worker->spare, which, 0, NULL, result, &worker->arena, failure)
+               ? STEP_OK
+               : STEP_FAILED;
+}
+
+static Step deliver_all(Worker *worker, const FrameAnswers *answers, Sent sent, JSValueRef *list,
+                        ScriptFailure *failure)
+{
+    *list = worker->engine.js.JSValueMakeUndefined(worker->spare.ref);
+    uint32_t settled = answers->count < sent.assumed ? answers->count : sent.assumed;
+    JSValueRef number = script_number_value(&worker->spare, settled);
+    JSValueRef none = NULL;
+    if (settled > 0 &&
+        !script_call_api(&worker->spare, API_settle, 1, &number, &none, &worker->arena, failure))
+        return STEP_FAILED;
+    Step step = STEP_OK;
+    for (size_t i = settled; step == STEP_OK && i < answers->count; i++)
+        step = deliver(worker, &answers->answers[i], i + 1 < answers->count, list, failure);
+    return step;
+}
+
+/* Has the operations of '*list' made by the server, and calls the callbacks of those that it has
+ * answered. '*list' is the next one then, if it is known. */
+static Step operate(Worker *worker, JSValueRef *list, ScriptFailure *failure)
+{
+    Sent sent;
+    bool has_room = put_operations(worker, *list, &sent);
+    if (sent.count == 0) {
+        buf_reset(&worker->out);
+        return call_step(worker, API_refuse, list, failure);
+    }
+    if (!has_room && sent.assumed == 0) {
         buf_reset(&worker->out);
         FrameAnswer refused = {
             .status_code = 413, .has_failed = true, .failure = SLICE("Request size is too large.")};
-        return deliver(worker, &refused, failure);
+        return deliver(worker, &refused, false, list, failure);
     }
     FrameType type;
     Slice payload;
-    FrameAnswer answer;
-    if (!send_frame(worker) || !receive(worker, &type, &payload) || type != FRAME_ANSWER ||
-        !frame_get_answer(payload, &answer))
+    FrameAnswers answers;
+    if (!has_room || !send_frame(worker) || !receive(worker, &type, &payload))
         return STEP_LOST;
-    return deliver(worker, &answer, failure);
+    if (type == FRAME_REPEAT)
+        return STEP_REPEAT;
+    if (type != FRAME_ANSWERS || !frame_get_answers(payload, &worker->arena, &answers) ||
+        answers.count > sent.count)
+        return STEP_LOST;
+    return deliver_all(worker, &answers, sent, list, failure);
+}
+
+static bool is_list(const Worker *worker, JSValueRef value)
+{
+    return value != NULL && worker->engine.js.JSValueIsObject(worker->spare.ref, value);
 }
 
 static Step run_operations(Worker *worker, ScriptFailure *failure)
 {
+    JSValueRef list = NULL;
     for (;;) {
-        JSValueRef operation = NULL;
         arena_reset(&worker->arena);
-        if (!script_call_api(&worker->spare, API_next, 0, NULL, &operation, &worker->arena,
-                             failure))
+        Step step = is_list(worker, list) ? operate(worker, &list, failure)
+                                          : call_step(worker, API_take, &list, failure);
+        if (step != STEP_OK)
+            return step;
+        if (worker->engine.js.JSValueIsUndefined(worker->spare.ref, list)) {
+            /* What the last callback's promises have made ready has run only now. */
+            step = call_step(worker, API_take, &list, failure);
+            if (step != STEP_OK || worker->engine.js.JSValueIsUndefined(worker->spare.ref, list))
+                return step;
+        }
+    }
+}
+
+/* A script that has failed may have assumed too much. Whatever it has assumed is made before its
+ * failure counts. */
+static Step check_assumed(Worker *worker, ScriptFailure *failure)
+{
+    for (;;) {
+        JSValueRef list = NULL;
+        ScriptFailure other;
+        Step step = call_step(worker, API_listAssumed, &list, &other);
+        if (step == STEP_OK && !is_list(worker, list))
             return STEP_FAILED;
-        if (worker->engine.js.JSValueIsUndefined(worker->spare.ref, operation))
-            return STEP_OK;
-        Step step = operate(worker, operation, failure);
+        if (step == STEP_OK)
+            step = operate(worker, &list, &other);
+        if (step == STEP_FAILED)
+            *failure = other;
         if (step != STEP_OK)
             return step;
     }
@@ -265,8 +400,12 @@ static bool run_script(Worker *worker, const FrameRun *run)
     Step step = begin_run(worker, run, &failure);
     if (step == STEP_OK)
         step = run_operations(worker, &failure);
+    if (step == STEP_FAILED && !failure.is_timeout)
+        step = check_assumed(worker, &failure);
     if (step == STEP_LOST)
         return false;
+    if (step == STEP_REPEAT)
+        return renew_context(worker);
     JSValueRef texts = NULL;
     if (step == STEP_OK &&
         !script_call_api(context, API_finish, 0, NULL, &texts, &worker->arena, &failure))
@@ -279,7 +418,8 @@ static bool run_script(Worker *worker, const FrameRun *run)
         done.number = failure.number;
         done.text = failure.text;
     }
-    done.log = read_log(worker);
+    if (run->wants_log)
+        done.log = read_log(worker);
     frame_put_done(&worker->out, &done);
     if (buf_full(&worker->out)) {
         buf_reset(&worker->out);
@@ -414,10 +554,11 @@ static bool serve_frame(Worker *worker, FrameType type, Slice payload)
         worker->source_count = 0;
         return renew_context(worker);
     case FRAME_HELLO:
-    case FRAME_OPERATION:
-    case FRAME_ANSWER:
+    case FRAME_OPERATIONS:
+    case FRAME_ANSWERS:
     case FRAME_DONE:
     case FRAME_RESULTS:
+    case FRAME_REPEAT:
     case FRAME_COUNT:
         return false;
     }

@@ -3,7 +3,7 @@
 // One expression, a function that the worker calls once in each fresh global object, before any
 // code of a user. It returns the functions by which the worker drives a script; they never become
 // reachable from the script. The worker gives nothing of its own to this file: an operation is queued
-// here, the worker takes it with next() and brings the answer with deliver(). So there is no native function
+// here, the worker takes it with take() and brings the answer with deliver(). So there is no native function
 // that a script could find.
 //
 // User code runs in the same global object and may replace everything in it. So everything that is
@@ -12,6 +12,9 @@
 //   - objects of its own have no prototype;
 //   - no iteration protocol, no destructuring of arrays, no spread, no instanceof.
 // What a user gets by breaking its own globals is then only its own data, wrongly.
+//
+// A global object lives for one run, so most of this file runs only a few times in it, before the engine
+// compiles anything. What an operation needs is written for the interpreter: few calls, few objects.
 (function (responseUnitsMax, logBytesMax) {
     'use strict';
 
@@ -43,6 +46,7 @@
     const charCodeAt = uncurry(String.prototype.charCodeAt);
     const toLowerCase = uncurry(String.prototype.toLowerCase);
     const toWellFormed = uncurry(String.prototype.toWellFormed); // for all text that leaves: half a pair is no UTF-8
+    const functionText = uncurry(Function.prototype.toString);
     const now = Date.now;
     const global = globalThis;
 
@@ -53,6 +57,19 @@
 
     // As ScriptCallKind.
     const READ = 0, LIST = 1, QUERY = 2, CREATE = 3, UPSERT = 4, REPLACE = 5, DELETE = 6;
+
+    // Bits of an operation, as OPERATION_ in script_worker.c; the kind is in the lowest four.
+    const IS_RID = 1 << 4, ENABLE_SCAN = 1 << 5, INDEX_INCLUDE = 1 << 6, INDEX_EXCLUDE = 2 << 6;
+    const HAS_PAGE_SIZE = 1 << 8, HAS_NAME = 1 << 9, HAS_BODY = 1 << 10, HAS_QUERY = 1 << 11, HAS_PARAMETERS = 1 << 12;
+    const HAS_IF_MATCH = 1 << 13, HAS_IF_NONE_MATCH = 1 << 14, HAS_CONTINUATION = 1 << 15, WANTS_ITEM = 1 << 16;
+    const IS_ASSUMED = 1 << 17;
+
+    // Bits of an answer, as ANSWER_ in script_worker.c; the status is in the lowest ten.
+    const STATUS_MASK = (1 << 10) - 1, IS_NOT_MODIFIED = 1 << 10, IS_LAST = 1 << 11, HAS_MORE = 1 << 12;
+
+    // Operations that are sent at a time, and UTF-16 units of their texts, unless one has more.
+    const SENT_OPERATIONS_MAX = 128;
+    const SENT_UNITS_MAX = 256 << 10;
 
     function define(object, name, value, enumerable) {
         defineProperty(object, name, {
@@ -200,9 +217,14 @@
     let isPreTrigger = false;
     let argumentList;
 
-    let first; // the queue: a list of operations that were accepted
+    // The queue: a list of operations that were accepted and that the server has not answered. Before 'ready',
+    // if there are any, stand those that are assumed to succeed: their callbacks have been called.
+    let first;
     let last;
-    let current;
+    let ready;
+    let assumedCount = 0;
+    let assumedUnits = 0;
+    let assumeEnd = 0; // milliseconds, as Date has them
     let isRefused = false;
     let softEnd = 0; // milliseconds, as Date has them
     let abortion;
@@ -217,6 +239,8 @@
         else
             last.next = operation;
         last = operation;
+        if (ready === undefined)
+            ready = operation;
         return true;
     }
 
@@ -300,6 +324,8 @@
 
     // ---- arguments of operations ----
 
+    const NO_OPTIONS = { __proto__: null };
+
     // The options and the callback, which follow the 'count' arguments that an operation must have.
     function readTail(name, args, count) {
         if (args.length < count)
@@ -319,7 +345,7 @@
         if (callback !== undefined && typeof callback !== 'function')
             throw makeError(400, 'The "callback" parameter must be of type "function". Actual type is: "' +
                 (callback === null ? 'null' : typeof callback) + '".');
-        return { __proto__: null, options: options === undefined ? { __proto__: null } : options, callback };
+        return { __proto__: null, options: options === undefined ? NO_OPTIONS : options, callback };
     }
 
     // The segments of a link, by index, and how many; a trailing slash makes no segment.
@@ -353,6 +379,8 @@
     }
 
     function checkCollectionLink(link) {
+        if (link === selfLink || link === altLink)
+            return; // what nearly all scripts give
         const parts = typeof link === 'string' ? splitLink(link) : undefined;
         if (parts === undefined || parts.length !== 4 || !isCollectionShape(parts))
             throw makeError(400, 'Invalid collection link: "' + StringOf(link) + '".');
@@ -365,10 +393,11 @@
         if (parts === undefined || parts.length !== 6 || !isCollectionShape(parts) ||
             toLowerCase(parts[4]) !== 'docs' || parts[5] === '')
             throw makeError(400, 'Invalid document link: "' + StringOf(link) + '".');
-        operation.isRid = isUnder(parts, selfLink);
-        if (!operation.isRid && !isUnder(parts, altLink))
+        if (isUnder(parts, selfLink))
+            operation.bits |= IS_RID;
+        else if (!isUnder(parts, altLink))
             throw outsideError(link);
-        operation.name = toWellFormed(parts[5]);
+        addText(operation, HAS_NAME, parts[5]);
     }
 
     const HEX = '0123456789abcdef';
@@ -400,7 +429,7 @@
             object = assign({}, object);
             define(object, 'id', makeGuid(), true);
         } else if (typeof body === 'string') {
-            return toWellFormed(body);
+            return body;
         }
         const text = stringify(object);
         if (typeof text !== 'string')
@@ -408,40 +437,108 @@
         return text;
     }
 
+    // ---- callbacks that take only the error ----
+
+    // Most callbacks of writes have one parameter, or none, and cannot see the item. Then the server does not
+    // print it, and nobody parses it. A script can see more than its parameters by 'arguments', also by that of
+    // another function, so its whole text must be without that word.
+
+    let canSeeArguments = true;
+    let knownCallback;
+    let knownText = '';
+    let knownAnswer = true;
+
+    function isNameOrSpace(text, from, to) {
+        for (let i = from; i < to; i++) {
+            const code = charCodeAt(text, i);
+            if (!(code >= 97 && code <= 122 || code >= 65 && code <= 90 || code >= 48 && code <= 57 ||
+                code === 95 || code === 36 || code === 32 || code === 10))
+                return false;
+        }
+        return true;
+    }
+
+    // Whether a function of this text has at most one parameter, which is a plain name. False if in doubt.
+    function hasOneParameter(text) {
+        if (indexOf(text, 'arguments') >= 0 || indexOf(text, 'eval') >= 0 || indexOf(text, '\\') >= 0 ||
+            indexOf(text, '[native code]') >= 0)
+            return false;
+        const open = indexOf(text, '(');
+        const arrow = indexOf(text, '=>');
+        if (arrow > 0 && (open < 0 || arrow < open))
+            return isNameOrSpace(text, 0, arrow);
+        const close = indexOf(text, ')');
+        return (open === 0 || indexOf(text, 'function') === 0) && close > open && isNameOrSpace(text, 0, open) &&
+            isNameOrSpace(text, open + 1, close);
+    }
+
+    function wantsItem(callback) {
+        if (callback === undefined)
+            return false;
+        if (callback === knownCallback)
+            return knownAnswer;
+        knownCallback = callback;
+        const text = canSeeArguments ? '' : functionText(callback);
+        if (canSeeArguments || text !== knownText) {
+            knownText = text;
+            knownAnswer = canSeeArguments || !hasOneParameter(text);
+        }
+        return knownAnswer;
+    }
+
+    // ---- operations ----
+
+    // 'texts' are what the operation has, in the order of their bits, and 'units' is their size together. All
+    // that is known of it is in the bits and texts when it is queued.
     function makeOperation(kind, callback) {
         return {
-            __proto__: null, kind, callback, next: undefined, isRid: false, name: '', body: '', query: '',
-            parameters: '', ifMatch: '', ifNoneMatch: '', continuation: '', pageSize: PAGE_SIZE_DEFAULT,
-            indexAction: 0, enableScan: false, failure: undefined, steps: undefined,
+            __proto__: null, kind, callback, bits: wantsItem(callback) ? kind | WANTS_ITEM : kind, count: 0, units: 0, next: undefined, failure: undefined,
+            steps: undefined,
         };
+    }
+
+    // 'bit' is higher than those of the texts that were added before. An empty text is none.
+    function addText(operation, bit, text) {
+        if (text === '')
+            return;
+        operation.bits |= bit;
+        operation[operation.count++] = toWellFormed(text);
+        operation.units += text.length;
     }
 
     function readFeedOptions(operation, options) {
         const pageSize = options.pageSize;
         const continuation = options.continuation;
         if (pageSize) {
-            operation.pageSize = NumberOf(pageSize);
-            if (!isInteger(operation.pageSize) || operation.pageSize > PAGE_SIZE_MAX ||
-                (operation.pageSize < 1 && operation.pageSize !== -1))
+            const size = NumberOf(pageSize);
+            if (isInteger(size) && size <= PAGE_SIZE_MAX && (size >= 1 || size === -1)) {
+                operation.bits |= HAS_PAGE_SIZE;
+                operation.pageSize = size;
+            } else {
                 operation.failure = 'The value of the option "pageSize" is not valid.';
+            }
         }
         if (continuation)
-            operation.continuation = toWellFormed(StringOf(continuation));
-        operation.enableScan = options.enableScan === true;
+            addText(operation, HAS_CONTINUATION, StringOf(continuation));
+        if (options.enableScan === true)
+            operation.bits |= ENABLE_SCAN;
     }
 
     function readWriteOptions(operation, options, hasMatch) {
         const action = options.indexAction;
         if (action) {
             const name = typeof action === 'string' ? toLowerCase(action) : '';
-            operation.indexAction = name === 'default' ? 0 : name === 'include' ? 1 : name === 'exclude' ? 2 : -1;
-            if (operation.indexAction < 0)
+            if (name === 'include')
+                operation.bits |= INDEX_INCLUDE;
+            else if (name === 'exclude')
+                operation.bits |= INDEX_EXCLUDE;
+            else if (name !== 'default')
                 operation.failure = 'The value of the option "indexAction" is not valid.';
         }
         if (hasMatch) {
             const etag = options.etag;
             if (etag)
-                operation.ifMatch = toWellFormed(StringOf(etag));
+                addText(operation, HAS_IF_MATCH, StringOf(etag));
         }
     }
 
@@ -459,7 +556,7 @@
             readDocumentLink(documentLink, operation);
             const etag = tail.options.ifNoneMatch;
             if (etag)
-                operation.ifNoneMatch = toWellFormed(StringOf(etag));
+                addText(operation, HAS_IF_NONE_MATCH, StringOf(etag));
             return enqueue(operation);
         },
         readDocuments(collectionLink) {
@@ -476,11 +573,11 @@
             const text = typeof query === 'object' && query !== null ? query.query : query;
             if (typeof text !== 'string')
                 throw makeError(400, 'The query must be a string or an object with the property "query".');
-            operation.query = toWellFormed(text);
+            addText(operation, HAS_QUERY, text);
             if (typeof query === 'object') {
                 const parameters = query.parameters;
                 if (parameters !== undefined && parameters !== null)
-                    operation.parameters = StringOf(stringify(parameters));
+                    addText(operation, HAS_PARAMETERS, StringOf(stringify(parameters)));
             }
             readFeedOptions(operation, tail.options);
             return enqueue(operation);
@@ -489,7 +586,8 @@
             const tail = readTail('createDocument', arguments, 2);
             const operation = makeOperation(CREATE, tail.callback);
             checkCollectionLink(collectionLink);
-            operation.body = readBody('createDocument', body, tail.options.disableAutomaticIdGeneration !== true);
+            addText(operation, HAS_BODY,
+                readBody('createDocument', body, tail.options.disableAutomaticIdGeneration !== true));
             readWriteOptions(operation, tail.options, false);
             return enqueue(operation);
         },
@@ -497,7 +595,8 @@
             const tail = readTail('upsertDocument', arguments, 2);
             const operation = makeOperation(UPSERT, tail.callback);
             checkCollectionLink(collectionLink);
-            operation.body = readBody('upsertDocument', body, tail.options.disableAutomaticIdGeneration !== true);
+            addText(operation, HAS_BODY,
+                readBody('upsertDocument', body, tail.options.disableAutomaticIdGeneration !== true));
             readWriteOptions(operation, tail.options, true);
             return enqueue(operation);
         },
@@ -505,7 +604,7 @@
             const tail = readTail('replaceDocument', arguments, 2);
             const operation = makeOperation(REPLACE, tail.callback);
             readDocumentLink(documentLink, operation);
-            operation.body = readBody('replaceDocument', body, false);
+            addText(operation, HAS_BODY, readBody('replaceDocument', body, false));
             readWriteOptions(operation, tail.options, true);
             return enqueue(operation);
         },
@@ -515,7 +614,7 @@
             readDocumentLink(documentLink, operation);
             const etag = tail.options.etag;
             if (etag)
-                operation.ifMatch = toWellFormed(StringOf(etag));
+                addText(operation, HAS_IF_MATCH, StringOf(etag));
             return enqueue(operation);
         },
     };
@@ -782,9 +881,10 @@
     const consoleObject = {};
     define(consoleObject, 'log', function () { apply(writeLog, undefined, arguments); }, true);
     define(global, 'console', consoleObject, false);
+    // Without shared memory Atomics can wait for nothing. These are not there anyway, and to delete what is
+    // would make the global object slow.
     delete global.WebAssembly;
     delete global.SharedArrayBuffer;
-    delete global.Atomics;
 
     // ---- what the worker calls ----
 
@@ -792,8 +892,9 @@
         return text === '' ? undefined : parse(text);
     }
 
-    function begin(role, id, self, alt, operationType, requestText, responseText, quotaText, usageText, wantsLog, softMs) {
+    function begin(role, id, self, alt, operationType, requestText, responseText, quotaText, usageText, wantsLog, softMs, assumeMs) {
         softEnd = now() + softMs;
+        assumeEnd = now() + assumeMs;
         scriptFile = id + '.js';
         selfLink = self;
         altLink = alt;
@@ -859,6 +960,9 @@
 
     // 'main' is the function in which the script's text stands; it hands over the value of that text.
     function start(main) {
+        const text = functionText(main);
+        // The wrapper around the text has the word once, at its end.
+        canSeeArguments = indexOf(text, 'arguments') !== lastIndexOf(text, 'arguments') || indexOf(text, '\\u') >= 0;
         apply(main, undefined, [function (script) {
             if (typeof script !== 'function')
                 throw new TypeErrorOf('The body of the script is not a function.');
@@ -866,22 +970,88 @@
         }]);
     }
 
-    function next() {
+    // Whether the callback of the first operation that is ready can be called before the server has made it:
+    // nothing but a failure would tell the script that it was not made yet. If it fails, or if the script
+    // should have been told that no more is accepted, the server runs the script again, and assumes nothing.
+    function canAssume() {
+        return ready !== undefined && ready.kind >= CREATE && (ready.bits & WANTS_ITEM) === 0 &&
+            ready.failure === undefined && ready.units <= SENT_UNITS_MAX && assumedCount < SENT_OPERATIONS_MAX &&
+            assumedUnits < SENT_UNITS_MAX && now() < assumeEnd;
+    }
+
+    // The operations at the head of the queue, before 'end'. They stay there until they are answered. A list by
+    // index: how many there are, then of each its bits, the size of a page if it has one, and its texts. A
+    // list of none: the first operation is known to fail.
+    function listOperations(end) {
+        const list = { __proto__: null, 0: 0 };
+        let at = 1;
+        let count = 0;
+        let units = 0;
+        for (let operation = first; operation !== end && count < SENT_OPERATIONS_MAX; operation = operation.next) {
+            units += operation.units;
+            if (operation.failure !== undefined || (count > 0 && units > SENT_UNITS_MAX))
+                break;
+            list[at++] = operation.bits;
+            if ((operation.bits & HAS_PAGE_SIZE) !== 0)
+                list[at++] = operation.pageSize;
+            for (let i = 0; i < operation.count; i++)
+                list[at++] = operation[i];
+            count++;
+        }
+        list[0] = count;
+        return list;
+    }
+
+    // What the worker has to do next: send a list of operations, call take() (true), or nothing. What
+    // promises have made ready runs when the worker's call returns, so that after nothing it asks once more.
+    function nextStep() {
         if (abortion !== undefined)
             throw abortion.error;
-        current = first;
-        if (first !== undefined)
+        if (canAssume())
+            return true;
+        return first === undefined ? undefined : listOperations(undefined);
+    }
+
+    // Calls the callback of an operation that can be assumed to succeed, if there is one.
+    function take() {
+        if (abortion !== undefined)
+            throw abortion.error;
+        while (canAssume()) {
+            const operation = ready;
+            const callback = operation.callback;
+            ready = operation.next;
+            operation.bits |= IS_ASSUMED;
+            assumedCount++;
+            assumedUnits += operation.units;
+            if (callback !== undefined) {
+                callback(undefined);
+                return true;
+            }
+        }
+        return nextStep();
+    }
+
+    // The server has made 'count' operations, which were assumed to succeed.
+    function settle(count) {
+        for (let i = 0; i < count; i++) {
+            assumedCount--;
+            assumedUnits -= first.units;
             first = first.next;
+        }
         if (first === undefined)
             last = undefined;
-        return current;
+    }
+
+    // What is left to be sent when the script has failed: that it was assumed to succeed must be found true first.
+    function listAssumed() {
+        return first === ready ? undefined : listOperations(ready);
     }
 
     function makeOptions(status, continuation) {
         const options = {
             statusCode: status, currentCollectionSizeInMB: usage, maxCollectionSizeInMB: quota,
         };
-        if (continuation !== '')
+        if (continuation !== undefined)
             define(options, 'continuation', continuation, true);
         return options;
     }
@@ -892,48 +1062,88 @@
         return items;
     }
 
-    function deliverError(callback, error, options, kind) {
+    function deliverError(operation, error, options) {
+        const callback = operation.callback;
         if (callback === undefined)
             throw error;
-        apply(callback, undefined, kind === DELETE ? [error, options] : [error, undefined, options]);
+        if (operation.kind === DELETE)
+            callback(error, options);
+        else
+            callback(error, undefined, options);
     }
 
-    // 'failure' is the text of an operation that has failed, undefined otherwise. After the last answer no more
-    // operations are accepted; those that were are made.
-    function deliver(status, resource, continuation, isNotModified, failure, isLast) {
-        if (isLast)
-            isRefused = true;
-        const callback = current.callback;
-        const options = makeOptions(status, continuation);
-        if (failure !== undefined) {
-            const text = '{"Errors":[' + stringify(failure) + ']}';
-            const error = makeError(status, text);
-            define(error, 'body', text, true);
-            deliverError(callback, error, options, current.kind);
+    function deliverFailure(operation, status, failure) {
+        const text = '{"Errors":[' + stringify(failure) + ']}';
+        const error = makeError(status, text);
+        define(error, 'body', text, true);
+        deliverError(operation, error, makeOptions(status, undefined));
+    }
+
+    function deliverSteps(operation, resource, options) {
+        let items;
+        try {
+            items = runSteps(operation.steps, parse(resource));
+        } catch (error) {
+            deliverError(operation, error, options);
             return;
         }
-        if (current.steps !== undefined) {
-            let items;
-            try {
-                items = runSteps(current.steps, parse(resource));
-            } catch (error) {
-                deliverError(callback, error, options, LIST);
+        const callback = operation.callback;
+        if (callback === undefined)
+            appendCell('Body', responseBody, stringify(items));
+        else
+            callback(undefined, items, options);
+    }
+
+    function deliverTo(operation, bits, resource, continuation, failure) {
+        const status = bits & STATUS_MASK;
+        const callback = operation.callback;
+        if (failure !== undefined) {
+            deliverFailure(operation, status, failure);
+        } else if (operation.steps !== undefined) {
+            deliverSteps(operation, resource, makeOptions(status, continuation));
+        } else if (callback !== undefined) {
+            if ((operation.bits & WANTS_ITEM) === 0) {
+                callback(undefined);
                 return;
             }
-            if (callback === undefined)
-                appendCell('Body', responseBody, stringify(items));
-            else
-                apply(callback, undefined, [undefined, items, options]);
-            return;
+            const options = makeOptions(status, continuation);
+            if ((bits & IS_NOT_MODIFIED) !== 0) {
+                define(options, 'notModified', true, true);
+                callback(undefined, undefined, options);
+            } else if (operation.kind === DELETE) {
+                callback(undefined, options);
+            } else {
+                callback(undefined, resource === undefined ? undefined : parse(resource), options);
+            }
         }
-        if (isNotModified)
-            define(options, 'notModified', true, true);
-        if (callback === undefined)
-            return;
-        if (current.kind === DELETE)
-            apply(callback, undefined, [undefined, options]);
-        else
-            apply(callback, undefined, [undefined, isNotModified || resource === '' ? undefined : parse(resource), options]);
+    }
+
+    function takeFirst() {
+        if (abortion !== undefined)
+            throw abortion.error;
+        const operation = first;
+        first = operation.next;
+        ready = first;
+        if (first === undefined)
+            last = undefined;
+        return operation;
+    }
+
+    // Calls the callback of the first operation; none is assumed then. 'failure' is the text of an operation that
+    // has failed, undefined otherwise. After the last answer no more operations are accepted; those that were
+    // are made. Returns nextStep(), unless other answers follow (HAS_MORE).
+    function deliver(bits, resource, continuation, failure) {
+        if ((bits & IS_LAST) !== 0)
+            isRefused = true;
+        deliverTo(takeFirst(), bits, resource, continuation, failure);
+        return (bits & HAS_MORE) !== 0 ? undefined : nextStep();
+    }
+
+    // The first operation is known to fail.
+    function refuse() {
+        const operation = takeFirst();
+        deliverFailure(operation, 400, operation.failure);
+        return nextStep();
     }
 
     function finish() {
@@ -980,7 +1190,8 @@
     }
 
     return {
-        __proto__: null, begin, setArguments, start, next, deliver, finish, getLog, describe, describeCompile,
+        __proto__: null, begin, setArguments, start, take, settle, listAssumed, deliver, refuse,
+        finish, getLog, describe, describeCompile,
         defineFunction, callFunction, setFile,
     };
 })

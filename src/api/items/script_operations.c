@@ -18,9 +18,11 @@
 /* Of the results of one query or list. */
 enum { SCRIPT_PAGE_BYTES_MAX = 4 << 20, SCRIPT_PAGE_ITEMS_MAX = 10000 };
 
-static void print_item(const ScriptSession *session, const Item *item, Arena *arena,
-                       ScriptAnswer *answer)
+static void print_item(const ScriptSession *session, const ScriptCall *call, const Item *item,
+                       Arena *arena, ScriptAnswer *answer)
 {
+    if (!call->wants_item)
+        return;
     AUTO(buf_done) Buf text;
     buf_init(&text, ITEM_TEXT_BYTES_MAX);
     item_print(session->context.container->schema, item, &text);
@@ -62,7 +64,7 @@ static Status read_item(ScriptSession *session, const ScriptCall *call, Arena *a
     if (answer->is_not_modified)
         return STATUS_OK;
     TRY(status);
-    print_item(session, &w.item, arena, answer);
+    print_item(session, call, &w.item, arena, answer);
     return STATUS_OK;
 }
 
@@ -110,7 +112,7 @@ static Status write_item(ScriptSession *session, const ScriptCall *call, Arena *
         }
     }
     answer->status_code = (uint32_t)document_write_status(w);
-    print_item(session, &w->item, arena, answer);
+    print_item(session, call, &w->item, arena, answer);
     return STATUS_OK;
 }
 
@@ -318,4 +320,12 @@ static Status operate(void *ctx, const ScriptCall *call, Arena *arena, ScriptAns
     return status;
 }
 
+static Status repeat(void *ctx, Error *err)
+{
+    (void)err;
+    script_session_restart(ctx);
+    return STATUS_OK;
+}
+
 const ScriptCalls SCRIPT_OPERATIONS = {.operate = operate};
+const ScriptCalls PROCEDURE_OPERATIONS = {.operate = operate, .repeat = repeat};

@@ -39,7 +39,7 @@ ScriptRun script_session_run(ScriptSession *session, ScriptRole role, const Stor
         .wants_log = session->wants_log,
         .hard_us = session->hard_us,
         .soft_us = session->soft_us,
-        .calls = &SCRIPT_OPERATIONS,
+        .calls = role == SCRIPT_ROLE_PROCEDURE ? &PROCEDURE_OPERATIONS : &SCRIPT_OPERATIONS,
         .ctx = session,
     };
     if (script == NULL)
@@ -71,6 +71,16 @@ void script_session_apply(ScriptSession *session, ItemWrite *w, Arena *arena)
     session->ahead += document_write_charge(r, w); /* terms come with the commit */
     ARRAY_GROW_IN(r->arena, session->writes, session->write_count, session->write_capacity, 16);
     session->writes[session->write_count++] = w;
+}
+
+void script_session_restart(ScriptSession *session)
+{
+    const ApiRequest *r = session->context.request;
+    transaction_restart(session->transaction);
+    document_functions_end(&session->functions);
+    session->charge = charge_script(r->api->options.charges);
+    session->ahead = 0;
+    session->write_count = 0;
 }
 
 Status script_session_locate(ScriptSession *session, Slice rid, Arena *arena, Slice *id,

@@ -78,6 +78,9 @@ MUST_USE Status script_session_do(ScriptSession *session, ScriptRunner *runner,
  * is in the request's arena. */
 void script_session_apply(ScriptSession *session, ItemWrite *w, Arena *arena);
 
+/* Undoes what its only script has done. */
+void script_session_restart(ScriptSession *session);
+
 /* The id of the item that a resource id names, looked for among own writes, too; '*found' is false
  * if there is none in the logical partition. */
 MUST_USE Status script_session_locate(ScriptSession *session, Slice rid, Arena *arena, Slice *id,
@@ -96,3 +99,6 @@ void script_session_respond(ScriptSession *session, Response *response, int stat
 
 /* script_operations.c: what a script asks for, with a ScriptSession as context. */
 extern const ScriptCalls SCRIPT_OPERATIONS;
+
+/* The same for a procedure, which is alone in its transaction and can be run again. */
+extern const ScriptCalls PROCEDURE_OPERATIONS;
