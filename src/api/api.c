@@ -17,14 +17,57 @@
 #include "api/items/script_gate_int.h"
 #include "base/mem.h"
 
-/* Authorises the request; the body is not looked at. */
-static Status admit(ApiRequest *r, Error *err)
+static bool counts_failures(const ApiRequest *r)
+{
+    const Api *api = r->api;
+    return api->failures != NULL &&
+           (!r->http->client.is_local || api->options.limits_local_failures);
+}
+
+/* Nothing is computed for an address that has failed too often. */
+static Status check_failures(ApiRequest *r, Error *err)
+{
+    uint32_t wait_ms = 0;
+    if (LIKELY(!counts_failures(r) || !auth_failures_refuses(r->api->failures, r->http->client,
+                                                             r->http->begun_us, &wait_ms)))
+        return STATUS_OK;
+    metrics_add(http_loop_metrics(r->http->loop), METRIC_REQUESTS_ADDRESS_REFUSED, 1);
+    Status status = error_set(err, STATUS_THROTTLED, SUB_NONE,
+                              "%u requests from this address were not authorised within a minute "
+                              "(--address-failures-max). Nothing was done; try again after %u ms.",
+                              r->api->options.failures_max, wait_ms);
+    err->retry_after_ms = wait_ms;
+    return status;
+}
+
+static void note_failure(ApiRequest *r)
+{
+    if (!counts_failures(r) ||
+        !auth_failures_note(r->api->failures, r->http->client, r->http->begun_us))
+        return;
+    char address[HTTP_CLIENT_TEXT_MAX];
+    http_client_print(r->http->client, address);
+    LOG_WARN(r->api->options.log, "auth.address_refused", "address=%s failures=%u for_s=%d",
+             address, r->api->options.failures_max, AUTH_FAILURES_WINDOW_S);
+}
+
+static Status authorise(ApiRequest *r, Error *err)
 {
     if (orrery_is_path(r->http->path))
         return orrery_admit(r, err);
     TRY(address_parse(r->arena, r->http->path, &r->address, err));
     TRY(request_choose_operation(r, err));
     return request_authorise(r, false, err);
+}
+
+/* Authorises the request; the body is not looked at. */
+static Status admit(ApiRequest *r, Error *err)
+{
+    TRY(check_failures(r, err));
+    Status status = authorise(r, err);
+    if (status == STATUS_UNAUTHORIZED)
+        note_failure(r);
+    return status;
 }
 
 /* Does what an authorised request asks for. */
@@ -121,7 +164,6 @@ Api *api_open(const ApiOptions *options)
     query_memory_init(&api->query_memory, turns > 1 ? turns - 1 : 1);
     if (options->charges == NULL)
         api->options.charges = charge_model_default();
-    api->options.certificate = arena_copy(&api->arena, options->certificate);
     api->options.account =
         options->account.len > 0 ? arena_copy(&api->arena, options->account) : SLICE("orrery");
     api->options.region = options->region.len > 0 ? arena_copy(&api->arena, options->region)
@@ -132,6 +174,8 @@ Api *api_open(const ApiOptions *options)
     usage_open(api);
     api->sizes = logical_sizes_cache_open();
     api->gate = script_gate_open();
+    if (options->failures_max > 0)
+        api->failures = auth_failures_open(options->failures_max);
     if (options->has_chaos) {
         api->chaos = chaos_open(options->clock);
         api->chaos_hooks = (ChaosHooks){.throttles = chaos_throttles, .lsn = chaos_lsn};
@@ -150,6 +194,7 @@ void api_close(Api *api)
     usage_close(api);
     logical_sizes_cache_close(api->sizes);
     script_gate_close(api->gate);
+    auth_failures_close(api->failures);
     arena_done(&api->arena);
     mem_free(api);
 }

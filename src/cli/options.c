@@ -16,6 +16,8 @@ enum {
     NAME_BYTES_MAX = 63,       /* of the account and its region */
     ENDPOINT_BYTES_MAX = 1024, /* every account document has it */
     WORD_MAX = 64,
+    ADDRESS_SHARE = 4, /* of all connections, for one client address */
+    ADDRESS_FAILURES_MAX = 1000,
     MEMORY_SHARE = 8, /* an eighth of all memory for connections; cache and store need theirs */
 };
 
@@ -463,6 +465,23 @@ static Status to_memory(const char *text, uint64_t *out, Error *err)
     return STATUS_OK;
 }
 
+/* The defaults leave out clients on this machine, which tests and tools are, and everything if a
+ * proxy's address stands for all clients. A limit that was given holds for every address. */
+static Status to_address_limits(const Settings *s, ServeOptions *o, Error *err)
+{
+    TRY(to_u32("address-connections-max", s->address_connections_max, 1000000,
+               &o->address_connections_max, err));
+    TRY(to_u32("address-failures-max", s->address_failures_max, 1000000000,
+               &o->address_failures_max, err));
+    o->limits_local_connections = o->address_connections_max != 0;
+    o->limits_local_failures = o->address_failures_max != 0;
+    if (o->address_connections_max == 0 && !o->trust_forwarded)
+        o->address_connections_max = (o->connections_max + ADDRESS_SHARE - 1) / ADDRESS_SHARE;
+    if (o->address_failures_max == 0 && !o->trust_forwarded)
+        o->address_failures_max = ADDRESS_FAILURES_MAX;
+    return STATUS_OK;
+}
+
 static Status to_merge(const char *text, ApiMerge *out, Error *err)
 {
     static const char *const NAMES[] = {
@@ -487,6 +506,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .secondary_read_only_key = s->secondary_read_only_key,
         .cert = or_null(s->cert),
         .cert_key = or_null(s->cert_key),
+        .client_ca = or_null(s->client_ca),
         .account = s->account,
         .region = s->region,
         .public_endpoint = s->public_endpoint,
@@ -510,8 +530,12 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
                          "--connections-max, --idle-timeout and --request-timeout must be at "
                          "least 1");
     TRY(to_memory(s->memory, &o.memory_bytes_max, err));
+    TRY(to_flag("require-tls", s->require_tls, &o.requires_tls, err));
+    o.requires_tls = o.requires_tls || o.client_ca != NULL;
+    TRY(to_flag("no-sandbox", s->no_sandbox, &o.no_sandbox, err));
     TRY(to_flag("allow-development-key", s->allow_development_key, &o.allow_development_key, err));
     TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
+    TRY(to_address_limits(s, &o, err));
     TRY(to_flag("no-statistics", s->no_statistics, &o.no_statistics, err));
     TRY(to_flag("enable-chaos", s->enable_chaos, &o.enable_chaos, err));
     TRY(to_flag("extensions", s->extensions, &o.extensions, err));

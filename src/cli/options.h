@@ -39,12 +39,18 @@ typedef struct ServeOptions {
     bool allow_development_key;
     const char *cert; /* NULL to make one in the data folder */
     const char *cert_key;
+    const char *client_ca; /* NULL if clients need no certificate */
+    bool requires_tls;     /* also because of 'client_ca' */
     StoreDurability durability;
     bool accept_lost_writes;
     uint64_t cache_bytes;
     uint64_t logical_partition_bytes_max; /* 0 for no limit */
     uint32_t threads;
     uint32_t connections_max;
+    uint32_t address_connections_max; /* 0 for no limit, as in the next one */
+    uint32_t address_failures_max;    /* a minute */
+    bool limits_local_connections;    /* clients on this machine, too */
+    bool limits_local_failures;
     uint64_t memory_bytes_max; /* that connections may hold */
     uint32_t idle_timeout_s;
     uint32_t request_timeout_s;
@@ -56,6 +62,7 @@ typedef struct ServeOptions {
     bool trust_forwarded;
     bool no_statistics;
     bool enable_chaos;
+    bool no_sandbox;
     ProvisionRules throughput;
     MoveRules moves;
     const ChargeModel *charges; /* of --charges; NULL for the published ones */

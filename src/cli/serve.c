@@ -43,7 +43,6 @@ enum {
     WORKER_JOBS_MAX = 4096,
     WORKER_THREADS_MORE = 256, /* besides those that run: pages of queries that wait for a turn */
     RESERVED_FILES = 512,      /* of the process's files, for the store and the rest */
-    PEM_BYTES_MAX = 64 << 10,
 };
 
 typedef struct Server {
@@ -170,16 +169,12 @@ static Status make_folder(const char *path, Error *err)
     return error_set_errno(err, errno, "cannot make the data folder '%s'", path);
 }
 
-static Status read_text(Arena *arena, const char *path, Slice *out, Error *err)
+/* The HTTP server reports what is wrong with the user's own files. */
+static Status ensure_certificate(Server *server, Error *err)
 {
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return error_set_errno(err, errno, "cannot read '%s'", path);
-    char *text = arena_alloc(arena, PEM_BYTES_MAX);
-    size_t len = fread(text, 1, PEM_BYTES_MAX, file);
-    (void)fclose(file);
-    *out = slice_make(text, len);
-    return STATUS_OK;
+    if (server->options.cert != NULL)
+        return STATUS_OK;
+    return cert_ensure(server->cert, server->cert_key, err);
 }
 
 static Status open_certificate(Server *server, Error *err)
@@ -190,9 +185,7 @@ static Status open_certificate(Server *server, Error *err)
     server->cert_key = o->cert_key != NULL
                            ? o->cert_key
                            : arena_format(&server->arena, "%s/tls-key.pem", o->data).ptr;
-    if (o->cert != NULL)
-        return STATUS_OK; /* the HTTP server reports what is wrong with the user's own files */
-    return cert_ensure(server->cert, server->cert_key, err);
+    return ensure_certificate(server, err);
 }
 
 /* A damaged disk leaves zeros, which are a secret that is easy to guess. */
@@ -284,10 +277,8 @@ static Status open_catalog(Server *server, Error *err)
     return catalog_open(&options, &server->catalog, err);
 }
 
-static Status open_api(Server *server, Error *err)
+static void open_api(Server *server)
 {
-    Slice certificate;
-    TRY(read_text(&server->arena, server->cert, &certificate, err));
     server->workers = workers_open_sharing("orrery-worker", server->options.threads,
                                            server->options.threads + WORKER_THREADS_MORE,
                                            WORKER_JOBS_MAX, server->log.clock);
@@ -308,7 +299,6 @@ static Status open_api(Server *server, Error *err)
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics,
-        .certificate = certificate,
         .browsers = browser_rules(server),
         .account = slice_from_cstr(server->options.account),
         .region = slice_from_cstr(server->options.region),
@@ -318,6 +308,8 @@ static Status open_api(Server *server, Error *err)
         .consistency = server->options.consistency,
         .histories = server->options.no_statistics ? NULL : &server->histories,
         .loops = server->options.threads,
+        .failures_max = server->options.address_failures_max,
+        .limits_local_failures = server->options.limits_local_failures,
         .trust_forwarded = server->options.trust_forwarded,
         .is_serverless = server->options.throughput.is_serverless,
         .merge = server->options.merge,
@@ -327,7 +319,6 @@ static Status open_api(Server *server, Error *err)
     };
     history_pool_init(&server->histories, HISTORIES_MAX);
     server->api = api_open(&options);
-    return STATUS_OK;
 }
 
 static Status open_http(Server *server, Error *err)
@@ -339,9 +330,13 @@ static Status open_http(Server *server, Error *err)
         .threads = o->threads,
         .cert_file = server->cert,
         .key_file = server->cert_key,
+        .client_ca_file = o->client_ca,
+        .requires_tls = o->requires_tls,
         .header_bytes_max = HEADER_BYTES_MAX,
         .body_bytes_max = HTTP_BODY_BYTES_MAX,
         .connections_max = o->connections_max,
+        .address_connections_max = o->address_connections_max,
+        .limits_local_clients = o->limits_local_connections,
         .idle_ms = o->idle_timeout_s * 1000,
         .request_ms = o->request_timeout_s * 1000,
         .pace_ms = PACE_MS,
@@ -368,7 +363,7 @@ static Status server_open(Server *server, Error *err)
     TRY(open_certificate(server, err));
     TRY(open_token_secret(server, err));
     TRY(open_catalog(server, err));
-    TRY(open_api(server, err));
+    open_api(server);
     return open_http(server, err);
 }
 
@@ -427,13 +422,47 @@ static void print_banner(Server *server)
     (void)fflush(stdout);
 }
 
-/* Waits for the signal to stop. */
-static int wait_for_signal(const sigset_t *signals)
+/* New handshakes use the files as they are now; connections go on with what they began with. A pair
+ * that the server made by itself is made again if both files are gone. */
+static Status reload_tls(Server *server, Error *err)
 {
-    int number = 0;
-    while (sigwait(signals, &number) != 0)
-        continue;
-    return number;
+    TRY(ensure_certificate(server, err));
+    return http_server_reload_tls(server->http, err);
+}
+
+/* What SIGHUP does, in this order. A part that cannot read its files again keeps what it has. */
+static const struct {
+    const char *part;
+    Status (*reload)(Server *server, Error *err);
+} RELOADS[] = {
+    {"tls", reload_tls},
+};
+
+static void reload(Server *server)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(RELOADS); i++) {
+        Error err;
+        if (RELOADS[i].reload(server, &err) == STATUS_OK)
+            LOG_INFO(&server->log, "server.reloaded", "part=%s", RELOADS[i].part);
+        else
+            LOG_ERROR(&server->log, "server.reload_refused",
+                      "part=%s reason=\"%s\" (the old settings stay)", RELOADS[i].part,
+                      err.message);
+    }
+}
+
+/* Waits for the signal to stop, and reloads at each SIGHUP until then. Signals that come while it
+ * reloads are one signal. */
+static int wait_for_signal(Server *server, const sigset_t *signals)
+{
+    for (;;) {
+        int number = 0;
+        if (sigwait(signals, &number) != 0)
+            continue;
+        if (number != SIGHUP)
+            return number;
+        reload(server);
+    }
 }
 
 static Status run(Server *server, const sigset_t *signals, Error *err)
@@ -444,7 +473,7 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
              http_server_port(server->http), server->options.threads,
              (unsigned long long)(server->options.memory_bytes_max >> 20),
              (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
-    int number = wait_for_signal(signals);
+    int number = wait_for_signal(server, signals);
     LOG_INFO(&server->log, "server.stopping", "signal=%d", number);
     return STATUS_OK;
 }
@@ -473,6 +502,7 @@ int serve_main(int argc, char *const *argv, char *const *environment)
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGINT);
     (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, not the end */

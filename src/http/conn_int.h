@@ -40,6 +40,7 @@ typedef struct Input {
 
 struct Conn {
     HttpLoop *loop;
+    HttpClient client;
     Transport transport;
     ConnState state;
     bool is_held;        /* a callback of the event loop uses it, also after a close (I5) */
@@ -72,8 +73,8 @@ struct Request {
     Request *next_free;
 };
 
-/* Takes charge of an accepted socket; false if there is no memory for it. */
-bool conn_open(HttpLoop *loop, h2o_socket_t *sock);
+/* Takes charge of an accepted socket, which counts already; false if there is no memory for it. */
+bool conn_open(HttpLoop *loop, h2o_socket_t *sock, HttpClient client);
 
 /* Every change of the state, which must be one of the drawing above. */
 void conn_enter(Conn *conn, ConnState state);

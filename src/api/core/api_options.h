@@ -42,9 +42,8 @@ typedef struct ApiOptions {
     const Clock *clock;
     const Log *log;
     Metrics *metrics;
-    Slice certificate; /* PEM text of what TLS clients see */
-    Slice account;     /* its name: letters, digits, '-' and spaces; a default if empty */
-    Slice region;      /* likewise the name of its region */
+    Slice account; /* its name: letters, digits, '-' and spaces; a default if empty */
+    Slice region;  /* likewise the name of its region */
     Slice
         public_endpoint; /* overrides the address in the account document; empty if there is none */
     BrowserRules browsers;      /* which pages and host names are let in */
@@ -53,6 +52,8 @@ typedef struct ApiOptions {
     Consistency consistency;    /* the account's; a request may ask for a weaker one */
     HistoryPool *histories;     /* of partitions, outlives the catalogue; NULL without statistics */
     uint32_t loops;             /* how many there will be */
+    uint32_t failures_max; /* of authorisation, from one address: auth_failures.h; 0: no limit */
+    bool limits_local_failures; /* of clients on this machine, too */
     bool trust_forwarded;       /* use X-Forwarded-Proto and X-Forwarded-Host */
     bool is_serverless;         /* as the catalogue is */
     ApiMerge merge;             /* of queries */

@@ -7,6 +7,7 @@
 
 #include "api/core/address.h"
 #include "api/core/api_options.h"
+#include "api/core/auth_failures.h"
 #include "partition/epk.h"
 #include "query/eval/query_options.h"
 #include "throughput/top_keys.h"
@@ -67,6 +68,7 @@ struct Api {
     void (*run_again)(ApiRequest *r); /* api.c's, for request_again */
     struct LogicalSizesCache *sizes;  /* see logical_sizes_int.h */
     struct ScriptGate *gate;          /* see items/script_gate_int.h */
+    AuthFailures *failures;           /* of addresses; NULL without a limit */
     Chaos *chaos;                     /* see chaos_int.h; NULL without --enable-chaos */
     ChaosHooks chaos_hooks;           /* set if there is a Chaos */
 

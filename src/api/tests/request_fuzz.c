@@ -79,8 +79,7 @@ static void refresh(void)
     fuzz.inputs = 0;
     fuzz.is_open = true;
     FakeServer *server = &fuzz.server;
-    fake_server_open(server, &(ApiOptions){.certificate = SLICE("PEM"),
-                                           .trust_forwarded = true,
+    fake_server_open(server, &(ApiOptions){.trust_forwarded = true,
                                            .browsers = {.origins = SLICE("http://a.example"),
                                                         .checks_hosts = true}});
     Slice dbs = SLICE("/dbs");
