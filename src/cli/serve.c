@@ -13,6 +13,7 @@
 #include "api/api.h"
 #include "base/random.h"
 #include "cli/options.h"
+#include "cli/server_sandbox.h"
 #include "http/cert.h"
 #include "http/http.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -349,6 +350,29 @@ static Status open_http(Server *server, Error *err)
     return http_server_open(&options, &server->http, err);
 }
 
+/* The process can write nothing but what is named here from now on. A part that writes elsewhere
+ * adds its folder. */
+static void enter_sandbox(Server *server)
+{
+    const ServeOptions *o = &server->options;
+    if (o->no_sandbox) {
+        LOG_INFO(&server->log, "server.sandbox", "off (--no-sandbox)");
+        return;
+    }
+    const char *const writable[] = {
+        o->data,
+        arena_format(&server->arena, "%s/store", o->data)
+            .ptr, /* it may be a link to another disk */
+        NULL,
+    };
+    SandboxState state = server_sandbox_enter(writable);
+    LOG_INFO(&server->log, "server.sandbox",
+             "no_new_privs=%s landlock=%s landlock_version=%d seccomp=%s%s%s",
+             state.no_new_privs ? "on" : "off", state.landlock > 0 ? "on" : "off", state.landlock,
+             state.seccomp ? "on" : "off", state.landlock_error != 0 ? " landlock_error=" : "",
+             state.landlock_error != 0 ? strerror(state.landlock_error) : "");
+}
+
 /* Opens everything, or as much as succeeds; server_close closes what is open. */
 static Status server_open(Server *server, Error *err)
 {
@@ -359,6 +383,7 @@ static Status server_open(Server *server, Error *err)
     TRY(open_keys(server, err));
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
+    enter_sandbox(server);        /* before the first thread */
     TRY(open_store(server, err)); /* also fails if another process has the folder */
     TRY(open_certificate(server, err));
     TRY(open_token_secret(server, err));
