@@ -161,7 +161,12 @@ Api *api_open(const ApiOptions *options)
     uint32_t turns = workers_turns(options->workers);
     /* One less than may run: the allocator keeps what one page has freed while the next one fills
      * up. */
-    query_memory_init(&api->query_memory, turns > 1 ? turns - 1 : 1);
+    uint32_t large = turns > 1 ? turns - 1 : 1;
+    if (options->large_queries_max > 0 && options->large_queries_max < large)
+        large = options->large_queries_max;
+    query_memory_init(&api->query_memory, large);
+    if (options->query_bytes_max == 0)
+        api->options.query_bytes_max = QUERY_BYTES_MAX;
     if (options->charges == NULL)
         api->options.charges = charge_model_default();
     api->options.account =

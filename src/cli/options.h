@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "catalog/move_orders.h"
+#include "cli/memory_budget.h"
 #include "store/store.h"
 #include "throughput/charge.h"
 #include "throughput/provision.h"
@@ -43,7 +44,6 @@ typedef struct ServeOptions {
     bool requires_tls;     /* also because of 'client_ca' */
     StoreDurability durability;
     bool accept_lost_writes;
-    uint64_t cache_bytes;
     uint64_t logical_partition_bytes_max; /* 0 for no limit */
     uint32_t threads;
     uint32_t connections_max;
@@ -51,7 +51,7 @@ typedef struct ServeOptions {
     uint32_t address_failures_max;    /* a minute */
     bool limits_local_connections;    /* clients on this machine, too */
     bool limits_local_failures;
-    uint64_t memory_bytes_max; /* that connections may hold */
+    MemoryBudget memory; /* of --memory and --cache */
     uint32_t idle_timeout_s;
     uint32_t request_timeout_s;
     const char *account;

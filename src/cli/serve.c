@@ -42,8 +42,7 @@ enum {
     HEADER_BYTES_MAX = 64 << 10,
     HTTP_BODY_BYTES_MAX = 4 << 20, /* larger than any resource; the api has the exact limits */
     WORKER_JOBS_MAX = 4096,
-    WORKER_THREADS_MORE = 256, /* besides those that run: pages of queries that wait for a turn */
-    RESERVED_FILES = 512,      /* of the process's files, for the store and the rest */
+    RESERVED_FILES = 512, /* of the process's files, for the store and the rest */
 };
 
 typedef struct Server {
@@ -242,7 +241,7 @@ static Status open_store(Server *server, Error *err)
     RocksdbStoreOptions options = {
         .path = arena_format(&server->arena, "%s/store", o->data).ptr,
         .durability = o->durability,
-        .cache_bytes = o->cache_bytes / CACHE_BLOCKS_SHARE,
+        .cache_bytes = o->memory.cache / CACHE_BLOCKS_SHARE,
         .log = &server->log,
         .merge = &PARTITION_MERGE,
         .accepts_lost_writes = o->accept_lost_writes,
@@ -255,7 +254,7 @@ static Status open_catalog(Server *server, Error *err)
     server->writers = workers_open("orrery-writer", server->options.threads, UINT32_MAX);
     server->loaders = workers_open("orrery-loader", server->options.threads, UINT32_MAX);
     workers_set_background(server->loaders);
-    uint64_t cache_bytes = server->options.cache_bytes;
+    uint64_t cache_bytes = server->options.memory.cache;
     HashKey key;
     random_secret(&key, sizeof(key));
     server->host = (PartitionHost){
@@ -280,14 +279,21 @@ static Status open_catalog(Server *server, Error *err)
 
 static void open_api(Server *server)
 {
+    const MemoryBudget *memory = &server->options.memory;
+    /* Besides those that run there are pages of queries that wait for a turn. */
     server->workers = workers_open_sharing("orrery-worker", server->options.threads,
-                                           server->options.threads + WORKER_THREADS_MORE,
+                                           server->options.threads + memory->small_pages,
                                            WORKER_JOBS_MAX, server->log.clock);
     /* Half of the processors, so that queries and single items find one free. */
     uint32_t half = server->options.threads > 1 ? server->options.threads / 2 : 1;
     server->bodies = workers_open("orrery-body", half, WORKER_JOBS_MAX);
     server->readers = workers_open("orrery-reader", server->options.threads, WORKER_JOBS_MAX);
-    ScriptPoolOptions scripts = {.clock = server->log.clock};
+    ScriptPoolOptions scripts = {
+        .clock = server->log.clock,
+        .workers_max = memory->script_jobs,
+        .functions_max = memory->script_functions,
+        .memory_bytes_max = memory->script_process,
+    };
     server->scripts = script_pool_open(&scripts);
     ApiOptions options = {
         .catalog = server->catalog,
@@ -305,6 +311,8 @@ static void open_api(Server *server)
         .region = slice_from_cstr(server->options.region),
         .public_endpoint = slice_from_cstr(server->options.public_endpoint),
         .token_secret = server->token_secret,
+        .query_bytes_max = memory->large_page,
+        .large_queries_max = memory->large_pages,
         .charges = server->options.charges,
         .consistency = server->options.consistency,
         .histories = server->options.no_statistics ? NULL : &server->histories,
@@ -341,7 +349,7 @@ static Status open_http(Server *server, Error *err)
         .idle_ms = o->idle_timeout_s * 1000,
         .request_ms = o->request_timeout_s * 1000,
         .pace_ms = PACE_MS,
-        .memory_bytes_max = o->memory_bytes_max,
+        .memory_bytes_max = o->memory.connections,
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics,
@@ -496,7 +504,7 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
     print_banner(server);
     LOG_INFO(&server->log, "server.ready", "port=%u threads=%u memory_mb=%llu took_ms=%.1f",
              http_server_port(server->http), server->options.threads,
-             (unsigned long long)(server->options.memory_bytes_max >> 20),
+             (unsigned long long)(server->options.memory.total >> 20),
              (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
     int number = wait_for_signal(server, signals);
     LOG_INFO(&server->log, "server.stopping", "signal=%d", number);

@@ -339,7 +339,7 @@ void conn_shed(Conn *conn)
     uint64_t bytes_max = conn->loop->server->memory.bytes_max;
     if (error_set(&err, STATUS_UNAVAILABLE, SUB_NONE,
                   "The server has no memory left for this request: all connections together may "
-                  "hold %llu MB (--memory). Try again later.",
+                  "hold %llu MB, a share of --memory. Try again later.",
                   (unsigned long long)(bytes_max >> 20)) != STATUS_OK)
         conn_refuse(conn, &err);
 }

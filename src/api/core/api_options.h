@@ -51,6 +51,8 @@ typedef struct ApiOptions {
     const ChargeModel *charges; /* what work costs; NULL for the service's published prices */
     Consistency consistency;    /* the account's; a request may ask for a weaker one */
     HistoryPool *histories;     /* of partitions, outlives the catalogue; NULL without statistics */
+    size_t query_bytes_max;     /* of a page; 0 for QUERY_BYTES_MAX */
+    uint32_t large_queries_max; /* pages that may hold much at a time; 0 for as many as run */
     uint32_t loops;             /* how many there will be */
     uint32_t failures_max; /* of authorisation, from one address: auth_failures.h; 0: no limit */
     bool limits_local_failures; /* of clients on this machine, too */

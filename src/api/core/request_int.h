@@ -23,8 +23,8 @@
 
 #define PAGE_ITEMS_DEFAULT 100
 
-/* Memory that a query may use for one page. Only some pages at a time may use much of it: see
- * query_memory. */
+/* Memory that a query may use for one page, if the options say nothing else. Only some pages at a
+ * time may use much of it: see query_memory. */
 #define QUERY_BYTES_MAX ((size_t)256 << 20)
 
 /* A query in a longer body is read on a worker. This much is parsed in less than a millisecond; the
