@@ -67,6 +67,7 @@ typedef struct Server {
     ScriptPool *scripts;
     Api *api;
     HttpServer *http;
+    SandboxState sandbox;
     uint64_t begun_us;
 } Server;
 
@@ -363,22 +364,30 @@ static Status open_http(Server *server, Error *err)
 static void enter_sandbox(Server *server)
 {
     const ServeOptions *o = &server->options;
-    if (o->no_sandbox) {
-        LOG_INFO(&server->log, "server.sandbox", "off (--no-sandbox)");
+    if (o->no_sandbox)
         return;
-    }
     const char *const writable[] = {
         o->data,
         arena_format(&server->arena, "%s/store", o->data)
             .ptr, /* it may be a link to another disk */
         NULL,
     };
-    SandboxState state = server_sandbox_enter(writable);
+    server->sandbox = server_sandbox_enter(writable);
+}
+
+static void log_sandbox(const Server *server)
+{
+    const SandboxState *state = &server->sandbox;
+    if (server->options.no_sandbox) {
+        LOG_INFO(&server->log, "server.sandbox", "off (--no-sandbox)");
+        return;
+    }
     LOG_INFO(&server->log, "server.sandbox",
              "no_new_privs=%s landlock=%s landlock_version=%d seccomp=%s%s%s",
-             state.no_new_privs ? "on" : "off", state.landlock > 0 ? "on" : "off", state.landlock,
-             state.seccomp ? "on" : "off", state.landlock_error != 0 ? " landlock_error=" : "",
-             state.landlock_error != 0 ? strerror(state.landlock_error) : "");
+             state->no_new_privs ? "on" : "off", state->landlock > 0 ? "on" : "off",
+             state->landlock, state->seccomp ? "on" : "off",
+             state->landlock_error != 0 ? " landlock_error=" : "",
+             state->landlock_error != 0 ? strerror(state->landlock_error) : "");
 }
 
 /* Opens everything, or as much as succeeds; server_close closes what is open. */
@@ -502,6 +511,7 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
 {
     TRY(server_open(server, err));
     print_banner(server);
+    log_sandbox(server);
     LOG_INFO(&server->log, "server.ready", "port=%u threads=%u memory_mb=%llu took_ms=%.1f",
              http_server_port(server->http), server->options.threads,
              (unsigned long long)(server->options.memory.total >> 20),
