@@ -375,6 +375,19 @@ static void enter_sandbox(Server *server)
     server->sandbox = server_sandbox_enter(writable);
 }
 
+/* jemalloc's; absent with sanitizers, which have a heap of their own. */
+extern int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size)
+    __attribute__((weak));
+
+/* The heap's background thread returns freed memory to the system even while the server is idle. It
+ * is started here, since a thread from before the sandbox would not be in it. */
+static void start_heap_thread(void)
+{
+    bool is_on = true;
+    if (mallctl != NULL)
+        (void)mallctl("background_thread", NULL, NULL, &is_on, sizeof(is_on));
+}
+
 static void log_sandbox(const Server *server)
 {
     const SandboxState *state = &server->sandbox;
@@ -383,9 +396,9 @@ static void log_sandbox(const Server *server)
         return;
     }
     LOG_INFO(&server->log, "server.sandbox",
-             "no_new_privs=%s landlock=%s landlock_version=%d seccomp=%s%s%s",
+             "no_new_privs=%s landlock=%s landlock_version=%d seccomp=%s threads_before=%d%s%s",
              state->no_new_privs ? "on" : "off", state->landlock > 0 ? "on" : "off",
-             state->landlock, state->seccomp ? "on" : "off",
+             state->landlock, state->seccomp ? "on" : "off", state->threads_before,
              state->landlock_error != 0 ? " landlock_error=" : "",
              state->landlock_error != 0 ? strerror(state->landlock_error) : "");
 }
@@ -400,7 +413,8 @@ static Status server_open(Server *server, Error *err)
     TRY(open_keys(server, err));
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
-    enter_sandbox(server);        /* before the first thread */
+    enter_sandbox(server); /* before the first thread */
+    start_heap_thread();
     TRY(open_store(server, err)); /* also fails if another process has the folder */
     TRY(open_certificate(server, err));
     TRY(open_token_secret(server, err));

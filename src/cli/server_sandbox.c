@@ -8,6 +8,7 @@
  */
 #include "cli/server_sandbox.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -291,9 +292,21 @@ static bool restrict_calls(int *error)
 
 /* ---- both ---- */
 
+static int count_other_threads(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/task");
+    if (folder == NULL)
+        return 0;
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))
+        count += entry->d_name[0] != '.';
+    (void)closedir(folder);
+    return count - 1;
+}
+
 SandboxState server_sandbox_enter(const char *const *writable)
 {
-    SandboxState state = {0};
+    SandboxState state = {.threads_before = count_other_threads()};
     /* Memory holds keys and documents. The hard limit stays, so that a person can ask for a dump of
      * this very process (prlimit). The process stays dumpable, or its own user could neither look
      * at it in /proc nor debug it. */

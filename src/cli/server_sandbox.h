@@ -21,6 +21,7 @@ typedef struct SandboxState {
     int landlock;       /* version of the kernel's interface; 0 if it is off */
     int landlock_error; /* why it is off: an errno, or 0 if the kernel's version is too old */
     int seccomp_error;
+    int threads_before; /* besides the caller: those are not restricted by Landlock; 0 is right */
 } SandboxState;
 
 /* 'writable' are paths of files and folders, ended by NULL; those that do not exist are left out. A
