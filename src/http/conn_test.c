@@ -223,7 +223,7 @@ static void bodies_beyond_the_memory_are_refused_and_small_requests_are_not(void
     peer_answer(clients[COUNT - 1], &answer);
     assert_int_equal(answer.status, 503);
     assert_non_null(strstr(answer.body, "\"ServiceUnavailable\""));
-    assert_non_null(strstr(answer.body, "32 MB (--memory)"));
+    assert_non_null(strstr(answer.body, "32 MB, a share of --memory"));
     answer_done(&answer);
     for (int i = 0; i < COUNT; i++)
         peer_close(clients[i]);
