@@ -198,7 +198,8 @@ test("an address that tries wrong keys is refused before they are looked at, and
     const { last } = results[0];
     errorAnswer(last, 429, "TooManyRequests", { message: /--address-failures-max/ });
     assert.ok(Number(last.headers["x-ms-retry-after-ms"]) > 0);
-    assert.equal(server.lines.filter((line) => / auth\.address_refused address=127\.0\.0\.2 /.test(line)).length, 1);
+    const told = server.lines.filter((line) => / auth\.address_refused address=127\.0\.0\.2 /.test(line)).length;
+    assert.ok(told >= 1 && told <= 2, `${told} lines`); // one a minute
     // A right key is refused too while the address is, and what needs none is not.
     const right = await send(server.endpoint, {
         path: "/dbs",

@@ -500,7 +500,7 @@ static void a_new_connection_must_say_something(void **state)
 {
     (void)state;
     Site *site = site_make();
-    site->options.request_ms = 400;
+    site->options.request_ms = 1500;
     site_start(site);
     Peer *silent = peer_open(site);
     Peer *kept = peer_open(site);
@@ -508,7 +508,7 @@ static void a_new_connection_must_say_something(void **state)
     peer_expect(kept, 200, "hello");
     peer_expect_end(silent);
     /* Silence after a request is something else. */
-    sleep_ms(500);
+    sleep_ms(1600);
     peer_send(kept, HELLO);
     peer_expect(kept, 200, "hello");
     peer_close(silent);
