@@ -9,7 +9,7 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "node:tls";
 
-import { Authority, selfSigned } from "./lib/certificates.mjs";
+import { Authority, selfSigned, withPassword } from "./lib/certificates.mjs";
 import { errorAnswer } from "./lib/check.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { run, sharedServer, startServer, temporaryFolder } from "./lib/server.mjs";
@@ -151,6 +151,7 @@ test("a pair that is not good is refused, and the old one stays", async (t) => {
         ["half a key", () => writeFileSync(files.key, other.keyText.slice(0, 100))],
         ["the key of another one", () => copyFileSync(other.key, files.key)],
         ["not a certificate", () => writeFileSync(files.cert, "hello\n")],
+        ["a key with a password", () => withPassword(other.key, files.key)],
         ["no file", () => rmSync(files.cert)],
     ]) {
         spoil();
@@ -330,6 +331,8 @@ test("with --require-tls a plain request gets 403 on every path, and nothing els
     assert.deepEqual(all.map(({ status }) => status), [403]);
     line.close();
 
+    assert.doesNotMatch(own.stdout, /http:/); // what it tells people to use
+    assert.match(own.stdout, /endpoint: "https:/);
     const client = clientOf(own, { endpoint: own.tlsEndpoint });
     assert.equal((await client.databases.create({ id: "d" })).statusCode, 201);
     const { text } = await send(own.tlsEndpoint, { path: "/metrics" });

@@ -461,20 +461,24 @@ static void print_banner(Server *server)
     char folder[PATH_MAX];
     const char *data = realpath(o->data, folder) == NULL ? o->data : folder;
     const char *key = o->key_is_given ? "the one you gave" : o->key;
+    const char *scheme = o->requires_tls ? "https" : "http";
+    Slice plain = o->requires_tls
+                      ? SLICE_EMPTY
+                      : arena_format(&server->arena, "http://%s:%u/   and   ", host, port);
     (void)printf("\nOrrery %s\n\n"
-                 "  Endpoint     http://%s:%u/   and   https://%s:%u/\n"
+                 "  Endpoint     %.*shttps://%s:%u/\n"
                  "  Key          %s%s\n"
                  "  Data         %s (%s)\n"
                  "  Certificate  https://%s:%u/_explorer/emulator.pem\n\n"
                  "  const { CosmosClient } = require(\"@azure/cosmos\");\n"
-                 "  const client = new CosmosClient({ endpoint: \"http://%s:%u\",\n"
+                 "  const client = new CosmosClient({ endpoint: \"%s://%s:%u\",\n"
                  "    key: \"%s\" });\n\n"
                  "Press Ctrl-C to stop.\n\n",
-                 ORRERY_VERSION, host, port, host, port, key,
+                 ORRERY_VERSION, SLICE_ARG(plain), host, port, key,
                  o->key_is_given ? "" : "\n               (the well-known development key)", data,
                  o->durability == STORE_DURABILITY_SYNC ? "every answer is durable"
                                                         : "durability relaxed",
-                 host, port, host, port, o->key_is_given ? "..." : o->key);
+                 host, port, scheme, host, port, o->key_is_given ? "..." : o->key);
     (void)fflush(stdout);
 }
 

@@ -41,8 +41,19 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
+/* OpenSSL would ask on the terminal, and the server would wait there. */
+static int give_no_password(char *text, int size, int is_writing, void *arg)
+{
+    (void)text;
+    (void)size;
+    (void)is_writing;
+    (void)arg;
+    return -1;
+}
+
 static void configure(SSL_CTX *tls)
 {
+    SSL_CTX_set_default_passwd_cb(tls, give_no_password);
     SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_IGNORE_UNEXPECTED_EOF);
     /* An idle connection keeps no record buffers (32 KB); reading ahead makes it one read(2) a

@@ -39,6 +39,11 @@ export function selfSigned(name, folder = temporaryFolder()) {
     return pair;
 }
 
+/** The same key, encrypted. */
+export function withPassword(key, out) {
+    openssl("ec", "-in", key, "-aes128", "-passout", "pass:secret", "-out", out);
+}
+
 /** An authority, which signs certificates of clients. */
 export class Authority {
     #folder = temporaryFolder();
