@@ -81,7 +81,8 @@ static Status make_key(const char *path, EVP_PKEY **out, Error *err)
 static Status load_key(const char *path, EVP_PKEY **out, Error *err)
 {
     AUTO(bio_free) BIO *file = BIO_new_file(path, "r");
-    EVP_PKEY *key = file == NULL ? NULL : PEM_read_bio_PrivateKey(file, NULL, NULL, NULL);
+    char no_password[] = ""; /* otherwise OpenSSL asks for one on the terminal */
+    EVP_PKEY *key = file == NULL ? NULL : PEM_read_bio_PrivateKey(file, NULL, NULL, no_password);
     if (key == NULL)
         return tls_error(err, "cannot load the key '%s'", path);
     *out = key;
