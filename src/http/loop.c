@@ -259,9 +259,10 @@ static HttpClient client_of_socket(int fd)
 {
     struct sockaddr_storage address = {0};
     socklen_t len = sizeof(address);
-    /* It fails if the client has gone already; the first read will notice that. */
+    /* It fails if the client has gone already. All of those are one client, which has no address
+     * and the limits of one: what they have sent is still read. */
     if (getpeername(fd, (struct sockaddr *)&address, &len) != 0)
-        address.ss_family = AF_UNSPEC;
+        return (HttpClient){0};
     return client_of_address((const struct sockaddr *)&address);
 }
 
