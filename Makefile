@@ -34,11 +34,11 @@ run: build/orrery ## build and serve, data in ./data; ARGS="--port 8082" adds op
 	@exec build/orrery serve --data data $(ARGS)
 
 .PHONY: test
-test: layers unit-dev e2e-release ## all tests: unit (with sanitizers), end to end
+test: layers hardening unit-dev e2e-release ## all tests: unit (with sanitizers), end to end
 	@echo "== All tests pass"
 
 .PHONY: check
-check: layers deps-check build/release/build.ninja ## formatting, static analysis, forbidden things, lengths, names in documents
+check: layers deps-check build/release/build.ninja ## formatting, static analysis, forbidden things, secrets, lengths, names in documents
 	@cmake build/release >build/release.log # it may be older than the newest file
 	@tools/check.sh build/release
 
@@ -95,6 +95,12 @@ layers:
 	@echo "== Checking which folder includes which"
 	@tools/check-layers-test.sh
 	@tools/check-layers.sh
+
+.PHONY: hardening
+hardening: build/orrery
+	@echo "== Checking how build/orrery was built"
+	@tools/check-hardening-test.sh
+	@tools/check-hardening.sh build/orrery build/release
 
 DEPS := $(addprefix deps-,build test fuzz check bench fresh)
 .PHONY: $(DEPS)

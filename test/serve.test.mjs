@@ -517,7 +517,7 @@ test("thousands of connections are held while requests go on", async (t) => {
     const files = limit === "unlimited" ? Infinity : Number(limit);
     const count = Math.min(10_000, files - 1000);
     if (count < 2000) return t.skip(`this system allows only ${files} open files`);
-    const server = await startServer(t, { args: ["--connections-max", String(count + 100)] });
+    const server = await startServer(t, { args: ["--connections-max", String(count + 100), "--request-timeout", "600"] });
     const lines = [];
     t.after(() => lines.forEach((line) => line.close()));
     while (lines.length < count) {

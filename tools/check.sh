@@ -1,5 +1,5 @@
 #!/bin/sh
-# check.sh BUILD - what `make check` does: the look of the code, forbidden things, lengths of files and
+# check.sh BUILD - what `make check` does: the look of the code, forbidden things, secrets, lengths of files and
 # functions, names that documents use, static analysis.
 # BUILD is a configured build folder, whose compile_commands.json says how each file is compiled.
 # All checks run even if one fails, so that one run shows everything.
@@ -47,6 +47,14 @@ tidy() {
     return $status
 }
 
+forbidden() {
+    tools/check-forbidden-test.sh && tools/check-forbidden.sh
+}
+
+secrets() {
+    tools/check-secrets-test.sh && tools/check-secrets.sh
+}
+
 lengths() {
     tools/check-lengths-test.sh && tools/check-lengths.sh
 }
@@ -56,7 +64,8 @@ names() {
 }
 
 stage "the look of the code (clang-format)" look
-stage "for forbidden things" tools/check-forbidden.sh
+stage "for forbidden things" forbidden
+stage "for secrets" secrets
 stage "the lengths of files and functions" lengths
 stage "names in documents and comments" names
 stage "with static analysis (clang-tidy)" tidy

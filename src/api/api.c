@@ -17,8 +17,41 @@
 #include "api/items/script_gate_int.h"
 #include "base/mem.h"
 
-/* Authorises the request; the body is not looked at. */
-static Status admit(ApiRequest *r, Error *err)
+static bool counts_failures(const ApiRequest *r)
+{
+    const Api *api = r->api;
+    return api->failures != NULL &&
+           (!r->http->client.is_local || api->options.limits_local_failures);
+}
+
+/* Nothing is computed for an address that has failed too often. */
+static Status check_failures(ApiRequest *r, Error *err)
+{
+    uint32_t wait_ms = 0;
+    if (LIKELY(!counts_failures(r) || !auth_failures_refuses(r->api->failures, r->http->client,
+                                                             r->http->begun_us, &wait_ms)))
+        return STATUS_OK;
+    metrics_add(http_loop_metrics(r->http->loop), METRIC_REQUESTS_ADDRESS_REFUSED, 1);
+    Status status = error_set(err, STATUS_THROTTLED, SUB_NONE,
+                              "%u requests from this address were not authorised within a minute "
+                              "(--address-failures-max). Nothing was done; try again after %u ms.",
+                              r->api->options.failures_max, wait_ms);
+    err->retry_after_ms = wait_ms;
+    return status;
+}
+
+static void note_failure(ApiRequest *r)
+{
+    if (!counts_failures(r) ||
+        !auth_failures_note(r->api->failures, r->http->client, r->http->begun_us))
+        return;
+    char address[HTTP_CLIENT_TEXT_MAX];
+    http_client_print(r->http->client, address);
+    LOG_WARN(r->api->options.log, "auth.address_refused", "address=%s failures=%u for_s=%d",
+             address, r->api->options.failures_max, AUTH_FAILURES_WINDOW_S);
+}
+
+static Status authorise(ApiRequest *r, Error *err)
 {
     r->is_admin = orrery_is_path(r->http->path);
     if (r->is_admin)
@@ -26,6 +59,16 @@ static Status admit(ApiRequest *r, Error *err)
     TRY(address_parse(r->arena, r->http->path, &r->address, err));
     TRY(request_choose_operation(r, err));
     return request_authorise(r, false, err);
+}
+
+/* Authorises the request; the body is not looked at. */
+static Status admit(ApiRequest *r, Error *err)
+{
+    TRY(check_failures(r, err));
+    Status status = authorise(r, err);
+    if (status == STATUS_UNAUTHORIZED)
+        note_failure(r);
+    return status;
 }
 
 /* Does what an authorised request asks for. */
@@ -124,10 +167,14 @@ Api *api_open(const ApiOptions *options)
     uint32_t turns = workers_turns(options->workers);
     /* One less than may run: the allocator keeps what one page has freed while the next one fills
      * up. */
-    query_memory_init(&api->query_memory, turns > 1 ? turns - 1 : 1);
+    uint32_t large = turns > 1 ? turns - 1 : 1;
+    if (options->large_queries_max > 0 && options->large_queries_max < large)
+        large = options->large_queries_max;
+    query_memory_init(&api->query_memory, large);
+    if (options->query_bytes_max == 0)
+        api->options.query_bytes_max = QUERY_BYTES_MAX;
     if (options->charges == NULL)
         api->options.charges = charge_model_default();
-    api->options.certificate = arena_copy(&api->arena, options->certificate);
     api->options.account =
         options->account.len > 0 ? arena_copy(&api->arena, options->account) : SLICE("orrery");
     api->options.region = options->region.len > 0 ? arena_copy(&api->arena, options->region)
@@ -143,6 +190,8 @@ Api *api_open(const ApiOptions *options)
     usage_open(api);
     api->sizes = logical_sizes_cache_open();
     api->gate = script_gate_open();
+    if (options->failures_max > 0)
+        api->failures = auth_failures_open(options->failures_max);
     if (options->has_chaos) {
         api->chaos = chaos_open(options->clock);
         api->chaos_hooks = (ChaosHooks){.throttles = chaos_throttles, .lsn = chaos_lsn};
@@ -163,6 +212,7 @@ void api_close(Api *api)
     script_gate_close(api->gate);
     if (api->locale != (locale_t)0)
         freelocale(api->locale);
+    auth_failures_close(api->failures);
     arena_done(&api->arena);
     mem_free(api);
 }

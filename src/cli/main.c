@@ -13,13 +13,13 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* jemalloc looks for this name. The background thread returns freed memory to the system even while
- * the server is idle; without it jemalloc does so only when it is called. After one second, not
- * ten: a page of a query runs on any free thread, so soon every thread's part of the heap has held
- * a large one. */
+/* jemalloc looks for this name. Freed memory goes back to the system after one second, not ten: a
+ * page of a query runs on any free thread, so soon every thread's part of the heap has held a large
+ * one. The server starts the background thread that does it even while it is idle
+ * (start_heap_thread). */
 extern const char *malloc_conf;
 __attribute__((visibility("default"))) const char *malloc_conf =
-    "background_thread:true,max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0";
+    "max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0";
 
 static void print_help(FILE *to)
 {

@@ -17,11 +17,9 @@ enum {
     NAME_BYTES_MAX = 63,       /* of the account and its region */
     ENDPOINT_BYTES_MAX = 1024, /* every account document has it */
     WORD_MAX = 64,
-    MEMORY_SHARE = 8, /* an eighth of all memory for connections; cache and store need theirs */
+    ADDRESS_SHARE = 4, /* of all connections, for one client address */
+    ADDRESS_FAILURES_MAX = 1000,
 };
-
-/* The least that connections may hold if --memory is not given. */
-#define MEMORY_BYTES_MIN ((uint64_t)64 << 20)
 
 /* A LIST has commas between its entries, and may be given several times in one place. A SECRET is a
  * text that options_hide overwrites where others could see it. */
@@ -546,18 +544,29 @@ static Status to_moves(const Settings *s, MoveRules *out, Error *err)
     return STATUS_OK;
 }
 
-static Status to_memory(const char *text, uint64_t *out, Error *err)
+static Status to_memory(const Settings *s, uint32_t cpus, MemoryBudget *out, Error *err)
 {
-    uint64_t bytes = 0;
-    TRY(to_size("memory", text, &bytes, err));
-    if (bytes != 0 && bytes < HTTP_MEMORY_BYTES_MIN)
-        return error_set(
-            err, STATUS_BAD_REQUEST, SUB_NONE,
-            "--memory must be at least %lluM, or 0 for an eighth of what there is; not "
-            "'%s'",
-            (unsigned long long)(HTTP_MEMORY_BYTES_MIN >> 20), text);
-    uint64_t share = memory_limit() / MEMORY_SHARE;
-    *out = bytes != 0 ? bytes : share > MEMORY_BYTES_MIN ? share : MEMORY_BYTES_MIN;
+    uint64_t total = 0;
+    uint64_t cache = 0;
+    TRY(to_size("memory", s->memory, &total, err));
+    TRY(to_size("cache", s->cache, &cache, err));
+    return memory_budget(total, memory_limit(), cache, cpus, out, err);
+}
+
+/* The defaults leave out clients on this machine, which tests and tools are, and everything if a
+ * proxy's address stands for all clients. A limit that was given holds for every address. */
+static Status to_address_limits(const Settings *s, ServeOptions *o, Error *err)
+{
+    TRY(to_u32("address-connections-max", s->address_connections_max, 1000000,
+               &o->address_connections_max, err));
+    TRY(to_u32("address-failures-max", s->address_failures_max, 1000000000,
+               &o->address_failures_max, err));
+    o->limits_local_connections = o->address_connections_max != 0;
+    o->limits_local_failures = o->address_failures_max != 0;
+    if (o->address_connections_max == 0 && !o->trust_forwarded)
+        o->address_connections_max = (o->connections_max + ADDRESS_SHARE - 1) / ADDRESS_SHARE;
+    if (o->address_failures_max == 0 && !o->trust_forwarded)
+        o->address_failures_max = ADDRESS_FAILURES_MAX;
     return STATUS_OK;
 }
 
@@ -591,6 +600,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .identity_contributors = s->identity_contributors,
         .cert = or_null(s->cert),
         .cert_key = or_null(s->cert_key),
+        .client_ca = or_null(s->client_ca),
         .account = s->account,
         .region = s->region,
         .public_endpoint = s->public_endpoint,
@@ -604,6 +614,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--cert and --cert-key go together; give both or neither");
     uint32_t port = 0;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     TRY(to_u32("port", s->port, UINT16_MAX, &port, err));
     o.port = (uint16_t)port;
     TRY(to_u32("threads", s->threads, 256, &o.threads, err));
@@ -614,16 +625,19 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--connections-max, --idle-timeout and --request-timeout must be at "
                          "least 1");
-    TRY(to_memory(s->memory, &o.memory_bytes_max, err));
+    TRY(to_memory(s, cores < 1 ? 1 : (uint32_t)cores, &o.memory, err));
+    TRY(to_flag("require-tls", s->require_tls, &o.requires_tls, err));
+    o.requires_tls = o.requires_tls || o.client_ca != NULL;
+    TRY(to_flag("no-sandbox", s->no_sandbox, &o.no_sandbox, err));
     TRY(to_flag("allow-development-key", s->allow_development_key, &o.allow_development_key, err));
     TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
+    TRY(to_address_limits(s, &o, err));
     TRY(to_flag("no-statistics", s->no_statistics, &o.no_statistics, err));
     TRY(to_flag("enable-chaos", s->enable_chaos, &o.enable_chaos, err));
     TRY(to_flag("extensions", s->extensions, &o.extensions, err));
     TRY(to_flag("no-previous-images", s->no_previous_images, &o.no_previous_images, err));
     TRY(to_merge(s->merge, &o.merge, err));
     TRY(to_throughput(s, &o.throughput, err));
-    TRY(to_size("cache", s->cache, &o.cache_bytes, err));
     TRY(to_size("logical-partition-max", s->logical_partition_max, &o.logical_partition_bytes_max,
                 err));
     TRY(to_moves(s, &o.moves, err));
@@ -648,10 +662,8 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
                    "origins without a path, such as http://localhost:3000", err));
     TRY(resolve_key(arena, s, &o, err));
     TRY(check_identity(s, err));
-    if (o.threads == 0) {
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (o.threads == 0)
         o.threads = cores < 1 ? 1 : cores > 64 ? 64 : (uint32_t)cores;
-    }
     *out = o;
     return STATUS_OK;
 }

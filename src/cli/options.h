@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "catalog/move_orders.h"
+#include "cli/memory_budget.h"
 #include "store/store.h"
 #include "throughput/charge.h"
 #include "throughput/provision.h"
@@ -46,13 +47,18 @@ typedef struct ServeOptions {
     const char *identity_contributors;
     const char *cert; /* NULL to make one in the data folder */
     const char *cert_key;
+    const char *client_ca; /* NULL if clients need no certificate */
+    bool requires_tls;     /* also because of 'client_ca' */
     StoreDurability durability;
     bool accept_lost_writes;
-    uint64_t cache_bytes;
     uint64_t logical_partition_bytes_max; /* 0 for no limit */
     uint32_t threads;
     uint32_t connections_max;
-    uint64_t memory_bytes_max; /* that connections may hold */
+    uint32_t address_connections_max; /* 0 for no limit, as in the next one */
+    uint32_t address_failures_max;    /* a minute */
+    bool limits_local_connections;    /* clients on this machine, too */
+    bool limits_local_failures;
+    MemoryBudget memory; /* of --memory and --cache */
     uint32_t idle_timeout_s;
     uint32_t request_timeout_s;
     const char *account;
@@ -63,6 +69,7 @@ typedef struct ServeOptions {
     bool trust_forwarded;
     bool no_statistics;
     bool enable_chaos;
+    bool no_sandbox;
     ProvisionRules throughput;
     MoveRules moves;
     const ChargeModel *charges; /* of --charges; NULL for the published ones */

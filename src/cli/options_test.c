@@ -99,7 +99,11 @@ static void without_a_word_the_defaults_hold(void **state)
     assert_int_equal(o.throughput.partition_ru, 10000);
     assert_int_equal(o.throughput.new_partition_ru, 6000);
     assert_int_equal(o.throughput.fallback.ru, 400);
-    assert_true(o.cache_bytes == UINT64_C(128) << 20);
+    assert_true(o.memory.cache <= UINT64_C(128) << 20);
+    assert_false(o.requires_tls);
+    assert_false(o.limits_local_connections);
+    assert_int_equal(o.address_connections_max, 4096);
+    assert_int_equal(o.address_failures_max, 1000);
     assert_true(o.logical_partition_bytes_max == UINT64_C(20) << 30);
     assert_true(o.moves.splits);
     assert_false(o.moves.merges);
@@ -152,7 +156,7 @@ static void every_way_says_the_same(void **state)
         assert_int_equal(o.port, 9000);
         assert_string_equal(o.data, "/d");
         assert_true(o.trust_forwarded);
-        assert_true(o.cache_bytes == UINT64_C(2) << 30);
+        assert_true(o.memory.cache == UINT64_C(2) << 30);
     }
 }
 
@@ -269,7 +273,12 @@ static const struct {
     {{.arguments = {"--idle-timeout", "86401"}}, "from 0 to 86400"},
     {{.arguments = {"--request-timeout", "0"}}, "at least 1"},
     {{.arguments = {"--request-timeout", "3601"}}, "from 0 to 3600"},
-    {{.arguments = {"--memory", "31M"}}, "--memory must be at least 32M"},
+    {{.arguments = {"--memory", "639M"}}, "--memory must be at least 640M"},
+    {{.arguments = {"--memory", "1G", "--cache", "1G"}}, "has no room for --cache 1024M"},
+    {{.arguments = {"--address-connections-max", "1000001"}}, "from 0 to 1000000"},
+    {{.arguments = {"--address-failures-max", "many"}}, "--address-failures-max"},
+    {{.arguments = {"--require-tls=perhaps"}}, "--require-tls"},
+    {{.arguments = {"--no-sandbox=perhaps"}}, "--no-sandbox"},
     {{.arguments = {"--memory", "much"}}, "such as 64M"},
     {{.arguments = {"--allow-host", "a:8081"}}, "without a port, such as cosmos"},
     {{.arguments = {"--allow-host", "a,,b"}}, "not ''"},

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "cli/identity_fetch.h"
 #include "cli/options.h"
+#include "cli/server_sandbox.h"
 #include "http/cert.h"
 #include "http/http.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -42,10 +43,8 @@ enum {
     HEADER_BYTES_MAX = 64 << 10,
     HTTP_BODY_BYTES_MAX = 4 << 20, /* larger than any resource; the api has the exact limits */
     WORKER_JOBS_MAX = 4096,
-    WORKER_THREADS_MORE = 256, /* besides those that run: pages of queries that wait for a turn */
-    RESERVED_FILES = 512,      /* of the process's files, for the store and the rest */
-    PEM_BYTES_MAX = 64 << 10,
     IDENTITY_RELOAD_MS = 10000, /* the least time between two readings for unknown keys */
+    RESERVED_FILES = 512,       /* of the process's files, for the store and the rest */
 };
 
 typedef struct Server {
@@ -72,6 +71,7 @@ typedef struct Server {
     ScriptPool *scripts;
     Api *api;
     HttpServer *http;
+    SandboxState sandbox;
     uint64_t begun_us;
 } Server;
 
@@ -208,16 +208,12 @@ static Status make_folder(const char *path, Error *err)
     return error_set_errno(err, errno, "cannot make the data folder '%s'", path);
 }
 
-static Status read_text(Arena *arena, const char *path, Slice *out, Error *err)
+/* The HTTP server reports what is wrong with the user's own files. */
+static Status ensure_certificate(Server *server, Error *err)
 {
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return error_set_errno(err, errno, "cannot read '%s'", path);
-    char *text = arena_alloc(arena, PEM_BYTES_MAX);
-    size_t len = fread(text, 1, PEM_BYTES_MAX, file);
-    (void)fclose(file);
-    *out = slice_make(text, len);
-    return STATUS_OK;
+    if (server->options.cert != NULL)
+        return STATUS_OK;
+    return cert_ensure(server->cert, server->cert_key, err);
 }
 
 static Status open_certificate(Server *server, Error *err)
@@ -228,9 +224,7 @@ static Status open_certificate(Server *server, Error *err)
     server->cert_key = o->cert_key != NULL
                            ? o->cert_key
                            : arena_format(&server->arena, "%s/tls-key.pem", o->data).ptr;
-    if (o->cert != NULL)
-        return STATUS_OK; /* the HTTP server reports what is wrong with the user's own files */
-    return cert_ensure(server->cert, server->cert_key, err);
+    return ensure_certificate(server, err);
 }
 
 /* A damaged disk leaves zeros, which are a secret that is easy to guess. */
@@ -300,7 +294,7 @@ static Status open_store(Server *server, Error *err)
     RocksdbStoreOptions options = {
         .path = arena_format(&server->arena, "%s/store", o->data).ptr,
         .durability = o->durability,
-        .cache_bytes = o->cache_bytes / CACHE_BLOCKS_SHARE,
+        .cache_bytes = o->memory.cache / CACHE_BLOCKS_SHARE,
         .log = &server->log,
         .merge = &PARTITION_MERGE,
         .accepts_lost_writes = o->accept_lost_writes,
@@ -313,7 +307,7 @@ static Status open_catalog(Server *server, Error *err)
     server->writers = workers_open("orrery-writer", server->options.threads, UINT32_MAX);
     server->loaders = workers_open("orrery-loader", server->options.threads, UINT32_MAX);
     workers_set_background(server->loaders);
-    uint64_t cache_bytes = server->options.cache_bytes;
+    uint64_t cache_bytes = server->options.memory.cache;
     HashKey key;
     random_secret(&key, sizeof(key));
     server->host = (PartitionHost){
@@ -336,12 +330,12 @@ static Status open_catalog(Server *server, Error *err)
     return catalog_open(&options, &server->catalog, err);
 }
 
-static Status open_api(Server *server, Error *err)
+static void open_api(Server *server)
 {
-    Slice certificate;
-    TRY(read_text(&server->arena, server->cert, &certificate, err));
+    const MemoryBudget *memory = &server->options.memory;
+    /* Besides those that run there are pages of queries that wait for a turn. */
     server->workers = workers_open_sharing("orrery-worker", server->options.threads,
-                                           server->options.threads + WORKER_THREADS_MORE,
+                                           server->options.threads + memory->small_pages,
                                            WORKER_JOBS_MAX, server->log.clock);
     workers_set_background(server->workers);
     /* Half of the processors, so that queries and single items find one free. */
@@ -349,7 +343,12 @@ static Status open_api(Server *server, Error *err)
     server->bodies = workers_open("orrery-body", half, WORKER_JOBS_MAX);
     workers_set_background(server->bodies);
     server->readers = workers_open("orrery-reader", server->options.threads, WORKER_JOBS_MAX);
-    ScriptPoolOptions scripts = {.clock = server->log.clock};
+    ScriptPoolOptions scripts = {
+        .clock = server->log.clock,
+        .workers_max = memory->script_jobs,
+        .functions_max = memory->script_functions,
+        .memory_bytes_max = memory->script_process,
+    };
     server->scripts = script_pool_open(&scripts);
     ApiOptions options = {
         .catalog = server->catalog,
@@ -364,17 +363,20 @@ static Status open_api(Server *server, Error *err)
         .log = &server->log,
         .metrics = &server->metrics,
         .audit = server->audit,
-        .certificate = certificate,
         .browsers = browser_rules(server),
         .account = slice_from_cstr(server->options.account),
         .region = slice_from_cstr(server->options.region),
         .public_endpoint = slice_from_cstr(server->options.public_endpoint),
         .token_secret = server->token_secret,
+        .query_bytes_max = memory->large_page,
+        .large_queries_max = memory->large_pages,
         .charges = server->options.charges,
         .consistency = server->options.consistency,
         .histories = server->options.no_statistics ? NULL : &server->histories,
         .loops = server->options.threads,
         .is_loopback = server->is_loopback,
+        .failures_max = server->options.address_failures_max,
+        .limits_local_failures = server->options.limits_local_failures,
         .trust_forwarded = server->options.trust_forwarded,
         .is_serverless = server->options.throughput.is_serverless,
         .merge = server->options.merge,
@@ -384,7 +386,6 @@ static Status open_api(Server *server, Error *err)
     };
     history_pool_init(&server->histories, HISTORIES_MAX);
     server->api = api_open(&options);
-    return STATUS_OK;
 }
 
 static Status open_http(Server *server, Error *err)
@@ -396,19 +397,80 @@ static Status open_http(Server *server, Error *err)
         .threads = o->threads,
         .cert_file = server->cert,
         .key_file = server->cert_key,
+        .client_ca_file = o->client_ca,
+        .requires_tls = o->requires_tls,
         .header_bytes_max = HEADER_BYTES_MAX,
         .body_bytes_max = HTTP_BODY_BYTES_MAX,
         .connections_max = o->connections_max,
+        .address_connections_max = o->address_connections_max,
+        .limits_local_clients = o->limits_local_connections,
         .idle_ms = o->idle_timeout_s * 1000,
         .request_ms = o->request_timeout_s * 1000,
         .pace_ms = PACE_MS,
-        .memory_bytes_max = o->memory_bytes_max,
+        .memory_bytes_max = o->memory.connections,
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics,
         .handler = api_handler(server->api),
     };
     return http_server_open(&options, &server->http, err);
+}
+
+/* The folder of the audit log, in which a new file is made after a rotation; or the file itself, if
+ * the folder is the root of all. NULL without an audit log. */
+static const char *audit_place(Server *server)
+{
+    const char *path = server->options.audit;
+    const char *slash = path == NULL ? NULL : strrchr(path, '/');
+    if (path == NULL || slash == path)
+        return path;
+    return slash == NULL ? "."
+                         : arena_format(&server->arena, "%.*s", (int)(slash - path), path).ptr;
+}
+
+/* The process can write nothing but what is named here from now on. A part that writes elsewhere
+ * adds its folder. */
+static void enter_sandbox(Server *server)
+{
+    const ServeOptions *o = &server->options;
+    if (o->no_sandbox)
+        return;
+    const char *const writable[] = {
+        o->data,
+        arena_format(&server->arena, "%s/store", o->data)
+            .ptr,            /* it may be a link to another disk */
+        audit_place(server), /* the last, since it may be NULL */
+        NULL,
+    };
+    server->sandbox = server_sandbox_enter(writable);
+}
+
+/* jemalloc's; absent with sanitizers, which have a heap of their own. */
+extern int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size)
+    __attribute__((weak));
+
+/* The heap's background thread returns freed memory to the system even while the server is idle. It
+ * is started here, since a thread from before the sandbox would not be in it. */
+static void start_heap_thread(void)
+{
+    bool is_on = true;
+    if (mallctl != NULL)
+        (void)mallctl("background_thread", NULL, NULL, &is_on, sizeof(is_on));
+}
+
+static void log_sandbox(const Server *server)
+{
+    const SandboxState *state = &server->sandbox;
+    if (server->options.no_sandbox) {
+        LOG_INFO(&server->log, "server.sandbox", "off (--no-sandbox)");
+        return;
+    }
+    LOG_INFO(&server->log, "server.sandbox",
+             "no_new_privs=%s landlock=%s landlock_version=%d seccomp=%s threads_before=%d%s%s",
+             state->no_new_privs ? "on" : "off", state->landlock > 0 ? "on" : "off",
+             state->landlock, state->seccomp ? "on" : "off", state->threads_before,
+             state->landlock_error != 0 ? " landlock_error=" : "",
+             state->landlock_error != 0 ? strerror(state->landlock_error) : "");
 }
 
 /* Opens everything, or as much as succeeds; server_close closes what is open. */
@@ -421,6 +483,8 @@ static Status server_open(Server *server, Error *err)
     TRY(check_exposure(server, err)); /* before anything is made */
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
+    enter_sandbox(server); /* before the first thread */
+    start_heap_thread();
     TRY(open_audit(server, err));
     TRY(open_store(server, err)); /* also fails if another process has the folder */
     /* From here on nobody else changes the keys in the folder. Until now `orrery key` could. */
@@ -430,7 +494,7 @@ static Status server_open(Server *server, Error *err)
     TRY(open_certificate(server, err));
     TRY(open_token_secret(server, err));
     TRY(open_catalog(server, err));
-    TRY(open_api(server, err));
+    open_api(server);
     return open_http(server, err);
 }
 
@@ -480,20 +544,24 @@ static void print_banner(Server *server)
     const char *key = is_known                      ? AUTH_DEVELOPMENT_KEY
                       : source == KEY_SOURCE_STORED ? "the stored one"
                                                     : "the one you gave";
+    const char *scheme = o->requires_tls ? "https" : "http";
+    Slice plain = o->requires_tls
+                      ? SLICE_EMPTY
+                      : arena_format(&server->arena, "http://%s:%u/   and   ", host, port);
     (void)printf("\nOrrery %s\n\n"
-                 "  Endpoint     http://%s:%u/   and   https://%s:%u/\n"
+                 "  Endpoint     %.*shttps://%s:%u/\n"
                  "  Key          %s%s\n"
                  "  Data         %s (%s)\n"
                  "  Certificate  https://%s:%u/_explorer/emulator.pem\n\n"
                  "  const { CosmosClient } = require(\"@azure/cosmos\");\n"
-                 "  const client = new CosmosClient({ endpoint: \"http://%s:%u\",\n"
+                 "  const client = new CosmosClient({ endpoint: \"%s://%s:%u\",\n"
                  "    key: \"%s\" });\n\n"
                  "Press Ctrl-C to stop.\n\n",
-                 ORRERY_VERSION, host, port, host, port, key,
+                 ORRERY_VERSION, SLICE_ARG(plain), host, port, key,
                  is_known ? "\n               (the well-known development key)" : "", data,
                  o->durability == STORE_DURABILITY_SYNC ? "every answer is durable"
                                                         : "durability relaxed",
-                 host, port, host, port, is_known ? key : "...");
+                 host, port, scheme, host, port, is_known ? key : "...");
     (void)fflush(stdout);
 }
 
@@ -510,6 +578,14 @@ static Status reload_identities(Server *server, Error *err)
     return identity_source_reload(server->identities, err);
 }
 
+/* New handshakes use the files as they are now; connections go on with what they began with. A pair
+ * that the server made by itself is made again if both files are gone. */
+static Status reload_tls(Server *server, Error *err)
+{
+    TRY(ensure_certificate(server, err));
+    return http_server_reload_tls(server->http, err);
+}
+
 /* What SIGHUP does, in this order. A part that cannot read its files again keeps what it has. */
 static const struct {
     const char *part;
@@ -517,6 +593,7 @@ static const struct {
 } RELOADS[] = {
     {"audit", reload_audit},
     {"identity-keys", reload_identities},
+    {"tls", reload_tls},
 };
 
 static void reload(Server *server)
@@ -550,9 +627,10 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
 {
     TRY(server_open(server, err));
     print_banner(server);
+    log_sandbox(server);
     LOG_INFO(&server->log, "server.ready", "port=%u threads=%u memory_mb=%llu took_ms=%.1f",
              http_server_port(server->http), server->options.threads,
-             (unsigned long long)(server->options.memory_bytes_max >> 20),
+             (unsigned long long)(server->options.memory.total >> 20),
              (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
     int number = wait_for_signal(server, signals);
     LOG_INFO(&server->log, "server.stopping", "signal=%d", number);

@@ -61,10 +61,9 @@ Status cert_ensure(const char *cert_path, const char *key_path, Error *err)
         TRY(has_key ? load_key(key_path, &key, err) : make_key(key_path, &key, err));
         TRY(write_cert(cert_path, key, err));
     }
-    SSL_CTX *tls = NULL;
-    TRY(tls_open(cert_path, key_path, &tls, err));
-    SSL_CTX_free(tls);
-    return STATUS_OK;
+    AUTO(tls_unref) Tls *tls = NULL; /* only to see that it can be made */
+    TlsFiles files = {.cert = cert_path, .key = key_path};
+    return tls_open(&files, &tls, err);
 }
 
 static Status make_key(const char *path, EVP_PKEY **out, Error *err)
@@ -82,7 +81,8 @@ static Status make_key(const char *path, EVP_PKEY **out, Error *err)
 static Status load_key(const char *path, EVP_PKEY **out, Error *err)
 {
     AUTO(bio_free) BIO *file = BIO_new_file(path, "r");
-    EVP_PKEY *key = file == NULL ? NULL : PEM_read_bio_PrivateKey(file, NULL, NULL, NULL);
+    char no_password[] = ""; /* otherwise OpenSSL asks for one on the terminal */
+    EVP_PKEY *key = file == NULL ? NULL : PEM_read_bio_PrivateKey(file, NULL, NULL, no_password);
     if (key == NULL)
         return tls_error(err, "cannot load the key '%s'", path);
     *out = key;

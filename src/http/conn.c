@@ -72,12 +72,13 @@ static void name_peer(int fd, char text[PEER_TEXT_MAX])
     }
 }
 
-bool conn_open(HttpLoop *loop, h2o_socket_t *sock)
+bool conn_open(HttpLoop *loop, h2o_socket_t *sock, HttpClient client)
 {
     if (!loop_take(loop, CONN_BYTES, CONN_MEMORY_SMALL))
         return false;
     Conn *conn = MEM_NEW(Conn);
     conn->loop = loop;
+    conn->client = client;
     conn->charged = CONN_BYTES;
     conn->transport = (Transport){.sock = sock, .fd = h2o_socket_get_fd(sock)};
     name_peer(conn->transport.fd, conn->peer);
@@ -89,7 +90,7 @@ bool conn_open(HttpLoop *loop, h2o_socket_t *sock)
     sock->data = conn;
     h2o_socket_dont_read(sock, 1);
     h2o_socket_read_start(sock, on_readable);
-    conn_arm(conn, &loop->idle_timeout);
+    conn_arm(conn, &loop->first_timeout);
     return true;
 }
 
@@ -137,7 +138,7 @@ void conn_close(Conn *conn)
     h2o_linklist_unlink(&conn->link);
     conn->loop->conn_count--;
     metrics_add(conn->loop->metrics, METRIC_CONNECTIONS_OPEN, -1);
-    atomic_fetch_sub_explicit(&conn->loop->server->connections, 1, memory_order_relaxed);
+    loop_forget_client(conn->loop, conn->client);
     if (!conn->is_held)
         mem_free(conn);
 }
@@ -198,7 +199,7 @@ static void choose_protocol(Conn *conn)
     if (first != FIRST_BYTE_OF_TLS) {
         conn_enter(conn, CONN_HEAD);
         conn_receive(conn);
-    } else if (conn->loop->server->tls == NULL) {
+    } else if (conn->loop->tls == NULL) {
         conn_close(conn);
     } else if (!loop_take(conn->loop, TLS_BYTES, CONN_MEMORY_SMALL)) {
         metrics_add(conn->loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
@@ -221,13 +222,14 @@ static void await_writable(Conn *conn)
 static void shake_hands(Conn *conn)
 {
     bool wants_write = false;
-    switch (transport_handshake(&conn->transport, conn->loop->server->tls, &wants_write)) {
+    switch (transport_handshake(&conn->transport, conn->loop->tls->context, &wants_write)) {
     case TRANSPORT_BLOCKED:
         if (wants_write)
             await_writable(conn);
         return;
     case TRANSPORT_ENDED:
     case TRANSPORT_BROKEN:
+        metrics_add(conn->loop->metrics, METRIC_TLS_HANDSHAKES_FAILED, 1);
         conn_close(conn);
         return;
     case TRANSPORT_DONE:
@@ -235,7 +237,7 @@ static void shake_hands(Conn *conn)
     }
     metrics_add(conn->loop->metrics, METRIC_TLS_HANDSHAKES_TOTAL, 1);
     conn_enter(conn, CONN_HEAD);
-    conn_arm(conn, &conn->loop->idle_timeout);
+    conn_arm(conn, &conn->loop->first_timeout);
     conn_receive(conn); /* the first request often comes with the end of the handshake */
 }
 
@@ -365,7 +367,7 @@ void conn_shed(Conn *conn)
     uint64_t bytes_max = conn->loop->server->memory.bytes_max;
     if (error_set(&err, STATUS_UNAVAILABLE, SUB_NONE,
                   "The server has no memory left for this request: all connections together may "
-                  "hold %llu MB (--memory). Try again later.",
+                  "hold %llu MB, a share of --memory. Try again later.",
                   (unsigned long long)(bytes_max >> 20)) != STATUS_OK)
         conn_refuse(conn, &err);
 }

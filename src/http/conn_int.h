@@ -42,6 +42,7 @@ typedef struct Input {
 
 struct Conn {
     HttpLoop *loop;
+    HttpClient client;
     Transport transport;
     char peer[PEER_TEXT_MAX]; /* the client's address and port, for HttpRequest.peer */
     ConnState state;
@@ -75,8 +76,8 @@ struct Request {
     Request *next_free;
 };
 
-/* Takes charge of an accepted socket; false if there is no memory for it. */
-bool conn_open(HttpLoop *loop, h2o_socket_t *sock);
+/* Takes charge of an accepted socket, which counts already; false if there is no memory for it. */
+bool conn_open(HttpLoop *loop, h2o_socket_t *sock, HttpClient client);
 
 /* Every change of the state, which must be one of the drawing above. */
 void conn_enter(Conn *conn, ConnState state);

@@ -223,7 +223,7 @@ static void bodies_beyond_the_memory_are_refused_and_small_requests_are_not(void
     peer_answer(clients[COUNT - 1], &answer);
     assert_int_equal(answer.status, 503);
     assert_non_null(strstr(answer.body, "\"ServiceUnavailable\""));
-    assert_non_null(strstr(answer.body, "32 MB (--memory)"));
+    assert_non_null(strstr(answer.body, "32 MB, a share of --memory"));
     answer_done(&answer);
     for (int i = 0; i < COUNT; i++)
         peer_close(clients[i]);
@@ -419,6 +419,103 @@ static void connections_come_and_go_quickly(void **state)
     assert_int_equal(site_metric(site, METRIC_CONNECTIONS_TOTAL), 500);
 }
 
+static void one_address_has_its_share_of_connections(void **state)
+{
+    (void)state;
+    for (int limits_local = 0; limits_local < 2; limits_local++) {
+        Site *site = site_make();
+        site->options.address_connections_max = 3;
+        site->options.limits_local_clients = limits_local == 1;
+        site_start(site);
+        Peer *clients[4];
+        for (int i = 0; i < 3; i++) {
+            clients[i] = peer_open(site);
+            peer_send(clients[i], HELLO);
+            peer_expect(clients[i], 200, "hello");
+        }
+        clients[3] = peer_open(site);
+        if (limits_local == 1) {
+            peer_expect_end(clients[3]);
+            assert_int_equal(site_metric(site, METRIC_CONNECTIONS_ADDRESS_REFUSED), 1);
+            peer_close(clients[0]);
+            WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 2);
+            clients[0] = peer_open(site);
+            peer_send(clients[0], HELLO);
+            peer_expect(clients[0], 200, "hello");
+        } else {
+            peer_send(clients[3], HELLO);
+            peer_expect(clients[3], 200, "hello");
+        }
+        for (int i = 0; i < 4; i++)
+            peer_close(clients[i]);
+        site_end(site, 0);
+    }
+}
+
+/* With one loop, so that it has all the connections. */
+static void a_full_server_closes_those_that_say_nothing(void **state)
+{
+    (void)state;
+    enum { COUNT = 20 };
+    static const char *const starts[] = {"", "GET /hello HT", "\x16\x03\x01"};
+    for (size_t kind = 0; kind < ARRAY_COUNT(starts); kind++) {
+        Site *site = site_make();
+        site->options.threads = 1;
+        site->options.connections_max = COUNT;
+        site_start(site);
+        Peer *working = peer_open(site);
+        peer_send(working, "POST /hold HTTP/1.1\r\nhost: h\r\ncontent-length: 2\r\n\r\nhi");
+        Peer *silent[COUNT];
+        for (int i = 0; i < COUNT - 1; i++) {
+            silent[i] = peer_open(site);
+            peer_send(silent[i], starts[kind]);
+        }
+        WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == COUNT);
+        /* Until they have been silent for long enough newcomers are refused. */
+        bool is_served = false;
+        uint64_t begun = now_ms();
+        while (!is_served) {
+            assert_true(now_ms() - begun < WAIT_MS_MAX);
+            Peer *client = peer_open(site);
+            Answer answer;
+            is_served = peer_try_send(client, HELLO, strlen(HELLO)) &&
+                        peer_try_answer(client, ANSWER_WITH_BODY, &answer);
+            if (is_served)
+                answer_done(&answer);
+            peer_close(client);
+            sleep_ms(50);
+        }
+        assert_true(site_metric(site, METRIC_CONNECTIONS_EVICTED) > 0);
+        assert_true(site_metric(site, METRIC_CONNECTIONS_OPEN) <= COUNT);
+        assert_int_equal(site_answer_held(site), 1);
+        peer_expect(working, 200, "hi");
+        for (int i = 0; i < COUNT - 1; i++)
+            peer_close(silent[i]);
+        peer_close(working);
+        site_end(site, 0);
+    }
+}
+
+static void a_new_connection_must_say_something(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site->options.request_ms = 1500;
+    site_start(site);
+    Peer *silent = peer_open(site);
+    Peer *kept = peer_open(site);
+    peer_send(kept, HELLO);
+    peer_expect(kept, 200, "hello");
+    peer_expect_end(silent);
+    /* Silence after a request is something else. */
+    sleep_ms(1600);
+    peer_send(kept, HELLO);
+    peer_expect(kept, 200, "hello");
+    peer_close(silent);
+    peer_close(kept);
+    site_end(site, 0);
+}
+
 static void a_port_in_use_fails_to_open(void **state)
 {
     Site *site = *state;
@@ -579,6 +676,9 @@ int main(void)
         WITH_SITE(after_a_rush_of_requests_the_loop_sleeps),
         WITH_SITE(a_thousand_connections_at_once_are_served),
         WITH_SITE(connections_come_and_go_quickly),
+        cmocka_unit_test(one_address_has_its_share_of_connections),
+        cmocka_unit_test(a_full_server_closes_those_that_say_nothing),
+        cmocka_unit_test(a_new_connection_must_say_something),
         WITH_SITE(a_port_in_use_fails_to_open),
         cmocka_unit_test(closing_ends_idle_connections_at_once),
         cmocka_unit_test(closing_lets_requests_under_way_finish),

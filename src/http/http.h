@@ -32,6 +32,16 @@ typedef struct HttpHeader {
     Slice value;
 } HttpHeader;
 
+/* Where a connection comes from: an IPv4 address, or the first 64 bits of an IPv6 address. */
+typedef struct HttpClient {
+    uint64_t number; /* says nothing but whether two are the same */
+    bool is_local;   /* a loopback address */
+} HttpClient;
+
+/* As text, for the log: "10.0.0.1" or "2001:db8:1:2::/64". */
+#define HTTP_CLIENT_TEXT_MAX 64
+void http_client_print(HttpClient client, char out[HTTP_CLIENT_TEXT_MAX]);
+
 typedef struct HttpRequest {
     HttpLoop *loop;
     Slice method;    /* as sent: "GET" */
@@ -39,6 +49,7 @@ typedef struct HttpRequest {
     Slice authority; /* the Host header; the server's own address if there was none */
     Slice peer; /* where the connection comes from: "192.0.2.7:50522" or "[2001:db8::7]:50522" */
     bool is_tls;
+    HttpClient client;
     const HttpHeader *headers;
     size_t header_count;
     Slice body;
@@ -66,7 +77,7 @@ typedef struct HttpResponse {
 } HttpResponse;
 
 /* An answer that the server gives by itself, since there is no whole request to hand over: 400,
- * 408, 413 or 503. It has a JSON body with "code" and "message", and ends the connection. */
+ * 403, 408, 413 or 503. It has a JSON body with "code" and "message", and ends the connection. */
 typedef struct HttpRefusal {
     HttpLoop *loop;
     Arena *arena;     /* lives until the answer is sent */
@@ -104,11 +115,20 @@ typedef struct HttpOptions {
     uint32_t threads;
     const char *cert_file; /* PEM, the chain; NULL for plain HTTP only (see cert.h) */
     const char *key_file;  /* PEM */
+    /* PEM, authorities: over TLS a client must show a certificate of one of them. NULL if it need
+     * not; requires 'requires_tls', or plain HTTP would be a way around it. */
+    const char *client_ca_file;
+    bool requires_tls; /* a plain request gets 403, whatever it asks for */
     size_t header_bytes_max;
     size_t body_bytes_max;
-    uint32_t connections_max;  /* over all loops */
+    uint32_t connections_max; /* over all loops */
+    /* Of one client (see HttpClient), over all loops; 0 for no limit. */
+    uint32_t address_connections_max;
+    bool limits_local_clients; /* those on loopback, too */
     uint32_t idle_ms;          /* a kept connection without a request is closed after this */
-    uint32_t request_ms;       /* a request must arrive whole within this, and a handshake end */
+    /* A request must arrive whole within this, a handshake end, and a new connection say something.
+     */
+    uint32_t request_ms;
     uint32_t pace_ms;          /* how often the pace of bodies and answers is checked */
     uint64_t memory_bytes_max; /* that all connections together may hold */
     const Clock *clock;
@@ -120,6 +140,11 @@ typedef struct HttpOptions {
 /* Binds the addresses and starts the loops; requests are served when it returns. */
 MUST_USE Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err);
 uint16_t http_server_port(const HttpServer *server);
+
+/* Loads certificate, key and authorities of clients again, for new handshakes; connections that
+ * exist go on as they are. All loops have them when it returns. If a file is not good nothing
+ * changes. On the thread that opened the server; there must be a certificate. */
+MUST_USE Status http_server_reload_tls(HttpServer *server, Error *err);
 
 /* Stops accepting, closes idle connections, lets requests under way finish for at most 'drain_ms',
  * then closes everything and joins the loops. It waits for the handler's deferred answers however
@@ -147,4 +172,7 @@ void http_loop_post(HttpLoop *loop, HttpTask *task);
 void *http_loop_user(HttpLoop *loop); /* what loop_open returned */
 Random *http_loop_random(HttpLoop *loop);
 MetricsShard *http_loop_metrics(HttpLoop *loop);
+/* PEM text of the certificate that TLS clients of this loop see, and of its chain; empty if there
+ * is none. Valid until the handler returns. */
+Slice http_loop_certificate(const HttpLoop *loop);
 const char *http_loop_date(HttpLoop *loop); /* "Tue, 01 Oct 2024 12:00:00 GMT", cached */

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Connections accepted in a row, so that a storm of them does not starve the existing ones. */
@@ -25,6 +26,11 @@
 
 /* For clients that still send after an answer that closes the connection. */
 #define LINGER_MS 2000
+
+/* How long a connection must have waited for its client before it gives way to a new one. */
+#define EVICT_SILENT_MS 1000
+#define EVICT_HALF_MS   5000
+#define EVICT_IDLE_MS   10000
 
 static void *run(void *arg);
 static void on_wake(h2o_socket_t *sock, const char *error);
@@ -73,6 +79,9 @@ static h2o_socket_t *watch_fd(HttpLoop *loop, int fd)
 static void open_timeouts(HttpLoop *loop)
 {
     const HttpOptions *options = &loop->server->options;
+    uint32_t first_ms =
+        options->idle_ms < options->request_ms ? options->idle_ms : options->request_ms;
+    h2o_timeout_init(loop->events, &loop->first_timeout, first_ms);
     h2o_timeout_init(loop->events, &loop->idle_timeout, options->idle_ms);
     h2o_timeout_init(loop->events, &loop->request_timeout, options->request_ms);
     h2o_timeout_init(loop->events, &loop->body_timeout, loop->server->options.pace_ms);
@@ -130,9 +139,9 @@ static void loop_close(HttpLoop *loop)
     listen_end(loop);
     if (loop->wake != NULL)
         h2o_socket_close(loop->wake);
-    h2o_timeout_t *timeouts[] = {&loop->idle_timeout,   &loop->request_timeout, &loop->body_timeout,
-                                 &loop->answer_timeout, &loop->linger_timeout,  &loop->soon_timeout,
-                                 &loop->pause_timeout};
+    h2o_timeout_t *timeouts[] = {
+        &loop->first_timeout,  &loop->idle_timeout,   &loop->request_timeout, &loop->body_timeout,
+        &loop->answer_timeout, &loop->linger_timeout, &loop->soon_timeout,    &loop->pause_timeout};
     for (size_t i = 0; i < ARRAY_COUNT(timeouts); i++)
         h2o_timeout_dispose(loop->events, timeouts[i]);
     if (loop->is_draining) {
@@ -246,11 +255,80 @@ static void on_pause_over(h2o_timeout_entry_t *timer)
     listen_start(CONTAINER_OF(timer, HttpLoop, pause_timer));
 }
 
+static HttpClient client_of_socket(int fd)
+{
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof(address);
+    /* It fails if the client has gone already. All of those are one client, which has no address
+     * and the limits of one: what they have sent is still read. */
+    if (getpeername(fd, (struct sockaddr *)&address, &len) != 0)
+        return (HttpClient){0};
+    return client_of_address((const struct sockaddr *)&address);
+}
+
+static bool is_limited(const HttpServer *server, HttpClient client)
+{
+    return !client.is_local || server->options.limits_local_clients;
+}
+
+void loop_forget_client(HttpLoop *loop, HttpClient client)
+{
+    HttpServer *server = loop->server;
+    atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
+    if (is_limited(server, client))
+        address_counts_leave(&server->addresses, client);
+}
+
+/* The server is full. Closes the connection of this loop that has waited longest for a client to
+ * say something: one that never has, then one that stopped in the middle of a handshake or a head,
+ * then one that is idle after a request. A client that works is none of these. Otherwise whoever
+ * opens connections and leaves them so could keep all others out. The timeouts are in the order in
+ * which they were set, so the first of each is the oldest. */
+static bool make_place(HttpLoop *loop)
+{
+    const struct {
+        h2o_timeout_t *timeout;
+        uint64_t ms_min; /* so that nobody is thrown out who has just come */
+    } rows[] = {
+        {&loop->first_timeout, EVICT_SILENT_MS},
+        {&loop->request_timeout, EVICT_HALF_MS},
+        {&loop->idle_timeout, EVICT_IDLE_MS},
+    };
+    uint64_t now_ms = h2o_now(loop->events);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        const h2o_linklist_t *first = &rows[i].timeout->_entries;
+        if (first->next == first)
+            continue;
+        Conn *oldest = CONTAINER_OF(first->next, Conn, timer._link);
+        if (now_ms < oldest->timer.registered_at + rows[i].ms_min)
+            continue;
+        metrics_add(loop->metrics, METRIC_CONNECTIONS_EVICTED, 1);
+        conn_close(oldest);
+        return true;
+    }
+    return false;
+}
+
+/* Whether there is a place for one connection more, which then counts. */
+static bool take_place(HttpLoop *loop, HttpClient client)
+{
+    HttpServer *server = loop->server;
+    if (is_limited(server, client) && !address_counts_enter(&server->addresses, client)) {
+        metrics_add(loop->metrics, METRIC_CONNECTIONS_ADDRESS_REFUSED, 1);
+        return false;
+    }
+    uint32_t open = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
+    if (open < server->options.connections_max || make_place(loop))
+        return true;
+    metrics_add(loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
+    loop_forget_client(loop, client);
+    return false;
+}
+
 static void on_accept(h2o_socket_t *listener, const char *error)
 {
     (void)error; /* h2o does not accept for us */
     HttpLoop *loop = listener->data;
-    HttpServer *server = loop->server;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         h2o_socket_t *sock = h2o_evloop_socket_accept(listener);
         if (sock == NULL && (errno == ECONNABORTED || errno == EINTR))
@@ -260,12 +338,14 @@ static void on_accept(h2o_socket_t *listener, const char *error)
                 pause_accepting(loop, errno);
             return;
         }
-        uint32_t open = atomic_fetch_add_explicit(&server->connections, 1, memory_order_relaxed);
-        if (open < server->options.connections_max && conn_open(loop, sock))
-            continue;
-        atomic_fetch_sub_explicit(&server->connections, 1, memory_order_relaxed);
-        metrics_add(loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
-        h2o_socket_close(sock);
+        HttpClient client = client_of_socket(h2o_socket_get_fd(sock));
+        if (!take_place(loop, client)) {
+            h2o_socket_close(sock);
+        } else if (!conn_open(loop, sock, client)) {
+            metrics_add(loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
+            loop_forget_client(loop, client);
+            h2o_socket_close(sock);
+        }
     }
 }
 
@@ -340,6 +420,11 @@ Random *http_loop_random(HttpLoop *loop)
 MetricsShard *http_loop_metrics(HttpLoop *loop)
 {
     return loop->metrics;
+}
+
+Slice http_loop_certificate(const HttpLoop *loop)
+{
+    return loop->tls == NULL ? SLICE_EMPTY : loop->tls->certificate;
 }
 
 const char *http_loop_date(HttpLoop *loop)

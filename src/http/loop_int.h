@@ -6,10 +6,12 @@
 
 #include "base/date.h"
 #include "base/latch.h"
+#include "http/client_address_int.h"
 #include "http/conn_memory_int.h"
 #include "http/gzip_int.h"
 #include "http/head_int.h"
 #include "http/listen_int.h"
+#include "http/tls_int.h"
 #include "http/transport_int.h"
 
 #include <pthread.h>
@@ -52,6 +54,7 @@ struct HttpLoop {
     h2o_evloop_t *events;
     h2o_socket_t *wake;
     h2o_socket_t *listeners[LISTEN_ADDRESSES_MAX];
+    h2o_timeout_t first_timeout;   /* a connection that has sent no request yet */
     h2o_timeout_t idle_timeout;    /* a kept connection without a request */
     h2o_timeout_t request_timeout; /* a head or a handshake that does not come to its end */
     h2o_timeout_t body_timeout;    /* checks the pace of a body that is being received */
@@ -65,6 +68,7 @@ struct HttpLoop {
     h2o_linklist_t conns;
     size_t conn_count;
     ConnMemoryShare memory;
+    Tls *tls;             /* for new handshakes; NULL without a certificate */
     size_t request_count; /* not yet answered, with or without a connection */
     Request *free_requests;
     size_t free_request_count;
@@ -88,12 +92,14 @@ struct HttpServer {
     HttpOptions options;
     HeadLimits limits;
     Listeners listeners;
-    SSL_CTX *tls; /* NULL without a certificate */
     HttpLoop **loops;
     char authority[LOOP_AUTHORITY_BYTES]; /* for requests that name no host */
     Latch opened;                         /* posted by each loop when it serves */
+    /* The thread that opened the server. */
+    Tls *tls; /* the newest settings, of which each loop has its own reference; NULL for none */
     /* Atomic. */
     _Atomic uint32_t connections;
+    AddressCounts addresses;
     ConnMemory memory;
 };
 
@@ -101,6 +107,9 @@ struct HttpServer {
 bool loop_take(HttpLoop *loop, uint64_t bytes, ConnMemoryUse use);
 void loop_force(HttpLoop *loop, uint64_t bytes);
 void loop_give(HttpLoop *loop, uint64_t bytes);
+
+/* A connection of this client has ended, and counts no more. */
+void loop_forget_client(HttpLoop *loop, HttpClient client);
 
 /* To be called wherever the loop learns that there is something to do. */
 void loop_awake(HttpLoop *loop);

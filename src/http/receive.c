@@ -233,6 +233,7 @@ static void hand_over(Conn *conn, const HttpHeader *headers, Slice body)
             head->authority.len > 0 ? head->authority : slice_from_cstr(loop->server->authority),
         .peer = slice_from_cstr(conn->peer),
         .is_tls = conn->transport.ssl != NULL,
+        .client = conn->client,
         .headers = headers,
         .header_count = head->header_count,
         .body = body,
@@ -374,6 +375,19 @@ static Next begin_body(Conn *conn)
     return NEXT_AGAIN;
 }
 
+/* The protocol has no status for this. SDKs neither retry 403 nor follow it elsewhere, and show its
+ * message. A redirect would hide that the signature has gone over the wire in the clear. */
+static Next refuse_plain(Conn *conn)
+{
+    Error err;
+    metrics_add(conn->loop->metrics, METRIC_REQUESTS_PLAIN_REFUSED, 1);
+    if (error_set(&err, STATUS_FORBIDDEN, SUB_NONE,
+                  "This server answers over TLS only. Use https:// instead of http://.") !=
+        STATUS_OK)
+        conn_refuse(conn, &err);
+    return NEXT_WAIT;
+}
+
 static Next take_head(Conn *conn)
 {
     Error err;
@@ -386,6 +400,8 @@ static Next take_head(Conn *conn)
     conn->head_seen = is_complete ? 0 : conn->input.len;
     if (!is_complete)
         return NEXT_WAIT;
+    if (loop->server->options.requires_tls && conn->transport.ssl == NULL)
+        return refuse_plain(conn);
     if (conn_memory_is_over(&loop->memory, CONN_MEMORY_SMALL))
         return shed(conn);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+static Status load_tls(const HttpServer *server, Tls **out, Error *err);
 static Status open_parts(HttpServer *server, Error *err);
 static Status open_loops(HttpServer *server, Error *err);
 static void server_free(HttpServer *server);
@@ -18,12 +19,15 @@ Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err
     ASSERT(options->pace_ms > 0);
     ASSERT(options->memory_bytes_max >= HTTP_MEMORY_BYTES_MIN);
     ASSERT(options->metrics->count >= options->threads);
+    ASSERT(options->cert_file != NULL || !options->requires_tls);
+    ASSERT(options->client_ca_file == NULL || options->requires_tls);
     HttpServer *server = MEM_NEW(HttpServer);
     server->options = *options;
     server->limits = (HeadLimits){.header_bytes_max = options->header_bytes_max,
                                   .body_bytes_max = options->body_bytes_max};
     if (options->pace_ms > options->request_ms)
         server->options.pace_ms = options->request_ms;
+    address_counts_open(&server->addresses, options->address_connections_max);
     conn_memory_init(&server->memory, options->memory_bytes_max, options->threads);
     latch_init(&server->opened);
 
@@ -62,20 +66,70 @@ void http_server_close(HttpServer *server, uint32_t drain_ms)
 
 static void server_free(HttpServer *server)
 {
-    for (uint32_t i = 0; server->loops != NULL && i < server->options.threads; i++)
+    for (uint32_t i = 0; server->loops != NULL && i < server->options.threads; i++) {
+        if (server->loops[i] != NULL)
+            tls_unref(server->loops[i]->tls);
         mem_free(server->loops[i]);
+    }
     mem_free(server->loops);
     listen_close(&server->listeners);
-    SSL_CTX_free(server->tls);
+    tls_unref(server->tls);
+    address_counts_close(&server->addresses);
     latch_done(&server->opened);
     mem_free(server);
+}
+
+static Status load_tls(const HttpServer *server, Tls **out, Error *err)
+{
+    TlsFiles files = {.cert = server->options.cert_file,
+                      .key = server->options.key_file,
+                      .client_ca = server->options.client_ca_file};
+    return tls_open(&files, out, err);
+}
+
+/* New settings on their way to a loop. */
+typedef struct TlsChange {
+    HttpTask task;
+    HttpLoop *loop;
+    Tls *tls;
+    Latch *done;
+} TlsChange;
+
+static void change_tls(HttpTask *task)
+{
+    TlsChange *change = CONTAINER_OF(task, TlsChange, task);
+    tls_unref(change->loop->tls);
+    change->loop->tls = change->tls;
+    latch_post(change->done); /* the change may be gone from here on */
+}
+
+Status http_server_reload_tls(HttpServer *server, Error *err)
+{
+    AUTO(tls_unref) Tls *tls = NULL;
+    TRY(load_tls(server, &tls, err));
+    Latch done;
+    latch_init(&done);
+    TlsChange *changes = MEM_NEW_ARRAY(TlsChange, server->options.threads);
+    for (uint32_t i = 0; i < server->options.threads; i++) {
+        HttpLoop *loop = server->loops[i];
+        changes[i] =
+            (TlsChange){.task.run = change_tls, .loop = loop, .tls = tls_ref(tls), .done = &done};
+        http_loop_post(loop, &changes[i].task);
+    }
+    for (uint32_t i = 0; i < server->options.threads; i++)
+        latch_wait(&done);
+    mem_free(changes);
+    latch_done(&done);
+    tls_unref(server->tls);
+    server->tls = TAKE(tls);
+    return STATUS_OK;
 }
 
 static Status open_parts(HttpServer *server, Error *err)
 {
     const HttpOptions *options = &server->options;
     if (options->cert_file != NULL)
-        TRY(tls_open(options->cert_file, options->key_file, &server->tls, err));
+        TRY(load_tls(server, &server->tls, err));
     TRY(listen_open(options->host, options->port, options->threads, options->log,
                     &server->listeners, err));
     bool is_v6 = strchr(options->host, ':') != NULL;
@@ -94,6 +148,7 @@ static HttpLoop *make_loop(HttpServer *server, uint32_t index)
     loop->listen_fds = server->listeners.fds + index * address_count;
     loop->listen_count = address_count;
     loop->memory.all = &server->memory;
+    loop->tls = tls_ref(server->tls);
     loop->wake_fd = -1;
     queue_init(&loop->tasks);
     return loop;

@@ -1,6 +1,8 @@
 /* tls_test.c - TLS and plain HTTP on one port, with OpenSSL's own client. */
 #include "http/testing_int.h"
 
+#include <openssl/pem.h>
+
 #define HELLO "GET /hello HTTP/1.1\r\nhost: h\r\n\r\n"
 
 typedef struct Fixture {
@@ -358,6 +360,122 @@ static void deferred_answers_to_vanished_clients_are_dropped(void **state)
     WAIT_UNTIL(site_metric(fixture->site, METRIC_REQUESTS_OPEN) == 0);
 }
 
+/* The certificate of the server as a new connection sees it, as PEM text. */
+static void expect_certificate(const Fixture *fixture, const char *path, bool is_same)
+{
+    Peer *client = open_tls(fixture);
+    X509 *seen = SSL_get1_peer_certificate(client->ssl);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    X509 *stored = PEM_read_X509(file, NULL, NULL, NULL);
+    (void)fclose(file);
+    assert_non_null(stored);
+    assert_int_equal(X509_cmp(seen, stored) == 0, is_same);
+    X509_free(seen);
+    X509_free(stored);
+    peer_send(client, HELLO);
+    peer_expect(client, 200, "hello");
+    peer_close(client);
+}
+
+static void new_connections_see_a_new_certificate(void **state)
+{
+    Fixture *fixture = *state;
+    Site *site = fixture->site;
+    Error err;
+    Peer *old = open_tls(fixture);
+    expect_certificate(fixture, site->cert, true);
+    assert_int_equal(unlink(site->cert), 0);
+    assert_int_equal(unlink(site->key), 0);
+    assert_int_equal(cert_ensure(site->cert, site->key, &err), STATUS_OK);
+    expect_certificate(fixture, site->cert, false);
+    assert_int_equal(http_server_reload_tls(site->server, &err), STATUS_OK);
+    for (int i = 0; i < 8; i++) /* on whichever loop */
+        expect_certificate(fixture, site->cert, true);
+    peer_send(old, HELLO);
+    peer_expect(old, 200, "hello");
+    peer_close(old);
+}
+
+static void a_reload_that_fails_changes_nothing(void **state)
+{
+    Fixture *fixture = *state;
+    Site *site = fixture->site;
+    Error err;
+    char kept[sizeof(site->cert) + 8];
+    (void)snprintf(kept, sizeof(kept), "%s.kept", site->cert);
+    assert_int_equal(rename(site->cert, kept), 0);
+    assert_int_equal(http_server_reload_tls(site->server, &err), STATUS_IO);
+    assert_non_null(strstr(err.message, site->cert));
+    expect_certificate(fixture, kept, true);
+    assert_int_equal(rename(kept, site->cert), 0);
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(http_server_reload_tls(site->server, &err), STATUS_OK);
+    expect_certificate(fixture, site->cert, true);
+}
+
+static void where_tls_is_required_plain_requests_are_refused(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site->options.requires_tls = true;
+    site_start(site);
+    static const char *const requests[] = {
+        HELLO,
+        HELLO HELLO,
+        "POST /echo HTTP/1.1\r\nhost: h\r\ncontent-length: 100000\r\n\r\n",
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(requests); i++) {
+        Peer *plain = peer_open(site);
+        peer_send(plain, requests[i]);
+        (void)peer_expect_refusal(plain, 403, "Forbidden");
+        peer_expect_end(plain);
+        peer_close(plain);
+    }
+    assert_int_equal(site_metric(site, METRIC_REQUESTS_PLAIN_REFUSED), ARRAY_COUNT(requests));
+    Fixture fixture = {.site = site, .tls = peer_tls()};
+    Peer *secure = open_tls(&fixture);
+    peer_send(secure, HELLO);
+    peer_expect(secure, 200, "hello");
+    peer_close(secure);
+    SSL_CTX_free(fixture.tls);
+    site_end(site, 0);
+}
+
+/* The site's own certificate, which is an authority, stands for the clients' here. It is one for
+ * servers, so showing it is not enough. */
+static void a_client_without_a_certificate_does_not_get_in(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site->options.requires_tls = true;
+    site->options.client_ca_file = site->cert;
+    site_start(site);
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    SSL_CTX *tls = peer_tls();
+    for (size_t i = 0; i < 2 * ARRAY_COUNT(versions); i++) {
+        int version = versions[i / 2];
+        (void)SSL_CTX_set_min_proto_version(tls, version);
+        (void)SSL_CTX_set_max_proto_version(tls, version);
+        if (i % 2 == 1) {
+            assert_int_equal(SSL_CTX_use_certificate_chain_file(tls, site->cert), 1);
+            assert_int_equal(SSL_CTX_use_PrivateKey_file(tls, site->key, SSL_FILETYPE_PEM), 1);
+        }
+        Peer *client = peer_open(site);
+        /* In TLS 1.3 the client learns of the refusal with its first read. */
+        if (peer_handshake(client, tls)) {
+            assert_int_equal(version, TLS1_3_VERSION);
+            char byte;
+            assert_true(SSL_read(client->ssl, &byte, 1) <= 0);
+        }
+        ERR_clear_error();
+        peer_close(client);
+    }
+    WAIT_UNTIL(site_metric(site, METRIC_TLS_HANDSHAKES_FAILED) == 4);
+    SSL_CTX_free(tls);
+    site_end(site, 0);
+}
+
 static void without_a_certificate_only_plain_http_is_spoken(void **state)
 {
     (void)state;
@@ -397,6 +515,10 @@ int main(void)
         WITH_TLS(broken_handshakes_are_cut_off),
         WITH_TLS(garbage_after_the_handshake_closes),
         WITH_TLS(deferred_answers_to_vanished_clients_are_dropped),
+        WITH_TLS(new_connections_see_a_new_certificate),
+        WITH_TLS(a_reload_that_fails_changes_nothing),
+        cmocka_unit_test(where_tls_is_required_plain_requests_are_refused),
+        cmocka_unit_test(a_client_without_a_certificate_does_not_get_in),
         cmocka_unit_test(without_a_certificate_only_plain_http_is_spoken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ export function signed({ key, method = "GET", path, type, link, date = new Date(
 }
 
 /** Sends one request as it stands, and reads the whole answer. */
-export function send(endpoint, { method = "GET", path = "/", headers = {}, body, agent, ca } = {}) {
+export function send(endpoint, { method = "GET", path = "/", headers = {}, body, agent, ca, localAddress } = {}) {
     const url = new URL(endpoint);
     const request = url.protocol === "https:" ? httpsRequest : httpRequest;
     const options = {
@@ -53,6 +53,7 @@ export function send(endpoint, { method = "GET", path = "/", headers = {}, body,
         headers,
         agent,
         ca,
+        localAddress,
         rejectUnauthorized: ca !== undefined,
     };
     return new Promise((resolve, reject) => {

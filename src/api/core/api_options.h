@@ -45,10 +45,9 @@ typedef struct ApiOptions {
     const Clock *clock;
     const Log *log;
     Metrics *metrics;
-    Audit *audit;      /* NULL without an audit log */
-    Slice certificate; /* PEM text of what TLS clients see */
-    Slice account;     /* its name: letters, digits, '-' and spaces; a default if empty */
-    Slice region;      /* likewise the name of its region */
+    Audit *audit;  /* NULL without an audit log */
+    Slice account; /* its name: letters, digits, '-' and spaces; a default if empty */
+    Slice region;  /* likewise the name of its region */
     Slice
         public_endpoint; /* overrides the address in the account document; empty if there is none */
     BrowserRules browsers;      /* which pages and host names are let in */
@@ -56,8 +55,12 @@ typedef struct ApiOptions {
     const ChargeModel *charges; /* what work costs; NULL for the service's published prices */
     Consistency consistency;    /* the account's; a request may ask for a weaker one */
     HistoryPool *histories;     /* of partitions, outlives the catalogue; NULL without statistics */
+    size_t query_bytes_max;     /* of a page; 0 for QUERY_BYTES_MAX */
+    uint32_t large_queries_max; /* pages that may hold much at a time; 0 for as many as run */
     uint32_t loops;             /* how many there will be */
     bool is_loopback;           /* only this machine can reach the server */
+    uint32_t failures_max; /* of authorisation, from one address: auth_failures.h; 0: no limit */
+    bool limits_local_failures; /* of clients on this machine, too */
     bool trust_forwarded;       /* use X-Forwarded-Proto and X-Forwarded-Host */
     bool is_serverless;         /* as the catalogue is */
     ApiMerge merge;             /* of queries */

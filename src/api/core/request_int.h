@@ -7,6 +7,7 @@
 
 #include "api/core/address.h"
 #include "api/core/api_options.h"
+#include "api/core/auth_failures.h"
 #include "api/core/principal.h"
 #include "api/core/resource_token.h"
 #include "partition/epk.h"
@@ -25,8 +26,8 @@
 
 #define PAGE_ITEMS_DEFAULT 100
 
-/* Memory that a query may use for one page. Only some pages at a time may use much of it: see
- * query_memory. */
+/* Memory that a query may use for one page, if the options say nothing else. Only some pages at a
+ * time may use much of it: see query_memory. */
 #define QUERY_BYTES_MAX ((size_t)256 << 20)
 
 /* A query in a longer body is read on a worker. This much is parsed in less than a millisecond; the
@@ -72,6 +73,7 @@ struct Api {
     struct LogicalSizesCache *sizes;  /* see logical_sizes_int.h */
     struct ScriptGate *gate;          /* see items/script_gate_int.h */
     locale_t locale;        /* the one that queries use for case; open here, it stays in memory */
+    AuthFailures *failures; /* of addresses; NULL without a limit */
     Chaos *chaos;           /* see chaos_int.h; NULL without --enable-chaos */
     ChaosHooks chaos_hooks; /* set if there is a Chaos */
 

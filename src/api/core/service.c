@@ -105,7 +105,7 @@ static void answer_metrics(ApiRequest *r)
 
 static void answer_certificate(ApiRequest *r)
 {
-    respond_text(r, 200, SLICE("application/x-pem-file"), r->api->options.certificate);
+    respond_text(r, 200, SLICE("application/x-pem-file"), http_loop_certificate(r->http->loop));
 }
 
 /* Direct mode is a binary protocol between SDK and replica that only the service speaks. */

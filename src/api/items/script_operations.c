@@ -199,7 +199,7 @@ static Status query_items(ScriptSession *session, const ScriptCall *call, Arena 
         .key = container->partition_key.kind == PARTITION_NONE ? NULL : &session->key,
         .bytes_max = SCRIPT_PAGE_BYTES_MAX,
         .deadline_us = session->hard_us,
-        .memory_max = QUERY_BYTES_MAX,
+        .memory_max = api->options.query_bytes_max,
         .memory = &api->query_memory,
         .clock = api->options.clock,
         .geo = document_query_geo(container),

@@ -21,6 +21,7 @@
 #include "store/memory/memory_store.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define FAKE_KEY       AUTH_DEVELOPMENT_KEY
@@ -136,6 +137,17 @@ Random *http_loop_random(HttpLoop *loop)
 MetricsShard *http_loop_metrics(HttpLoop *loop)
 {
     return loop->metrics;
+}
+
+void http_client_print(HttpClient client, char out[HTTP_CLIENT_TEXT_MAX])
+{
+    (void)snprintf(out, HTTP_CLIENT_TEXT_MAX, "%llu", (unsigned long long)client.number);
+}
+
+Slice http_loop_certificate(const HttpLoop *loop)
+{
+    (void)loop;
+    return SLICE("PEM");
 }
 
 static inline void fake_open_catalog(FakeServer *server, const ProvisionRules *rules)

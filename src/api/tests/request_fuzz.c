@@ -126,8 +126,7 @@ static void refresh(void)
     fuzz.inputs = 0;
     fuzz.is_open = true;
     FakeServer *server = &fuzz.server;
-    fake_server_open(server, &(ApiOptions){.certificate = SLICE("PEM"),
-                                           .audit = fuzz.audit,
+    fake_server_open(server, &(ApiOptions){.audit = fuzz.audit,
                                            .trust_forwarded = true,
                                            .browsers = {.origins = SLICE("http://a.example"),
                                                         .checks_hosts = true}});

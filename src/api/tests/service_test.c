@@ -257,7 +257,7 @@ static void some_paths_are_open_to_all(void **state)
         {{"GET", "/Metrics", .key = ""}, 404, "application/json", ""},
     };
     AUTO(fake_server_close) FakeServer server;
-    fake_server_open(&server, &(ApiOptions){.certificate = SLICE("PEM")});
+    fake_server_open(&server, &(ApiOptions){0});
     (void)expect_status(&server, &(Ask){"POST", "/dbs", "{'id':'db'}"}, 201);
     (void)expect_status(&server, &(Ask){"POST", "/dbs/db/colls", CONTAINER}, 201);
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
@@ -266,6 +266,30 @@ static void some_paths_are_open_to_all(void **state)
         expect_holds(answer.body, rows[i].says);
         assert_false(holds(answer.body, "\"db\""));
     }
+}
+
+static void an_address_that_fails_too_often_is_refused_for_a_while(void **state)
+{
+    (void)state;
+    enum { MAX = 5 };
+    static const Ask wrong = {"GET", "/dbs", .key = "d3Jvbmc="};
+    static const Ask right = {"GET", "/dbs"};
+    AUTO(fake_server_close) FakeServer server;
+    fake_server_open(&server, &(ApiOptions){.failures_max = MAX});
+    for (int i = 0; i < MAX; i++) {
+        (void)expect_status(&server, &right, 200); /* which takes nothing back */
+        (void)expect_status(&server, &wrong, 401);
+    }
+    FakeAnswer answer = expect_status(&server, &wrong, 429);
+    expect_header(&answer, "x-ms-retry-after-ms", "60000");
+    expect_holds(answer.body, "\"code\":\"TooManyRequests\"");
+    expect_holds(answer.body, "--address-failures-max");
+    (void)expect_status(&server, &right, 429);
+    (void)expect_status(&server, &(Ask){"GET", "/_orrery/containers", .key = "d3Jvbmc="}, 429);
+    /* What needs no key is still answered. */
+    (void)expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
+    fake_clock_advance(&server.clock, (uint64_t)AUTH_FAILURES_WINDOW_S * 1000000);
+    (void)expect_status(&server, &right, 200);
 }
 
 static void a_store_that_takes_no_writes_is_not_healthy(void **state)
@@ -338,6 +362,7 @@ int main(void)
         cmocka_unit_test(the_account_names_the_address_that_was_used),
         cmocka_unit_test(the_account_document_has_what_clients_look_for),
         cmocka_unit_test(some_paths_are_open_to_all),
+        cmocka_unit_test(an_address_that_fails_too_often_is_refused_for_a_while),
         cmocka_unit_test(a_store_that_takes_no_writes_is_not_healthy),
         cmocka_unit_test(a_full_disk_is_not_healthy_but_takes_deletes),
         cmocka_unit_test(damaged_data_is_told_without_refusing_everything),
