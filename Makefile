@@ -5,8 +5,7 @@ ARGS         ?=
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_SECONDS ?= 600
-# `make test` uses the same seed each time, so that it has the same result for the same tree; `make fuzz`
-# and `make soak` use new ones.
+# 0 for a new seed each time. A fixed one gives the same result for the same tree, as CI needs it.
 export FUZZ_SEED ?= 0
 # "no" leaves the end-to-end tests out of asan and tsan.
 E2E          ?= yes
@@ -35,8 +34,7 @@ run: build/orrery ## build and serve, data in ./data; ARGS="--port 8082" adds op
 	@exec build/orrery serve --data data $(ARGS)
 
 .PHONY: test
-test: layers unit-dev e2e-release ## all tests: unit (with sanitizers), end to end, 2 s of each fuzz target
-	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=2 FUZZ_SEED=1
+test: layers unit-dev e2e-release ## all tests: unit (with sanitizers), end to end
 	@echo "== All tests pass"
 
 .PHONY: check

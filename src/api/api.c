@@ -137,6 +137,9 @@ Api *api_open(const ApiOptions *options)
     api->options.browsers.hosts = arena_copy(&api->arena, options->browsers.hosts);
     resource_token_key_init(&api->resource_tokens, &options->token_secret,
                             sizeof(options->token_secret));
+    /* The C library reads a locale from the disk for its first user, and forgets it after the last;
+     * each query with LOWER would be both. Without it only ASCII has case. */
+    api->locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     usage_open(api);
     api->sizes = logical_sizes_cache_open();
     api->gate = script_gate_open();
@@ -158,6 +161,8 @@ void api_close(Api *api)
     usage_close(api);
     logical_sizes_cache_close(api->sizes);
     script_gate_close(api->gate);
+    if (api->locale != (locale_t)0)
+        freelocale(api->locale);
     arena_done(&api->arena);
     mem_free(api);
 }

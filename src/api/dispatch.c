@@ -98,11 +98,14 @@ static Status check_consistency(ApiRequest *r, Error *err)
 }
 
 /* A client that caches a container's id says which one it means; after the container was deleted
- * and made again under the same name it must not be served from the new one. */
+ * and made again under the same name it must not be served from the new one. The container itself
+ * can be read: that is how such a client learns the new id. */
 static Status check_intended(const ApiRequest *r, Error *err)
 {
     Slice rid = slice_trim(request_header(r, "x-ms-cosmos-intended-collection-rid"));
-    if (rid.len == 0 || r->container == NULL || slice_equal(rid, r->container->info.rid))
+    bool is_inside = r->address.type != RESOURCE_CONTAINER || r->address.operation.len > 0;
+    if (rid.len == 0 || r->container == NULL || !is_inside ||
+        slice_equal(rid, r->container->info.rid))
         return STATUS_OK;
     return error_set(err, STATUS_BAD_REQUEST, SUB_COLLECTION_RID_MISMATCH,
                      "The container's resource id is '%.*s', not '%.*s' as the request intends.",

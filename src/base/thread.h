@@ -21,10 +21,3 @@ enum { THREAD_POLLS_MAX = 8 };
 /* 'name' is the system's name for the thread. STATUS_IO if the system has no thread to give. */
 MUST_USE Status thread_start(pthread_t *thread, const char *name, void *(*run)(void *ctx),
                              void *ctx, Error *err);
-
-/* Tells the system that the calling thread computes for long stretches and that nobody waits for
- * its next step. A thread that wakes up then runs at once instead of waiting for the end of this
- * one's slice, and this one still gets its share of the processors. Needs no privilege. A thread
- * that is started by this one does not inherit it. Does nothing where the system does not know it.
- */
-void thread_set_background(void);

@@ -1,4 +1,4 @@
-/* thread_background.c - thread_set_background of thread.h.
+/* thread_background.c - see thread_background.h.
  *
  * Linux runs a thread that wakes up at once if its slice is shorter than that of the thread that
  * runs; otherwise it waits for the end of that slice. So a background thread asks for a longer
@@ -8,8 +8,9 @@
  * A lower priority (nice) would do the same, but it is inherited by threads that are started later
  * for something else, RocksDB's for instance, and cannot be raised again without a privilege.
  */
+#include "base/thread_background.h"
+
 #include "base/defs.h"
-#include "base/thread.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* thread_test.c - a thread has its name, gets no signals, and may be in the background. */
 
 #include "base/thread.h"
+#include "base/thread_background.h"
 
 #include "base/latch.h"
 #include "base/testing.h"

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/thread_background.h"
 
 #include <sched.h>
 

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/thread_background.h"
 
 typedef struct GarbageMessage {
     QueueNode node;
@@ -85,6 +86,7 @@ static void clean_all(Cleaner *cleaner, QueueNode *node)
 static void *run(void *arg)
 {
     Cleaner *cleaner = arg;
+    thread_set_background();
     while (!is_stopped(cleaner))
         clean_all(cleaner, mailbox_wait(&cleaner->mailbox));
     return NULL;

@@ -5,6 +5,7 @@
 #include "catalog/move_thread_int.h"
 
 #include "base/thread.h"
+#include "base/thread_background.h"
 
 /* Finds what is due in the newest snapshot, and makes an event for it. */
 static bool find_due(MoveThread *moves, WaitingOrder *out)
@@ -23,6 +24,7 @@ static bool find_due(MoveThread *moves, WaitingOrder *out)
 static void *run(void *arg)
 {
     MoveThread *moves = arg;
+    thread_set_background();
     while (!move_orders_is_stopped(&moves->orders)) {
         WaitingOrder waiting = {0};
         if (move_orders_take(&moves->orders, &waiting) || find_due(moves, &waiting))

@@ -615,6 +615,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .public_endpoint = s->public_endpoint,
         .allow_host = s->allow_host,
         .cors = s->cors,
+        .audit = or_null(s->audit),
     };
     if (s->data[0] == '\0' || s->host[0] == '\0')
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data and --host must not be empty");

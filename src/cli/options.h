@@ -71,6 +71,7 @@ typedef struct ServeOptions {
     bool extensions;
     bool no_previous_images;
     LogLevel log_level;
+    const char *audit; /* NULL for no audit log */
 } ServeOptions;
 
 /* 'environment' is a list like environ. '*help' is true if --help was asked for; '*out' is then not

@@ -2,7 +2,7 @@
  *
  * The parts are opened in this order, and each knows only those before it:
  *
- *     store, catalog, workers, api, http server
+ *     audit log, store, catalog, workers, api, http server
  *
  * They are closed in the opposite order. Signals are blocked in every thread and this one waits for
  * them, so that stopping is ordinary code: the server stops accepting and finishes the requests
@@ -56,6 +56,7 @@ typedef struct Server {
     Metrics metrics;
     KeyRing *keys;
     IdentitySource *identities;
+    Audit *audit; /* NULL without --audit */
     const char *cert;
     const char *cert_key;
     TokenSecret token_secret;
@@ -279,6 +280,20 @@ static void raise_file_limit(Server *server)
     }
 }
 
+static Status open_audit(Server *server, Error *err)
+{
+    if (server->options.audit == NULL)
+        return STATUS_OK;
+    AuditOptions options = {
+        .path = server->options.audit,
+        .clock = server->log.clock,
+        .log = &server->log,
+        .metrics = &server->metrics.shards[server->options.threads + 1],
+        .queue_bytes_max = AUDIT_QUEUE_BYTES_MAX,
+    };
+    return audit_open(&options, &server->audit, err);
+}
+
 static Status open_store(Server *server, Error *err)
 {
     const ServeOptions *o = &server->options;
@@ -328,9 +343,11 @@ static Status open_api(Server *server, Error *err)
     server->workers = workers_open_sharing("orrery-worker", server->options.threads,
                                            server->options.threads + WORKER_THREADS_MORE,
                                            WORKER_JOBS_MAX, server->log.clock);
+    workers_set_background(server->workers);
     /* Half of the processors, so that queries and single items find one free. */
     uint32_t half = server->options.threads > 1 ? server->options.threads / 2 : 1;
     server->bodies = workers_open("orrery-body", half, WORKER_JOBS_MAX);
+    workers_set_background(server->bodies);
     server->readers = workers_open("orrery-reader", server->options.threads, WORKER_JOBS_MAX);
     ScriptPoolOptions scripts = {.clock = server->log.clock};
     server->scripts = script_pool_open(&scripts);
@@ -346,6 +363,7 @@ static Status open_api(Server *server, Error *err)
         .clock = server->log.clock,
         .log = &server->log,
         .metrics = &server->metrics,
+        .audit = server->audit,
         .certificate = certificate,
         .browsers = browser_rules(server),
         .account = slice_from_cstr(server->options.account),
@@ -397,12 +415,13 @@ static Status open_http(Server *server, Error *err)
 static Status server_open(Server *server, Error *err)
 {
     ASSERT(server->options.threads > 0);
-    /* One shard per loop and one for the catalogue's thread. */
-    metrics_init(&server->metrics, server->options.threads + 1);
+    /* One shard per loop, one for the catalogue's thread and one for the audit log's. */
+    metrics_init(&server->metrics, server->options.threads + 2);
     TRY(open_keys(server, err));
     TRY(check_exposure(server, err)); /* before anything is made */
     raise_file_limit(server);
     TRY(make_folder(server->options.data, err));
+    TRY(open_audit(server, err));
     TRY(open_store(server, err)); /* also fails if another process has the folder */
     /* From here on nobody else changes the keys in the folder. Until now `orrery key` could. */
     TRY(open_keys(server, err));
@@ -423,6 +442,7 @@ static void server_close(Server *server)
     workers_close(server->bodies);
     workers_close(server->readers);
     api_close(server->api);
+    audit_close(server->audit);
     /* Background work of partitions ends first. Then the catalogue releases the partitions, so that
      * the store's last completions start nothing new. */
     atomic_store(&server->host.is_closing, true);
@@ -477,6 +497,15 @@ static void print_banner(Server *server)
     (void)fflush(stdout);
 }
 
+/* The file may have been moved away. */
+static Status reload_audit(Server *server, Error *err)
+{
+    (void)err;
+    if (server->audit != NULL)
+        audit_reopen(server->audit);
+    return STATUS_OK;
+}
+
 static Status reload_identities(Server *server, Error *err)
 {
     return identity_source_reload(server->identities, err);
@@ -487,6 +516,7 @@ static const struct {
     const char *part;
     Status (*reload)(Server *server, Error *err);
 } RELOADS[] = {
+    {"audit", reload_audit},
     {"identity-keys", reload_identities},
 };
 

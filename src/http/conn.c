@@ -8,6 +8,9 @@
 
 #include "base/mem.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <sys/socket.h>
 
 /* Reads in a row while lingering, so that other connections get their turn. */
@@ -45,6 +48,30 @@ void conn_arm(Conn *conn, h2o_timeout_t *timeout)
         h2o_timeout_link(conn->loop->events, timeout, &conn->timer);
 }
 
+/* Asked for at once: a client that has closed its connection since cannot be asked any more, and
+ * must not be able to hide like that. An IPv4 address is shown as one on a socket for IPv6, too. */
+static void name_peer(int fd, char text[PEER_TEXT_MAX])
+{
+    struct sockaddr_storage storage = {0};
+    socklen_t len = sizeof(storage);
+    char host[INET6_ADDRSTRLEN] = "?";
+    (void)snprintf(text, PEER_TEXT_MAX, "unknown");
+    if (getpeername(fd, (struct sockaddr *)&storage, &len) != 0)
+        return;
+    if (storage.ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)&storage;
+        (void)inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+        (void)snprintf(text, PEER_TEXT_MAX, "%s:%u", host, ntohs(v4->sin_port));
+    } else if (storage.ss_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&storage;
+        bool is_v4 = IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr);
+        const uint8_t *bytes = v6->sin6_addr.s6_addr;
+        (void)inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? bytes + 12 : bytes, host, sizeof(host));
+        (void)snprintf(text, PEER_TEXT_MAX, is_v4 ? "%s:%u" : "[%s]:%u", host,
+                       ntohs(v6->sin6_port));
+    }
+}
+
 bool conn_open(HttpLoop *loop, h2o_socket_t *sock)
 {
     if (!loop_take(loop, CONN_BYTES, CONN_MEMORY_SMALL))
@@ -53,6 +80,7 @@ bool conn_open(HttpLoop *loop, h2o_socket_t *sock)
     conn->loop = loop;
     conn->charged = CONN_BYTES;
     conn->transport = (Transport){.sock = sock, .fd = h2o_socket_get_fd(sock)};
+    name_peer(conn->transport.fd, conn->peer);
     conn->timer.cb = on_timer;
     h2o_linklist_insert(&loop->conns, &conn->link);
     loop->conn_count++;

@@ -38,9 +38,12 @@ typedef struct Input {
     size_t capacity;
 } Input;
 
+#define PEER_TEXT_MAX 64
+
 struct Conn {
     HttpLoop *loop;
     Transport transport;
+    char peer[PEER_TEXT_MAX]; /* the client's address and port, for HttpRequest.peer */
     ConnState state;
     bool is_held;        /* a callback of the event loop uses it, also after a close (I5) */
     bool is_dispatching; /* the handler is being called */

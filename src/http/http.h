@@ -8,8 +8,8 @@
  *
  * Ownership  An HttpRequest belongs to the server. The handler must answer each one exactly once
  *            with http_respond, even if the client has gone (the answer is then dropped). The
- *            slices of a request (method, path, headers, body) are valid until the handler returns
- *            or http_respond is called, whichever is first: what a deferred answer needs is copied
+ *            slices of a request (method, path, peer, headers, body) are valid until the handler
+ * returns or http_respond is called, whichever is first: what a deferred answer needs is copied
  *            into 'arena', which lives until http_respond returns.
  * Threads    The handler and http_respond run on the request's loop thread. Other threads reach a
  *            loop with http_loop_post. A loop never waits.
@@ -37,6 +37,7 @@ typedef struct HttpRequest {
     Slice method;    /* as sent: "GET" */
     Slice path;      /* as sent, still percent-encoded, with the query string if there is one */
     Slice authority; /* the Host header; the server's own address if there was none */
+    Slice peer; /* where the connection comes from: "192.0.2.7:50522" or "[2001:db8::7]:50522" */
     bool is_tls;
     const HttpHeader *headers;
     size_t header_count;

@@ -27,6 +27,24 @@ static void a_request_reaches_the_handler_as_it_was_sent(void **state)
     peer_close(client);
 }
 
+static void the_handler_sees_where_a_connection_comes_from(void **state)
+{
+    Peer *client = peer_open(*state);
+    struct sockaddr_in address = {0};
+    socklen_t len = sizeof(address);
+    assert_int_equal(getsockname(client->fd, (struct sockaddr *)&address, &len), 0);
+    char own[32];
+    (void)snprintf(own, sizeof(own), "127.0.0.1:%u", ntohs(address.sin_port));
+    for (int i = 0; i < 2; i++) {
+        Answer answer;
+        peer_send(client, "GET /echo HTTP/1.1\r\nhost: h\r\n\r\n");
+        peer_answer(client, &answer);
+        assert_string_equal(answer_header(&answer, "x-peer"), own);
+        answer_done(&answer);
+    }
+    peer_close(client);
+}
+
 static void without_a_host_the_authority_is_the_servers_own(void **state)
 {
     Site *site = *state;
@@ -705,6 +723,7 @@ int main(void)
 #define WITH_SITE(test) cmocka_unit_test_setup_teardown(test, site_setup, site_teardown)
     const struct CMUnitTest tests[] = {
         WITH_SITE(a_request_reaches_the_handler_as_it_was_sent),
+        WITH_SITE(the_handler_sees_where_a_connection_comes_from),
         WITH_SITE(without_a_host_the_authority_is_the_servers_own),
         WITH_SITE(a_connection_is_kept),
         WITH_SITE(requests_sent_ahead_are_answered_in_order),

@@ -231,6 +231,7 @@ static void hand_over(Conn *conn, const HttpHeader *headers, Slice body)
         .path = head->path,
         .authority =
             head->authority.len > 0 ? head->authority : slice_from_cstr(loop->server->authority),
+        .peer = slice_from_cstr(conn->peer),
         .is_tls = conn->transport.ssl != NULL,
         .headers = headers,
         .header_count = head->header_count,

@@ -91,6 +91,7 @@ static inline void page_echo(Site *site, HttpRequest *request, uint64_t number)
         {SLICE("x-method"), request->method},
         {SLICE("x-path"), request->path},
         {SLICE("x-authority"), request->authority},
+        {SLICE("x-peer"), request->peer},
         {SLICE("x-tls"), request->is_tls ? SLICE("yes") : SLICE("no")},
         {SLICE("x-header-count"), arena_format(request->arena, "%zu", request->header_count)},
         {SLICE("x-sent"), http_header(request, SLICE("x-send"))},

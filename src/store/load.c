@@ -9,6 +9,7 @@
  */
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/thread_background.h"
 #include "store/store_int.h"
 
 /* What the thread is to do. */
@@ -59,6 +60,7 @@ static Status do_task(StoreLoad *load, LoadTask task, StoreTxn *txn, Error *err)
 static void *run(void *arg)
 {
     StoreLoad *load = arg;
+    thread_set_background();
     thread_set_background();
     (void)pthread_mutex_lock(&load->lock);
     while (load->task != LOAD_STOP) {

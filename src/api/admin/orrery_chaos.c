@@ -13,6 +13,7 @@
 #include "api/admin/chaos_int.h"
 #include "api/admin/load_middle_int.h"
 #include "api/admin/orrery_int.h"
+#include "api/core/request_audit_int.h"
 #include "api/core/response_int.h"
 #include "catalog/epk_range.h"
 
@@ -438,6 +439,7 @@ static Status answer_container(ApiRequest *r, Slice name, Error *err)
         Body body;
         TRY(read_body(r, &PATHS[i], &body, err));
         TRY(request_resolve(r, err));
+        request_audit_subject(r, r->container->info.id, r->container->info.rid);
         return PATHS[i].run(r, &body, err);
     }
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE,

@@ -5,6 +5,7 @@
  * in the background; the answer names the events that show their progress.
  */
 #include "api/admin/orrery_int.h"
+#include "api/core/request_audit_int.h"
 #include "api/core/response_int.h"
 
 static Status read_dry_run(const ApiRequest *r, bool *out, Error *err)
@@ -65,7 +66,10 @@ Status containers_merge(ApiRequest *r, Error *err)
 {
     bool is_dry = false;
     TRY(read_dry_run(r, &is_dry, err));
+    if (is_dry)
+        request_audit_forget(r);
     const Container *container = r->container;
+    request_audit_subject(r, container->info.id, container->info.rid);
     MoveOrder *orders = NULL;
     size_t count =
         catalog_plan_merges(r->api->options.catalog, r->snapshot, container, r->arena, &orders);

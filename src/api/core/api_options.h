@@ -1,6 +1,7 @@
 /* api_options.h - what the api is opened with. */
 #pragma once
 
+#include "api/core/audit.h"
 #include "api/core/browsers.h"
 #include "api/core/consistency.h"
 #include "api/core/identity_source.h"
@@ -44,6 +45,7 @@ typedef struct ApiOptions {
     const Clock *clock;
     const Log *log;
     Metrics *metrics;
+    Audit *audit;      /* NULL without an audit log */
     Slice certificate; /* PEM text of what TLS clients see */
     Slice account;     /* its name: letters, digits, '-' and spaces; a default if empty */
     Slice region;      /* likewise the name of its region */

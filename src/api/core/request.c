@@ -2,6 +2,7 @@
 #include "api/core/request_int.h"
 
 #include "api/core/access_int.h"
+#include "api/core/request_audit_int.h"
 #include "api/core/request_body_int.h"
 #include "base/encoding.h"
 
@@ -230,7 +231,7 @@ static Status find_principal(ApiRequest *r, const AuthKeys *keys, const AuthRequ
                          r->arena, &r->principal, err);
 }
 
-Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
+static Status authorise(ApiRequest *r, bool takes_bearer, Error *err)
 {
     AuthRequest auth = {.method = r->http->method, .address = &r->address};
     TRY(find_credentials(r, &auth, err));
@@ -245,6 +246,14 @@ Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
     r->principal.permission = NULL; /* the snapshot may be gone before the body has come */
     if (status != STATUS_OK)
         metrics_add(http_loop_metrics(r->http->loop), METRIC_REQUESTS_UNAUTHORIZED, 1);
+    return status;
+}
+
+Status request_authorise(ApiRequest *r, bool takes_bearer, Error *err)
+{
+    r->principal = (Principal){0}; /* of nobody, while it is not verified */
+    Status status = authorise(r, takes_bearer, err);
+    request_audit_begin(r, status == STATUS_OK);
     return status;
 }
 
@@ -296,6 +305,7 @@ void request_keep(ApiRequest *r)
     http->method = arena_copy(http->arena, http->method);
     http->path = arena_copy(http->arena, http->path);
     http->authority = arena_copy(http->arena, http->authority);
+    http->peer = arena_copy(http->arena, http->peer);
     http->body = arena_copy(http->arena, http->body);
 }
 

@@ -13,6 +13,7 @@
 #include "query/eval/query_options.h"
 #include "throughput/top_keys.h"
 
+#include <locale.h>
 #include <pthread.h>
 
 #define BODY_BYTES_MAX ((size_t)2 << 20) /* of a request, as the service has it */
@@ -70,8 +71,9 @@ struct Api {
     void (*run_again)(ApiRequest *r); /* api.c's, for request_again */
     struct LogicalSizesCache *sizes;  /* see logical_sizes_int.h */
     struct ScriptGate *gate;          /* see items/script_gate_int.h */
-    Chaos *chaos;                     /* see chaos_int.h; NULL without --enable-chaos */
-    ChaosHooks chaos_hooks;           /* set if there is a Chaos */
+    locale_t locale;        /* the one that queries use for case; open here, it stays in memory */
+    Chaos *chaos;           /* see chaos_int.h; NULL without --enable-chaos */
+    ChaosHooks chaos_hooks; /* set if there is a Chaos */
 
     QueryMemory query_memory; /* shared by the pages on workers; has a lock of its own */
 
@@ -173,6 +175,8 @@ struct ApiRequest {
     bool is_past_chaos;       /* it was run before, and meets no more faults */
     Slice error_info;         /* "additionalErrorInfo" of a failure; empty if there is none */
     Slice error_text;         /* of a script, in place of the Error's message; empty if none */
+
+    struct AuditRecord *audit; /* see request_audit_int.h; NULL if it leaves no line */
 
     const struct OrreryKind *page; /* what is asked under /_orrery: admin/orrery_int.h */
 };

@@ -1,6 +1,7 @@
 /* response.c - see response_int.h. */
 #include "api/core/response_int.h"
 
+#include "api/core/request_audit_int.h"
 #include "api/core/usage_int.h"
 #include "base/encoding.h"
 #include "base/mem.h"
@@ -32,6 +33,7 @@ void response_header(Response *response, Slice name, Slice value)
 void response_begin(const ApiRequest *r, Response *response, int status, Slice charge)
 {
     response->status = status;
+    response->sub_status = 0;
     response->header_count = 0;
     response->body = SLICE_EMPTY;
     response->body_release = NULL;
@@ -85,6 +87,7 @@ void response_send(ApiRequest *r, Response *response)
     LOG_DEBUG(log, "request", "activity=%.*s type=%.*s status=%d bytes=%zu took_us=%llu",
               SLICE_ARG(r->activity_id), SLICE_ARG(address_segment(r->address.type)),
               response->status, response->body.len, (unsigned long long)took_us);
+    request_audit_end(r, response->status, response->sub_status);
     HttpResponse http = {
         .status = response->status,
         .headers = response->headers,
@@ -218,6 +221,7 @@ void response_error(ApiRequest *r, Response *response, const Error *err, Slice c
     response_begin(r, response, http_status, charge);
     response_header(response, SLICE("content-type"), SLICE("application/json"));
     uint32_t sub = err->number != 0 ? err->number : (uint32_t)sub_number(err->sub);
+    response->sub_status = sub;
     if (sub != 0)
         response_header(response, SLICE("x-ms-substatus"), arena_format(r->arena, "%u", sub));
     /* SDKs fetch a new token after a 401 with a challenge. */

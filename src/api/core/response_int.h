@@ -11,6 +11,7 @@
 
 typedef struct Response {
     int status;
+    uint32_t sub_status; /* 0 if there is none */
     HttpHeader headers[RESPONSE_HEADERS_MAX];
     size_t header_count;
     Slice body;

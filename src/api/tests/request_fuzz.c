@@ -13,7 +13,8 @@
  * forwards. Without a key the authorization is sent as it is in the input.
  *
  * Every request is answered once (I2, which the fake checks), in the protocol's form (I4), and a
- * request that is not authorised learns nothing about a resource (I1).
+ * request that is not authorised learns nothing about a resource (I1). A line of the audit log is a
+ * line, whatever the request holds.
  */
 #include "api/tests/fake_http_int.h"
 
@@ -35,11 +36,49 @@ enum {
 
 typedef struct Fuzz {
     FakeServer server;
+    Log log; /* of the audit log, which all servers share */
+    Metrics metrics;
+    Audit *audit;
     bool is_open;
     unsigned inputs;
 } Fuzz;
 
 static Fuzz fuzz; /* lives as long as the process, as libFuzzer has no other place for it */
+
+/* In the place of a file: each write is one whole line of printable ASCII. */
+static ssize_t check_line(int fd, const void *bytes, size_t len)
+{
+    (void)fd;
+    const char *text = bytes;
+    ASSERT(len > 2);
+    ASSERT(len <= AUDIT_LINE_BYTES_MAX);
+    ASSERT(text[len - 1] == '\n');
+    for (size_t i = 0; i < len - 1; i++)
+        ASSERT(text[i] >= ' ' && text[i] <= '~');
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    Json line = JSON_NONE;
+    Error err;
+    Status status = json_parse(&arena, slice_make(text, len), &line, &err);
+    ASSERT(status == STATUS_OK);
+    ASSERT(json_is(json_get(line, SLICE("time")), JSON_STRING));
+    return (ssize_t)len;
+}
+
+static void open_audit(void)
+{
+    fuzz.log = (Log){.fd = STDERR_FILENO, .level = LOG_LEVEL_ERROR, .clock = clock_real()};
+    metrics_init(&fuzz.metrics, 1);
+    AuditOptions options = {.path = "/dev/null",
+                            .clock = clock_real(),
+                            .log = &fuzz.log,
+                            .metrics = &fuzz.metrics.shards[0],
+                            .queue_bytes_max = AUDIT_QUEUE_BYTES_MAX,
+                            .write = check_line};
+    Error err;
+    Status status = audit_open(&options, &fuzz.audit, &err);
+    ASSERT(status == STATUS_OK);
+}
 
 static void expect(FakeServer *server, Slice method, Slice path, Slice body, int status)
 {
@@ -76,10 +115,13 @@ static void refresh(void)
         return;
     if (fuzz.is_open)
         fake_server_close(&fuzz.server);
+    if (fuzz.audit == NULL)
+        open_audit();
     fuzz.inputs = 0;
     fuzz.is_open = true;
     FakeServer *server = &fuzz.server;
     fake_server_open(server, &(ApiOptions){.certificate = SLICE("PEM"),
+                                           .audit = fuzz.audit,
                                            .trust_forwarded = true,
                                            .browsers = {.origins = SLICE("http://a.example"),
                                                         .checks_hosts = true}});

@@ -11,6 +11,7 @@
  */
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/thread_background.h"
 #include "store/rocksdb/rocksdb_int.h"
 
 /* Below this the ordinary compaction is enough: a test suite that drops a thousand small containers
@@ -234,6 +235,7 @@ static bool reclaim_noted(Reclaimer *reclaimer)
 static void *reclaim_thread(void *ctx)
 {
     Reclaimer *reclaimer = ctx;
+    thread_set_background();
     for (bool is_woken = false;;) {
         QueueNode *node = is_woken ? mailbox_wait_for(&reclaimer->mailbox, GATHER_MS)
                                    : mailbox_wait(&reclaimer->mailbox);

@@ -11,6 +11,8 @@
 // leave the zeros of one and all of a later one. A log that is closed is cut to what was written.
 #include "store/rocksdb/wal_files_int.h"
 
+#include "base/thread_background.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -265,6 +267,55 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
     rocksdb::FileLock *lock_ = nullptr; // ours until the database asks for it
 };
 
+// RocksDB's flushes and compactions compute for long stretches. Its threads are the process's,
+// shared by all environments, and each is set up when it first works for one of ours.
+class BackgroundEnv : public rocksdb::EnvWrapper
+{
+  public:
+    explicit BackgroundEnv(std::unique_ptr<rocksdb::Env> env)
+        : EnvWrapper(env.get()), owned_(std::move(env))
+    {
+    }
+
+    const char *Name() const override
+    {
+        return NAME;
+    }
+
+    void Schedule(void (*run)(void *), void *arg, Priority priority, void *tag,
+                  void (*cancel)(void *)) override
+    {
+        auto *job = new Job{run, cancel, arg};
+        EnvWrapper::Schedule(run_job, job, priority, tag, cancel_job);
+    }
+
+  private:
+    struct Job {
+        void (*run)(void *);
+        void (*cancel)(void *); // nullptr if RocksDB need not know
+        void *arg;
+    };
+
+    static void run_job(void *arg)
+    {
+        thread_local bool is_background = false;
+        if (!is_background)
+            thread_set_background();
+        is_background = true;
+        std::unique_ptr<Job> job(static_cast<Job *>(arg));
+        job->run(job->arg);
+    }
+
+    static void cancel_job(void *arg)
+    {
+        std::unique_ptr<Job> job(static_cast<Job *>(arg));
+        if (job->cancel != nullptr)
+            job->cancel(job->arg);
+    }
+
+    std::unique_ptr<rocksdb::Env> owned_;
+};
+
 } // namespace
 
 struct WalFiles {
@@ -294,7 +345,7 @@ WalFiles *wal_files_open(const WalFilesOptions *options)
     register_env();
     auto files = std::make_unique<WalFiles>();
     files->system = std::make_shared<WalFileSystem>(*options);
-    files->env = rocksdb::NewCompositeEnv(files->system);
+    files->env = std::make_unique<BackgroundEnv>(rocksdb::NewCompositeEnv(files->system));
     files->name =
         std::string(NAME) + "@" + std::to_string(reinterpret_cast<uintptr_t>(files.get()));
     return files.release();

@@ -4,6 +4,7 @@
  *   - a log is written with room ahead of its end, if the store syncs each group (R8);
  *   - the marks of sync_marks_int.h follow what is made, synced and deleted;
  *   - a log may end earlier than its file: replay takes no more of it than it is told to;
+ *   - flushes and compactions run on threads that let others go first (base/thread_background.h);
  *   - the folder's lock is taken before the database is opened, which then takes it over.
  *
  * Ownership  The caller closes the WalFiles, after the database that uses it; the marks outlive it.
