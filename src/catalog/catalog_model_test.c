@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-enum { DATABASES = 6, CONTAINERS = 30, SCRIPTS = 4, STEPS = 600 };
+enum { DATABASES = 6, CONTAINERS = 30, SCRIPTS = 4, USERS = 3, PERMISSIONS = 4, STEPS = 600 };
 
 typedef struct ModelContainer {
     bool exists;
@@ -24,11 +24,22 @@ typedef struct ModelContainer {
     } scripts[STORED_SCRIPT_KINDS][SCRIPTS];
 } ModelContainer;
 
+typedef struct ModelUser {
+    uint32_t number; /* 0 if there is none of this name */
+    struct {
+        uint32_t number;  /* likewise */
+        size_t link;      /* what it is for */
+        uint64_t granted; /* since when */
+        bool is_all;
+    } permissions[PERMISSIONS];
+} ModelUser;
+
 typedef struct ModelDatabase {
     bool exists;
     uint32_t number;
     uint32_t ru; /* 0 if there is no throughput to share */
     ModelContainer containers[CONTAINERS];
+    ModelUser users[USERS];
 } ModelDatabase;
 
 typedef struct Model {
@@ -275,6 +286,104 @@ static void change_script(Model *m, size_t i, size_t j)
     container->scripts[group.kind][to].version = version;
 }
 
+/* Creates, upserts, renames or deletes one user. */
+static void change_user(Model *m, size_t i)
+{
+    ModelDatabase *database = &m->databases[i];
+    size_t from = random_below(&m->random, USERS);
+    size_t to = random_below(&m->random, USERS);
+    static const CatalogOp ops[] = {CATALOG_CREATE_USER, CATALOG_CREATE_USER, CATALOG_REPLACE_USER,
+                                    CATALOG_DELETE_USER};
+    CatalogOp op = ops[random_below(&m->random, ARRAY_COUNT(ops))];
+    AUTO(test_change_done) TestChange c;
+    fill_user(&c, op, database->number, arena_cstr(&m->t->arena, name_of(m, "u", to)));
+    c.change.is_upsert = random_below(&m->random, 2) == 0;
+    uint32_t old = database->exists ? database->users[from].number : 0;
+    uint32_t there = database->exists ? database->users[to].number : 0;
+    c.change.user = old;
+    bool is_create = op == CATALOG_CREATE_USER;
+    bool is_taken = is_create ? there != 0 && !c.change.is_upsert
+                              : op == CATALOG_REPLACE_USER && there != 0 && there != old;
+    Status expected = !database->exists || (!is_create && old == 0) ? STATUS_NOT_FOUND
+                      : is_taken                                    ? STATUS_CONFLICT
+                                                                    : STATUS_OK;
+    assert_int_equal(test_run(m->t->catalog, &c), expected);
+    if (expected != STATUS_OK)
+        return;
+    if (op == CATALOG_DELETE_USER) {
+        database->users[from] = (ModelUser){0};
+        return;
+    }
+    uint32_t number = c.change.result_user->info.number;
+    assert_true(is_create ? there == 0 || number == there : number == old);
+    ModelUser moved = is_create ? database->users[to] : database->users[from];
+    if (!is_create)
+        database->users[from] = (ModelUser){0};
+    moved.number = number;
+    database->users[to] = moved;
+}
+
+/* Whether another permission than the one with this number is for the link. */
+static bool is_granted(const ModelUser *user, size_t link, uint32_t except)
+{
+    for (size_t i = 0; i < PERMISSIONS; i++) {
+        if (user->permissions[i].number != 0 && user->permissions[i].number != except &&
+            user->permissions[i].link == link)
+            return true;
+    }
+    return false;
+}
+
+/* Creates, upserts, replaces, renames or deletes one permission. */
+static void change_permission(Model *m, size_t i)
+{
+    ModelDatabase *database = &m->databases[i];
+    ModelUser *user = &database->users[random_below(&m->random, USERS)];
+    size_t from = random_below(&m->random, PERMISSIONS);
+    size_t to = random_below(&m->random, PERMISSIONS);
+    size_t link = random_below(&m->random, 3);
+    bool is_all = random_below(&m->random, 2) == 0;
+    static const CatalogOp ops[] = {CATALOG_CREATE_PERMISSION, CATALOG_CREATE_PERMISSION,
+                                    CATALOG_REPLACE_PERMISSION, CATALOG_DELETE_PERMISSION};
+    CatalogOp op = ops[random_below(&m->random, ARRAY_COUNT(ops))];
+    Arena *arena = &m->t->arena;
+    Slice rest = arena_format(arena, "'resource':'dbs/d/colls/%zu'", link);
+    AUTO(test_change_done) TestChange c;
+    fill_permission(&c, op, (UserKey){database->number, user->number},
+                    row_permission(arena, arena_cstr(arena, name_of(m, "p", to)),
+                                   is_all ? "All" : "Read", arena_cstr(arena, rest)));
+    c.change.is_upsert = random_below(&m->random, 2) == 0;
+    bool is_owned = database->exists && user->number != 0;
+    bool is_create = op == CATALOG_CREATE_PERMISSION;
+    uint32_t old = is_owned ? user->permissions[from].number : 0;
+    uint32_t there = is_owned ? user->permissions[to].number : 0;
+    uint32_t replaced = is_create ? there : old; /* by this one, if there is one */
+    c.change.permission = old;
+    bool is_taken = is_create ? there != 0 && !c.change.is_upsert : there != 0 && there != old;
+    bool is_refused =
+        op != CATALOG_DELETE_PERMISSION && (is_taken || is_granted(user, link, replaced));
+    Status expected = !is_owned || (!is_create && old == 0) ? STATUS_NOT_FOUND
+                      : is_refused                          ? STATUS_CONFLICT
+                                                            : STATUS_OK;
+    assert_int_equal(test_run(m->t->catalog, &c), expected);
+    if (expected != STATUS_OK)
+        return;
+    size_t at = is_create ? to : from;
+    bool keeps = replaced != 0 && user->permissions[at].link == link &&
+                 (is_all || !user->permissions[at].is_all);
+    uint64_t granted = user->permissions[at].granted;
+    user->permissions[at].number = 0;
+    if (op == CATALOG_DELETE_PERMISSION)
+        return;
+    const Permission *made = c.change.result_permission;
+    assert_true(replaced == 0 || made->info.number == replaced);
+    assert_int_equal(made->granted_lsn, keeps ? granted : made->info.lsn);
+    user->permissions[to].number = made->info.number;
+    user->permissions[to].link = link;
+    user->permissions[to].is_all = is_all;
+    user->permissions[to].granted = made->granted_lsn;
+}
+
 static void restart(Model *m)
 {
     test_reopen(m->t);
@@ -302,6 +411,9 @@ static void step(Model *m)
             move(m, i, j);
             change_script(m, i, j);
             change_script(m, i, j);
+            change_user(m, i);
+            change_permission(m, i);
+            change_permission(m, i);
         }
     else if (what < 89)
         delete_container(m, i, j);
@@ -374,6 +486,34 @@ static void compare_container(Model *m, size_t i, size_t j)
     compare_scripts(m, found, expected);
 }
 
+static void compare_users(Model *m, const ModelDatabase *expected)
+{
+    const Snapshot *snapshot = test_read(m->t);
+    size_t users = 0;
+    for (size_t k = 0; k < USERS; k++) {
+        const ModelUser *model = &expected->users[k];
+        const User *user = snapshot_user_by_id(snapshot, expected->number, name_of(m, "u", k));
+        assert_int_equal(user == NULL ? 0 : user->info.number, model->number);
+        if (user == NULL)
+            continue;
+        users++;
+        size_t count = 0;
+        for (size_t l = 0; l < PERMISSIONS; l++) {
+            const Permission *permission =
+                snapshot_permission_by_id(snapshot, user_key(user), name_of(m, "p", l));
+            assert_int_equal(permission == NULL ? 0 : permission->info.number,
+                             model->permissions[l].number);
+            if (permission == NULL)
+                continue;
+            count++;
+            assert_int_equal(permission->granted_lsn, model->permissions[l].granted);
+            assert_int_equal(permission->mode == PERMISSION_ALL, model->permissions[l].is_all);
+        }
+        assert_int_equal(snapshot_permission_count(snapshot, user_key(user)), count);
+    }
+    assert_int_equal(snapshot_user_count(snapshot, expected->number), users);
+}
+
 static void compare(Model *m)
 {
     (void)test_dump(m->t); /* checks that the snapshot agrees with itself */
@@ -391,6 +531,7 @@ static void compare(Model *m)
                          shared_count(expected));
         for (size_t j = 0; j < CONTAINERS; j++)
             compare_container(m, i, j);
+        compare_users(m, expected);
     }
 }
 

@@ -1,6 +1,7 @@
 /* user.c - see user.h. */
 #include "catalog/user.h"
 
+#include "base/encoding.h"
 #include "base/mem.h"
 #include "catalog/resource_int.h"
 
@@ -50,19 +51,19 @@ UserRecord user_record(const User *user)
     };
 }
 
-/* | link | 0 | key, as bytes, if there is one |: no link has a zero byte in it that was given as
- * JSON text and is UTF-8, but if one had, the rest would still tell them apart. */
+/* | length of the link u32 | link | key, as bytes, if there is one | */
 static Slice make_grant(Arena *arena, Slice link, Json definition)
 {
     link = permission_link_trim(link);
     Json key = json_get(definition, SLICE("resourcePartitionKey"));
     Slice bytes = json_is(key, JSON_UNDEFINED) ? SLICE_EMPTY : json_bytes(arena, key);
-    char *grant = arena_alloc(arena, link.len + 1 + bytes.len);
-    memcpy(grant, link.ptr, link.len);
-    grant[link.len] = '\0';
+    size_t len = sizeof(uint32_t) + link.len + bytes.len;
+    char *grant = arena_alloc(arena, len);
+    be32_put(grant, (uint32_t)link.len);
+    memcpy(grant + sizeof(uint32_t), link.ptr, link.len);
     if (bytes.len > 0)
-        memcpy(grant + link.len + 1, bytes.ptr, bytes.len);
-    return slice_make(grant, link.len + 1 + bytes.len);
+        memcpy(grant + sizeof(uint32_t) + link.len, bytes.ptr, bytes.len);
+    return slice_make(grant, len);
 }
 
 static Status damaged(const char *why, Error *err)

@@ -10,7 +10,8 @@
  * Two headers are not sent: "$clock" sets the wall clock, in microseconds since 1970, for this
  * request and the work that it starts, and "$date" is what is signed as x-ms-date instead of the
  * clock's date. The next input finds the clock where it was at first, so time goes back as often as
- * forwards. Without a key the authorization is sent as it is in the input.
+ * forwards. Without a key the authorization is sent as it is in the input; "$T" stands for a token
+ * that may read the items of one partition key.
  *
  * Every request is answered once (I2, which the fake checks), in the protocol's form (I4), and a
  * request that is not authorised learns nothing about a resource (I1). A line of the audit log is a
@@ -101,6 +102,11 @@ static void fill(FakeServer *server)
            SLICE("{\"id\":\"s\",\"body\":\"\"}"), 201);
     expect(server, SLICE("POST"), SLICE("/dbs/db/colls/c/udfs"),
            SLICE("{\"id\":\"f\",\"body\":\"x => x\"}"), 201);
+    expect(server, SLICE("POST"), SLICE("/dbs/db/users"), SLICE("{\"id\":\"u\"}"), 201);
+    expect(server, SLICE("POST"), SLICE("/dbs/db/users/u/permissions"),
+           SLICE("{\"id\":\"p\",\"permissionMode\":\"Read\",\"resource\":\"dbs/db/colls/c\","
+                 "\"resourcePartitionKey\":[\"a\"]}"),
+           201);
     expect(server, SLICE("POST"), docs, SLICE("{\"id\":\"1\"}"), 201);
     expect(server, SLICE("POST"), deep, SLICE("{\"id\":\"1\",\"t\":\"a\",\"u\":1}"), 201);
     expect(server, SLICE("POST"), deep,
@@ -206,6 +212,38 @@ static void check_stranger(Slice input, const FakeAnswer *answer)
         ASSERT(!holds(answer->headers[i].value, SLICE(SECRET)));
 }
 
+/* A client with the token changes nothing, and sees no items of other keys. */
+static void check_holder(Slice input, const FakeAnswer *answer)
+{
+    ASSERT(answer->status != 201);
+    ASSERT(answer->status != 204 || slice_starts_with(slice_from(input, 1), SLICE("OPTIONS")));
+    ASSERT(holds(input, SLICE(SECRET)) || !holds(answer->body, SLICE(SECRET)));
+    ASSERT(holds(input, SLICE("pk")) || !holds(answer->body, SLICE("\"pk\":7")));
+}
+
+/* Puts a token in the place of "$T". */
+static bool put_token(FakeServer *server, HttpHeader *headers, size_t count)
+{
+    ApiLoop *loop = server->loop.user;
+    const Snapshot *snapshot = catalog_read(&loop->reader);
+    const Database *database = snapshot_database_by_id(snapshot, SLICE("db"));
+    const User *user =
+        database == NULL ? NULL : snapshot_user_by_id(snapshot, database->info.number, SLICE("u"));
+    const Permission *permission =
+        user == NULL ? NULL : snapshot_permission_by_id(snapshot, user_key(user), SLICE("p"));
+    bool is_put = false;
+    for (size_t i = 0; i < count && permission != NULL; i++) {
+        if (!slice_equal(headers[i].name, SLICE("authorization")) ||
+            !slice_equal(headers[i].value, SLICE("$T")))
+            continue;
+        headers[i].value =
+            resource_token_make(&server->api->resource_tokens, permission,
+                                UINT64_C(1000000) * FAKE_BEGIN_S, 3600, &server->arena);
+        is_put = true;
+    }
+    return is_put;
+}
+
 static void add_item_rid(const Container *container, Buf *out)
 {
     char rid[RID_CHILD_LEN];
@@ -296,7 +334,8 @@ static void tidy(FakeServer *server)
     const Database *database = snapshot_database_by_id(snapshot, SLICE("db"));
     if (database == NULL ||
         snapshot_container_by_id(snapshot, database->info.number, SLICE("c")) == NULL ||
-        snapshot->databases.count > DATABASES_MAX || snapshot->container_count > DATABASES_MAX)
+        snapshot->databases.count > DATABASES_MAX || snapshot->container_count > DATABASES_MAX ||
+        snapshot_user_count(snapshot, database->info.number) > DATABASES_MAX)
         fuzz.inputs = INPUTS_PER_SERVER;
 }
 
@@ -327,13 +366,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < request.header_count; i++)
         if (slice_equal(headers[i].name, SLICE("host")))
             request.authority = headers[i].value;
+    bool is_holder = client == 0 && put_token(server, headers, request.header_count);
     request.body = rest;
     request.body_comes_later = data[0] / 4 % 2 == 1;
     request.key = client == 0 ? SLICE_EMPTY : client == 1 ? SLICE(FAKE_READ_KEY) : SLICE(FAKE_KEY);
     FakeAnswer answer;
     fake_request(server, &request, &answer);
     check_answer(server, &answer);
-    if (client == 0)
+    if (is_holder)
+        check_holder(slice_make(data, size), &answer);
+    else if (client == 0)
         check_stranger(slice_make(data, size), &answer);
     if (client == 1)
         ASSERT(answer.status != 201);
