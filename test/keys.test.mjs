@@ -443,7 +443,8 @@ test("no key is in logs, metrics, answers, the process list or the environment o
 });
 
 test("a new key is nowhere but in its answer and, sealed, in the data folder", async (t) => {
-    const server = await startServer(t, { args: ["--log-level", "debug"] });
+    const audit = join(temporaryFolder(), "audit");
+    const server = await startServer(t, { args: ["--log-level", "debug", "--audit", audit] });
     const key = await rotate(server, "primary");
     const raw = Buffer.from(key, "base64");
     for (const name of ["keys", "seal.key"]) {
@@ -452,6 +453,9 @@ test("a new key is nowhere but in its answer and, sealed, in the data folder", a
         assert.equal(statSync(join(server.data, name)).mode & 0o777, 0o600);
     }
     await server.stopWell();
+    const line = JSON.parse(readFileSync(audit, "utf8").trim());
+    assert.deepEqual([line.path, line.status, line.id], ["/_orrery/keys", 200, "primary"]);
+    assert.ok(!JSON.stringify(line).includes(key));
     assert.ok(!server.lines.join("\n").includes(key));
     assert.match(server.lines.join("\n"), /keys\.rotated name=primary fingerprint=[0-9A-F]{16} by=primary/);
 });

@@ -81,6 +81,25 @@ const char *options_nearest(const char *word, const char *const *candidates)
     return nearest;
 }
 
+Status options_take_value(int argc, char *const *argv, int *at, const char *name, const char **out,
+                          bool *found, Error *err)
+{
+    size_t len = strlen(name);
+    const char *argument = argv[*at];
+    *found = strncmp(argument, name, len) == 0 && (argument[len] == '\0' || argument[len] == '=');
+    if (!*found)
+        return STATUS_OK;
+    if (argument[len] == '=')
+        *out = argument + len + 1;
+    else if (*at + 1 < argc)
+        *out = argv[++*at];
+    else
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s needs a value", name);
+    if (**out == '\0')
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s must not be empty", name);
+    return STATUS_OK;
+}
+
 static const Row *find_row(Slice name)
 {
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {

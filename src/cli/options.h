@@ -93,6 +93,11 @@ void options_hide(int argc, char *const *argv, char *const *environment);
 
 void options_print_help(FILE *to);
 
+/* For commands with few options: takes --name value or --name=value at 'argv[*at]'. '*found' is
+ * false if it is another option. */
+MUST_USE Status options_take_value(int argc, char *const *argv, int *at, const char *name,
+                                   const char **out, bool *found, Error *err);
+
 /* The key that a file holds in its first line. */
 MUST_USE Status options_read_key(Arena *arena, const char *path, const char **out, Error *err);
 

@@ -107,26 +107,6 @@ static Status unknown_option(const char *argument, Error *err)
                      nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
 }
 
-/* --name value or --name=value; '*found' is false if it is another option. */
-static Status take_value(int argc, char *const *argv, int *at, const char *name, const char **out,
-                         bool *found, Error *err)
-{
-    size_t len = strlen(name);
-    const char *argument = argv[*at];
-    *found = strncmp(argument, name, len) == 0 && (argument[len] == '\0' || argument[len] == '=');
-    if (!*found)
-        return STATUS_OK;
-    if (argument[len] == '=')
-        *out = argument + len + 1;
-    else if (*at + 1 < argc)
-        *out = argv[++*at];
-    else
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s needs a value", name);
-    if (**out == '\0')
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s must not be empty", name);
-    return STATUS_OK;
-}
-
 static Status parse_arguments(int argc, char *const *argv, Arguments *arguments,
                               TopOptions *options, bool *help, Error *err)
 {
@@ -142,7 +122,7 @@ static Status parse_arguments(int argc, char *const *argv, Arguments *arguments,
     for (int i = 0; i < argc; i++) {
         bool found = false;
         for (size_t row = 0; row < ARRAY_COUNT(rows) && !found; row++)
-            TRY(take_value(argc, argv, &i, rows[row].name, rows[row].out, &found, err));
+            TRY(options_take_value(argc, argv, &i, rows[row].name, rows[row].out, &found, err));
         if (found)
             continue;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)

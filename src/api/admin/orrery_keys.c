@@ -9,6 +9,7 @@
  * makes a request that works only once, however often it is sent again.
  */
 #include "api/admin/orrery_int.h"
+#include "api/core/request_audit_int.h"
 #include "api/core/response_int.h"
 #include "base/mem.h"
 #include "base/secret_mem.h"
@@ -186,6 +187,7 @@ Status keys_request(ApiRequest *r, Error *err)
     job->job.run = on_worker;
     job->task.run = on_rotated;
     TRY(read_rotation(r, &job->rotation, err));
+    request_audit_subject(r, key_slot_name(job->rotation.slot), SLICE_EMPTY);
     if (!workers_post(r->api->options.readers, &job->job))
         return request_refuse_busy(err);
     return STATUS_OK;

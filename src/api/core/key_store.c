@@ -247,7 +247,8 @@ Status key_store_read(const KeyStoreOptions *options, StoredKeys *out, bool *fou
         return STATUS_OK; /* a server that has not been started yet */
     AUTO(folder_close) Folder folder;
     TRY(folder_open(options, &folder, err));
-    return read_folder(&folder, out, found, err);
+    Status status = read_folder(&folder, out, found, err);
+    return status == STATUS_IO ? error_context(err, "data folder '%s'", options->data) : status;
 }
 
 /* ---- writing ---- */

@@ -61,7 +61,7 @@ static Slice principal_kind(const ApiRequest *r)
     case PRINCIPAL_READ_ONLY_KEY:
         break;
     case PRINCIPAL_RESOURCE_TOKEN:
-        return SLICE("resource token");
+        return SLICE("token");
     case PRINCIPAL_IDENTITY:
         return SLICE("identity");
     }

@@ -274,7 +274,7 @@ static void what_is_no_credential_opens_nothing(void **state)
         expect_refusal(&f, row, "['x']", "invalid", 401, 5001, FORM);
         expect_refusal(&f, row, "['x']", "type=resource&ver=1&sig=x;y;", 401, 0, CANNOT_SERVE);
         expect_refusal(&f, row, "['x']", at, 401, 0, CANNOT_SERVE);
-        expect_refusal(&f, row, "['x']", "type=aad&ver=1.0&sig=a.b.c", 401, 0, "");
+        expect_refusal(&f, row, "['x']", "type=aad&ver=1.0&sig=a.b.c", 401, 5003, "");
         Ask other = ask_of(row, "['x']");
         other.key = "b3RoZXIta2V5";
         FakeAnswer answer = expect_status(&f.server, &other, 401);
