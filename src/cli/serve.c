@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "base/random.h"
+#include "cli/data_files.h"
 #include "cli/options.h"
 #include "http/cert.h"
 #include "http/http.h"
@@ -317,6 +318,8 @@ static Status open_api(Server *server, Error *err)
         .charges = server->options.charges,
         .consistency = server->options.consistency,
         .histories = server->options.no_statistics ? NULL : &server->histories,
+        .data_folder = server->options.data,
+        .data_files = DATA_FILES_SENT,
         .loops = server->options.threads,
         .trust_forwarded = server->options.trust_forwarded,
         .is_serverless = server->options.throughput.is_serverless,

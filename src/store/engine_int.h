@@ -104,6 +104,12 @@ typedef struct EngineOps {
     Status (*load_link)(Engine *engine, EngineLoad *load, Error *err);
     void (*load_end)(EngineLoad *load); /* what was not linked is gone */
 
+    /* Makes a folder with everything that was completed before, as of one moment between two
+     * groups: see checkpoint.h. '*path' is freed with mem_free. Nobody else changes the files in
+     * it. Both NULL if the engine has no files. Any thread; waits for the disk. */
+    Status (*checkpoint)(Engine *engine, char **path, Error *err);
+    void (*checkpoint_remove)(Engine *engine, const char *path);
+
     /* Whether a write would succeed. Called every second or so after one has failed (I6). */
     Status (*probe)(Engine *engine, Error *err);
 

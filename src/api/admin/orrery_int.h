@@ -3,6 +3,7 @@
  *     /_orrery/containers                                 all of them, the busiest first
  *     /_orrery/metrics                                    the same for Prometheus
  *     /_orrery/events                                     recent splits, merges and throttles
+ *     /_orrery/backup                                     copying all data: orrery_backup.c
  *     /_orrery/dbs/{db}/colls/{coll}/layout               physical partitions: size, use, limits
  *     /_orrery/dbs/{db}/colls/{coll}/top                  logical partitions that stand out
  *     /_orrery/dbs/{db}/colls/{coll}/history              seconds, or steps of five minutes
@@ -27,6 +28,10 @@ Status orrery_request(ApiRequest *r, Error *err);
 bool chaos_is_path(Slice path); /* after /_orrery */
 MUST_USE Status chaos_admit(ApiRequest *r, Slice path, Error *err);
 Status chaos_request(ApiRequest *r, Slice path, Error *err);
+
+bool backup_is_path(Slice path); /* likewise */
+MUST_USE Status backup_admit(ApiRequest *r, Error *err);
+Status backup_request(ApiRequest *r, Slice path, Slice query, Error *err);
 
 Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge */
 

@@ -52,6 +52,8 @@ typedef struct ApiOptions {
     const ChargeModel *charges; /* what work costs; NULL for the service's published prices */
     Consistency consistency;    /* the account's; a request may ask for a weaker one */
     HistoryPool *histories;     /* of partitions, outlives the catalogue; NULL without statistics */
+    const char *data_folder;    /* of what a backup has besides the store; NULL if nothing */
+    const char *const *data_files; /* names in it, which end with NULL; they outlive the Api */
     uint32_t loops;             /* how many there will be */
     bool trust_forwarded;       /* use X-Forwarded-Proto and X-Forwarded-Host */
     bool is_serverless;         /* as the catalogue is */
