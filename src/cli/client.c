@@ -236,6 +236,11 @@ static void add_header(Transfer *transfer, Arena *scratch, const char *name, Sli
     transfer->headers = list;
 }
 
+static Slice method_of(const ClientCall *call)
+{
+    return call->method.len > 0 ? call->method : SLICE("GET");
+}
+
 static void sign(Transfer *transfer, const ClientCall *call, Arena *scratch)
 {
     char date[DATE_LEN];
@@ -243,7 +248,7 @@ static void sign(Transfer *transfer, const ClientCall *call, Arena *scratch)
     char signature[AUTH_SIGNATURE_LEN];
     Error err;
     Status status =
-        auth_sign(slice_from_cstr(transfer->client->key), SLICE("GET"), call->resource_type,
+        auth_sign(slice_from_cstr(transfer->client->key), method_of(call), call->resource_type,
                   call->resource_link, slice_make(date, DATE_LEN), signature, &err);
     ASSERT(status == STATUS_OK); /* client_open has signed with this key */
     Slice token =
@@ -285,6 +290,12 @@ void client_start(Client *client, ClientCall *call)
     sign(transfer, call, &scratch);
     Slice url = arena_format(&scratch, "%s%.*s", client->endpoint, SLICE_ARG(call->path));
     set_options(transfer, arena_cstr(&scratch, url));
+    if (slice_equal(method_of(call), SLICE("POST"))) {
+        SET(transfer, CURLOPT_POST, 1L);
+        SET(transfer, CURLOPT_POSTFIELDSIZE, 0L);
+    } else if (call->method.len > 0) {
+        SET(transfer, CURLOPT_CUSTOMREQUEST, arena_cstr(&scratch, call->method)); /* copied */
+    }
 
     transfer->call = call;
     client->active_count++;

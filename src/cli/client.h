@@ -36,6 +36,7 @@ typedef struct ClientOptions {
 
 typedef struct ClientCall {
     /* Set before client_start, and unchanged until the call has ended. */
+    Slice method;        /* empty for GET; others are sent without a body */
     Slice path;          /* with its parameters, percent-encoded */
     Slice resource_type; /* covered by the signature: "colls" */
     Slice resource_link; /* covered by the signature: "dbs/shop/colls/orders", not encoded */
@@ -53,7 +54,7 @@ MUST_USE Status client_open(const ClientOptions *options, Client **out, Error *e
 void client_close(Client *client); /* gives up the calls under way; accepts NULL */
 DEFINE_AUTO(Client *, client_close)
 
-/* Starts a GET. A failure is reported in the call, by client_wait: STATUS_UNAVAILABLE if the server
+/* Starts a request. A failure is reported in the call, by client_wait: STATUS_UNAVAILABLE if the server
  * cannot be reached, is not trusted or does not speak HTTP, STATUS_TIMEOUT if it is too slow. */
 void client_start(Client *client, ClientCall *call);
 

@@ -1,6 +1,8 @@
 /* data_files.c - see data_files.h. */
 #include "cli/data_files.h"
 
+#include "store/store.h"
+
 #define NAME_true(name) name,
 #define NAME_false(name)
 
@@ -21,7 +23,8 @@ enum { NAME_LEN_MAX = 100 };
 /* What the store's files are called. Nothing with a slash, nothing hidden. */
 static bool is_plain(Slice name)
 {
-    bool is_good = name.len > 0 && name.len <= NAME_LEN_MAX && name.ptr[0] != '.';
+    bool is_good = name.len > 0 && name.len <= NAME_LEN_MAX && name.ptr[0] != '.' &&
+                   !slice_equal(name, SLICE(STORE_INCOMPLETE_FILE));
     for (size_t i = 0; is_good && i < name.len; i++) {
         char c = name.ptr[i];
         is_good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -179,7 +179,8 @@ static Status open_folder(RocksEngine *rocks, const RocksdbStoreOptions *options
                          path);
     if (rocks->folder_fd < 0)
         return error_set_errno(err, errno, "cannot open the data folder '%.200s'", path);
-    if (faccessat(rocks->folder_fd, STORE_INCOMPLETE_FILE, F_OK, 0) == 0)
+    if (!options->takes_incomplete &&
+        faccessat(rocks->folder_fd, STORE_INCOMPLETE_FILE, F_OK, 0) == 0)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                          "the data folder '%.200s' is not complete: a restore into it was "
                          "interrupted; run it again, or remove the folder",
