@@ -261,15 +261,16 @@ static Status remove_old(Backup *backup, Error *err)
 
 static Status run(Backup *backup, Error *err)
 {
+    TRY(backup_folder_open(backup->to, true, &backup->folder, err));
     BackupSourceOptions options = {
         .from = backup->from,
         .key = backup->key,
         .cert_file = backup->cert,
+        .owner = backup_folder_id(backup->folder),
         .log = &backup->log,
         .waits = on_wait,
         .ctx = backup,
     };
-    TRY(backup_folder_open(backup->to, true, &backup->folder, err));
     TRY(backup_source_open(&options, &backup->source, err));
     size_t count = 0;
     const uint64_t *generations = backup_folder_generations(backup->folder, &count);

@@ -2,6 +2,7 @@
 #include "cli/backup_folder.h"
 
 #include "base/mem.h"
+#include "base/random.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,12 +15,15 @@
 
 #define PART_NAME "files/new.part"
 
+enum { NAME_BYTES = 96, ID_LEN = 32 };
+
 struct BackupFolder {
     char *path;
     char *shown_path; /* of backup_folder_show */
     int fd;
     int lock_fd;
     bool is_writer;
+    char id[ID_LEN];
     uint64_t *generations;
     size_t generation_count;
     uint64_t *sizes; /* of the files that were there when the folder was opened, sorted */
@@ -32,8 +36,6 @@ struct BackupFolder {
 };
 
 /* ---- names ---- */
-
-enum { NAME_BYTES = 96 };
 
 static void file_name(Slice sha256, char out[NAME_BYTES])
 {
@@ -115,20 +117,47 @@ static bool has_below(const BackupFolder *folder, const char *below)
 }
 
 /* A folder that holds anything else is not taken: what no manifest names is removed later. */
-static Status make_folders(BackupFolder *folder, Error *err)
+static Status check_ours(BackupFolder *folder, Error *err)
 {
     size_t count = 0;
     if (has_below(folder, "generations") && has_below(folder, "files"))
         return STATUS_OK;
     TRY(visit_all(folder, ".", count_entry, &count, err));
-    bool is_ours = count == 0 || (count == 1 && has_below(folder, "files"));
-    if (!is_ours)
-        return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                         "'%.200s' has other things in it and no backups; give an empty folder",
-                         folder->path);
+    if (count == 0 || (count == 1 && has_below(folder, "files")))
+        return STATUS_OK;
+    return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                     "'%.200s' has other things in it and no backups; give an empty folder",
+                     folder->path);
+}
+
+static bool is_id(const char id[ID_LEN])
+{
+    for (size_t i = 0; i < ID_LEN; i++) {
+        if ((id[i] < '0' || id[i] > '9') && (id[i] < 'A' || id[i] > 'F'))
+            return false;
+    }
+    return true;
+}
+
+/* With the lock held. A name that is lost is replaced. */
+static Status read_id(BackupFolder *folder, Error *err)
+{
+    if (pread(folder->lock_fd, folder->id, ID_LEN, 0) == ID_LEN && is_id(folder->id))
+        return STATUS_OK;
+    uint8_t bytes[ID_LEN / 2];
+    random_secret(bytes, sizeof(bytes));
+    hex_encode(bytes, sizeof(bytes), folder->id);
+    if (pwrite(folder->lock_fd, folder->id, ID_LEN, 0) != ID_LEN)
+        return error_set_errno(err, errno, "cannot write to the folder '%.200s'", folder->path);
+    return STATUS_OK;
+}
+
+static Status make_folders(BackupFolder *folder, Error *err)
+{
     TRY(make_below(folder, "files", err));
     TRY(make_below(folder, "generations", err));
-    return sync_folder(folder, ".", err);
+    TRY(sync_folder(folder, ".", err));
+    return read_id(folder, err);
 }
 
 static Status take_lock(BackupFolder *folder, Error *err)
@@ -191,6 +220,12 @@ static Status add_size(BackupFolder *folder, const char *name, void *ctx, Error 
     return STATUS_OK;
 }
 
+Slice backup_folder_id(const BackupFolder *folder)
+{
+    ASSERT(folder->is_writer);
+    return slice_make(folder->id, ID_LEN);
+}
+
 Status backup_folder_open(const char *path, bool is_writer, BackupFolder **out, Error *err)
 {
     if (is_writer && mkdir(path, 0700) != 0 && errno != EEXIST)
@@ -205,6 +240,8 @@ Status backup_folder_open(const char *path, bool is_writer, BackupFolder **out, 
         return error_set_errno(err, errno, "cannot open the folder '%.200s'", path);
     if (!is_writer && !has_below(folder, "generations"))
         return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "there are no backups in '%.200s'", path);
+    if (is_writer)
+        TRY(check_ours(folder, err));
     TRY(take_lock(folder, err));
     if (is_writer)
         TRY(make_folders(folder, err));

@@ -1,6 +1,6 @@
 /* backup_folder.h - a folder of backups.
  *
- *     LOCK                      held by the command that uses the folder
+ *     LOCK                      held by the command that uses the folder; holds its random name
  *     files/<sha256>            contents; generations that have the same file share it
  *     files/new.part            a file that is being copied
  *     generations/000007.json   a manifest: written, synced and renamed last
@@ -27,6 +27,9 @@ MUST_USE Status backup_folder_open(const char *path, bool is_writer, BackupFolde
                                    Error *err);
 void backup_folder_close(BackupFolder *folder); /* accepts NULL */
 DEFINE_AUTO(BackupFolder *, backup_folder_close)
+
+/* A random name of the folder, of hexadecimal digits; for writers. */
+Slice backup_folder_id(const BackupFolder *folder);
 
 /* The numbers of the generations, the oldest first, whether or not their manifests are whole. */
 const uint64_t *backup_folder_generations(const BackupFolder *folder, size_t *count);

@@ -167,7 +167,11 @@ static Status begin_at_server(BackupSource *source, const BackupSourceOptions *o
     TRY(client_open(&client, &source->client, err));
     for (int waited_s = 0;; waited_s++) {
         ClientCall call = {
-            .method = SLICE("POST"), .path = SLICE("/_orrery/backup"), .arena = &source->arena};
+            .method = SLICE("POST"),
+            .path = arena_format(&source->arena, "/_orrery/backup?owner=%.*s",
+                                 SLICE_ARG(options->owner)),
+            .arena = &source->arena,
+        };
         Status status = ask(source, &call, 201, err);
         if (status == STATUS_OK)
             return read_beginning(source, call.body, err);

@@ -21,6 +21,7 @@ typedef struct BackupSourceOptions {
     const char *from;      /* an endpoint if there is "://" in it, otherwise a data folder */
     const char *key;       /* of the server */
     const char *cert_file; /* see ClientOptions */
+    Slice owner;           /* names the folder of backups: its earlier backups are over */
     const Log *log;
     void (*waits)(void *ctx); /* another backup is under way; called every second */
     void *ctx;

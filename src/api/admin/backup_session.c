@@ -28,6 +28,8 @@ struct BackupSession {
     /* Immutable after the beginning. */
     Backups *backups;
     char id[BACKUP_ID_LEN];
+    char owner[BACKUP_OWNER_LEN_MAX];
+    size_t owner_len;
     int64_t time_s;
     StoreCheckpoint *checkpoint;
     size_t checkpoint_count; /* the first files are the checkpoint's */
@@ -132,6 +134,7 @@ static void *watch(void *ctx)
     session_free(session); /* without the lock: removing files takes time */
     pthread_mutex_lock(&backups->lock);
     backups->is_removing = false;
+    (void)pthread_cond_broadcast(&backups->changed);
     pthread_mutex_unlock(&backups->lock);
     return NULL;
 }
@@ -182,11 +185,14 @@ static Status fill(BackupSession *session, Error *err)
     return STATUS_OK;
 }
 
-static Status make_session(Backups *backups, BackupSession **out, Error *err)
+static Status make_session(Backups *backups, Slice owner, BackupSession **out, Error *err)
 {
     AUTO(session_free) BackupSession *session = MEM_NEW(BackupSession);
     arena_init(&session->arena, 4096);
     session->backups = backups;
+    session->owner_len = owner.len;
+    if (owner.len > 0)
+        memcpy(session->owner, owner.ptr, owner.len);
     uint8_t secret[BACKUP_ID_LEN / 2];
     random_secret(secret, sizeof(secret));
     hex_encode(secret, sizeof(secret), session->id);
@@ -210,9 +216,24 @@ static Status publish(Backups *backups, BackupSession *session, Error *err)
     return status;
 }
 
-Status backups_begin(Backups *backups, BackupSession **out, Error *err)
+/* With the lock held: ends a session of the same owner, and waits until its files are gone. */
+static void replace_own(Backups *backups, Slice owner)
 {
+    BackupSession *session = backups->session;
+    if (session == NULL || owner.len == 0 ||
+        !slice_equal(owner, slice_make(session->owner, session->owner_len)))
+        return;
+    session->is_ended = true;
+    (void)pthread_cond_broadcast(&backups->changed);
+    while (backups->session == session || backups->is_removing)
+        (void)pthread_cond_wait(&backups->changed, &backups->lock);
+}
+
+Status backups_begin(Backups *backups, Slice owner, BackupSession **out, Error *err)
+{
+    ASSERT(owner.len <= BACKUP_OWNER_LEN_MAX);
     pthread_mutex_lock(&backups->lock);
+    replace_own(backups, owner);
     bool is_free = backups->session == NULL && !backups->is_making && !backups->is_removing &&
                    !backups->is_closing;
     bool has_thread = backups->has_thread;
@@ -231,7 +252,7 @@ Status backups_begin(Backups *backups, BackupSession **out, Error *err)
         (void)pthread_join(ended, NULL); /* it has let go of its session */
 
     BackupSession *session = NULL;
-    Status status = make_session(backups, &session, err);
+    Status status = make_session(backups, owner, &session, err);
     pthread_mutex_lock(&backups->lock);
     backups->is_making = false;
     if (status == STATUS_OK)

@@ -16,6 +16,7 @@
 
 enum {
     BACKUP_ID_LEN = 32,
+    BACKUP_OWNER_LEN_MAX = 64,
     BACKUP_IDLE_MS = 30000,
     BACKUP_PIECE_BYTES = 1 << 20, /* that one request reads, at most */
 };
@@ -40,9 +41,11 @@ typedef struct BackupFile {
 Backups *backups_open(const BackupsOptions *options);
 void backups_close(Backups *backups); /* accepts NULL; ends the session */
 
-/* Begins a session, which waits for the disk. STATUS_CONFLICT if there is one already. The caller
- * gives the reference back. */
-MUST_USE Status backups_begin(Backups *backups, BackupSession **out, Error *err);
+/* Begins a session, which waits for the disk. STATUS_CONFLICT if there is one already, unless it is
+ * of the same owner: a client names itself by the folder of backups that it fills, of which there is
+ * one at a time, so the one before is gone. 'owner' may be empty. The caller gives the reference
+ * back. */
+MUST_USE Status backups_begin(Backups *backups, Slice owner, BackupSession **out, Error *err);
 
 /* The session with this id, STATUS_NOT_FOUND if it has ended. The caller gives it back. */
 MUST_USE Status backups_find(Backups *backups, Slice id, BackupSession **out, Error *err);

@@ -1,6 +1,6 @@
 /* orrery_backup.c - copying the server's data while it runs: paths under /_orrery/backup.
  *
- *     POST   /_orrery/backup                         begins: what there is to copy
+ *     POST   /_orrery/backup?owner=name              begins: what there is to copy
  *     GET    /_orrery/backup/{id}/{file}?offset=n    bytes of a file, at most "pieceBytes" of them
  *     GET    /_orrery/backup/{id}/{file}/sum         its SHA-256, for a client that may have it
  *     DELETE /_orrery/backup/{id}                    ends
@@ -23,6 +23,7 @@ typedef struct BackupCall {
     ApiRequest *request;
     BackupAct act;
     BackupSession *session; /* a reference; NULL before it has begun */
+    Slice owner; /* in the arena */
     size_t file;
     uint64_t offset;
 
@@ -37,7 +38,7 @@ static Status begin(BackupCall *call, Error *err)
 {
     /* Writing out a memtable may take a second; others may run meanwhile. */
     worker_begin_wait();
-    Status status = backups_begin(call->request->api->backups, &call->session, err);
+    Status status = backups_begin(call->request->api->backups, call->owner, &call->session, err);
     worker_end_wait();
     TRY(status);
     size_t count = 0;
@@ -186,6 +187,22 @@ static Status parse_file(BackupCall *call, Slice path, Slice query, Error *err)
     return STATUS_OK;
 }
 
+/* "owner=1F2E", or nothing. */
+static Status parse_owner(BackupCall *call, Slice query, Error *err)
+{
+    Slice value = query;
+    Slice parameter = slice_cut(&value, '=');
+    if (query.len == 0)
+        return STATUS_OK;
+    if (!slice_equal(parameter, SLICE("owner")) || value.len == 0 ||
+        value.len > BACKUP_OWNER_LEN_MAX)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The only parameter is 'owner', of 1 to %d characters.",
+                         BACKUP_OWNER_LEN_MAX);
+    call->owner = arena_copy(call->request->arena, value);
+    return STATUS_OK;
+}
+
 static Status parse(BackupCall *call, Slice path, Slice query, Error *err)
 {
     const ApiRequest *r = call->request;
@@ -194,7 +211,7 @@ static Status parse(BackupCall *call, Slice path, Slice query, Error *err)
         path = slice_from(path, 1);
     if (path.len == 0) {
         call->act = BACKUP_BEGIN;
-        return is_method(r, SLICE("POST")) && query.len == 0 ? STATUS_OK : no_such_path(err);
+        return is_method(r, SLICE("POST")) ? parse_owner(call, query, err) : no_such_path(err);
     }
     TRY(backups_find(r->api->backups, slice_cut(&path, '/'), &call->session, err));
     call->act = BACKUP_END;
