@@ -80,9 +80,9 @@ const Snapshot *offline_folder_snapshot(OfflineFolder *folder)
     return catalog_read(&folder->reader);
 }
 
-Store *offline_folder_store(OfflineFolder *folder)
+Catalog *offline_folder_catalog(OfflineFolder *folder)
 {
-    return folder->store;
+    return folder->catalog;
 }
 
 void offline_folder_positions(OfflineFolder *folder, Arena *arena, BackupPosition **out,

@@ -26,7 +26,7 @@ DEFINE_AUTO(OfflineFolder *, offline_folder_close)
 
 /* As long as the folder is open. */
 const Snapshot *offline_folder_snapshot(OfflineFolder *folder);
-Store *offline_folder_store(OfflineFolder *folder);
+Catalog *offline_folder_catalog(OfflineFolder *folder);
 
 /* How far each partition of each container is, in the arena. */
 void offline_folder_positions(OfflineFolder *folder, Arena *arena, BackupPosition **out,

@@ -3,6 +3,8 @@
  *     choose      a generation whose manifest is whole
  *     copy        each file, with its sum; CURRENT last               (restore_target.h)
  *     compare     what the folder holds with what the manifest says   (offline_folder.h)
+ *     take back   items to an earlier time, if that is asked for      (restore_time.h)
+ *     skip        numbers that the lost server may have given out
  *     finish      the marker goes: now a server opens the folder
  */
 #include "cli/restore.h"
@@ -14,7 +16,9 @@
 #include "cli/offline_folder.h"
 #include "cli/options.h"
 #include "cli/restore_target.h"
+#include "cli/restore_time.h"
 #include "cli/utc_time.h"
+#include "partition/rewind.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,12 +29,20 @@ enum {
     EXIT_USAGE = 2,
     PIECE_BYTES = 1 << 20,
     PROGRESS_US = 200000,
+
+    /* More than a partition does, and for longer than the time since the backup. */
+    LSNS_PER_S = 1 << 17,
+    ITEMS_PER_S = 1 << 13,
+    SKIPPED_S_MIN = 3600,
 };
 
 typedef struct Restore {
     const char *from;
     const char *data;
     uint64_t generation; /* 0: the newest */
+    bool has_time;
+    int64_t at_s;        /* that items are taken back to */
+    bool is_best_effort; /* ... as far as their containers can be */
 
     Arena arena;
     Log log;
@@ -54,7 +66,13 @@ static void print_help(void)
         "Options (default):\n"
         "  --from DIR         the folder of backups\n"
         "  --data DATA        the data folder to be made\n"
-        "  --generation N     which backup (the newest)\n\n"
+        "  --generation N     which backup (the newest; with --at, the first after that time)\n"
+        "  --at TIME          take items back to their state at that second, for example\n"
+        "                     2026-11-18T12:00:00Z. Only items of containers that keep all\n"
+        "                     versions (changeFeedPolicy) can be taken back, and only as far as\n"
+        "                     these are kept; otherwise the restore is refused, and says why\n"
+        "  --at-best-effort   with --at: leave items of other containers as they are in the\n"
+        "                     backup, and say which\n\n"
         "The exit code is 0 if the folder is complete, else 1.\n\n"
         "Example:\n"
         "  orrery restore --from /backups/orrery --data /var/lib/orrery\n"
@@ -66,7 +84,8 @@ static void print_help(void)
 
 static Status unknown_option(const char *argument, Error *err)
 {
-    static const char *const names[] = {"--from", "--data", "--generation", "--help", NULL};
+    static const char *const names[] = {
+        "--from", "--data", "--generation", "--at", "--at-best-effort", "--help", NULL};
     const char *nearest = options_nearest(argument, names);
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "there is no option '%.80s'; %s%s%s",
                      argument,
@@ -77,13 +96,18 @@ static Status unknown_option(const char *argument, Error *err)
 static Status parse_arguments(Restore *restore, int argc, char *const *argv, bool *help, Error *err)
 {
     const char *generation = NULL;
-    const ArgumentText rows[] = {
-        {"--from", &restore->from}, {"--data", &restore->data}, {"--generation", &generation}};
+    const char *at = NULL;
+    const ArgumentText rows[] = {{"--from", &restore->from},
+                                 {"--data", &restore->data},
+                                 {"--generation", &generation},
+                                 {"--at", &at}};
     for (int i = 0; i < argc; i++) {
         bool found = false;
         TRY(arguments_take_text(argc, argv, &i, rows, ARRAY_COUNT(rows), &found, err));
         if (!found && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
             *help = true;
+        else if (!found && strcmp(argv[i], "--at-best-effort") == 0)
+            restore->is_best_effort = true;
         else if (!found)
             return unknown_option(argv[i], err);
     }
@@ -97,6 +121,12 @@ static Status parse_arguments(Restore *restore, int argc, char *const *argv, boo
                                restore->generation == 0))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--generation must be a whole number from 1 on, not '%.80s'", generation);
+    restore->has_time = at != NULL;
+    if (at != NULL && !utc_time_parse(slice_from_cstr(at), &restore->at_s))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--at must be a time such as 2026-11-18T12:00:00Z, not '%.80s'", at);
+    if (restore->is_best_effort && at == NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--at-best-effort needs --at TIME");
     return STATUS_OK;
 }
 
@@ -121,8 +151,33 @@ static void show_progress(Restore *restore, uint64_t bytes)
 
 /* ---- copying ---- */
 
-/* The one that was asked for, or the newest. One that is damaged is not passed over: the user
- * decides whether an older one will do. */
+static Status read_generation(Restore *restore, uint64_t generation, Error *err)
+{
+    Error reason;
+    Status status = backup_folder_read(restore->folder, generation, &restore->arena,
+                                       &restore->manifest, &reason);
+    if (status == STATUS_CORRUPT)
+        return error_set(err, status, SUB_NONE, "%.400s; --generation chooses another one",
+                         reason.message);
+    *err = reason;
+    return status;
+}
+
+static Status check_time(const Restore *restore, Error *err)
+{
+    if (!restore->has_time || restore->manifest.time_s >= restore->at_s)
+        return STATUS_OK;
+    char time[UTC_TIME_LEN + 1];
+    utc_time_print(restore->manifest.time_s, time);
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "the backup is of %s, and has nothing that was written later: --at cannot be "
+                     "after that",
+                     time);
+}
+
+/* The one that was asked for, or the newest; to go back to a time, the first that is not before it:
+ * least has to be undone. One that is damaged is not passed over: the user decides whether another
+ * one will do. */
 static Status choose_generation(Restore *restore, Error *err)
 {
     size_t count = 0;
@@ -130,15 +185,18 @@ static Status choose_generation(Restore *restore, Error *err)
     if (count == 0)
         return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "there is no complete backup in '%.200s'",
                          restore->from);
-    uint64_t chosen = restore->generation > 0 ? restore->generation : generations[count - 1];
-    Error reason;
-    Status status =
-        backup_folder_read(restore->folder, chosen, &restore->arena, &restore->manifest, &reason);
-    if (status == STATUS_CORRUPT)
-        return error_set(err, status, SUB_NONE, "%.400s; --generation chooses another one",
-                         reason.message);
-    *err = reason;
-    return status;
+    if (restore->generation > 0) {
+        TRY(read_generation(restore, restore->generation, err));
+        return check_time(restore, err);
+    }
+    TRY(read_generation(restore, generations[count - 1], err));
+    TRY(check_time(restore, err));
+    for (size_t i = 0; restore->has_time && i < count; i++) {
+        TRY(read_generation(restore, generations[i], err));
+        if (restore->manifest.time_s >= restore->at_s)
+            break;
+    }
+    return STATUS_OK;
 }
 
 static Status damaged(const BackupEntry *file, const char *what, Error *err)
@@ -253,17 +311,41 @@ static Status compare(const Restore *restore, OfflineFolder *opened, Error *err)
                                (unsigned long long)restore->manifest.generation);
 }
 
-static Status open_and_compare(Restore *restore, Error *err)
+/* The lost server may have gone on after the backup. Its clients know LSNs and numbers that this one
+ * has not given out, and must not take for others: as many are skipped as it can have used. */
+static Status skip_numbers(const Restore *restore, OfflineFolder *opened, Error *err)
+{
+    int64_t lost_s = clock_wall_s(clock_real()) - restore->manifest.time_s;
+    uint64_t seconds = SKIPPED_S_MIN + (lost_s > 0 ? (uint64_t)lost_s : 0);
+    const Snapshot *snapshot = offline_folder_snapshot(opened);
+    SnapshotWalk walk = {0};
+    while (snapshot_next(snapshot, &walk)) {
+        for (size_t i = 0; i < walk.container->range_count; i++)
+            TRY(partition_skip_numbers(handle_local(container_handle_at(walk.container, i)),
+                                       seconds * LSNS_PER_S, seconds * ITEMS_PER_S, err));
+    }
+    return catalog_skip_numbers(offline_folder_catalog(opened),
+                                seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX, err);
+}
+
+static Status complete(Restore *restore, Error *err)
 {
     OfflineOptions options = {
         .data = restore->data,
         .log = &restore->log,
-        .is_read_only = true,
         .takes_incomplete = true,
     };
     AUTO(offline_folder_close) OfflineFolder *opened = NULL;
     TRY(offline_folder_open(&options, &opened, err));
-    return compare(restore, opened, err);
+    TRY(compare(restore, opened, err));
+    RestoreTime time = {
+        .at_s = restore->at_s,
+        .backup_s = restore->manifest.time_s,
+        .is_best_effort = restore->is_best_effort,
+    };
+    if (restore->has_time)
+        TRY(restore_time_go_back(opened, &time, err));
+    return skip_numbers(restore, opened, err);
 }
 
 static Status run(Restore *restore, Error *err)
@@ -274,7 +356,7 @@ static Status run(Restore *restore, Error *err)
     restore->buffer = arena_alloc(&restore->arena, PIECE_BYTES);
     TRY(copy_all(restore, err));
     end_progress(restore);
-    TRY(open_and_compare(restore, err));
+    TRY(complete(restore, err));
     TRY(restore_target_finish(restore->target, err));
     const BackupManifest *manifest = &restore->manifest;
     char time[UTC_TIME_LEN + 1];
