@@ -95,9 +95,8 @@ static Status parse_arguments(Backup *backup, int argc, char *const *argv, bool 
 {
     const char *keep = NULL;
     const ArgumentText rows[] = {
-        {"--from", &backup->from}, {"--to", &backup->to},
-        {"--keep", &keep},         {"--key", &backup->key},
-        {"--cert", &backup->cert}, {"--key-file", &backup->key_file},
+        {"--from", &backup->from}, {"--to", &backup->to},     {"--keep", &keep},
+        {"--key", &backup->key},   {"--cert", &backup->cert}, {"--key-file", &backup->key_file},
     };
     for (int i = 0; i < argc; i++) {
         bool found = false;

@@ -1,4 +1,5 @@
-/* backup.h - `orrery backup`: copies the data of a server, running or not, into a folder of backups.
+/* backup.h - `orrery backup`: copies the data of a server, running or not, into a folder of
+ * backups.
  */
 #pragma once
 

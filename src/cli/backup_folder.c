@@ -356,8 +356,8 @@ Status backup_folder_read(BackupFolder *folder, uint64_t generation, Arena *aren
 
 bool backup_folder_has_size(const BackupFolder *folder, uint64_t size)
 {
-    return folder->size_count > 0 && bsearch(&size, folder->sizes, folder->size_count,
-                                             sizeof(uint64_t), by_number) != NULL;
+    return folder->size_count > 0 &&
+           bsearch(&size, folder->sizes, folder->size_count, sizeof(uint64_t), by_number) != NULL;
 }
 
 bool backup_folder_has(const BackupFolder *folder, Slice sha256, uint64_t size)
@@ -528,8 +528,8 @@ static Status remove_unneeded(BackupFolder *folder, const char *name, void *ctx,
     const Needed *needed = ctx;
     Slice text = slice_from_cstr(name);
     bool is_ours = sha256_is_text(text) || slice_ends_with(text, SLICE(".part"));
-    if (!is_ours || (needed->count > 0 && bsearch(&text, needed->sums, needed->count, sizeof(Slice),
-                                                  by_sum) != NULL))
+    if (!is_ours || (needed->count > 0 &&
+                     bsearch(&text, needed->sums, needed->count, sizeof(Slice), by_sum) != NULL))
         return STATUS_OK;
     char path[NAME_BYTES + 300];
     struct stat info;

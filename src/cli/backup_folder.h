@@ -7,8 +7,8 @@
  *     opening/                  a generation as a data folder, while it is looked at
  *
  * A file is in its place only when it is whole and synced. So whatever ends a command, every
- * manifest that is there stands for a backup that was complete; what no manifest names is removed by
- * the next one.
+ * manifest that is there stands for a backup that was complete; what no manifest names is removed
+ * by the next one.
  *
  * Ownership  The caller closes the folder.
  * Threads    One.
@@ -48,13 +48,14 @@ bool backup_folder_has_size(const BackupFolder *folder, uint64_t size);
 MUST_USE Status backup_folder_open_file(const BackupFolder *folder, Slice sha256, int *fd,
                                         Error *err);
 
-/* New contents: begin, any number of writes, and an end that makes them durable. An end with another
- * sum or size than expected fails with STATUS_CORRUPT, and leaves nothing. 'expected' may be empty.
+/* New contents: begin, any number of writes, and an end that makes them durable. An end with
+ * another sum or size than expected fails with STATUS_CORRUPT, and leaves nothing. 'expected' may
+ * be empty.
  */
 MUST_USE Status backup_folder_begin(BackupFolder *folder, Error *err);
 MUST_USE Status backup_folder_write(BackupFolder *folder, Slice bytes, Error *err);
-MUST_USE Status backup_folder_end(BackupFolder *folder, Slice expected, char sha256[SHA256_TEXT_LEN],
-                                  Error *err);
+MUST_USE Status backup_folder_end(BackupFolder *folder, Slice expected,
+                                  char sha256[SHA256_TEXT_LEN], Error *err);
 
 /* The path of a data folder that shows the files of 'manifest', for reading only; until the next
  * call, or the end. */
@@ -78,4 +79,5 @@ MUST_USE Status backup_folder_prune(BackupFolder *folder, uint64_t keep, BackupR
 
 /* Removes what interrupted backups have left, except files of these sizes, which are sorted for
  * that: the backup that begins may need them. */
-MUST_USE Status backup_folder_clean(BackupFolder *folder, uint64_t *sizes, size_t count, Error *err);
+MUST_USE Status backup_folder_clean(BackupFolder *folder, uint64_t *sizes, size_t count,
+                                    Error *err);

@@ -179,7 +179,6 @@ const BackupEntry *manifest_find(const BackupManifest *manifest, Slice name)
         else
             high = middle;
     }
-    bool found =
-        low < manifest->file_count && slice_equal(manifest->files[low].name, name);
+    bool found = low < manifest->file_count && slice_equal(manifest->files[low].name, name);
     return found ? &manifest->files[low] : NULL;
 }

@@ -34,7 +34,7 @@ typedef struct BackupManifest {
     int64_t time_s;      /* all that was answered before is in it */
     Slice version;       /* of the server */
     bool is_damaged;     /* the server knew that some of its data is */
-    BackupEntry *files; /* sorted by name */
+    BackupEntry *files;  /* sorted by name */
     size_t file_count;
     BackupPosition *positions;
     size_t position_count;

@@ -6,10 +6,10 @@
 #include "base/mem.h"
 #include "cli/client.h"
 #include "cli/data_files.h"
-#include "json/json.h"
 #include "partition/partition.h"
 #include "store/checkpoint.h"
 #include "store/rocksdb/rocksdb_store.h"
+#include "json/json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ struct BackupSource {
     Slice id;
     uint64_t piece_bytes;
     Piece pieces[AHEAD];
-    size_t reading;   /* the file that the pieces are of */
+    size_t reading;    /* the file that the pieces are of */
     uint64_t ask_next; /* offset */
 
     /* Of a folder. */
@@ -342,13 +342,12 @@ static Status begin_at_folder(BackupSource *source, const BackupSourceOptions *o
         others++;
     const CheckpointFile *files =
         store_checkpoint_files(source->checkpoint, &source->checkpoint_count);
-    source->files =
-        ARENA_NEW_ARRAY(&source->arena, SourceFile, source->checkpoint_count + others);
+    source->files = ARENA_NEW_ARRAY(&source->arena, SourceFile, source->checkpoint_count + others);
     source->contents = ARENA_NEW_ARRAY(&source->arena, Slice, others);
     source->buffer = arena_alloc(&source->arena, PIECE_BYTES);
     for (size_t i = 0; i < source->checkpoint_count; i++)
-        source->files[source->count++] = (SourceFile){
-            arena_format(&source->arena, "store/%s", files[i].name), files[i].size};
+        source->files[source->count++] =
+            (SourceFile){arena_format(&source->arena, "store/%s", files[i].name), files[i].size};
     for (size_t i = 0; i < others; i++)
         TRY(read_data_file(source, options->from, DATA_FILES[i], err));
     return STATUS_OK;

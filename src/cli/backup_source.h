@@ -2,8 +2,8 @@
  * not.
  *
  * Both give a list of files as of one moment, and the bytes of each. A server is asked over the
- * network (/_orrery/backup), several pieces at a time. A folder is opened as a server would open it,
- * which takes its lock, and a checkpoint is made.
+ * network (/_orrery/backup), several pieces at a time. A folder is opened as a server would open
+ * it, which takes its lock, and a checkpoint is made.
  *
  * Ownership  The caller closes the source, which ends the server's part or removes the checkpoint.
  * Threads    One.
@@ -45,7 +45,7 @@ const SourceFile *backup_source_files(const BackupSource *source, size_t *count)
 MUST_USE Status backup_source_sum(BackupSource *source, size_t index, char out[SHA256_TEXT_LEN],
                                   Error *err);
 
-/* The bytes of a file from 'offset' on, up to some bound; empty at its end. They live until the next
- * call. Offsets of one file rise from 0, by what was read. */
+/* The bytes of a file from 'offset' on, up to some bound; empty at its end. They live until the
+ * next call. Offsets of one file rise from 0, by what was read. */
 MUST_USE Status backup_source_read(BackupSource *source, size_t index, uint64_t offset, Slice *out,
                                    Error *err);

@@ -54,8 +54,9 @@ MUST_USE Status client_open(const ClientOptions *options, Client **out, Error *e
 void client_close(Client *client); /* gives up the calls under way; accepts NULL */
 DEFINE_AUTO(Client *, client_close)
 
-/* Starts a request. A failure is reported in the call, by client_wait: STATUS_UNAVAILABLE if the server
- * cannot be reached, is not trusted or does not speak HTTP, STATUS_TIMEOUT if it is too slow. */
+/* Starts a request. A failure is reported in the call, by client_wait: STATUS_UNAVAILABLE if the
+ * server cannot be reached, is not trusted or does not speak HTTP, STATUS_TIMEOUT if it is too
+ * slow. */
 void client_start(Client *client, ClientCall *call);
 
 /* Waits until a call has ended; '*ended' is NULL if none is under way. If 'cancel_fd' becomes

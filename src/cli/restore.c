@@ -311,8 +311,8 @@ static Status compare(const Restore *restore, OfflineFolder *opened, Error *err)
                                (unsigned long long)restore->manifest.generation);
 }
 
-/* The lost server may have gone on after the backup. Its clients know LSNs and numbers that this one
- * has not given out, and must not take for others: as many are skipped as it can have used. */
+/* The lost server may have gone on after the backup. Its clients know LSNs and numbers that this
+ * one has not given out, and must not take for others: as many are skipped as it can have used. */
 static Status skip_numbers(const Restore *restore, OfflineFolder *opened, Error *err)
 {
     int64_t lost_s = clock_wall_s(clock_real()) - restore->manifest.time_s;

@@ -61,7 +61,8 @@ static Status is_empty(const RestoreTarget *target, const char *below, bool *out
     return STATUS_OK;
 }
 
-/* Removes what an interrupted restore has left: files of the store, and others that a backup has. */
+/* Removes what an interrupted restore has left: files of the store, and others that a backup has.
+ */
 static Status remove_leftovers(const RestoreTarget *target, Error *err)
 {
     for (size_t i = 0; DATA_FILES[i] != NULL; i++) {

@@ -70,8 +70,8 @@ static Status check_all(const Snapshot *snapshot, const RestoreTime *time, Error
                      text);
 }
 
-static Status go_back(const Database *database, const Container *container,
-                      const RestoreTime *time, Error *err)
+static Status go_back(const Database *database, const Container *container, const RestoreTime *time,
+                      Error *err)
 {
     RewindOptions options = options_of(time, container);
     uint64_t changes = 0;

@@ -13,8 +13,8 @@
 
 #include "partition/group_int.h"
 
-/* Of the items that a transaction deletes or replaces, as far as its history keeps what was there: a
- * few bytes of a request can delete large items. Changes beyond it are there without that. */
+/* Of the items that a transaction deletes or replaces, as far as its history keeps what was there:
+ * a few bytes of a request can delete large items. Changes beyond it are there without that. */
 #define IMAGES_BYTES_MAX ((size_t)16 << 20)
 
 enum {
@@ -194,8 +194,8 @@ static bool keeps_history(const Group *group)
 
 /* Whoever takes a container back to an earlier time (rewind.h) needs the version that was replaced.
  * Usually that has an entry of its own, which goes first, however: when it is older than the
- * container keeps history. If it is half as old already, or never had an entry, it is kept with this
- * one. So each time in the newer half of what is kept can be gone back to, and an item that is
+ * container keeps history. If it is half as old already, or never had an entry, it is kept with
+ * this one. So each time in the newer half of what is kept can be gone back to, and an item that is
  * changed often is not stored twice. */
 static bool keeps_previous(const Group *group, const Item *old)
 {

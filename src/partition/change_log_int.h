@@ -63,7 +63,7 @@ typedef struct HistoryEntry {
     Slice key;             /* of a delete: the partition key as a document, {"path": value} */
     Slice previous; /* of a replace: the version before, where its own entry goes long before this
                        one; else empty */
-    Slice image;           /* the new version or, of a delete, the old one; may be empty */
+    Slice image;    /* the new version or, of a delete, the old one; may be empty */
 } HistoryEntry;
 
 Slice history_encode(Arena *arena, const HistoryEntry *entry);

@@ -6,9 +6,9 @@
  *     replace    a replace by the version before, under its id
  *     delete     a create of what was deleted
  *
- * The version before is in the change itself (HistoryEntry), or in the entry that made it, which has
- * the LSN that the change names. If it is in neither, the time before the change cannot be gone back
- * to.
+ * The version before is in the change itself (HistoryEntry), or in the entry that made it, which
+ * has the LSN that the change names. If it is in neither, the time before the change cannot be gone
+ * back to.
  */
 #include "partition/rewind.h"
 

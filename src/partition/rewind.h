@@ -32,8 +32,8 @@ MUST_USE Status partition_rewind_check(Partition *partition, const RewindOptions
 /* Does it. If it fails, or the process ends, part of it is done. */
 MUST_USE Status partition_rewind(Partition *partition, const RewindOptions *options, Error *err);
 
-/* What is written from now on has LSNs and numbers that are higher by as much: no client of a server
- * that wrote more than this one knows of has seen them. The partition must be opened again before
- * anything is written. */
+/* What is written from now on has LSNs and numbers that are higher by as much: no client of a
+ * server that wrote more than this one knows of has seen them. The partition must be opened again
+ * before anything is written. */
 MUST_USE Status partition_skip_numbers(Partition *partition, uint64_t lsns, uint64_t items,
                                        Error *err);

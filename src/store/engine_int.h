@@ -1,5 +1,5 @@
 /* engine_int.h - the interface that an engine implements. README.md says what engines promise (I1
- * to I15) and how to add one.
+ * to I16) and how to add one.
  *
  * An engine keeps one flat, ordered set of keys and values. Spaces, transactions, the merging of a
  * transaction's own writes into a cursor, savepoints and the grouping of commits are written once,

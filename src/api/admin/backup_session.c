@@ -332,9 +332,10 @@ Status backup_session_read(const BackupSession *session, size_t index, uint64_t 
     ASSERT(index < session->count);
     if (index < session->checkpoint_count)
         return store_checkpoint_read(session->checkpoint, index, offset, out, size, len, err);
-    Slice rest = offset > SIZE_MAX ? SLICE_EMPTY
-                                   : slice_from(session->contents[index - session->checkpoint_count],
-                                                (size_t)offset);
+    Slice rest =
+        offset > SIZE_MAX
+            ? SLICE_EMPTY
+            : slice_from(session->contents[index - session->checkpoint_count], (size_t)offset);
     *len = rest.len < size ? rest.len : size;
     if (*len > 0)
         memcpy(out, rest.ptr, *len);

@@ -1,9 +1,9 @@
 /* backup_session_int.h - the one backup that a client may be copying from this server.
  *
  * A session has a checkpoint of the store and the other files of the data folder, as of one moment.
- * The client copies them piece by piece. A session ends when its client says so, when the client has
- * asked for nothing for a while, or with the server; then the checkpoint is removed. So a client
- * that is slow, or gone, holds nothing but room on the disk, and that for a bounded time.
+ * The client copies them piece by piece. A session ends when its client says so, when the client
+ * has asked for nothing for a while, or with the server; then the checkpoint is removed. So a
+ * client that is slow, or gone, holds nothing but room on the disk, and that for a bounded time.
  *
  * Ownership  backups_find hands out references; each is given back before backups_close.
  * Threads    Any. A thread of its own (orrery-backup) watches the session while there is one.
@@ -42,8 +42,8 @@ Backups *backups_open(const BackupsOptions *options);
 void backups_close(Backups *backups); /* accepts NULL; ends the session */
 
 /* Begins a session, which waits for the disk. STATUS_CONFLICT if there is one already, unless it is
- * of the same owner: a client names itself by the folder of backups that it fills, of which there is
- * one at a time, so the one before is gone. 'owner' may be empty. The caller gives the reference
+ * of the same owner: a client names itself by the folder of backups that it fills, of which there
+ * is one at a time, so the one before is gone. 'owner' may be empty. The caller gives the reference
  * back. */
 MUST_USE Status backups_begin(Backups *backups, Slice owner, BackupSession **out, Error *err);
 
@@ -57,7 +57,8 @@ void backup_session_end(BackupSession *session);
 
 /* Immutable, as long as the reference is held. */
 Slice backup_session_id(const BackupSession *session);
-int64_t backup_session_time_s(const BackupSession *session); /* all that was answered before is in it */
+int64_t backup_session_time_s(
+    const BackupSession *session); /* all that was answered before is in it */
 const BackupFile *backup_session_files(const BackupSession *session, size_t *count);
 
 /* As store_checkpoint_read. */

@@ -23,7 +23,7 @@ typedef struct BackupCall {
     ApiRequest *request;
     BackupAct act;
     BackupSession *session; /* a reference; NULL before it has begun */
-    Slice owner; /* in the arena */
+    Slice owner;            /* in the arena */
     size_t file;
     uint64_t offset;
 

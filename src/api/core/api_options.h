@@ -54,10 +54,10 @@ typedef struct ApiOptions {
     HistoryPool *histories;     /* of partitions, outlives the catalogue; NULL without statistics */
     const char *data_folder;    /* of what a backup has besides the store; NULL if nothing */
     const char *const *data_files; /* names in it, which end with NULL; they outlive the Api */
-    uint32_t loops;             /* how many there will be */
-    bool trust_forwarded;       /* use X-Forwarded-Proto and X-Forwarded-Host */
-    bool is_serverless;         /* as the catalogue is */
-    ApiMerge merge;             /* of queries */
+    uint32_t loops;                /* how many there will be */
+    bool trust_forwarded;          /* use X-Forwarded-Proto and X-Forwarded-Host */
+    bool is_serverless;            /* as the catalogue is */
+    ApiMerge merge;                /* of queries */
     bool has_extensions;        /* runs queries that the service refuses, where that is possible */
     bool hides_previous_images; /* deletes in change feeds come without what was deleted */
     bool has_chaos;             /* faults can be asked for under /_orrery/chaos */

@@ -22,7 +22,8 @@ static void copy_out(const StoreCheckpoint *checkpoint, const char *to)
         for (;;) {
             char bytes[40961];
             size_t len = 0;
-            assert_ok(store_checkpoint_read(checkpoint, i, offset, bytes, sizeof(bytes), &len, err));
+            assert_ok(
+                store_checkpoint_read(checkpoint, i, offset, bytes, sizeof(bytes), &len, err));
             if (len == 0)
                 break;
             assert_int_equal(write(fd, bytes, len), (ssize_t)len);

@@ -202,9 +202,8 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
 {
   public:
     explicit WalFileSystem(const WalFilesOptions &options)
-        : FileSystemWrapper(rocksdb::FileSystem::Default()),
-          folder_(plain_path(options.folder)), marks_(options.marks),
-          is_relaxed_(options.is_relaxed)
+        : FileSystemWrapper(rocksdb::FileSystem::Default()), folder_(plain_path(options.folder)),
+          marks_(options.marks), is_relaxed_(options.is_relaxed)
     {
     }
     WalFileSystem(const WalFileSystem &) = delete;
