@@ -6,12 +6,12 @@
 
 #define SUM "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
-static BackupEntry FILES[] = {
+static BackupEntry example_files[] = {
     {SLICE_INIT("store/000012.sst"), UINT64_C(1) << 40, SLICE_INIT(SUM)},
     {SLICE_INIT("store/CURRENT"), 16, SLICE_INIT(SUM)},
     {SLICE_INIT("token.key"), 0, SLICE_INIT(SUM)},
 };
-static BackupPosition POSITIONS[] = {
+static BackupPosition example_positions[] = {
     {SLICE_INIT("shop"), SLICE_INIT("carts \"of\"\n\xC3\xBC"), SLICE_INIT("0"), 17},
     {SLICE_INIT("shop"), SLICE_INIT("carts"), SLICE_INIT("12"), UINT64_C(1) << 52},
 };
@@ -23,10 +23,10 @@ static BackupManifest example(void)
         .time_s = 1795003200,
         .version = SLICE("0.1.0"),
         .is_damaged = true,
-        .files = FILES,
-        .file_count = ARRAY_COUNT(FILES),
-        .positions = POSITIONS,
-        .position_count = ARRAY_COUNT(POSITIONS),
+        .files = example_files,
+        .file_count = ARRAY_COUNT(example_files),
+        .positions = example_positions,
+        .position_count = ARRAY_COUNT(example_positions),
     };
 }
 
@@ -50,20 +50,20 @@ static void a_manifest_is_read_as_it_was_printed(void **state)
     assert_int_equal(again.time_s, 1795003200);
     assert_slice(again.version, SLICE("0.1.0"));
     assert_true(again.is_damaged);
-    assert_int_equal(again.file_count, ARRAY_COUNT(FILES));
-    for (size_t i = 0; i < ARRAY_COUNT(FILES); i++) {
-        assert_slice(again.files[i].name, FILES[i].name);
-        assert_int_equal(again.files[i].size, FILES[i].size);
-        assert_slice(again.files[i].sha256, FILES[i].sha256);
-        assert_ptr_equal(manifest_find(&again, FILES[i].name), &again.files[i]);
+    assert_int_equal(again.file_count, ARRAY_COUNT(example_files));
+    for (size_t i = 0; i < ARRAY_COUNT(example_files); i++) {
+        assert_slice(again.files[i].name, example_files[i].name);
+        assert_int_equal(again.files[i].size, example_files[i].size);
+        assert_slice(again.files[i].sha256, example_files[i].sha256);
+        assert_ptr_equal(manifest_find(&again, example_files[i].name), &again.files[i]);
     }
     assert_null(manifest_find(&again, SLICE("store/000013.sst")));
     assert_null(manifest_find(&again, SLICE_EMPTY));
-    assert_int_equal(again.position_count, ARRAY_COUNT(POSITIONS));
-    for (size_t i = 0; i < ARRAY_COUNT(POSITIONS); i++) {
-        assert_slice(again.positions[i].container, POSITIONS[i].container);
-        assert_slice(again.positions[i].range, POSITIONS[i].range);
-        assert_int_equal(again.positions[i].lsn, POSITIONS[i].lsn);
+    assert_int_equal(again.position_count, ARRAY_COUNT(example_positions));
+    for (size_t i = 0; i < ARRAY_COUNT(example_positions); i++) {
+        assert_slice(again.positions[i].container, example_positions[i].container);
+        assert_slice(again.positions[i].range, example_positions[i].range);
+        assert_int_equal(again.positions[i].lsn, example_positions[i].lsn);
     }
 }
 

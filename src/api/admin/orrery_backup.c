@@ -70,13 +70,22 @@ static Status begin(BackupCall *call, Error *err)
                      count);
 }
 
+/* Others may run while this one waits for the disk. */
+static Status read_bytes(BackupCall *call, uint64_t offset, size_t *len, Error *err)
+{
+    worker_begin_wait();
+    Status status = backup_session_read(call->session, call->file, offset, call->text.ptr,
+                                        BACKUP_PIECE_BYTES, len, err);
+    worker_end_wait();
+    return status;
+}
+
 static Status read_piece(BackupCall *call, Error *err)
 {
     size_t len = 0;
     if (!buf_reserve(&call->text, BACKUP_PIECE_BYTES))
         return error_set(err, STATUS_TOO_LARGE, SUB_NONE, "The piece is too large.");
-    TRY(backup_session_read(call->session, call->file, call->offset, call->text.ptr,
-                            BACKUP_PIECE_BYTES, &len, err));
+    TRY(read_bytes(call, call->offset, &len, err));
     call->text.len = len;
     return STATUS_OK;
 }
@@ -90,8 +99,7 @@ static Status make_sum(BackupCall *call, Error *err)
     size_t len = 0;
     uint64_t offset = 0;
     do {
-        TRY(backup_session_read(call->session, call->file, offset, call->text.ptr,
-                                BACKUP_PIECE_BYTES, &len, err));
+        TRY(read_bytes(call, offset, &len, err));
         sha256_add(&sum, slice_make(call->text.ptr, len));
         offset += len;
         (void)worker_yield();
