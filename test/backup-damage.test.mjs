@@ -126,7 +126,7 @@ test("a full disk ends a backup and a restore, and leaves both able to go on", {
     const { randomBytes } = await import("node:crypto");
     const item = (i) => ({ id: `d${i}`, pk: `p${i}`, noise: randomBytes(48 << 10).toString("base64") });
     await fill(container, Array.from({ length: 160 }, (_, i) => item(i)));
-    const disk = await smallDisk(t, 24);
+    const disk = await smallDisk(t, 36);
     const to = join(disk.folder, "backups");
     const outside = disk.outside(to);
     disk.leave(4);

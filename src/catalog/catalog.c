@@ -100,6 +100,7 @@ Status catalog_skip_numbers(Catalog *catalog, uint32_t numbers, Error *err)
     skip(&counters->offer_next, RID_OFFER_MAX, numbers);
     StoreTxn *txn = store_txn_begin(catalog->store);
     record_put_counters(txn, counters);
+    store_txn_makes_room(txn); /* takes next to none, and the folder is not complete without it */
     return store_txn_commit_wait(txn, err);
 }
 

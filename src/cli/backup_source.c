@@ -28,6 +28,9 @@ enum {
 
 #define DATA_FILE_BYTES_MAX ((size_t)1 << 20)
 
+/* What must be free on the disk to open a folder grows with this. */
+#define CACHE_BYTES ((size_t)4 << 20)
+
 /* A piece of the file that is being read. */
 typedef struct Piece {
     ClientCall call;
@@ -316,7 +319,8 @@ static Status open_store(BackupSource *source, const BackupSourceOptions *option
     if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
         return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "'%.200s' is not a data folder of orrery",
                          options->from);
-    RocksdbStoreOptions store = {.path = path, .log = options->log, .merge = &PARTITION_MERGE};
+    RocksdbStoreOptions store = {
+        .path = path, .cache_bytes = CACHE_BYTES, .log = options->log, .merge = &PARTITION_MERGE};
     Error reason;
     Status status = rocksdb_store_open(&store, &source->store, &reason);
     if (status == STATUS_UNAVAILABLE)

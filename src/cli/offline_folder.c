@@ -7,6 +7,9 @@
 
 #include <sys/stat.h>
 
+/* What must be free on the disk to open the folder grows with this. */
+#define CACHE_BYTES ((size_t)4 << 20)
+
 struct OfflineFolder {
     Arena arena;
     Metrics metrics;
@@ -23,6 +26,7 @@ static Status open_parts(OfflineFolder *folder, const OfflineOptions *options, E
     const char *path = arena_format(&folder->arena, "%s/store", options->data).ptr;
     RocksdbStoreOptions store = {
         .path = path,
+        .cache_bytes = CACHE_BYTES,
         .log = options->log,
         .merge = &PARTITION_MERGE,
         .is_read_only = options->is_read_only,

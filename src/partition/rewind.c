@@ -325,5 +325,6 @@ Status partition_skip_numbers(Partition *partition, uint64_t lsns, uint64_t item
     counters.item_next += items < item_room / 16 ? items : item_room / 16;
     StoreTxn *txn = store_txn_begin(partition->host->store);
     partition_put_counters(partition, txn, &counters);
+    store_txn_makes_room(txn); /* takes next to none, and the folder is not complete without it */
     return store_txn_commit_wait(txn, err);
 }

@@ -6,7 +6,8 @@
  * RocksDB links the tables, which never change, and copies the rest. The memtable is written out
  * first, while groups go on, so that the log is short. Then the gate is held until RocksDB has made
  * the checkpoint, so that the log that it copies ends with a whole group: the copy has no marks
- * (sync_marks_int.h), and must need none. Measured: writes wait for 2 to 20 ms.
+ * (sync_marks_int.h), and must need none. Measured on a busy machine, four clients, each second
+ * with a backup and without: the slowest write took 40 to 85 ms with one, and 38 to 108 without.
  *
  * A log that is not written to any more is linked, too. It may still be cut to what was written
  * when RocksDB closes it (wal_files.cc), so it is replaced by a copy: what was listed must stay.
