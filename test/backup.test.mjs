@@ -127,6 +127,8 @@ test("a second backup copies only what is new, and --keep removes what is old", 
     const more = await backup(server.endpoint, to);
     assert.ok(more.copiedBytes > 1 << 20);
     assert.ok(more.copiedBytes < 3 << 20, `1 MB was written, and ${more.copiedBytes} bytes were copied`);
+    const secure = await backup(server.tlsEndpoint, to, "--cert", join(server.data, "tls-cert.pem"));
+    assert.ok(secure.copiedBytes < 64 << 10);
     for (const file of readdirSync(join(to, "files"))) assert.equal(statSync(join(to, "files", file)).mode & 0o777, 0o600);
 
     // From the folder, in the same way.
@@ -136,11 +138,11 @@ test("a second backup copies only what is new, and --keep removes what is old", 
     await server.stop();
     const offline = await backup(server.data, to, "--keep", "2");
     assert.ok(offline.copiedBytes < 3 << 20, `nothing was written, and ${offline.copiedBytes} bytes were copied`);
-    assert.deepEqual(generationsOf(to), ["000003.json", "000004.json"]);
-    const named = new Set([3, 4].flatMap((g) => manifestOf(to, g).files.map(({ sha256 }) => sha256)));
+    assert.deepEqual(generationsOf(to), ["000004.json", "000005.json"]);
+    const named = new Set([4, 5].flatMap((g) => manifestOf(to, g).files.map(({ sha256 }) => sha256)));
     assert.deepEqual(new Set(readdirSync(join(to, "files"))), named, "files that no manifest names are gone");
-    assert.ok(manifestOf(to, 4).files.some(({ name }) => name === "tls-key.pem"), "a folder's backup has all files");
-    assert.ok(manifestOf(to, 3).files.every(({ name }) => !name.startsWith("tls-")), "a private key is not sent");
+    assert.ok(manifestOf(to, 5).files.some(({ name }) => name === "tls-key.pem"), "a folder's backup has all files");
+    assert.ok(manifestOf(to, 4).files.every(({ name }) => !name.startsWith("tls-")), "a private key is not sent");
     const data = join(temporaryFolder(), "restored");
     await restore(to, data);
     check(data);
