@@ -6,7 +6,8 @@ import { join } from "node:path";
 import test from "node:test";
 
 import { optionRows } from "./lib/options.mjs";
-import { ROOT, startServer } from "./lib/server.mjs";
+import { clientOf } from "./lib/sdk.mjs";
+import { ROOT, run, startServer, temporaryFolder } from "./lib/server.mjs";
 
 const FILE = join(ROOT, "README.md");
 const skip = existsSync(FILE) ? false : "there is no README.md";
@@ -63,6 +64,32 @@ test("the example of tokens in docs/security.md runs as it stands", async (t) =>
     const { code: status, output } = await runScript(path, { COSMOS_ENDPOINT: server.endpoint, COSMOS_KEY: server.key });
     assert.equal(status, 0, output);
     assert.equal(output, /^```text\n(.*?)^```$/ms.exec(page)[1]);
+});
+
+test("the example of docs/backup.md runs as it stands", async (t) => {
+    const page = readFileSync(join(ROOT, "docs/backup.md"), "utf8");
+    const [, script] = /^```sh\n(.*?)^```$/ms.exec(page);
+    const server = await startServer(t);
+    const { database } = await clientOf(server).databases.create({ id: "shop" });
+    const { container } = await database.containers.create({ id: "carts", partitionKey: { paths: ["/pk"] } });
+    await container.items.create({ id: "1", pk: "ada" });
+    const cwd = temporaryFolder();
+    let output = "";
+    for (const line of script.trim().split("\n")) {
+        const [name, ...args] = line.replace("http://localhost:8081", server.endpoint).split(" ");
+        assert.equal(name, "orrery");
+        const { status, stdout, stderr } = run(args, { cwd });
+        assert.equal(status, 0, `${line}: ${stderr}`);
+        output += stdout;
+    }
+    // What the page shows, with other numbers.
+    const form = (text) => text.replace(/\d+/g, "0").trim().split("\n");
+    const shown = form(/^```text\n(.*?)^```$/ms.exec(page)[1]);
+    assert.deepEqual(form(output).slice(0, shown.length), shown);
+    assert.match(output, /everything agrees/);
+    const copy = await startServer(t, { data: join(cwd, "restored") });
+    const { resource } = await clientOf(copy).database("shop").container("carts").item("1", "ada").read();
+    assert.equal(resource.id, "1");
 });
 
 test("the table in docs/options.md has the options of the program", () => {

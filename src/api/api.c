@@ -9,6 +9,7 @@
  */
 #include "api/api.h"
 
+#include "api/admin/backup_session_int.h"
 #include "api/admin/chaos_int.h"
 #include "api/admin/orrery_int.h"
 #include "api/core/response_int.h"
@@ -196,6 +197,14 @@ Api *api_open(const ApiOptions *options)
         api->chaos = chaos_open(options->clock);
         api->chaos_hooks = (ChaosHooks){.throttles = chaos_throttles, .lsn = chaos_lsn};
     }
+    api->backups = backups_open(&(BackupsOptions){
+        .store = options->store,
+        .clock = options->clock,
+        .log = options->log,
+        .data_folder = options->data_folder,
+        .data_files = options->data_files,
+        .idle_ms = BACKUP_IDLE_MS,
+    });
     refresh_open(api);
     return api;
 }
@@ -204,6 +213,7 @@ void api_close(Api *api)
 {
     if (api == NULL)
         return;
+    backups_close(api->backups);
     chaos_close(api->chaos);
     query_memory_done(&api->query_memory);
     refresh_close(api);

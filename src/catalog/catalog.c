@@ -84,6 +84,34 @@ static Status begin_empty(Catalog *catalog, Error *err)
     return store_txn_commit_wait(txn, err);
 }
 
+/* A small part of the numbers that are left, so that they last for many restores. */
+static void skip(uint32_t *next, uint32_t max, uint32_t numbers)
+{
+    uint32_t room = *next < max ? (max - *next) / 16 : 0;
+    *next += numbers < room ? numbers : room;
+}
+
+Status catalog_skip_numbers(Catalog *catalog, uint32_t numbers, Error *err)
+{
+    CatalogCounters *counters = &catalog->counters;
+    if (counters->lsn == 0)
+        return STATUS_OK; /* nothing was ever made; the first start begins at a random place */
+    skip(&counters->database_next, RID_DATABASE_MAX, numbers);
+    skip(&counters->container_next, RID_CONTAINER_MAX, numbers);
+    skip(&counters->key_next, RID_KEY_MAX, numbers);
+    skip(&counters->offer_next, RID_OFFER_MAX, numbers);
+    skip(&counters->script_next, RID_SCRIPT_MAX, numbers);
+    skip(&counters->user_next, RID_USER_MAX, numbers);
+    /* A resource token names its permission by number and LSN. One of the lost server must not
+     * open what a new permission names. */
+    skip(&counters->permission_next, UINT32_MAX, numbers);
+    counters->lsn += numbers;
+    StoreTxn *txn = store_txn_begin(catalog->store);
+    record_put_counters(txn, counters);
+    store_txn_makes_room(txn); /* takes next to none, and the folder is not complete without it */
+    return store_txn_commit_wait(txn, err);
+}
+
 static Status load(Catalog *catalog, bool is_read_only, Error *err)
 {
     bool found = false;

@@ -39,6 +39,12 @@ MUST_USE Status catalog_open(const CatalogOptions *options, Catalog **out, Error
 void catalog_close(Catalog *catalog); /* accepts NULL */
 DEFINE_AUTO(Catalog *, catalog_close)
 
+/* For a folder that was restored, with a catalogue that is read only and otherwise unused:
+ * resources that are made after it is opened again have numbers that are higher by as much, as far
+ * as there are so many. No client of a server that made more than this one knows of has seen them.
+ */
+MUST_USE Status catalog_skip_numbers(Catalog *catalog, uint32_t numbers, Error *err);
+
 /* Sets the function that is called on the catalogue's thread for each newer snapshot, so that
  * readers which keep an older one can release it. It must only pass messages on, and call nothing
  * of the catalogue. With NULL it is not called any more once this returns. */

@@ -515,6 +515,24 @@ static void a_restart_finds_the_same(TestCatalog *t)
     }
 }
 
+/* As a restore does: with a catalogue that makes nothing meanwhile. */
+static void numbers_can_be_skipped(TestCatalog *t)
+{
+    uint32_t database = make_database(t, "a", NONE);
+    uint32_t container = make_container(t, database, "c", NONE);
+    assert_ok(catalog_skip_numbers(t->catalog, 1000, err));
+    test_reopen(t);
+    assert_int_equal(make_database(t, "b", NONE), database + 1001);
+    assert_int_equal(make_container(t, database, "d", NONE), container + 1001);
+    for (int i = 0; i < 100; i++) { /* they do not end */
+        assert_ok(catalog_skip_numbers(t->catalog, UINT32_MAX, err));
+        test_reopen(t);
+    }
+    assert_true(make_database(t, "e", NONE) > database + 1001);
+    assert_true(make_container(t, database, "f", NONE) > container + 1001);
+    test_reopen(t);
+}
+
 static void numbers_are_never_used_again(TestCatalog *t)
 {
     uint32_t database_last = 0;
@@ -601,6 +619,7 @@ int main(void)
         ENGINE_TEST(an_offer_is_replaced_within_what_its_past_allows),
         ENGINE_TEST(the_minimum_of_a_shared_offer_follows_its_containers),
         ENGINE_TEST(a_restart_finds_the_same),
+        ENGINE_TEST(numbers_can_be_skipped),
         ENGINE_TEST(numbers_are_never_used_again),
         ENGINE_TEST(every_change_has_an_etag_of_its_own),
     };

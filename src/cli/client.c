@@ -238,6 +238,13 @@ static void add_header(Transfer *transfer, Arena *scratch, const char *name, Sli
     transfer->headers = list;
 }
 
+static Slice method_of(const ClientCall *call)
+{
+    return call->method.len > 0      ? call->method
+           : call->body_sent.len > 0 ? SLICE("POST")
+                                     : SLICE("GET");
+}
+
 static void sign(Transfer *transfer, const ClientCall *call, Arena *scratch)
 {
     char date[DATE_LEN];
@@ -245,8 +252,7 @@ static void sign(Transfer *transfer, const ClientCall *call, Arena *scratch)
     char signature[AUTH_SIGNATURE_LEN];
     Error err;
     Status status =
-        auth_sign(slice_from_cstr(transfer->client->key),
-                  call->body_sent.len > 0 ? SLICE("POST") : SLICE("GET"), call->resource_type,
+        auth_sign(slice_from_cstr(transfer->client->key), method_of(call), call->resource_type,
                   call->resource_link, slice_make(date, DATE_LEN), signature, &err);
     ASSERT(status == STATUS_OK); /* client_open has signed with this key */
     Slice token =
@@ -298,8 +304,14 @@ void client_start(Client *client, ClientCall *call)
         add_header(transfer, &scratch, "content-type", SLICE("application/json"));
     Slice url = arena_format(&scratch, "%s%.*s", client->endpoint, SLICE_ARG(call->path));
     set_options(transfer, arena_cstr(&scratch, url));
-    if (call->body_sent.len > 0)
+    if (call->body_sent.len > 0) {
         set_body(transfer, call->body_sent);
+    } else if (slice_equal(method_of(call), SLICE("POST"))) {
+        SET(transfer, CURLOPT_POST, 1L);
+        SET(transfer, CURLOPT_POSTFIELDSIZE, 0L);
+    } else if (call->method.len > 0) {
+        SET(transfer, CURLOPT_CUSTOMREQUEST, arena_cstr(&scratch, call->method)); /* copied */
+    }
 
     transfer->call = call;
     client->active_count++;

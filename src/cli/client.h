@@ -36,6 +36,7 @@ typedef struct ClientOptions {
 
 typedef struct ClientCall {
     /* Set before client_start, and unchanged until the call has ended. */
+    Slice method;        /* empty for GET, or for POST with a body; others are sent without one */
     Slice path;          /* with its parameters, percent-encoded */
     Slice body_sent;     /* JSON: makes it a POST; empty for a GET */
     Slice resource_type; /* covered by the signature: "colls" */
@@ -54,8 +55,8 @@ MUST_USE Status client_open(const ClientOptions *options, Client **out, Error *e
 void client_close(Client *client); /* gives up the calls under way; accepts NULL */
 DEFINE_AUTO(Client *, client_close)
 
-/* Starts a GET or a POST. A failure is reported in the call, by client_wait: STATUS_UNAVAILABLE if
- * the server cannot be reached, is not trusted or does not speak HTTP, STATUS_TIMEOUT if it is too
+/* Starts a request. A failure is reported in the call, by client_wait: STATUS_UNAVAILABLE if the
+ * server cannot be reached, is not trusted or does not speak HTTP, STATUS_TIMEOUT if it is too
  * slow. */
 void client_start(Client *client, ClientCall *call);
 

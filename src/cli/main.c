@@ -1,8 +1,10 @@
 /* main.c - the command line: finds the command and runs it. */
 #include "base/slice.h"
+#include "cli/backup.h"
 #include "cli/check.h"
 #include "cli/key_command.h"
 #include "cli/options.h"
+#include "cli/restore.h"
 #include "cli/serve.h"
 #include "cli/top.h"
 #include "script/script_worker.h"
@@ -32,6 +34,8 @@ static void print_help(FILE *to)
                   "  top        show live how much partitions and keys use\n"
                   "  check      verify that a data folder is consistent\n"
                   "  key        show and change the keys of the account\n"
+                  "  backup     copy the data of a server, running or not\n"
+                  "  restore    make a data folder of a backup\n"
                   "  version    print the version\n"
                   "  help       print this text\n\n"
                   "Example:\n"
@@ -50,6 +54,10 @@ int main(int argc, char **argv)
         return key_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("top")))
         return top_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("backup")))
+        return backup_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("restore")))
+        return restore_main(argc - 2, argv + 2);
     if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
         return script_worker_main();
     if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
@@ -61,7 +69,8 @@ int main(int argc, char **argv)
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
-    static const char *const commands[] = {"serve", "top", "check", "key", "version", "help", NULL};
+    static const char *const commands[] = {"serve", "top",     "check", "backup", "restore",
+                                           "key",   "version", "help",  NULL};
     const char *nearest = options_nearest(argv[1], commands);
     (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
                   nearest == NULL ? "'orrery help' lists them" : "did you mean '",

@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "base/random.h"
+#include "cli/data_files.h"
 #include "cli/identity_fetch.h"
 #include "cli/options.h"
 #include "cli/server_sandbox.h"
@@ -373,6 +374,8 @@ static void open_api(Server *server)
         .charges = server->options.charges,
         .consistency = server->options.consistency,
         .histories = server->options.no_statistics ? NULL : &server->histories,
+        .data_folder = server->options.data,
+        .data_files = DATA_FILES_SENT,
         .loops = server->options.threads,
         .is_loopback = server->is_loopback,
         .failures_max = server->options.address_failures_max,

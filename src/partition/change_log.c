@@ -4,15 +4,18 @@
  *     | version u8 | kind u8 | EPK length u16 | id length u16 | 0 u16 |
  *     | ts u32 | key length u32 | previous LSN u64 |
  *
+ * The key is that of a delete. A replace needs none; what stands there is the version before, if
+ * it is kept (keeps_previous).
+ *
  * Integers are little-endian, as they lie in memory.
  */
 #include "partition/change_log_int.h"
 
 #include "partition/group_int.h"
 
-/* Of the items that a transaction deletes, as far as its history keeps them: a few bytes of a
- * request can delete large items. Deletes beyond it are there without what was deleted. */
-#define DELETED_IMAGES_BYTES_MAX ((size_t)16 << 20)
+/* Of the items that a transaction deletes or replaces, as far as its history keeps what was there:
+ * a few bytes of a request can delete large items. Changes beyond it are there without that. */
+#define IMAGES_BYTES_MAX ((size_t)16 << 20)
 
 enum {
     HISTORY_VERSION = 1,
@@ -75,17 +78,18 @@ Status latest_decode(Slice bytes, LatestEntry *out, Error *err)
 
 Slice history_encode(Arena *arena, const HistoryEntry *entry)
 {
+    Slice extra = entry->kind == CHANGE_REPLACE ? entry->previous : entry->key;
     HistoryHeader header = {
         .version = HISTORY_VERSION,
         .kind = (uint8_t)entry->kind,
         .epk_len = (uint16_t)entry->epk.len,
         .id_len = (uint16_t)entry->id.len,
         .ts_s = entry->ts_s,
-        .key_len = (uint32_t)entry->key.len,
+        .key_len = (uint32_t)extra.len,
         .previous_lsn = entry->previous_lsn,
     };
     Slice parts[] = {
-        slice_make(&header, sizeof(header)), entry->epk, entry->id, entry->key, entry->image,
+        slice_make(&header, sizeof(header)), entry->epk, entry->id, extra, entry->image,
     };
     size_t len = 0;
     for (size_t i = 0; i < ARRAY_COUNT(parts); i++)
@@ -115,18 +119,21 @@ Status history_decode(Slice bytes, HistoryEntry *out, Error *err)
     HistoryHeader header = {0};
     Slice rest = bytes;
     Slice head;
+    Slice extra;
     bool is_good = take(&rest, sizeof(header), &head);
     if (is_good)
         memcpy(&header, head.ptr, sizeof(header));
     is_good = is_good && header.version == HISTORY_VERSION && header.kind >= CHANGE_CREATE &&
               header.kind <= CHANGE_PURGE && header.epk_len <= EPK_BYTES_MAX &&
               header.id_len <= ITEM_ID_BYTES_MAX && take(&rest, header.epk_len, &out->epk) &&
-              take(&rest, header.id_len, &out->id) && take(&rest, header.key_len, &out->key);
+              take(&rest, header.id_len, &out->id) && take(&rest, header.key_len, &extra);
     if (!is_good)
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "an entry of the change log is damaged");
     out->kind = (ChangeKind)header.kind;
     out->ts_s = header.ts_s;
     out->previous_lsn = header.previous_lsn;
+    out->key = out->kind == CHANGE_REPLACE ? SLICE_EMPTY : extra;
+    out->previous = out->kind == CHANGE_REPLACE ? extra : SLICE_EMPTY;
     out->image = rest;
     return STATUS_OK;
 }
@@ -185,6 +192,20 @@ static bool keeps_history(const Group *group)
     return group->schema->retention_s > 0 && !group->is_private && !group->is_import;
 }
 
+/* Whoever takes a container back to an earlier time (rewind.h) needs the version that was replaced.
+ * Usually that has an entry of its own, which goes first, however: when it is older than the
+ * container keeps history. If it is half as old already, or never had an entry, it is kept with
+ * this one. So each time in the newer half of what is kept can be gone back to, and an item that is
+ * changed often is not stored twice. */
+static bool keeps_previous(const Group *group, const Item *old)
+{
+    const PartitionCounters *counters = &group->counters;
+    bool has_entry = old->lsn > counters->history_from_lsn && old->lsn > counters->unordered_lsn;
+    bool is_old = old->ts_s + group->schema->retention_s / 2 <= group->now_s;
+    return (!has_entry || is_old) && group->full.status == STATUS_OK &&
+           old->bytes <= IMAGES_BYTES_MAX - group->log.image_bytes;
+}
+
 void group_log_put(Group *group, Slice epk, Slice id, const Item *old, const Item *item,
                    Slice bytes)
 {
@@ -204,6 +225,9 @@ void group_log_put(Group *group, Slice epk, Slice id, const Item *old, const Ite
         .id = id,
         .image = bytes,
     };
+    if (old != NULL && keeps_previous(group, old))
+        entry.previous = item_encode(&group->arena, old);
+    group->log.image_bytes += entry.previous.len;
     put_history(group, place, &entry);
 }
 
@@ -237,7 +261,7 @@ static Slice key_document(Arena *arena, const PartitionKeyDefinition *definition
 static bool keeps_image(const Group *group, ChangeKind kind, const Item *old)
 {
     return kind == CHANGE_DELETE && group->full.status == STATUS_OK &&
-           old->bytes <= DELETED_IMAGES_BYTES_MAX - group->log.image_bytes;
+           old->bytes <= IMAGES_BYTES_MAX - group->log.image_bytes;
 }
 
 void group_log_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item *old)

@@ -13,7 +13,8 @@
  *
  *     key     = | 09 or 0A | LSN u64 BE | order u16 BE | item's number u64 BE |
  *     latest  = | ts u32 LE | EPK length u16 | EPK | id |
- *     history = | header, see change_log.c | EPK | id | partition key | the item's stored form |
+ *     history = | header, see change_log.c | EPK | id | partition key, or the form before |
+ *               | the item's stored form |
  *
  * The key of an item's latest entry follows from the item: the order is in its header.
  *
@@ -60,7 +61,9 @@ typedef struct HistoryEntry {
     Slice epk;             /* of a purge, a prefix */
     Slice id;              /* empty for a purge */
     Slice key;             /* of a delete: the partition key as a document, {"path": value} */
-    Slice image;           /* the new version or, of a delete, the old one; may be empty */
+    Slice previous; /* of a replace: the version before, where its own entry goes long before this
+                       one; else empty */
+    Slice image;    /* the new version or, of a delete, the old one; may be empty */
 } HistoryEntry;
 
 Slice history_encode(Arena *arena, const HistoryEntry *entry);

@@ -57,7 +57,7 @@ typedef struct CacheChanges {
 typedef struct GroupLog {
     uint64_t lsn; /* of the transaction that the rest is of */
     uint16_t order;
-    size_t image_bytes; /* of what it has deleted */
+    size_t image_bytes; /* of what it has deleted or replaced, as far as that is kept */
 } GroupLog;
 
 struct Group {

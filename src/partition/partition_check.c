@@ -370,6 +370,12 @@ static bool is_image(const HistoryEntry *entry, ChangePlace place)
     Item item;
     Json document;
     Error ignored;
+    if (entry->previous.len > 0 &&
+        (item_decode(entry->previous, &item, &ignored) != STATUS_OK ||
+         item.lsn != entry->previous_lsn || item.number != place.number ||
+         json_open(slice_from(entry->previous, ITEM_HEADER_BYTES), &document, &ignored) !=
+             STATUS_OK))
+        return false;
     if (entry->image.len == 0)
         return entry->kind >= CHANGE_DELETE;
     uint64_t lsn = entry->kind >= CHANGE_DELETE ? entry->previous_lsn : place.lsn;

@@ -1,5 +1,5 @@
 /* engine_int.h - the interface that an engine implements. README.md says what engines promise (I1
- * to I15) and how to add one.
+ * to I16) and how to add one.
  *
  * An engine keeps one flat, ordered set of keys and values. Spaces, transactions, the merging of a
  * transaction's own writes into a cursor, savepoints and the grouping of commits are written once,
@@ -103,6 +103,12 @@ typedef struct EngineOps {
     Status (*load_merge)(EngineLoad *load, unsigned part, bool *is_done, Error *err);
     Status (*load_link)(Engine *engine, EngineLoad *load, Error *err);
     void (*load_end)(EngineLoad *load); /* what was not linked is gone */
+
+    /* Makes a folder with everything that was completed before, as of one moment between two
+     * groups: see checkpoint.h. '*path' is freed with mem_free. Nobody else changes the files in
+     * it. Both NULL if the engine has no files. Any thread; waits for the disk. */
+    Status (*checkpoint)(Engine *engine, char **path, Error *err);
+    void (*checkpoint_remove)(Engine *engine, const char *path);
 
     /* Whether a write would succeed. Called every second or so after one has failed (I6). */
     Status (*probe)(Engine *engine, Error *err);

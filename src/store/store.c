@@ -34,7 +34,7 @@ Slice full_key_last(FullKey *out, StoreSpace space)
     return slice_make(out->bytes, sizeof(out->bytes));
 }
 
-/* All but those of loads, and 'idle'. */
+/* All but those of loads and checkpoints, and 'idle'. */
 static void assert_ops(const EngineOps *ops)
 {
     ASSERT(ops->get != NULL);
@@ -54,6 +54,7 @@ static void assert_ops(const EngineOps *ops)
     ASSERT((ops->load_begin == NULL) == (ops->load_merge == NULL));
     ASSERT((ops->load_begin == NULL) == (ops->load_link == NULL));
     ASSERT((ops->load_begin == NULL) == (ops->load_end == NULL));
+    ASSERT((ops->checkpoint == NULL) == (ops->checkpoint_remove == NULL));
 }
 
 Status store_open(Engine *engine, const Log *log, Store **out, Error *err)

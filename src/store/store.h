@@ -29,6 +29,10 @@
 #define STORE_KEY_BYTES_MAX   ((size_t)8192)     /* without the space; ids and terms are shorter */
 #define STORE_VALUE_BYTES_MAX ((size_t)64 << 20) /* an item is 2 MB, an index chunk far less */
 
+/* A folder with a file of this name is refused: what fills it, a restore, has not come to its end.
+ */
+#define STORE_INCOMPLETE_FILE "INCOMPLETE"
+
 typedef uint64_t StoreSpace;
 
 typedef struct Store Store;

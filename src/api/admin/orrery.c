@@ -150,7 +150,8 @@ static Status find_kind(ApiRequest *r, Slice path, const OrreryKind **out, Error
     }
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
                      "There is no such path. There are /_orrery/containers, /_orrery/events, "
-                     "/_orrery/metrics, /_orrery/keys, and layout, top and history under "
+                     "/_orrery/metrics, /_orrery/keys, /_orrery/backup, and layout, top and "
+                     "history under "
                      "/_orrery/dbs/{id}/colls/{id}/.");
 }
 
@@ -175,6 +176,8 @@ Status orrery_admit(ApiRequest *r, Error *err)
         return chaos_admit(r, path, err);
     if (keys_is_path(path))
         return keys_admit(r, err);
+    if (backup_is_path(path))
+        return backup_admit(r, err);
     if (!r->is_head && !slice_equal(r->http->method, SLICE("GET")))
         return error_set(err, STATUS_METHOD_NOT_ALLOWED, SUB_NONE,
                          "%.*s is not possible here; GET is.", SLICE_CUT(r->http->method, 20));
@@ -190,11 +193,13 @@ Status orrery_request(ApiRequest *r, Error *err)
         return chaos_request(r, path, err);
     if (keys_is_path(path))
         return keys_request(r, err);
+    Slice query = r->http->path;
+    (void)slice_cut(&query, '?');
+    if (backup_is_path(path))
+        return backup_request(r, path, query, err);
     OrreryPage *page = ARENA_NEW(r->arena, OrreryPage);
     page->request = r;
     page->kind = r->page;
-    Slice query = r->http->path;
-    (void)slice_cut(&query, '?');
     TRY(read_parameters(page, query, err));
     if (page->kind->parse != NULL)
         TRY(page->kind->parse(page, err));

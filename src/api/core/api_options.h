@@ -55,10 +55,12 @@ typedef struct ApiOptions {
     const ChargeModel *charges; /* what work costs; NULL for the service's published prices */
     Consistency consistency;    /* the account's; a request may ask for a weaker one */
     HistoryPool *histories;     /* of partitions, outlives the catalogue; NULL without statistics */
-    size_t query_bytes_max;     /* of a page; 0 for QUERY_BYTES_MAX */
-    uint32_t large_queries_max; /* pages that may hold much at a time; 0 for as many as run */
-    uint32_t loops;             /* how many there will be */
-    bool is_loopback;           /* only this machine can reach the server */
+    const char *data_folder;    /* of what a backup has besides the store; NULL if nothing */
+    const char *const *data_files; /* names in it, which end with NULL; they outlive the Api */
+    size_t query_bytes_max;        /* of a page; 0 for QUERY_BYTES_MAX */
+    uint32_t large_queries_max;    /* pages that may hold much at a time; 0 for as many as run */
+    uint32_t loops;                /* how many there will be */
+    bool is_loopback;              /* only this machine can reach the server */
     uint32_t failures_max; /* of authorisation, from one address: auth_failures.h; 0: no limit */
     bool limits_local_failures; /* of clients on this machine, too */
     bool trust_forwarded;       /* use X-Forwarded-Proto and X-Forwarded-Host */

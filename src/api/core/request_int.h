@@ -72,10 +72,11 @@ struct Api {
     void (*run_again)(ApiRequest *r); /* api.c's, for request_again */
     struct LogicalSizesCache *sizes;  /* see logical_sizes_int.h */
     struct ScriptGate *gate;          /* see items/script_gate_int.h */
-    locale_t locale;        /* the one that queries use for case; open here, it stays in memory */
-    AuthFailures *failures; /* of addresses; NULL without a limit */
-    Chaos *chaos;           /* see chaos_int.h; NULL without --enable-chaos */
-    ChaosHooks chaos_hooks; /* set if there is a Chaos */
+    locale_t locale;         /* the one that queries use for case; open here, it stays in memory */
+    AuthFailures *failures;  /* of addresses; NULL without a limit */
+    Chaos *chaos;            /* see chaos_int.h; NULL without --enable-chaos */
+    ChaosHooks chaos_hooks;  /* set if there is a Chaos */
+    struct Backups *backups; /* see admin/backup_session_int.h */
 
     QueryMemory query_memory; /* shared by the pages on workers; has a lock of its own */
 

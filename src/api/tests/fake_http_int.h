@@ -253,6 +253,8 @@ static inline Slice fake_sign(FakeServer *server, const FakeRequest *request, Sl
         path = slice_from(path, strlen("/_orrery"));
         if (chaos_is_path(path))
             path = slice_from(path, strlen("/chaos"));
+        if (backup_is_path(path))
+            path = SLICE("/");
         while (path.len > 0 && path.ptr[path.len - 1] != '/')
             path.len--;
     }

@@ -26,7 +26,7 @@
 
 #include "base/mem.h"
 #include "store/rocksdb/folder_check_int.h"
-#include "store/rocksdb/rocksdb_int.h"
+#include "store/rocksdb/rocksdb_engine_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,40 +49,6 @@ enum { TIGHT_MEMTABLES = 4 };
 
 enum { BLOCK_CACHE_TIER = 1 }; /* kBlockCacheTier, for which the C interface has no name */
 
-typedef struct RocksEngine {
-    Engine engine;
-
-    /* Immutable after open. */
-    char *folder;
-    rocksdb_t *db;
-    rocksdb_cache_t *cache;
-    rocksdb_compactionfilter_t *filter;    /* NULL if nothing is merged */
-    rocksdb_writeoptions_t *write_options; /* with the durability that was asked for */
-    rocksdb_writeoptions_t *write_synced;
-    rocksdb_readoptions_t *read_any;
-    rocksdb_readoptions_t *read_memory;
-    int folder_fd;
-    int lock_fd; /* of a folder that is only read; -1 otherwise, when RocksDB holds the lock */
-    SyncMarks *marks;
-    WalFiles *log_files;
-    size_t memtable_bytes;
-    bool is_read_only;
-
-    rocksdb_writebatch_t *batch; /* commit thread only */
-    HotKeys hot_keys;            /* commit thread only */
-    Snapshots snapshots;
-    _Atomic bool is_tight;   /* the disk is full, or not far from it */
-    _Atomic bool is_damaged; /* stored data is damaged, so compaction is off: see damage.c */
-    Reclaimer reclaimer;
-    Ingester ingester;
-
-    /* Once 'is_broken' is true nothing is written any more (R2). The thread that sets 'is_breaking'
-     * writes 'breakage'. */
-    _Atomic bool is_breaking;
-    _Atomic bool is_broken;
-    Error breakage;
-} RocksEngine;
-
 /* The iterator is its own, or one over groups that it has taken from its snapshot. */
 struct EngineCursor {
     RocksEngine *rocks;
@@ -102,11 +68,6 @@ static Status check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Erro
 static Status open_folder(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err);
 static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err);
 static void close_folder(RocksEngine *rocks);
-
-static RocksEngine *rocks_of(Engine *engine)
-{
-    return CONTAINER_OF(engine, RocksEngine, engine);
-}
 
 /* A snapshot never changes for its readers; the iterator that is kept with it does. */
 static RocksSnapshot *rocks_snapshot(const StoreSnapshot *snapshot)
@@ -131,6 +92,8 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
     rocks->folder_fd = -1;
     rocks->lock_fd = -1;
     rocks->is_read_only = options->is_read_only;
+    int failed = pthread_mutex_init(&rocks->gate, NULL);
+    ASSERT(failed == 0);
     Status status = open_folder(rocks, options, err);
     if (status == STATUS_OK)
         status = open_database(rocks, options, err);
@@ -189,6 +152,7 @@ static Status lock_folder(RocksEngine *rocks, const RocksdbStoreOptions *options
         TRY(lock_for_reading(rocks, err));
     rocks->marks = sync_marks_open(options->path);
     rocks->log_files = wal_files_open(&(WalFilesOptions){
+        .folder = options->path,
         .marks = rocks->marks,
         .is_relaxed = options->durability == STORE_DURABILITY_RELAXED,
     });
@@ -215,6 +179,12 @@ static Status open_folder(RocksEngine *rocks, const RocksdbStoreOptions *options
                          path);
     if (rocks->folder_fd < 0)
         return error_set_errno(err, errno, "cannot open the data folder '%.200s'", path);
+    if (!options->takes_incomplete &&
+        faccessat(rocks->folder_fd, STORE_INCOMPLETE_FILE, F_OK, 0) == 0)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "the data folder '%.200s' is not complete: a restore into it was "
+                         "interrupted; run it again, or remove the folder",
+                         path);
     int wanted = options->is_read_only ? R_OK | X_OK : R_OK | W_OK | X_OK;
     if (faccessat(rocks->folder_fd, ".", wanted, AT_EACCESS) != 0)
         return error_set_errno(err, errno, "cannot %s the data folder '%.200s'",
@@ -276,6 +246,8 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
     rocksdb_set_prefix_filter(tuned, options->merge);
     if (options->merge != NULL)
         rocksdb_set_merge_operator(tuned, options->merge, &rocks->filter);
+    if (!options->is_read_only)
+        rocks_checkpoints_clean(options->path);
     Error reason;
     atomic_init(&rocks->is_damaged, damage_read_mark(rocks->folder_fd, &reason));
     rocksdb_options_set_disable_auto_compactions(tuned, atomic_load(&rocks->is_damaged));
@@ -308,6 +280,7 @@ static void close_folder(RocksEngine *rocks)
         (void)close(rocks->lock_fd); /* only read from */
     if (rocks->folder_fd >= 0)
         (void)close(rocks->folder_fd); /* only read from */
+    (void)pthread_mutex_destroy(&rocks->gate);
     mem_free(rocks->folder);
     mem_free(rocks);
 }
@@ -568,7 +541,7 @@ static Status break_off(RocksEngine *rocks, Error *err)
                                   reason.message);
 }
 
-static Status check_writable(const RocksEngine *rocks, Error *err)
+Status rocks_check_writable(const RocksEngine *rocks, Error *err)
 {
     if (atomic_load_explicit(&rocks->is_broken, memory_order_acquire)) {
         *err = rocks->breakage;
@@ -582,9 +555,11 @@ static Status check_writable(const RocksEngine *rocks, Error *err)
 static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *options,
                           rocksdb_writebatch_t *batch, Error *err)
 {
-    TRY(check_writable(rocks, err));
+    TRY(rocks_check_writable(rocks, err));
     char *text = NULL;
+    pthread_mutex_lock(&rocks->gate);
     rocksdb_write(rocks->db, options, batch, &text);
+    pthread_mutex_unlock(&rocks->gate);
     snapshots_turn(&rocks->snapshots);
     if (text == NULL) {
         sync_marks_write(rocks->marks); /* before completions are called */
@@ -639,7 +614,7 @@ static Status check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Erro
                      (unsigned long long)(kept_bytes >> 20));
 }
 
-static Status rocks_room(Engine *engine, EngineNeed need, size_t bytes, Error *err)
+Status rocks_room(Engine *engine, EngineNeed need, size_t bytes, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
     return rocks->is_read_only ? STATUS_OK : check_room(rocks, need, bytes, err);
@@ -710,7 +685,7 @@ static EngineLoad *rocks_load_begin(Engine *engine, uint8_t rising_kind)
 static Status rocks_load_link(Engine *engine, EngineLoad *load, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
-    TRY(check_writable(rocks, err));
+    TRY(rocks_check_writable(rocks, err));
     Status status = ingester_load_link(load, err);
     snapshots_turn(&rocks->snapshots);
     sync_marks_write(rocks->marks); /* the MANIFEST was synced */
@@ -832,6 +807,8 @@ static const EngineOps ROCKS_OPS = {
     .load_end = ingester_load_end,
     .probe = rocks_probe,
     .drop = rocks_drop,
+    .checkpoint = rocks_checkpoint,
+    .checkpoint_remove = rocks_checkpoint_remove,
     .idle = rocks_idle,
     .estimate = rocks_estimate,
     .usage = rocks_usage,

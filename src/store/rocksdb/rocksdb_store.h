@@ -21,6 +21,7 @@ typedef struct RocksdbStoreOptions {
                                  right for a folder in which none ever was */
     bool accepts_lost_writes; /* opens even if acknowledged writes are missing in the log, without
                                  them and all that came after them */
+    bool takes_incomplete;    /* opens a folder with the file STORE_INCOMPLETE_FILE, too */
     bool is_read_only; /* changes nothing in the folder, not even a time; every write fails */
 } RocksdbStoreOptions;
 

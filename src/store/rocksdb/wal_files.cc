@@ -48,9 +48,25 @@ struct FileId {
     uint64_t number;
 };
 
-// "000012.log" and "MANIFEST-000005", in whatever folder; nothing for any other file.
-std::optional<FileId> file_id(const std::string &path)
+// A path without slashes that say nothing: "a//b/" is "a/b".
+std::string plain_path(const std::string &path)
 {
+    std::string plain;
+    for (char c : path) {
+        if (c != '/' || plain.empty() || plain.back() != '/')
+            plain.push_back(c);
+    }
+    while (plain.size() > 1 && plain.back() == '/')
+        plain.pop_back();
+    return plain;
+}
+
+// "000012.log" and "MANIFEST-000005" in 'folder', which is a plain path; nothing for any other
+// file. A checkpoint has files of the same names in a folder of its own.
+std::optional<FileId> file_id(const std::string &folder, const std::string &path)
+{
+    if (plain_path(path.substr(0, path.find_last_of('/') + 1)) != folder)
+        return std::nullopt;
     constexpr char manifest[] = "MANIFEST-";
     const char *name = path.c_str() + path.find_last_of('/') + 1;
     bool is_manifest = std::strncmp(name, manifest, sizeof(manifest) - 1) == 0;
@@ -188,8 +204,8 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
 {
   public:
     explicit WalFileSystem(const WalFilesOptions &options)
-        : FileSystemWrapper(rocksdb::FileSystem::Default()), marks_(options.marks),
-          is_relaxed_(options.is_relaxed)
+        : FileSystemWrapper(rocksdb::FileSystem::Default()), folder_(plain_path(options.folder)),
+          marks_(options.marks), is_relaxed_(options.is_relaxed)
     {
     }
     WalFileSystem(const WalFileSystem &) = delete;
@@ -218,7 +234,7 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
     IOStatus NewWritableFile(const std::string &path, const FileOptions &options,
                              std::unique_ptr<FSWritableFile> *file, IODebugContext *debug) override
     {
-        std::optional<FileId> id = file_id(path);
+        std::optional<FileId> id = file_id(folder_, path);
         bool is_log = id && id->kind == SYNC_LOG;
         IOStatus status = FileSystemWrapper::NewWritableFile(path, options, file, debug);
         if (!status.ok() || !id)
@@ -235,7 +251,7 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
                                IODebugContext *debug) override
     {
         IOStatus status = FileSystemWrapper::NewSequentialFile(path, options, file, debug);
-        std::optional<FileId> id = file_id(path);
+        std::optional<FileId> id = file_id(folder_, path);
         if (status.ok() && end_ && id && id->kind == SYNC_LOG && id->number >= end_->number)
             *file = std::make_unique<EndedFile>(std::move(*file),
                                                 id->number == end_->number ? end_->bytes : 0);
@@ -245,7 +261,7 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
     IOStatus DeleteFile(const std::string &path, const IOOptions &options,
                         IODebugContext *debug) override
     {
-        std::optional<FileId> id = file_id(path);
+        std::optional<FileId> id = file_id(folder_, path);
         if (id)
             sync_marks_remove(marks_, id->kind, id->number);
         return FileSystemWrapper::DeleteFile(path, options, debug);
@@ -261,6 +277,7 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
     }
 
   private:
+    std::string folder_;
     SyncMarks *marks_;
     bool is_relaxed_;
     std::optional<WalEnd> end_;

@@ -25,6 +25,7 @@ typedef struct WalEnd {
 } WalEnd;
 
 typedef struct WalFilesOptions {
+    const char *folder; /* of the store; files elsewhere, such as a checkpoint's, are left alone */
     SyncMarks *marks;
     bool is_relaxed;
 } WalFilesOptions;

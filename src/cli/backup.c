@@ -1,0 +1,322 @@
+/* backup.c - see backup.h.
+ *
+ *     source          a list of files as of one moment                (backup_source.h)
+ *     for each file   what is there already is not copied again       (backup_folder.h)
+ *     open            as a store, for reading: how far each partition is (offline_folder.h)
+ *     manifest        the backup is complete; then older ones are removed
+ *
+ * A file is there already if there are contents of its size with the sum that the source tells. So
+ * it does not matter which generation has it, or whether the backup that has copied it came to its
+ * end.
+ */
+#include "cli/backup.h"
+
+#include "api/core/auth.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cli/arguments.h"
+#include "cli/backup_folder.h"
+#include "cli/backup_source.h"
+#include "cli/offline_folder.h"
+#include "cli/options.h"
+#include "cli/utc_time.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    EXIT_USAGE = 2,
+    SMALL_BYTES = 4 << 10, /* asking for the sum of such a file costs as much as the file */
+    PROGRESS_US = 200000,
+};
+
+typedef struct Backup {
+    const char *from;
+    const char *to;
+    const char *key;
+    const char *key_file;
+    const char *cert;
+    uint64_t keep; /* 0: all */
+
+    Arena arena;
+    Log log;
+    BackupFolder *folder;
+    BackupSource *source;
+    BackupManifest manifest;
+    bool is_terminal;
+    uint64_t shown_us;
+
+    uint64_t bytes_total;
+    uint64_t bytes_done; /* for progress */
+    size_t copied_files;
+    uint64_t copied_bytes;
+} Backup;
+
+static void print_help(void)
+{
+    (void)printf(
+        "Usage: orrery backup --from ENDPOINT|DATA --to DIR [options]\n\n"
+        "Makes a backup of everything: of a server that runs (by its endpoint), while clients\n"
+        "go on writing, or of the data folder of one that does not. The backup is consistent:\n"
+        "it has all writes that were answered before its moment, and whole transactions only.\n"
+        "Each backup in DIR is a generation of its own; files that an earlier one has are not\n"
+        "copied again. An interrupted backup is never taken for a whole one: run it again.\n\n"
+        "Options (default):\n"
+        "  --from ENDPOINT    http://... or https://..., or a data folder\n"
+        "  --to DIR           the folder of backups; made if it is missing\n"
+        "  --keep N           keep the newest N generations, and remove older ones (all)\n"
+        "  --key BASE64       a master key of the server. Also taken from ORRERY_KEY in the\n"
+        "                     environment (the well-known development key)\n"
+        "  --key-file FILE    file that holds the key\n"
+        "  --cert FILE        trust this certificate (PEM) of an https:// server (those that\n"
+        "                     the system trusts)\n\n"
+        "A backup holds all data and the secret that signs continuation tokens; its files can\n"
+        "be read by their owner only. The exit code is 0 if the backup is complete, else 1.\n\n"
+        "Examples:\n"
+        "  orrery backup --from http://localhost:8081 --to /backups/orrery --keep 7\n"
+        "  orrery backup --from /var/lib/orrery --to /backups/orrery\n");
+}
+
+/* ---- options ---- */
+
+static Status unknown_option(const char *argument, Error *err)
+{
+    static const char *const names[] = {"--from",     "--to",   "--keep", "--key",
+                                        "--key-file", "--cert", "--help", NULL};
+    const char *nearest = options_nearest(argument, names);
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "there is no option '%.80s'; %s%s%s",
+                     argument,
+                     nearest == NULL ? "'orrery backup --help' lists them" : "did you mean '",
+                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+}
+
+static Status parse_arguments(Backup *backup, int argc, char *const *argv, bool *help, Error *err)
+{
+    const char *keep = NULL;
+    const ArgumentText rows[] = {
+        {"--from", &backup->from}, {"--to", &backup->to},     {"--keep", &keep},
+        {"--key", &backup->key},   {"--cert", &backup->cert}, {"--key-file", &backup->key_file},
+    };
+    for (int i = 0; i < argc; i++) {
+        bool found = false;
+        TRY(arguments_take_text(argc, argv, &i, rows, ARRAY_COUNT(rows), &found, err));
+        if (!found && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
+            *help = true;
+        else if (!found)
+            return unknown_option(argv[i], err);
+    }
+    if (*help)
+        return STATUS_OK;
+    if (backup->from == NULL || backup->to == NULL || backup->from[0] == '\0' ||
+        backup->to[0] == '\0')
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "say what to copy and where to: orrery backup --from "
+                         "http://localhost:8081 --to DIR");
+    if (backup->key != NULL && backup->key_file != NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--key and --key-file exclude each other; give one of them");
+    if (keep != NULL && (!slice_to_u64(slice_from_cstr(keep), &backup->keep) || backup->keep == 0))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--keep must be a whole number from 1 on, not '%.80s'", keep);
+    return STATUS_OK;
+}
+
+static Status find_key(Backup *backup, char *const *environment, Error *err)
+{
+    if (backup->key_file != NULL)
+        return options_read_key(&backup->arena, backup->key_file, &backup->key, err);
+    for (; backup->key == NULL && *environment != NULL; environment++) {
+        if (strncmp(*environment, "ORRERY_KEY=", 11) == 0 && (*environment)[11] != '\0')
+            backup->key = *environment + 11;
+    }
+    if (backup->key == NULL)
+        backup->key = AUTH_DEVELOPMENT_KEY;
+    return STATUS_OK;
+}
+
+/* ---- progress ---- */
+
+static void end_progress(const Backup *backup)
+{
+    if (backup->is_terminal)
+        (void)fprintf(stderr, "\r\033[K");
+}
+
+static void show_progress(Backup *backup, uint64_t bytes)
+{
+    backup->bytes_done += bytes;
+    uint64_t now_us = clock_monotonic_us(clock_real());
+    if (!backup->is_terminal || now_us < backup->shown_us + PROGRESS_US)
+        return;
+    backup->shown_us = now_us;
+    (void)fprintf(stderr, "\r%llu of %llu MB ", (unsigned long long)(backup->bytes_done >> 20),
+                  (unsigned long long)(backup->bytes_total >> 20));
+}
+
+static void on_wait(void *ctx)
+{
+    const Backup *backup = ctx;
+    if (backup->is_terminal)
+        (void)fprintf(stderr, "\ranother backup is under way; waiting for its end ");
+}
+
+/* ---- copying ---- */
+
+static Status copy_file(Backup *backup, size_t index, Slice expected, char sha256[SHA256_TEXT_LEN],
+                        Error *err)
+{
+    TRY(backup_folder_begin(backup->folder, err));
+    uint64_t offset = 0;
+    for (;;) {
+        Slice piece;
+        TRY(backup_source_read(backup->source, index, offset, &piece, err));
+        if (piece.len == 0)
+            break;
+        TRY(backup_folder_write(backup->folder, piece, err));
+        offset += piece.len;
+        show_progress(backup, piece.len);
+    }
+    TRY(backup_folder_end(backup->folder, expected, sha256, err));
+    backup->copied_files++;
+    backup->copied_bytes += offset;
+    return STATUS_OK;
+}
+
+static Status take_file(Backup *backup, size_t index, const SourceFile *file, Error *err)
+{
+    char *sha256 = arena_alloc(&backup->arena, SHA256_TEXT_LEN);
+    Slice sum = slice_make(sha256, SHA256_TEXT_LEN);
+    bool is_there = false;
+    bool asks = file->size > SMALL_BYTES && backup_folder_has_size(backup->folder, file->size);
+    if (asks) {
+        TRY(backup_source_sum(backup->source, index, sha256, err));
+        is_there = backup_folder_has(backup->folder, sum, file->size);
+    }
+    if (is_there)
+        show_progress(backup, file->size);
+    else
+        TRY(copy_file(backup, index, asks ? sum : SLICE_EMPTY, sha256, err));
+    backup->manifest.files[index] = (BackupEntry){file->name, file->size, sum};
+    return STATUS_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return slice_compare(((const BackupEntry *)a)->name, ((const BackupEntry *)b)->name);
+}
+
+static Status copy_all(Backup *backup, Error *err)
+{
+    size_t count = 0;
+    const SourceFile *files = backup_source_files(backup->source, &count);
+    uint64_t *sizes = ARENA_NEW_ARRAY(&backup->arena, uint64_t, count);
+    for (size_t i = 0; i < count; i++) {
+        sizes[i] = files[i].size;
+        backup->bytes_total += files[i].size;
+    }
+    TRY(backup_folder_clean(backup->folder, sizes, count, err));
+    backup->manifest.files = ARENA_NEW_ARRAY(&backup->arena, BackupEntry, count);
+    for (size_t i = 0; i < count; i++)
+        TRY(take_file(backup, i, &files[i], err));
+    backup->manifest.file_count = count;
+    qsort(backup->manifest.files, count, sizeof(BackupEntry), by_name);
+    for (size_t i = 1; i < count; i++) {
+        if (slice_equal(backup->manifest.files[i - 1].name, backup->manifest.files[i].name))
+            return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                             "the server's list names a file twice");
+    }
+    return STATUS_OK;
+}
+
+/* Opening it also shows that it can be opened. */
+static Status find_positions(Backup *backup, Error *err)
+{
+    const char *path = NULL;
+    TRY(backup_folder_show(backup->folder, &backup->manifest, &path, err));
+    OfflineOptions options = {.data = path, .log = &backup->log, .is_read_only = true};
+    OfflineFolder *opened = NULL;
+    if (offline_folder_open(&options, &opened, err) != STATUS_OK)
+        return error_context(err, "the copy cannot be opened");
+    offline_folder_positions(opened, &backup->arena, &backup->manifest.positions,
+                             &backup->manifest.position_count);
+    offline_folder_close(opened);
+    return STATUS_OK;
+}
+
+static Status remove_old(Backup *backup, Error *err)
+{
+    BackupRemoved removed;
+    TRY(backup_folder_prune(backup->folder, backup->keep == 0 ? UINT64_MAX : backup->keep, &removed,
+                            err));
+    if (removed.is_unsure)
+        (void)fprintf(stderr, "orrery: a manifest in '%s' is damaged, so nothing was removed\n",
+                      backup->to);
+    if (removed.generations > 0)
+        (void)printf("removed %zu older generations, %zu files, %llu bytes\n", removed.generations,
+                     removed.files, (unsigned long long)removed.bytes);
+    return STATUS_OK;
+}
+
+static Status run(Backup *backup, Error *err)
+{
+    TRY(backup_folder_open(backup->to, true, &backup->folder, err));
+    BackupSourceOptions options = {
+        .from = backup->from,
+        .key = backup->key,
+        .cert_file = backup->cert,
+        .owner = backup_folder_id(backup->folder),
+        .log = &backup->log,
+        .waits = on_wait,
+        .ctx = backup,
+    };
+    TRY(backup_source_open(&options, &backup->source, err));
+    size_t count = 0;
+    const uint64_t *generations = backup_folder_generations(backup->folder, &count);
+    BackupManifest *manifest = &backup->manifest;
+    manifest->generation = count == 0 ? 1 : generations[count - 1] + 1;
+    manifest->time_s = backup_source_time_s(backup->source);
+    manifest->version = arena_copy(&backup->arena, backup_source_version(backup->source));
+    manifest->is_damaged = backup_source_is_damaged(backup->source);
+    if (manifest->is_damaged)
+        (void)fprintf(stderr, "orrery: the server has found damage in its own data; this backup "
+                              "has it, too\n");
+    TRY(copy_all(backup, err));
+    end_progress(backup);
+    TRY(find_positions(backup, err));
+    TRY(backup_folder_finish(backup->folder, manifest, err));
+    char time[UTC_TIME_LEN + 1];
+    utc_time_print(manifest->time_s, time);
+    (void)printf("generation %llu of %s: %zu files, %llu bytes; copied %zu files, %llu bytes\n",
+                 (unsigned long long)manifest->generation, time, manifest->file_count,
+                 (unsigned long long)backup->bytes_total, backup->copied_files,
+                 (unsigned long long)backup->copied_bytes);
+    return remove_old(backup, err);
+}
+
+int backup_main(int argc, char *const *argv, char *const *environment)
+{
+    Backup backup = {
+        .log = {.fd = STDERR_FILENO, .level = LOG_LEVEL_WARN, .clock = clock_real()},
+        .is_terminal = isatty(STDERR_FILENO) != 0,
+    };
+    arena_init(&backup.arena, 64 << 10);
+    Error err;
+    bool help = false;
+    int code = EXIT_SUCCESS;
+    if (parse_arguments(&backup, argc, argv, &help, &err) != STATUS_OK ||
+        find_key(&backup, environment, &err) != STATUS_OK)
+        code = EXIT_USAGE;
+    else if (help)
+        print_help();
+    else if (run(&backup, &err) != STATUS_OK)
+        code = EXIT_FAILURE;
+    if (code != EXIT_SUCCESS) {
+        end_progress(&backup);
+        (void)fprintf(stderr, "orrery: %s\n", err.message);
+    }
+    backup_source_close(backup.source);
+    backup_folder_close(backup.folder);
+    arena_done(&backup.arena);
+    return code;
+}
