@@ -36,7 +36,7 @@ class Tiny {
             return { status: 204, item: null };
         }
         const content = op.kind === "patch" ? { ...contentOf(old), v: op.v, count: old.count + 1 } : op.body;
-        const item = { ...content, _rid: name, _etag: `"${this.#made++}"`, _ts: metadata.crts };
+        const item = { ...content, _rid: old?._rid ?? `${name} ${this.#made++}`, _etag: `"${this.#made++}"`, _ts: metadata.crts };
         this.#items.delete(name); // in the order of changes
         this.#items.set(name, { ...item, lsn: this.lsn });
         metadata.operationType = old ? "replace" : "create";
@@ -273,6 +273,18 @@ for (const [name, rule, change] of WRONG)
         const made = story();
         change(made);
         expectRule(made.history, rule);
+    });
+
+for (const isSnapshot of [false, true])
+    test(`an item that was deleted and made again is ${isSnapshot ? "not " : ""}there twice in ${isSnapshot ? "one page" : "several"}`, () => {
+        const tiny = new Tiny("k");
+        tiny.write("a", "k", "create i1");
+        const invoked = tiny.history.now();
+        const before = tiny.look("b", "k");
+        tiny.write("a", "k", "delete i1", "create i1");
+        const items = [...before.items, ...tiny.look("c", "k").items];
+        tiny.look("d", "k", { items, isSnapshot, invoked });
+        assert.deepEqual(checkHistory(tiny.history).map(({ rule }) => rule), isSnapshot ? ["twice"] : []);
     });
 
 // --- Writes without an answer

@@ -16,7 +16,7 @@ static void only_a_master_key_may_copy(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         Ask a = rows[i];
         a.key = FAKE_READ_KEY;
-        (void)expect_status(&server, &a, 403);
+        (void)expect_status(&server, &a, 401);
         a.key = "";
         (void)expect_status(&server, &a, 401);
     }
