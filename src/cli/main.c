@@ -1,5 +1,6 @@
 /* main.c - the command line: finds the command and runs it. */
 #include "base/slice.h"
+#include "cli/advise.h"
 #include "cli/check.h"
 #include "cli/options.h"
 #include "cli/serve.h"
@@ -29,6 +30,7 @@ static void print_help(FILE *to)
                   "Commands:\n"
                   "  serve      run the server ('orrery serve --help' lists its options)\n"
                   "  top        show live how much partitions and keys use\n"
+                  "  advise     find the partition key that a container should have\n"
                   "  check      verify that a data folder is consistent\n"
                   "  version    print the version\n"
                   "  help       print this text\n\n"
@@ -46,6 +48,8 @@ int main(int argc, char **argv)
         return check_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("top")))
         return top_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("advise")))
+        return advise_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
         return script_worker_main();
     if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
@@ -57,7 +61,8 @@ int main(int argc, char **argv)
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
-    static const char *const commands[] = {"serve", "top", "check", "version", "help", NULL};
+    static const char *const commands[] = {"serve",   "top",  "advise", "check",
+                                           "version", "help", NULL};
     const char *nearest = options_nearest(argv[1], commands);
     (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
                   nearest == NULL ? "'orrery help' lists them" : "did you mean '",

@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/buf.h"
-#include "json/property_path.h"
 #include "query/sql/query_int.h"
+#include "json/property_path.h"
 
 typedef struct Collector {
     Arena *arena;

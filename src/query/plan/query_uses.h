@@ -1,7 +1,7 @@
 /* query_uses.h - which paths of documents a query asks for, and how: what an index could serve.
  *
- * Paths are text as in indexing policies, "/a/b" or "/tags/[]/name", with "[]" for any element of an
- * array. Paths that only the projection names are left out, since no index is needed for them.
+ * Paths are text as in indexing policies, "/a/b" or "/tags/[]/name", with "[]" for any element of
+ * an array. Paths that only the projection names are left out, since no index is needed for them.
  *
  * Ownership  What comes out lives in the arena given. Threads: those of the Query, which is
  *            immutable.
