@@ -194,6 +194,24 @@ static void put_findings(Writer *w, const AdvisedKey *key)
         wrap(w, "  . ", SLICE("Nothing speaks against it."));
 }
 
+/* What a key does for queries and transactions. */
+static void put_use(Writer *w, const AdvisedKey *key)
+{
+    char share[REPORT_NUMBER_MAX];
+    char ru[REPORT_NUMBER_MAX];
+    char least[REPORT_NUMBER_MAX];
+    if (w->advice->work != NULL)
+        wrap_format(w, "  = ",
+                    "%s of the queries visit one partition. Visits take %s RU/s; %s if each query "
+                    "visited one.",
+                    report_percent(key->queries.one_share, share),
+                    report_number(key->queries.look_ru_s, ru),
+                    report_number(key->queries.least_ru_s, least));
+    if (!isnan(key->layout.together_share))
+        wrap_format(w, "  = ", "%s of the items that are written together stay together.",
+                    report_percent(key->layout.together_share, share));
+}
+
 static void put_name(Writer *w, const AdvisedKey *key, const char *what)
 {
     buf_byte(w->out, '\n');
@@ -208,6 +226,7 @@ static void put_reasons(Writer *w)
     const Advice *advice = w->advice;
     if (advice->best != NULL) {
         put_name(w, advice->best, ": the advice");
+        put_use(w, advice->best);
         put_findings(w, advice->best);
     }
     size_t shown = 0;
@@ -277,6 +296,7 @@ static void put_check(Writer *w)
 {
     const AdvisedKey *key = w->advice->checked;
     put_name(w, key, report_is_acceptable(key) ? ": acceptable" : ": not acceptable");
+    put_use(w, key);
     put_findings(w, key);
     const AdvisedKey *best = w->advice->best;
     if (best != NULL && best != key && best->verdict.score > key->verdict.score) {

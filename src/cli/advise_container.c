@@ -148,6 +148,16 @@ static Status read_definition(const Source *source, AdviseContainer *out, Error 
 
 /* ---- ranges ---- */
 
+/* It becomes the value of a header. */
+static bool is_range_id(Slice id)
+{
+    for (size_t i = 0; i < id.len; i++) {
+        if (id.ptr[i] < '0' || id.ptr[i] > '9')
+            return false;
+    }
+    return id.len > 0 && id.len < 20;
+}
+
 static Status read_ranges(Source *source, Range *out, size_t *count, Error *err)
 {
     Json body;
@@ -161,7 +171,7 @@ static Status read_ranges(Source *source, Range *out, size_t *count, Error *err)
     while (json_next(&it) && *count < RANGES_MAX) {
         Json id = json_get(it.value, SLICE("id"));
         int64_t items = 0;
-        if (!json_is(id, JSON_STRING) || !json_utf8_valid(json_string(id)) ||
+        if (!json_is(id, JSON_STRING) || !is_range_id(json_string(id)) ||
             !json_to_i64(json_get(it.value, SLICE("items")), &items) || items < 0)
             return not_understood(err);
         out[(*count)++] = (Range){json_string(id), (uint64_t)items};
@@ -178,6 +188,8 @@ static Status take_page(const Source *source, Json body, Span *span, uint64_t *l
 {
     JsonIter it = json_iter(json_get(body, SLICE("Documents")));
     bool is_first = true;
+    if (it.left == 0)
+        span->is_read = true; /* a server that has nothing must not keep us asking */
     while (json_next(&it) && *left > 0) {
         int64_t ts = 0;
         if (!json_to_i64(json_get(it.value, SLICE("_ts")), &ts))

@@ -36,14 +36,16 @@ static bool put_steps(const Step *first, Buf *out)
 {
     for (const Step *step = first; step != NULL; step = step->next) {
         Slice name = step->name;
+        bool is_element = false;
         if (step->index != NULL) {
             const Value *index = index_of(step);
             if (index == NULL || (index->type != JSON_STRING && index->type != JSON_NUMBER))
                 return false;
-            name = index->type == JSON_STRING ? index->string : SLICE_EMPTY;
+            is_element = index->type == JSON_NUMBER;
+            name = is_element ? SLICE_EMPTY : index->string;
         }
         buf_byte(out, '/');
-        if (name.len == 0)
+        if (is_element)
             buf_slice(out, SLICE("[]"));
         else
             property_path_print_segment(name, out);

@@ -48,6 +48,7 @@ static void paths_are_found_with_their_use(void **state)
         {"SELECT * FROM c OFFSET 10 LIMIT 20", " max 30"},
         {"SELECT VALUE t.n FROM c JOIN t IN c.tags WHERE t.x = 1", "?/tags =/tags/[]/x"},
         {"SELECT * FROM c WHERE c.tags[0] = 1", "=/tags/[]"},
+        {"SELECT * FROM c WHERE c['[]'] = 1 AND c[''] = 1", "=/\"[]\" =/\"\""},
         {"SELECT * FROM c WHERE EXISTS(SELECT VALUE t FROM t IN c.t WHERE t.a = 1)",
          "?/t =/t/[]/a"},
         {"SELECT c.k, SUM(c.n) AS s FROM c GROUP BY c.k", "g/k g/n"},
