@@ -61,8 +61,8 @@ static AdvisedKey *try_key(Runner *r, const KeyCandidate *candidate, double prom
     key_candidate_name(r->arena, &key->key);
     key_layout_make(&key->key, advice->sample, &r->layout, &key->layout);
     if (advice->work != NULL)
-        key_queries_make(&key->key, advice->work, r->context.partitions, advice->options.model,
-                         r->arena, &key->queries);
+        key_queries_make(&key->key, &key->layout, advice->work, r->context.partitions,
+                         advice->options.model, r->arena, &key->queries);
     verdict_make(&key->key, &key->layout, advice->work == NULL ? NULL : &key->queries, &r->context,
                  r->arena, &key->verdict);
     key->promise = promise;

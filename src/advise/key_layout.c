@@ -143,6 +143,23 @@ static int compare_entries(const void *a, const void *b)
     return memcmp((*(const Entry *const *)a)->epk, (*(const Entry *const *)b)->epk, EPK_KEPT);
 }
 
+/* Measures over how many partitions after splits the items lie that have the same first values. */
+static void measure_prefix(Maker *m, const Entry *const *sorted, size_t level)
+{
+    size_t len = (level + 1) * EPK_HASH_BYTES;
+    double total = (double)m->sample->count;
+    for (size_t from = 0; from < m->entry_count;) {
+        uint64_t items = 0;
+        size_t to = from;
+        while (to < m->entry_count && memcmp(sorted[to]->epk, sorted[from]->epk, len) == 0)
+            items += sorted[to++]->items;
+        uint32_t spread = sorted[to - 1]->split_partition - sorted[from]->split_partition + 1;
+        m->out->prefix_partitions[level] += (double)items * spread / total;
+        m->out->prefix_one_share[level] += spread == 1 ? (double)items / total : 0;
+        from = to;
+    }
+}
+
 /* Logical partitions in the order of their hashes, cut into parts as equal as can be. */
 static double skew_after_splits(Maker *m)
 {
@@ -160,6 +177,8 @@ static double skew_after_splits(Maker *m)
         shares[partition] += share;
         before += share;
     }
+    for (size_t level = 0; level + 1 < m->key->path_count; level++)
+        measure_prefix(m, sorted, level);
     mem_free(sorted);
     return skew_of(shares, m->options->partitions);
 }

@@ -49,7 +49,11 @@ typedef struct KeyLayout {
                                 asked for, or if no two items are */
     double changed_share;    /* of items that the sample has in several versions: whose key is not
                                 the same in all; 0 if there are none */
-    double partition_share[LAYOUT_PARTITIONS_MAX]; /* of the bytes */
+    /* Of a hierarchical key: the partitions after splits that hold all items with the same first
+     * value, and with the same first two values, on average over the items. */
+    double prefix_partitions[PARTITION_KEY_PATHS_MAX];
+    double prefix_one_share[PARTITION_KEY_PATHS_MAX]; /* of the items for which that is one */
+    double partition_share[LAYOUT_PARTITIONS_MAX];    /* of the bytes */
     float window_share[LAYOUT_WINDOWS_MAX][LAYOUT_PARTITIONS_MAX];
 } KeyLayout;
 

@@ -126,6 +126,9 @@ static void splits_divide_the_first_level_of_a_hierarchy(void **state)
     assert_true(layout.skew > 4);
     assert_true(layout.split_skew < 1.2);
     assert_true(layout.write_skew < 2);
+    /* Half of the items are of one tenant, which has five of ten partitions or a little more. */
+    assert_true(layout.prefix_partitions[0] > 3);
+    assert_true(layout.prefix_partitions[0] < 4.5);
     lay_out(&sample, "/tenantId", (LayoutOptions){.partitions = 10}, &layout);
     assert_true(layout.split_skew > 4); /* a logical partition cannot be split */
 }

@@ -1,7 +1,6 @@
 /* key_queries.c - see key_queries.h. */
 #include "advise/key_queries.h"
 
-#include "advise/key_layout.h"
 #include "query/plan/query_route.h"
 
 #include <math.h>
@@ -14,20 +13,34 @@ static double spread(double keys, uint32_t count)
     return count * (1 - pow(1 - 1.0 / count, keys));
 }
 
-/* Partitions that the ranges of a route lie in. */
-static double visited(const QueryRoute *route, PartitionKind kind, uint32_t count)
+typedef struct Visits {
+    double mean; /* partitions */
+    double one;  /* how likely it is that it is one */
+} Visits;
+
+static Visits visits_make(double mean)
+{
+    return (Visits){mean, mean <= 1 + 1e-9 ? 1 : 0};
+}
+
+/* Partitions that the ranges of a route lie in. Splits may have divided the items of a prefix. */
+static Visits visited(const QueryRoute *route, PartitionKind kind, const KeyLayout *layout,
+                      uint32_t count)
 {
     bool is_visited[LAYOUT_PARTITIONS_MAX] = {false};
     double sum = 0;
     for (size_t i = 0; i < route->count; i++) {
         const QueryRange *range = &route->ranges[i];
         uint32_t from = layout_partition(epk_fraction(kind, range->from), count);
-        /* A key, or a prefix, is far smaller than a partition: it lies in one, unless it was split.
-         */
-        sum += !is_visited[from];
+        if (is_visited[from])
+            continue;
         is_visited[from] = true;
+        sum += range->is_key ? 1 : layout->prefix_partitions[range->key.count - 1];
     }
-    return sum;
+    Visits visits = visits_make(sum < count ? sum : count);
+    if (route->count == 1 && !route->ranges[0].is_key)
+        visits.one = layout->prefix_one_share[route->ranges[0].key.count - 1];
+    return visits;
 }
 
 static bool names_all_keys(const QueryRoute *route)
@@ -56,31 +69,32 @@ static bool names_id(const Query *query, Arena *scratch)
     return names_all_keys(&route);
 }
 
-static double visits_of(const KeyCandidate *key, const Query *query, uint32_t partitions,
-                        Arena *scratch)
+static Visits visits_of(const KeyCandidate *key, const KeyLayout *layout, const Query *query,
+                        uint32_t partitions, Arena *scratch)
 {
     QueryRoute route;
     route_by(key, query, scratch, &route);
     if (route.is_all)
-        return partitions;
+        return visits_make(partitions);
     if (route.count == 0)
-        return 1; /* nothing can match: a server still looks once */
+        return visits_make(1); /* nothing can match: a server still looks once */
     switch (key->kind) {
     case KEY_SINGLE:
-        return visited(&route, PARTITION_HASH_V2, partitions);
+        return visited(&route, PARTITION_HASH_V2, layout, partitions);
     case KEY_HIERARCHICAL:
-        return visited(&route, PARTITION_MULTI_HASH, partitions);
+        return visited(&route, PARTITION_MULTI_HASH, layout, partitions);
     case KEY_SYNTHETIC:
-        return names_all_keys(&route) ? spread((double)route.count, partitions) : partitions;
+        return visits_make(names_all_keys(&route) ? spread((double)route.count, partitions)
+                                                  : partitions);
     case KEY_SUFFIXED:
-        return spread((double)route.count * (names_id(query, scratch) ? 1 : key->suffixes),
-                      partitions);
+        return visits_make(spread(
+            (double)route.count * (names_id(query, scratch) ? 1 : key->suffixes), partitions));
     }
-    return partitions;
+    return visits_make(partitions);
 }
 
-void key_queries_make(const KeyCandidate *key, const Workload *work, uint32_t partitions,
-                      const ChargeModel *model, Arena *arena, KeyQueries *out)
+void key_queries_make(const KeyCandidate *key, const KeyLayout *layout, const Workload *work,
+                      uint32_t partitions, const ChargeModel *model, Arena *arena, KeyQueries *out)
 {
     ASSERT(work->count > 0);
     double look_ru = (double)charge_query(model, &(QueryWork){0}) / CHARGE_UNIT;
@@ -91,11 +105,11 @@ void key_queries_make(const KeyCandidate *key, const Workload *work, uint32_t pa
     double visits_s = 0;
     for (size_t i = 0; i < work->count; i++) {
         arena_reset(&scratch);
-        double visits = visits_of(key, work->list[i].query, partitions, &scratch);
+        Visits visits = visits_of(key, layout, work->list[i].query, partitions, &scratch);
         double rate = work->list[i].per_second;
-        out->visits[i] = (float)visits;
-        one += visits <= 1 + 1e-9 ? rate : 0;
-        visits_s += visits * rate;
+        out->visits[i] = (float)visits.mean;
+        one += visits.one * rate;
+        visits_s += visits.mean * rate;
     }
     double rate = work->per_second;
     out->one_share = rate > 0 ? one / rate : 0;

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "advise/key_candidate.h"
+#include "advise/key_layout.h"
 #include "advise/workload.h"
 #include "throughput/charge.h"
 
@@ -17,6 +17,7 @@ typedef struct KeyQueries {
     float *visits;      /* by query; in the arena */
 } KeyQueries;
 
-/* 'work' has at least one query. */
-void key_queries_make(const KeyCandidate *key, const Workload *work, uint32_t partitions,
-                      const ChargeModel *model, Arena *arena, KeyQueries *out);
+/* 'work' has at least one query. 'layout' is that of the key: it tells how far the items of a
+ * hierarchical key with the same first value are apart. */
+void key_queries_make(const KeyCandidate *key, const KeyLayout *layout, const Workload *work,
+                      uint32_t partitions, const ChargeModel *model, Arena *arena, KeyQueries *out);

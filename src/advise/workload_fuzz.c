@@ -25,8 +25,9 @@ static void check_keys(const Workload *work, Arena *arena)
                 continue;
             key.kind = kind;
             key.suffixes = kind == KEY_SUFFIXED ? 10 : 0;
+            KeyLayout layout = {.prefix_partitions = {2, 1}};
             KeyQueries queries;
-            key_queries_make(&key, work, 7, charge_model_default(), arena, &queries);
+            key_queries_make(&key, &layout, work, 7, charge_model_default(), arena, &queries);
             require(queries.one_share >= 0 && queries.one_share <= 1 + 1e-9);
             require(queries.visits_mean <= 7 + 1e-6);
         }
