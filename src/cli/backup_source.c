@@ -4,8 +4,8 @@
 #include "api/core/sha256.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cli/client.h"
 #include "cli/data_files.h"
+#include "client/client.h"
 #include "partition/partition.h"
 #include "store/checkpoint.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -170,7 +170,7 @@ static Status begin_at_server(BackupSource *source, const BackupSourceOptions *o
     TRY(client_open(&client, &source->client, err));
     for (int waited_s = 0;; waited_s++) {
         ClientCall call = {
-            .method = SLICE("POST"),
+            .method = CLIENT_POST,
             .path = arena_format(&source->arena, "/_orrery/backup?owner=%.*s",
                                  SLICE_ARG(options->owner)),
             .arena = &source->arena,
@@ -195,7 +195,7 @@ static void end_at_server(BackupSource *source)
     while (client_wait(source->client, -1, &ended, &ignored) == STATUS_OK && ended != NULL)
         continue; /* pieces that are not needed any more */
     ClientCall call = {
-        .method = SLICE("DELETE"),
+        .method = CLIENT_DELETE,
         .path = arena_format(&source->arena, "/_orrery/backup/%.*s", SLICE_ARG(source->id)),
         .arena = &source->arena,
     };

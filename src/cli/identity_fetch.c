@@ -2,7 +2,7 @@
 #include "cli/identity_fetch.h"
 
 #include "api/core/identity_keys.h"
-#include "cli/client.h"
+#include "client/client.h"
 
 #include <errno.h>
 #include <stdio.h>

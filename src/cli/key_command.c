@@ -13,9 +13,9 @@
 #include "base/encoding.h"
 #include "base/random.h"
 #include "base/secret_mem.h"
-#include "cli/client.h"
 #include "cli/options.h"
 #include "cli/top_draw.h"
+#include "client/client.h"
 #include "json/json.h"
 
 #include <errno.h>
@@ -405,7 +405,15 @@ static Status open_client(const KeyApp *app, Client **out, Error *err)
 
 static Status ask(KeyApp *app, Client *client, Slice body, Json *out, Error *err)
 {
-    ClientCall call = {.path = SLICE("/_orrery/keys"), .body_sent = body, .arena = &app->arena};
+    static const ClientHeader headers[] = {{"content-type", SLICE_INIT("application/json")}};
+    ClientCall call = {
+        .method = body.len > 0 ? CLIENT_POST : CLIENT_GET,
+        .path = SLICE("/_orrery/keys"),
+        .headers = headers,
+        .header_count = body.len > 0 ? ARRAY_COUNT(headers) : 0,
+        .content = body,
+        .arena = &app->arena,
+    };
     ClientCall *ended = NULL;
     client_start(client, &call);
     do
