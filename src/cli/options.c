@@ -603,6 +603,29 @@ static Status to_merge(const char *text, ApiMerge *out, Error *err)
                      "--merge must be auto, always or never, not '%s'", text);
 }
 
+/* Those that only say yes or no. */
+static Status to_flags(const Settings *s, ServeOptions *o, Error *err)
+{
+    const struct {
+        const char *name;
+        const char *text;
+        bool *out;
+    } rows[] = {
+        {"require-tls", s->require_tls, &o->requires_tls},
+        {"no-sandbox", s->no_sandbox, &o->no_sandbox},
+        {"allow-development-key", s->allow_development_key, &o->allow_development_key},
+        {"trust-forwarded", s->trust_forwarded, &o->trust_forwarded},
+        {"no-statistics", s->no_statistics, &o->no_statistics},
+        {"enable-chaos", s->enable_chaos, &o->enable_chaos},
+        {"extensions", s->extensions, &o->extensions},
+        {"no-previous-images", s->no_previous_images, &o->no_previous_images},
+        {"accept-lost-writes", s->accept_lost_writes, &o->accept_lost_writes},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        TRY(to_flag(rows[i].name, rows[i].text, rows[i].out, err));
+    return STATUS_OK;
+}
+
 static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error *err)
 {
     ServeOptions o = {
@@ -645,23 +668,15 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
                          "--connections-max, --idle-timeout and --request-timeout must be at "
                          "least 1");
     TRY(to_memory(s, cores < 1 ? 1 : (uint32_t)cores, &o.memory, err));
-    TRY(to_flag("require-tls", s->require_tls, &o.requires_tls, err));
+    TRY(to_flags(s, &o, err));
     o.requires_tls = o.requires_tls || o.client_ca != NULL;
-    TRY(to_flag("no-sandbox", s->no_sandbox, &o.no_sandbox, err));
-    TRY(to_flag("allow-development-key", s->allow_development_key, &o.allow_development_key, err));
-    TRY(to_flag("trust-forwarded", s->trust_forwarded, &o.trust_forwarded, err));
     TRY(to_address_limits(s, &o, err));
-    TRY(to_flag("no-statistics", s->no_statistics, &o.no_statistics, err));
-    TRY(to_flag("enable-chaos", s->enable_chaos, &o.enable_chaos, err));
-    TRY(to_flag("extensions", s->extensions, &o.extensions, err));
-    TRY(to_flag("no-previous-images", s->no_previous_images, &o.no_previous_images, err));
     TRY(to_merge(s->merge, &o.merge, err));
     TRY(to_throughput(s, &o.throughput, err));
     TRY(to_size("logical-partition-max", s->logical_partition_max, &o.logical_partition_bytes_max,
                 err));
     TRY(to_moves(s, &o.moves, err));
     TRY(to_durability(s->durability, &o.durability, err));
-    TRY(to_flag("accept-lost-writes", s->accept_lost_writes, &o.accept_lost_writes, err));
     if (!log_level_parse(slice_from_cstr(s->log_level), &o.log_level))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--log-level must be error, warn, info or debug, not '%s'", s->log_level);

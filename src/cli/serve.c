@@ -419,14 +419,14 @@ static Status open_http(Server *server, Error *err)
     return http_server_open(&options, &server->http, err);
 }
 
-/* The folder of the audit log, in which a new file is made after a rotation; or the file itself, if
- * the folder is the root of all. NULL without an audit log. */
-static const char *audit_place(Server *server)
+/* The folder of the audit log, in which a new file is made after a rotation; not if that is the
+ * root of all. NULL if there is none. */
+static const char *audit_folder(Server *server)
 {
     const char *path = server->options.audit;
     const char *slash = path == NULL ? NULL : strrchr(path, '/');
     if (path == NULL || slash == path)
-        return path;
+        return NULL;
     return slash == NULL ? "."
                          : arena_format(&server->arena, "%.*s", (int)(slash - path), path).ptr;
 }
@@ -441,8 +441,9 @@ static void enter_sandbox(Server *server)
     const char *const writable[] = {
         o->data,
         arena_format(&server->arena, "%s/store", o->data)
-            .ptr,            /* it may be a link to another disk */
-        audit_place(server), /* the last, since it may be NULL */
+            .ptr,              /* it may be a link to another disk */
+        server->options.audit, /* it may be a link, too; the last two may be NULL */
+        audit_folder(server),
         NULL,
     };
     server->sandbox = server_sandbox_enter(writable);
