@@ -230,7 +230,7 @@ test("wrong keys, wrong places and wrong options are refused", { timeout: 60_000
     const from = server.endpoint;
     const rows = [
         [["backup", "--from", from, "--to", join(root, "a")], 1, /answered 401/],
-        [["backup", "--from", from, "--to", join(root, "a"), "--key", other], 1, /answered 403: .*read-only key/],
+        [["backup", "--from", from, "--to", join(root, "a"), "--key", other], 1, /answered 401: .*read-only key/],
         [["backup", "--from", from], 2, /--to DIR/],
         [["backup", "--from", from, "--to", root, "--keep", "0"], 2, /--keep must be a whole number from 1 on/],
         [["backup", "--form", from], 2, /did you mean '--from'/],
