@@ -8,7 +8,7 @@
 #include "api/core/auth.h"
 #include "base/clock.h"
 #include "base/encoding.h"
-#include "cli/client.h"
+#include "client/client.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/top_draw.h"

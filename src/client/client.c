@@ -1,18 +1,21 @@
 /* client.c - see client.h. The only file that knows libcurl. */
-#include "cli/client.h"
+#include "client/client.h"
 
-#include "api/core/auth.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/date.h"
 #include "base/encoding.h"
 #include "base/mem.h"
 #include "base/shared_library.h"
+#include "client/request_signature.h"
 
 #include <curl/curl.h>
 
 /* Debian's flavour with GnuTLS, because PROJ needs the same one. */
 #define CURL_LIBRARY "libcurl-gnutls.so.4"
+
+/* Of the REST protocol, as SDKs of today send it. */
+#define PROTOCOL_VERSION "2020-07-15"
 
 #define CURL_FUNCTIONS(X)  \
     X(easy_cleanup)        \
@@ -57,6 +60,7 @@ typedef struct Transfer {
     ClientCall *call; /* NULL if it is free */
     CURL *easy;
     struct curl_slist *headers;
+    Buf head;
     Buf body;
     char reason[CURL_ERROR_SIZE]; /* of a failure, in libcurl's words */
 } Transfer;
@@ -65,9 +69,11 @@ struct Client {
     Curl curl;
     CURLM *multi;
     char *endpoint; /* without a slash at the end */
-    char *key;
+    SignKey key;
     char *cert_file;
+    bool is_insecure;
     uint32_t timeout_ms;
+    size_t answer_bytes_max;
     Arena arena;          /* for the strings above */
     Transfer **transfers; /* all that were ever needed at the same time */
     size_t transfer_count;
@@ -132,13 +138,6 @@ static Status parse_endpoint(Client *client, const char *text, Error *err)
     return STATUS_OK;
 }
 
-static Status check_key(const char *key, Error *err)
-{
-    char ignored[AUTH_SIGNATURE_LEN];
-    return auth_sign(slice_from_cstr(key), SLICE("GET"), SLICE_EMPTY, SLICE_EMPTY, SLICE_EMPTY,
-                     ignored, err);
-}
-
 Status client_open(const ClientOptions *options, Client **out, Error *err)
 {
     ASSERT(options->timeout_ms > 0);
@@ -148,12 +147,18 @@ Status client_open(const ClientOptions *options, Client **out, Error *err)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "'%s' does not start", CURL_LIBRARY);
 
     AUTO(client_close) Client *client = MEM_NEW(Client);
-    *client = (Client){.curl = curl, .multi = curl.multi_init(), .timeout_ms = options->timeout_ms};
+    *client = (Client){
+        .curl = curl,
+        .multi = curl.multi_init(),
+        .is_insecure = options->is_insecure,
+        .timeout_ms = options->timeout_ms,
+        .answer_bytes_max =
+            options->answer_bytes_max > 0 ? options->answer_bytes_max : CLIENT_ANSWER_BYTES_MAX,
+    };
     ASSERT(client->multi != NULL);
     arena_init(&client->arena, SCRATCH_BYTES);
     TRY(parse_endpoint(client, options->endpoint, err));
-    TRY(check_key(options->key, err));
-    client->key = arena_cstr(&client->arena, slice_from_cstr(options->key));
+    TRY(sign_key_parse(slice_from_cstr(options->key), &client->key, err));
     if (options->cert_file != NULL)
         client->cert_file = arena_cstr(&client->arena, slice_from_cstr(options->cert_file));
 
@@ -191,6 +196,7 @@ void client_close(Client *client)
     give_up_all(client);
     for (size_t i = 0; i < client->transfer_count; i++) {
         client->curl.easy_cleanup(client->transfers[i]->easy);
+        buf_done(&client->transfers[i]->head);
         buf_done(&client->transfers[i]->body);
         mem_free(client->transfers[i]);
     }
@@ -198,6 +204,7 @@ void client_close(Client *client)
     (void)client->curl.multi_cleanup(client->multi); /* fails on misuse only */
     client->curl.global_cleanup();
     arena_done(&client->arena);
+    sign_key_wipe(&client->key);
     mem_free(client);
 }
 
@@ -211,6 +218,16 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user)
     return buf_full(&transfer->body) ? 0 : count; /* 0 ends the transfer: CURLE_WRITE_ERROR */
 }
 
+static size_t on_header(char *bytes, size_t size, size_t count, void *user)
+{
+    ASSERT(size == 1);
+    Transfer *transfer = user;
+    if (count >= 5 && memcmp(bytes, "HTTP/", 5) == 0)
+        buf_reset(&transfer->head); /* what came before was an interim answer */
+    buf_bytes(&transfer->head, bytes, count);
+    return buf_full(&transfer->head) ? 0 : count;
+}
+
 static Transfer *free_transfer(Client *client)
 {
     for (size_t i = 0; i < client->transfer_count; i++) {
@@ -220,7 +237,8 @@ static Transfer *free_transfer(Client *client)
     Transfer *transfer = MEM_NEW(Transfer);
     *transfer = (Transfer){.client = client, .easy = client->curl.easy_init()};
     ASSERT(transfer->easy != NULL);
-    buf_init(&transfer->body, CLIENT_ANSWER_BYTES_MAX);
+    buf_init(&transfer->head, CLIENT_HEAD_BYTES_MAX);
+    buf_init(&transfer->body, client->answer_bytes_max);
     client->transfers =
         mem_realloc(client->transfers, (client->transfer_count + 1) * sizeof(Transfer *));
     client->transfers[client->transfer_count++] = transfer;
@@ -236,23 +254,29 @@ static void add_header(Transfer *transfer, Arena *scratch, const char *name, Sli
     transfer->headers = list;
 }
 
-static void sign(Transfer *transfer, const ClientCall *call, Arena *scratch)
+static Slice method_name(ClientMethod method)
+{
+    return method == CLIENT_POST ? SLICE("POST") : SLICE("GET");
+}
+
+static void add_headers(Transfer *transfer, const ClientCall *call, Arena *scratch)
 {
     char date[DATE_LEN];
     date_print(clock_wall_s(clock_real()), date);
-    char signature[AUTH_SIGNATURE_LEN];
-    Error err;
-    Status status =
-        auth_sign(slice_from_cstr(transfer->client->key), SLICE("GET"), call->resource_type,
-                  call->resource_link, slice_make(date, DATE_LEN), signature, &err);
-    ASSERT(status == STATUS_OK); /* client_open has signed with this key */
-    Slice token =
-        arena_format(scratch, "type=master&ver=1.0&sig=%.*s", AUTH_SIGNATURE_LEN, signature);
+    char signature[SIGN_LEN];
+    sign_request(&transfer->client->key, method_name(call->method), call->resource_type,
+                 call->resource_link, slice_make(date, DATE_LEN), signature);
+    Slice token = arena_format(scratch, "type=master&ver=1.0&sig=%.*s", SIGN_LEN, signature);
     add_header(transfer, scratch, "authorization", percent_encode(scratch, token, SLICE("-_.")));
     add_header(transfer, scratch, "x-ms-date", slice_make(date, DATE_LEN));
+    add_header(transfer, scratch, "x-ms-version", SLICE(PROTOCOL_VERSION));
+    if (call->method == CLIENT_POST)
+        add_header(transfer, scratch, "Expect", SLICE_EMPTY); /* or libcurl waits for a 100 */
+    for (size_t i = 0; i < call->header_count; i++)
+        add_header(transfer, scratch, call->headers[i].name, call->headers[i].value);
 }
 
-static void set_options(Transfer *transfer, const char *url)
+static void set_options(Transfer *transfer, const ClientCall *call, const char *url)
 {
     const Client *client = transfer->client;
     client->curl.easy_reset(transfer->easy); /* keeps connections and sessions */
@@ -266,10 +290,21 @@ static void set_options(Transfer *transfer, const char *url)
     SET(transfer, CURLOPT_TIMEOUT_MS, (long)client->timeout_ms);
     SET(transfer, CURLOPT_WRITEFUNCTION, on_body);
     SET(transfer, CURLOPT_WRITEDATA, transfer);
+    SET(transfer, CURLOPT_HEADERFUNCTION, on_header);
+    SET(transfer, CURLOPT_HEADERDATA, transfer);
     SET(transfer, CURLOPT_ERRORBUFFER, transfer->reason);
     SET(transfer, CURLOPT_PRIVATE, transfer);
     if (client->cert_file != NULL)
         SET(transfer, CURLOPT_CAINFO, client->cert_file);
+    if (client->is_insecure) {
+        SET(transfer, CURLOPT_SSL_VERIFYPEER, 0L);
+        SET(transfer, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+    if (call->method == CLIENT_POST) {
+        SET(transfer, CURLOPT_POST, 1L);
+        SET(transfer, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->content.len);
+        SET(transfer, CURLOPT_POSTFIELDS, call->content.len > 0 ? call->content.ptr : "");
+    }
 }
 
 void client_start(Client *client, ClientCall *call)
@@ -277,14 +312,15 @@ void client_start(Client *client, ClientCall *call)
     ASSERT(slice_starts_with(call->path, SLICE("/")));
     Transfer *transfer = free_transfer(client);
     ASSERT(transfer->headers == NULL);
+    buf_reset(&transfer->head);
     buf_reset(&transfer->body);
     transfer->reason[0] = '\0';
 
     AUTO(arena_done) Arena scratch;
     arena_init(&scratch, SCRATCH_BYTES);
-    sign(transfer, call, &scratch);
+    add_headers(transfer, call, &scratch);
     Slice url = arena_format(&scratch, "%s%.*s", client->endpoint, SLICE_ARG(call->path));
-    set_options(transfer, arena_cstr(&scratch, url));
+    set_options(transfer, call, arena_cstr(&scratch, url));
 
     transfer->call = call;
     client->active_count++;
@@ -316,7 +352,7 @@ static Status failure(const Transfer *transfer, CURLcode code, Error *err)
     case CURLE_WRITE_ERROR:
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                          "the answer of %s has more than %zu bytes", client->endpoint,
-                         CLIENT_ANSWER_BYTES_MAX);
+                         client->answer_bytes_max);
     case CURLE_PARTIAL_FILE:
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                          "%s closed the connection in the middle of an answer", client->endpoint);
@@ -346,6 +382,7 @@ static ClientCall *finish(Transfer *transfer, CURLcode code)
         CURLcode failed = curl->easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
         ASSERT(failed == CURLE_OK);
         call->http_status = (int)status;
+        call->head = arena_copy(call->arena, buf_view(&transfer->head));
         call->body = arena_copy(call->arena, buf_view(&transfer->body));
     } else {
         (void)failure(transfer, code, &call->error); /* it is in the call now */
@@ -369,26 +406,72 @@ static ClientCall *take_ended(Client *client)
     return finish((Transfer *)(void *)transfer, code);
 }
 
+static Status cannot_wait(const Client *client, CURLMcode code, Error *err)
+{
+    return error_set(err, STATUS_INTERNAL, SUB_NONE, "cannot wait for %s: %s", client->endpoint,
+                     client->curl.multi_strerror(code));
+}
+
+/* Does what can be done at once, and hands out a call that has ended. */
+static Status perform(Client *client, ClientCall **ended, Error *err)
+{
+    int running = 0;
+    *ended = take_ended(client);
+    if (*ended != NULL)
+        return STATUS_OK;
+    CURLMcode failed = client->curl.multi_perform(client->multi, &running);
+    if (failed != CURLM_OK)
+        return cannot_wait(client, failed, err);
+    *ended = take_ended(client);
+    return STATUS_OK;
+}
+
+Status client_poll(Client *client, ClientWake *wakes, size_t wake_count, uint32_t timeout_ms,
+                   ClientCall **ended, Error *err)
+{
+    ASSERT(wake_count <= CLIENT_WAKES_MAX);
+    for (size_t i = 0; i < wake_count; i++)
+        wakes[i].is_ready = false;
+    TRY(perform(client, ended, err));
+    if (*ended != NULL)
+        return STATUS_OK;
+    struct curl_waitfd fds[CLIENT_WAKES_MAX] = {0};
+    for (size_t i = 0; i < wake_count; i++)
+        fds[i] = (struct curl_waitfd){.fd = wakes[i].fd, .events = CURL_WAIT_POLLIN};
+    CURLMcode failed =
+        client->curl.multi_poll(client->multi, fds, (unsigned)wake_count, (int)timeout_ms, NULL);
+    if (failed != CURLM_OK)
+        return cannot_wait(client, failed, err);
+    for (size_t i = 0; i < wake_count; i++)
+        wakes[i].is_ready = fds[i].revents != 0;
+    return perform(client, ended, err);
+}
+
 Status client_wait(Client *client, int cancel_fd, ClientCall **ended, Error *err)
 {
-    const Curl *curl = &client->curl;
-    ClientCall *call = take_ended(client);
-    while (call == NULL && client->active_count > 0) {
-        struct curl_waitfd cancel = {.fd = cancel_fd, .events = CURL_WAIT_POLLIN};
-        int running = 0;
-        CURLMcode failed = curl->multi_perform(client->multi, &running);
-        call = take_ended(client);
-        if (failed == CURLM_OK && call == NULL)
-            failed =
-                curl->multi_poll(client->multi, &cancel, cancel_fd >= 0 ? 1 : 0, POLL_MS_MAX, NULL);
-        if (failed != CURLM_OK)
-            return error_set(err, STATUS_INTERNAL, SUB_NONE, "cannot wait for %s: %s",
-                             client->endpoint, curl->multi_strerror(failed));
-        if (cancel.revents != 0) {
+    *ended = take_ended(client);
+    while (*ended == NULL && client->active_count > 0) {
+        ClientWake cancel = {.fd = cancel_fd};
+        TRY(client_poll(client, &cancel, cancel_fd >= 0 ? 1 : 0, POLL_MS_MAX, ended, err));
+        if (cancel.is_ready) {
             give_up_all(client);
+            *ended = NULL;
             return error_set(err, STATUS_TIMEOUT, SUB_NONE, "given up");
         }
     }
-    *ended = call;
     return STATUS_OK;
+}
+
+Slice client_header(const ClientCall *call, Slice name)
+{
+    Slice rest = call->head;
+    while (rest.len > 0) {
+        Slice line = slice_cut(&rest, '\n');
+        if (slice_ends_with(line, SLICE("\r")))
+            line.len--;
+        size_t colon = slice_find(line, ':');
+        if (colon < line.len && slice_equal_nocase(slice_first(line, colon), name))
+            return slice_trim(slice_from(line, colon + 1));
+    }
+    return SLICE_EMPTY;
 }

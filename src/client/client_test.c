@@ -1,7 +1,5 @@
 /* client_test.c - endpoints, calls at the same time, and servers of every kind. */
-#include "cli/client.h"
-
-#include "api/core/auth.h"
+#include "client/client.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -14,10 +12,12 @@
 
 #include <cmocka.h>
 
+#define KEY \
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
+
 static Status open_client(const char *endpoint, uint32_t timeout_ms, Client **out, Error *err)
 {
-    ClientOptions options = {
-        .endpoint = endpoint, .key = AUTH_DEVELOPMENT_KEY, .timeout_ms = timeout_ms};
+    ClientOptions options = {.endpoint = endpoint, .key = KEY, .timeout_ms = timeout_ms};
     return client_open(&options, out, err);
 }
 
@@ -171,6 +171,73 @@ static void calls_share_a_connection_and_are_signed(void **state)
     assert_ptr_equal(strstr(peer.heard, "GET /a?b=c HTTP/1.1\r\n"), peer.heard);
     assert_non_null(strstr(peer.heard, "\r\nauthorization: type%3Dmaster%26ver%3D1.0%26sig%3D"));
     assert_non_null(strstr(peer.heard, "\r\nx-ms-date: "));
+}
+
+static void a_post_has_its_headers_and_its_content(void **state)
+{
+    (void)state;
+    Peer peer;
+    peer_open(&peer,
+              "HTTP/1.1 100 Continue\r\nx-a: interim\r\n\r\n"
+              "HTTP/1.1 429 Too Many\r\nX-Ms-Retry-After-Ms:  17 \r\nx-b:\r\n"
+              "content-length: 0\r\n\r\n",
+              1, serve_one);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    AUTO(client_close) Client *client = NULL;
+    Error err;
+    assert_int_equal(open_client(peer.endpoint, 5000, &client, &err), STATUS_OK);
+    const ClientHeader headers[] = {{"x-ms-documentdb-is-upsert", SLICE("True")}};
+    ClientCall call = call_of(&arena);
+    call.method = CLIENT_POST;
+    call.headers = headers;
+    call.header_count = 1;
+    call.content = SLICE("{\"id\":\"1\"}");
+    client_start(client, &call);
+    ClientCall *ended = NULL;
+    assert_int_equal(client_wait(client, -1, &ended, &err), STATUS_OK);
+    assert_ptr_equal(ended, &call);
+    assert_int_equal(call.error.status, STATUS_OK);
+    peer_close(&peer);
+    assert_int_equal(call.http_status, 429);
+    assert_true(slice_equal(client_header(&call, SLICE("x-ms-retry-after-ms")), SLICE("17")));
+    assert_int_equal(client_header(&call, SLICE("x-b")).len, 0);
+    assert_int_equal(client_header(&call, SLICE("x-a")).len, 0);
+    assert_ptr_equal(strstr(peer.heard, "POST /a?b=c HTTP/1.1\r\n"), peer.heard);
+    assert_non_null(strstr(peer.heard, "\r\nx-ms-documentdb-is-upsert: True\r\n"));
+    assert_non_null(strstr(peer.heard, "\r\nContent-Length: 10\r\n"));
+    assert_null(strstr(peer.heard, "Expect"));
+}
+
+static void a_poll_ends_for_time_and_for_others_and_calls_go_on(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    Peer peer;
+    peer_open(&peer, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", 1, serve_one);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    AUTO(client_close) Client *client = NULL;
+    Error err;
+    assert_int_equal(open_client(peer.endpoint, 20000, &client, &err), STATUS_OK);
+    ClientWake wake = {.fd = ends[0]};
+    ClientCall *ended = NULL;
+    assert_int_equal(client_poll(client, &wake, 1, 1, &ended, &err), STATUS_OK);
+    assert_null(ended);
+    assert_false(wake.is_ready);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    assert_int_equal(client_poll(client, &wake, 1, 60000, &ended, &err), STATUS_OK);
+    assert_true(wake.is_ready);
+    ClientCall call = call_of(&arena);
+    client_start(client, &call);
+    while (ended == NULL)
+        assert_int_equal(client_poll(client, &wake, 1, 60000, &ended, &err), STATUS_OK);
+    assert_ptr_equal(ended, &call);
+    assert_true(slice_equal(call.body, SLICE("{}")));
+    peer_close(&peer);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
 }
 
 static void answers_are_read_whatever_they_are(void **state)
@@ -344,6 +411,8 @@ int main(void)
         cmocka_unit_test(what_is_no_endpoint_is_refused_with_an_example),
         cmocka_unit_test(what_is_no_key_is_refused),
         cmocka_unit_test(calls_share_a_connection_and_are_signed),
+        cmocka_unit_test(a_post_has_its_headers_and_its_content),
+        cmocka_unit_test(a_poll_ends_for_time_and_for_others_and_calls_go_on),
         cmocka_unit_test(answers_are_read_whatever_they_are),
         cmocka_unit_test(a_server_that_does_not_answer_is_given_up),
         cmocka_unit_test(calls_are_given_up_when_the_caller_says_so),
