@@ -1,6 +1,8 @@
 /* main.c - the command line: finds the command and runs it. */
 #include "base/slice.h"
 #include "cli/check.h"
+#include "cli/export_command.h"
+#include "cli/import_command.h"
 #include "cli/options.h"
 #include "cli/serve.h"
 #include "cli/top.h"
@@ -29,6 +31,8 @@ static void print_help(FILE *to)
                   "Commands:\n"
                   "  serve      run the server ('orrery serve --help' lists its options)\n"
                   "  top        show live how much partitions and keys use\n"
+                  "  import     write the items in files to a container\n"
+                  "  export     write the items of a container to a file\n"
                   "  check      verify that a data folder is consistent\n"
                   "  version    print the version\n"
                   "  help       print this text\n\n"
@@ -46,6 +50,10 @@ int main(int argc, char **argv)
         return check_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("top")))
         return top_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("import")))
+        return import_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("export")))
+        return export_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
         return script_worker_main();
     if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
@@ -57,7 +65,8 @@ int main(int argc, char **argv)
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
-    static const char *const commands[] = {"serve", "top", "check", "version", "help", NULL};
+    static const char *const commands[] = {"serve", "top",     "import", "export",
+                                           "check", "version", "help",   NULL};
     const char *nearest = options_nearest(argv[1], commands);
     (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
                   nearest == NULL ? "'orrery help' lists them" : "did you mean '",
