@@ -11,7 +11,7 @@
  *     {}, []          an empty object, an empty array
  *     anything else   text
  *
- * A cell in quotes is text, whatever is in it. So what csv_print_row writes is read as the same
+ * A cell in quotes is text, whatever is in it. So what csv_writer.h writes is read as the same
  * item.
  *
  * Ownership  A CsvTable owns the columns. Cells and values live in the arena passed in.

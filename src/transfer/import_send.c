@@ -284,29 +284,49 @@ static void lower(uint32_t *wait_ms, uint64_t until_us, uint64_t now_us)
         *wait_ms = (uint32_t)ms;
 }
 
-/* Starts requests of a lane; false if nothing more may start in any. */
-static bool send_lane(Import *import, ImportLane *lane, uint64_t now_us, uint32_t *wait_ms)
+/* Why a lane has started no request. */
+typedef enum LaneTurn {
+    TURN_STARTED,
+    TURN_NOTHING, /* it has nothing to send, or must wait by itself */
+    TURN_ALL_WAIT /* no lane may start one */
+} LaneTurn;
+
+static LaneTurn send_lane(Import *import, ImportLane *lane, uint64_t now_us, uint32_t *wait_ms)
 {
-    while (lane->count > 0) {
-        if (import->active_count >= import->options->concurrency)
-            return false;
-        uint32_t count = batch_size(import, lane);
-        /* While rows can be had, a request waits until it is full. */
-        if (import->supply == SUPPLY_MORE && !is_batch_full(import, lane, count))
-            return true;
-        if (!pace_may_start(&lane->pace, now_us)) {
-            lower(wait_ms, lane->pace.wait_until_us, now_us);
-            return true;
-        }
-        double reserved = 0;
-        uint32_t ru_wait_ms = 0;
-        if (!ru_limit_reserve(&import->ru_limit, count, now_us, &reserved, &ru_wait_ms)) {
-            *wait_ms = ru_wait_ms < *wait_ms ? ru_wait_ms : *wait_ms;
-            return false;
-        }
-        start(import, lane, count, reserved, now_us);
+    if (lane->count == 0)
+        return TURN_NOTHING;
+    if (import->active_count >= import->options->concurrency)
+        return TURN_ALL_WAIT;
+    uint32_t count = batch_size(import, lane);
+    /* While rows can be had, a request waits until it is full. */
+    if (import->supply == SUPPLY_MORE && !is_batch_full(import, lane, count))
+        return TURN_NOTHING;
+    if (!pace_may_start(&lane->pace, now_us)) {
+        lower(wait_ms, lane->pace.wait_until_us, now_us);
+        return TURN_NOTHING;
     }
-    return true;
+    double reserved = 0;
+    uint32_t ru_wait_ms = 0;
+    if (!ru_limit_reserve(&import->ru_limit, count, now_us, &reserved, &ru_wait_ms)) {
+        *wait_ms = ru_wait_ms < *wait_ms ? ru_wait_ms : *wait_ms;
+        return TURN_ALL_WAIT;
+    }
+    start(import, lane, count, reserved, now_us);
+    return TURN_STARTED;
+}
+
+/* The lanes take turns, one request each: otherwise the rows of some would be far ahead of those of
+ * others, and none could leave the window. */
+static void send_lanes(Import *import, uint64_t now_us, uint32_t *wait_ms)
+{
+    size_t idle = 0; /* lanes in a row that have started nothing */
+    while (idle < import->lane_count) {
+        LaneTurn turn = send_lane(import, import->lanes[import->next_lane], now_us, wait_ms);
+        if (turn == TURN_ALL_WAIT)
+            return;
+        idle = turn == TURN_STARTED ? 0 : idle + 1;
+        import->next_lane = (import->next_lane + 1) % import->lane_count;
+    }
 }
 
 /* Reads the ranges again. Requests to the old ones may still be under way. */
@@ -334,13 +354,7 @@ Status import_send(Import *import, uint64_t now_us, uint32_t *wait_ms, Error *er
         *wait_ms = *wait_ms < MAP_WAIT_MS ? *wait_ms : MAP_WAIT_MS;
         return STATUS_OK;
     }
-    for (size_t i = 0; i < import->lane_count; i++) {
-        size_t at = (import->next_lane + i) % import->lane_count;
-        if (!send_lane(import, import->lanes[at], now_us, wait_ms)) {
-            import->next_lane = at;
-            break;
-        }
-    }
+    send_lanes(import, now_us, wait_ms);
     if (import->active_count > 0 && now_us - import->answered_us > GIVE_UP_US)
         return error_set(err, STATUS_TIMEOUT, SUB_NONE, "the server has not answered for %d s",
                          GIVE_UP_US / 1000000);
