@@ -16,6 +16,7 @@ export function start(command, endpoint, container, args, { input, env = {} } = 
         stdio: ["pipe", "pipe", "pipe"],
     });
     const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT_MS);
+    timer.unref();
     const out = { stdout: "", stderr: "" };
     for (const name of Object.keys(out)) child[name].setEncoding("utf8").on("data", (text) => (out[name] += text));
     child.stdin.on("error", () => {}); // it may end before it has read everything
@@ -57,7 +58,10 @@ export async function proxyOf(t, server, hook) {
         const pieces = [];
         for await (const piece of incoming) pieces.push(piece);
         const body = Buffer.concat(pieces);
-        const own = await hook(incoming, body);
+        const own = await Promise.resolve(hook(incoming, body)).catch((error) => {
+            outgoing.destroy(); // so that the command ends, and the test with it
+            throw error;
+        });
         if (own) {
             outgoing.writeHead(own.status, own.headers);
             outgoing.end(own.body);
