@@ -29,11 +29,19 @@ static bool take_string(Scanner *s, Slice *out)
     size_t begin = s->at;
     if (!take(s, '"'))
         return false;
-    while (s->at < s->text.len && s->text.ptr[s->at] != '"')
-        s->at += s->text.ptr[s->at] == '\\' ? 2 : 1;
-    if (s->at >= s->text.len)
-        return false;
-    s->at++;
+    for (;;) {
+        Slice rest = slice_from(s->text, s->at);
+        const char *quote = rest.len == 0 ? NULL : memchr(rest.ptr, '"', rest.len);
+        if (quote == NULL)
+            return false;
+        size_t len = (size_t)(quote - rest.ptr);
+        const char *escape = memchr(rest.ptr, '\\', len);
+        if (escape == NULL) {
+            s->at += len + 1;
+            break;
+        }
+        s->at += (size_t)(escape - rest.ptr) + 2;
+    }
     *out = slice_make(s->text.ptr + begin, s->at - begin);
     return true;
 }

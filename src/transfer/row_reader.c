@@ -161,21 +161,39 @@ static RowResult next_line(RowReader *reader, RowUse use, Slice bytes, bool is_l
 
 /* ---- JSON values ---- */
 
+/* Inside of a string: moves to the quote that ends it, or to the last byte that there is. Most
+ * bytes of most files are in strings, so these are looked through many at a time. */
+static void skip_string(JsonScan *scan, Slice bytes)
+{
+    if (scan->is_escaped) {
+        scan->is_escaped = false;
+        return;
+    }
+    Slice rest = slice_from(bytes, scan->at);
+    const char *quote = memchr(rest.ptr, '"', rest.len);
+    size_t len = quote == NULL ? rest.len : (size_t)(quote - rest.ptr);
+    const char *escape = memchr(rest.ptr, '\\', len);
+    if (escape != NULL) {
+        scan->at += (size_t)(escape - rest.ptr);
+        scan->is_escaped = true;
+    } else if (quote != NULL) {
+        scan->at += len;
+        scan->in_string = false;
+    } else {
+        scan->at = bytes.len - 1;
+    }
+}
+
 /* Moves to the end of the value at the front of 'bytes', as far as there are bytes. True if it is
  * there: 'scan->at' is behind the value. */
 static bool scan_value(JsonScan *scan, Slice bytes, bool is_last)
 {
     for (; scan->at < bytes.len; scan->at++) {
-        char c = bytes.ptr[scan->at];
         if (scan->in_string) {
-            if (scan->is_escaped)
-                scan->is_escaped = false;
-            else if (c == '\\')
-                scan->is_escaped = true;
-            else if (c == '"')
-                scan->in_string = false;
+            skip_string(scan, bytes);
             continue;
         }
+        char c = bytes.ptr[scan->at];
         switch (c) {
         case '"':
             scan->in_string = true;
