@@ -230,6 +230,7 @@ test("the command line is checked", () => {
         [[...from, "--format", "xml"], /--format must be/],
         [[...from, "--compress", "lz4"], /--compress must be/],
         [[...from, "--resume", "x"], /--resume needs --output/],
+        [[...from, "--output", "a.tsv"], /written with commas/],
         [[...from, "--resume", "x", "--output", "a.csv"], /cannot be used with CSV/],
         [[...from, "--concurrency", "101"], /from 1 to 100/],
     ]) {

@@ -307,6 +307,22 @@ test("failures of all kinds are tried again", async (t) => {
     assert.equal(stdout.trim().split(" ")[1], "1500");
 });
 
+test("a server that is killed and comes back", async (t) => {
+    const own = await startServer(t, { args: ["--durability", "relaxed"] });
+    const { database: mine } = await clientOf(own).databases.create({ id: "killed" });
+    const container = await newContainer(mine, SIZES[1]);
+    let bulks = 0;
+    const proxy = await proxyOf(t, own, async (incoming) => {
+        if (!isBulk(incoming) || ++bulks !== 12) return;
+        await own.kill();
+        await own.start(); // on another port, which the proxy knows
+    });
+    const { stdout } = await transferred("import", proxy, container, ["--digest", file("a.jsonl", lines(someItems(4000)))]);
+    assert.ok(bulks > 12);
+    assert.equal(stdout.trim(), await digestOf(own, container));
+    assert.equal(stdout.trim().split(" ")[1], "4000");
+});
+
 test("a wrong key ends it at once", async () => {
     const container = await newContainer(database);
     const key = Buffer.from("wrong").toString("base64");
@@ -381,8 +397,10 @@ test("templates that are none are refused before anything is written", async () 
         [["--set", "pk"], /expected PATH=TEMPLATE/],
         [["--set", "/pk={a"], /without its '}'/],
         [["--id-from", "a..b"], /is not the path/],
+        [["--partition-key", "pk"], /is not a path/],
+        [["--partition-key", "/a,"], /is not a path/],
     ]) {
-        const { stderr } = await transferred("import", server, container, [...args, path], { code: 1 });
+        const { stderr } = await transferred("import", server, container, [...args, path], { code: 2 });
         assert.match(stderr, pattern);
     }
     assert.deepEqual(await allOf(container), []);

@@ -53,8 +53,10 @@ static Status to_format(const ExportArguments *a, RowFormat *out, Error *err)
     RowFormat named = row_format_of_name(path, &ignored);
     if (slice_ends_with(compression_strip(path), SLICE(".json")))
         named = ROW_FORMAT_JSON;
-    if (slice_ends_with(compression_strip(path), SLICE(".tsv")))
-        named = ROW_FORMAT_LINES; /* CSV is written with commas only */
+    bool is_tsv = slice_ends_with(compression_strip(path), SLICE(".tsv"));
+    if (is_tsv && strcmp(a->format, "auto") == 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "CSV is written with commas; name the file .csv, or give --format");
     if (strcmp(a->format, "auto") == 0)
         *out = named == ROW_FORMAT_AUTO ? ROW_FORMAT_LINES : named;
     else if (strcmp(a->format, "jsonl") == 0)

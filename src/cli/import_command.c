@@ -5,7 +5,9 @@
 #include "cli/connection.h"
 #include "transfer/import.h"
 #include "transfer/progress.h"
+#include "transfer/row_mapping.h"
 #include "transfer/stop_signal.h"
+#include "json/property_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,8 +81,26 @@ static Status to_delimiter(const char *text, char *out, Error *err)
     return STATUS_OK;
 }
 
-static Status to_options(const ImportArguments *a, const ArgumentList *files, ImportOptions *out,
-                         Error *err)
+/* What can be known to be wrong before a server is asked. */
+static Status check_paths(const ImportArguments *a, Arena *arena, Error *err)
+{
+    const RowMapping *ignored = NULL;
+    TRY(row_mapping_parse(arena, a->set.items, a->set.count, a->id_from, &ignored, err));
+    Slice paths = a->partition_key == NULL ? SLICE_EMPTY : slice_from_cstr(a->partition_key);
+    while (paths.ptr != NULL) {
+        PropertyPath path;
+        size_t position = 0;
+        Slice text = slice_trim(slice_cut(&paths, ','));
+        if (!property_path_parse(arena, text, &path, &position))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "--partition-key: '%.*s' is not a path such as /pk",
+                             SLICE_CUT(text, 100));
+    }
+    return STATUS_OK;
+}
+
+static Status to_options(const ImportArguments *a, const ArgumentList *files, Arena *arena,
+                         ImportOptions *out, Error *err)
 {
     ImportOptions o = {
         .database = a->database,
@@ -108,6 +128,7 @@ static Status to_options(const ImportArguments *a, const ArgumentList *files, Im
                          "--create needs --partition-key, such as --partition-key /pk");
     if (a->throughput != NULL && !a->create)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--throughput is for --create");
+    TRY(check_paths(a, arena, err));
     TRY(to_format(a->format, &o.format, err));
     TRY(to_delimiter(a->delimiter, &o.csv.delimiter, err));
     TRY(argument_number("concurrency", a->concurrency, 1, IMPORT_CONCURRENCY_MAX, &o.concurrency,
@@ -181,7 +202,7 @@ int import_main(int argc, char *const *argv, char *const *environment)
         return EXIT_SUCCESS;
     }
     if (status == STATUS_OK)
-        status = to_options(&arguments, &files, &options, &err);
+        status = to_options(&arguments, &files, &arena, &options, &err);
     ConnectionArguments connection = {
         .endpoint = arguments.endpoint,
         .key = arguments.key,

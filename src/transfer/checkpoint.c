@@ -205,7 +205,7 @@ Status checkpoint_read(const char *path, Arena *arena, Slice *text, bool *found,
 
 static Status write_synced(const char *path, Slice text, Error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%.200s'", path);
     while (text.len > 0) {

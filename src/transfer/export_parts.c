@@ -374,5 +374,7 @@ Status export_parts_answer(Export *export, ClientCall *ended, uint64_t now_us, E
     double charge = ended->error.status == STATUS_OK ? remote_charge(ended) : 0;
     export->summary.ru += charge;
     ru_limit_settle(&export->ru_limit, part->reserved, charge > 0 ? 1 : 0, charge);
-    return take_answer(export, part, now_us, err);
+    Status status = take_answer(export, part, now_us, err);
+    arena_reset(&part->arena); /* a page is large, and the part may wait for long */
+    return status;
 }

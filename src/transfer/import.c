@@ -143,7 +143,6 @@ static Status open_checkpoint(Import *import, Error *err)
         TRY(import_checkpoint_parse(&import->arena, text, job_of(import), &import->checkpoint,
                                     err));
     import->summary.is_resumed = found;
-    import->checkpoint_saved = import->checkpoint.digest;
     if (import->options->rejects_path != NULL)
         TRY(reject_file_open(import->options->rejects_path, import->checkpoint.reject_bytes,
                              &import->rejects, err));
@@ -159,9 +158,7 @@ static Status save_checkpoint(Import *import, Error *err)
     AUTO(buf_done) Buf text;
     buf_init(&text, 4096);
     import_checkpoint_print(&import->checkpoint, job_of(import), &text);
-    TRY(checkpoint_write(import->options->resume_path, buf_view(&text), err));
-    import->checkpoint_saved = import->checkpoint.digest;
-    return STATUS_OK;
+    return checkpoint_write(import->options->resume_path, buf_view(&text), err);
 }
 
 /* ---- rows that are done ---- */

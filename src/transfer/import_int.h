@@ -119,7 +119,6 @@ typedef struct Import {
     RejectFile *rejects;
     ImportCheckpoint checkpoint; /* of rows that have left the window */
     uint64_t checkpoint_us;      /* when it was last written */
-    ItemDigest checkpoint_saved; /* what was written last, to see whether there is something new */
     uint64_t position;           /* of the last row that has left the window */
     Progress progress;
     ImportSummary summary;

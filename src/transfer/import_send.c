@@ -25,6 +25,7 @@ enum {
 /* What the JavaScript SDK sends at most in one body. */
 #define BULK_BYTES_TARGET ((size_t)220000)
 #define BODY_BYTES_MAX    ((size_t)8 << 20)
+#define BODY_BYTES_KEPT   ((size_t)512 << 10) /* of memory, for the next request */
 
 /* ---- lanes ---- */
 
@@ -408,9 +409,11 @@ static void take_result(Import *import, ImportItem *item, const BulkResult *resu
             outcome->retry_after_ms = result->retry_after_ms;
         give_back(import, item);
         return;
-    case 410:
+    case 410: /* its range is gone, and where it goes now is known soon */
         import->needs_map = true;
-        break;
+        outcome->failed++;
+        give_back(import, item);
+        return;
     case 408:
     case 424: /* another operation of the request has failed */
     case 449:
@@ -438,11 +441,11 @@ static void take_all(Import *import, ImportCall *c, const BulkResult *results, b
         take_result(import, c->items[i], &results[is_one ? 0 : i], outcome);
 }
 
-/* The endpoint does not take this body as bulk: its items go one by one. */
-static void fall_back(Import *import, ImportCall *c)
+/* The endpoint does not take this body as bulk: its items go one by one. 'is_refusal' if it may not
+ * know bulk at all. */
+static void fall_back(Import *import, ImportCall *c, bool is_refusal)
 {
-    bool is_too_large = c->call.http_status == 413;
-    import->bulk_refusals += is_too_large ? 0 : 1;
+    import->bulk_refusals += is_refusal ? 1 : 0;
     for (uint32_t i = c->count; i-- > 0;) {
         c->items[i]->is_single = true;
         give_back(import, c->items[i]);
@@ -453,6 +456,32 @@ static void drop_call_items(Import *import, ImportCall *c)
 {
     for (uint32_t i = 0; i < c->count; i++)
         free_item(import, c->items[i]);
+}
+
+/* The server cannot be reached, or has not answered in time. Whether it has done what it was asked
+ * is not known; doing it again is no harm. That is no reason to reject an item, however often it
+ * happens. */
+static Status take_failure(Import *import, ImportCall *c, Outcome *outcome, Error *err)
+{
+    uint64_t now_us = clock_monotonic_us(clock_real());
+    if (import->failing_since_us == 0)
+        import->failing_since_us = now_us;
+    uint64_t failing_us = now_us - import->failing_since_us;
+    if (failing_us > GIVE_UP_US) {
+        drop_call_items(import, c);
+        if (c->call.error.status == STATUS_OK)
+            return remote_refused(&c->call, err);
+        *err = c->call.error;
+        return err->status;
+    }
+    uint64_t wait_ms = failing_us / 2000;
+    outcome->failed = c->count;
+    outcome->wait_ms = wait_ms < FAILURE_WAIT_MS_MIN   ? FAILURE_WAIT_MS_MIN
+                       : wait_ms > FAILURE_WAIT_MS_MAX ? FAILURE_WAIT_MS_MAX
+                                                       : (uint32_t)wait_ms;
+    for (uint32_t i = c->count; i-- > 0;)
+        give_back(import, c->items[i]);
+    return STATUS_OK;
 }
 
 /* An answer to the request as a whole; the items of a refused one are dropped, since the import
@@ -470,36 +499,18 @@ static Status take_refusal(Import *import, ImportCall *c, Outcome *outcome, Erro
         drop_call_items(import, c);
         return remote_refused(&c->call, err);
     }
-    if (c->is_bulk && (status == 400 || status == 405 || status == 413 || status == 501)) {
-        fall_back(import, c);
+    if (status == 408 || status == 410 || status == 449 || status == 503) {
+        import->needs_map = import->needs_map || status == 410;
+        return take_failure(import, c, outcome, err);
+    }
+    import->failing_since_us = 0;
+    bool is_about_bulk = status == 400 || status == 405 || status == 413 || status == 501;
+    if (c->is_bulk && (is_about_bulk || status == 500)) {
+        fall_back(import, c, is_about_bulk && status != 413);
         return STATUS_OK;
     }
     all.message = answer_message(&c->arena, c->call.body);
     take_all(import, c, &all, true, outcome);
-    return STATUS_OK;
-}
-
-/* The server cannot be reached, or has not answered in time. Whether it has done what it was asked
- * is not known; doing it again is no harm. That is no reason to reject an item, however often it
- * happens. */
-static Status take_failure(Import *import, ImportCall *c, Outcome *outcome, Error *err)
-{
-    uint64_t now_us = clock_monotonic_us(clock_real());
-    if (import->failing_since_us == 0)
-        import->failing_since_us = now_us;
-    uint64_t failing_us = now_us - import->failing_since_us;
-    if (failing_us > GIVE_UP_US) {
-        drop_call_items(import, c);
-        *err = c->call.error;
-        return err->status;
-    }
-    uint64_t wait_ms = failing_us / 2000;
-    outcome->failed = c->count;
-    outcome->wait_ms = wait_ms < FAILURE_WAIT_MS_MIN   ? FAILURE_WAIT_MS_MIN
-                       : wait_ms > FAILURE_WAIT_MS_MAX ? FAILURE_WAIT_MS_MAX
-                                                       : (uint32_t)wait_ms;
-    for (uint32_t i = c->count; i-- > 0;)
-        give_back(import, c->items[i]);
     return STATUS_OK;
 }
 
@@ -510,17 +521,18 @@ static Status take_answer(Import *import, ImportCall *c, Outcome *outcome, Error
     if (c->call.error.status != STATUS_OK)
         return take_failure(import, c, outcome, err);
     import->answered_us = clock_monotonic_us(clock_real());
-    import->failing_since_us = 0;
     if (c->is_bulk && (status == 200 || status == 207)) {
         if (bulk_answer_parse(&c->arena, c->call.body, c->count, results, err) != STATUS_OK) {
             drop_call_items(import, c);
             return err->status;
         }
         import->bulk_refusals = 0;
+        import->failing_since_us = 0;
         take_all(import, c, results, false, outcome);
         return STATUS_OK;
     }
     if (!c->is_bulk && (status == 200 || status == 201)) {
+        import->failing_since_us = 0;
         take_all(import, c, &(BulkResult){.status = status}, true, outcome);
         return STATUS_OK;
     }
@@ -536,6 +548,11 @@ Status import_answer(Import *import, ClientCall *ended, uint64_t now_us, Error *
     Pace *pace = &c->lane->pace;
     Status status = take_answer(import, c, &outcome, err);
     c->is_active = false;
+    arena_reset(&c->arena);
+    if (c->body.capacity > BODY_BYTES_KEPT) { /* few items are that large */
+        buf_done(&c->body);
+        buf_init(&c->body, BODY_BYTES_MAX);
+    }
     import->active_count--;
     import->summary.ru += charge;
     import->summary.throttled += outcome.throttled;

@@ -252,5 +252,8 @@ int input_fd(const Input *input)
 
 uint64_t input_position(const Input *input)
 {
-    return input->position;
+    size_t unused = input->left.len;
+    if (input->stream == NULL)
+        unused += input->text.len - input->used;
+    return input->position - unused;
 }

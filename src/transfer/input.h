@@ -50,4 +50,4 @@ MUST_USE Status input_fill(Input *input, InputState *out, Error *err);
 Slice input_bytes(const Input *input);       /* valid until the next fill */
 void input_skip(Input *input, size_t count); /* the first bytes are done with */
 int input_fd(const Input *input);            /* to wait for */
-uint64_t input_position(const Input *input); /* bytes of the file that were read */
+uint64_t input_position(const Input *input); /* bytes of the file that are done with, or nearly */

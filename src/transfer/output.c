@@ -41,7 +41,7 @@ Status output_open(const OutputOptions *options, Output **out, Error *err)
     if (options->format == ROW_FORMAT_CSV)
         TRY(csv_writer_new(&output->csv, err));
     if (options->path != NULL) {
-        output->fd = open(options->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        output->fd = open(options->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
         if (output->fd < 0)
             return error_set_errno(err, errno, "cannot open '%.200s'", options->path);
         off_t size = lseek(output->fd, 0, SEEK_END);

@@ -24,7 +24,7 @@ Status reject_file_open(const char *path, uint64_t bytes, RejectFile **out, Erro
     AUTO(reject_file_close) RejectFile *file = MEM_NEW(RejectFile);
     *file = (RejectFile){.path = path, .bytes = bytes};
     buf_init(&file->pending, PENDING_BYTES_MAX);
-    file->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    file->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file->fd < 0)
         return error_set_errno(err, errno, "cannot open '%.200s'", path);
     if (ftruncate(file->fd, (off_t)bytes) != 0 || lseek(file->fd, 0, SEEK_END) < 0)

@@ -17,6 +17,9 @@ Status stop_signal_open(int *fd, Error *err)
 {
     sigset_t set;
     stop_set(&set);
+    /* A pipe that was closed is an error of the write, which is reported. */
+    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+        return error_set_errno(err, errno, "cannot ignore SIGPIPE");
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
         return error_set_errno(err, errno, "cannot block signals");
     *fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -1,7 +1,8 @@
 /* stop_signal.h - SIGINT and SIGTERM as a file descriptor, once.
  *
- * The first signal makes the descriptor readable, so that a command can end cleanly. After
- * stop_signal_taken the next one ends the process at once, as if nothing had been set up.
+ * Also ignores SIGPIPE. The first signal makes the descriptor readable, so that a command can end
+ * cleanly. After stop_signal_taken the next one ends the process at once, as if nothing had been
+ * set up.
  *
  * Threads    Main thread only, before others are started: they inherit the blocked signals.
  */
