@@ -6,6 +6,11 @@ import { createServer, request } from "node:http";
 import { BINARY } from "./server.mjs";
 
 const LIMIT_MS = 120_000;
+const running = new Set();
+
+process.on("exit", () => {
+    for (const child of running) child.kill("SIGKILL");
+});
 
 /** Starts a command about a container; `done` is its end: code, signal, stdout, stderr. */
 export function start(command, endpoint, container, args, { input, env = {} } = {}) {
@@ -15,6 +20,7 @@ export function start(command, endpoint, container, args, { input, env = {} } = 
         env: { ...Object.fromEntries(kept), ...env },
         stdio: ["pipe", "pipe", "pipe"],
     });
+    running.add(child);
     const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT_MS);
     timer.unref();
     const out = { stdout: "", stderr: "" };
@@ -24,6 +30,7 @@ export function start(command, endpoint, container, args, { input, env = {} } = 
     child.done = new Promise((resolve) => {
         child.once("close", (code, signal) => {
             clearTimeout(timer);
+            running.delete(child);
             resolve({ code, signal, ...out });
         });
     });
