@@ -105,24 +105,26 @@ async function exportWith(t, container, args, hook) {
     return { proxy, run: () => transferred("export", proxy, container, args), pages: () => pages };
 }
 
-test("1,000 items over splits and a merge", async (t) => {
-    const { container, items } = await filled(1000, { bytes: 20_000 });
-    const output = path("split.jsonl");
-    const move = async (what, body) => moved(server, (await cause(server, container, what, body)).event);
-    const ids = async () => (await rangesOf(container)).map(({ id }) => id);
-    const moves = {
-        2: () => move("split", { parts: 3 }),
-        4: async () => move("split", { range: (await ids())[0], parts: 2 }),
-        6: async () => move("merge", { ranges: (await ids()).slice(0, 2) }),
-    };
-    let last = Promise.resolve(); // pages are asked for at the same time, and moves come one by one
-    const hook = (page) => (page in moves ? (last = last.then(moves[page]).then(() => undefined)) : undefined);
-    const { run: runIt, pages } = await exportWith(t, container, ["--digest", "--output", output], hook);
-    const { stdout } = await runIt();
-    assert.ok(pages() > 8, `${pages()} pages`);
-    sameIds(readRows(output), items, "over splits");
-    assert.equal(stdout.trim(), await digestOf(server, container));
-});
+for (const query of [[], ["--query", "SELECT * FROM c WHERE c.n >= 0"], ["--query", "SELECT * FROM c ORDER BY c.n"]]) {
+    test(`1,000 items over splits and a merge, ${query[1] ?? "all"}`, async (t) => {
+        const { container, items } = await filled(1000, { bytes: 20_000 });
+        const output = path("split.jsonl");
+        const move = async (what, body) => moved(server, (await cause(server, container, what, body)).event);
+        const ids = async () => (await rangesOf(container)).map(({ id }) => id);
+        const moves = {
+            2: () => move("split", { parts: 3 }),
+            4: async () => move("split", { range: (await ids())[0], parts: 2 }),
+            6: async () => move("merge", { ranges: (await ids()).slice(0, 2) }),
+        };
+        let last = Promise.resolve(); // pages are asked for at the same time, and moves come one by one
+        const hook = (page) => (page in moves ? (last = last.then(moves[page]).then(() => undefined)) : undefined);
+        const { run: runIt, pages } = await exportWith(t, container, ["--digest", "--output", output, ...query], hook);
+        const { stdout } = await runIt();
+        assert.ok(pages() >= 6, `${pages()} pages, so all moves were made`);
+        sameIds(readRows(output), items, "over splits");
+        assert.equal(stdout.trim(), await digestOf(server, container));
+    });
+}
 
 test("items that change meanwhile are written once", async (t) => {
     const { container, items } = await filled(1000, { bytes: 20_000 });
