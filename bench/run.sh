@@ -14,12 +14,13 @@
 #   run.sh --scripts    only procedures and functions in JavaScript (scripts.sh)
 #   run.sh --feed       only the change feed (feed.sh)
 #   run.sh --fairness   only how long short requests wait for long ones (fairness.sh)
+#   run.sh --import     only orrery import and export beside COPY (import.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts
 #   ITEMS=10000                items that exist beforehand
-#   BENCH_ITEMS=1000000        items of --large, --queries, --partitions and --splits
-#   TMPDIR=/tmp                where the data goes; --large needs 4 KB an item, --queries and --splits 12 KB, --partitions 16 KB
+#   BENCH_ITEMS=1000000        items of --large, --queries, --partitions, --splits and --import
+#   TMPDIR=/tmp                where the data goes; --large needs 4 KB an item, --queries and --splits 12 KB, --partitions and --import 16 KB
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -43,8 +44,9 @@ default) parts="container items" ;;
 --scripts) parts=scripts ;;
 --feed) parts=feed ;;
 --fairness) parts=fairness ;;
+--import) parts=import ;;
 *)
-    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --scripts | --feed | --fairness]" >&2
+    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --scripts | --feed | --fairness | --import]" >&2
     exit 2
     ;;
 esac

@@ -35,7 +35,6 @@ typedef struct Backup {
     const char *from;
     const char *to;
     const char *key;
-    const char *key_file;
     const char *cert;
     uint64_t keep; /* 0: all */
 
@@ -53,6 +52,20 @@ typedef struct Backup {
     uint64_t copied_bytes;
 } Backup;
 
+typedef struct BackupArguments {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) ARGUMENT_TYPE_##kind field;
+#include "cli/backup_options.def"
+#undef ARGUMENT_ROW
+} BackupArguments;
+
+static const ArgumentRow ROWS[] = {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) \
+    ARGUMENT_TABLE_ROW(BackupArguments, field, name, kind, placeholder, fallback, help),
+#include "cli/backup_options.def"
+#undef ARGUMENT_ROW
+};
+static const ArgumentTable TABLE = {"backup", ROWS, ARRAY_COUNT(ROWS)};
+
 static void print_help(void)
 {
     (void)printf(
@@ -61,17 +74,10 @@ static void print_help(void)
         "go on writing, or of the data folder of one that does not. The backup is consistent:\n"
         "it has all writes that were answered before its moment, and whole transactions only.\n"
         "Each backup in DIR is a generation of its own; files that an earlier one has are not\n"
-        "copied again. An interrupted backup is never taken for a whole one: run it again.\n\n"
-        "Options (default):\n"
-        "  --from ENDPOINT    http://... or https://..., or a data folder\n"
-        "  --to DIR           the folder of backups; made if it is missing\n"
-        "  --keep N           keep the newest N generations, and remove older ones (all)\n"
-        "  --key BASE64       a master key of the server. Also taken from ORRERY_KEY in the\n"
-        "                     environment (the well-known development key)\n"
-        "  --key-file FILE    file that holds the key\n"
-        "  --cert FILE        trust this certificate (PEM) of an https:// server (those that\n"
-        "                     the system trusts)\n\n"
-        "A backup holds all data and the secret that signs continuation tokens; its files can\n"
+        "copied again. An interrupted backup is never taken for a whole one: run it again.\n\n");
+    arguments_print_help(&TABLE, stdout);
+    (void)printf(
+        "\nA backup holds all data and the secret that signs continuation tokens; its files can\n"
         "be read by their owner only. The exit code is 0 if the backup is complete, else 1.\n\n"
         "Examples:\n"
         "  orrery backup --from http://localhost:8081 --to /backups/orrery --keep 7\n"
@@ -80,52 +86,15 @@ static void print_help(void)
 
 /* ---- options ---- */
 
-static Status unknown_option(const char *argument, Error *err)
+static Status find_key(Backup *backup, const BackupArguments *a, char *const *environment,
+                       Error *err)
 {
-    static const char *const names[] = {"--from",     "--to",   "--keep", "--key",
-                                        "--key-file", "--cert", "--help", NULL};
-    const char *nearest = options_nearest(argument, names);
-    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "there is no option '%.80s'; %s%s%s",
-                     argument,
-                     nearest == NULL ? "'orrery backup --help' lists them" : "did you mean '",
-                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
-}
-
-static Status parse_arguments(Backup *backup, int argc, char *const *argv, bool *help, Error *err)
-{
-    const char *keep = NULL;
-    const ArgumentText rows[] = {
-        {"--from", &backup->from}, {"--to", &backup->to},     {"--keep", &keep},
-        {"--key", &backup->key},   {"--cert", &backup->cert}, {"--key-file", &backup->key_file},
-    };
-    for (int i = 0; i < argc; i++) {
-        bool found = false;
-        TRY(arguments_take_text(argc, argv, &i, rows, ARRAY_COUNT(rows), &found, err));
-        if (!found && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
-            *help = true;
-        else if (!found)
-            return unknown_option(argv[i], err);
-    }
-    if (*help)
-        return STATUS_OK;
-    if (backup->from == NULL || backup->to == NULL || backup->from[0] == '\0' ||
-        backup->to[0] == '\0')
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "say what to copy and where to: orrery backup --from "
-                         "http://localhost:8081 --to DIR");
-    if (backup->key != NULL && backup->key_file != NULL)
+    if (a->key != NULL && a->key_file != NULL)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--key and --key-file exclude each other; give one of them");
-    if (keep != NULL && (!slice_to_u64(slice_from_cstr(keep), &backup->keep) || backup->keep == 0))
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "--keep must be a whole number from 1 on, not '%.80s'", keep);
-    return STATUS_OK;
-}
-
-static Status find_key(Backup *backup, char *const *environment, Error *err)
-{
-    if (backup->key_file != NULL)
-        return options_read_key(&backup->arena, backup->key_file, &backup->key, err);
+    if (a->key_file != NULL)
+        return options_read_key(&backup->arena, a->key_file, &backup->key, err);
+    backup->key = a->key;
     for (; backup->key == NULL && *environment != NULL; environment++) {
         if (strncmp(*environment, "ORRERY_KEY=", 11) == 0 && (*environment)[11] != '\0')
             backup->key = *environment + 11;
@@ -133,6 +102,27 @@ static Status find_key(Backup *backup, char *const *environment, Error *err)
     if (backup->key == NULL)
         backup->key = AUTH_DEVELOPMENT_KEY;
     return STATUS_OK;
+}
+
+static Status parse_arguments(Backup *backup, int argc, char *const *argv, char *const *environment,
+                              bool *help, Error *err)
+{
+    BackupArguments a = {0};
+    TRY(arguments_parse(&TABLE, &backup->arena, argc, argv, &a, NULL, help, err));
+    if (*help)
+        return STATUS_OK;
+    if (a.from == NULL || a.to == NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "say what to copy and where to: orrery backup --from "
+                         "http://localhost:8081 --to DIR");
+    if (a.keep != NULL &&
+        (!slice_to_u64(slice_from_cstr(a.keep), &backup->keep) || backup->keep == 0))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--keep must be a whole number from 1 on, not '%.80s'", a.keep);
+    backup->from = a.from;
+    backup->to = a.to;
+    backup->cert = a.cert;
+    return find_key(backup, &a, environment, err);
 }
 
 /* ---- progress ---- */
@@ -304,8 +294,7 @@ int backup_main(int argc, char *const *argv, char *const *environment)
     Error err;
     bool help = false;
     int code = EXIT_SUCCESS;
-    if (parse_arguments(&backup, argc, argv, &help, &err) != STATUS_OK ||
-        find_key(&backup, environment, &err) != STATUS_OK)
+    if (parse_arguments(&backup, argc, argv, environment, &help, &err) != STATUS_OK)
         code = EXIT_USAGE;
     else if (help)
         print_help();

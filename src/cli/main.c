@@ -3,6 +3,8 @@
 #include "cli/advise.h"
 #include "cli/backup.h"
 #include "cli/check.h"
+#include "cli/export_command.h"
+#include "cli/import_command.h"
 #include "cli/key_command.h"
 #include "cli/options.h"
 #include "cli/restore.h"
@@ -34,6 +36,8 @@ static void print_help(FILE *to)
                   "  serve      run the server ('orrery serve --help' lists its options)\n"
                   "  top        show live how much partitions and keys use\n"
                   "  advise     find the partition key that a container should have\n"
+                  "  import     write the items in files to a container\n"
+                  "  export     write the items of a container to a file\n"
                   "  check      verify that a data folder is consistent\n"
                   "  key        show and change the keys of the account\n"
                   "  backup     copy the data of a server, running or not\n"
@@ -62,6 +66,10 @@ int main(int argc, char **argv)
         return restore_main(argc - 2, argv + 2);
     if (slice_equal(command, SLICE("advise")))
         return advise_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("import")))
+        return import_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("export")))
+        return export_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
         return script_worker_main();
     if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
@@ -73,8 +81,9 @@ int main(int argc, char **argv)
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
-    static const char *const commands[] = {"serve",   "top", "advise",  "check", "backup",
-                                           "restore", "key", "version", "help",  NULL};
+    static const char *const commands[] = {"serve",   "top",     "advise", "import",
+                                           "export",  "check",   "key",    "backup",
+                                           "restore", "version", "help",   NULL};
     const char *nearest = options_nearest(argv[1], commands);
     (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
                   nearest == NULL ? "'orrery help' lists them" : "did you mean '",

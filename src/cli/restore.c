@@ -14,7 +14,6 @@
 #include "cli/arguments.h"
 #include "cli/backup_folder.h"
 #include "cli/offline_folder.h"
-#include "cli/options.h"
 #include "cli/restore_target.h"
 #include "cli/restore_time.h"
 #include "cli/utc_time.h"
@@ -56,77 +55,62 @@ typedef struct Restore {
     uint64_t bytes_done;
 } Restore;
 
+typedef struct RestoreArguments {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) ARGUMENT_TYPE_##kind field;
+#include "cli/restore_options.def"
+#undef ARGUMENT_ROW
+} RestoreArguments;
+
+static const ArgumentRow ROWS[] = {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) \
+    ARGUMENT_TABLE_ROW(RestoreArguments, field, name, kind, placeholder, fallback, help),
+#include "cli/restore_options.def"
+#undef ARGUMENT_ROW
+};
+static const ArgumentTable TABLE = {"restore", ROWS, ARRAY_COUNT(ROWS)};
+
 static void print_help(void)
 {
     (void)printf(
         "Usage: orrery restore --from DIR --data DATA [options]\n\n"
         "Makes the data folder DATA of a backup in DIR, which 'orrery backup' has made. DATA\n"
         "must be missing or empty. Every file is verified. A restore that was interrupted\n"
-        "leaves a folder that no server opens; run it again.\n\n"
-        "Options (default):\n"
-        "  --from DIR         the folder of backups\n"
-        "  --data DATA        the data folder to be made\n"
-        "  --generation N     which backup (the newest; with --at, the first after that time)\n"
-        "  --at TIME          take items back to their state at that second, for example\n"
-        "                     2026-11-18T12:00:00Z. Only items of containers that keep all\n"
-        "                     versions (changeFeedPolicy) can be taken back, and only as far as\n"
-        "                     these are kept; otherwise the restore is refused, and says why\n"
-        "  --at-best-effort   with --at: leave items of other containers as they are in the\n"
-        "                     backup, and say which\n\n"
-        "The exit code is 0 if the folder is complete, else 1.\n\n"
-        "Example:\n"
-        "  orrery restore --from /backups/orrery --data /var/lib/orrery\n"
-        "  orrery check --data /var/lib/orrery\n"
-        "  orrery serve --data /var/lib/orrery\n");
+        "leaves a folder that no server opens; run it again.\n\n");
+    arguments_print_help(&TABLE, stdout);
+    (void)printf("\nThe exit code is 0 if the folder is complete, else 1.\n\n"
+                 "Example:\n"
+                 "  orrery restore --from /backups/orrery --data /var/lib/orrery\n"
+                 "  orrery check --data /var/lib/orrery\n"
+                 "  orrery serve --data /var/lib/orrery\n");
 }
 
 /* ---- options ---- */
 
-static Status unknown_option(const char *argument, Error *err)
-{
-    static const char *const names[] = {
-        "--from", "--data", "--generation", "--at", "--at-best-effort", "--help", NULL};
-    const char *nearest = options_nearest(argument, names);
-    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "there is no option '%.80s'; %s%s%s",
-                     argument,
-                     nearest == NULL ? "'orrery restore --help' lists them" : "did you mean '",
-                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
-}
-
 static Status parse_arguments(Restore *restore, int argc, char *const *argv, bool *help, Error *err)
 {
-    const char *generation = NULL;
-    const char *at = NULL;
-    const ArgumentText rows[] = {{"--from", &restore->from},
-                                 {"--data", &restore->data},
-                                 {"--generation", &generation},
-                                 {"--at", &at}};
-    for (int i = 0; i < argc; i++) {
-        bool found = false;
-        TRY(arguments_take_text(argc, argv, &i, rows, ARRAY_COUNT(rows), &found, err));
-        if (!found && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
-            *help = true;
-        else if (!found && strcmp(argv[i], "--at-best-effort") == 0)
-            restore->is_best_effort = true;
-        else if (!found)
-            return unknown_option(argv[i], err);
-    }
+    RestoreArguments a = {0};
+    TRY(arguments_parse(&TABLE, &restore->arena, argc, argv, &a, NULL, help, err));
     if (*help)
         return STATUS_OK;
-    if (restore->from == NULL || restore->data == NULL)
+    if (a.from == NULL || a.data == NULL)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "say where the backups are and which folder to make: orrery restore "
                          "--from DIR --data DATA");
-    if (generation != NULL && (!slice_to_u64(slice_from_cstr(generation), &restore->generation) ||
-                               restore->generation == 0))
+    if (a.generation != NULL &&
+        (!slice_to_u64(slice_from_cstr(a.generation), &restore->generation) ||
+         restore->generation == 0))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "--generation must be a whole number from 1 on, not '%.80s'", generation);
-    restore->has_time = at != NULL;
-    if (at != NULL && !utc_time_parse(slice_from_cstr(at), &restore->at_s))
+                         "--generation must be a whole number from 1 on, not '%.80s'",
+                         a.generation);
+    if (a.at != NULL && !utc_time_parse(slice_from_cstr(a.at), &restore->at_s))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "--at must be a time such as 2026-11-18T12:00:00Z, not '%.80s'", at);
-    if (restore->is_best_effort && at == NULL)
+                         "--at must be a time such as 2026-11-18T12:00:00Z, not '%.80s'", a.at);
+    if (a.at_best_effort && a.at == NULL)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--at-best-effort needs --at TIME");
+    restore->from = a.from;
+    restore->data = a.data;
+    restore->has_time = a.at != NULL;
+    restore->is_best_effort = a.at_best_effort;
     return STATUS_OK;
 }
 
