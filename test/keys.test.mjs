@@ -1,7 +1,9 @@
 // The account's keys: stored, listed and changed while the server runs.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { EventEmitter, once } from "node:events";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { Agent } from "node:http";
+import { Agent, createServer } from "node:http";
 import { join } from "node:path";
 import test from "node:test";
 
@@ -12,7 +14,7 @@ import { askKeys, isGood, newKey, rotate, rotateAnswer, storedKeys } from "./lib
 import { chooseSeed, Random } from "./lib/random.mjs";
 import { execute, workersOf } from "./lib/scripts.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { DEVELOPMENT_KEY, run, startServer, temporaryFolder } from "./lib/server.mjs";
+import { BINARY, DEVELOPMENT_KEY, run, startServer, temporaryFolder } from "./lib/server.mjs";
 import { Line, requestText, send, signed } from "./lib/wire.mjs";
 
 const NAMES = ["primary", "secondary", "primary-read-only", "secondary-read-only"];
@@ -439,6 +441,47 @@ test("no key is in logs, metrics, answers, the process list or the environment o
     for (const [where, text] of texts) {
         for (const [name, key] of Object.entries(keys))
             assert.ok(!text.includes(key), `${where} has the key ${name}`);
+    }
+});
+
+test("no command leaves its key in the process list or its environment", { timeout: 60_000 }, async (t) => {
+    const key = newKey();
+    const folder = temporaryFolder();
+    const file = join(folder, "items.jsonl");
+    writeFileSync(file, '{"id": "1", "pk": "a"}\n');
+    const names = ["--database", "d", "--container", "c"];
+    const commands = [
+        ["top", "--once"],
+        ["key", "list"],
+        ["advise", ...names],
+        ["import", ...names, file],
+        ["export", ...names],
+    ];
+    // A server that never answers, so that each command is seen while it waits.
+    const requests = new EventEmitter();
+    const silent = createServer(() => requests.emit("request"));
+    silent.listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    t.after(() => silent.close());
+    const endpoint = `http://127.0.0.1:${silent.address().port}`;
+    const rows = commands.map((args) => [...args, "--endpoint", endpoint]);
+    rows.push(["backup", "--from", endpoint, "--to", join(folder, "backups")]);
+    for (const args of rows) {
+        const asked = once(requests, "request");
+        const child = spawn(BINARY, [...args, "--key", key], { env: { ...process.env, ORRERY_KEY: key }, stdio: "ignore" });
+        const ended = once(child, "exit");
+        try {
+            const early = ended.then(() => assert.fail(`${args[0]} has ended without a request`));
+            await Promise.race([asked, early]);
+            early.catch(() => {}); // it is ended below
+            const texts = ["cmdline", "environ"].map((name) => readFileSync(`/proc/${child.pid}/${name}`, "latin1"));
+            assert.match(texts[0], /--key\0\*+\0/, args[0]);
+            assert.match(texts[1], /(^|\0)ORRERY_KEY=\*+\0/, args[0]);
+            for (const text of texts) assert.ok(!text.includes(key), args[0]);
+        } finally {
+            child.kill("SIGKILL");
+            await ended;
+        }
     }
 });
 

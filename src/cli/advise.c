@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/advise_container.h"
 #include "cli/advise_options.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -205,6 +206,7 @@ int advise_main(int argc, char *const *argv, char *const *environment)
     bool help = false;
     Status status =
         advise_options_parse(&app.arena, argc, argv, environment, &app.command, &help, &err);
+    options_hide(argc, argv, environment);
     if (status == STATUS_OK && help) {
         advise_options_print_help();
         return EXIT_SUCCESS;

@@ -1,7 +1,7 @@
 /* advise_options.c - see advise_options.h. */
 #include "cli/advise_options.h"
 
-#include "api/core/auth.h"
+#include "cli/connection.h"
 #include "cli/options.h"
 
 void advise_options_print_help(void)
@@ -180,24 +180,6 @@ static Status read_path(Arena *arena, const char *name, const char *text, Proper
     return STATUS_OK;
 }
 
-static Status read_key(Arena *arena, const Texts *texts, char *const *environment,
-                       AdviseCommand *out, Error *err)
-{
-    if (texts->key != NULL && texts->key_file != NULL)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "--key and --key-file exclude each other; give one of them");
-    out->key = AUTH_DEVELOPMENT_KEY;
-    for (; *environment != NULL; environment++) {
-        if (strncmp(*environment, "ORRERY_KEY=", 11) == 0 && (*environment)[11] != '\0')
-            out->key = *environment + 11;
-    }
-    if (texts->key_file != NULL)
-        return options_read_key(arena, texts->key_file, &out->key, err);
-    if (texts->key != NULL)
-        out->key = texts->key;
-    return STATUS_OK;
-}
-
 static Status check_source(const Texts *texts, const AdviseCommand *out, Error *err)
 {
     bool is_server = texts->endpoint != NULL || texts->key != NULL || texts->key_file != NULL ||
@@ -227,7 +209,7 @@ Status advise_options_parse(Arena *arena, int argc, char *const *argv, char *con
     if (*help)
         return STATUS_OK;
     TRY(check_source(&texts, out, err));
-    TRY(read_key(arena, &texts, environment, out, err));
+    TRY(connection_choose_key(texts.key, texts.key_file, arena, environment, &out->key, err));
     TRY(read_number("--sample", texts.sample, SAMPLE_ITEMS_MIN, SAMPLE_ITEMS_MAX, &sample, err));
     TRY(read_number("--partitions", texts.partitions, 1, LAYOUT_PARTITIONS_MAX, &partitions, err));
     TRY(read_growth(texts.growth, &out->growth, err));

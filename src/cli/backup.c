@@ -11,12 +11,12 @@
  */
 #include "cli/backup.h"
 
-#include "api/core/auth.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cli/arguments.h"
 #include "cli/backup_folder.h"
 #include "cli/backup_source.h"
+#include "cli/connection.h"
 #include "cli/offline_folder.h"
 #include "cli/options.h"
 #include "cli/utc_time.h"
@@ -86,24 +86,6 @@ static void print_help(void)
 
 /* ---- options ---- */
 
-static Status find_key(Backup *backup, const BackupArguments *a, char *const *environment,
-                       Error *err)
-{
-    if (a->key != NULL && a->key_file != NULL)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "--key and --key-file exclude each other; give one of them");
-    if (a->key_file != NULL)
-        return options_read_key(&backup->arena, a->key_file, &backup->key, err);
-    backup->key = a->key;
-    for (; backup->key == NULL && *environment != NULL; environment++) {
-        if (strncmp(*environment, "ORRERY_KEY=", 11) == 0 && (*environment)[11] != '\0')
-            backup->key = *environment + 11;
-    }
-    if (backup->key == NULL)
-        backup->key = AUTH_DEVELOPMENT_KEY;
-    return STATUS_OK;
-}
-
 static Status parse_arguments(Backup *backup, int argc, char *const *argv, char *const *environment,
                               bool *help, Error *err)
 {
@@ -122,7 +104,7 @@ static Status parse_arguments(Backup *backup, int argc, char *const *argv, char 
     backup->from = a.from;
     backup->to = a.to;
     backup->cert = a.cert;
-    return find_key(backup, &a, environment, err);
+    return connection_choose_key(a.key, a.key_file, &backup->arena, environment, &backup->key, err);
 }
 
 /* ---- progress ---- */
@@ -294,7 +276,9 @@ int backup_main(int argc, char *const *argv, char *const *environment)
     Error err;
     bool help = false;
     int code = EXIT_SUCCESS;
-    if (parse_arguments(&backup, argc, argv, environment, &help, &err) != STATUS_OK)
+    Status status = parse_arguments(&backup, argc, argv, environment, &help, &err);
+    options_hide(argc, argv, environment);
+    if (status != STATUS_OK)
         code = EXIT_USAGE;
     else if (help)
         print_help();

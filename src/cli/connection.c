@@ -6,21 +6,19 @@
 
 enum { TIMEOUT_MS = 60000 };
 
-static Status choose_key(const ConnectionArguments *arguments, Arena *arena,
-                         char *const *environment, const char **out, Error *err)
+Status connection_choose_key(const char *key, const char *key_file, Arena *arena,
+                             char *const *environment, const char **out, Error *err)
 {
-    if (arguments->key != NULL && arguments->key_file != NULL)
+    if (key != NULL && key_file != NULL)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--key and --key-file exclude each other; give one of them");
-    *out = AUTH_DEVELOPMENT_KEY;
-    for (; *environment != NULL; environment++) {
+    if (key_file != NULL)
+        return options_read_key(arena, key_file, out, err);
+    for (; key == NULL && *environment != NULL; environment++) {
         if (strncmp(*environment, "ORRERY_KEY=", 11) == 0 && (*environment)[11] != '\0')
-            *out = *environment + 11;
+            key = *environment + 11;
     }
-    if (arguments->key_file != NULL)
-        return options_read_key(arena, arguments->key_file, out, err);
-    if (arguments->key != NULL)
-        *out = arguments->key;
+    *out = arena_cstr(arena, slice_from_cstr(key != NULL ? key : AUTH_DEVELOPMENT_KEY));
     return STATUS_OK;
 }
 
@@ -40,6 +38,7 @@ Status connection_open(const ConnectionArguments *arguments, Arena *arena, char 
         .timeout_ms = TIMEOUT_MS,
         .answer_bytes_max = answer_bytes_max,
     };
-    TRY(choose_key(arguments, arena, environment, &options.key, err));
+    TRY(connection_choose_key(arguments->key, arguments->key_file, arena, environment, &options.key,
+                              err));
     return client_open(&options, out, err);
 }

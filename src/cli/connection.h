@@ -1,4 +1,5 @@
-/* connection.h - what the commands that move items have in common: how they reach a container. */
+/* connection.h - what the commands that ask a server have in common: their key, and how those that
+ * move items reach a container. */
 #pragma once
 
 #include "base/arena.h"
@@ -14,6 +15,11 @@ typedef struct ConnectionArguments {
     const char *database;
     const char *container;
 } ConnectionArguments;
+
+/* The key of --key or --key-file, either of which may be NULL; else of ORRERY_KEY; else the
+ * well-known one. It is a copy, so that options_hide can be called next. */
+MUST_USE Status connection_choose_key(const char *key, const char *key_file, Arena *arena,
+                                      char *const *environment, const char **out, Error *err);
 
 /* Checks the arguments and opens a client. Nothing is sent yet. */
 MUST_USE Status connection_open(const ConnectionArguments *arguments, Arena *arena,

@@ -3,6 +3,7 @@
 
 #include "cli/arguments.h"
 #include "cli/connection.h"
+#include "cli/options.h"
 #include "transfer/export.h"
 #include "transfer/progress.h"
 #include "transfer/stop_signal.h"
@@ -187,6 +188,7 @@ int export_main(int argc, char *const *argv, char *const *environment)
     if (status == STATUS_OK)
         status = connection_open(&connection, &arena, environment, EXPORT_ANSWER_BYTES_MAX, &client,
                                  &err);
+    options_hide(argc, argv, environment);
     if (status != STATUS_OK) {
         (void)fprintf(stderr, "orrery: %s\n", err.message);
         return status == STATUS_UNAVAILABLE ? EXIT_FAILURE : EXIT_USAGE;

@@ -3,6 +3,7 @@
 
 #include "cli/arguments.h"
 #include "cli/connection.h"
+#include "cli/options.h"
 #include "transfer/import.h"
 #include "transfer/progress.h"
 #include "transfer/row_mapping.h"
@@ -214,6 +215,7 @@ int import_main(int argc, char *const *argv, char *const *environment)
     };
     if (status == STATUS_OK)
         status = connection_open(&connection, &arena, environment, 0, &client, &err);
+    options_hide(argc, argv, environment);
     if (status != STATUS_OK) {
         (void)fprintf(stderr, "orrery: %s\n", err.message);
         return status == STATUS_UNAVAILABLE ? EXIT_FAILURE : EXIT_USAGE;

@@ -13,6 +13,7 @@
 #include "base/encoding.h"
 #include "base/random.h"
 #include "base/secret_mem.h"
+#include "cli/connection.h"
 #include "cli/options.h"
 #include "cli/top_draw.h"
 #include "client/client.h"
@@ -166,8 +167,6 @@ static Status check_options(const KeyOptions *o, Error *err)
     const char *wrong = NULL;
     if (o->data != NULL && names_server)
         wrong = "--data does not go with --endpoint, --key, --key-file and --cert";
-    else if (o->key != NULL && o->key_file != NULL)
-        wrong = "--key and --key-file exclude each other; give one of them";
     else if (o->seal_key_file != NULL && o->data == NULL)
         wrong = "--seal-key-file goes with --data";
     else if (o->action == ACTION_GENERATE && (names_server || o->data != NULL))
@@ -191,15 +190,7 @@ static Status parse_options(KeyApp *app, int argc, char *const *argv, char *cons
     if (*help)
         return STATUS_OK;
     TRY(check_options(o, err));
-    const char *key = AUTH_DEVELOPMENT_KEY;
-    for (; *environment != NULL; environment++) {
-        if (strncmp(*environment, "ORRERY_KEY=", 11) == 0 && (*environment)[11] != '\0')
-            key = *environment + 11;
-    }
-    if (o->key_file != NULL)
-        return options_read_key(&app->arena, o->key_file, &o->key, err);
-    o->key = arena_cstr(&app->arena, slice_from_cstr(o->key != NULL ? o->key : key));
-    return STATUS_OK;
+    return connection_choose_key(o->key, o->key_file, &app->arena, environment, &o->key, err);
 }
 
 /* ---- where a new key goes ---- */

@@ -5,9 +5,9 @@
  */
 #include "cli/top.h"
 
-#include "api/core/auth.h"
 #include "base/clock.h"
 #include "base/encoding.h"
+#include "cli/connection.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "cli/top_draw.h"
@@ -153,25 +153,13 @@ static Status parse_options(Arena *arena, int argc, char *const *argv, char *con
     TRY(parse_arguments(argc, argv, &arguments, options, help, err));
     if (*help)
         return STATUS_OK;
-    if (arguments.key != NULL && arguments.key_file != NULL)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "--key and --key-file exclude each other; give one of them");
     TRY(parse_interval(arguments.interval, &options->interval_s, err));
     options->endpoint = arguments.endpoint;
     options->cert_file = arguments.cert;
     options->database = arguments.database;
     options->container = arguments.container;
-    options->key = AUTH_DEVELOPMENT_KEY;
-    for (; *environment != NULL; environment++) {
-        if (strncmp(*environment, "ORRERY_KEY=", 11) == 0 && (*environment)[11] != '\0')
-            options->key = *environment + 11;
-    }
-    if (arguments.key_file != NULL)
-        TRY(options_read_key(arena, arguments.key_file, &options->key, err));
-    else
-        options->key = arena_cstr(
-            arena, slice_from_cstr(arguments.key != NULL ? arguments.key : options->key));
-    return STATUS_OK;
+    return connection_choose_key(arguments.key, arguments.key_file, arena, environment,
+                                 &options->key, err);
 }
 
 /* ---- asking ---- */
