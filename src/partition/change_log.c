@@ -193,16 +193,10 @@ static bool keeps_history(const Group *group)
 }
 
 /* Whoever takes a container back to an earlier time (rewind.h) needs the version that was replaced.
- * Usually that has an entry of its own, which goes first, however: when it is older than the
- * container keeps history. If it is half as old already, or never had an entry, it is kept with
- * this one. So each time in the newer half of what is kept can be gone back to, and an item that is
- * changed often is not stored twice. */
+ * The entry that made it is gone before this one is: so it is kept with this one. */
 static bool keeps_previous(const Group *group, const Item *old)
 {
-    const PartitionCounters *counters = &group->counters;
-    bool has_entry = old->lsn > counters->history_from_lsn && old->lsn > counters->unordered_lsn;
-    bool is_old = old->ts_s + group->schema->retention_s / 2 <= group->now_s;
-    return (!has_entry || is_old) && group->full.status == STATUS_OK &&
+    return group->full.status == STATUS_OK &&
            old->bytes <= IMAGES_BYTES_MAX - group->log.image_bytes;
 }
 

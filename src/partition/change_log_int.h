@@ -61,9 +61,8 @@ typedef struct HistoryEntry {
     Slice epk;             /* of a purge, a prefix */
     Slice id;              /* empty for a purge */
     Slice key;             /* of a delete: the partition key as a document, {"path": value} */
-    Slice previous; /* of a replace: the version before, where its own entry goes long before this
-                       one; else empty */
-    Slice image;    /* the new version or, of a delete, the old one; may be empty */
+    Slice previous;        /* of a replace: the version before; may be empty */
+    Slice image;           /* the new version or, of a delete, the old one; may be empty */
 } HistoryEntry;
 
 Slice history_encode(Arena *arena, const HistoryEntry *entry);

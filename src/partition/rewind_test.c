@@ -160,26 +160,44 @@ static void what_was_there_before_the_policy_comes_back(TestPartition *t)
 }
 
 /* The version that was replaced is gone from the history before the change is. */
-static void half_of_the_retention_can_always_be_gone_back(TestPartition *t)
+static void all_of_the_retention_can_be_gone_back(TestPartition *t)
 {
     set_policy(t, RETENTION_S);
-    int64_t begun_s = test_now_s(t);
     put(t, "{'id':'a','pk':'p','u':1}");
     put(t, "{'id':'b','pk':'p','u':2}");
-    test_advance_s(t, RETENTION_S / 2 - 10);
-    put(t, "{'id':'b','pk':'p','u':3}"); /* the version before is young */
-    test_advance_s(t, 20);
-    put(t, "{'id':'a','pk':'p','u':4}"); /* and here it is not */
-    test_advance_s(t, RETENTION_S / 2 - 9);
+    test_advance_s(t, 10);
+    put(t, "{'id':'b','pk':'p','u':3}");
+    int64_t changed_s = test_now_s(t);
+    test_advance_s(t, RETENTION_S - 10);
     test_maintain(t); /* the first two entries go */
-    assert_int_equal(count_keys(t, KEY_HISTORY), 2);
-    int64_t kept_s = begun_s + RETENTION_S / 2 - 10;
-    /* Before the change of b there is nothing to put in its place. */
-    RewindFacts facts = check_facts(t, kept_s - 1, INT64_MIN);
-    assert_int_equal(facts.earliest_s, kept_s);
-    rewind_to(t, kept_s);
+    assert_int_equal(count_keys(t, KEY_HISTORY), 1);
+    rewind_to(t, changed_s - 1);
     assert_slice(contents(t), row_text(&t->arena, "{'id':'a','pk':'p','u':1}\n"
-                                                  "{'id':'b','pk':'p','u':3}\n"));
+                                                  "{'id':'b','pk':'p','u':2}\n"));
+}
+
+/* Random changes for three times as long as history is kept, trimmed all along. */
+static void every_second_within_the_retention_can_be_gone_back_to(TestPartition *t)
+{
+    enum { KEPT_S = 20, ALL_S = 3 * KEPT_S };
+    Random random;
+    random_init(&random, test_seed());
+    set_policy(t, KEPT_S);
+    Slice states[ALL_S];
+    int64_t begun_s = test_now_s(t);
+    for (size_t s = 0; s < ALL_S; s++) {
+        if (random_below(&random, 3) > 0)
+            work(t, &random);
+        states[s] = contents(t);
+        test_maintain(t);
+        test_advance_s(t, 1);
+    }
+    for (size_t s = ALL_S - KEPT_S; s < ALL_S; s++)
+        assert_true(check_facts(t, begun_s + (int64_t)s, INT64_MIN).earliest_s <=
+                    begun_s + (int64_t)s);
+    size_t s = ALL_S - KEPT_S;
+    rewind_to(t, begun_s + (int64_t)s);
+    assert_slice(contents(t), states[s]);
 }
 
 static void what_has_expired_stays_gone(TestPartition *t)
@@ -246,7 +264,8 @@ int main(void)
     static const EngineTest tests[] = {
         ENGINE_TEST(each_second_of_a_history_can_be_gone_back_to),
         ENGINE_TEST(what_was_there_before_the_policy_comes_back, .ttl_s = -1, .unique = {"/u"}),
-        ENGINE_TEST(half_of_the_retention_can_always_be_gone_back),
+        ENGINE_TEST(all_of_the_retention_can_be_gone_back),
+        ENGINE_TEST(every_second_within_the_retention_can_be_gone_back_to),
         ENGINE_TEST(what_has_expired_stays_gone),
         ENGINE_TEST(an_open_purge_is_refused),
         ENGINE_TEST(numbers_can_be_skipped),
