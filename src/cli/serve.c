@@ -17,6 +17,7 @@
 #include "cli/identity_fetch.h"
 #include "cli/options.h"
 #include "cli/server_sandbox.h"
+#include "cli/service_notify.h"
 #include "http/cert.h"
 #include "http/http.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -75,6 +76,7 @@ typedef struct Server {
     HttpServer *http;
     SandboxState sandbox;
     uint64_t begun_us;
+    const char *notify_socket; /* of the service manager; NULL if there is none */
 } Server;
 
 static bool is_loopback(const struct sockaddr *address)
@@ -637,7 +639,9 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
              http_server_port(server->http), server->options.threads,
              (unsigned long long)(server->options.memory.total >> 20),
              (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
+    (void)service_notify(server->notify_socket, "READY=1"); /* there may be no service manager */
     int number = wait_for_signal(server, signals);
+    (void)service_notify(server->notify_socket, "STOPPING=1");
     LOG_INFO(&server->log, "server.stopping", "signal=%d", number);
     return STATUS_OK;
 }
@@ -665,6 +669,7 @@ int serve_main(int argc, char *const *argv, char *const *environment)
 {
     Server server = {.log = {.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO, .clock = clock_real()}};
     server.begun_us = clock_monotonic_us(server.log.clock);
+    server.notify_socket = service_notify_socket(environment);
     arena_init(&server.arena, 4096);
     Error err;
     bool help = false;
