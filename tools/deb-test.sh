@@ -181,6 +181,9 @@ check_contents() {
         grep -q " $path\$" "$work/contents" || fail "the package has no $path"
     done
     ! awk '$2 != "root/root"' "$work/contents" | grep . || fail 'not everything in the package belongs to root'
+    dpkg-deb --fsys-tarfile "$package" | tar -xO ./usr/share/man/man1/orrery.1.gz | gzip -dc |
+        groff -man -ww -Tutf8 2>"$work/page" >/dev/null
+    [ ! -s "$work/page" ] || fail "groff does not like the manual page: $(head -n 3 "$work/page")"
     ! command -v lintian >/dev/null || lintian --fail-on error,warning "$package"
 }
 
