@@ -72,6 +72,14 @@ test("help refuses what it does not know", () => {
     }
 });
 
+test("a text that cannot be written is not taken for a whole one", () => {
+    for (const args of [["--man"], ["--completion", "bash"], []]) {
+        const result = spawnSync("sh", ["-c", 'exec "$0" help "$@" >/dev/full', BINARY, ...args], { encoding: "utf8" });
+        assert.equal(result.status, 1, args.join(" "));
+        assert.match(result.stderr, /cannot write the text/);
+    }
+});
+
 test("the manual page has every option of every command", () => {
     const page = run(["help", "--man"]).stdout;
     const parts = new Map(page.split("\n.SS orrery ").slice(1).map((part) => [part.split("\n")[0], part]));

@@ -5,6 +5,7 @@
 #include "cli/completion.h"
 #include "cli/manual_page.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +116,11 @@ int help_main(int argc, char *const *argv, char *const *environment)
         completion_print_bash(stdout);
     else
         help_print_commands(stdout);
-    return EXIT_SUCCESS;
+    /* What is installed is made of this. */
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return EXIT_SUCCESS;
+    (void)fprintf(stderr, "orrery: cannot write the text: %s\n", strerror(errno));
+    return EXIT_FAILURE;
 }
 
 int version_main(int argc, char *const *argv, char *const *environment)

@@ -6,6 +6,7 @@
 
 void help_print_commands(FILE *to);
 
-/* These return the exit code: 0, or 2 for wrong usage. 'environment' is not used. */
+/* These return the exit code: 0, 1 if the text could not be written, or 2 for wrong usage.
+ * 'environment' is not used. */
 int help_main(int argc, char *const *argv, char *const *environment);
 int version_main(int argc, char *const *argv, char *const *environment);
