@@ -3,7 +3,9 @@
 
 #include "base/slice.h"
 
-enum { TEXT_WIDTH = 88 };
+#include <string.h>
+
+enum { TEXT_WIDTH = 88, WORD_COLUMNS = 12 };
 
 static void print_paragraphs(const char *text, FILE *to)
 {
@@ -12,6 +14,21 @@ static void print_paragraphs(const char *text, FILE *to)
         arguments_print_wrapped(slice_cut(&rest, '\n'), 0, TEXT_WIDTH, to);
     }
     (void)fprintf(to, "\n");
+}
+
+static void print_words(const Command *command, FILE *to)
+{
+    CommandWord word;
+    const char *heading = NULL;
+    for (size_t i = 0; command->word != NULL && command->word(i, &word); i++) {
+        if (heading == NULL || strcmp(word.heading, heading) != 0)
+            (void)fprintf(to, "%s%s:\n", heading == NULL ? "" : "\n", word.heading);
+        heading = word.heading;
+        (void)fprintf(to, "  %-*s ", WORD_COLUMNS, word.word);
+        arguments_print_wrapped(slice_from_cstr(word.help), WORD_COLUMNS + 3, TEXT_WIDTH, to);
+    }
+    if (heading != NULL)
+        (void)fprintf(to, "\n");
 }
 
 void command_print_help(const Command *command, FILE *to)
@@ -23,6 +40,7 @@ void command_print_help(const Command *command, FILE *to)
     }
     (void)fprintf(to, "\n");
     print_paragraphs(command->about, to);
+    print_words(command, to);
     if (command->options != NULL) {
         arguments_print_help(command->options, to);
         (void)fprintf(to, "\n");

@@ -6,7 +6,7 @@
 #include "cli/completion.h"
 #include "cli/manual_page.h"
 
-enum { NAME_LEN_MAX = 10, SUMMARY_LEN_MAX = 60 };
+enum { NAME_LEN_MAX = 10, SUMMARY_LEN_MAX = 70 };
 
 static void every_command_explains_itself(void **state)
 {
@@ -24,6 +24,12 @@ static void every_command_explains_itself(void **state)
             fail_msg("the usage of '%s' does not begin with its name", command->name);
         if (command->options != NULL)
             assert_string_equal(command->options->command, command->name);
+        CommandWord word = {0};
+        for (size_t j = 0; command->word != NULL && command->word(j, &word); j++) {
+            assert_true(word.heading[0] != '\0' && word.help[0] != '\0');
+            /* A shell gets them as they are. */
+            assert_null(strpbrk(word.word, " '\"\\$`"));
+        }
     }
     assert_null(commands_find("script-worker"));
     assert_null(commands_find(""));

@@ -76,13 +76,30 @@ static void print_values(const Command *command, FILE *to)
     }
 }
 
+/* The words of the first list of a command. */
+static void print_words(const Command *command, FILE *to)
+{
+    CommandWord word;
+    const char *heading = NULL;
+    (void)fprintf(to, "_orrery_words '");
+    for (size_t i = 0; command->word(i, &word); i++) {
+        heading = heading == NULL ? word.heading : heading;
+        if (strcmp(word.heading, heading) == 0)
+            (void)fprintf(to, "%s%s", i == 0 ? "" : " ", word.word);
+    }
+    (void)fprintf(to, "'");
+}
+
 static void print_options(const Command *command, FILE *to)
 {
     (void)fprintf(to, "    %s)\n        if [[ $cur = -* ]]; then _orrery_words '", command->name);
     for (size_t i = 0; command->options != NULL && i < command->options->count; i++)
         (void)fprintf(to, "--%s ", command->options->rows[i].name);
     (void)fprintf(to, "--help'; else ");
-    print_offer(command->operands == NULL ? "" : command->operands, to);
+    if (command->operands == NULL && command->word != NULL)
+        print_words(command, to);
+    else
+        print_offer(command->operands == NULL ? "" : command->operands, to);
     (void)fprintf(to, "; fi ;;\n");
 }
 

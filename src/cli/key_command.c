@@ -56,6 +56,25 @@ typedef struct KeyApp {
     Arena arena;
 } KeyApp;
 
+static bool word_at(size_t index, CommandWord *out)
+{
+    static const CommandWord words[] = {
+        {"Actions", "list",
+         "shows which keys the account has: where each comes from, when it was made, and a "
+         "fingerprint that tells it from others. Not the keys themselves."},
+        {"Actions", "rotate",
+         "makes a new key, stores it and prints it, once. The old one is refused from the next "
+         "request on. NAME is primary, secondary, primary-read-only or secondary-read-only. A key "
+         "that an option of the server gives is not changed."},
+        {"Actions", "generate",
+         "prints a random key, for --key-file of the server; with --seal one for --seal-key-file."},
+    };
+    if (index >= ARRAY_COUNT(words))
+        return false;
+    *out = words[index];
+    return true;
+}
+
 const Command KEY_COMMAND = {
     .name = "key",
     .summary = "show and change the keys of the account",
@@ -63,13 +82,9 @@ const Command KEY_COMMAND = {
              "key rotate    NAME [--endpoint URL ... | --data DIR ...] [--to FILE]\n"
              "key generate  [--seal] [--to FILE]",
     .about =
-        "'list' shows which keys the account has: where each comes from, when it was made, and a "
-        "fingerprint that tells it from others. Not the keys themselves.\n\n"
-        "'rotate' makes a new key, stores it and prints it, once. The old one is refused from the "
-        "next request on. NAME is primary, secondary, primary-read-only or secondary-read-only. A "
-        "key that an option of the server gives is not changed.\n\n"
-        "'generate' prints a random key, for --key-file of the server; with --seal one for "
-        "--seal-key-file.",
+        "Shows and changes the keys of the account: of a running server, or of the data folder "
+        "of one that does not run.",
+    .word = word_at,
     .options = &TABLE,
     .operands = "list|rotate|generate|primary|secondary|primary-read-only|secondary-read-only",
     .notes = "The exit code is 0 if it was done, 1 if not, and 2 if it was called in a wrong way.",

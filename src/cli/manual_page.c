@@ -9,6 +9,8 @@
 #include "base/slice.h"
 #include "cli/commands.h"
 
+#include <string.h>
+
 static void print_text(Slice text, FILE *to)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -95,11 +97,33 @@ static void print_option(const ArgumentRow *row, FILE *to)
     (void)fprintf(to, "\n");
 }
 
+static void print_words(const Command *command, FILE *to)
+{
+    CommandWord word;
+    const char *heading = NULL;
+    for (size_t i = 0; command->word != NULL && command->word(i, &word); i++) {
+        if (heading == NULL || strcmp(word.heading, heading) != 0) {
+            (void)fprintf(to, ".PP\n");
+            print_cstr(word.heading, to);
+            (void)fprintf(to, ":\n");
+        }
+        heading = word.heading;
+        (void)fprintf(to, ".TP\n\\fB");
+        print_cstr(word.word, to);
+        (void)fprintf(to, "\\fR\n");
+        print_cstr(word.help, to);
+        (void)fprintf(to, "\n");
+    }
+    if (heading != NULL)
+        (void)fprintf(to, ".PP\nOptions:\n");
+}
+
 static void print_command(const Command *command, FILE *to)
 {
     (void)fprintf(to, ".SS orrery %s\n", command->name);
     print_paragraphs(command->about, to);
     print_literally(command->usage, "orrery ", to);
+    print_words(command, to);
     for (size_t i = 0; command->options != NULL && i < command->options->count; i++)
         print_option(&command->options->rows[i], to);
     if (command->notes != NULL) {
