@@ -16,7 +16,10 @@ const ENDPOINT_OF_NOTHING = "http://127.0.0.1:1";
 function rowsOf(file) {
     const text = readFileSync(join(CLI, file), "utf8");
     const row = /^#include "cli\/([^"]+)"$|^(?:ARGUMENT|OPTION)_ROW\(\w+, "([^"]+)", (\w+), "([^"]*)", "([^"]*)", "((?:[^"\\]|\\.)+)"\)$/gm;
-    return [...text.matchAll(row)].flatMap(([, included, name, kind, placeholder, fallback, help]) =>
+    const matches = [...text.matchAll(row)];
+    const expected = text.split("\n").filter((line) => /^(ARGUMENT_ROW|OPTION_ROW|#include)/.test(line)).length;
+    assert.equal(matches.length, expected, `rows of ${file} that are understood`);
+    return matches.flatMap(([, included, name, kind, placeholder, fallback, help]) =>
         included ? rowsOf(included) : [{ name, kind, placeholder, fallback, help: help.replaceAll("\\", "") }],
     );
 }
