@@ -74,9 +74,22 @@ bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/buil
 	@cmake --build build/release -j $(JOBS) --target orrery orrery_load
 	@bench/run.sh $(ARGS)
 
+.PHONY: deb
+deb: deps-package build/orrery ## build the Debian package, build/orrery_VERSION_ARCHITECTURE.deb
+	@echo "== Building the Debian package"
+	@cmake --build build/release --target installed_texts
+	@rm -f build/orrery_*.deb
+	@cd build/release && umask 022 && cpack --config CPackConfig.cmake >../deb.log 2>&1 || { cat ../deb.log; exit 1; }
+	@ls -l build/orrery_*.deb
+
+.PHONY: deb-test
+deb-test: deps-fresh deb ## install, upgrade, remove and purge the Debian package in a bare Debian 12; needs root
+	@tools/deb-test.sh build/orrery_*.deb
+
 .PHONY: install
 install: build/orrery ## install to PREFIX (/usr/local), below DESTDIR if that is given
 	@echo "== Installing to $(DESTDIR)$(PREFIX)"
+	@cmake --build build/release --target installed_texts
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
 
 .PHONY: clean
@@ -86,7 +99,7 @@ clean: ## remove build/
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
 # The parts of the commands above. A preset is a row of CMakePresets.json.
 
@@ -102,7 +115,7 @@ hardening: build/orrery
 	@tools/check-hardening-test.sh
 	@tools/check-hardening.sh build/orrery build/release
 
-DEPS := $(addprefix deps-,build test fuzz check bench fresh)
+DEPS := $(addprefix deps-,build test fuzz check bench fresh package)
 .PHONY: $(DEPS)
 $(DEPS): deps-%:
 	@[ "$(INSTALL_DEPS)" = no ] || tools/deps.sh $*

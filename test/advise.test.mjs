@@ -353,18 +353,12 @@ test("the document has its four examples and a check, and devices are full soon"
     assert.match(device.fullOn, /^\d{4}-\d\d-\d\d$/);
 });
 
-test("the document names every finding, and the help every option", () => {
+test("the document names every finding", () => {
     const definitions = readFileSync(join(ROOT, "src/advise/findings.def"), "utf8");
     const codes = [...definitions.matchAll(/^FINDING_ROW\(\w+, "([a-z-]+)"\)$/gm)].map(([, code]) => code);
     const rows = [...DOCUMENT.matchAll(/^\| `([a-z-]+)` \| .* \|$/gm)].map(([, code]) => code);
     assert.ok(codes.length > 10);
     assert.deepEqual(codes.filter((code) => !rows.includes(code)), []);
-    const help = advise("--help");
-    assert.equal(help.status, 0);
-    const source = readFileSync(join(ROOT, "src/cli/advise_options.c"), "utf8");
-    const options = [...source.matchAll(/\{"(--[a-z-]+)", offsetof/g)].map(([, name]) => name);
-    assert.ok(options.length > 10);
-    for (const name of [...options, "--json"]) assert.ok(help.stdout.includes(`  ${name} `), name);
     assert.match(run(["help"]).stdout, /advise .*partition key/);
 });
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/advise_container.h"
 #include "cli/advise_options.h"
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 
@@ -208,7 +209,7 @@ int advise_main(int argc, char *const *argv, char *const *environment)
         advise_options_parse(&app.arena, argc, argv, environment, &app.command, &help, &err);
     options_hide(argc, argv, environment);
     if (status == STATUS_OK && help) {
-        advise_options_print_help();
+        command_print_help(&ADVISE_COMMAND, stdout);
         return EXIT_SUCCESS;
     }
     Advice advice = {0};

@@ -6,9 +6,9 @@
  */
 #include "cli/advise_container.h"
 
-#include "advise/safe_text.h"
 #include "base/date.h"
 #include "base/encoding.h"
+#include "cli/connection.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,26 +47,6 @@ typedef struct Span {
 
 /* ---- asking ---- */
 
-static Status refused(const ClientCall *call, Error *err)
-{
-    Json body;
-    Error ignored;
-    Slice message = SLICE_EMPTY;
-    if (json_parse(call->arena, call->body, &body, &ignored) == STATUS_OK) {
-        Json text = json_get(body, SLICE("message"));
-        message = json_is(text, JSON_STRING) ? json_string(text) : SLICE_EMPTY;
-    }
-    message = slice_first(message, slice_find(message, '\r'));
-    Status status = call->http_status == 401 || call->http_status == 403 ? STATUS_UNAUTHORIZED
-                    : call->http_status == 404                           ? STATUS_NOT_FOUND
-                                                                         : STATUS_UNAVAILABLE;
-    AUTO(buf_done) Buf safe;
-    buf_init(&safe, 4096);
-    (void)safe_text(message, 300, SAFE_TEXT_ASCII, &safe);
-    return error_set(err, status, SUB_NONE, "the server answered %d: %.*s", call->http_status,
-                     SLICE_ARG(buf_view(&safe)));
-}
-
 static void wait_for_retry(const ClientCall *call)
 {
     uint64_t ms = WAIT_MS_DEFAULT;
@@ -92,7 +72,7 @@ static Status ask(const Source *source, ClientCall *call, bool may_be_unchanged,
         if (call->http_status == 200 || (may_be_unchanged && call->http_status == 304))
             return STATUS_OK;
         if (call->http_status != 429)
-            return refused(call, err);
+            return connection_refused(call, err);
         wait_for_retry(call);
     }
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,

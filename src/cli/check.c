@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "catalog/catalog.h"
+#include "cli/commands.h"
 #include "partition/partition_check.h"
 #include "store/rocksdb/rocksdb_store.h"
 
@@ -38,47 +39,47 @@ typedef struct Checker {
     size_t containers;
 } Checker;
 
-static void print_help(void)
-{
-    (void)printf(
-        "Usage: orrery check [--data DIR]\n\n"
-        "Reads everything in a data folder and verifies that it is consistent: items, their\n"
-        "numbers, unique keys, expiry, counters, sizes, the index of every item, and that\n"
-        "there is no data without a container. It changes nothing; the folder may be on a\n"
-        "read-only disk. The server must not be running on it.\n\n"
-        "Options (default):\n"
-        "  --data DIR     the folder; also ORRERY_DATA in the environment (data)\n\n"
-        "The exit code is 0 if everything is consistent and 1 if not.\n\n"
-        "Example:\n"
-        "  orrery check --data /var/lib/orrery\n");
-}
+typedef struct CheckArguments {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) ARGUMENT_TYPE_##kind field;
+#include "cli/check_options.def"
+#undef ARGUMENT_ROW
+} CheckArguments;
+
+static const ArgumentRow ROWS[] = {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) \
+    ARGUMENT_TABLE_ROW(CheckArguments, field, name, kind, placeholder, fallback, help),
+#include "cli/check_options.def"
+#undef ARGUMENT_ROW
+};
+static const ArgumentTable TABLE = {"check", ROWS, ARRAY_COUNT(ROWS)};
+
+const Command CHECK_COMMAND = {
+    .name = "check",
+    .summary = "verify that a data folder is consistent",
+    .usage = "check [--data DIR]",
+    .about = "Reads everything in a data folder and verifies that it is consistent: items, their "
+             "numbers, unique keys, expiry, counters, sizes, the index of every item, and that "
+             "there is no data without a container. It changes nothing; the folder may be on a "
+             "read-only disk. The server must not be running on it.",
+    .options = &TABLE,
+    .notes = "The exit code is 0 if everything is consistent and 1 if not.",
+    .examples = "orrery check --data /var/lib/orrery\n",
+    .main = check_main,
+};
 
 static Status parse(Checker *checker, int argc, char *const *argv, char *const *environment,
                     bool *help, Error *err)
 {
-    checker->data = "data";
-    for (; *environment != NULL; environment++) {
+    CheckArguments a = {0};
+    TRY(arguments_parse(&TABLE, &checker->arena, argc, argv, &a, NULL, help, err));
+    checker->data = a.data != NULL ? a.data : "data";
+    for (; a.data == NULL && *environment != NULL; environment++) {
         Slice entry = slice_from_cstr(*environment);
         if (slice_starts_with(entry, SLICE("ORRERY_DATA=")))
             checker->data = *environment + strlen("ORRERY_DATA=");
     }
-    for (int i = 0; i < argc; i++) {
-        Slice argument = slice_from_cstr(argv[i]);
-        if (slice_equal(argument, SLICE("--help")) || slice_equal(argument, SLICE("-h")))
-            *help = true;
-        else if (slice_equal(argument, SLICE("--data")) && i + 1 < argc)
-            checker->data = argv[++i];
-        else if (slice_starts_with(argument, SLICE("--data=")))
-            checker->data = argv[i] + strlen("--data=");
-        else if (slice_equal(argument, SLICE("--data")))
-            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data needs a value: --data DIR");
-        else
-            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                             "there is no option '%.80s'; 'orrery check --help' lists them",
-                             argv[i]);
-    }
     if (checker->data[0] == '\0')
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data must not be empty");
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "ORRERY_DATA must not be empty");
     return STATUS_OK;
 }
 
@@ -212,17 +213,18 @@ int check_main(int argc, char *const *argv, char *const *environment)
         .log = {.fd = STDERR_FILENO, .level = LOG_LEVEL_WARN, .clock = clock_real()},
         .is_terminal = isatty(STDERR_FILENO) != 0,
     };
+    arena_init(&checker.arena, 1024);
     Error err;
     bool help = false;
-    if (parse(&checker, argc, argv, environment, &help, &err) != STATUS_OK) {
-        (void)fprintf(stderr, "orrery: %s\n", err.message);
-        return EXIT_USAGE;
+    Status parsed = parse(&checker, argc, argv, environment, &help, &err);
+    if (parsed != STATUS_OK || help) {
+        if (help)
+            command_print_help(&CHECK_COMMAND, stdout);
+        else
+            (void)fprintf(stderr, "orrery: %s\n", err.message);
+        arena_done(&checker.arena);
+        return help ? EXIT_SUCCESS : EXIT_USAGE;
     }
-    if (help) {
-        print_help();
-        return EXIT_SUCCESS;
-    }
-    arena_init(&checker.arena, 1024);
     metrics_init(&checker.metrics, 1);
     Status status = run(&checker, &err);
     if (status != STATUS_OK)

@@ -2,6 +2,7 @@
 #include "cli/import_command.h"
 
 #include "cli/arguments.h"
+#include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/options.h"
 #include "transfer/import.h"
@@ -29,26 +30,27 @@ static const ArgumentRow ROWS[] = {
 };
 static const ArgumentTable TABLE = {"import", ROWS, ARRAY_COUNT(ROWS)};
 
-static void print_help(void)
-{
-    (void)printf(
-        "Usage: orrery import --database ID --container ID [options] FILE...\n\n"
-        "Writes the items in files to a container, many at the same time. A FILE is JSON\n"
-        "lines, a JSON array or CSV, plain or compressed with gzip or zstd; a folder, of\n"
-        "which all files are taken; or - for standard input. Items are upserted: one that\n"
-        "exists is replaced. Properties that a server adds (_rid, _ts, ...) are left out.\n"
-        "A row without an id gets one that is the same each time.\n\n");
-    arguments_print_help(&TABLE, stdout);
-    (void)printf(
-        "\nThe exit code is 0 if all rows were written, 1 if some were rejected or it failed or "
-        "was\n"
-        "interrupted, and 2 if it was called in a wrong way.\n\n"
-        "Examples:\n"
-        "  orrery import --database shop --container orders orders.jsonl\n"
-        "  orrery import --database shop --container orders --create --partition-key /userId \\\n"
-        "      --id-from /orderId --rejects bad.jsonl orders.csv.gz\n"
-        "  zcat dump.gz | orrery import --database shop --container orders --resume state -\n");
-}
+const Command IMPORT_COMMAND = {
+    .name = "import",
+    .summary = "write the items in files to a container",
+    .usage = "import --database ID --container ID [options] FILE...",
+    .about =
+        "Writes the items in files to a container, many at the same time. A FILE is JSON lines, a "
+        "JSON array or CSV, plain or compressed with gzip or zstd; a folder, of which all files "
+        "are taken; or - for standard input. Items are upserted: one that exists is replaced. "
+        "Properties that a server adds (_rid, _ts, ...) are left out. A row without an id gets one "
+        "that is the same each time.",
+    .options = &TABLE,
+    .operands = "FILE",
+    .notes = "The exit code is 0 if all rows were written, 1 if some were rejected or it failed or "
+             "was interrupted, and 2 if it was called in a wrong way.",
+    .examples =
+        "orrery import --database shop --container orders orders.jsonl\n"
+        "orrery import --database shop --container orders --create --partition-key /userId \\\n"
+        "    --id-from /orderId --rejects bad.jsonl orders.csv.gz\n"
+        "zcat dump.gz | orrery import --database shop --container orders --resume state -\n",
+    .main = import_main,
+};
 
 static Status to_format(const char *text, RowFormat *out, Error *err)
 {
@@ -199,7 +201,7 @@ int import_main(int argc, char *const *argv, char *const *environment)
     Error err;
     Status status = arguments_parse(&TABLE, &arena, argc, argv, &arguments, &files, &help, &err);
     if (status == STATUS_OK && help) {
-        print_help();
+        command_print_help(&IMPORT_COMMAND, stdout);
         return EXIT_SUCCESS;
     }
     if (status == STATUS_OK)

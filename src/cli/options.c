@@ -721,24 +721,16 @@ Status options_parse(Arena *arena, int argc, char *const *argv, char *const *env
     return convert(arena, &settings, out, err);
 }
 
-void options_print_help(FILE *to)
-{
-    (void)fprintf(to, "Usage: orrery serve [options]\n\n"
-                      "Serves the REST protocol of Azure Cosmos DB for NoSQL on one port, HTTP and "
-                      "HTTPS.\n\nOptions (default):\n");
-    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
-        char left[64];
-        (void)snprintf(left, sizeof(left), "--%s%s%s", ROWS[i].name,
-                       ROWS[i].placeholder[0] == '\0' ? "" : " ", ROWS[i].placeholder);
-        bool shows_default = ROWS[i].kind != KIND_FLAG && ROWS[i].fallback[0] != '\0';
-        (void)fprintf(to, "  %-34s %s%s%s%s\n", left, ROWS[i].help, shows_default ? " (" : "",
-                      shows_default ? ROWS[i].fallback : "", shows_default ? ")" : "");
-    }
-    (void)fprintf(to, "\nEach option can also be set in the environment (ORRERY_KEY_FILE for "
-                      "--key-file) or in a\nconfiguration file (key-file = secret.txt); the "
-                      "command line wins, then the environment.\n\n"
-                      "Examples:\n"
-                      "  orrery serve\n"
-                      "  orrery serve --data /var/lib/orrery --port 9000 --cache 2G\n"
-                      "  orrery serve --host 0.0.0.0 --key-file /etc/orrery/key\n");
-}
+#define ARGUMENT_OF_TEXT   ARGUMENT_VALUE
+#define ARGUMENT_OF_SECRET ARGUMENT_VALUE
+#define ARGUMENT_OF_NUMBER ARGUMENT_VALUE
+#define ARGUMENT_OF_SIZE   ARGUMENT_VALUE
+#define ARGUMENT_OF_FLAG   ARGUMENT_FLAG
+#define ARGUMENT_OF_LIST   ARGUMENT_LIST
+static const ArgumentRow ARGUMENT_ROWS[] = {
+#define OPTION_ROW(field, name, kind, placeholder, fallback, help) \
+    {name, ARGUMENT_OF_##kind, placeholder, fallback, help, offsetof(Settings, field)},
+#include "cli/options.def"
+#undef OPTION_ROW
+};
+const ArgumentTable SERVE_OPTIONS = {"serve", ARGUMENT_ROWS, ARRAY_COUNT(ARGUMENT_ROWS)};

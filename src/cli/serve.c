@@ -12,10 +12,12 @@
 
 #include "api/api.h"
 #include "base/random.h"
+#include "cli/commands.h"
 #include "cli/data_files.h"
 #include "cli/identity_fetch.h"
 #include "cli/options.h"
 #include "cli/server_sandbox.h"
+#include "cli/service_notify.h"
 #include "http/cert.h"
 #include "http/http.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -74,6 +76,7 @@ typedef struct Server {
     HttpServer *http;
     SandboxState sandbox;
     uint64_t begun_us;
+    const char *notify_socket; /* of the service manager; NULL if there is none */
 } Server;
 
 static bool is_loopback(const struct sockaddr *address)
@@ -636,15 +639,37 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
              http_server_port(server->http), server->options.threads,
              (unsigned long long)(server->options.memory.total >> 20),
              (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
+    (void)service_notify(server->notify_socket, "READY=1"); /* there may be no service manager */
     int number = wait_for_signal(server, signals);
+    (void)service_notify(server->notify_socket, "STOPPING=1");
     LOG_INFO(&server->log, "server.stopping", "signal=%d", number);
     return STATUS_OK;
 }
+
+const Command SERVE_COMMAND = {
+    .name = "serve",
+    .summary = "run the server",
+    .usage = "serve [options]",
+    .about = "Serves the REST protocol of Azure Cosmos DB for NoSQL on one port, HTTP and HTTPS.",
+    .options = &SERVE_OPTIONS,
+    .notes =
+        "Each option can also be set in the environment (ORRERY_KEY_FILE for --key-file) or in "
+        "a configuration file (key-file = secret.txt); the command line wins, then the "
+        "environment.\n\n"
+        "SIGTERM and SIGINT stop the server, SIGHUP makes it read certificates and key sets "
+        "again and open its audit log again. The exit code is 0 if it stopped as told, 1 if it "
+        "could not start, and 2 if it was called in a wrong way.",
+    .examples = "orrery serve\n"
+                "orrery serve --data /var/lib/orrery --port 9000 --cache 2G\n"
+                "orrery serve --host 0.0.0.0 --key-file /etc/orrery/key\n",
+    .main = serve_main,
+};
 
 int serve_main(int argc, char *const *argv, char *const *environment)
 {
     Server server = {.log = {.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO, .clock = clock_real()}};
     server.begun_us = clock_monotonic_us(server.log.clock);
+    server.notify_socket = service_notify_socket(environment);
     arena_init(&server.arena, 4096);
     Error err;
     bool help = false;
@@ -657,7 +682,7 @@ int serve_main(int argc, char *const *argv, char *const *environment)
         return EXIT_USAGE;
     }
     if (help) {
-        options_print_help(stdout);
+        command_print_help(&SERVE_COMMAND, stdout);
         arena_done(&server.arena);
         return EXIT_SUCCESS;
     }
