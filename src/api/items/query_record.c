@@ -40,13 +40,8 @@ void query_record_begin(DocumentQuery *q, const Container *container)
 {
     if (!is_on(q))
         return;
-    Arena *arena = q->page.request->arena;
     const DocumentExtent *extent = &q->page.extent;
-    AUTO(buf_done) Buf text;
-    buf_init(&text, QUERY_LOG_TEXT_MAX);
     q->note = (QueryNote){.container = container->info.number, .counts = {[QUERY_PAGES] = 1}};
-    if (query_shape(q->text, q->parameters, &text))
-        q->note.text = arena_copy(arena, buf_view(&text));
     bool has_header = extent->is_given && extent->has_key;
     if (has_header)
         q->note.key_parts = (uint8_t)extent->key.count;
@@ -61,8 +56,21 @@ void query_record_begin(DocumentQuery *q, const Container *container)
     q->note.counts[QUERY_ONE_PARTITION] = count_needed(extent, container, &first) <= 1;
 }
 
+/* Not before the page is made: one that is throttled needs no text. */
+static void find_text(DocumentQuery *q)
+{
+    if (!is_on(q) || q->note.text.len > 0)
+        return;
+    AUTO(buf_done) Buf text;
+    buf_init(&text, QUERY_LOG_TEXT_MAX);
+    (void)buf_reserve(&text, q->text.len < QUERY_LOG_TEXT_MAX ? q->text.len : QUERY_LOG_TEXT_MAX);
+    if (query_shape(q->text, q->parameters, &text))
+        q->note.text = arena_copy(q->page.request->arena, buf_view(&text));
+}
+
 void query_record_work(DocumentQuery *q, const QueryMetrics *metrics)
 {
+    find_text(q);
     q->note.counts[QUERY_VISITS] = metrics->partitions;
     q->note.counts[QUERY_RESULTS] = metrics->results;
     q->note.counts[QUERY_DOCUMENTS] = metrics->documents_read;
