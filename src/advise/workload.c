@@ -12,6 +12,7 @@ enum {
     PLACEHOLDER_NUMBER = 10, /* of TOP, LIMIT and the like */
 };
 static const double PER_SECOND_MAX = 1e9;
+static const double RECORDED_NUMBER_MAX = 1e12; /* products of it with sizes fit into 64 bits */
 
 /* ---- parameters that have no value ---- */
 
@@ -260,11 +261,12 @@ Status workload_parse(Arena *arena, Slice text, Workload *out, Error *err)
 
 /* ---- recorded queries ---- */
 
-/* The number of that name, if it is one and not negative. */
+/* The number of that name, if it is one, not negative, and not absurd. */
 static bool take_number(Json row, Slice name, double *out)
 {
     Json value = json_get(row, name);
-    if (!json_is(value, JSON_NUMBER) || !(json_number(value) >= 0))
+    if (!json_is(value, JSON_NUMBER) || !(json_number(value) >= 0) ||
+        json_number(value) > RECORDED_NUMBER_MAX)
         return false;
     *out = json_number(value);
     return true;

@@ -171,6 +171,9 @@ static void records_of_moments_and_of_nothing(void **state)
         {"{'time':5,'since':5,'rows':[{'query':'SELECT * FROM c','keyParts':-1,'executions':3,"
          "'ru':1,'itemsRead':20,'indexKeysRead':30,'results':40}]}",
          STATUS_UNAVAILABLE, 0},
+        {"{'time':5,'since':5,'rows':[{'query':'SELECT * FROM c','keyParts':0,'executions':1,"
+         "'ru':1,'itemsRead':1e300,'indexKeysRead':30,'results':40}]}",
+         STATUS_UNAVAILABLE, 0},
         {"[]", STATUS_UNAVAILABLE, 0},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
