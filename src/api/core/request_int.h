@@ -108,9 +108,10 @@ struct ApiLoop {
     uint32_t brief_skips;
 
     /* See usage_int.h. */
-    Top *top;          /* owned by the Api, as the next */
-    QueryLog *queries; /* NULL if none are recorded */
-    Buf name;          /* of a key while it is printed */
+    Top *top;                   /* owned by the Api, as the next */
+    QueryLog *queries;          /* NULL if none are recorded */
+    struct QueryShapes *shapes; /* see items/query_record.c; NULL until it is used */
+    Buf name;                   /* of a key while it is printed */
 
     /* See refresh.c. */
     ApiLoop *next; /* guarded by the Api's 'loops_lock' */

@@ -1,6 +1,7 @@
 /* usage.c - see usage_int.h. */
 #include "api/core/usage_int.h"
 
+#include "base/mem.h"
 #include "base/random.h"
 
 enum {
@@ -163,6 +164,7 @@ void usage_loop_open(ApiLoop *loop)
 
 void usage_loop_close(ApiLoop *loop)
 {
+    mem_free(loop->shapes);
     buf_done(&loop->name);
 }
 

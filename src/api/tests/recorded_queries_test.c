@@ -145,6 +145,41 @@ static void a_query_of_many_requests_is_one_execution(void **state)
     assert_int_equal(number(rows, row, "results"), 3);
 }
 
+/* A loop remembers texts; types of parameters are a part of what it remembers. */
+static void types_of_parameters_tell_texts_apart(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_two(&server, NULL);
+    static const char *const values[] = {"'a'", "5", "'b'", "6", "true", "null", "[1]", "{}"};
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < ARRAY_COUNT(values); i++) {
+            Slice body =
+                arena_format(&server.arena,
+                             "{'query':'SELECT * FROM c WHERE c.pk = \\'a\\' AND c.n = @v',"
+                             "'parameters':[{'name':'@v','value':%s}]}",
+                             values[i]);
+            (void)query(&server, body.ptr, (Header){0}, (Header){0}, 200);
+        }
+    }
+    static const struct {
+        const char *text;
+        int64_t executions;
+    } rows[] = {
+        {"SELECT * FROM c WHERE c.pk = @s1 AND c.n = @s2", 6},
+        {"SELECT * FROM c WHERE c.pk = @s1 AND c.n = @n2", 6},
+        {"SELECT * FROM c WHERE c.pk = @s1 AND c.n = @b2", 3},
+        {"SELECT * FROM c WHERE c.pk = @s1 AND c.n = @x2", 3},
+        {"SELECT * FROM c WHERE c.pk = @s1 AND c.n = @a2", 3},
+        {"SELECT * FROM c WHERE c.pk = @s1 AND c.n = @o2", 3},
+    };
+    Json found = rows_by(&server, VIEW);
+    assert_int_equal(json_count(found), ARRAY_COUNT(rows));
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        assert_int_equal(number(found, find(found, rows[i].text, 0), "executions"),
+                         rows[i].executions);
+}
+
 static void long_texts_are_counted_together(void **state)
 {
     (void)state;
@@ -197,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_that_differ_in_values_are_one),
         cmocka_unit_test(a_query_of_many_requests_is_one_execution),
+        cmocka_unit_test(types_of_parameters_tell_texts_apart),
         cmocka_unit_test(long_texts_are_counted_together),
         cmocka_unit_test(parameters_are_checked),
         cmocka_unit_test(nothing_is_recorded_if_it_is_not_wanted),
