@@ -249,7 +249,7 @@ async function liveContainer(id, items, definition = {}) {
         await container.items.bulk(
             items.slice(i, i + 100).map((resourceBody) => ({ operationType: "Create", resourceBody })),
         );
-    return ["--endpoint", server.endpoint, "--database", "advised", "--container", id];
+    return Object.assign(["--endpoint", server.endpoint, "--database", "advised", "--container", id], { container });
 }
 
 test("a live container is sampled, and its own key judged", async () => {
@@ -272,6 +272,51 @@ test("a live container is sampled, and its own key judged", async () => {
     const file = adviseJson(fileOf("a.jsonl", lines(items)));
     assert.equal(keyOf(file, "/userId").values, keyOf(report, "/userId").values);
     assert.equal(keyOf(file, "/userId").largestShare, keyOf(report, "/userId").largestShare);
+});
+
+test("the queries of a live container are those that it served, without their values", async () => {
+    const source = await liveContainer("recorded", orders(1500));
+    const { container } = source;
+    const parameters = [{ name: "@user", value: "u17-secret" }];
+    for (let i = 0; i < 6; i++)
+        await container.items.query({ query: "SELECT * FROM c WHERE c.userId = @user", parameters }).fetchAll();
+    await container.items.query("SELECT * FROM c WHERE c.note = 'my secret'", { partitionKey: "de" }).fetchAll();
+    await container.items.query("SELECT VALUE COUNT(1) FROM c").fetchAll();
+    const report = adviseJson(...source);
+    assert.equal(report.best, "/userId");
+    assert.equal(report.recorded.executions, 8, "what a client merges is one execution");
+    assert.equal(report.recorded.leftOut, 0);
+    const [users] = report.queries;
+    assert.equal(users.query, "SELECT * FROM c WHERE c.userId = @s1");
+    assert.ok(users.measuredRu > 2, `${users.measuredRu}`);
+    assert.ok(Math.abs(users.perSecond - 6 / report.recorded.seconds) < 1e-6);
+    const keyed = report.queries.findIndex(({ query }) => query.includes("c.note"));
+    assert.match(report.queries[keyed].query, /c\.country = @key1/);
+    assert.equal(keyOf(report, "/country").queries.visits[keyed], 1, "it came with its key");
+    assert.equal(keyOf(report, "/userId").queries.visits[keyed], 10);
+    assert.doesNotMatch(JSON.stringify(report.queries), /secret/);
+    assert.match(advise(...source).stdout, /3 queries that the server recorded, 8 executions/);
+    const given = adviseJson(...source, "--queries", fileOf("q.json", JSON.stringify(QUERIES)));
+    assert.equal(given.recorded, null);
+    assert.equal(given.queries.length, 2);
+});
+
+test("what excluding paths saves is what the server charges less", async () => {
+    const item = { ...orders(1)[0], userId: "u1" };
+    const source = await liveContainer("charged", orders(300), { partitionKey: { paths: ["/userId"] } });
+    const { container } = source;
+    await container.items.query({ query: "SELECT * FROM c WHERE c.country = 'de'" }, { partitionKey: "u1" }).fetchAll();
+    const before = await container.items.create({ ...item, id: "before" });
+    const { indexing } = adviseJson(...source);
+    assert.deepEqual(indexing.unused.map(({ path }) => path).sort(), ["/lines/*", "/note/?"]);
+    const indexingPolicy = {
+        includedPaths: [{ path: "/*" }],
+        excludedPaths: indexing.unused.map(({ path }) => ({ path })),
+    };
+    const other = await liveContainer("cheaper", orders(300), { partitionKey: { paths: ["/userId"] }, indexingPolicy });
+    const after = await other.container.items.create({ ...item, id: "before" });
+    const saved = before.requestCharge - after.requestCharge;
+    assert.ok(Math.abs(saved - indexing.unusedRu) < 0.02, `${saved} of ${indexing.unusedRu}`);
 });
 
 test("a part of a container is spread over its ranges", async () => {

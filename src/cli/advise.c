@@ -114,6 +114,8 @@ static Status read_input(AdviseApp *app, Error *err)
         TRY(read_sample(app, err));
     else
         TRY(read_container(app, err));
+    if (app->work.count == 0)
+        app->work = app->container.recorded;
     return sample_finish(&app->sample, app->command.time_path, err);
 }
 

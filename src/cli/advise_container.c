@@ -160,6 +160,24 @@ static Status read_ranges(Source *source, Range *out, size_t *count, Error *err)
     return STATUS_OK;
 }
 
+/* ---- recorded queries ---- */
+
+/* A server that records none, or is of an older version, has none. */
+static Status read_recorded(const Source *source, AdviseContainer *out, Error *err)
+{
+    ClientCall call = about(source, source->arena, "/_orrery", "/queries?by=executions&count=1000",
+                            SLICE("colls"));
+    Status status = ask(source, &call, false, err);
+    if (status != STATUS_OK && (call.http_status == 400 || call.http_status == 404))
+        return STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    Json body;
+    TRY(json_parse(source->arena, call.body, &body, err));
+    return workload_recorded(source->arena, body, out->key.paths, out->key.path_count,
+                             &out->recorded, err);
+}
+
 /* ---- pages ---- */
 
 /* Takes the items of a page that are of the span; '*first_s' becomes the time of the first. */
@@ -271,6 +289,7 @@ Status advise_container_read(Client *client, Slice database, Slice container, Sa
     size_t count = 0;
     *out = (AdviseContainer){0};
     TRY(read_definition(&source, out, err));
+    TRY(read_recorded(&source, out, err));
     TRY(read_ranges(&source, ranges, &count, err));
     /* Fewer than fit, since each range rounds up, so that the sample is not thinned. */
     double wanted = (double)sample->limits.items_max - 1 - (double)count;

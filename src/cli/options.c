@@ -616,6 +616,7 @@ static Status to_flags(const Settings *s, ServeOptions *o, Error *err)
         {"allow-development-key", s->allow_development_key, &o->allow_development_key},
         {"trust-forwarded", s->trust_forwarded, &o->trust_forwarded},
         {"no-statistics", s->no_statistics, &o->no_statistics},
+        {"no-query-texts", s->no_query_texts, &o->no_query_texts},
         {"enable-chaos", s->enable_chaos, &o->enable_chaos},
         {"extensions", s->extensions, &o->extensions},
         {"no-previous-images", s->no_previous_images, &o->no_previous_images},

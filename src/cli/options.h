@@ -67,6 +67,7 @@ typedef struct ServeOptions {
     const char *cors;
     bool trust_forwarded;
     bool no_statistics;
+    bool no_query_texts;
     bool enable_chaos;
     bool no_sandbox;
     ProvisionRules throughput;

@@ -377,6 +377,7 @@ static void open_api(Server *server)
         .charges = server->options.charges,
         .consistency = server->options.consistency,
         .histories = server->options.no_statistics ? NULL : &server->histories,
+        .no_query_texts = server->options.no_query_texts,
         .data_folder = server->options.data,
         .data_files = DATA_FILES_SENT,
         .loops = server->options.threads,

@@ -39,7 +39,8 @@ typedef struct ImportOptions {
     const char *rejects_path;  /* NULL: the first few are printed */
     bool has_digest;
     bool is_quiet;
-    int stop_fd; /* of stop_signal.h; -1 if there is none */
+    Slice stdin_begun; /* what was read of standard input before: see import_sample.h */
+    int stop_fd;       /* of stop_signal.h; -1 if there is none */
 } ImportOptions;
 
 typedef struct ImportSummary {

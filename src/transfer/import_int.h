@@ -134,6 +134,10 @@ void import_rows_close(Import *import);
  */
 void import_rows_read(Import *import);
 
+/* The reader of a file by its name and first bytes; NULL if more of them are needed to tell. */
+RowReader *import_open_reader(const ImportOptions *options, const char *path, Slice first,
+                              bool is_last);
+
 /* ---- import_send.c ---- */
 
 MUST_USE Status import_send_open(Import *import, Error *err);

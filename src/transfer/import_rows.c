@@ -12,6 +12,12 @@ Status import_rows_open(Import *import, Error *err)
 {
     const ImportOptions *o = import->options;
     TRY(input_list(&import->arena, o->sources, o->source_count, &import->files, err));
+    for (size_t i = 0; i < import->files.count; i++) {
+        if (strcmp(import->files.files[i].path, "-") != 0)
+            continue;
+        import->files.files[i].begun = o->stdin_begun;
+        break; /* a second "-" has what follows */
+    }
     TRY(row_mapping_parse(&import->arena, o->sets, o->set_count, o->id_from, &import->mapping,
                           err));
     arena_init(&import->row_arena, 64 << 10);
@@ -71,19 +77,17 @@ static void give_up_file(Import *import, const Error *why)
 }
 
 /* Decides the format as soon as the first bytes tell. */
-static void open_reader(Import *import)
+RowReader *import_open_reader(const ImportOptions *o, const char *path, Slice first, bool is_last)
 {
-    RowOptions options = {.format = import->options->format, .csv = import->options->csv};
-    RowFormat named = row_format_of_name(slice_from_cstr(file_path(import)), &options.csv);
-    Slice first = input_bytes(import->input);
-    bool is_enough = import->input_ended || first.len >= ROW_FORMAT_PEEK_BYTES ||
-                     slice_find(first, '\n') < first.len;
+    RowOptions options = {.format = o->format, .csv = o->csv};
+    RowFormat named = row_format_of_name(slice_from_cstr(path), &options.csv);
+    bool is_enough =
+        is_last || first.len >= ROW_FORMAT_PEEK_BYTES || slice_find(first, '\n') < first.len;
     if (options.format == ROW_FORMAT_AUTO)
         options.format = named;
     if (options.format == ROW_FORMAT_AUTO && is_enough)
         options.format = row_format_of_bytes(first);
-    if (options.format != ROW_FORMAT_AUTO)
-        import->reader = row_reader_new(&options);
+    return options.format == ROW_FORMAT_AUTO ? NULL : row_reader_new(&options);
 }
 
 /* ---- rows ---- */
@@ -207,7 +211,8 @@ static Status step(Import *import, bool *is_row, Error *err)
     if (import->input == NULL)
         return input_open(&import->files.files[import->file], &import->input, err);
     if (import->reader == NULL) {
-        open_reader(import);
+        import->reader = import_open_reader(import->options, file_path(import),
+                                            input_bytes(import->input), import->input_ended);
         return import->reader == NULL ? fill(import, err) : STATUS_OK;
     }
     Row row;

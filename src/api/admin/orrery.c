@@ -5,7 +5,8 @@
 #include "base/encoding.h"
 
 static const OrreryKind *const KINDS[] = {&ORRERY_CONTAINERS, &ORRERY_METRICS, &ORRERY_LAYOUT,
-                                          &ORRERY_TOP,        &ORRERY_HISTORY, &ORRERY_EVENTS};
+                                          &ORRERY_TOP,        &ORRERY_HISTORY, &ORRERY_QUERIES,
+                                          &ORRERY_EVENTS};
 
 /* ---- parameters ---- */
 
@@ -150,8 +151,8 @@ static Status find_kind(ApiRequest *r, Slice path, const OrreryKind **out, Error
     }
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
                      "There is no such path. There are /_orrery/containers, /_orrery/events, "
-                     "/_orrery/metrics, /_orrery/keys, /_orrery/backup, and layout, top and "
-                     "history under "
+                     "/_orrery/metrics, /_orrery/keys, /_orrery/backup, and layout, top, "
+                     "history and queries under "
                      "/_orrery/dbs/{id}/colls/{id}/.");
 }
 

@@ -8,6 +8,7 @@
  *     /_orrery/dbs/{db}/colls/{coll}/layout               physical partitions: size, use, limits
  *     /_orrery/dbs/{db}/colls/{coll}/top                  logical partitions that stand out
  *     /_orrery/dbs/{db}/colls/{coll}/history              seconds, or steps of five minutes
+ *     /_orrery/dbs/{db}/colls/{coll}/queries              texts of queries, without values
  *
  * They are read with the same keys as everything else, read-only ones included, signed as a read of
  * the container, or of the account. Answers are made on a worker from the catalogue's snapshot and
@@ -61,6 +62,7 @@ extern const OrreryKind ORRERY_CONTAINERS;
 extern const OrreryKind ORRERY_LAYOUT;
 extern const OrreryKind ORRERY_TOP;
 extern const OrreryKind ORRERY_HISTORY;
+extern const OrreryKind ORRERY_QUERIES;
 extern const OrreryKind ORRERY_METRICS;
 extern const OrreryKind ORRERY_EVENTS;
 
@@ -90,6 +92,10 @@ struct OrreryPage {
             uint32_t count;
             uint32_t minutes;
         } top;
+        struct {
+            int by;
+            uint32_t count;
+        } queries;
         struct {
             HistoryGrain grain;
             uint64_t from_s;
