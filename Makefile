@@ -74,6 +74,10 @@ bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/buil
 	@cmake --build build/release -j $(JOBS) --target orrery orrery_load
 	@bench/run.sh $(ARGS)
 
+.PHONY: reference
+reference: deps-test ## write docs/errors.md and docs/metrics.md from the tables in the code
+	@node tools/reference.mjs
+
 .PHONY: install
 install: build/orrery ## install to PREFIX (/usr/local), below DESTDIR if that is given
 	@echo "== Installing to $(DESTDIR)$(PREFIX)"
@@ -86,7 +90,7 @@ clean: ## remove build/
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 # The parts of the commands above. A preset is a row of CMakePresets.json.
 

@@ -129,7 +129,7 @@ static void every_row_of_the_table_is_complete(void **state)
     }
     /* A reason belongs to one kind, and its number means one thing for that kind. */
     static const Status kinds[] = {
-#define SUB_ROW(name, kind, number) [SUB_##name] = STATUS_##kind,
+#define SUB_ROW(name, kind, number, meaning, advice) [SUB_##name] = STATUS_##kind,
 #include "base/status.def"
     };
     for (int i = 0; i < SUB_COUNT; i++) {
