@@ -78,6 +78,10 @@ bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/buil
 reference: deps-test ## write docs/errors.md and docs/metrics.md from the tables in the code
 	@node tools/reference.mjs
 
+.PHONY: pictures
+pictures: deps-test build/orrery ## draw the pictures of README.md, docs/pictures; takes a minute
+	@node tools/pictures.mjs
+
 .PHONY: install
 install: build/orrery ## install to PREFIX (/usr/local), below DESTDIR if that is given
 	@echo "== Installing to $(DESTDIR)$(PREFIX)"
