@@ -10,6 +10,7 @@ import { ROOT, sharedServer } from "./lib/server.mjs";
 import { call, send } from "./lib/wire.mjs";
 
 const server = await sharedServer();
+const page = readFileSync(join(ROOT, "docs/errors.md"), "utf8");
 
 for (const path of pages)
     test(`${path} is what the tables in the code say`, () => {
@@ -62,7 +63,6 @@ test("/_orrery/metrics has the metrics of the page for each partition", async ()
 
 test("an error has the form that docs/errors.md shows", async () => {
     const answer = await call(server, { path: "/dbs/none/colls/none/docs" });
-    const page = readFileSync(join(ROOT, "docs/errors.md"), "utf8");
     assert.equal(answer.status, 404);
     assert.match(page, new RegExp(`^HTTP/1.1 404 Not Found\nx-ms-substatus: ${answer.headers["x-ms-substatus"]}\n`, "m"));
     assert.ok(answer.headers["x-ms-activity-id"]);
@@ -78,7 +78,9 @@ test("errors of queries have the codes that docs/errors.md names", async () => {
         ["SELECT FROM", "SC1001"],
         ["SELECT x.a FROM c", "SC2001"],
         ["SELECT NOTHING(c) FROM c", "SC2005"],
+        ["SELECT VALUE VectorDistance(c.v, [1]) FROM c", "SC2990"],
     ]) {
+        assert.ok(page.includes(`\`${code}\``));
         const failed = await container.items.query(text).fetchAll().catch((error) => error);
         assert.equal(failed.code, 400);
         assert.match(failed.body?.message ?? failed.message, new RegExp(code), text);

@@ -130,6 +130,9 @@ test("refused requests for items and queries", async () => {
     expectRefusal("404: the item is there", await call(server, { path: `${DOCS}/1`, headers: keyed("x") }), 404);
     const asked = { "content-type": "application/query+json", "x-ms-documentdb-isquery": "True" };
     expectRefusal("400: a query over all partitions", await post({ query: "SELECT * FROM c" }, asked), 400);
+    const crossing = { ...asked, "x-ms-documentdb-query-enablecrosspartition": "True" };
+    const search = { query: "SELECT * FROM c WHERE FullTextContains(c.text, 'a')" };
+    expectRefusal("400: a function that is not available", await post(search, crossing), 400);
     const large = { id: "1", pk: "a", text: "x".repeat(2_200_000) };
     expectRefusal("413: the item is too large", await post(large, keyed("a")), 413);
     const attachments = await call(server, { path: `${DOCS}/1/attachments`, headers: keyed("a") });
