@@ -64,9 +64,9 @@ fresh: deps-fresh ## run and test in a bare Debian 12, as on a new machine; need
 	@tools/fresh.sh
 
 .PHONY: sdks
-sdks: deps-test build/orrery ## run a program with the newest SDK of JavaScript, Python, Go and Java each, where those are installed
+sdks: deps-test build/orrery ## run a program with the newest SDK of JavaScript, Python, Go and Java each, and the quick starts, where those are installed
 	@echo "== Running a program with the SDK of each of four languages"
-	@node --test --test-reporter=spec test/sdks/sdks.test.mjs
+	@node --test --test-reporter=spec test/sdks/sdks.test.mjs test/sdks/quickstart.test.mjs
 
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --feed for the change feed, --fairness for short requests beside long ones, --import for files of items
@@ -86,6 +86,14 @@ deb: deps-package build/orrery ## build the Debian package, build/orrery_VERSION
 deb-test: deps-fresh deb ## install, upgrade, remove and purge the Debian package in a bare Debian 12; needs root
 	@tools/deb-test.sh build/orrery_*.deb
 
+.PHONY: reference
+reference: deps-test ## write docs/errors.md and docs/metrics.md from the tables in the code
+	@node tools/reference.mjs
+
+.PHONY: pictures
+pictures: deps-test build/orrery ## draw the pictures of README.md, docs/pictures; takes a minute
+	@node tools/pictures.mjs
+
 .PHONY: install
 install: build/orrery ## install to PREFIX (/usr/local), below DESTDIR if that is given
 	@echo "== Installing to $(DESTDIR)$(PREFIX)"
@@ -99,7 +107,7 @@ clean: ## remove build/
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 # The parts of the commands above. A preset is a row of CMakePresets.json.
 
