@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include "api/core/auth.h"
+#include "base/nearest.h"
 #include "cli/memory_limit.h"
 #include "http/http.h"
 
@@ -17,7 +18,7 @@ enum {
     NAME_BYTES_MAX = 63,       /* of the account and its region */
     ENDPOINT_BYTES_MAX = 1024, /* every account document has it */
     WORD_MAX = 64,
-    ADDRESS_SHARE = 4, /* of all connections, for one client address */
+    ADDRESS_SHARE = 4,         /* of all connections, for one client address */
     ADDRESS_FAILURES_MAX = 1000,
 };
 
@@ -46,39 +47,9 @@ static const char **setting(Settings *settings, const Row *row)
     return (const char **)(void *)((char *)settings + row->offset);
 }
 
-/* Number of single-character changes between two words, cut off at WORD_MAX. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[WORD_MAX + 1];
-    size_t b_len = strnlen(b, WORD_MAX);
-    for (size_t j = 0; j <= b_len; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= strnlen(a, WORD_MAX); i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b_len; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1] ? 1 : 0);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[b_len];
-}
-
 const char *options_nearest(const char *word, const char *const *candidates)
 {
-    const char *nearest = NULL;
-    size_t best = 4; /* up to three changes may be a typing error */
-    for (; *candidates != NULL; candidates++) {
-        size_t d = distance(word, *candidates);
-        if (d < best && d < strlen(*candidates)) {
-            best = d;
-            nearest = *candidates;
-        }
-    }
-    return nearest;
+    return nearest_word(word, candidates);
 }
 
 Status options_take_value(int argc, char *const *argv, int *at, const char *name, const char **out,

@@ -127,6 +127,17 @@ Status input_open(const InputFile *file, Input **out, Error *err)
     input->path = file->path;
     input->is_own = strcmp(file->path, "-") != 0;
     buf_init(&input->text, TEXT_BYTES_MAX);
+    if (file->text.ptr != NULL) {
+        ASSERT(file->text.len <= TEXT_BYTES_MAX);
+        input->fd = -1;
+        input->is_file = true;
+        input->is_ended = true;
+        input->has_begun = true;
+        input->position = file->text.len;
+        buf_slice(&input->text, file->text);
+        *out = TAKE(input);
+        return STATUS_OK;
+    }
     input->fd = input->is_own ? open(file->path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (input->fd < 0)
         return error_set_errno(err, errno, "cannot open '%.200s'", file->path);
