@@ -18,7 +18,7 @@ enum {
     NAME_BYTES_MAX = 63,       /* of the account and its region */
     ENDPOINT_BYTES_MAX = 1024, /* every account document has it */
     WORD_MAX = 64,
-    ADDRESS_SHARE = 4,         /* of all connections, for one client address */
+    ADDRESS_SHARE = 4, /* of all connections, for one client address */
     ADDRESS_FAILURES_MAX = 1000,
 };
 
@@ -589,11 +589,27 @@ static Status to_flags(const Settings *s, ServeOptions *o, Error *err)
         {"no-statistics", s->no_statistics, &o->no_statistics},
         {"enable-chaos", s->enable_chaos, &o->enable_chaos},
         {"extensions", s->extensions, &o->extensions},
+        {"temporary", s->temporary, &o->temporary},
+        {"stop-at-eof", s->stop_at_eof, &o->stop_at_eof},
         {"no-previous-images", s->no_previous_images, &o->no_previous_images},
         {"accept-lost-writes", s->accept_lost_writes, &o->accept_lost_writes},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
         TRY(to_flag(rows[i].name, rows[i].text, rows[i].out, err));
+    return STATUS_OK;
+}
+
+static Status check_seed_and_folder(const ServeOptions *o, const Settings *s, Error *err)
+{
+    if (o->seed != NULL && o->client_ca != NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--seed and --client-ca exclude each other: the server has no client "
+                         "certificate for its requests to itself");
+    bool is_temporary = false;
+    TRY(to_flag("temporary", s->temporary, &is_temporary, err));
+    if (is_temporary && strcmp(s->data, "data") != 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--temporary and --data exclude each other; give one of them");
     return STATUS_OK;
 }
 
@@ -620,12 +636,14 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .allow_host = s->allow_host,
         .cors = s->cors,
         .audit = or_null(s->audit),
+        .seed = or_null(s->seed),
     };
     if (s->data[0] == '\0' || s->host[0] == '\0')
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data and --host must not be empty");
     if ((o.cert == NULL) != (o.cert_key == NULL))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--cert and --cert-key go together; give both or neither");
+    TRY(check_seed_and_folder(&o, s, err));
     uint32_t port = 0;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     TRY(to_u32("port", s->port, UINT16_MAX, &port, err));

@@ -7,6 +7,7 @@
 #include "seed/seed_int.h"
 #include "seed/seed_items.h"
 
+#include <poll.h>
 #include <stdio.h>
 
 /* ---- requests ---- */
@@ -339,6 +340,9 @@ Status seed_run(const SeedOptions *options, SeedSummary *out, Error *err)
     };
     Target root = {.json = options->file->root};
     Status status = apply_list(&run, &root, "databases", &DATABASE, apply_database, err);
+    struct pollfd stop = {.fd = options->stop_fd, .events = POLLIN};
+    if (status != STATUS_OK && options->stop_fd >= 0 && poll(&stop, 1, 0) > 0)
+        run.summary.is_interrupted = true;
     *out = run.summary;
     return status == STATUS_OK ? STATUS_OK : error_context(err, "%.200s", options->file->path);
 }

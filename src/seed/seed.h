@@ -31,6 +31,7 @@ typedef struct SeedSummary {
     uint64_t resources[SEED_CHANGES];
     uint64_t items_written;
     uint64_t items_unchanged;
+    bool is_interrupted; /* 'stop_fd' became readable; the run has failed then */
 } SeedSummary;
 
 typedef struct SeedOptions {

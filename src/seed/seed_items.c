@@ -132,6 +132,7 @@ static Status import_items(SeedRun *run, ImportOptions *options, const SeedPlace
     run->summary.items_unchanged += summary.unchanged;
     if (status != STATUS_OK)
         return seed_place_context(place, err);
+    run->summary.is_interrupted = summary.is_interrupted;
     if (summary.is_interrupted)
         return error_set(err, STATUS_TIMEOUT, SUB_NONE, "stopped");
     if (summary.rejected > 0)
