@@ -2,13 +2,13 @@
 // what cannot be, mistakes and their places, servers that throttle, and servers that nobody waits for.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import test from "node:test";
 
 import { contentOf, until } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { BINARY, ROOT, run, sharedServer, startServer, temporaryFolder } from "./lib/server.mjs";
+import { BINARY, ROOT, isRunning, run, sharedServer, startServer, temporaryFolder } from "./lib/server.mjs";
 import { proxyOf } from "./lib/transfer.mjs";
 import { call, send } from "./lib/wire.mjs";
 
@@ -411,9 +411,9 @@ test("a server ends with its parent and leaves no folder, however either ends", 
     const parent = spawn(process.execPath, ["-e", script], { env: { ...environment(), TMPDIR: tmp }, stdio: ["ignore", "pipe", "inherit"] });
     t.after(() => parent.kill("SIGKILL"));
     const pid = await new Promise((resolve) => parent.stdout.once("data", (text) => resolve(Number(text))));
-    assert.ok(existsSync(`/proc/${pid}`));
+    assert.ok(isRunning(pid));
     parent.kill("SIGKILL");
-    assert.ok(await until(() => !existsSync(`/proc/${pid}`) && readdirSync(tmp).length === 0));
+    assert.ok(await until(() => !isRunning(pid) && readdirSync(tmp).length === 0));
 
     // Without the option the end of the input means nothing.
     const third = child(t, ["--temporary"]);
