@@ -17,11 +17,12 @@ process.env.TMPDIR = tmp; // where the servers have their data
 process.env.ORRERY = BINARY;
 const left = () => readdirSync(tmp).filter((name) => name.startsWith("orrery-") && !name.startsWith("orrery-test-"));
 
-test("a server is started with a seed file, serves the SDK, and leaves nothing", async () => {
+test("a server is started with a seed file, serves the SDK, and leaves nothing", async (t) => {
     const orrery = await startOrrery({ seed: SHOP });
+    t.after(() => orrery.stop());
     assert.match(orrery.endpoint, /^http:\/\/127\.0\.0\.1:\d+$/);
     assert.equal(orrery.connectionString, `AccountEndpoint=${orrery.endpoint}/;AccountKey=${orrery.key};`);
-    assert.match(orrery.log, /server\.ready/);
+    assert.ok(await until(() => /server\.ready/.test(orrery.log))); // a line after the endpoint
     assert.equal(left().length, 1);
     const orders = clientOf(orrery).database("shop").container("orders");
     assert.equal((await orders.item("1", "ada").read()).resource.total, 42);
