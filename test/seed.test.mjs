@@ -288,10 +288,38 @@ test("10,000 items in the file, twice, also with a server that throttles and fai
         if (turn % 97 === 50) return { status: 503, body: "{}" };
     });
     const small = shop({ id: "few", partitionKey: "/pk", items: items.slice(0, 500) }, { id: "many" });
-    assert.match(await seeded(small, { endpoint: proxy.endpoint ?? proxy }), /Items: 500 written, 0 unchanged/);
-    assert.match(await seeded(small, { endpoint: proxy.endpoint ?? proxy }), NOTHING);
+    assert.match(await seeded(small, { endpoint: proxy.endpoint }), /Items: 500 written, 0 unchanged/);
+    assert.match(await seeded(small, { endpoint: proxy.endpoint }), NOTHING);
     assert.match(await seeded(content), /Items: 10000 written, 0 unchanged/);
     assert.match(await seeded(content), /Nothing was changed: 2 resources and 10000 items/);
+});
+
+test("a server that answers nonsense, or refuses, ends the run with a message", async (t) => {
+    const content = shop({ id: "c", partitionKey: "/pk", throughput: 500, items: [{ id: "1", pk: 1 }] }, { id: "odd" });
+    await seeded(content);
+    const isOffer = ({ url }) => url.startsWith("/offers");
+    const isContainer = ({ url }) => url === "/dbs/odd/colls/c";
+    const isItem = ({ url }) => url.includes("/docs");
+    const rows = [
+        [() => true, 200, "hello", /not JSON; is it a server of the protocol/],
+        [() => true, 200, "[1]", /is not an object/],
+        [() => true, 200, "{}", /has no _rid/],
+        [() => true, 401, '{"message":"wrong key"}', /\$\.databases\[0\]: the server answered 401 for \/dbs\/odd: wrong key/],
+        [() => true, 500, "", /the server answered 500/],
+        [isContainer, 200, '{"id":"c","_rid":"x","partitionKey":7}', /containers\[0\]: the server's container is not understood/],
+        [isContainer, 503, "{}", /containers\[0\]: the server answered 503/],
+        [isOffer, 200, '{"Offers":[]}', /containers\[0\]: it exists without throughput of its own/],
+        [isOffer, 200, '{"Offers":[{"_rid":"x","content":{}}]}', /offer has no throughput/],
+        [isOffer, 200, '{"Offers":[{"_rid":"x","content":{"offerThroughput":1}}]}', /accepts the throughput but does not show it/],
+        [isItem, 401, "{}", /items: the server answered 401/],
+        [isItem, 400, '{"message":"no"}', /items\[0\]: the server answered 400: no/],
+    ];
+    for (const [isMeant, status, body, message] of rows) {
+        const proxy = await proxyOf(t, server, async (incoming) => (isMeant(incoming) ? { status, body } : undefined));
+        const { code, stderr } = await seedRun(["-"], { input: JSON.stringify(content), endpoint: proxy.endpoint });
+        assert.equal(code, 1, stderr);
+        assert.match(stderr, message);
+    }
 });
 
 test("a serverless account takes containers without throughput, and says what is wrong with others", async (t) => {
