@@ -54,9 +54,11 @@ class Orrery:
         command = [self._binary, "serve", "--temporary", "--stop-at-eof", "--host", "127.0.0.1", "--port", "0"]
         command += ["--durability", "relaxed"] + ([] if is_throttled else ["--no-rate-limit"])
         command += (["--seed", os.fspath(seed)] if is_path else []) + list(args)
-        self._process = subprocess.Popen(
-            command, env=_environment(key), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        try:
+            self._process = subprocess.Popen(command, env=_environment(key), text=True, **pipes)
+        except OSError as error:
+            raise OrreryError(f"cannot start '{self._binary}': {error}") from None
         atexit.register(self.stop)
         self._endpoint_seen = threading.Event()
         self.endpoint = None
