@@ -132,15 +132,3 @@ test("a database is saved and taken back", async (t) => {
     assert.equal(ran.status, 0, ran.stdout);
     assert.match(ran.stdout, /pass 2/);
 });
-
-test("the same in Python", async (t) => {
-    const python = spawnSync("python3", ["-c", "import sys; sys.exit(sys.version_info < (3, 9))"]);
-    if (python.error || python.status !== 0) return t.skip("there is no python3 of at least 3.9");
-    const ran = await new Promise((resolve) => {
-        const child = spawn("python3", ["-B", "-m", "unittest", "-v", "test_kit"], { cwd: join(KIT, "python"), env: process.env });
-        let output = "";
-        for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (text) => (output += text));
-        child.once("close", (status) => resolve({ status, output }));
-    });
-    assert.equal(ran.status, 0, ran.output);
-});

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -222,9 +221,11 @@ static Status check_database(Check *check, Json database, const SeedPlace *place
 /* Syntax errors name a byte; an editor shows lines. */
 static Status locate_syntax_error(Slice text, Error *err)
 {
-    const char *at = strstr(err->message, "at byte ");
+    static const char WORDS[] = "at byte ";
+    const char *at = strstr(err->message, WORDS);
+    Slice rest = at == NULL ? SLICE_EMPTY : slice_from_cstr(at + strlen(WORDS));
     uint64_t position = 0;
-    if (at == NULL || sscanf(at, "at byte %lu", &position) != 1 || position > text.len)
+    if (!slice_to_u64(slice_cut(&rest, ':'), &position) || position > text.len)
         return err->status;
     size_t line = 1, start = 0;
     for (size_t i = 0; i < position; i++) {

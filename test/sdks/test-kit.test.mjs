@@ -68,3 +68,10 @@ test("the example of clients/test-kit runs with pytest", async (t) => {
     const ended = run([...command, join(KIT, "python/examples")], { env });
     assert.ok(ended.isOk && /\b2 passed/.test(ended.output), ended.output);
 });
+
+test("the kit for Python does what its own tests say", async (t) => {
+    const python = run(["python3", "-c", "import sys; sys.exit(sys.version_info < (3, 9))"]);
+    if (!python.isOk) return t.skip("there is no python3 of at least 3.9");
+    const ended = run(["python3", "-B", "-m", "unittest", "-v", "test_kit"], { cwd: join(KIT, "python"), timeout: MINUTE_MS });
+    assert.ok(ended.isOk, ended.output);
+});
