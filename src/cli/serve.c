@@ -728,7 +728,11 @@ int serve_main(int argc, char *const *argv, char *const *environment)
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, not the end */
 
     Status status = STATUS_OK;
-    if (server.options.temporary)
+    if (server.options.stop_at_eof &&
+        fcntl(STDIN_FILENO, F_GETFD) < 0) /* another file would be it */
+        status = error_set(&err, STATUS_BAD_REQUEST, SUB_NONE,
+                           "--stop-at-eof needs a standard input, which is closed");
+    if (server.options.temporary && status == STATUS_OK)
         status = temporary_folder_open(&server.arena, &server.temporary, &err);
     if (server.options.temporary && status == STATUS_OK)
         server.options.data = server.temporary.path;
