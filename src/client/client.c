@@ -259,15 +259,11 @@ static void add_header(Transfer *transfer, Arena *scratch, const char *name, Sli
 
 static Slice method_name(ClientMethod method)
 {
-    return method == CLIENT_POST     ? SLICE("POST")
-           : method == CLIENT_PUT    ? SLICE("PUT")
-           : method == CLIENT_DELETE ? SLICE("DELETE")
-                                     : SLICE("GET");
-}
-
-static bool has_content(const ClientCall *call)
-{
-    return call->method == CLIENT_POST || call->method == CLIENT_PUT;
+    static const Slice names[] = {[CLIENT_GET] = SLICE_INIT("GET"),
+                                  [CLIENT_POST] = SLICE_INIT("POST"),
+                                  [CLIENT_PUT] = SLICE_INIT("PUT"),
+                                  [CLIENT_DELETE] = SLICE_INIT("DELETE")};
+    return names[method];
 }
 
 static void sign(Transfer *transfer, const ClientCall *call, Arena *scratch)
@@ -287,7 +283,7 @@ static void add_headers(Transfer *transfer, const ClientCall *call, Arena *scrat
     if (transfer->client->has_key)
         sign(transfer, call, scratch);
     add_header(transfer, scratch, "x-ms-version", SLICE(PROTOCOL_VERSION));
-    if (has_content(call))
+    if (call->method == CLIENT_POST || call->method == CLIENT_PUT)
         add_header(transfer, scratch, "Expect", SLICE_EMPTY); /* or libcurl waits for a 100 */
     for (size_t i = 0; i < call->header_count; i++)
         add_header(transfer, scratch, call->headers[i].name, call->headers[i].value);
@@ -317,15 +313,15 @@ static void set_options(Transfer *transfer, const ClientCall *call, const char *
         SET(transfer, CURLOPT_SSL_VERIFYPEER, 0L);
         SET(transfer, CURLOPT_SSL_VERIFYHOST, 0L);
     }
-    if (has_content(call)) {
+    if (call->method == CLIENT_PUT)
+        SET(transfer, CURLOPT_CUSTOMREQUEST, "PUT");
+    if (call->method == CLIENT_POST || call->method == CLIENT_PUT) {
         SET(transfer, CURLOPT_POST, 1L);
         SET(transfer, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->content.len);
         SET(transfer, CURLOPT_POSTFIELDS, call->content.len > 0 ? call->content.ptr : "");
-    }
-    if (call->method == CLIENT_PUT)
-        SET(transfer, CURLOPT_CUSTOMREQUEST, "PUT");
-    if (call->method == CLIENT_DELETE)
+    } else if (call->method == CLIENT_DELETE) {
         SET(transfer, CURLOPT_CUSTOMREQUEST, "DELETE");
+    }
 }
 
 void client_start(Client *client, ClientCall *call)
