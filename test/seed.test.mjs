@@ -282,16 +282,41 @@ test("10,000 items in the file, twice, also with a server that throttles and fai
     const items = Array.from({ length: 10_000 }, (_, i) => ({ id: `${i}`, pk: `p${i % 100}`, n: i }));
     const content = shop({ id: "many", partitionKey: "/pk", items }, { id: "many" });
     let turn = 0;
-    const proxy = await proxyOf(t, server, () => {
+    const proxy = await proxyOf(t, server, async ({ url }) => {
         turn++;
         if (turn % 7 === 3) return { status: 429, headers: { "x-ms-retry-after-ms": "1" }, body: "{}" };
-        if (turn % 97 === 50) return { status: 503, body: "{}" };
+        if (turn % 97 === 50 && url.includes("/docs")) return { status: 503, body: "{}" };
+        return undefined;
     });
     const small = shop({ id: "few", partitionKey: "/pk", items: items.slice(0, 500) }, { id: "many" });
     assert.match(await seeded(small, { endpoint: proxy.endpoint }), /Items: 500 written, 0 unchanged/);
     assert.match(await seeded(small, { endpoint: proxy.endpoint }), NOTHING);
     assert.match(await seeded(content), /Items: 10000 written, 0 unchanged/);
     assert.match(await seeded(content), /Nothing was changed: 2 resources and 10000 items/);
+});
+
+test("names and keys of any characters", async () => {
+    const items = [
+        { id: "a b", t: "é", u: '\u0001"x' },
+        { id: "é", t: 1.5, u: null },
+        { id: "x#y?z", t: true },
+        { id: "50%25" },
+        { id: "日本+", t: "日本", u: "" },
+    ];
+    const link = "dbs/d é+%41/colls/c 日本 &=";
+    const content = {
+        databases: [
+            {
+                id: "d é+%41",
+                containers: [
+                    { id: "c 日本 &=", partitionKey: ["/t", "/u"], items, storedProcedures: [{ id: "p é %20", body: "function () {}" }] },
+                ],
+                users: [{ id: "u ü", permissions: [{ id: "p ü", permissionMode: "all", resource: link }] }],
+            },
+        ],
+    };
+    assert.match(await seeded(content), /Resources: 5 created, .* Items: 5 written/);
+    assert.match(await seeded(content), /Nothing was changed: 5 resources and 5 items/);
 });
 
 test("a server that answers nonsense, or refuses, ends the run with a message", async (t) => {
@@ -364,6 +389,21 @@ test("while the server seeds itself, /healthz says that it is not ready; a failu
     assert.deepEqual(await slow.ended, { code: 0, signal: null }, slow.log);
     assert.doesNotMatch(slow.log, /server\.ready/);
     assert.deepEqual(readdirSync(slow.tmp), []);
+
+    // Killed in the middle: the next start does the rest.
+    const data = join(temporaryFolder(), "data");
+    const killed = child(t, ["--data", data, "--seed", path, "--no-burst", "--log-level", "debug"]);
+    await until(() => /POST .*\/docs|seed\.resource .*container/.test(killed.log));
+    killed.kill("SIGKILL");
+    await killed.ended;
+    assert.doesNotMatch(killed.log, /seed\.done/);
+    const next = child(t, ["--data", data, "--seed", path, "--no-rate-limit"]);
+    await next.ready();
+    const [, written, same] = /items_written=(\d+) items_unchanged=(\d+) ok=true/.exec(next.log);
+    assert.equal(Number(written) + Number(same), items.length);
+    next.kill("SIGTERM");
+    assert.equal((await next.ended).code, 0);
+    assert.match(run(["check", "--data", data]).stdout, /1 containers with 3000 items: everything agrees/);
 
     const bad = folderOf({ "s.json": shop({ id: "c", partitionKey: "/pk", itemsFrom: ["rows.jsonl"] }), "rows.jsonl": "{}\n" });
     const failed = child(t, ["--temporary", "--seed", join(bad, "s.json")]);
