@@ -67,6 +67,8 @@ fresh: deps-fresh ## run and test in a bare Debian 12, as on a new machine; need
 sdks: deps-test build/orrery ## run a program with the newest SDK of JavaScript, Python, Go and Java each, and the quick starts, where those are installed
 	@echo "== Running a program with the SDK of each of four languages"
 	@node --test --test-reporter=spec test/sdks/sdks.test.mjs test/sdks/quickstart.test.mjs
+	@echo "== Running the examples of clients/test-kit with Vitest, Jest and pytest"
+	@node --test --test-reporter=spec test/sdks/test-kit.test.mjs
 
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --feed for the change feed, --fairness for short requests beside long ones, --import for files of items

@@ -227,6 +227,11 @@ void api_close(Api *api)
     mem_free(api);
 }
 
+void api_set_starting(Api *api, bool is_starting)
+{
+    atomic_store(&api->is_starting, is_starting);
+}
+
 HttpHandler api_handler(Api *api)
 {
     return (HttpHandler){

@@ -76,6 +76,9 @@ typedef struct ServeOptions {
     Consistency consistency;
     ApiMerge merge;
     bool extensions;
+    const char *seed; /* NULL if there is none */
+    bool temporary;   /* 'data' is then made by the server */
+    bool stop_at_eof;
     bool no_previous_images;
     LogLevel log_level;
     const char *audit; /* NULL for no audit log */

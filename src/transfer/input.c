@@ -131,6 +131,12 @@ Status input_open(const InputFile *file, Input **out, Error *err)
     input->is_only_begun = file->is_only_begun;
     input->is_own = strcmp(file->path, "-") != 0;
     buf_init(&input->text, TEXT_BYTES_MAX);
+    if (file->is_only_begun) {
+        input->fd = -1;
+        input->is_file = true;
+        *out = TAKE(input);
+        return STATUS_OK;
+    }
     input->fd = input->is_own ? open(file->path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (input->fd < 0)
         return error_set_errno(err, errno, "cannot open '%.200s'", file->path);

@@ -4,7 +4,7 @@
  * begin with a dot) and "-" for standard input. An Input reads one of them piece by piece. It waits
  * for a disk, but never for a pipe: the caller is told to wait instead.
  *
- * Ownership  The list lives in its arena. The caller closes an Input.
+ * Ownership  The list lives in its arena. The caller closes an Input. A text in memory is copied.
  * Threads    An Input belongs to one thread.
  */
 #pragma once

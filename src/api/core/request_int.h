@@ -85,6 +85,9 @@ struct Api {
     pthread_mutex_t loops_lock;
     ApiLoop *loops;
 
+    /* Atomic: /healthz says that the server is not ready yet. */
+    atomic_bool is_starting;
+
     /* Atomic: the sketches of each loop that has ever been opened, see usage_int.h. */
     _Atomic uint32_t top_count;
     _Atomic(Top *) tops[USAGE_LOOPS_MAX];

@@ -27,11 +27,15 @@ static void respond_health(ApiRequest *r, int status, Slice word, Slice reason)
     respond_text(r, status, JSON_TYPE, arena_copy(r->arena, buf_view(&text)));
 }
 
-/* 503 only while nothing can be written. Damaged data fails the requests that need it. A person
- * should look at it, but clients need not be kept away from everything else. */
+/* 503 only while the server starts or nothing can be written. Damaged data fails the requests that
+ * need it. A person should look at it, but clients need not be kept away from everything else. */
 static void answer_health(ApiRequest *r)
 {
     Error err;
+    if (atomic_load(&r->api->is_starting)) {
+        respond_health(r, 503, SLICE("starting"), SLICE("the seed file is being applied"));
+        return;
+    }
     if (store_health(r->api->options.store, &err) != STATUS_OK) {
         respond_health(r, 503, SLICE("degraded"), slice_from_cstr(err.message));
         return;
