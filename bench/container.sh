@@ -32,8 +32,8 @@ start_nginx "$nginx_port"
 echo "== Reading a container, and a file of 1 KB from nginx: $rounds rounds of $round_seconds s each"
 for count in 1 "$connections"; do
     for _ in $(seq "$rounds"); do
-        sample "orrery_$count" "$server_pid" --connections "$count" --url "$url/dbs/b/colls/c"
-        sample "nginx_$count" "$nginx_pid" --connections "$count" --url "http://127.0.0.1:$nginx_port/file"
+        sample "orrery_$count" "$server_pid" request --connections "$count" --url "$url/dbs/b/colls/c"
+        sample "nginx_$count" "$nginx_pid" request --connections "$count" --url "http://127.0.0.1:$nginx_port/file"
     done
 done
 stop "$server_pid"

@@ -67,7 +67,7 @@ start_server() {
     "$orrery" serve --data "$folder" --port "$port" --merge always "$@" >"$temp/orrery.log" 2>&1 &
     server_pid=$!
     pids+=("$server_pid")
-    "$load" --ready --unsigned --url "http://127.0.0.1:$port/healthz" || {
+    "${load[@]}" --ready --unsigned --url "http://127.0.0.1:$port/healthz" || {
         cat "$temp/orrery.log" >&2
         exit 1
     }
@@ -88,7 +88,7 @@ settle() {
 create() {
     local url=$1 body=$2
     shift 2
-    "$load" --once --method POST --url "$url" --body "$body" "$@" >"$temp/created"
+    "${load[@]}" --once --method POST --url "$url" --body "$body" "$@" >"$temp/created"
 }
 
 start_nginx() {
@@ -120,14 +120,14 @@ CONF
     PATH=$PATH:/usr/sbin nginx -p "$temp/nginx" -c nginx.conf 2>"$temp/nginx/start.log" &
     nginx_pid=$!
     pids+=("$nginx_pid")
-    "$load" --ready --unsigned --url "http://127.0.0.1:$1/file"
+    "${load[@]}" --ready --unsigned --url "http://127.0.0.1:$1/file"
 }
 
-# sample NAME PID OPTION...: one round of orrery-load.
+# sample NAME PID OPTION...: one round of orrery bench.
 sample() {
     local name=$1 pid=$2 line
     shift 2
-    line=$("$load" --json --pid "$pid" --seconds "$round_seconds" "$@")
+    line=$("${load[@]}" --json --pid "$pid" --seconds "$round_seconds" "$@") || true # it says what was wrong
     # An error page is quick to make, so a round with one would look good.
     [ "$(number failures <<<"$line")" = 0 ] &&
         grep -qE '"statuses":\{"20[01]":[0-9]+(,"201":[0-9]+)?\}' <<<"$line" || {

@@ -2,6 +2,7 @@
 #include "base/slice.h"
 #include "cli/advise.h"
 #include "cli/backup.h"
+#include "cli/bench_command.h"
 #include "cli/check.h"
 #include "cli/export_command.h"
 #include "cli/import_command.h"
@@ -38,6 +39,7 @@ static void print_help(FILE *to)
                   "  advise     find the partition key that a container should have\n"
                   "  import     write the items in files to a container\n"
                   "  export     write the items of a container to a file\n"
+                  "  bench      measure a server: requests/s, latency, request units\n"
                   "  check      verify that a data folder is consistent\n"
                   "  key        show and change the keys of the account\n"
                   "  backup     copy the data of a server, running or not\n"
@@ -70,6 +72,8 @@ int main(int argc, char **argv)
         return import_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("export")))
         return export_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("bench")))
+        return bench_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
         return script_worker_main();
     if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
@@ -81,9 +85,9 @@ int main(int argc, char **argv)
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
-    static const char *const commands[] = {"serve",   "top",     "advise", "import",
-                                           "export",  "check",   "key",    "backup",
-                                           "restore", "version", "help",   NULL};
+    static const char *const commands[] = {"serve",   "top",   "advise", "import", "export",
+                                           "bench",   "check", "key",    "backup", "restore",
+                                           "version", "help",  NULL};
     const char *nearest = options_nearest(argv[1], commands);
     (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
                   nearest == NULL ? "'orrery help' lists them" : "did you mean '",
