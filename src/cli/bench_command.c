@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -166,6 +167,17 @@ static Status measure(BenchOptions *o, LoadResult *result, uint64_t fill_milli_r
     return STATUS_OK;
 }
 
+/* A socket for each connection, beside the few files that are open anyway. */
+static void allow_sockets(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE,
+                    &limit); /* if it is refused, the socket that is too much says so */
+}
+
 static Status run(BenchOptions *o, LoadTarget *target, LoadResult *result, Error *err)
 {
     LoadContainer container = {0};
@@ -173,6 +185,7 @@ static Status run(BenchOptions *o, LoadTarget *target, LoadResult *result, Error
     TRY(check_allowed(o, target, err));
     o->load.target = target;
     o->container.target = target;
+    allow_sockets();
     TRY(stop_signal_open(&o->load.stop_fd, err));
     if (!o->is_create)
         return measure(o, result, 0, err);

@@ -13,11 +13,13 @@
 #define LOAD_CONNECTION_TIMEOUT_S 10
 
 /* IDLE to BUSY when a request is sent, BUSY to IDLE when it is over, BUSY to THROTTLED when the
- * server asks to wait, and THROTTLED to BUSY when that time has passed. */
+ * server asks to wait, and THROTTLED to BUSY when that time has passed. From any of them to CLOSED
+ * if it broke and cannot be opened again, and from there to IDLE when it can. */
 typedef enum LoadConnectionState {
     LOAD_CONNECTION_IDLE,
     LOAD_CONNECTION_BUSY,
     LOAD_CONNECTION_THROTTLED,
+    LOAD_CONNECTION_CLOSED,
 } LoadConnectionState;
 
 typedef struct LoadConnection {

@@ -16,6 +16,8 @@ enum {
     EVENTS_MAX = 256,
     DRAIN_MAX_S = 600,
     TICK_US = 200000,       /* how often the observer is called, and timeouts are looked for */
+    REOPEN_MS = 100,        /* how long to wait with a connection that cannot be opened */
+    DOWN_MAX_S = 10,        /* the run ends if none can be opened for so long */
     RETRY_MS = 100,         /* if a server throttles and does not say for how long */
     RETRY_MS_MAX = 60000,   /* whatever it says */
     UNSENT_STEPS = 1000000, /* requests that were never sent are counted in so many steps */
@@ -31,7 +33,8 @@ typedef struct Run {
     LoadConnection *connections;
     uint32_t *idle; /* a stack of connections without a request */
     uint32_t idle_count;
-    RetryQueue throttled;
+    RetryQueue waiting;  /* connections that are THROTTLED or CLOSED */
+    uint64_t down_us;    /* since when none could be opened; 0 if one could */
     uint64_t begun_us;   /* when the first request was due */
     uint64_t measure_us; /* what was due earlier belongs to the warm-up */
     uint64_t end_us;     /* nothing is due from then on */
@@ -40,6 +43,7 @@ typedef struct Run {
     uint64_t ended;      /* of those: answered, or lost with their connection */
     uint64_t milli_ru;   /* with those of the warm-up */
     bool is_draining;    /* the time is over */
+    bool is_coarse;      /* the kernel has no epoll_pwait2 */
     LoadEnd end;
 } Run;
 
@@ -49,7 +53,7 @@ static void run_done(Run *run)
         load_connection_done(&run->connections[i]);
     mem_free(run->connections);
     mem_free(run->idle);
-    retry_queue_done(&run->throttled);
+    retry_queue_done(&run->waiting);
     if (run->epoll_fd >= 0)
         (void)close(run->epoll_fd);
     request_maker_done(&run->maker);
@@ -92,7 +96,7 @@ static Status open_all(Run *run, Error *err)
         return error_set_errno(err, errno, "cannot wait for signals");
     run->idle = MEM_NEW_ARRAY(uint32_t, count);
     run->connections = MEM_NEW_ARRAY(LoadConnection, count);
-    retry_queue_init(&run->throttled, count);
+    retry_queue_init(&run->waiting, count);
     for (uint32_t i = 0; i < count; i++)
         load_connection_init(&run->connections[i], false);
     for (uint32_t i = 0; i < count; i++)
@@ -107,7 +111,28 @@ static void end_turn(Run *run, LoadConnection *c)
         item_maker_ended(&run->maker.items, &c->turn.item);
 }
 
-/* A broken connection is counted and opened again; only if that fails is the run over. */
+/* Opens a connection again, which is idle then, or is tried again later: a server that starts anew
+ * is part of what is measured. */
+static Status open_again(Run *run, uint32_t index, Error *err)
+{
+    Error failure = {0};
+    if (reopen(run, index, &failure) == STATUS_OK) {
+        run->down_us = 0;
+        run->idle[run->idle_count++] = index;
+        return STATUS_OK;
+    }
+    uint64_t now_us = clock_monotonic_us(run->clock);
+    if (run->down_us == 0)
+        run->down_us = now_us;
+    if (now_us - run->down_us > DOWN_MAX_S * UINT64_C(1000000))
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the server is gone for %d s: %s",
+                         DOWN_MAX_S, failure.message);
+    run->connections[index].state = LOAD_CONNECTION_CLOSED;
+    retry_queue_add(&run->waiting, now_us + REOPEN_MS * UINT64_C(1000), index);
+    return STATUS_OK;
+}
+
+/* A broken connection is counted and opened again. */
 static Status recover(Run *run, uint32_t index, const Error *failure, Error *err)
 {
     if (run->result->failures == 0)
@@ -116,7 +141,7 @@ static Status recover(Run *run, uint32_t index, const Error *failure, Error *err
         return error_set(err, STATUS_IO, SUB_NONE, "more than %d connections broke; the first: %s",
                          FAILURES_MAX, run->result->first_failure.message);
     end_turn(run, &run->connections[index]);
-    return open_idle(run, index, err);
+    return open_again(run, index, err);
 }
 
 /* When the next request is due: at once without a rate, else by the clock. */
@@ -197,8 +222,12 @@ static Status issue(Run *run, uint64_t begun_us, uint64_t now_us, Error *err)
 static Status issue_due(Run *run, Error *err)
 {
     uint64_t now_us = clock_monotonic_us(run->clock);
-    while (retry_queue_next_us(&run->throttled) <= now_us) {
-        uint32_t index = retry_queue_take(&run->throttled);
+    while (retry_queue_next_us(&run->waiting) <= now_us) {
+        uint32_t index = retry_queue_take(&run->waiting);
+        if (run->connections[index].state == LOAD_CONNECTION_CLOSED) {
+            TRY(open_again(run, index, err));
+            continue;
+        }
         ASSERT(run->connections[index].state == LOAD_CONNECTION_THROTTLED);
         run->connections[index].sent_us = now_us;
         TRY(send_out(run, index, err));
@@ -247,17 +276,17 @@ static bool is_throttled(const LoadConnection *c)
                                       memmem(body.ptr, body.len, text, sizeof(text) - 1) != NULL);
 }
 
-static Status wait_throttled(Run *run, uint32_t index, uint64_t now_us, Error *err)
+static void wait_throttled(Run *run, uint32_t index, uint64_t now_us)
 {
     LoadConnection *c = &run->connections[index];
     uint64_t wait_ms = c->reply.retry_after_ms > 0 ? c->reply.retry_after_ms : RETRY_MS;
     if (wait_ms > RETRY_MS_MAX)
         wait_ms = RETRY_MS_MAX;
+    Error failure = {0};
     if (c->reply.is_close)
-        TRY(reopen(run, index, err));
+        (void)(reopen(run, index, &failure) == STATUS_OK); /* if not, sending will say so */
     c->state = LOAD_CONNECTION_THROTTLED;
-    retry_queue_add(&run->throttled, now_us + wait_ms * 1000, index);
-    return STATUS_OK;
+    retry_queue_add(&run->waiting, now_us + wait_ms * 1000, index);
 }
 
 /* With a rate, what was due during the warm-up is not measured. */
@@ -310,8 +339,10 @@ static Status take_answer(Run *run, uint32_t index, Error *err)
         run->end = LOAD_END_MAX_RU;
     if (is_throttled(c)) {
         result->throttled++;
-        if (!run->options->no_retry && run->end == LOAD_END_DONE)
-            return wait_throttled(run, index, now_us, err);
+        if (!run->options->no_retry && run->end == LOAD_END_DONE) {
+            wait_throttled(run, index, now_us);
+            return STATUS_OK;
+        }
     }
     if (c->pages++ == 0)
         c->first_us = taken_us;
@@ -322,7 +353,7 @@ static Status take_answer(Run *run, uint32_t index, Error *err)
     end_turn(run, c);
     c->state = LOAD_CONNECTION_IDLE;
     if (c->reply.is_close)
-        return open_idle(run, index, err);
+        return open_again(run, index, err);
     run->idle[run->idle_count++] = index;
     return STATUS_OK;
 }
@@ -331,12 +362,20 @@ static Status take_answer(Run *run, uint32_t index, Error *err)
 static Status look_after(Run *run, uint32_t index, Error *err)
 {
     LoadConnection *c = &run->connections[index];
-    LoadConnectionState state = c->state;
     if (load_connection_is_open(c))
         return STATUS_OK;
-    TRY(reopen(run, index, err));
-    c->state = state; /* it is still among the idle ones, or in the queue */
-    return STATUS_OK;
+    if (c->state == LOAD_CONNECTION_THROTTLED) {
+        Error failure = {0};
+        (void)(reopen(run, index, &failure) == STATUS_OK); /* if not, sending will say so */
+        c->state = LOAD_CONNECTION_THROTTLED;
+        return STATUS_OK;
+    }
+    ASSERT(c->state == LOAD_CONNECTION_IDLE);
+    for (uint32_t i = 0; i < run->idle_count; i++) {
+        if (run->idle[i] == index)
+            run->idle[i] = run->idle[--run->idle_count];
+    }
+    return open_again(run, index, err);
 }
 
 static Status handle_event(Run *run, const struct epoll_event *event, Error *err)
@@ -364,15 +403,29 @@ static Status handle_event(Run *run, const struct epoll_event *event, Error *err
     return complete ? take_answer(run, index, err) : STATUS_OK;
 }
 
+/* Linux before 5.11 knows milliseconds only: they are rounded down, and what is left is not slept.
+ */
+static int wait_us(Run *run, struct epoll_event *events, uint64_t left_us)
+{
+    struct timespec timeout = {.tv_sec = (time_t)(left_us / 1000000),
+                               .tv_nsec = (long)(left_us % 1000000) * 1000};
+    if (!run->is_coarse) {
+        int count = epoll_pwait2(run->epoll_fd, events, EVENTS_MAX, &timeout, NULL);
+        if (count >= 0 || errno != ENOSYS)
+            return count;
+        run->is_coarse = true;
+    }
+    uint64_t left_ms = left_us / 1000;
+    return epoll_wait(run->epoll_fd, events, EVENTS_MAX, left_ms < 1000 ? (int)left_ms : 1000);
+}
+
 /* Waits for answers, at most until 'until_us'. */
 static Status wait_events(Run *run, uint64_t until_us, Error *err)
 {
     uint64_t now_us = clock_monotonic_us(run->clock);
     uint64_t left_us = until_us > now_us ? until_us - now_us : 0;
-    struct timespec timeout = {.tv_sec = (time_t)(left_us / 1000000),
-                               .tv_nsec = (long)(left_us % 1000000) * 1000};
     struct epoll_event events[EVENTS_MAX];
-    int count = epoll_pwait2(run->epoll_fd, events, EVENTS_MAX, &timeout, NULL);
+    int count = wait_us(run, events, left_us);
     if (count < 0 && errno != EINTR)
         return error_set_errno(err, errno, "cannot wait for answers");
     for (int i = 0; i < count; i++)
@@ -437,7 +490,7 @@ static Status run_until(Run *run, uint64_t end_us, Error *err)
         /* With nothing left to send, or no connection idle, it is an answer that lets us go on, not
          * the time. */
         uint64_t until_us = earlier(end_us, run->tick_us);
-        until_us = earlier(until_us, retry_queue_next_us(&run->throttled));
+        until_us = earlier(until_us, retry_queue_next_us(&run->waiting));
         if (run->idle_count > 0 && !is_all_issued(run))
             until_us = earlier(until_us, due_us(run, run->issued, now_us));
         TRY(wait_events(run, until_us, err));
@@ -460,13 +513,15 @@ static void count_unanswered(Run *run, uint64_t now_us)
 {
     LoadResult *result = run->result;
     for (uint32_t i = 0; i < run->options->connections; i++) {
-        if (run->connections[i].state != LOAD_CONNECTION_IDLE)
+        LoadConnectionState state = run->connections[i].state;
+        if (state == LOAD_CONNECTION_BUSY || state == LOAD_CONNECTION_THROTTLED)
             count_late(run, &run->connections[i], now_us);
     }
     uint64_t end = run->options->count > 0 ? run->options->count : UINT64_MAX;
     uint64_t due_count = 0;
-    if (run->issued < end && due_us(run, run->issued, 0) < run->end_us) {
-        uint64_t left_us = run->end_us - due_us(run, run->issued, 0);
+    uint64_t end_us = earlier(run->end_us, now_us);
+    if (run->issued < end && due_us(run, run->issued, 0) < end_us) {
+        uint64_t left_us = end_us - due_us(run, run->issued, 0);
         due_count = earlier((left_us * run->options->rate + 999999) / 1000000, end - run->issued);
     }
     uint64_t step = due_count / UNSENT_STEPS + 1;

@@ -19,6 +19,7 @@ typedef struct Answer {
     uint32_t retry_after_ms; /* of 429; time passes until the request comes again */
     const char *charge;      /* request units; NULL for none */
     bool is_missing;         /* time passes, and nothing is sent; the last one */
+    uint64_t down_us;        /* with 'is_close': nobody can connect for so long */
 } Answer;
 
 /* Gives these answers in turn. Its thread does not use what cmocka asserts with: that jumps. */
@@ -28,8 +29,38 @@ typedef struct Script {
     FakeClock clock;
     _Atomic bool is_over; /* the client has ended */
     int listener;
+    uint16_t port;
     char url[64];
 } Script;
+
+static void listen_on(Script *script)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                  .sin_port = htons(script->port)};
+    socklen_t len = sizeof(address);
+    int on = 1;
+    script->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT(script->listener >= 0);
+    ASSERT(setsockopt(script->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0);
+    ASSERT(bind(script->listener, (struct sockaddr *)&address, len) == 0);
+    ASSERT(listen(script->listener, 8) == 0);
+    ASSERT(getsockname(script->listener, (struct sockaddr *)&address, &len) == 0);
+    script->port = ntohs(address.sin_port);
+}
+
+/* Time passes while nobody can connect, and until the first one does again. */
+static void stay_down(Script *script, uint64_t down_us)
+{
+    for (uint64_t passed_us = 0; passed_us < down_us && !script->is_over; passed_us += 10000) {
+        fake_clock_advance(&script->clock, 10000);
+        (void)poll(NULL, 0, 1);
+    }
+    listen_on(script);
+    struct pollfd poller = {.fd = script->listener, .events = POLLIN};
+    while (!script->is_over && poll(&poller, 1, 1) == 0)
+        fake_clock_advance(&script->clock, 10000);
+}
 
 static void wait_readable(Script *script, int fd, bool time_passes)
 {
@@ -85,6 +116,8 @@ static void *play(void *ctx)
             }
             break;
         }
+        if (answer->down_us > 0)
+            (void)close(script->listener);
         send_answer(fd, answer);
         goes_on = answer->has_more && !answer->is_close;
         time_passes = answer->status == 429;
@@ -92,51 +125,46 @@ static void *play(void *ctx)
             (void)close(fd); /* nothing is left to be sent */
             fd = -1;
         }
+        if (answer->down_us > 0)
+            stay_down(script, answer->down_us);
     }
     if (fd >= 0)
         (void)close(fd);
     return NULL;
 }
 
-static void listen_anywhere(Script *script)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(address);
-    script->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(script->listener >= 0);
-    assert_int_equal(bind(script->listener, (struct sockaddr *)&address, len), 0);
-    assert_int_equal(listen(script->listener, 8), 0);
-    assert_int_equal(getsockname(script->listener, (struct sockaddr *)&address, &len), 0);
-    (void)snprintf(script->url, sizeof(script->url), "http://localhost:%u/dbs/b/colls/c/docs",
-                   ntohs(address.sin_port));
-}
-
 /* Sends queries, one after the other, to a server that gives these answers. */
-static void run_options(LoadOptions options, const Answer *answers, size_t count,
-                        LoadResult *result)
+static Status try_options(LoadOptions options, const Answer *answers, size_t count,
+                          LoadResult *result, Error *err)
 {
-    Error err;
     Script script = {.answers = answers, .count = count};
     fake_clock_init(&script.clock, UINT64_C(1700000000000000));
-    listen_anywhere(&script);
+    listen_on(&script);
+    (void)snprintf(script.url, sizeof(script.url), "http://localhost:%u/dbs/b/colls/c/docs",
+                   script.port);
     options.request =
         (RequestOptions){.kind = WORKLOAD_QUERY, .query = {.kind = QUERY_ALL, .count = 1}};
     options.connections = 1;
     options.stop_fd = -1;
-    assert_int_equal(url_parse(slice_from_cstr(script.url), &options.request.url, &err), STATUS_OK);
+    assert_int_equal(url_parse(slice_from_cstr(script.url), &options.request.url, err), STATUS_OK);
     LoadTargetOptions target_options = {.url = options.request.url};
     AUTO(load_target_close) LoadTarget *target = NULL;
-    assert_int_equal(load_target_open(&target_options, &target, &err), STATUS_OK);
+    assert_int_equal(load_target_open(&target_options, &target, err), STATUS_OK);
     assert_true(load_target_is_loopback(target));
     options.target = target;
     pthread_t thread;
-    assert_int_equal(thread_start(&thread, "script", play, &script, &err), STATUS_OK);
-    Status status = load_run(&options, &script.clock.clock, result, &err);
+    assert_int_equal(thread_start(&thread, "script", play, &script, err), STATUS_OK);
+    Status status = load_run(&options, &script.clock.clock, result, err);
     script.is_over = true;
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(close(script.listener), 0);
-    if (status != STATUS_OK)
-        fail_msg("%s", err.message);
+    return status;
+}
+
+static void run_options(LoadOptions options, const Answer *answers, size_t count,
+                        LoadResult *result)
+{
+    assert_ok(try_options(options, answers, count, result, err));
 }
 
 static void run_script(const Answer *answers, size_t count, uint64_t requests, LoadResult *result)
@@ -299,6 +327,36 @@ static void a_run_ends_when_its_request_units_are_used(void **state)
     assert_int_equal(result.milli_ru, 12000);
 }
 
+/* It starts anew, as after a crash: the run goes on when it is back. */
+static void a_server_may_be_away_for_a_while(void **state)
+{
+    (void)state;
+    static const Answer answers[] = {
+        {.takes_us = 100, .is_close = true, .down_us = 3000000},
+        {.takes_us = 100},
+    };
+    LoadResult result;
+    run_options((LoadOptions){.seconds = 3600, .count = 2, .rate = 1000}, answers,
+                ARRAY_COUNT(answers), &result);
+    assert_int_equal(result.succeeded, 2);
+    assert_int_equal(result.failures, 0);
+    assert_true(result.latency_us.value_max >= 2900000);
+}
+
+static void a_server_that_stays_away_ends_the_run(void **state)
+{
+    (void)state;
+    static const Answer answers[] = {{.takes_us = 100, .is_close = true, .down_us = 60000000}};
+    LoadResult result;
+    Error err;
+    assert_int_equal(try_options((LoadOptions){.seconds = 3600, .count = 2}, answers,
+                                 ARRAY_COUNT(answers), &result, &err),
+                     STATUS_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "the server is gone for 10 s: cannot connect"));
+    assert_int_equal(result.succeeded, 1);
+    assert_true(result.elapsed_us >= 10000000);
+}
+
 static void addresses_of_this_machine_are_known(void **state)
 {
     (void)state;
@@ -335,6 +393,8 @@ int main(void)
         cmocka_unit_test(a_throttled_request_is_sent_again_and_has_one_latency),
         cmocka_unit_test(errors_are_counted_and_have_no_latency),
         cmocka_unit_test(a_run_ends_when_its_request_units_are_used),
+        cmocka_unit_test(a_server_may_be_away_for_a_while),
+        cmocka_unit_test(a_server_that_stays_away_ends_the_run),
         cmocka_unit_test(addresses_of_this_machine_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
