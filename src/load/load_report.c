@@ -21,7 +21,6 @@ static const char *const ENDS[] = {
 
 /* The results, computed once for both forms. */
 typedef struct Figures {
-    double requests; /* that were answered, at least 1 */
     double seconds;
     double requests_per_s;
     double server_us; /* of CPU a request */
@@ -30,6 +29,7 @@ typedef struct Figures {
     double pages_per_request;
     double client_busy; /* near 1 if the client was the bottleneck */
     double ru;
+    double ru_per_request;
 } Figures;
 
 static Figures figures_of(const LoadResult *r)
@@ -38,7 +38,6 @@ static Figures figures_of(const LoadResult *r)
     uint64_t answered = r->succeeded + r->errors;
     double count = answered > 0 ? (double)answered : 1;
     return (Figures){
-        .requests = count,
         .seconds = elapsed_us / 1e6,
         .requests_per_s = (double)r->succeeded * 1e6 / elapsed_us,
         .server_us = (double)r->server.cpu_us / count,
@@ -47,6 +46,7 @@ static Figures figures_of(const LoadResult *r)
         .pages_per_request = (double)r->pages / count,
         .client_busy = (double)r->client_cpu_us / elapsed_us,
         .ru = (double)r->milli_ru / 1000,
+        .ru_per_request = r->succeeded > 0 ? (double)r->milli_ru / 1000 / (double)r->succeeded : 0,
     };
 }
 
@@ -135,7 +135,7 @@ void load_report_json(const LoadReport *report, Buf *out)
     buf_format(out,
                "\"ru\":%.3f,\"ru_per_s\":%.1f,\"ru_per_request\":%.3f,\"fill_ru\":%.3f,"
                "\"throttled\":%" PRIu64 ",\"unanswered\":%" PRIu64 ",\"errors\":%" PRIu64 ",",
-               f.ru, f.ru / f.seconds, f.ru / f.requests, (double)report->fill_milli_ru / 1000,
+               f.ru, f.ru / f.seconds, f.ru_per_request, (double)report->fill_milli_ru / 1000,
                r->throttled, r->unanswered, r->errors);
     if (r->errors > 0) {
         buf_slice(out, SLICE("\"first_error\":\""));
@@ -180,7 +180,7 @@ static void put_table(const LoadReport *report, Buf *out)
             put_row(item_operation_name((ItemOperation)i), &r->by_operation[i], out);
     }
     put_row("all", &r->latency_us, out);
-    if (kinds == 0 && r->pages > r->succeeded + r->errors + r->throttled)
+    if (kinds == 0 && r->pages > r->succeeded + r->errors)
         put_row("first pages", &r->first_page_us, out);
 }
 
@@ -230,7 +230,7 @@ void load_report_text(const LoadReport *report, Buf *out)
     buf_byte(out, '\n');
     if (r->milli_ru > 0)
         buf_format(out, "request units   %.2f (%.1f/s, %.3f a request)\n", f.ru, f.ru / f.seconds,
-                   f.ru / f.requests);
+                   f.ru_per_request);
     if (report->fill_milli_ru > 0)
         buf_format(out, "                %.2f more to make the items\n",
                    (double)report->fill_milli_ru / 1000);

@@ -62,7 +62,7 @@ static void json_is_one_line_with_all_figures(void **state)
         "\"latency_us\":{\"mean\":505.0,\"p50\":503,\"p90\":903,\"p95\":951,\"p99\":991,"
         "\"p999\":1000,\"p9999\":1000,\"max\":1000},"
         "\"first_page_p50_us\":503,\"first_page_p99_us\":991,"
-        "\"ru\":250.500,\"ru_per_s\":125.2,\"ru_per_request\":2.480,\"fill_ru\":7.000,"
+        "\"ru\":250.500,\"ru_per_s\":125.2,\"ru_per_request\":2.505,\"fill_ru\":7.000,"
         "\"throttled\":2,\"unanswered\":0,\"errors\":1,"
         "\"first_error\":\"{\\\"code\\\":\\\"NotFound\\\\\\\"}\",\"failures\":0,"
         "\"statuses\":{\"200\":100,\"404\":1,\"429\":2},\"server_cpu_us_per_request\":0.000,"
@@ -92,7 +92,7 @@ static void text_says_what_was_wrong(void **state)
         "  read                       95       483",
         "  upsert                      5       983",
         "  all                       100       503       903       951       991      1000",
-        "request units   250.50 (125.2/s, 2.480 a request)\n",
+        "request units   250.50 (125.2/s, 2.505 a request)\n",
         "                7.00 more to make the items\n",
         "statuses        200: 100 404: 1 429: 2\n",
         "throttled       2 answers with 429\n",

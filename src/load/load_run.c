@@ -327,22 +327,21 @@ static Status take_answer(Run *run, uint32_t index, Error *err)
     LoadResult *result = run->result;
     uint64_t now_us = clock_monotonic_us(run->clock);
     uint64_t taken_us = now_us - c->begun_us;
+    bool has_page = !is_throttled(c);
     run->milli_ru += c->reply.milli_ru;
     if (is_measured(run, c)) {
         result->by_status[c->reply.status]++;
-        result->pages++;
-        result->body_bytes += c->reply.body_len;
+        result->pages += has_page;
+        result->body_bytes += has_page ? c->reply.body_len : 0;
         result->milli_ru += c->reply.milli_ru;
+        result->throttled += !has_page;
     }
     if (run->options->milli_ru_max > 0 && run->milli_ru >= run->options->milli_ru_max &&
         run->end == LOAD_END_DONE)
         run->end = LOAD_END_MAX_RU;
-    if (is_throttled(c)) {
-        result->throttled++;
-        if (!run->options->no_retry && run->end == LOAD_END_DONE) {
-            wait_throttled(run, index, now_us);
-            return STATUS_OK;
-        }
+    if (!has_page && !run->options->no_retry && run->end == LOAD_END_DONE) {
+        wait_throttled(run, index, now_us);
+        return STATUS_OK;
     }
     if (c->pages++ == 0)
         c->first_us = taken_us;

@@ -39,8 +39,8 @@ typedef struct LoadResult {
     uint64_t succeeded;                          /* requests */
     uint64_t errors;     /* requests that ended with a status of 400 or more */
     uint64_t throttled;  /* answers with 429 */
-    uint64_t pages;      /* answers; as many as requests unless there were queries */
-    uint64_t body_bytes; /* of all answers */
+    uint64_t pages;      /* answers but those; as many as requests unless there were queries */
+    uint64_t body_bytes; /* of all pages */
     uint64_t milli_ru;   /* of all answers, in thousandths */
     uint64_t unanswered; /* requests that were given up; with a rate, also those that were due
                             and have no answer at the end */
