@@ -25,7 +25,7 @@ open_fairness() {
         "indexingPolicy":{"indexingMode":"consistent","excludedPaths":[{"path":"/*"}]}}'
     create "$url/dbs/b/colls/lists/docs" "{\"id\":\"1\",\"pk\":\"1\",\"l\":[$list]}" \
         --header 'x-ms-documentdb-partitionkey: ["1"]'
-    "${load[@]}" batch --orders --first 0 --count $((orders / 100)) --seconds 600 --connections 8 \
+    "${load[@]}" --quiet batch --orders --first 0 --count $((orders / 100)) --seconds 600 --connections 8 \
         --url "$url/dbs/b/colls/c/docs" >"$temp/fill"
     settle "$server_pid"
 }

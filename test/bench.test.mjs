@@ -219,6 +219,15 @@ describe("orrery bench", { concurrency: true }, () => {
             assert.match(result.first_failure, reason, name);
         });
         await Promise.all(runs);
+        const endless = createServer((socket) => {
+            const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nx-ms-continuation: x\r\n\r\n{}";
+            socket.on("error", () => {}).on("data", () => socket.write(answer));
+        });
+        await new Promise((resolve) => endless.listen(0, "127.0.0.1", resolve));
+        t.after(() => endless.close());
+        const pages = await bench(["--seconds", "1", "query"], { endpoint: `http://127.0.0.1:${endless.address().port}` });
+        assert.equal(pages.code, 1);
+        assert.match(pages.stderr, /no request has succeeded/);
         const nobody = await bench(["read"], { endpoint: "http://127.0.0.1:1" });
         assert.equal(nobody.code, 1);
         assert.match(nobody.stderr, /cannot connect/);

@@ -231,8 +231,10 @@ static Status act(BenchOptions *o, bool *is_clean, Error *err)
     TRY(run(o, target, result, err));
     if (result->end == LOAD_END_INTERRUPTED)
         (void)fprintf(stderr, "orrery: interrupted\n");
-    *is_clean = result->end != LOAD_END_INTERRUPTED && result->errors == 0 &&
-                result->failures == 0 && result->unanswered == 0;
+    else if (result->succeeded == 0)
+        (void)fprintf(stderr, "orrery: no request has succeeded\n");
+    *is_clean = result->succeeded > 0 && result->end != LOAD_END_INTERRUPTED &&
+                result->errors == 0 && result->failures == 0 && result->unanswered == 0;
     return STATUS_OK;
 }
 

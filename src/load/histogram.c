@@ -6,8 +6,6 @@
  */
 #include "load/histogram.h"
 
-#include <string.h>
-
 enum { SUB_COUNT = 1 << HISTOGRAM_SUB_BITS };
 #define VALUE_MAX ((UINT64_C(1) << HISTOGRAM_VALUE_BITS) - 1)
 
@@ -27,11 +25,6 @@ static uint64_t bucket_end(size_t bucket)
     unsigned shift = (unsigned)(bucket / SUB_COUNT) - 1;
     uint64_t first = (uint64_t)(SUB_COUNT + bucket % SUB_COUNT) << shift;
     return first + (UINT64_C(1) << shift) - 1;
-}
-
-void histogram_reset(Histogram *histogram)
-{
-    memset(histogram, 0, sizeof(*histogram));
 }
 
 void histogram_add(Histogram *histogram, uint64_t value)

@@ -15,6 +15,7 @@ enum {
     HISTOGRAM_BUCKETS = (HISTOGRAM_VALUE_BITS - HISTOGRAM_SUB_BITS + 1) << HISTOGRAM_SUB_BITS,
 };
 
+/* Zeroed, it is empty. */
 typedef struct Histogram {
     uint64_t count;
     uint64_t value_max; /* exact */
@@ -22,7 +23,6 @@ typedef struct Histogram {
     uint64_t buckets[HISTOGRAM_BUCKETS];
 } Histogram;
 
-void histogram_reset(Histogram *histogram);
 void histogram_add(Histogram *histogram, uint64_t value);
 void histogram_add_many(Histogram *histogram, uint64_t value, uint64_t count);
 

@@ -46,7 +46,7 @@ static const char HEADERS_BATCH[] = "x-ms-cosmos-is-batch-request: True\r\n"
                                     "x-ms-cosmos-batch-ordered: True\r\n";
 
 static const char *const OPERATIONS[] = {
-#define X(name, text, what) [LOAD_ITEM_##name] = (text),
+#define X(name, text) [LOAD_ITEM_##name] = (text),
     LOAD_ITEM_OPERATIONS(X)
 #undef X
 };

@@ -33,22 +33,31 @@
 #define LOAD_ITEMS_PER_KEY    100   /* if nothing else is said, and of orders always */
 #define LOAD_ITEM_ADDED_MAX   16384 /* new items whose answers may be missing at the same time */
 
-/* X(name, text, what) */
-#define LOAD_ITEM_OPERATIONS(X)                                               \
-    X(READ, "read", "any of the items")                                       \
-    X(SWEEP, "sweep", "the items in their order")                             \
-    X(CREATE, "create", "a new item")                                         \
-    X(UPSERT, "upsert", "any of the items, whole")                            \
-    X(PATCH, "patch", "two values of any item")                               \
-    X(UPDATE, "update", "one of ten fields of any item")                      \
-    X(MODIFY, "read-modify-write", "a read, then an update of the same item") \
-    X(SCAN, "scan", "items of a partition key, by id from any of them on")    \
-    X(BATCH, "batch", "100 new items, atomically")                            \
-    X(EXECUTE, "execute", "a procedure with the id of any of the items")      \
-    X(EXECUTE_NEW, "execute-new", "a procedure with a list of 100 new items")
+/* X(name, text)
+ *
+ *     read, sweep          any of the items; the items in their order
+ *     create, upsert       a new item; any of the items, whole
+ *     patch, update        two values of any item; one of its ten fields
+ *     read-modify-write    a read, then an update of the same item
+ *     scan                 items of a partition key, by id from any of them on
+ *     batch                100 new items, atomically
+ *     execute              a procedure with the id of any of the items
+ *     execute-new          a procedure with a list of 100 new items */
+#define LOAD_ITEM_OPERATIONS(X)    \
+    X(READ, "read")                \
+    X(SWEEP, "sweep")              \
+    X(CREATE, "create")            \
+    X(UPSERT, "upsert")            \
+    X(PATCH, "patch")              \
+    X(UPDATE, "update")            \
+    X(MODIFY, "read-modify-write") \
+    X(SCAN, "scan")                \
+    X(BATCH, "batch")              \
+    X(EXECUTE, "execute")          \
+    X(EXECUTE_NEW, "execute-new")
 
 typedef enum ItemOperation {
-#define X(name, text, what) LOAD_ITEM_##name,
+#define X(name, text) LOAD_ITEM_##name,
     LOAD_ITEM_OPERATIONS(X)
 #undef X
         LOAD_ITEM_OPERATION_COUNT,

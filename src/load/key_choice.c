@@ -33,11 +33,6 @@ bool key_distribution_parse(Slice name, KeyDistribution *out)
     return false;
 }
 
-const char *key_distribution_name(KeyDistribution distribution)
-{
-    return NAMES[distribution];
-}
-
 static double weight(double x)
 {
     return pow(x, -SKEW);
@@ -78,14 +73,6 @@ uint64_t zipfian_next(const Zipfian *zipfian, Random *random)
         if (k - x <= zipfian->accept || area >= integral(k + 0.5) - weight(k))
             return (uint64_t)k - 1;
     }
-}
-
-double zipfian_share(uint64_t count, uint64_t rank)
-{
-    double sum = 0;
-    for (uint64_t i = 1; i <= count; i++)
-        sum += weight((double)i);
-    return weight((double)rank + 1) / sum;
 }
 
 void key_choice_init(KeyChoice *choice, KeyDistribution distribution, uint64_t count)

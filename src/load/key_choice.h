@@ -35,7 +35,6 @@ typedef enum KeyDistribution {
 
 /* False if there is no distribution of that name. */
 bool key_distribution_parse(Slice name, KeyDistribution *out);
-const char *key_distribution_name(KeyDistribution distribution);
 
 /* Draws from 0 to count - 1, the smaller the more often. */
 typedef struct Zipfian {
@@ -47,9 +46,6 @@ typedef struct Zipfian {
 
 void zipfian_init(Zipfian *zipfian, uint64_t count); /* at least 1 */
 uint64_t zipfian_next(const Zipfian *zipfian, Random *random);
-
-/* The share of all draws that are 'rank', by the formula; for tests. */
-double zipfian_share(uint64_t count, uint64_t rank);
 
 typedef struct KeyChoice {
     KeyDistribution distribution;

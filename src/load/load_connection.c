@@ -83,9 +83,13 @@ static Status shake_hands(LoadConnection *c, const LoadTarget *target, Error *er
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "'%.100s' is no name of a host",
                          target->host);
     ERR_clear_error();
-    if (SSL_connect(c->tls) != 1)
-        return tls_error(c, "connect", err);
-    return STATUS_OK;
+    int result = SSL_connect(c->tls);
+    if (result == 1)
+        return STATUS_OK;
+    if (SSL_get_error(c->tls, result) == SSL_ERROR_WANT_READ)
+        return error_set(err, STATUS_TIMEOUT, SUB_NONE, "no answer to TLS within %d s",
+                         LOAD_CONNECTION_TIMEOUT_S);
+    return tls_error(c, "connect", err);
 }
 
 Status load_connection_open(LoadConnection *c, LoadTarget *target, Error *err)

@@ -35,6 +35,7 @@ typedef struct Run {
     uint32_t idle_count;
     RetryQueue waiting;  /* connections that are THROTTLED or CLOSED */
     uint64_t down_us;    /* since when none could be opened; 0 if one could */
+    uint64_t tried_us;   /* when the last one could not */
     uint64_t begun_us;   /* when the first request was due */
     uint64_t measure_us; /* what was due earlier belongs to the warm-up */
     uint64_t end_us;     /* nothing is due from then on */
@@ -111,24 +112,35 @@ static void end_turn(Run *run, LoadConnection *c)
         item_maker_ended(&run->maker.items, &c->turn.item);
 }
 
+static Status try_open(Run *run, uint32_t index, Error *err)
+{
+    uint64_t now_us = clock_monotonic_us(run->clock);
+    if (run->down_us != 0 && now_us < run->tried_us + REOPEN_MS * UINT64_C(1000))
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the server was not there just now");
+    Status status = reopen(run, index, err);
+    run->tried_us = clock_monotonic_us(run->clock);
+    if (status == STATUS_OK)
+        run->down_us = 0;
+    else if (run->down_us == 0)
+        run->down_us = now_us;
+    return status;
+}
+
 /* Opens a connection again, which is idle then, or is tried again later: a server that starts anew
- * is part of what is measured. */
+ * is part of what is measured. Opening waits for the server, so if that fails, no other connection
+ * is tried for a while: the end of the run must not wait for all of them. */
 static Status open_again(Run *run, uint32_t index, Error *err)
 {
     Error failure = {0};
-    if (reopen(run, index, &failure) == STATUS_OK) {
-        run->down_us = 0;
+    if (try_open(run, index, &failure) == STATUS_OK) {
         run->idle[run->idle_count++] = index;
         return STATUS_OK;
     }
-    uint64_t now_us = clock_monotonic_us(run->clock);
-    if (run->down_us == 0)
-        run->down_us = now_us;
-    if (now_us - run->down_us > DOWN_MAX_S * UINT64_C(1000000))
+    if (run->tried_us - run->down_us > DOWN_MAX_S * UINT64_C(1000000))
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the server is gone for %d s: %s",
                          DOWN_MAX_S, failure.message);
     run->connections[index].state = LOAD_CONNECTION_CLOSED;
-    retry_queue_add(&run->waiting, now_us + REOPEN_MS * UINT64_C(1000), index);
+    retry_queue_add(&run->waiting, run->tried_us + REOPEN_MS * UINT64_C(1000), index);
     return STATUS_OK;
 }
 

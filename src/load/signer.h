@@ -14,10 +14,6 @@
 
 #define SIGNER_KEY_BYTES_MAX 256
 
-/* The key that every emulator of the service knows. */
-#define SIGNER_KEY_WELL_KNOWN \
-    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
-
 typedef struct Signer {
     SHA256_CTX inner; /* after the key, xor 0x36 */
     SHA256_CTX outer; /* after the key, xor 0x5c */
