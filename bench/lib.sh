@@ -59,15 +59,20 @@ rss_kb() {
     awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
 }
 
-# start_server FOLDER PORT [OPTION...]: its process is $server_pid then.
-start_server() {
+# launch_server FOLDER PORT [OPTION...]: its process is $server_pid then.
+launch_server() {
     local folder=$1 port=$2
     shift 2
-    # The load generator looks like an SDK that merges partitions by itself, and does not.
+    # The SDK of partitions.mjs is known to merge partitions by itself, and is to do so only when it is told.
     "$orrery" serve --data "$folder" --port "$port" --merge always "$@" >"$temp/orrery.log" 2>&1 &
     server_pid=$!
     pids+=("$server_pid")
-    "${load[@]}" --ready --unsigned --url "http://127.0.0.1:$port/healthz" || {
+}
+
+# start_server FOLDER PORT [OPTION...]: the same, and waits until it is ready.
+start_server() {
+    launch_server "$@"
+    "${load[@]}" --ready --unsigned --url "http://127.0.0.1:$2/healthz" || {
         cat "$temp/orrery.log" >&2
         exit 1
     }

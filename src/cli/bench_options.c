@@ -26,10 +26,12 @@ static const ArgumentTable TABLE = {"bench", ROWS, ARRAY_COUNT(ROWS)};
 
 void bench_options_print_help(void)
 {
-    (void)printf("Usage: orrery bench [options] WORKLOAD\n\n"
-                 "Sends requests to a server, Orrery or any other endpoint of the protocol, and\n"
-                 "prints how many it answers, how long that takes and what it costs.\n\n"
-                 "Workloads:\n");
+    (void)printf(
+        "Usage: orrery bench [options] WORKLOAD\n\n"
+        "Sends requests to a server, Orrery or any other endpoint of the protocol, and\n"
+        "prints how many it answers, how long that takes and what it costs. The container is\n"
+        "'bench' in the database 'bench', unless --container and --database name another.\n\n"
+        "Workloads:\n");
     size_t count = 0;
     const Workload *workloads = workload_list(&count);
     for (size_t i = 0; i < count; i++)
@@ -38,7 +40,7 @@ void bench_options_print_help(void)
 #define X(name, text, what, sql) (void)printf("  %-12s %s\n", text, what);
     QUERY_MAKER_QUERIES(X)
 #undef X
-    (void)printf("\nOptions:\n");
+    (void)printf("\n");
     arguments_print_help(&TABLE, stdout);
     (void)printf(
         "\nThe exit code is 0 if all requests succeeded, 1 if some did not or it failed or was\n"
