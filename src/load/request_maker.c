@@ -133,6 +133,15 @@ static ItemRequest choose(RequestMaker *maker, const RequestTurn *turn, Slice co
     return (ItemRequest){.method = options->method, .body = options->body};
 }
 
+static Slice content_type(const ItemRequest *request)
+{
+    if (request->is_query)
+        return SLICE("Content-Type: application/query+json");
+    return slice_equal(request->method, SLICE("PATCH"))
+               ? SLICE("Content-Type: application/json_patch+json")
+               : SLICE("Content-Type: application/json");
+}
+
 void request_maker_print(RequestMaker *maker, const RequestTurn *turn, Slice continuation,
                          int64_t now_s, Buf *out)
 {
@@ -177,8 +186,7 @@ void request_maker_print(RequestMaker *maker, const RequestTurn *turn, Slice con
         buf_slice(out, SLICE("\r\n"));
     }
     if (request.body.len > 0) {
-        buf_slice(out, request.is_query ? SLICE("Content-Type: application/query+json")
-                                        : SLICE("Content-Type: application/json"));
+        buf_slice(out, content_type(&request));
         buf_slice(out, SLICE("\r\nContent-Length: "));
         buf_u64(out, request.body.len);
         buf_slice(out, SLICE("\r\n"));

@@ -215,6 +215,11 @@ static void requests_for_items_are_signed_for_their_own_path(void **state)
         Slice expected = signer_authorization(&signer, &maker.memory, method, target,
                                               "Tue, 01 Oct 2024 12:00:00 GMT");
         assert_non_null(memmem(out.ptr, out.len, expected.ptr, expected.len));
+        Slice type = rows[i] == LOAD_ITEM_PATCH
+                         ? SLICE("\r\nContent-Type: application/json_patch+json\r\n")
+                     : rows[i] == LOAD_ITEM_READ ? SLICE("GET")
+                                                 : SLICE("\r\nContent-Type: application/json\r\n");
+        assert_non_null(memmem(out.ptr, out.len, type.ptr, type.len));
     }
 }
 
