@@ -19,6 +19,7 @@ typedef struct Answer {
     uint32_t retry_after_ms; /* of 429; time passes until the request comes again */
     const char *charge;      /* request units; NULL for none */
     bool is_missing;         /* time passes, and nothing is sent; the last one */
+    const char *body;        /* NULL for "{}" */
     uint64_t down_us;        /* with 'is_close': nobody can connect for so long */
 } Answer;
 
@@ -85,14 +86,15 @@ static void receive_request(Script *script, int fd, bool goes_on, bool time_pass
 
 static void send_answer(int fd, const Answer *answer)
 {
-    char text[256];
+    char text[4096];
+    const char *body = answer->body == NULL ? "{}" : answer->body;
     int len = snprintf(text, sizeof(text),
-                       "HTTP/1.1 %d X\r\nContent-Length: 2\r\nx-ms-retry-after-ms: %u\r\n"
-                       "x-ms-request-charge: %s\r\n%s%s\r\n{}",
-                       answer->status == 0 ? 200 : answer->status, answer->retry_after_ms,
-                       answer->charge == NULL ? "0" : answer->charge,
+                       "HTTP/1.1 %d X\r\nContent-Length: %zu\r\nx-ms-retry-after-ms: %u\r\n"
+                       "x-ms-request-charge: %s\r\n%s%s\r\n%s",
+                       answer->status == 0 ? 200 : answer->status, strlen(body),
+                       answer->retry_after_ms, answer->charge == NULL ? "0" : answer->charge,
                        answer->has_more ? "x-ms-continuation: next\r\n" : "",
-                       answer->is_close ? "Connection: close\r\n" : "");
+                       answer->is_close ? "Connection: close\r\n" : "", body);
     ASSERT(send(fd, text, (size_t)len, MSG_NOSIGNAL) == len);
 }
 
@@ -120,7 +122,7 @@ static void *play(void *ctx)
             (void)close(script->listener);
         send_answer(fd, answer);
         goes_on = answer->has_more && !answer->is_close;
-        time_passes = answer->status == 429;
+        time_passes = answer->status == 429 || answer->status == 207;
         if (answer->is_close) {
             (void)close(fd); /* nothing is left to be sent */
             fd = -1;
@@ -302,6 +304,27 @@ static void a_throttled_request_is_sent_again_and_has_one_latency(void **state)
     assert_true(result.latency_us.value_max >= 9300);
 }
 
+/* A batch fails as a whole, and says for each operation why; the one that was throttled may be any.
+ */
+static void a_throttled_operation_of_a_batch_is_throttling(void **state)
+{
+    (void)state;
+    char body[2000];
+    memset(body, ' ', sizeof(body));
+    (void)snprintf(body + 1000, sizeof(body) - 1000, "{\"statusCode\":429}");
+    const Answer answers[] = {
+        {.takes_us = 100, .status = 207, .retry_after_ms = 3, .body = body},
+        {.takes_us = 100},
+        {.takes_us = 100, .status = 207, .body = "[{\"statusCode\":409}]"},
+    };
+    LoadResult result;
+    run_script(answers, ARRAY_COUNT(answers), 2, &result);
+    assert_int_equal(result.throttled, 1);
+    assert_int_equal(result.succeeded, 1);
+    assert_int_equal(result.errors, 1);
+    assert_int_equal(result.error_status, 207);
+}
+
 static void errors_are_counted_and_have_no_latency(void **state)
 {
     (void)state;
@@ -398,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_stall_is_in_the_latency_of_all_requests_that_were_due),
         cmocka_unit_test(requests_without_an_answer_count_with_the_time_they_waited),
         cmocka_unit_test(a_throttled_request_is_sent_again_and_has_one_latency),
+        cmocka_unit_test(a_throttled_operation_of_a_batch_is_throttling),
         cmocka_unit_test(errors_are_counted_and_have_no_latency),
         cmocka_unit_test(a_run_ends_when_its_request_units_are_used),
         cmocka_unit_test(a_server_may_be_away_for_a_while),

@@ -197,11 +197,12 @@ static Status take_head(Reply *reply, Slice bytes, size_t *used, Error *err)
 static size_t take_body(Reply *reply, Slice bytes)
 {
     Slice part = slice_first(bytes, reply->left);
-    if (reply->keep_body)
-        buf_slice(&reply->body, part);
-    else if ((reply->status >= 400 || reply->status == 207) &&
-             reply->body.len < REPLY_EXCERPT_BYTES_MAX)
-        buf_slice(&reply->body, slice_first(part, REPLY_EXCERPT_BYTES_MAX - reply->body.len));
+    size_t kept_max = reply->keep_body       ? REPLY_BODY_BYTES_MAX
+                      : reply->status == 207 ? REPLY_BATCH_BYTES_MAX
+                      : reply->status >= 400 ? REPLY_EXCERPT_BYTES_MAX
+                                             : 0;
+    if (reply->body.len < kept_max)
+        buf_slice(&reply->body, slice_first(part, kept_max - reply->body.len));
     reply->left -= part.len;
     return part.len;
 }

@@ -15,7 +15,8 @@
 #define REPLY_HEAD_BYTES_MAX    ((size_t)64 << 10)
 #define REPLY_BODY_BYTES_MAX    ((size_t)64 << 20)
 #define REPLY_EXCERPT_BYTES_MAX ((size_t)400)
-#define REPLY_CHUNK_EXTRA_MAX   ((size_t)4096) /* bytes of extensions and trailers */
+#define REPLY_BATCH_BYTES_MAX   ((size_t)64 << 10) /* the statuses of 100 operations */
+#define REPLY_CHUNK_EXTRA_MAX   ((size_t)4096)     /* bytes of extensions and trailers */
 #define REPLY_MILLI_RU_MAX      UINT64_C(1000000000000)
 
 /* In the order of an answer. One with a length goes from HEAD to BODY to DONE; one with chunks from
@@ -39,7 +40,8 @@ typedef enum ReplyState {
 typedef struct Reply {
     ReplyState state;
     Buf head; /* up to and with the empty line */
-    Buf body; /* whole if 'keep_body'; else REPLY_EXCERPT_BYTES_MAX of an answer with an error */
+    Buf body; /* whole if 'keep_body'; else REPLY_EXCERPT_BYTES_MAX of an answer with an error, and
+                 REPLY_BATCH_BYTES_MAX of 207, where an operation of a batch has failed */
     bool keep_body;
     int status;
     uint64_t body_len; /* as announced, or of the chunks so far */
