@@ -72,8 +72,8 @@ sdks: deps-test build/orrery ## run a program with the newest SDK of JavaScript,
 
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --feed for the change feed, --fairness for short requests beside long ones, --import for files of items
-	@echo "== Building the server and the load generator"
-	@cmake --build build/release -j $(JOBS) --target orrery orrery_load
+	@echo "== Building the server"
+	@cmake --build build/release -j $(JOBS) --target orrery
 	@bench/run.sh $(ARGS)
 
 .PHONY: deb

@@ -25,7 +25,7 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 orrery=${ORRERY:-build/orrery}
-load=build/orrery-load
+load=(build/orrery bench) # of this tree, also if another server is measured
 rounds=${ROUNDS:-3}
 round_seconds=${ROUND_SECONDS:-2}
 connections=32
