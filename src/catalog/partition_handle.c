@@ -72,11 +72,13 @@ Status handle_locate(PartitionHandle *handle, uint64_t number, Arena *arena, Sli
 
 Status handle_submit(PartitionHandle *handle, PartitionWrite *write, Error *err)
 {
+    write->message.generation = handle->generation;
     return partition_submit(handle->partition, write, err);
 }
 
 Status handle_purge(PartitionHandle *handle, PartitionPurge *purge, Error *err)
 {
+    purge->message.generation = handle->generation;
     return partition_purge(handle->partition, purge, err);
 }
 

@@ -3,6 +3,7 @@
 #include "cli/advise.h"
 #include "cli/backup.h"
 #include "cli/check.h"
+#include "cli/copy_command.h"
 #include "cli/export_command.h"
 #include "cli/import_command.h"
 #include "cli/key_command.h"
@@ -28,25 +29,27 @@ __attribute__((visibility("default"))) const char *malloc_conf =
 
 static void print_help(FILE *to)
 {
-    (void)fprintf(to,
-                  "Orrery %s: a partitioned JSON document database that speaks the REST protocol\n"
-                  "of Azure Cosmos DB for NoSQL.\n\n"
-                  "Usage: orrery COMMAND [options]\n\n"
-                  "Commands:\n"
-                  "  serve      run the server ('orrery serve --help' lists its options)\n"
-                  "  top        show live how much partitions and keys use\n"
-                  "  advise     find the partition key that a container should have\n"
-                  "  import     write the items in files to a container\n"
-                  "  export     write the items of a container to a file\n"
-                  "  check      verify that a data folder is consistent\n"
-                  "  key        show and change the keys of the account\n"
-                  "  backup     copy the data of a server, running or not\n"
-                  "  restore    make a data folder of a backup\n"
-                  "  version    print the version\n"
-                  "  help       print this text\n\n"
-                  "Example:\n"
-                  "  orrery serve --data ./data --port 8081\n",
-                  ORRERY_VERSION);
+    (void)fprintf(
+        to,
+        "Orrery %s: a partitioned JSON document database that speaks the REST protocol\n"
+        "of Azure Cosmos DB for NoSQL.\n\n"
+        "Usage: orrery COMMAND [options]\n\n"
+        "Commands:\n"
+        "  serve      run the server ('orrery serve --help' lists its options)\n"
+        "  top        show live how much partitions and keys use\n"
+        "  advise     find the partition key that a container should have\n"
+        "  import     write the items in files to a container\n"
+        "  export     write the items of a container to a file\n"
+        "  copy       copy a container, perhaps with another partition key, while it is used\n"
+        "  check      verify that a data folder is consistent\n"
+        "  key        show and change the keys of the account\n"
+        "  backup     copy the data of a server, running or not\n"
+        "  restore    make a data folder of a backup\n"
+        "  version    print the version\n"
+        "  help       print this text\n\n"
+        "Example:\n"
+        "  orrery serve --data ./data --port 8081\n",
+        ORRERY_VERSION);
 }
 
 int main(int argc, char **argv)
@@ -68,6 +71,8 @@ int main(int argc, char **argv)
         return advise_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("import")))
         return import_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("copy")))
+        return copy_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("export")))
         return export_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
@@ -81,9 +86,9 @@ int main(int argc, char **argv)
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
-    static const char *const commands[] = {"serve",   "top",     "advise", "import",
-                                           "export",  "check",   "key",    "backup",
-                                           "restore", "version", "help",   NULL};
+    static const char *const commands[] = {"serve",   "top",   "advise", "import", "export",
+                                           "copy",    "check", "key",    "backup", "restore",
+                                           "version", "help",  NULL};
     const char *nearest = options_nearest(argv[1], commands);
     (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
                   nearest == NULL ? "'orrery help' lists them" : "did you mean '",
