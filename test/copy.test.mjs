@@ -1,0 +1,173 @@
+// `orrery copy`: to another key, another server, from a container without a key; collisions; and a swap under
+// writers that is killed and begun again. `make copy-kills` does the last for longer.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+
+import { campaign } from "./lib/copies.mjs";
+import { KEY } from "./lib/definition.mjs";
+import { SIZES, contentOf, fill, newContainer } from "./lib/items.mjs";
+import { Random, chooseSeed } from "./lib/random.mjs";
+import { clientOf } from "./lib/sdk.mjs";
+import { sharedServer, temporaryFolder } from "./lib/server.mjs";
+import { digestOf, transferred } from "./lib/transfer.mjs";
+import { call } from "./lib/wire.mjs";
+
+const server = await sharedServer({ args: ["--durability", "relaxed"] });
+const { database } = await clientOf(server).databases.create({ id: "copies" });
+const folder = temporaryFolder();
+
+const someItems = (count) =>
+    Array.from({ length: count }, (_, i) => ({ id: `${i}`, pk: `p${i % 13}`, user: `u${i % 7}`, n: i / 4, deep: { a: [i] } }));
+const allOf = async (container) =>
+    (await container.items.readAll().fetchAll()).resources.map(contentOf).sort((a, b) => (a.id < b.id ? -1 : 1));
+const sorted = (items) => [...items].sort((a, b) => (a.id < b.id ? -1 : 1));
+
+/** The two lines of digests that a copy prints. */
+function digests(stdout) {
+    const found = /^source ([0-9A-F]{32} \d+)\ncopy ([0-9A-F]{32} \d+)\n$/.exec(stdout);
+    assert.ok(found, stdout);
+    return found.slice(1);
+}
+
+for (const size of SIZES) {
+    test(`a copy with another key has everything, ${size.partitions} partitions`, async () => {
+        const uniqueKeyPolicy = { uniqueKeys: [{ paths: ["/n"] }] };
+        const source = await newContainer(database, size, { defaultTtl: -1, uniqueKeyPolicy });
+        const items = [...someItems(1500), { id: "none", pk: "x", text: "é中😀" }, { id: "null", pk: null, user: null }];
+        await fill(source, items);
+        await source.scripts.storedProcedures.create({ id: "p", body: "function p() {}" });
+        await source.scripts.triggers.create({ id: "t", body: "function t() {}", triggerType: "Pre", triggerOperation: "All" });
+        await source.scripts.userDefinedFunctions.create({ id: "f", body: "function f() {}" });
+        const policy = join(folder, "policy.json");
+        writeFileSync(policy, JSON.stringify({ indexingMode: "consistent", includedPaths: [{ path: "/user/?" }], excludedPaths: [{ path: "/*" }] }));
+        const to = `${source.id}-b`;
+        const { stdout } = await transferred("copy", server, source, ["--quiet", "--to", to, "--partition-key", "/user,/pk", "--indexing", policy]);
+        const [one, other] = digests(stdout);
+        assert.equal(one, other);
+        assert.equal(one, await digestOf(server, source));
+        const copy = database.container(to);
+        assert.deepEqual(await allOf(copy), sorted(items));
+        const { resource } = await copy.read();
+        assert.deepEqual(resource.partitionKey.paths, ["/user", "/pk"]);
+        assert.deepEqual(resource.uniqueKeyPolicy, uniqueKeyPolicy);
+        assert.equal(resource.defaultTtl, -1);
+        assert.equal(resource.indexingPolicy.includedPaths[0].path, "/user/?");
+        assert.ok((resource.changeFeedPolicy?.retentionDuration ?? 0) === 0);
+        assert.equal((await source.read()).resource.changeFeedPolicy?.retentionDuration ?? 0, 0, "as it was before");
+        assert.equal((await copy.scripts.storedProcedures.readAll().fetchAll()).resources[0].id, "p");
+        assert.equal((await copy.scripts.triggers.readAll().fetchAll()).resources[0].triggerOperation, "All");
+        assert.equal((await copy.scripts.userDefinedFunctions.readAll().fetchAll()).resources[0].id, "f");
+        assert.equal((await copy.readOffer()).resource.content.offerThroughput, size.throughput);
+    });
+}
+
+test("a copy goes to another server, each item in a request of its own", async (t) => {
+    const other = await sharedServer({ args: ["--durability", "relaxed"] });
+    const source = await newContainer(database);
+    await fill(source, someItems(300));
+    const args = ["--quiet", "--to", "here", "--to-database", "far", "--to-endpoint", other.endpoint, "--no-bulk", "--throughput", "1000"];
+    const { stdout } = await transferred("copy", server, source, args);
+    const copy = clientOf(other).database("far").container("here");
+    assert.equal(digests(stdout)[0], await digestOf(other, copy));
+    assert.equal((await copy.readOffer()).resource.content.offerThroughput, 1000);
+});
+
+test("a container without a partition key gets one", async () => {
+    const headers = { "x-ms-version": "2016-07-11" };
+    const made = await call(server, { method: "POST", path: "/dbs/copies/colls", body: { id: "legacy" }, headers });
+    assert.equal(made.status, 201, made.text);
+    const legacy = database.container("legacy");
+    for (const { id, user } of someItems(40)) {
+        const created = await call(server, { method: "POST", path: "/dbs/copies/colls/legacy/docs", body: { id, user }, headers });
+        assert.equal(created.status, 201);
+    }
+    const { stdout } = await transferred("copy", server, legacy, ["--quiet", "--to", "modern", "--partition-key", "/user"]);
+    assert.match(digests(stdout)[1], / 40$/);
+    const { resource } = await database.container("modern").item("8", "u1").read();
+    assert.equal(resource.user, "u1");
+});
+
+test("two items that would be one are rejected, until the source has one of them only", async () => {
+    const source = await newContainer(database);
+    await fill(source, [...someItems(50), { id: "same", pk: "a", user: "u" }, { id: "same", pk: "b", user: "u" }, { id: "same", pk: "c", user: "v" }]);
+    const rejects = join(folder, "rejects.jsonl");
+    const args = ["--quiet", "--to", `${source.id}-b`, "--partition-key", "/user", "--resume", join(folder, "collision.state"), "--rejects", rejects];
+    await transferred("copy", server, source, args, { code: 1 });
+    const rejected = readFileSync(rejects, "utf8").trim().split("\n").map((line) => JSON.parse(line));
+    assert.equal(rejected.length, 1);
+    assert.equal(rejected[0].id, "same");
+    assert.match(rejected[0].reason, /^collision/);
+    assert.ok(["a", "b"].includes(rejected[0].partitionKey[0]));
+    // The one that is in the copy goes: the other one comes.
+    const kept = rejected[0].partitionKey[0] === "a" ? "b" : "a";
+    await source.item("same", kept).delete();
+    const { stdout } = await transferred("copy", server, source, args);
+    assert.equal(digests(stdout)[0], digests(stdout)[1]);
+    const { resource } = await database.container(`${source.id}-b`).item("same", "u").read();
+    assert.equal(resource.pk, rejected[0].partitionKey[0]);
+});
+
+test("without the feed of all versions, what was deleted meanwhile is found by comparing", async () => {
+    const source = await newContainer(database);
+    await fill(source, someItems(100));
+    const args = ["--quiet", "--to", `${source.id}-b`, "--partition-key", "/user", "--resume", join(folder, "compare.state"), "--no-retention"];
+    await transferred("copy", server, source, args);
+    for (let i = 0; i < 10; i++) await source.item(`${i}`, `p${i}`).delete();
+    const { resource: moved } = await source.item("20", "p7").read();
+    await source.items.upsert({ ...moved, user: "elsewhere" });
+    const { stdout } = await transferred("copy", server, source, args);
+    assert.equal(digests(stdout)[0], digests(stdout)[1]);
+    assert.match(digests(stdout)[0], / 90$/);
+});
+
+test("wrong calls are told what is wrong", async () => {
+    const source = await newContainer(database);
+    const wrong = async (args, message, code = 2) => {
+        const { stderr } = await transferred("copy", server, source, args, { code });
+        assert.match(stderr, message);
+    };
+    await wrong(["--partition-key", "user"], /is not a path/);
+    await wrong(["--to", source.id], /to itself/);
+    await wrong(["--swap", "--to-database", "x"], /same database/);
+    await wrong(["--drop-old"], /for --swap/);
+    await wrong(["--indexing", "/nowhere"], /cannot open/);
+    await wrong(["orders"], /what is 'orders'/);
+    await newContainer(database, undefined, { id: "taken" });
+    await wrong(["--to", "taken"], /exists already/, 1);
+    const state = join(folder, "other.state");
+    writeFileSync(state, '{"orrery":"copy","job":"x"}');
+    await wrong(["--resume", state], /other options/, 1);
+    const { stderr } = await transferred("copy", server, { database, id: "nothing" }, [], { code: 1 });
+    assert.match(stderr, /there is no container/);
+});
+
+test("a swap is held for its time only, and needs a master key", async () => {
+    const source = await newContainer(database);
+    const copy = await newContainer(database);
+    const path = `/_orrery/swap?database=copies&container=${source.id}&copy=${copy.id}&milliseconds=300`;
+    const held = await call(server, { method: "POST", path, link: "", type: "" });
+    assert.equal(held.status, 201, held.text);
+    assert.equal((await call(server, { method: "POST", path, link: "", type: "" })).status, 409);
+    const begun = performance.now();
+    await source.items.create({ id: "1", pk: "a" });
+    assert.ok(performance.now() - begun > 100, "it has waited");
+    const { token } = held.json;
+    const late = await call(server, { method: "POST", path: `/_orrery/swap/${token}?name=old`, link: "", type: "" });
+    assert.equal(late.status, 410, late.text);
+    assert.equal((await source.items.readAll().fetchAll()).resources.length, 1);
+    // The ranges of this copy could be taken for those of the source.
+    const again = await call(server, { method: "POST", path, link: "", type: "" });
+    const refused = await call(server, { method: "POST", path: `/_orrery/swap/${again.json.token}?name=old`, link: "", type: "" });
+    assert.equal(refused.status, 409, refused.text);
+    await source.items.create({ id: "2", pk: "a" });
+});
+
+test("a swap under writers, killed and begun again: nothing is lost, nothing is there twice", async () => {
+    const random = new Random(chooseSeed());
+    const result = await campaign({ server, random, kills: 3, kill_ms_max: 150, items: 300 });
+    assert.ok(result.operations > 100);
+    assert.ok(result.killed > 0);
+    assert.ok(existsSync(result.state));
+});
