@@ -77,12 +77,15 @@ static Json rename_definition(Arena *arena, Json definition, Slice id)
     return json_built(&b);
 }
 
-/* What is kept of the container whose name is taken over: its partition key, if it has one. */
-static Json describe_before(Arena *arena, Json definition)
+/* What is kept of the container whose name is taken over: its partition key, if it has one, and
+ * when that was. */
+static Json describe_before(Arena *arena, Json definition, uint64_t lsn)
 {
     JsonBuilder b;
     json_build(&b, arena);
     json_begin_object(&b);
+    json_key(&b, SLICE("lsn"));
+    json_add_i64(&b, (int64_t)lsn);
     Json key = json_get(definition, SLICE("partitionKey"));
     if (!json_is(key, JSON_UNDEFINED)) {
         json_key(&b, SLICE("partitionKey"));
@@ -137,7 +140,7 @@ Status change_end_swap(Work *work, CatalogChange *change, Error *err)
     named.definition = rename_definition(&arena, copy->definition, old->info.id);
     named.lsn = lsn;
     named.ts_s = work->now_s;
-    named.before = describe_before(&arena, old->definition);
+    named.before = describe_before(&arena, old->definition, lsn);
     PartitionRange *ranges = ARENA_NEW_ARRAY(&arena, PartitionRange, copy->range_count);
     for (size_t i = 0; i < copy->range_count; i++) {
         ranges[i] = copy->ranges[i];

@@ -232,13 +232,18 @@ static Status make_schema(Container *container, Error *err)
 /* What clients of the container before this one know of its key. */
 static Status make_key_before(Container *container, Json before, Error *err)
 {
-    container->before = (Json){0};
+    container->before = JSON_NONE;
     if (!json_is(before, JSON_OBJECT))
         return STATUS_OK;
     container->before = json_trust(json_bytes(&container->arena, before));
     PartitionKeyDefinition *key = ARENA_NEW(&container->arena, PartitionKeyDefinition);
     TRY(container_partition_key(&container->arena, container->before, key, err));
     container->key_before = key;
+    int64_t lsn = 0;
+    if (!json_to_i64(json_get(before, SLICE("lsn")), &lsn) || lsn <= 0)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "a stored container does not say when it got its name");
+    container->named_lsn = (uint64_t)lsn;
     return STATUS_OK;
 }
 

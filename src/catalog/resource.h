@@ -117,6 +117,7 @@ struct Container {
      * key. Undefined, and NULL, if there was none. */
     Json before;
     const PartitionKeyDefinition *key_before;
+    uint64_t named_lsn; /* of the change that gave it the name; 0 if there was none */
     /* In memory only. */
     bool is_held;        /* its writes wait for a swap; no move may begin */
     uint32_t generation; /* see partition/write_hold.h */
@@ -166,7 +167,7 @@ typedef struct ContainerRecord {
     uint32_t range_next;
     uint64_t ranges_lsn;
     uint32_t offer;
-    Json before;  /* {"partitionKey":...}; undefined if there is none */
+    Json before;  /* {"partitionKey":...,"lsn":7}; undefined if there is none */
     bool is_held; /* these two are not stored */
     uint32_t generation;
 } ContainerRecord;

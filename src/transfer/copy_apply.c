@@ -558,7 +558,7 @@ static CopyChange change_of(const Copy *copy, const CopyReject *reject, Arena *a
         for (JsonIter it = json_iter(parts);
              change.key.count < copy->keys.source.path_count && json_next(&it);)
             change.key.parts[change.key.count++] =
-                json_is(it.value, JSON_OBJECT) ? (Json){0} : it.value;
+                json_is(it.value, JSON_OBJECT) ? JSON_NONE : it.value;
     }
     for (size_t i = 0; i < count; i++) {
         if (slice_equal(items[i].id, change.id) &&

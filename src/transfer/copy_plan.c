@@ -67,7 +67,7 @@ static void read_key(const PartitionKeyDefinition *definition, Json values, Part
         Slice text = buf_view(&name);
         Json value = json_get(values, slice_from(text, text.len > 0 ? 1 : 0));
         bool is_part = !json_is(value, JSON_OBJECT) && !json_is(value, JSON_ARRAY);
-        out->parts[i] = is_part ? value : (Json){0};
+        out->parts[i] = is_part ? value : JSON_NONE;
     }
 }
 
@@ -97,7 +97,7 @@ static Status read_change(const CopyKeys *keys, Json entry, CopyChange *out, Err
     Json current = json_get(entry, SLICE("current"));
     bool is_wrapped = json_is(metadata, JSON_OBJECT) &&
                       !json_is(json_get(metadata, SLICE("lsn")), JSON_UNDEFINED);
-    Json operation = is_wrapped ? json_get(metadata, SLICE("operationType")) : (Json){0};
+    Json operation = is_wrapped ? json_get(metadata, SLICE("operationType")) : JSON_NONE;
     if (json_is(operation, JSON_STRING) &&
         slice_equal_nocase(json_string(operation), SLICE("delete")))
         return read_delete(keys, entry, metadata, out, err);

@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-#define COPY_STATE_BYTES_MAX  ((size_t)16 << 20)
+#define COPY_STATE_BYTES_MAX  ((size_t)4 << 20) /* as CHECKPOINT_BYTES_MAX */
 #define COPY_LANES_MAX        4096
 #define COPY_REJECTS_MAX      10000
 #define COPY_POSITION_LEN_MAX 64 /* an ETag of the change feed */

@@ -1,5 +1,6 @@
 // copies.mjs - `orrery copy --swap` under writers, killed at random moments and begun again.
 import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { contentOf, fill } from "./items.mjs";
@@ -22,6 +23,8 @@ class Writer {
         this.name = name;
         this.container = clientOf(server).database(database).container(container);
         this.paths = ["/pk"];
+        // Not by its client, which would learn the new key from it.
+        this.rid = async () => (await call(server, { path: `/dbs/${database}/colls/${container}` })).json._rid;
     }
 
     keyOf(item) {
@@ -81,10 +84,34 @@ class Writer {
         } else {
             // By its id, in all partitions: there is one, and it is the newest.
             const query = { query: "SELECT * FROM c WHERE c.id = @id", parameters: [{ name: "@id", value: item.id }] };
+            const before = await this.rid();
             const { resources } = await this.container.items.query(query).fetchAll();
+            // A query that is under way at the swap may read some partitions before and some after it.
+            if ((await this.rid()) !== before) return;
             assert.deepEqual(resources.map(contentOf), [item], "a query finds it, once");
         }
     }
+}
+
+/** Kills a copy some time after its start or, one time in two, about when writes are held for the swap. */
+function killSome(child, random, ms_max, state) {
+    const kill = () => child.kill("SIGKILL");
+    let timer;
+    if (existsSync(state) || random.chance(50)) {
+        timer = setTimeout(kill, random.below(ms_max));
+        return () => clearTimeout(timer);
+    }
+    // The name of the old container is chosen just before that.
+    const wait_ms = random.below(60);
+    const watch = setInterval(() => {
+        if (!existsSync(state) || !readFileSync(state, "utf8").includes("-before-")) return;
+        clearInterval(watch);
+        timer = setTimeout(kill, wait_ms);
+    }, 1);
+    return () => {
+        clearInterval(watch);
+        clearTimeout(timer);
+    };
 }
 
 /**
@@ -101,7 +128,6 @@ export async function campaign({ server, random, kills, kill_ms_max, items, thro
     const before = (await container.read()).resource._rid;
     const writers = Array.from({ length: WRITERS }, (_, i) => new Writer(server, random, `w${i}`, "campaign", id));
     let isOver = false;
-    const stop = [];
     const failures = [];
     const loop = async (step) => {
         while (!isOver && failures.length === 0) await step().catch((error) => failures.push(error));
@@ -120,13 +146,12 @@ export async function campaign({ server, random, kills, kill_ms_max, items, thro
     let result;
     for (;;) {
         const child = start("copy", server.endpoint, container, args);
-        const timer = killed < kills ? setTimeout(() => child.kill("SIGKILL"), random.below(kill_ms_max)) : undefined;
+        const cancel = killed < kills ? killSome(child, random, kill_ms_max, state) : () => {};
         result = await child.done;
-        clearTimeout(timer);
+        cancel();
         if (result.signal !== "SIGKILL") break;
         killed++;
     }
-    stop.push(result);
     await delay(150); // writers go on with the new container
     isOver = true;
     await Promise.all(running);
