@@ -228,13 +228,15 @@ Status copy_round(Copy *copy, size_t *count, Error *err)
         AUTO(arena_done) Arena arena;
         arena_init(&arena, 256 << 10);
         CopyCall *calls = ARENA_NEW_ARRAY(&arena, CopyCall, some);
+        bool has_versions = copy->state.has_versions;
         for (size_t i = 0; i < some; i++) {
             const CopyLane *lane = &copy->state.lanes[from + i];
             fill_call(copy, lane, lane->follows, slice_from_cstr(lane->position), &arena,
                       &calls[i]);
         }
         TRY(copy_calls_run(&copy->source, calls, some, err));
-        for (size_t i = 0; i < some; i++)
+        /* One lane may have ended the following of all: the other answers are not needed then. */
+        for (size_t i = 0; i < some && copy->state.has_versions == has_versions; i++)
             TRY(take_answer(copy, &copy->state.lanes[from + i], &calls[i].wave.call, &arena, count,
                             err));
         TRY(copy_save(copy, err));

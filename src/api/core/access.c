@@ -374,9 +374,6 @@ static bool token_may(const ApiRequest *r, AccessClass class)
     const Container *container = NULL;
     if (!is_in_container(r, permission, snapshot, &container))
         return false;
-    /* The key was one of the container that had the name before: here it means other items. */
-    if (permission->has_key && container != NULL && permission->info.lsn < container->named_lsn)
-        return false;
     switch (right) {
     case RIGHT_NO:
         break;

@@ -359,9 +359,7 @@ static bool matches_before(const ApiRequest *r, Json document)
     const PartitionKeyDefinition *before = r->container->key_before;
     Error ignored;
     /* A token for one key has been compared with the header; it must not reach another key. */
-    bool is_limited =
-        r->principal.kind == PRINCIPAL_RESOURCE_TOKEN && r->principal.permission->has_key;
-    if (before == NULL || is_limited)
+    if (before == NULL || r->principal.has_key)
         return false;
     PartitionKey key;
     partition_key_extract(before, document, &key);
