@@ -3,6 +3,7 @@
 #include "catalog/partition_handle_int.h"
 
 #include "catalog/resource.h"
+#include "partition/write_hold.h"
 
 static bool is_among(const PartitionRange *range, const PartitionRange *ranges, size_t count)
 {
@@ -104,6 +105,16 @@ Status handle_txn_begin(PartitionHandle *handle, PartitionSchema *schema, const 
                         uint64_t deadline_us, PartitionTransaction **out, Error *err)
 {
     return transaction_begin(handle->partition, schema, epk, deadline_us, out, err);
+}
+
+Status handle_hold(PartitionHandle *handle, Error *err)
+{
+    return write_hold_begin(handle->partition, err);
+}
+
+void handle_let_go(PartitionHandle *handle, uint32_t generation)
+{
+    write_hold_end(handle->partition, generation);
 }
 
 Status handle_count_keys(PartitionHandle *handle, const PartitionSchema *schema, ScanBudget *budget,

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "partition/write_hold.h"
 
 #include <pthread.h>
 
@@ -77,7 +76,7 @@ static Status hold_ranges(Swaps *swaps, Error *err)
 {
     const Container *container = swaps->container;
     for (size_t i = 0; i < container->range_count; i++) {
-        TRY(write_hold_begin(handle_local(container_handle_at(container, i)), err));
+        TRY(handle_hold(container_handle_at(container, i), err));
         swaps->held_count = i + 1;
     }
     return STATUS_OK;
@@ -87,7 +86,7 @@ static Status hold_ranges(Swaps *swaps, Error *err)
 static void let_go(Swaps *swaps, uint32_t generation)
 {
     for (size_t i = 0; i < swaps->held_count; i++)
-        write_hold_end(handle_local(container_handle_at(swaps->container, i)), generation);
+        handle_let_go(container_handle_at(swaps->container, i), generation);
     swaps->held_count = 0;
 }
 
