@@ -158,6 +158,13 @@ test("a swap is held for its time only, and needs a master key", async () => {
     const late = await call(server, { method: "POST", path: `/_orrery/swap/${token}?name=old`, link: "", type: "" });
     assert.equal(late.status, 410, late.text);
     assert.equal((await source.items.readAll().fetchAll()).resources.length, 1);
+    // One after the other, as fast as possible.
+    for (let i = 0; i < 50; i++) {
+        const one = await call(server, { method: "POST", path, link: "", type: "" });
+        assert.equal(one.status, 201, one.text);
+        const ended = await call(server, { method: "DELETE", path: `/_orrery/swap/${one.json.token}`, link: "", type: "" });
+        assert.equal(ended.status, 204, ended.text);
+    }
     // The ranges of this copy could be taken for those of the source.
     const again = await call(server, { method: "POST", path, link: "", type: "" });
     const refused = await call(server, { method: "POST", path: `/_orrery/swap/${again.json.token}?name=old`, link: "", type: "" });

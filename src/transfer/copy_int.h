@@ -102,6 +102,9 @@ MUST_USE Status copy_count(const CopySide *side, uint64_t *out, bool *found, Err
 
 /* ---- copy_swap.c ---- */
 
+/* Holds the writes of the source and lets them go on: all that began before is durable. */
+MUST_USE Status copy_settle(Copy *copy, Error *err);
+
 /* On success the names have changed, or '*is_late': the time was over, and there is more to follow.
  */
 MUST_USE Status copy_swap(Copy *copy, bool *is_late, Error *err);

@@ -300,6 +300,8 @@ static Status keep_versions(Copy *copy, Json source, Error *err)
 {
     CopyState *state = &copy->state;
     state->has_versions = keeps_versions(source); /* perhaps since an earlier run */
+    if (state->has_versions && state->set_retention)
+        return copy_settle(copy, err);
     if (state->has_versions || copy->options->no_retention)
         return STATUS_OK;
     int status = 0;
@@ -308,7 +310,8 @@ static Status keep_versions(Copy *copy, Json source, Error *err)
     TRY(put_retention(copy, source, RETENTION_MINUTES, &status, err));
     state->has_versions = status == 200;
     state->set_retention = status == 200;
-    return copy_save(copy, err);
+    TRY(copy_save(copy, err));
+    return status == 200 ? copy_settle(copy, err) : STATUS_OK;
 }
 
 Status copy_restore_retention(Copy *copy, Error *err)

@@ -16,6 +16,7 @@
 enum {
     CONFLICT_WAIT_MS = 100,
     CONFLICTS_MAX = 600,
+    OTHER_SERVER_WAIT_MS = 3000,
     /* Containers up to this size are compared item by item while writes wait. */
     DIGEST_ITEMS_MAX = 20000,
 };
@@ -34,16 +35,17 @@ static void rest(uint32_t ms)
 }
 
 /* Waits for a move of the source, a deletion of a key, or the hold of a copy that was killed. */
-static Status hold(Copy *copy, Arena *arena, Slice *token, Error *err)
+static Status hold(Copy *copy, Arena *arena, bool has_copy, Slice *token, Error *err)
 {
     const Slice keep = SLICE("-_.~");
-    const CopySide *source = &copy->source;
-    Slice path =
-        arena_format(arena, "/_orrery/swap?database=%.*s&container=%.*s&copy=%.*s&milliseconds=%u",
-                     SLICE_ARG(percent_encode(arena, source->remote.database, keep)),
-                     SLICE_ARG(percent_encode(arena, source->remote.container, keep)),
-                     SLICE_ARG(percent_encode(arena, copy->target.remote.container, keep)),
-                     copy->options->hold_ms);
+    const Remote *source = &copy->source.remote;
+    Slice path = arena_format(arena, "/_orrery/swap?database=%.*s&container=%.*s&milliseconds=%u",
+                              SLICE_ARG(percent_encode(arena, source->database, keep)),
+                              SLICE_ARG(percent_encode(arena, source->container, keep)),
+                              copy->options->hold_ms);
+    if (has_copy)
+        path = arena_format(arena, "%.*s&copy=%.*s", SLICE_ARG(path),
+                            SLICE_ARG(percent_encode(arena, copy->target.remote.container, keep)));
     ClientCall call;
     for (int i = 0; i < CONFLICTS_MAX; i++) {
         TRY(ask(copy, CLIENT_POST, path, arena, &call, err));
@@ -69,6 +71,24 @@ static void let_go(Copy *copy, Arena *arena, Slice token)
     Slice path = arena_format(arena, "/_orrery/swap/%.*s", SLICE_ARG(token));
     /* If that fails, the server lets go by itself. */
     (void)!ask(copy, CLIENT_DELETE, path, arena, &call, &ignored);
+}
+
+/* A write that began before the source was told to keep all versions may end after that, and is not
+ * kept. Other servers have no such request: they get some time instead. */
+Status copy_settle(Copy *copy, Error *err)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    Slice token;
+    Status status = hold(copy, &arena, false, &token, err);
+    if (status == STATUS_OK)
+        let_go(copy, &arena, token);
+    else if (status == STATUS_NOT_FOUND || status == STATUS_BAD_REQUEST ||
+             status == STATUS_UNAUTHORIZED || status == STATUS_UNAVAILABLE)
+        rest(OTHER_SERVER_WAIT_MS);
+    else
+        return status;
+    return STATUS_OK;
 }
 
 /* Nothing changes any more: reads all that is left. */
@@ -179,7 +199,7 @@ Status copy_swap(Copy *copy, bool *is_late, Error *err)
     Slice token;
     *is_late = false;
     TRY(choose_name(copy, err));
-    TRY(hold(copy, &arena, &token, err));
+    TRY(hold(copy, &arena, true, &token, err));
     uint64_t held_us = clock_monotonic_us(clock_real());
     Status status = drain(copy, err);
     if (status == STATUS_OK)

@@ -1,7 +1,8 @@
 /* orrery_swap.c - giving the name of a container to a copy of it: paths under /_orrery/swap.
  *
  *     POST   /_orrery/swap?database=d&container=c&copy=k&milliseconds=n
- *                                            holds the writes of 'c' for so long: a token
+ *                                            holds the writes of 'c' for so long: a token.
+ *                                            Without 'copy' it can only be ended
  *     POST   /_orrery/swap/{token}?name=old  'k' is 'c' from now on, and 'c' is 'old'
  *     DELETE /_orrery/swap/{token}           the writes go on as before
  *
@@ -125,7 +126,7 @@ static Status parse_hold(SwapCall *call, Slice query, Error *err)
     SwapParameter p[] = {
         {.name = "database"}, {.name = "container"}, {.name = "copy"}, {.name = "milliseconds"}};
     TRY(read_parameters(r, query, p, ARRAY_COUNT(p), err));
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 2; i++)
         TRY(need(&p[i], err));
     uint64_t ms = HOLD_MS_DEFAULT;
     if (p[3].value.len > 0 &&
@@ -141,7 +142,8 @@ static Status parse_hold(SwapCall *call, Slice query, Error *err)
                          SLICE_CUT(p[0].value, 260));
     call->names.database = database->info.number;
     TRY(find(snapshot, database->info.number, p[1].value, &call->names.container, err));
-    TRY(find(snapshot, database->info.number, p[2].value, &call->names.copy, err));
+    if (p[2].value.len > 0)
+        TRY(find(snapshot, database->info.number, p[2].value, &call->names.copy, err));
     if (call->names.container == call->names.copy)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "A container cannot take its own name over.");

@@ -127,11 +127,9 @@ static void *watch(void *ctx)
     bool is_ours = swaps->state == SWAP_HELD;
     if (is_ours)
         swaps->state = SWAP_ENDING;
-    while (!is_ours && swaps->state != SWAP_NONE) /* a request ends it */
-        (void)pthread_cond_wait(&swaps->changed, &swaps->lock);
     pthread_mutex_unlock(&swaps->lock);
     if (!is_ours)
-        return NULL;
+        return NULL; /* a request ends it; the next hold may be waiting for this thread */
     LOG_WARN(swaps->log, "swap.timed_out", "container=%u", swaps->names.container);
     undo(swaps);
     enter_none(swaps);
@@ -211,8 +209,10 @@ static Status take_over(Swaps *swaps, Slice token, Error *err)
     pthread_mutex_lock(&swaps->lock);
     bool is_held =
         swaps->state == SWAP_HELD && slice_equal(token, slice_make(swaps->token, SWAP_TOKEN_LEN));
-    if (is_held)
+    if (is_held) {
         swaps->state = SWAP_ENDING;
+        (void)pthread_cond_broadcast(&swaps->changed);
+    }
     pthread_mutex_unlock(&swaps->lock);
     return is_held ? STATUS_OK
                    : error_set(err, STATUS_GONE, SUB_NONE,
