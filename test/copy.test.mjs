@@ -75,6 +75,14 @@ test("a copy goes to another server, each item in a request of its own", async (
     assert.equal((await copy.readOffer()).resource.content.offerThroughput, 1000);
 });
 
+test("a container of more ranges than one page of a list has is copied", async () => {
+    const source = await newContainer(database, { throughput: 700_000 });
+    await fill(source, someItems(20));
+    const { stdout } = await transferred("copy", server, source, ["--quiet", "--to", "many", "--throughput", "400"]);
+    assert.match(digests(stdout)[0], / 20$/);
+    assert.equal(digests(stdout)[0], digests(stdout)[1]);
+});
+
 test("a container without a partition key gets one", async () => {
     const headers = { "x-ms-version": "2016-07-11" };
     const made = await call(server, { method: "POST", path: "/dbs/copies/colls", body: { id: "legacy" }, headers });
