@@ -15,6 +15,7 @@ import { BINARY, ROOT, sharedServer, startServer, temporaryFolder } from "./lib/
 import { digestOf, start, transferred } from "./lib/transfer.mjs";
 import { call } from "./lib/wire.mjs";
 
+const delay = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const server = await sharedServer({ args: ["--durability", "relaxed"] });
 const { database } = await clientOf(server).databases.create({ id: "copies" });
 const folder = temporaryFolder();
@@ -178,6 +179,14 @@ test("a swap is held for its time only, and needs a master key", async () => {
     const refused = await call(server, { method: "POST", path: `/_orrery/swap/${again.json.token}?name=old`, link: "", type: "" });
     assert.equal(refused.status, 409, refused.text);
     await source.items.create({ id: "2", pk: "a" });
+    // A container may be deleted meanwhile; a write that waits came before that.
+    assert.equal((await call(server, { method: "POST", path, link: "", type: "" })).status, 201);
+    const waiting = source.items.create({ id: "3", pk: "a" });
+    await delay(20);
+    await source.delete();
+    await waiting;
+    await delay(350);
+    assert.equal((await call(server, { path: "/dbs/copies" })).status, 200);
 });
 
 test("a swap under writers, killed and begun again: nothing is lost, nothing is there twice", async () => {

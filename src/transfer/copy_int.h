@@ -37,6 +37,7 @@ typedef struct Copy {
     CopySide target;
     CopyKeys keys;
     bool is_mapped; /* the keys differ */
+    bool is_mortal; /* items may expire, in the source before they do in the copy */
     WaveCost cost;
     Progress progress;
     uint64_t total; /* items of the source, for the progress; 0 if it does not say */

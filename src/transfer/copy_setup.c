@@ -374,6 +374,7 @@ Status copy_set_up(Copy *copy, bool is_resumed, Error *err)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "the container has no partition key; say which one the copy gets, with "
                          "--partition-key /path");
+    copy->is_mortal = json_is(json_get(source, SLICE("defaultTtl")), JSON_NUMBER);
     copy->state.source = arena_copy(&copy->state.arena, rid);
     if (copy->state.copy.len == 0) {
         TRY(copy_save(copy, err)); /* so that a copy without its rid is known to be ours */
