@@ -16,6 +16,7 @@
 enum {
     CONFLICT_WAIT_MS = 100,
     CONFLICTS_MAX = 600,
+    SETTLE_MS = 500, /* at most, if the copy is killed meanwhile */
     OTHER_SERVER_WAIT_MS = 3000,
     /* Containers up to this size are compared item by item while writes wait. */
     DIGEST_ITEMS_MAX = 20000,
@@ -35,14 +36,13 @@ static void rest(uint32_t ms)
 }
 
 /* Waits for a move of the source, a deletion of a key, or the hold of a copy that was killed. */
-static Status hold(Copy *copy, Arena *arena, bool has_copy, Slice *token, Error *err)
+static Status hold(Copy *copy, Arena *arena, uint32_t ms, bool has_copy, Slice *token, Error *err)
 {
     const Slice keep = SLICE("-_.~");
     const Remote *source = &copy->source.remote;
     Slice path = arena_format(arena, "/_orrery/swap?database=%.*s&container=%.*s&milliseconds=%u",
                               SLICE_ARG(percent_encode(arena, source->database, keep)),
-                              SLICE_ARG(percent_encode(arena, source->container, keep)),
-                              copy->options->hold_ms);
+                              SLICE_ARG(percent_encode(arena, source->container, keep)), ms);
     if (has_copy)
         path = arena_format(arena, "%.*s&copy=%.*s", SLICE_ARG(path),
                             SLICE_ARG(percent_encode(arena, copy->target.remote.container, keep)));
@@ -80,7 +80,7 @@ Status copy_settle(Copy *copy, Error *err)
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
     Slice token;
-    Status status = hold(copy, &arena, false, &token, err);
+    Status status = hold(copy, &arena, SETTLE_MS, false, &token, err);
     if (status == STATUS_OK)
         let_go(copy, &arena, token);
     else if (status == STATUS_NOT_FOUND || status == STATUS_BAD_REQUEST ||
@@ -201,7 +201,7 @@ Status copy_swap(Copy *copy, bool *is_late, Error *err)
     Slice token;
     *is_late = false;
     TRY(choose_name(copy, err));
-    TRY(hold(copy, &arena, true, &token, err));
+    TRY(hold(copy, &arena, copy->options->hold_ms, true, &token, err));
     uint64_t held_us = clock_monotonic_us(clock_real());
     Status status = drain(copy, err);
     if (status == STATUS_OK)
