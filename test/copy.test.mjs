@@ -149,6 +149,13 @@ test("wrong calls are told what is wrong", async () => {
     const state = join(folder, "other.state");
     writeFileSync(state, '{"orrery":"copy","job":"x"}');
     await wrong(["--resume", state], /other options/, 1);
+    // A file that is damaged is refused, and stays as it is.
+    const good = join(folder, "good.state");
+    await transferred("copy", server, source, ["--quiet", "--to", `${source.id}-b`, "--resume", good]);
+    const damaged = readFileSync(good, "utf8").replace('"max":"FF"', '"max":"xx"');
+    writeFileSync(good, damaged);
+    await wrong(["--to", `${source.id}-b`, "--resume", good], /no good 'lanes'/, 1);
+    assert.equal(readFileSync(good, "utf8"), damaged);
     const { stderr } = await transferred("copy", server, { database, id: "nothing" }, [], { code: 1 });
     assert.match(stderr, /there is no container/);
 });

@@ -188,7 +188,10 @@ static Status run_phases(Copy *copy, Error *err)
     bool is_known = false;
     name_job(copy);
     TRY(load(copy, &is_resumed, err));
+    copy->has_state = true;
     copy->summary.is_resumed = is_resumed;
+    bool was_clean = copy->state.is_clean;
+    copy->state.is_clean = false;
     if (!copy->state.is_swapped)
         TRY(copy_set_up(copy, is_resumed, err));
     if (copy->state.is_swapped) {
@@ -201,7 +204,7 @@ static Status run_phases(Copy *copy, Error *err)
                          "--swap needs a source that keeps all versions (changeFeedPolicy), so "
                          "that no delete is missed; leave --no-retention out");
     /* What a process that was killed has sent last may still be on its way through the server. */
-    if (is_resumed)
+    if (is_resumed && !was_clean)
         rest(RESUME_WAIT_MS);
     TRY(copy_count(&copy->source, &copy->total, &is_known, err));
     TRY(copy_open_lanes(copy, err));
@@ -276,8 +279,12 @@ Status copy_run(const CopyOptions *options, CopySummary *out, Error *err)
     Status status = run_phases(&copy, err);
     Error late;
     bool is_stopped = copy.source.wave.is_stopped || copy.target.wave.is_stopped;
-    if (status != STATUS_OK && copy.state.source.len > 0)
-        (void)!copy_save(&copy, &late); /* what was done is kept; the first error is told */
+    copy.state.is_clean = status == STATUS_OK || is_stopped;
+    if (copy.has_state && copy.state.source.len > 0 && copy_save(&copy, &late) != STATUS_OK &&
+        status == STATUS_OK) {
+        *err = late; /* what was done is kept; the first error is told */
+        status = late.status;
+    }
     if (write_rejects(&copy, &late) != STATUS_OK && status == STATUS_OK) {
         *err = late;
         status = late.status;

@@ -33,6 +33,7 @@ typedef struct Copy {
     Arena arena;
     char job[CHECKPOINT_JOB_LEN];
     CopyState state;
+    bool has_state; /* it was read, or there was none: it may be saved */
     CopySide source;
     CopySide target;
     CopyKeys keys;

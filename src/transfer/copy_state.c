@@ -164,6 +164,7 @@ Status copy_state_parse(CopyState *state, Slice text, Slice job, Error *err)
     state->has_versions = flag_of(object, "versions");
     state->set_retention = flag_of(object, "retention");
     state->is_swapped = flag_of(object, "swapped");
+    state->is_clean = flag_of(object, "clean");
     TRY(parse_lanes(state, json_get(object, SLICE("lanes")), err));
     return parse_rejects(state, json_get(object, SLICE("rejects")), err);
 }
@@ -221,6 +222,7 @@ void copy_state_print(const CopyState *state, Slice job, Buf *out)
     put_flag(out, "versions", state->has_versions);
     put_flag(out, "retention", state->set_retention);
     put_flag(out, "swapped", state->is_swapped);
+    put_flag(out, "clean", state->is_clean);
     buf_slice(out, SLICE(",\"lanes\":["));
     for (size_t i = 0; i < state->lane_count; i++) {
         if (i > 0)

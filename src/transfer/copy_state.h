@@ -1,7 +1,7 @@
 /* copy_state.h - how far a copy is: the file from which it is resumed.
  *
  *     {"orrery":"copy","job":"...","source":"rid","copy":"rid","copied":1200,"versions":true,
- *      "retention":true,"swapped":false,"oldName":"orders-before-...",
+ *      "retention":true,"swapped":false,"clean":true,"oldName":"orders-before-...",
  *      "lanes":[{"min":"","max":"FF","position":"\"17\"","base":"\"9\"","follows":true}],
  *      "rejects":[{"id":"1","key":"[\"a\"]","reason":"..."}]}
  *
@@ -47,6 +47,7 @@ typedef struct CopyState {
     bool has_versions;  /* deletes are read from the feed of all versions */
     bool set_retention; /* which the copy has switched on in the source */
     bool is_swapped;
+    bool is_clean; /* the last run has ended by itself: nothing of it is under way */
     CopyLane *lanes;
     size_t lane_count;
     size_t lane_capacity;

@@ -17,6 +17,7 @@ static void a_copy_is_read_as_it_was_written(void **state)
     before.old_name = SLICE("orders-before-x");
     before.copied = 1234567890123;
     before.has_versions = true;
+    before.is_clean = true;
     CopyLane lane = {.position = "\"17\"", .base = "\"9\"", .follows = true, .is_level = true};
     copy_state_add_lane(&before, SLICE(""), SLICE("1F"), NULL);
     copy_state_add_lane(&before, SLICE("1F"), SLICE("FF"), &lane);
