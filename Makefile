@@ -70,6 +70,11 @@ sdks: deps-test build/orrery ## run a program with the newest SDK of JavaScript,
 	@echo "== Running the examples of clients/test-kit with Vitest, Jest and pytest"
 	@node --test --test-reporter=spec test/sdks/test-kit.test.mjs
 
+.PHONY: copy-kills
+copy-kills: deps-test build/orrery $(SDK) ## copies that take a name over under writers, killed at random moments, for ROUNDS rounds (30)
+	@echo "== Killing copies that take a name over"
+	@node test/copy-kills.mjs
+
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --feed for the change feed, --fairness for short requests beside long ones, --import for files of items
 	@echo "== Building the server"

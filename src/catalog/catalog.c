@@ -11,6 +11,7 @@
  */
 #include "catalog/catalog.h"
 
+#include "base/latch.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/thread.h"
@@ -408,6 +409,30 @@ void catalog_submit(Catalog *catalog, CatalogChange *change)
 {
     change->status = STATUS_OK;
     mailbox_post(&catalog->mailbox, &change->node);
+}
+
+typedef struct WaitedChange {
+    CatalogChange change;
+    Latch done;
+} WaitedChange;
+
+static void on_waited(CatalogChange *change)
+{
+    latch_post(&CONTAINER_OF(change, WaitedChange, change)->done);
+}
+
+Status catalog_change(Catalog *catalog, CatalogChange *change, Error *err)
+{
+    WaitedChange waited = {.change = *change};
+    waited.change.done = on_waited;
+    latch_init(&waited.done);
+    catalog_submit(catalog, &waited.change);
+    latch_wait(&waited.done);
+    latch_done(&waited.done);
+    *change = waited.change;
+    if (change->status != STATUS_OK)
+        *err = change->error;
+    return change->status;
 }
 
 Status catalog_order_move(Catalog *catalog, const MoveOrder *order, uint64_t *event, Error *err)

@@ -196,17 +196,18 @@ Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *er
 }
 
 /* Divides the whole range of hashes evenly and gives each part a space of its own. */
-static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t count,
-                          ContainerRecord *record, Error *err)
+static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t first,
+                          uint32_t count, ContainerRecord *record, Error *err)
 {
     ASSERT(count > 0 && count <= RANGES_MAX);
+    ASSERT(first <= RANGE_IDS_MAX / 2);
     StoreSpace space = 0;
     TRY(change_take_spaces(work, count, &space, err));
     const Slice *bounds = epk_initial_bounds(arena, kind, count);
     PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, count);
     for (uint32_t i = 0; i < count; i++) {
         ranges[i] = (PartitionRange){
-            .id = i,
+            .id = first + i,
             .min = bounds[i],
             .max = bounds[i + 1],
             .space = space + i,
@@ -215,7 +216,7 @@ static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t
     }
     record->ranges = ranges;
     record->range_count = count;
-    record->range_next = count;
+    record->range_next = first + count;
     record->ranges_lsn = record->lsn;
     return STATUS_OK;
 }
@@ -280,7 +281,8 @@ static Status create_container(Work *work, CatalogChange *change, Error *err)
     };
     TRY(change_take_number(&work->counters->container_next, RID_CONTAINER_MAX, &record.number,
                            err));
-    TRY(make_ranges(work, &arena, key.kind, throughput.partitions, &record, err));
+    TRY(make_ranges(work, &arena, key.kind, change->first_range, throughput.partitions, &record,
+                    err));
     AUTO(offer_unref) Offer *offer = NULL;
     if (throughput.is_own) {
         TRY(create_offer(work, throughput.provision, change->database, record.number, &offer, err));
@@ -435,7 +437,8 @@ static bool makes_room(CatalogOp op)
 {
     return op == CATALOG_DELETE_DATABASE || op == CATALOG_DELETE_CONTAINER ||
            op == CATALOG_DELETE_SCRIPT || op == CATALOG_DELETE_USER ||
-           op == CATALOG_DELETE_PERMISSION || op == CATALOG_END_MOVE || op == CATALOG_UNDO_MOVE;
+           op == CATALOG_DELETE_PERMISSION || op == CATALOG_END_MOVE || op == CATALOG_UNDO_MOVE ||
+           op == CATALOG_UNDO_SWAP;
 }
 
 /* On a full disk, a change that takes room is refused here, alone (I7). Otherwise the commit of its
@@ -518,6 +521,15 @@ void change_apply(Work *work, CatalogChange *change)
         break;
     case CATALOG_UNDO_MOVE:
         change->status = change_undo_move(work, change, err);
+        break;
+    case CATALOG_BEGIN_SWAP:
+        change->status = change_begin_swap(work, change, err);
+        break;
+    case CATALOG_END_SWAP:
+        change->status = change_end_swap(work, change, err);
+        break;
+    case CATALOG_UNDO_SWAP:
+        change->status = change_undo_swap(work, change, err);
         break;
     }
 }

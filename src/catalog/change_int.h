@@ -36,6 +36,11 @@ MUST_USE Status change_begin_move(Work *work, CatalogChange *change, Error *err)
 MUST_USE Status change_end_move(Work *work, CatalogChange *change, Error *err);
 MUST_USE Status change_undo_move(Work *work, CatalogChange *change, Error *err);
 
+/* The three steps of a swap (change_swap.c). */
+MUST_USE Status change_begin_swap(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_end_swap(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_undo_swap(Work *work, CatalogChange *change, Error *err);
+
 /* Scripts (change_script.c). The last one deletes the records of all scripts of a container that is
  * dropped. */
 MUST_USE Status change_create_script(Work *work, CatalogChange *change, Error *err);

@@ -23,31 +23,6 @@ enum {
     PURGE_WAITS_MAX = 6000, /* before a move gives up, because partition keys are being deleted */
 };
 
-typedef struct WaitedChange {
-    CatalogChange change;
-    Latch done;
-} WaitedChange;
-
-static void on_change(CatalogChange *change)
-{
-    latch_post(&CONTAINER_OF(change, WaitedChange, change)->done);
-}
-
-/* Submits a change and waits for its answer. The caller releases its results. */
-static Status submit(MoveDriver *driver, CatalogChange *change, Error *err)
-{
-    WaitedChange waited = {.change = *change};
-    waited.change.done = on_change;
-    latch_init(&waited.done);
-    catalog_submit(driver->catalog, &waited.change);
-    latch_wait(&waited.done);
-    latch_done(&waited.done);
-    *change = waited.change;
-    if (change->status != STATUS_OK)
-        *err = change->error;
-    return change->status;
-}
-
 /* One move. */
 typedef struct Job {
     MoveDriver *driver;
@@ -159,7 +134,7 @@ static Status begin(Job *job, Error *err)
         .cuts = cuts.texts,
         .cut_count = cuts.count,
     };
-    TRY(submit(job->driver, &change, err));
+    TRY(catalog_change(job->driver->catalog, &change, err));
     job->container = container_ref(change.result_container);
     catalog_change_release(&change);
     return STATUS_OK;
@@ -295,7 +270,7 @@ static Status change_map(Job *job, Error *err)
         .database = job->order->database,
         .container = job->order->container,
     };
-    TRY(submit(job->driver, &change, err));
+    TRY(catalog_change(job->driver->catalog, &change, err));
     size_t source_count = 0;
     (void)container_sources(job->container, &source_count);
     cleaner_link_ref(job->driver->cleaner, (uint32_t)source_count); /* each source gives one back */
@@ -322,7 +297,8 @@ static void undo(Job *job)
         .container = job->order->container,
     };
     Error err;
-    if (submit(job->driver, &change, &err) != STATUS_OK && err.status != STATUS_NOT_FOUND)
+    if (catalog_change(job->driver->catalog, &change, &err) != STATUS_OK &&
+        err.status != STATUS_NOT_FOUND)
         LOG_WARN(job->driver->log, "move.undo_failed", "container=%u reason=%s",
                  job->order->container, err.message);
     catalog_change_release(&change);

@@ -18,7 +18,8 @@
  *
  * A value is a binary JSON document (which carries a version byte of its own) with short names; "v"
  * is the version of the record. A reader ignores members that it does not know. A range has
- * "parents" only if it came from others, and a container "pending" only while a move is under way.
+ * "parents" only if it came from others, and a container "pending" only while a move is under way
+ * and "before" only if it took the name of another one over.
  */
 #include "catalog/record_int.h"
 
@@ -195,6 +196,10 @@ void record_put_container(StoreTxn *txn, const ContainerRecord *record)
     add_ranges(b, SLICE("ranges"), record->ranges, record->range_count);
     if (record->pending_count > 0)
         add_ranges(b, SLICE("pending"), record->pending, record->pending_count);
+    if (json_is(record->before, JSON_OBJECT)) {
+        json_key(b, SLICE("before"));
+        json_add(b, record->before);
+    }
     finish(&writer, txn,
            key_u32(key_u32(key_begin(KIND_CONTAINER), record->database), record->number));
 }
@@ -528,6 +533,14 @@ static void load_pending(Reader *r, Arena *arena, ContainerRecord *record)
     record->pending_count = count;
 }
 
+/* Checked when the container is made of it. */
+static void load_before(Reader *r, ContainerRecord *record)
+{
+    record->before = json_get(r->record, SLICE("before"));
+    if (!json_is(record->before, JSON_UNDEFINED) && !json_is(record->before, JSON_OBJECT))
+        r->wrong = "before";
+}
+
 static Status load_container(Reader *r, uint32_t database, uint32_t number, Arena *arena,
                              const RecordVisitor *visitor, Error *err)
 {
@@ -547,6 +560,7 @@ static Status load_container(Reader *r, uint32_t database, uint32_t number, Aren
         r->wrong = "rangesLsn";
     load_map(r, arena, &record);
     load_pending(r, arena, &record);
+    load_before(r, &record);
     TRY(read_check(r, "container", err));
     return visitor->container == NULL ? STATUS_OK : visitor->container(visitor->ctx, &record, err);
 }

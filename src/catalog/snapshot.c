@@ -464,6 +464,28 @@ bool snapshot_put_container(Snapshot *snapshot, Container *container)
     return true;
 }
 
+bool snapshot_swap_containers(Snapshot *snapshot, Container *renamed, Container *named)
+{
+    const DatabaseEntry *old = find_entry(snapshot, renamed->database);
+    ASSERT(old != NULL);
+    uint64_t hash = name_hash(snapshot, renamed->info.id);
+    const Container *copy = trie_get(&old->containers, named->info.number);
+    ASSERT(copy != NULL);
+    if (trie_get(&old->names, hash) != NULL) {
+        container_unref(renamed);
+        container_unref(named);
+        return false;
+    }
+    DatabaseEntry *entry = entry_new(database_ref(old->database), old);
+    (void)trie_remove(&entry->names, name_hash(snapshot, copy->info.id));
+    trie_put(&entry->names, hash, container_ref(renamed));
+    trie_put(&entry->names, name_hash(snapshot, named->info.id), container_ref(named));
+    trie_put(&entry->containers, renamed->info.number, renamed);
+    trie_put(&entry->containers, named->info.number, named);
+    put_entry(snapshot, entry);
+    return true;
+}
+
 bool snapshot_put_key(Snapshot *snapshot, EncryptionKey *key)
 {
     const DatabaseEntry *old = find_entry(snapshot, key->database);

@@ -93,6 +93,8 @@ MUST_USE bool snapshot_put_key(Snapshot *snapshot, EncryptionKey *key);
 MUST_USE bool snapshot_put_script(Snapshot *snapshot, StoredScript *script); /* may be renamed */
 MUST_USE bool snapshot_put_user(Snapshot *snapshot, User *user);             /* may be renamed */
 MUST_USE bool snapshot_put_permission(Snapshot *snapshot, Permission *permission); /* likewise */
+/* Puts both, of which the second has the name that the first had. Nothing is changed if false. */
+MUST_USE bool snapshot_swap_containers(Snapshot *snapshot, Container *renamed, Container *named);
 void snapshot_put_offer(Snapshot *snapshot, Offer *offer);
 
 void snapshot_remove_database(Snapshot *snapshot, uint32_t number); /* and its children */

@@ -313,12 +313,12 @@ static void set_options(Transfer *transfer, const ClientCall *call, const char *
         SET(transfer, CURLOPT_SSL_VERIFYPEER, 0L);
         SET(transfer, CURLOPT_SSL_VERIFYHOST, 0L);
     }
-    if (call->method == CLIENT_PUT)
-        SET(transfer, CURLOPT_CUSTOMREQUEST, "PUT");
     if (call->method == CLIENT_POST || call->method == CLIENT_PUT) {
         SET(transfer, CURLOPT_POST, 1L);
         SET(transfer, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->content.len);
         SET(transfer, CURLOPT_POSTFIELDS, call->content.len > 0 ? call->content.ptr : "");
+        if (call->method == CLIENT_PUT)
+            SET(transfer, CURLOPT_CUSTOMREQUEST, "PUT");
     } else if (call->method == CLIENT_DELETE) {
         SET(transfer, CURLOPT_CUSTOMREQUEST, "DELETE");
     }

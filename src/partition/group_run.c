@@ -110,6 +110,26 @@ static void refuse_message(const Partition *partition, PartitionMessage *message
     refuse_with(message, &err);
 }
 
+/* Whether a client's message came by a name that leads to another container now (write_hold.h). A
+ * transaction that gives its lock back is never refused. */
+static bool is_outdated(const Partition *partition, const PartitionMessage *message)
+{
+    bool is_of_client = message->kind == MESSAGE_WRITE || message->kind == MESSAGE_PURGE ||
+                        message->kind == MESSAGE_LOCK || message->kind == MESSAGE_COMMIT;
+    return is_of_client && message->generation < partition->generation;
+}
+
+static void refuse_outdated(const Partition *partition, PartitionMessage *message)
+{
+    Error err;
+    Status status = error_set(&err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
+                              "The partition key range %u is gone: another container has taken "
+                              "the name over.",
+                              partition->id);
+    ASSERT(status != STATUS_OK);
+    refuse_with(message, &err);
+}
+
 static void apply_message(Group *group, PartitionMessage *message)
 {
     Partition *partition = group->partition;
@@ -119,6 +139,10 @@ static void apply_message(Group *group, PartitionMessage *message)
     ASSERT(state != PARTITION_FENCED);
     if (UNLIKELY(!state_applies_messages(state))) {
         refuse_message(partition, message);
+        return;
+    }
+    if (UNLIKELY(is_outdated(partition, message))) {
+        refuse_outdated(partition, message);
         return;
     }
     Error err;

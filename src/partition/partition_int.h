@@ -66,6 +66,7 @@ struct Partition {
     /* The holder of the turn. */
     WriterState writer;
     EpkLocks locks;
+    uint32_t generation; /* see write_hold.h */
 
     /* Set when it is retired, by the holder of the turn; for the last one to let go of it. */
     PartitionGone gone; /* NULL if it is not called */

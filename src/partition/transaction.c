@@ -183,6 +183,7 @@ Status transaction_begin(Partition *partition, PartitionSchema *schema, const Ep
                          uint64_t deadline_us, PartitionTransaction **out, Error *err)
 {
     PartitionTransaction *transaction = transaction_new(partition, schema, epk);
+    transaction->message.generation = schema->generation;
     bool is_abandoned = false;
     Status status = post_lock(transaction, err);
     if (status == STATUS_OK)

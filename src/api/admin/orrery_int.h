@@ -37,6 +37,9 @@ Status keys_request(ApiRequest *r, Error *err);
 bool backup_is_path(Slice path); /* likewise */
 MUST_USE Status backup_admit(ApiRequest *r, Error *err);
 Status backup_request(ApiRequest *r, Slice path, Slice query, Error *err);
+bool swap_is_path(Slice path); /* likewise */
+MUST_USE Status swap_admit(ApiRequest *r, Error *err);
+Status swap_request(ApiRequest *r, Slice path, Slice query, Error *err);
 
 Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge */
 

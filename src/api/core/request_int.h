@@ -78,6 +78,7 @@ struct Api {
     Chaos *chaos;            /* see chaos_int.h; NULL without --enable-chaos */
     ChaosHooks chaos_hooks;  /* set if there is a Chaos */
     struct Backups *backups; /* see admin/backup_session_int.h */
+    struct Swaps *swaps;     /* see admin/swap_session_int.h */
 
     QueryMemory query_memory; /* shared by the pages on workers; has a lock of its own */
 

@@ -135,6 +135,7 @@ static const Row ROWS[] = {
     {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery" C "/top", "ynnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery" C "/history", "ynnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery" C "/queries", "ynnnnnnnn"},
+    {RESOURCE_COUNT, OPERATION_EXECUTE, "POST", "/_orrery/swap", "nnnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_EXECUTE, "POST", "/_orrery/chaos" C "/split", "nnnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery/chaos", "nnnnnnnnn"},
 };
