@@ -144,7 +144,9 @@ static Status begin(ChangeFeed *feed, Error *err)
 Status change_feed_open(Partition *partition, PartitionSchema *schema, const FeedOptions *options,
                         ChangeFeed **out, Error *err)
 {
+    uint64_t restores = 0;
     TRY(check_log(partition, err));
+    TRY(partition_begin_read(partition, &restores, err));
     AUTO(change_feed_close) ChangeFeed *feed = MEM_NEW(ChangeFeed);
     feed->partition = partition_ref(partition);
     feed->schema = schema_ref(schema);
@@ -154,6 +156,7 @@ Status change_feed_open(Partition *partition, PartitionSchema *schema, const Fee
     feed->options.epk_to = arena_copy(&feed->arena, options->epk_to);
     feed->end_lsn = partition_lsn(partition);
     feed->snapshot = store_snapshot_open(partition->host->store, options->read);
+    TRY(partition_end_read(partition, restores, err));
     TRY(begin(feed, err));
     *out = TAKE(feed);
     return STATUS_OK;

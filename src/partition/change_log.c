@@ -219,7 +219,7 @@ void group_log_put(Group *group, Slice epk, Slice id, const Item *old, const Ite
         return;
     HistoryEntry entry = {
         .kind = old == NULL ? CHANGE_CREATE : CHANGE_REPLACE,
-        .ts_s = item->ts_s,
+        .ts_s = group->is_restore ? group->now_s : item->ts_s, /* by which it is trimmed */
         .previous_lsn = old == NULL ? 0 : old->lsn,
         .epk = epk,
         .id = id,
