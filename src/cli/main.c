@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/restore.h"
 #include "cli/serve.h"
+#include "cli/snapshot_command.h"
 #include "cli/top.h"
 #include "script/script_worker.h"
 
@@ -42,6 +43,7 @@ static void print_help(FILE *to)
                   "  key        show and change the keys of the account\n"
                   "  backup     copy the data of a server, running or not\n"
                   "  restore    make a data folder of a backup\n"
+                  "  snapshot   save the state of a database, and restore it in milliseconds\n"
                   "  version    print the version\n"
                   "  help       print this text\n\n"
                   "Example:\n"
@@ -70,6 +72,8 @@ int main(int argc, char **argv)
         return import_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("export")))
         return export_main(argc - 2, argv + 2, environ);
+    if (slice_equal(command, SLICE("snapshot")))
+        return snapshot_main(argc - 2, argv + 2, environ);
     if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
         return script_worker_main();
     if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
@@ -81,9 +85,9 @@ int main(int argc, char **argv)
         print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
     }
-    static const char *const commands[] = {"serve",   "top",     "advise", "import",
-                                           "export",  "check",   "key",    "backup",
-                                           "restore", "version", "help",   NULL};
+    static const char *const commands[] = {"serve",   "top",  "advise", "import",  "export",
+                                           "check",   "key",  "backup", "restore", "snapshot",
+                                           "version", "help", NULL};
     const char *nearest = options_nearest(argv[1], commands);
     (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
                   nearest == NULL ? "'orrery help' lists them" : "did you mean '",

@@ -165,7 +165,13 @@ Status partition_load_baselines(Partition *partition, Error *err)
     bool found = false;
     TRY(find_stale(cursor, baselines, &stale, &found, err));
     atomic_init(&partition->has_stale_befores, found);
+    atomic_init(&partition->baseline_count, (uint32_t)baselines->count);
     return STATUS_OK;
+}
+
+uint32_t partition_baseline_count(const Partition *partition)
+{
+    return atomic_load(&partition->baseline_count);
 }
 
 void baselines_take_effect(Partition *partition, const Baselines *baselines)
@@ -175,6 +181,7 @@ void baselines_take_effect(Partition *partition, const Baselines *baselines)
     for (size_t i = 0; i < own->count; i++)
         is_fewer = is_fewer || baselines_find(baselines, own->list[i].number) == NULL;
     *own = *baselines;
+    atomic_store(&partition->baseline_count, (uint32_t)own->count);
     if (is_fewer)
         atomic_store_explicit(&partition->has_stale_befores, true, memory_order_relaxed);
 }

@@ -60,5 +60,7 @@ MUST_USE Status held_partitions_restore(HeldPartitions *held, uint64_t baseline,
 MUST_USE Status partition_keep_baselines(Partition *partition, const uint64_t *numbers,
                                          size_t count, Error *err);
 
+uint32_t partition_baseline_count(const Partition *partition);
+
 /* Whether a purge is under way. */
 bool partition_has_purges(Partition *partition);

@@ -10,12 +10,12 @@
  *     key      = | 0D | baseline u64 BE | number u64 BE | value = before
  *     before   = | EPK length u16 LE | id length u16 LE | EPK | id | stored form |
  *
- * There is no id and no stored form if the item was not there. Records have the item's number, which
- * it keeps when its id changes, and which no other item ever has.
+ * There is no id and no stored form if the item was not there. Records have the item's number,
+ * which it keeps when its id changes, and which no other item ever has.
  *
- * A version whose LSN is above the baseline's was made since, and has left its record then. One that
- * is not above it has usually left none; but two partitions that were merged have the higher LSN of
- * theirs, so the record is looked for (I25).
+ * A version whose LSN is above the baseline's was made since, and has left its record then. One
+ * that is not above it has usually left none; but two partitions that were merged have the higher
+ * LSN of theirs, so the record is looked for (I25).
  *
  * Threads    Groups: the holder of the turn. The rest has no state.
  */

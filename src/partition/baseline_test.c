@@ -190,9 +190,8 @@ static void readers_and_writers_wait_for_a_restore(TestPartition *t)
         assert_status(partition_view_open(t->partition, t->schema, STORE_READ_ANY, &view, &why),
                       STATUS_THROTTLED);
         assert_true(why.retry_after_ms > 0);
-        assert_status(
-            partition_scan_open(t->partition, t->schema, &(ScanOptions){0}, &scan, &why),
-            STATUS_THROTTLED);
+        assert_status(partition_scan_open(t->partition, t->schema, &(ScanOptions){0}, &scan, &why),
+                      STATUS_THROTTLED);
         assert_status(change_feed_open(t->partition, t->schema, &(FeedOptions){0}, &feed, &why),
                       STATUS_THROTTLED);
         assert_status(partition_get(t->partition, t->schema, &patch->epk, SLICE("a"),
@@ -220,7 +219,8 @@ static void a_transaction_that_read_before_a_restore_does_not_commit(TestPartiti
     Epk epk;
     make_epk(&t->arena, t->schema, "p", &epk);
     PartitionTransaction *transaction = NULL;
-    assert_ok(transaction_begin(t->partition, t->schema, &epk, clock_monotonic_us(&t->clock.clock) + 60000000, &transaction, err));
+    assert_ok(transaction_begin(t->partition, t->schema, &epk,
+                                clock_monotonic_us(&t->clock.clock) + 60000000, &transaction, err));
     AUTO(test_write_done) TestWrite w;
     test_write_init(&w, t, WRITE_ATOMIC);
     ItemWrite *op = add_document(&w, ITEM_UPSERT, "{'id':'a','pk':'p','u':6}");

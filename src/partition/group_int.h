@@ -87,8 +87,8 @@ struct Group {
     PurgeChanges purges;
     CacheChanges cache;
     GroupLog log;
-    Upkeep *upkeep; /* what the partition's becomes; NULL if it stays */
-    Baselines *baselines; /* likewise */
+    Upkeep *upkeep;             /* what the partition's becomes; NULL if it stays */
+    Baselines *baselines;       /* likewise */
     uint64_t restored_baseline; /* that is being restored, and notes nothing; 0 if none is */
 };
 
@@ -142,9 +142,9 @@ MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Sl
 MUST_USE Status group_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item *old,
                              uint32_t *terms, Error *err);
 
-/* baseline.c: what the item that becomes another one, or is deleted, was ('old' under 'old_id'; NULL
- * if there was none) is noted for each baseline that does not have it yet. The EPK and the number
- * are those of the item. */
+/* baseline.c: what the item that becomes another one, or is deleted, was ('old' under 'old_id';
+ * NULL if there was none) is noted for each baseline that does not have it yet. The EPK and the
+ * number are those of the item. */
 MUST_USE Status group_note_before(Group *group, Slice epk, uint64_t number, const Item *old,
                                   Slice old_id, bool is_delete, Error *err);
 

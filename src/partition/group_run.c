@@ -135,9 +135,8 @@ static void refuse_hold(const Partition *partition, PartitionMessage *message)
         return;
     }
     Error err;
-    Status status =
-        error_set(&err, STATUS_UNAVAILABLE, SUB_NONE,
-                  "Partition %u is being split or merged; try again.", partition->id);
+    Status status = error_set(&err, STATUS_UNAVAILABLE, SUB_NONE,
+                              "Partition %u is being split or merged; try again.", partition->id);
     ASSERT(status != STATUS_OK);
     refuse_with(message, &err);
 }

@@ -140,7 +140,8 @@ static void piece_add_entry(Move *move, Slice epk, Slice key, Slice value)
  * of each baseline for what is there, and for what was deleted. */
 static bool piece_is_full(const Move *move)
 {
-    return move->piece_items >= PIECE_ITEMS_MAX - 2 - 2 * BASELINES_MAX || move->piece_bytes >= MOVE_PIECE_BYTES;
+    return move->piece_items >= PIECE_ITEMS_MAX - 2 - 2 * BASELINES_MAX ||
+           move->piece_bytes >= MOVE_PIECE_BYTES;
 }
 
 /* What the targets are told of their logs, once the fence stands. LSNs of two sources that become

@@ -500,9 +500,9 @@ static Status visit_stray(Check *check, Slice key, Slice value, Error *err)
 static Status check_kinds(Check *check, Error *err)
 {
     static const CheckVisit visits[UINT8_MAX + 1] = {
-        [KEY_ITEM] = visit_item,     [KEY_NUMBER] = visit_number,   [KEY_EXPIRY] = visit_note,
-        [KEY_UNIQUE] = visit_unique, [KEY_PURGE] = visit_purge,     [KEY_SIZE] = visit_size,
-        [KEY_LATEST] = visit_latest, [KEY_HISTORY] = visit_history, [KEY_FLOOR] = visit_floor,
+        [KEY_ITEM] = visit_item,         [KEY_NUMBER] = visit_number,   [KEY_EXPIRY] = visit_note,
+        [KEY_UNIQUE] = visit_unique,     [KEY_PURGE] = visit_purge,     [KEY_SIZE] = visit_size,
+        [KEY_LATEST] = visit_latest,     [KEY_HISTORY] = visit_history, [KEY_FLOOR] = visit_floor,
         [KEY_BASELINE] = visit_baseline, [KEY_BEFORE] = visit_before,
     };
     for (unsigned kind = 0; kind <= UINT8_MAX; kind++) {

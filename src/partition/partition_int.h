@@ -62,6 +62,7 @@ struct Partition {
     _Atomic uint64_t item_next;  /* count part of the next number that is given out: to groups and
                                     to transactions, some of which never commit (I2) */
     _Atomic uint32_t stamp_next; /* of what transactions write; 0 is skipped */
+    _Atomic uint32_t baseline_count;
     _Atomic bool has_stale_befores; /* a hint: there may be records of baselines that are gone */
     _Atomic uint64_t restores;      /* begun and ended: odd while one is under way (I24) */
     _Atomic uint64_t trim_due_s; /* a hint: when to look for history that is too old; UINT64_MAX if
