@@ -27,10 +27,10 @@ export async function succeed(asked) {
 const all = async (feed) => (await feed.fetchAll()).resources;
 const byId = (resources) => Object.fromEntries(resources.map((r) => [r.id, r]).sort(([a], [b]) => (a < b ? -1 : 1)));
 
-/** What is provisioned; what was ever stored under it is not forgotten. */
+/** What is provisioned, without what follows from it now, and what was ever stored under it. */
 function offerOf(offers, rid) {
     const { content } = offers.find(({ offerResourceId }) => offerResourceId === rid) ?? { content: null };
-    return JSON.parse(JSON.stringify(content, (name, value) => (name.includes("EverInKB") ? undefined : value)));
+    return JSON.parse(JSON.stringify(content, (name, value) => (/EverInKB|Pending/.test(name) ? undefined : value)));
 }
 
 async function observeContainer(container, offers) {
