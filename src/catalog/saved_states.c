@@ -234,7 +234,7 @@ static bool is_stopped(const SavedStates *saved)
 }
 
 /* The records of the catalogue are as they were; now the items. It must not fail any more, so it
- * waits until it can be done. */
+ * waits until it can be done, unless something is damaged. */
 static Status finish(Job *job, uint32_t state, Error *err)
 {
     CatalogChange change = {.op = CATALOG_END_RESTORE, .saved = state};
@@ -243,7 +243,7 @@ static Status finish(Job *job, uint32_t state, Error *err)
         if (status == STATUS_OK)
             status = catalog_submit_wait(job->saved->catalog, &change, err);
         catalog_change_release(&change);
-        if (status == STATUS_OK || is_stopped(job->saved))
+        if (status == STATUS_OK || status == STATUS_CORRUPT || is_stopped(job->saved))
             return status;
         if (tries % 50 == 0)
             LOG_WARN(job->saved->log, "snapshot.restore_waits", "reason=%s", err->message);
@@ -265,6 +265,7 @@ static Status try_restore(Job *job, const SavedState *state, Error *err)
     const Database *current =
         snapshot_database_by_id(catalog_read(&job->reader), state->database_id);
     TRY(hold(job, current != NULL ? current->info.number : 0, state, err));
+    TRY(held_partitions_check(job->held, err));
     held_partitions_refuse_readers(job->held);
     CatalogChange change = {
         .op = CATALOG_RESTORE_STATE,
@@ -350,18 +351,30 @@ void catalog_stop_restores(Catalog *catalog)
         atomic_store(&catalog_saved_states(catalog)->stop, true);
 }
 
-static Status finish_restore(Job *job, const SavedState *state, Error *err)
+static Status finish_cut_off(Job *job, const SavedState *state, Error *err)
 {
-    LOG_INFO(job->saved->log, "snapshot.restore_finished", "database=%.*s name=%.*s",
-             SLICE_CUT(state->database_id, 200), SLICE_ARG(state->name));
     TRY(hold(job, state->database, state, err));
     held_partitions_refuse_readers(job->held);
     TRY(held_partitions_restore(job->held, state->number, err));
     CatalogChange change = {.op = CATALOG_END_RESTORE, .saved = state->number};
     Status status = catalog_submit_wait(job->saved->catalog, &change, err);
     catalog_change_release(&change);
-    release(job);
     return status;
+}
+
+/* Damage of one database is no reason to keep everything else from being served. */
+static Status recover_restore(Job *job, const SavedState *state, Error *err)
+{
+    Status status = finish_cut_off(job, state, err);
+    release(job);
+    if (status == STATUS_CORRUPT)
+        LOG_ERROR(job->saved->log, "snapshot.restore_failed",
+                  "database=%.*s name=%.*s reason=%s (not all items are as they were saved)",
+                  SLICE_CUT(state->database_id, 200), SLICE_ARG(state->name), err->message);
+    else if (status == STATUS_OK)
+        LOG_INFO(job->saved->log, "snapshot.restore_finished", "database=%.*s name=%.*s",
+                 SLICE_CUT(state->database_id, 200), SLICE_ARG(state->name));
+    return status == STATUS_CORRUPT ? STATUS_OK : status;
 }
 
 Status saved_states_recover(SavedStates *saved, Error *err)
@@ -373,7 +386,7 @@ Status saved_states_recover(SavedStates *saved, Error *err)
     for (uint32_t from = 0; (state = snapshot_next_saved(snapshot, from)) != NULL;
          from = state->number + 1) {
         if (state->is_restoring)
-            TRY(finish_restore(&job, state, err));
+            TRY(recover_restore(&job, state, err));
     }
     SnapshotWalk walk = {0};
     while (snapshot_next(snapshot, &walk))

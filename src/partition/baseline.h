@@ -38,6 +38,10 @@ void held_partitions_add(HeldPartitions *held, Partition *partition);
  * being moved, those that could are held. */
 MUST_USE Status held_partitions_wait(HeldPartitions *held, Error *err);
 
+/* Why a restore could not be finished: a partition is damaged, or the disk is full. STATUS_OK if
+ * nothing is known against it. */
+MUST_USE Status held_partitions_check(const HeldPartitions *held, Error *err);
+
 /* Holds a partition that was opened and that no other thread knows yet, so that it is held from the
  * beginning, and refuses readers. The caller names it, too. */
 void partition_hold_new(Partition *partition);

@@ -62,12 +62,26 @@ void held_partitions_add(HeldPartitions *held, Partition *partition)
     (void)add(held, partition);
 }
 
+/* From an even number, or an odd one, to the next. */
+static void begin_refusing(Partition *partition)
+{
+    atomic_store(&partition->restore_begun_us, clock_monotonic_us(partition->host->clock));
+    uint64_t before = atomic_fetch_add(&partition->restores, 1);
+    ASSERT(before % 2 == 0);
+}
+
+static void end_refusing(Partition *partition)
+{
+    uint64_t before = atomic_fetch_add(&partition->restores, 1);
+    ASSERT(before % 2 == 1);
+}
+
 void partition_hold_new(Partition *partition)
 {
     inbox_take_first(partition);
     bool is_held = state_hold(&partition->state);
     ASSERT(is_held);
-    atomic_fetch_add(&partition->restores, 1);
+    begin_refusing(partition);
 }
 
 void held_partitions_add_held(HeldPartitions *held, Partition *partition)
@@ -103,12 +117,19 @@ Status held_partitions_wait(HeldPartitions *held, Error *err)
     return status;
 }
 
+Status held_partitions_check(const HeldPartitions *held, Error *err)
+{
+    for (size_t i = 0; i < held->count; i++)
+        TRY(partition_check_damage(held->items[i].partition, err));
+    return held->count == 0 ? STATUS_OK : store_room(held->items[0].partition->host->store, err);
+}
+
 void held_partitions_refuse_readers(HeldPartitions *held)
 {
     for (size_t i = 0; i < held->count; i++) {
         HeldPartition *item = &held->items[i];
         if (!item->is_refusing)
-            atomic_fetch_add(&item->partition->restores, 1);
+            begin_refusing(item->partition);
         item->is_refusing = true;
     }
 }
@@ -121,7 +142,7 @@ void held_partitions_free(HeldPartitions *held)
         HeldPartition *item = &held->items[i];
         ASSERT(!item->is_committing);
         if (item->is_refusing)
-            atomic_fetch_add(&item->partition->restores, 1);
+            end_refusing(item->partition);
     }
     for (size_t i = 0; i < held->count; i++) {
         HeldPartition *item = &held->items[i];

@@ -164,24 +164,33 @@ void partition_set_schema(Partition *partition, PartitionSchema *schema)
 
 /* ---- reading ---- */
 
-static Status is_being_restored(Error *err)
+/* A client gives up after some tries. So it is told to wait for as long again as the restore has
+ * taken so far: the tries last for a thousand times the first wait. */
+enum { RESTORE_RETRY_MS_MIN = 5, RESTORE_RETRY_MS_MAX = 2000 };
+
+static Status is_being_restored(const Partition *partition, Error *err)
 {
     Status status = error_set(err, STATUS_THROTTLED, SUB_SYSTEM_BUSY,
                               "A snapshot of the database is being restored; try again.");
-    err->retry_after_ms = 5;
+    uint64_t begun_us = atomic_load(&partition->restore_begun_us);
+    uint64_t ms = (clock_monotonic_us(partition->host->clock) - begun_us) / 1000;
+    err->retry_after_ms = ms < RESTORE_RETRY_MS_MIN   ? RESTORE_RETRY_MS_MIN
+                          : ms > RESTORE_RETRY_MS_MAX ? RESTORE_RETRY_MS_MAX
+                                                      : (uint32_t)ms;
     return status;
 }
 
 Status partition_begin_read(const Partition *partition, uint64_t *restores, Error *err)
 {
     *restores = atomic_load(&partition->restores);
-    return LIKELY(*restores % 2 == 0) ? STATUS_OK : is_being_restored(err);
+    return LIKELY(*restores % 2 == 0) ? STATUS_OK : is_being_restored(partition, err);
 }
 
 Status partition_end_read(const Partition *partition, uint64_t restores, Error *err)
 {
-    return LIKELY(atomic_load(&partition->restores) == restores) ? STATUS_OK
-                                                                 : is_being_restored(err);
+    return LIKELY(atomic_load(&partition->restores) == restores)
+               ? STATUS_OK
+               : is_being_restored(partition, err);
 }
 
 unsigned partition_index_progress(Partition *partition)

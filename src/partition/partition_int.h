@@ -63,8 +63,9 @@ struct Partition {
                                     to transactions, some of which never commit (I2) */
     _Atomic uint32_t stamp_next; /* of what transactions write; 0 is skipped */
     _Atomic uint32_t baseline_count;
-    _Atomic bool has_stale_befores; /* a hint: there may be records of baselines that are gone */
-    _Atomic uint64_t restores;      /* begun and ended: odd while one is under way (I24) */
+    _Atomic bool has_stale_befores;    /* a hint: there may be records of baselines that are gone */
+    _Atomic uint64_t restore_begun_us; /* monotonic */
+    _Atomic uint64_t restores;         /* begun and ended: odd while one is under way (I24) */
     _Atomic uint64_t trim_due_s; /* a hint: when to look for history that is too old; UINT64_MAX if
                                     there is none */
 
