@@ -123,6 +123,13 @@ Status partition_add_baselines(Partition *partition, const StoreSnapshot *snapsh
     }
 }
 
+Status partition_get_before(Partition *partition, const uint8_t key[KEY_BEFORE_BYTES],
+                            StoreValue *value, StoreFound *found, Error *err)
+{
+    return store_get(partition->host->store, NULL, partition->space,
+                     slice_make(key, KEY_BEFORE_BYTES), STORE_READ_ANY, value, found, err);
+}
+
 /* The first record of a baseline from 'from' on; '*found' is false if there is none. */
 static Status next_baseline_of_records(StoreCursor *cursor, uint64_t from, uint64_t *out,
                                        bool *found, Error *err)

@@ -12,7 +12,7 @@
  *
  * While a restore is under way, readers are refused (STATUS_THROTTLED), so that nobody sees half of
  * it. It is written in pieces of bounded size, each of which leaves the partition whole; after a
- * crash the caller must begin it again (I24).
+ * crash the caller must begin it again (I27).
  *
  * Ownership  The held partitions are referenced until they are released.
  * Threads    One thread holds, and waits for the disk. A partition that a move uses is not held.

@@ -15,7 +15,7 @@
  *
  * A version whose LSN is above the baseline's was made since, and has left its record then. One
  * that is not above it has usually left none; but two partitions that were merged have the higher
- * LSN of theirs, so the record is looked for (I25).
+ * LSN of theirs, so the record is looked for (I28).
  *
  * Threads    Groups: the holder of the turn. The rest has no state.
  */
@@ -70,6 +70,10 @@ MUST_USE Status partition_load_baselines(Partition *partition, Error *err);
 typedef struct StoreSnapshot StoreSnapshot;
 MUST_USE Status partition_add_baselines(Partition *partition, const StoreSnapshot *snapshot,
                                         Baselines *baselines, Error *err);
+
+/* One record as it is now. */
+MUST_USE Status partition_get_before(Partition *partition, const uint8_t key[KEY_BEFORE_BYTES],
+                                     StoreValue *value, StoreFound *found, Error *err);
 
 /* When a group that has changed them is durable. */
 void baselines_take_effect(Partition *partition, const Baselines *baselines);

@@ -107,17 +107,6 @@ static Status check_history(ChangeFeed *feed, Error *err)
                      (unsigned long long)feed->options.after_lsn);
 }
 
-static Status check_log(const Partition *partition, Error *err)
-{
-    TRY(partition_check_damage(partition, err));
-    if (partition->has_log)
-        return STATUS_OK;
-    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
-                     "The change log of partition %u could not be made when the server started; "
-                     "its log says why.",
-                     partition->id);
-}
-
 static Status begin(ChangeFeed *feed, Error *err)
 {
     Store *store = feed->partition->host->store;
@@ -145,7 +134,7 @@ Status change_feed_open(Partition *partition, PartitionSchema *schema, const Fee
                         ChangeFeed **out, Error *err)
 {
     uint64_t restores = 0;
-    TRY(check_log(partition, err));
+    TRY(partition_check_log(partition, err));
     TRY(partition_begin_read(partition, &restores, err));
     AUTO(change_feed_close) ChangeFeed *feed = MEM_NEW(ChangeFeed);
     feed->partition = partition_ref(partition);

@@ -477,3 +477,14 @@ void partition_note_history(Partition *partition, const Group *group)
         atomic_store_explicit(&partition->trim_due_s, (uint64_t)group->now_s + TRIM_LOOK_S,
                               memory_order_relaxed);
 }
+
+Status partition_check_log(const Partition *partition, Error *err)
+{
+    TRY(partition_check_damage(partition, err));
+    if (partition->has_log)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "The change log of partition %u could not be made when the server started; "
+                     "its log says why.",
+                     partition->id);
+}

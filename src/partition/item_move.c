@@ -287,22 +287,12 @@ static Status begin_following(const Move *move, Source *source, Error *err)
     return STATUS_OK;
 }
 
-static Status check_log(const Partition *partition, Error *err)
-{
-    TRY(partition_check_damage(partition, err));
-    if (partition->has_log)
-        return STATUS_OK;
-    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
-                     "the change log of partition %u could not be made at the start",
-                     partition->id);
-}
-
 Status move_begin(Move *move, Error *err)
 {
     for (size_t i = 0; i < move->source_count; i++) {
         Source *source = &move->sources[i];
         Turn turn;
-        TRY(check_log(source->partition, err));
+        TRY(partition_check_log(source->partition, err));
         source->is_watched = true; /* also if it fails half-way */
         TRY(partition_take_turn(source->partition, &turn, MESSAGE_WATCH, err));
         source->schema = current_schema_ref(&source->partition->current);
@@ -470,14 +460,12 @@ Status move_copy(Move *move, bool *is_done, Error *err)
 /* Adds what the item with this number was at each baseline. */
 static Status add_befores(Move *move, const Source *source, Slice epk, uint64_t number, Error *err)
 {
-    Partition *partition = source->partition;
     for (size_t i = 0; number != 0 && i < move->baselines.count; i++) {
         uint8_t key[KEY_BEFORE_BYTES];
         key_before(key, move->baselines.list[i].number, number);
         AUTO(store_value_release) StoreValue value = {0};
         StoreFound found = STORE_ABSENT;
-        TRY(store_get(partition->host->store, NULL, partition->space, slice_make(key, sizeof(key)),
-                      STORE_READ_ANY, &value, &found, err));
+        TRY(partition_get_before(source->partition, key, &value, &found, err));
         if (found == STORE_FOUND)
             piece_add_entry(move, epk, slice_make(key, sizeof(key)), value.data);
     }

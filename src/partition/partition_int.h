@@ -65,7 +65,7 @@ struct Partition {
     _Atomic uint32_t baseline_count;
     _Atomic bool has_stale_befores;    /* a hint: there may be records of baselines that are gone */
     _Atomic uint64_t restore_begun_us; /* monotonic */
-    _Atomic uint64_t restores;         /* begun and ended: odd while one is under way (I24) */
+    _Atomic uint64_t restores;         /* begun and ended: odd while one is under way (I27) */
     _Atomic uint64_t trim_due_s; /* a hint: when to look for history that is too old; UINT64_MAX if
                                     there is none */
 
@@ -99,7 +99,7 @@ MUST_USE Status partition_end_turn(Turn *turn, Error *err);
 MUST_USE Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *err);
 
 /* Readers look at this before and after they choose what they see, so that they see nothing of a
- * restore that is half done (I24): STATUS_THROTTLED. */
+ * restore that is half done (I27): STATUS_THROTTLED. */
 MUST_USE Status partition_begin_read(const Partition *partition, uint64_t *restores, Error *err);
 MUST_USE Status partition_end_read(const Partition *partition, uint64_t restores, Error *err);
 
