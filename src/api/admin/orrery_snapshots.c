@@ -205,14 +205,14 @@ static void respond_list(ApiRequest *r, Slice database)
 }
 
 /* "db=shop", or nothing. */
-static Status parse_query(const ApiRequest *r, Slice query, bool is_list_, Slice *out, Error *err)
+static Status parse_query(const ApiRequest *r, Slice query, bool can_have, Slice *out, Error *err)
 {
     Slice value = query;
     *out = SLICE_EMPTY;
     if (query.len == 0)
         return STATUS_OK;
     Slice parameter = slice_cut(&value, '=');
-    if (!is_list_ || !slice_equal(parameter, SLICE("db")) || value.len == 0 ||
+    if (!can_have || !slice_equal(parameter, SLICE("db")) || value.len == 0 ||
         !percent_decode(r->arena, value, out))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The only parameter is 'db' of GET /_orrery/snapshots: the id of a "
