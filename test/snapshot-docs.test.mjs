@@ -7,7 +7,7 @@ import test from "node:test";
 
 import { backup, check, restore as restoreFolder } from "./lib/backups.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { BINARY, ROOT, startServer, temporaryFolder } from "./lib/server.mjs";
+import { BINARY, ROOT, run, startServer, temporaryFolder } from "./lib/server.mjs";
 import { list, observe, restore, save, succeed } from "./lib/snapshots.mjs";
 
 const page = readFileSync(join(ROOT, "docs/snapshots.md"), "utf8");
@@ -56,7 +56,8 @@ test("snapshots are in backups", async (t) => {
     await backup(server.endpoint, folder);
     const data = join(temporaryFolder(), "restored");
     await restoreFolder(folder, data);
-    check(data);
+    check(data); // the items of the container, too
+    assert.match(run(["check", "--data", data]).stdout, /^\(in snapshots\)\/orders: 1 partitions, 1 items, .* 0 findings$/m);
     const copy = await startServer(t, { data });
     await succeed(restore(copy, "shop", "seeded"));
     assert.deepEqual(await observe(clientOf(copy), "shop"), before);

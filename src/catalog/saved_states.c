@@ -393,3 +393,26 @@ Status saved_states_recover(SavedStates *saved, Error *err)
         forget_in(&job, walk.container);
     return STATUS_OK;
 }
+
+/* ---- for tools ---- */
+
+typedef struct KeptWalk {
+    PartitionHost *host;
+    KeptVisit visit;
+    void *ctx;
+} KeptWalk;
+
+static Status visit_kept(void *ctx, const ContainerRecord *record, Error *err)
+{
+    const KeptWalk *walk = ctx;
+    AUTO(container_unref) Container *container = NULL;
+    TRY(container_new(record, walk->host, NULL, NULL, &container, err));
+    return walk->visit(walk->ctx, container, err);
+}
+
+Status catalog_visit_kept(PartitionHost *host, KeptVisit visit, void *ctx, Error *err)
+{
+    KeptWalk walk = {.host = host, .visit = visit, .ctx = ctx};
+    RecordVisitor visitor = {.ctx = &walk, .kept = visit_kept};
+    return record_load(host->store, &visitor, err);
+}

@@ -24,6 +24,11 @@ MUST_USE Status catalog_save_state(Catalog *catalog, Slice database_id, Slice na
 MUST_USE Status catalog_restore_state(Catalog *catalog, Slice database_id, Slice name, Error *err);
 MUST_USE Status catalog_drop_state(Catalog *catalog, Slice database_id, Slice name, Error *err);
 
+/* Calls 'visit' for each container that was dropped and is kept for a saved state. For tools, while
+ * nothing else uses the host. The container lives for the call. */
+typedef Status (*KeptVisit)(void *ctx, const Container *container, Error *err);
+MUST_USE Status catalog_visit_kept(PartitionHost *host, KeptVisit visit, void *ctx, Error *err);
+
 /* Before the threads that call these functions are waited for: a restore that cannot go on is left
  * to the next start. Accepts NULL. */
 void catalog_stop_restores(Catalog *catalog);
