@@ -14,7 +14,7 @@ import { startServer } from "./lib/server.mjs";
 import { drop, list, observe, restore, save, succeed } from "./lib/snapshots.mjs";
 import { checkFolder } from "./lib/writers.mjs";
 
-const ROUNDS = Number(process.env.ORRERY_TEST_CRASH_ROUNDS ?? 8);
+const ROUNDS = Number(process.env.ORRERY_TEST_CRASH_ROUNDS ?? 6);
 const ITEMS = Number(process.env.ORRERY_TEST_SNAPSHOT_ITEMS ?? 400); // 20000 take several commits
 
 const itemOf = (i, n) => ({ pk: `k${i % 5}`, n, text: "x".repeat(200) });

@@ -175,6 +175,37 @@ test("readers see all of a restore or nothing of it, and writes wait for it", as
     assert.ok(seen.has(0) && counted > 0);
 });
 
+for (const isServerless of [false, true]) {
+    test(`a database ${isServerless ? "of a serverless account" : "with shared throughput"} comes back`, async (t) => {
+        const args = ["--durability", "relaxed", ...(isServerless ? ["--serverless"] : [])];
+        const server = await startServer(t, { args, isThrottled: true });
+        const client = clientOf(server);
+        const { database } = await client.databases.create({ id: "shop", ...(isServerless ? {} : { throughput: 1000 }) });
+        const partitionKey = { paths: ["/pk", "/n"], kind: "MultiHash", version: 2 };
+        const { container: keys } = await database.containers.create({ id: "keys", partitionKey });
+        const changeFeedPolicy = { retentionDuration: 60 };
+        const { container: kept } = await database.containers.create({ id: "kept", partitionKey: "/pk", defaultTtl: -1, changeFeedPolicy });
+        await fill(kept, times(20, itemOf));
+        await keys.items.create(itemOf(1));
+        await succeed(save(server, "shop", "s"));
+        const before = await observe(client, "shop");
+        for (let round = 0; round < 2; round++) {
+            await keys.delete();
+            await kept.items.upsert({ ...itemOf(0), n: round });
+            await kept.item("i2", "k2").delete();
+            if (!isServerless) {
+                const { resource } = await database.readOffer();
+                await client.offer(resource.id).replace({ ...resource, content: { offerThroughput: 2000 + round * 100 } });
+            }
+            await succeed(restore(server, "shop", "s"));
+            assert.deepEqual(await observe(client, "shop"), before);
+            await keys.items.create(itemOf(2));
+        }
+        await server.stop();
+        checkFolder(server);
+    });
+}
+
 test("names, bounds and keys are checked", async (t) => {
     const server = await startServer(t, { args: ["--durability", "relaxed"] });
     const client = clientOf(server);

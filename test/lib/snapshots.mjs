@@ -53,7 +53,7 @@ export async function observe(client, id) {
     const database = client.database(id);
     const found = (await all(client.databases.readAll())).find((d) => d.id === id);
     if (!found) return null;
-    const offers = await all(client.offers.readAll());
+    const offers = await all(client.offers.readAll()).catch(() => []); // a serverless account has none
     const containers = {};
     for (const { id: name } of await all(database.containers.readAll()))
         containers[name] = await observeContainer(database.container(name), offers);
