@@ -11,11 +11,12 @@ void key_baseline(uint8_t key[KEY_BASELINE_BYTES], uint64_t number)
     be64_put(key + 1, number);
 }
 
-void key_before(uint8_t key[KEY_BEFORE_BYTES], uint64_t baseline, uint64_t number)
+void key_before(uint8_t key[KEY_BEFORE_BYTES], Baseline baseline, uint64_t number)
 {
     key[0] = KEY_BEFORE;
-    be64_put(key + 1, baseline);
-    be64_put(key + 9, number);
+    be64_put(key + 1, baseline.number);
+    be64_put(key + 9, baseline.lsn);
+    be64_put(key + 17, number);
 }
 
 Status baseline_decode(Slice key, Slice value, Baseline *out, Error *err)
@@ -59,8 +60,8 @@ Status before_decode(Slice key, Slice value, BeforeRecord *out, Error *err)
               value.len >= head;
     if (!is_good)
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "a record of a baseline is damaged");
-    out->baseline = be64_get(key.ptr + 1);
-    out->number = be64_get(key.ptr + 9);
+    out->baseline = (Baseline){.number = be64_get(key.ptr + 1), .lsn = be64_get(key.ptr + 9)};
+    out->number = be64_get(key.ptr + 17);
     Slice rest = slice_from(value, sizeof(header));
     out->epk = slice_first(rest, header.epk_len);
     out->id = slice_first(slice_from(rest, header.epk_len), header.id_len);
@@ -137,7 +138,7 @@ static Status next_baseline_of_records(StoreCursor *cursor, uint64_t from, uint6
     uint8_t at[KEY_BEFORE_BYTES];
     Slice key;
     Slice value;
-    key_before(at, from, 0);
+    key_before(at, (Baseline){.number = from}, 0);
     store_cursor_seek(cursor, slice_make(at, sizeof(at)));
     TRY(store_cursor_next(cursor, &key, &value, found, err));
     if (!*found)
@@ -263,7 +264,7 @@ static Status note_for(Group *group, const Baseline *baseline, Slice epk, uint64
 {
     StoreSpace space = group->partition->space;
     uint8_t bytes[KEY_BEFORE_BYTES];
-    key_before(bytes, baseline->number, number);
+    key_before(bytes, *baseline, number);
     Slice key = slice_make(bytes, sizeof(bytes));
     if (old == NULL && !group->is_restore) { /* its number is new */
         put_before(group, key, epk, NULL, SLICE_EMPTY);
@@ -318,8 +319,8 @@ Status group_trim_befores(Group *group, Error *err)
     }
     uint8_t from[KEY_BEFORE_BYTES];
     uint8_t to[KEY_BEFORE_BYTES + 1] = {0};
-    key_before(from, stale, 0);
-    key_before(to, stale, UINT64_MAX); /* and a byte after it */
+    key_before(from, (Baseline){.number = stale}, 0);
+    key_before(to, (Baseline){stale, UINT64_MAX}, UINT64_MAX); /* and a byte after it */
     FoundKeys keys;
     TRY(group_find_keys(group, slice_make(from, sizeof(from)), slice_make(to, sizeof(to)), &keys,
                         err));

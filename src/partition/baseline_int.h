@@ -6,9 +6,12 @@
  * read and written to go back to it. Baselines do not know of each other: going back to one is a
  * series of ordinary changes for the others, which note what they need.
  *
- *     key      = | 0C | baseline u64 BE |                value = | LSN u64 LE |
- *     key      = | 0D | baseline u64 BE | number u64 BE | value = before
+ *     key      = | 0C | baseline u64 BE |                                 value = | LSN u64 LE |
+ *     key      = | 0D | baseline u64 BE | LSN u64 BE | number u64 BE |   value = before
  *     before   = | EPK length u16 LE | id length u16 LE | EPK | id | stored form |
+ *
+ * The LSN is the baseline's. A restore begins the baseline again at another one, so the next
+ * restore does not walk over what the store has not yet cleaned up of the records of this one.
  *
  * There is no id and no stored form if the item was not there. Records have the item's number,
  * which it keeps when its id changes, and which no other item ever has.
@@ -44,13 +47,13 @@ typedef struct BaselineKeep {
     size_t count;
 } BaselineKeep;
 
-enum { KEY_BASELINE_BYTES = 1 + 8, KEY_BEFORE_BYTES = 1 + 8 + 8 };
+enum { KEY_BASELINE_BYTES = 1 + 8, KEY_BEFORE_BYTES = 1 + 8 + 8 + 8 };
 
 void key_baseline(uint8_t key[KEY_BASELINE_BYTES], uint64_t number);
-void key_before(uint8_t key[KEY_BEFORE_BYTES], uint64_t baseline, uint64_t number);
+void key_before(uint8_t key[KEY_BEFORE_BYTES], Baseline baseline, uint64_t number);
 
 typedef struct BeforeRecord {
-    uint64_t baseline;
+    Baseline baseline;
     uint64_t number;
     Slice epk;
     Slice id;

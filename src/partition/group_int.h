@@ -246,6 +246,11 @@ MUST_USE Status group_find_keys(Group *group, Slice from, Slice to, FoundKeys *o
 MUST_USE Status group_find_item(Group *group, uint64_t number, Slice *epk, Slice *id, Item *item,
                                 bool *found, Error *err);
 
+/* item_import.c: the first keys from '*from' on of what a partition has of a purged prefix; '*from'
+ * is moved after them, or emptied at the end. */
+MUST_USE Status partition_list_purged(Partition *partition, Slice prefix, Key *from, Arena *arena,
+                                      FoundKeys *out, Error *err);
+
 /* expiry.c */
 MUST_USE Status group_maintain(Group *group, Error *err);
 void group_apply_purge(Group *group, PartitionPurge *purge);

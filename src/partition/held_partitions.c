@@ -334,13 +334,14 @@ static Status visit_records(HeldPartition *item, Group *group, uint64_t baseline
                             Status (*visit)(HeldPartition *, Group *, Slice, Error *),
                             bool *is_done, Error *err)
 {
+    const Baseline *begun = baselines_find(&item->partition->writer.baselines, baseline);
     uint8_t to[KEY_BEFORE_BYTES + 1] = {0};
-    key_before(to, baseline, UINT64_MAX); /* and a byte after it */
+    key_before(to, *begun, UINT64_MAX); /* and a byte after it */
     *is_done = false;
     while (!*is_done && !group_is_large(group)) {
         uint8_t from[KEY_BEFORE_BYTES];
         FoundKeys keys;
-        key_before(from, baseline, item->after + 1);
+        key_before(from, *begun, item->after + 1);
         TRY(group_find_keys(group, slice_make(from, sizeof(from)), slice_make(to, sizeof(to)),
                             &keys, err));
         size_t i = 0;
@@ -350,7 +351,7 @@ static Status visit_records(HeldPartition *item, Group *group, uint64_t baseline
                                  "a record of a baseline is damaged");
             arena_reset(&group->arena);
             TRY(visit(item, group, keys.keys[i], err));
-            item->after = be64_get(keys.keys[i].ptr + 9);
+            item->after = be64_get(keys.keys[i].ptr + 17);
         }
         *is_done = i == keys.count && !keys.is_full;
     }

@@ -272,3 +272,36 @@ void group_apply_import(Group *group, Import *import)
     else
         group_undo(group, &mark);
 }
+
+Status partition_list_purged(Partition *partition, Slice prefix, Key *from, Arena *arena,
+                             FoundKeys *out, Error *err)
+{
+    Key to;
+    key_item(&to, prefix, SLICE_EMPTY);
+    while (to.len > 1 && to.bytes[to.len - 1] == 0xFF)
+        to.len--;
+    to.bytes[to.len - 1]++;
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(partition->host->store, NULL, partition->space,
+                                            key_slice(from), key_slice(&to));
+    for (out->count = 0; out->count < PIECE_MAX; out->count++) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found) {
+            from->len = 0;
+            return STATUS_OK;
+        }
+        Item item;
+        TRY(item_decode(value, &item, err));
+        PartitionSchema *schema = current_schema_ref(&partition->current);
+        Slice epk = key_item_epk(schema, key, &item);
+        schema_unref(schema);
+        out->keys[out->count] = location_encode(arena, epk, slice_from(key, 1 + epk.len));
+        memcpy(from->bytes, key.ptr, key.len);
+        from->len = key.len;
+    }
+    from->bytes[from->len++] = 0;
+    return STATUS_OK;
+}

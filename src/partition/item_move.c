@@ -38,6 +38,7 @@ typedef struct Source {
     Slice epk_from;
     PartitionSchema *schema;
     PartitionCounters counters; /* as of the snapshot */
+    Baselines baselines;        /* likewise */
     Followed followed;
     uint64_t followed_lsn; /* all changes up to it were followed */
     bool is_watched;
@@ -287,6 +288,12 @@ static Status begin_following(const Move *move, Source *source, Error *err)
     return STATUS_OK;
 }
 
+static Status add_baselines(Move *move, Source *source, Error *err)
+{
+    TRY(partition_add_baselines(source->partition, move->snapshot, &source->baselines, err));
+    return partition_add_baselines(source->partition, move->snapshot, &move->baselines, err);
+}
+
 Status move_begin(Move *move, Error *err)
 {
     for (size_t i = 0; i < move->source_count; i++) {
@@ -300,8 +307,7 @@ Status move_begin(Move *move, Error *err)
     move->snapshot = store_snapshot_open(move->sources[0].partition->host->store, STORE_READ_ANY);
     for (size_t i = 0; i < move->source_count; i++) {
         TRY(begin_following(move, &move->sources[i], err));
-        TRY(partition_add_baselines(move->sources[i].partition, move->snapshot, &move->baselines,
-                                    err));
+        TRY(add_baselines(move, &move->sources[i], err));
     }
     return STATUS_OK;
 }
@@ -387,6 +393,17 @@ static Status gather_history(Move *move, const Source *source, bool *is_done, Er
     return STATUS_OK;
 }
 
+/* The targets' baselines may have other LSNs. */
+static void add_before(Move *move, const BeforeRecord *record, Slice value)
+{
+    const Baseline *baseline = baselines_find(&move->baselines, record->baseline.number);
+    if (baseline == NULL)
+        return; /* it is gone */
+    uint8_t key[KEY_BEFORE_BYTES];
+    key_before(key, *baseline, record->number);
+    piece_add_entry(move, record->epk, slice_make(key, sizeof(key)), value);
+}
+
 /* Likewise of what items were at the baselines. */
 static Status gather_befores(Move *move, const Source *source, bool *is_done, Error *err)
 {
@@ -404,8 +421,7 @@ static Status gather_befores(Move *move, const Source *source, bool *is_done, Er
         note_copied(move, key);
         BeforeRecord record;
         TRY(before_decode(key, value, &record, err));
-        if (baselines_find(&move->baselines, record.baseline) != NULL)
-            piece_add_entry(move, record.epk, key, value);
+        add_before(move, &record, value);
     }
     *is_done = false;
     return STATUS_OK;
@@ -458,16 +474,19 @@ Status move_copy(Move *move, bool *is_done, Error *err)
 /* ---- catching up ---- */
 
 /* Adds what the item with this number was at each baseline. */
-static Status add_befores(Move *move, const Source *source, Slice epk, uint64_t number, Error *err)
+static Status add_befores(Move *move, const Source *source, uint64_t number, Error *err)
 {
-    for (size_t i = 0; number != 0 && i < move->baselines.count; i++) {
+    for (size_t i = 0; number != 0 && i < source->baselines.count; i++) {
         uint8_t key[KEY_BEFORE_BYTES];
-        key_before(key, move->baselines.list[i].number, number);
+        key_before(key, source->baselines.list[i], number);
         AUTO(store_value_release) StoreValue value = {0};
         StoreFound found = STORE_ABSENT;
         TRY(partition_get_before(source->partition, key, &value, &found, err));
-        if (found == STORE_FOUND)
-            piece_add_entry(move, epk, slice_make(key, sizeof(key)), value.data);
+        if (found != STORE_FOUND)
+            continue;
+        BeforeRecord record;
+        TRY(before_decode(slice_make(key, sizeof(key)), value.data, &record, err));
+        add_before(move, &record, value.data);
     }
     return STATUS_OK;
 }
@@ -490,45 +509,9 @@ static Status add_newest(Move *move, const Source *source, Slice epk, Slice id,
         TRY(item_decode(value.data, &item, err));
     bool is_there = found == STORE_FOUND && item.lsn > purged_lsn;
     move->progress.items_caught_up++;
-    TRY(add_befores(move, source, epk, item.number, err));
-    TRY(add_befores(move, source, epk, gone_number, err));
+    TRY(add_befores(move, source, item.number, err));
+    TRY(add_befores(move, source, gone_number, err));
     return piece_add(move, epk, id, is_there ? value.data : SLICE_EMPTY, gone_number, err);
-}
-
-/* The first keys from '*from' on of what a target has of a purged prefix; '*from' is moved after
- * them, or emptied at the end. */
-static Status list_purged(Target *target, Slice prefix, Key *from, Arena *arena, FoundKeys *out,
-                          Error *err)
-{
-    Key to;
-    key_item(&to, prefix, SLICE_EMPTY);
-    while (to.len > 1 && to.bytes[to.len - 1] == 0xFF)
-        to.len--;
-    to.bytes[to.len - 1]++;
-    AUTO(store_cursor_close)
-    StoreCursor *cursor =
-        store_cursor_open(target->partition->host->store, NULL, target->partition->space,
-                          key_slice(from), key_slice(&to));
-    for (out->count = 0; out->count < PIECE_MAX; out->count++) {
-        Slice key;
-        Slice value;
-        bool found = false;
-        TRY(store_cursor_next(cursor, &key, &value, &found, err));
-        if (!found) {
-            from->len = 0;
-            return STATUS_OK;
-        }
-        Item item;
-        TRY(item_decode(value, &item, err));
-        PartitionSchema *schema = current_schema_ref(&target->partition->current);
-        Slice epk = key_item_epk(schema, key, &item);
-        schema_unref(schema);
-        out->keys[out->count] = location_encode(arena, epk, slice_from(key, 1 + epk.len));
-        memcpy(from->bytes, key.ptr, key.len);
-        from->len = key.len;
-    }
-    from->bytes[from->len++] = 0;
-    return STATUS_OK;
 }
 
 /* While the fence stands writes wait. */
@@ -556,7 +539,8 @@ static Status follow_purge(Move *move, const Source *source, Slice prefix, Error
             AUTO(arena_done) Arena keys;
             arena_init(&keys, ARENA_SMALL_BYTES);
             TRY(check_fence(move, err));
-            TRY(list_purged(&move->targets[i], prefix, &from, &keys, found, err));
+            TRY(partition_list_purged(move->targets[i].partition, prefix, &from, &keys, found,
+                                      err));
             for (size_t k = 0; k < found->count; k++) {
                 Slice epk;
                 Slice id;

@@ -14,7 +14,7 @@
  *     | 0B | EPK |                     an LSN, u64 LE: from this EPK on, changes up to it are not
  *                                      kept
  *     | 0C | baseline u64 BE |         an LSN, u64 LE: see baseline_int.h
- *     | 0D | baseline | number |       what that item was at the baseline, see there
+ *     | 0D | baseline | LSN | number | what that item was at the baseline, see there
  *     | 10 | path | value | chunk |    which items have this value there, see index/term.h
  *
  * An EPK has a fixed length in its container or ends itself, so two pairs (EPK, id) never make the
