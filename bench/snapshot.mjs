@@ -1,9 +1,9 @@
 // snapshot.mjs - how long a restore takes, by how much has changed, and what many of them leave behind.
 //
-//   node snapshot.mjs --endpoint URL --pid PID --data DIR --items N --rounds N --restores N
+//   node snapshot.mjs --endpoint URL --pid PID --data DIR --items N --rounds N --restores N --out FILE
 //
 // The database "b" has the container "c" with N items. Prints a table, and "restored" when it is done.
-import { readFileSync, readdirSync, statSync } from "node:fs";
+import { appendFileSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
@@ -21,6 +21,7 @@ const { values: options } = parseArgs({
         items: { type: "string" },
         rounds: { type: "string" },
         restores: { type: "string" },
+        out: { type: "string" },
     },
 });
 const server = { endpoint: options.endpoint, key: KEY };
@@ -73,13 +74,16 @@ const { resources: known } = await container.items.query("SELECT TOP 20000 * FRO
 const before = await countItems();
 if (before !== items) throw new Error(`there are ${before} items, not ${items}`);
 
-const row = (name, times) =>
+function row(name, times) {
+    for (const time of times) appendFileSync(options.out, `${JSON.stringify({ name, ...time })}\n`);
     console.log(
         `${name.padEnd(44)} ${percentile(times.map((t) => t.server_ms), 0.5).toFixed(1).padStart(9)} ` +
             `${Math.max(...times.map((t) => t.server_ms)).toFixed(1).padStart(9)} ` +
             `${percentile(times.map((t) => t.wall_ms), 0.5).toFixed(1).padStart(9)} ` +
             `${(times.reduce((sum, t) => sum + t.cpu_ms, 0) / times.length).toFixed(1).padStart(9)}`,
     );
+}
+
 console.log(`${"ms".padEnd(44)} ${["median", "longest", "client", "CPU"].map((name) => name.padStart(9)).join(" ")}`);
 const saves = [];
 for (let round = 0; round < Number(options.rounds); round++) saves.push(await timed(() => save(server, "b", "clean")));

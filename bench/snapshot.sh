@@ -21,8 +21,8 @@ create "$url/dbs/b/colls" '{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Has
     --url "$url/dbs/b/colls/c/docs" >"$temp/fill"
 settle "$server_pid"
 echo "== Measuring restores"
-node bench/snapshot.mjs --endpoint "$url" --pid "$server_pid" --data "$temp/snapshot" --items "$orders" --rounds $((rounds * 5)) --restores "$restores"
+node bench/snapshot.mjs --endpoint "$url" --pid "$server_pid" --data "$temp/snapshot" --items "$orders" --rounds $((rounds * 5)) --restores "$restores" --out "$temp/rounds/snapshot.jsonl"
 settle "$server_pid"
-echo "$(du -sm "$temp/snapshot" | cut -f1) MB on disk a minute later"
+echo "$(du -sm --apparent-size "$temp/snapshot" | cut -f1) MB on disk a minute later"
 stop "$server_pid"
 "$orrery" check --data "$temp/snapshot" | tail -n 1
