@@ -95,7 +95,20 @@ typedef enum CatalogOp {
     CATALOG_BEGIN_SWAP,
     CATALOG_END_SWAP,
     CATALOG_UNDO_SWAP,
+    /* Saved states: see saved_states.h, whose functions send these. A restore begins with the
+     * records, and ends when the items are there, too; a start after a crash ends it. */
+    CATALOG_SAVE_STATE,
+    CATALOG_RESTORE_STATE,
+    CATALOG_END_RESTORE,
+    CATALOG_DROP_STATE,
 } CatalogOp;
+
+/* Containers, with one reference on each; zeroed to begin with. */
+typedef struct ContainerList {
+    Container **items;
+    size_t count;
+    size_t capacity;
+} ContainerList;
 
 /* One change and its answer. The sender fills the inputs, which must stay valid until 'done' is
  * called, on the catalogue's thread, exactly once; 'done' passes a message on and does not wait. */
@@ -126,6 +139,9 @@ struct CatalogChange {
     uint32_t range_last;
     const Slice *cuts; /* begin move: the bounds between the targets, as text (epk_range.h) */
     size_t cut_count;
+    uint32_t saved;                   /* number of the saved state */
+    const uint32_t *saved_containers; /* numbers of those whose partitions are held, in order */
+    size_t saved_count;
     void (*done)(CatalogChange *change);
 
     Status status;               /* the answer */
@@ -139,9 +155,12 @@ struct CatalogChange {
     StoredScript *result_script;
     User *result_user;
     Permission *result_permission;
-    bool has_replaced;   /* create script, user or permission: there was one with this id */
-    size_t script_count; /* scripts: how many of the kind the container has now */
-    Container *before;   /* end move, undo move: the container as it was */
+    bool has_replaced;     /* create script, user or permission: there was one with this id */
+    size_t script_count;   /* scripts: how many of the kind the container has now */
+    Container *before;     /* end move, undo move: the container as it was */
+    ContainerList revived; /* restore state: containers whose partitions are held from the
+                              beginning (partition_hold_new), also if it failed */
+    const Snapshot *before_snapshot; /* while a state is restored */
 };
 
 /* Submits a change and waits for its answer; not on the catalogue's thread or a loop. */

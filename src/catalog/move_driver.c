@@ -9,7 +9,6 @@
  */
 #include "catalog/move_driver_int.h"
 
-#include "base/latch.h"
 #include "catalog/split_int.h"
 
 #include <time.h>
@@ -164,9 +163,15 @@ static Status open_move(Job *job, Error *err)
     return move_begin(job->move, err);
 }
 
-static Status stopped(Error *err)
+/* Why the move must not go on; STATUS_OK if it may. */
+static Status check_stop(const Job *job, Error *err)
 {
-    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "The server is being stopped.");
+    if (is_stopped(job))
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "The server is being stopped.");
+    if (move_orders_is_hurried(job->driver->orders, job->order->database))
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "A snapshot of the database is being saved or restored.");
+    return STATUS_OK;
 }
 
 /* Sleeps until the rate allows the next piece, but for a second at most, so that the stop is seen.
@@ -205,8 +210,7 @@ static Status copy(Job *job, Error *err)
     bool is_done = false;
     enter(job, MOVE_COPYING);
     while (!is_done) {
-        if (is_stopped(job))
-            return stopped(err);
+        TRY(check_stop(job, err));
         if (keep_rate(job))
             TRY(copy_piece(job, &is_done, err));
         show_progress(job);
@@ -219,8 +223,7 @@ static Status catch_up(Job *job, Error *err)
     size_t left = SIZE_MAX;
     enter(job, MOVE_CATCHING_UP);
     for (int i = 0; left > FENCE_CHANGES_MAX; i++) {
-        if (is_stopped(job))
-            return stopped(err);
+        TRY(check_stop(job, err));
         if (i == CATCH_UPS_MAX)
             return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                              "The partition is written to faster than the copy can follow.");
@@ -233,8 +236,7 @@ static Status catch_up(Job *job, Error *err)
 static Status wait_for_purges(Job *job, Error *err)
 {
     for (int i = 0; move_has_purges(job->move); i++) {
-        if (is_stopped(job))
-            return stopped(err);
+        TRY(check_stop(job, err));
         if (i == PURGE_WAITS_MAX)
             return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                              "The deletion of partition keys takes too long.");

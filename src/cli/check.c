@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "catalog/catalog.h"
+#include "catalog/saved_states.h"
 #include "cli/commands.h"
 #include "partition/partition_check.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -38,6 +39,12 @@ typedef struct Checker {
     CheckTotals totals;
     size_t containers;
 } Checker;
+
+/* A container that was dropped and is kept for a snapshot is in none. */
+static Slice database_id(const Checker *checker)
+{
+    return checker->database != NULL ? checker->database->info.id : SLICE("(in snapshots)");
+}
 
 typedef struct CheckArguments {
 #define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) ARGUMENT_TYPE_##kind field;
@@ -126,9 +133,9 @@ static void show_progress(void *ctx, uint64_t items)
     const Checker *checker = ctx;
     if (!checker->is_terminal)
         return;
-    (void)fprintf(
-        stderr, "\r%.*s/%.*s: partition %u, %llu items ", SLICE_CUT(checker->database->info.id, 40),
-        SLICE_CUT(checker->container->info.id, 40), checker->partition, (unsigned long long)items);
+    (void)fprintf(stderr, "\r%.*s/%.*s: partition %u, %llu items ",
+                  SLICE_CUT(database_id(checker), 40), SLICE_CUT(checker->container->info.id, 40),
+                  checker->partition, (unsigned long long)items);
 }
 
 static void end_progress(const Checker *checker)
@@ -141,7 +148,7 @@ static void print_finding(void *ctx, const char *finding)
 {
     const Checker *checker = ctx;
     end_progress(checker);
-    (void)printf("%.*s/%.*s: partition %u: %s\n", SLICE_ARG(checker->database->info.id),
+    (void)printf("%.*s/%.*s: partition %u: %s\n", SLICE_ARG(database_id(checker)),
                  SLICE_ARG(checker->container->info.id), checker->partition, finding);
 }
 
@@ -158,7 +165,7 @@ static Status check_container(Checker *checker, Error *err)
     }
     end_progress(checker);
     (void)printf("%.*s/%.*s: %zu partitions, %llu items, %llu index terms, %llu findings\n",
-                 SLICE_ARG(checker->database->info.id), SLICE_ARG(container->info.id),
+                 SLICE_ARG(database_id(checker)), SLICE_ARG(container->info.id),
                  container->range_count, (unsigned long long)totals->items,
                  (unsigned long long)totals->terms, (unsigned long long)totals->findings);
     checker->totals.items += totals->items;
@@ -179,6 +186,14 @@ static Status check_snapshot(Checker *checker, const Snapshot *snapshot, Error *
     return STATUS_OK;
 }
 
+static Status check_kept(void *ctx, const Container *container, Error *err)
+{
+    Checker *checker = ctx;
+    checker->database = NULL;
+    checker->container = container;
+    return check_container(checker, err);
+}
+
 static void print_unknown_space(void *ctx, StoreSpace space)
 {
     Checker *checker = ctx;
@@ -196,6 +211,7 @@ static Status run(Checker *checker, Error *err)
     Status status = check_snapshot(checker, catalog_read(&reader), err);
     catalog_reader_done(&reader);
     TRY(status);
+    TRY(catalog_visit_kept(&checker->host, check_kept, checker, err));
     TRY(catalog_find_unknown_spaces(checker->store, print_unknown_space, checker, err));
     unsigned long long findings = checker->totals.findings;
     (void)printf("%zu containers with %llu items: ", checker->containers,

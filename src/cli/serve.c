@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "base/random.h"
+#include "catalog/saved_states.h"
 #include "cli/commands.h"
 #include "cli/data_files.h"
 #include "cli/identity_fetch.h"
@@ -514,6 +515,7 @@ static Status server_open(Server *server, Error *err)
 
 static void server_close(Server *server)
 {
+    catalog_stop_restores(server->catalog);
     http_server_close(server->http, DRAIN_MS);
     script_pool_close(server->scripts);
     workers_close(server->workers);

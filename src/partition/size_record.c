@@ -188,7 +188,7 @@ static Status check_logical(Group *group, Slice epk, int64_t grown, uint64_t max
 Status group_check_size(Group *group, Slice epk, int64_t grown, Error *err)
 {
     uint64_t max = partition_logical_bytes_max(group->partition, group->schema);
-    if (LIKELY(grown <= 0 || max == 0 || group->is_import ||
+    if (LIKELY(grown <= 0 || max == 0 || group->is_import || group->is_restore ||
                group->counters.bytes + (uint64_t)grown <= max))
         return STATUS_OK; /* all logical partitions together are below the limit */
     return group->partition->has_sizes ? check_logical(group, epk, grown, max, err) : STATUS_OK;

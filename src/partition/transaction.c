@@ -403,6 +403,13 @@ void transaction_take_lock(Group *group, PartitionTransaction *transaction)
 
 void transaction_take_commit(Group *group, PartitionTransaction *transaction)
 {
+    /* What it has read is not what is there now. */
+    if (!epk_locks_holds(&group->partition->locks, transaction)) {
+        transaction->status =
+            error_set(&transaction->error, STATUS_RETRY_WITH, SUB_NONE,
+                      "A snapshot of the database was restored meanwhile; try again.");
+        return;
+    }
     uint32_t now_s = group->now_s;
     PartitionSchema *schema = group->schema;
     group->now_s = transaction->group->now_s; /* I22 */

@@ -149,12 +149,12 @@ static Status find_kind(ApiRequest *r, Slice path, const OrreryKind **out, Error
         *out = KINDS[i];
         return STATUS_OK;
     }
-    return error_set(
-        err, STATUS_NOT_FOUND, SUB_NONE,
-        "There is no such path. There are /_orrery/containers, /_orrery/events, "
-        "/_orrery/metrics, /_orrery/keys, /_orrery/backup, /_orrery/swap, and layout, top, "
-        "history and queries under "
-        "/_orrery/dbs/{id}/colls/{id}/.");
+    return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                     "There is no such path. There are /_orrery/containers, /_orrery/events, "
+                     "/_orrery/metrics, /_orrery/keys, /_orrery/backup, /_orrery/swap, "
+                     "/_orrery/snapshots, and layout, top, "
+                     "history and queries under "
+                     "/_orrery/dbs/{id}/colls/{id}/.");
 }
 
 bool orrery_is_path(Slice path)
@@ -182,6 +182,8 @@ Status orrery_admit(ApiRequest *r, Error *err)
         return backup_admit(r, err);
     if (swap_is_path(path))
         return swap_admit(r, err);
+    if (snapshots_is_path(path))
+        return snapshots_admit(r, path, err);
     if (!r->is_head && !slice_equal(r->http->method, SLICE("GET")))
         return error_set(err, STATUS_METHOD_NOT_ALLOWED, SUB_NONE,
                          "%.*s is not possible here; GET is.", SLICE_CUT(r->http->method, 20));
@@ -203,6 +205,8 @@ Status orrery_request(ApiRequest *r, Error *err)
         return backup_request(r, path, query, err);
     if (swap_is_path(path))
         return swap_request(r, path, query, err);
+    if (snapshots_is_path(path))
+        return snapshots_request(r, path, query, err);
     OrreryPage *page = ARENA_NEW(r->arena, OrreryPage);
     page->request = r;
     page->kind = r->page;

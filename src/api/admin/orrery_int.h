@@ -5,6 +5,7 @@
  *     /_orrery/events                                     recent splits, merges and throttles
  *     /_orrery/keys                                       the account's keys: orrery_keys.c
  *     /_orrery/backup                                     copying all data: orrery_backup.c
+ *     /_orrery/snapshots                                  saved states: orrery_snapshots.c
  *     /_orrery/dbs/{db}/colls/{coll}/layout               physical partitions: size, use, limits
  *     /_orrery/dbs/{db}/colls/{coll}/top                  logical partitions that stand out
  *     /_orrery/dbs/{db}/colls/{coll}/history              seconds, or steps of five minutes
@@ -40,6 +41,9 @@ Status backup_request(ApiRequest *r, Slice path, Slice query, Error *err);
 bool swap_is_path(Slice path); /* likewise */
 MUST_USE Status swap_admit(ApiRequest *r, Error *err);
 Status swap_request(ApiRequest *r, Slice path, Slice query, Error *err);
+bool snapshots_is_path(Slice path); /* likewise */
+MUST_USE Status snapshots_admit(ApiRequest *r, Slice path, Error *err);
+Status snapshots_request(ApiRequest *r, Slice path, Slice query, Error *err);
 
 Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge */
 
