@@ -22,7 +22,9 @@ static void walk_members(Collector *c, Json object, PolicyPlace place, TermPath 
 static void walk_elements(Collector *c, Json array, PolicyPlace place, TermPath path);
 static void walk_both(Collector *c, Json old, Json new, PolicyPlace place, TermPath path);
 static void collect_system(Collector *c, const TermSystem *system);
-static bool add(Collector *c, const Entry *entry);
+/* What became of an entry. Only of a new one the value must stay. */
+typedef enum AddResult { ADD_DROPPED, ADD_KNOWN, ADD_NEW } AddResult;
+static AddResult add(Collector *c, const Entry *entry);
 
 /* ---- documents ---- */
 
@@ -194,15 +196,17 @@ void collect_end(Collector *c, TermPath path, size_t start)
                    .len = (uint16_t)len,
                    .sign = c->sign,
                    .kind = c->is_always ? ENTRY_FREE : ENTRY_PAID};
-    if (!add(c, &entry)) {
+    AddResult result = add(c, &entry);
+    bool stays = result == ADD_NEW;
+    if (result != ADD_DROPPED) {
+        entry.kind = ENTRY_SAMPLE;
+        for (unsigned i = 0, samples = term_samples(slice_make(value, len)); i < samples; ++i) {
+            entry.path = term_path_sample(path, i);
+            stays = add(c, &entry) == ADD_NEW || stays; /* shares the value of the first one */
+        }
+    }
+    if (!stays)
         c->values.len = start;
-        return;
-    }
-    entry.kind = ENTRY_SAMPLE;
-    for (unsigned i = 0, samples = term_samples(slice_make(value, len)); i < samples; ++i) {
-        entry.path = term_path_sample(path, i);
-        (void)add(c, &entry); /* shares the value of the first one */
-    }
 }
 
 void collect_tag(Collector *c, TermPath path, TermTag tag)
@@ -265,13 +269,19 @@ static bool add_loose(Collector *c, const Entry *entry)
     return true;
 }
 
-/* False if the entry is not kept, because the same was added before or there are too many. */
-static bool add(Collector *c, const Entry *entry)
+bool collect_sure(Collector *c, const Entry *entry)
+{
+    c->added++;
+    c->added_paid += entry->kind == ENTRY_PAID;
+    return term_table_add(c->arena, &c->sure, entry);
+}
+
+/* An entry is dropped if the same was added before, or if there are too many. */
+static AddResult add(Collector *c, const Entry *entry)
 {
     if (c->all_loose || c->arrays_open > 0)
-        return add_loose(c, entry);
-    entries_push(c->arena, &c->sure, entry);
-    return true;
+        return add_loose(c, entry) ? ADD_NEW : ADD_DROPPED;
+    return collect_sure(c, entry) ? ADD_NEW : ADD_KNOWN;
 }
 
 void collect_settle(Collector *c, bool is_final)
@@ -279,8 +289,7 @@ void collect_settle(Collector *c, bool is_final)
     EntryList *loose = &c->loose;
     if (loose->count == 0)
         return;
-    /* All are of one item, so its number is not needed. */
-    Entry *sorted = entries_sort(loose->entries, c->scratch, loose->count, NULL);
+    Entry *sorted = entries_sort(loose->entries, c->scratch, loose->count);
     c->scratch = sorted == c->scratch ? loose->entries : c->scratch;
     size_t kept = 0;
     for (size_t i = 0, end; i < loose->count; i = end) {
