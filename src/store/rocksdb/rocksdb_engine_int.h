@@ -28,8 +28,12 @@ typedef struct RocksEngine {
     pthread_mutex_t gate;
     _Atomic uint64_t checkpoint_next; /* the name of the next one */
 
-    rocksdb_writebatch_t *batch; /* commit thread only */
-    HotKeys hot_keys;            /* commit thread only */
+    /* Commit thread only. */
+    rocksdb_writebatch_t *batch;
+    size_t batch_bytes; /* of the largest group that was in 'batch' */
+    HotKeys hot_keys;
+    CompactionDelay delay;
+
     Snapshots snapshots;
     _Atomic bool is_tight;   /* the disk is full, or not far from it */
     _Atomic bool is_damaged; /* stored data is damaged, so compaction is off: see damage.c */

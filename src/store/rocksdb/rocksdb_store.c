@@ -24,6 +24,7 @@
  */
 #include "store/rocksdb/rocksdb_store.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/rocksdb/folder_check_int.h"
 #include "store/rocksdb/rocksdb_engine_int.h"
@@ -34,7 +35,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* A batch keeps its memory from group to group unless it has grown beyond this. */
+/* A batch keeps its memory from group to group, and until there is nothing to write if it has grown
+ * beyond this: making it anew for each large group cost a fifth of the commit thread. */
 #define BATCH_KEEP_BYTES_MAX ((size_t)1 << 20)
 
 /* What must stay free of the disk, in memtables. For flushes and the log: three memtables may wait
@@ -46,6 +48,9 @@ enum { FLUSH_MEMTABLES = 5, COMPACTION_MEMTABLES = 12, LAST_MEMTABLES = 1 };
 
 /* With less than this beside the reserve, the bytes of deleted keys are given back at once. */
 enum { TIGHT_MEMTABLES = 4 };
+
+/* What a compaction that was delayed takes beside the reserve: see compaction_delay.c. */
+enum { DELAY_MEMTABLES = 16 };
 
 enum { BLOCK_CACHE_TIER = 1 }; /* kBlockCacheTier, for which the C interface has no name */
 
@@ -109,6 +114,7 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
     rocks->read_any = rocksdb_read_options(STORE_READ_ANY);
     rocks->read_memory = rocksdb_read_options(STORE_READ_MEMORY);
     rocks->snapshots.db = rocks->db;
+    rocks->delay = (CompactionDelay){.db = rocks->db, .memtable_bytes = rocks->memtable_bytes};
     rocks->batch = rocksdb_writebatch_create();
     if (options->merge != NULL)
         hot_keys_init(&rocks->hot_keys);
@@ -620,6 +626,15 @@ Status rocks_room(Engine *engine, EngineNeed need, size_t bytes, Error *err)
     return rocks->is_read_only ? STATUS_OK : check_room(rocks, need, bytes, err);
 }
 
+/* Whether there is room for the compaction of a level 0 that was allowed to grow. */
+static bool has_much_room(void *ctx)
+{
+    RocksEngine *rocks = ctx;
+    Error err;
+    size_t bytes = (TIGHT_MEMTABLES + DELAY_MEMTABLES) * rocks->memtable_bytes;
+    return check_room(rocks, ENGINE_TAKES_ROOM, bytes, &err) == STATUS_OK;
+}
+
 static bool is_tight(void *ctx)
 {
     RocksEngine *rocks = ctx;
@@ -670,10 +685,9 @@ static Status rocks_write(Engine *engine, const EngineWrites *writes, size_t cou
     bool reclaims = atomic_load(&rocks->is_tight) && !atomic_load(&rocks->is_damaged);
     for (size_t i = 0; status == STATUS_OK && reclaims && i < count; i++)
         reclaimer_note(&rocks->reclaimer, &writes[i].tree);
-    if (bytes > BATCH_KEEP_BYTES_MAX) {
-        rocksdb_writebatch_destroy(rocks->batch);
-        rocks->batch = rocksdb_writebatch_create();
-    }
+    rocks->batch_bytes = bytes > rocks->batch_bytes ? bytes : rocks->batch_bytes;
+    compaction_delay_note(&rocks->delay, bytes, clock_monotonic_us(clock_real()), has_much_room,
+                          rocks);
     return status;
 }
 
@@ -739,7 +753,14 @@ static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Erro
 
 static void rocks_idle(Engine *engine)
 {
-    snapshots_turn(&rocks_of(engine)->snapshots);
+    RocksEngine *rocks = rocks_of(engine);
+    snapshots_turn(&rocks->snapshots);
+    compaction_delay_end(&rocks->delay);
+    if (rocks->batch_bytes > BATCH_KEEP_BYTES_MAX) {
+        rocksdb_writebatch_destroy(rocks->batch);
+        rocks->batch = rocksdb_writebatch_create();
+        rocks->batch_bytes = 0;
+    }
 }
 
 static uint64_t rocks_estimate(Engine *engine, Slice from, Slice to)
