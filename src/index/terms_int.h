@@ -90,6 +90,17 @@ bool term_uses_next(TermUses *uses); /* false at the end */
  * adds few entries. */
 enum { COLLECT_RECENT_BITS = 8, COLLECT_RECENT = 1 << COLLECT_RECENT_BITS };
 
+/* Paths of the newest names, since items of a batch have the same ones and hashing a name takes
+ * longer than comparing it. A name that is longer than KNOWN_NAME_BYTES is always hashed. */
+enum { COLLECT_NAMES_BITS = 6, COLLECT_NAMES = 1 << COLLECT_NAMES_BITS, KNOWN_NAME_BYTES = 23 };
+
+typedef struct KnownName {
+    TermPath parent;
+    TermPath path;
+    uint8_t len; /* and one; 0 if the slot is free */
+    char name[KNOWN_NAME_BYTES];
+} KnownName;
+
 /* Terms of one composite index in one item; see terms.h. */
 enum { COMPOSITE_ELEMENTS_MAX = 256 };
 
@@ -103,6 +114,7 @@ typedef struct Collector {
     Entry *scratch; /* as large as 'loose' */
     Buf values;     /* in the arena, so it is never freed */
     uint32_t recent[COLLECT_RECENT];
+    KnownName names[COLLECT_NAMES];
 
     /* Of the document that is walked. */
     const IndexPolicy *policy;

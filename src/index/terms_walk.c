@@ -95,13 +95,31 @@ static void walk_value(Collector *c, Json value, PolicyPlace place, TermPath pat
     }
 }
 
+static TermPath path_of_name(Collector *c, TermPath parent, Slice name)
+{
+    if (UNLIKELY(name.len > KNOWN_NAME_BYTES || name.len == 0))
+        return term_path_name(c->key, parent, name);
+    uint64_t ends =
+        (uint64_t)(uint8_t)name.ptr[0] << 16 | (uint8_t)name.ptr[name.len - 1] << 8 | name.len;
+    uint64_t mixed = (parent ^ ends) * UINT64_C(0x9e3779b97f4a7c15);
+    KnownName *known = &c->names[mixed >> (64 - COLLECT_NAMES_BITS)];
+    if (known->parent == parent && known->len == name.len + 1 &&
+        memcmp(known->name, name.ptr, name.len) == 0)
+        return known->path;
+    known->parent = parent;
+    known->path = term_path_name(c->key, parent, name);
+    known->len = (uint8_t)(name.len + 1);
+    memcpy(known->name, name.ptr, name.len);
+    return known->path;
+}
+
 static void walk_members(Collector *c, Json object, PolicyPlace place, TermPath path)
 {
     JsonIter it = json_iter(object);
     while (json_next(&it)) {
         PolicyPlace inside = policy_name(place, it.name);
         if (policy_indexes_below(inside))
-            walk_value(c, it.value, inside, term_path_name(c->key, path, it.name));
+            walk_value(c, it.value, inside, path_of_name(c, path, it.name));
     }
 }
 
