@@ -381,7 +381,7 @@ Status documents_batch(ApiRequest *r, Error *err)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "Batch request has no operations.");
     batch->operations = body->operations;
     TRY(check_access(r, batch, err));
-    batch->writes = ARENA_NEW_ARRAY(r->arena, ItemWrite, batch->count);
+    batch->writes = arena_alloc(r->arena, batch->count * sizeof(ItemWrite)); /* zeroed one by one */
     batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);
     batch->is_minimal = request_is_minimal(r);
     document_context_init(&batch->context, r, target.range);
