@@ -91,7 +91,9 @@ static void open_reader(Import *import)
 static ImportItem *make_item(const Import *import, Slice epk, Slice key_text, Slice text)
 {
     size_t bytes = sizeof(ImportItem) + epk.len + key_text.len + text.len;
-    ImportItem *item = mem_alloc(bytes);
+    /* Not mem_alloc, which would zero what is overwritten at once. */
+    ImportItem *item = mem_realloc(NULL, bytes);
+    *item = (ImportItem){0};
     char *at = (char *)(item + 1);
     const Slice from[] = {epk, key_text, text};
     Slice *to[] = {&item->epk, &item->key_text, &item->text};
@@ -139,8 +141,12 @@ static Status take_row(Import *import, const Row *row, Error *err)
         *err = row->error;
         return err->status;
     }
-    row_id_make(slice_from_cstr(file_path(import)), import->row, row->text, id);
-    TRY(row_mapping_apply(import->mapping, row->value, slice_make(id, sizeof(id)), arena, &item,
+    /* It hashes the whole row. */
+    bool has_id = json_is(json_get(row->value, SLICE("id")), JSON_STRING);
+    if (!has_id)
+        row_id_make(slice_from_cstr(file_path(import)), import->row, row->text, id);
+    TRY(row_mapping_apply(import->mapping, row->value,
+                          has_id ? SLICE_EMPTY : slice_make(id, sizeof(id)), arena, &item,
                           &is_changed, err));
     PartitionKey key;
     Epk epk;
