@@ -68,6 +68,10 @@ sdks: deps-test build/orrery ## run a program with the newest SDK of JavaScript,
 	@echo "== Running a program with the SDK of each of four languages"
 	@node --test --test-reporter=spec test/sdks/sdks.test.mjs
 
+.PHONY: import-kills
+import-kills: build/orrery ## import and export a million items (ARGS=20000 for fewer), killed and resumed, and compare digests
+	@tools/import-kills.sh $(ARGS)
+
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --feed for the change feed, --fairness for short requests beside long ones, --import for files of items
 	@echo "== Building the server and the load generator"
@@ -86,7 +90,7 @@ clean: ## remove build/
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 # The parts of the commands above. A preset is a row of CMakePresets.json.
 

@@ -18,7 +18,7 @@
 
 enum {
     FILES_USUAL = 4, /* RocksDB's default */
-    FILES_DELAYED = 16,
+    FILES_DELAYED = 24,
     WINDOW_US = 1000000,
     /* Seconds in which a memtable fills up: with fewer the delay begins, with more it ends. */
     FILL_S_BEGIN = 6,

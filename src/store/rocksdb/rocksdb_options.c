@@ -16,8 +16,8 @@ enum {
     COMPRESSION_LZ4 = rocksdb_lz4_compression,
     INFO_LOG_WARN = 2,
     SHARD_BITS_MAX = 6,
-    LEVEL0_SLOW = 28, /* tables in level 0: beyond what compaction_delay.c lets gather */
-    LEVEL0_STOP = 44,
+    LEVEL0_SLOW = 36, /* tables in level 0: beyond what compaction_delay.c lets gather */
+    LEVEL0_STOP = 52,
     REFUSE_DAMAGED_LOG = rocksdb_tolerate_corrupted_tail_records_recovery,
 };
 
