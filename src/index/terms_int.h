@@ -92,7 +92,7 @@ enum { COLLECT_RECENT_BITS = 8, COLLECT_RECENT = 1 << COLLECT_RECENT_BITS };
 
 /* Paths of the newest names, since items of a batch have the same ones and hashing a name takes
  * longer than comparing it. A name that is longer than KNOWN_NAME_BYTES is always hashed. */
-enum { COLLECT_NAMES_BITS = 6, COLLECT_NAMES = 1 << COLLECT_NAMES_BITS, KNOWN_NAME_BYTES = 23 };
+enum { COLLECT_NAMES_BITS = 7, COLLECT_NAMES = 1 << COLLECT_NAMES_BITS, KNOWN_NAME_BYTES = 23 };
 
 typedef struct KnownName {
     TermPath parent;
@@ -107,6 +107,8 @@ enum { COMPOSITE_ELEMENTS_MAX = 256 };
 typedef struct Collector {
     Arena *arena;
     HashKey key;
+    TermPath root;
+    TermPath ts_path;
     TermTable sure;
     size_t added;      /* to 'sure', by the change at hand */
     size_t added_paid; /* those of ENTRY_PAID among them */

@@ -30,16 +30,16 @@ static AddResult add(Collector *c, const Entry *entry);
 
 void collect_init(Collector *c, Arena *arena, HashKey key)
 {
-    *c = (Collector){.arena = arena, .key = key};
+    *c = (Collector){.arena = arena, .key = key, .root = term_path_root(key)};
+    c->ts_path = term_path_name(key, c->root, SLICE("_ts"));
 }
 
 void collect_document(Collector *c, Json document, const TermSystem *system)
 {
-    TermPath root = term_path_root(c->key);
-    collect_tag(c, root, TERM_PRESENT);
-    collect_tag(c, root, TERM_OBJECT);
+    collect_tag(c, c->root, TERM_PRESENT);
+    collect_tag(c, c->root, TERM_OBJECT);
     if (json_is(document, JSON_OBJECT))
-        walk_members(c, document, policy_root(c->policy), root);
+        walk_members(c, document, policy_root(c->policy), c->root);
     collect_system(c, system);
     collect_composites(c, document, system);
     collect_spatials(c, document);
@@ -49,7 +49,7 @@ void collect_difference(Collector *c, Json old_document, const TermSystem *old_s
                         Json new_document, const TermSystem *new_system)
 {
     c->all_loose = true;
-    walk_both(c, old_document, new_document, policy_root(c->policy), term_path_root(c->key));
+    walk_both(c, old_document, new_document, policy_root(c->policy), c->root);
     c->sign = -1;
     collect_system(c, old_system);
     collect_composites(c, old_document, old_system);
@@ -62,13 +62,12 @@ void collect_difference(Collector *c, Json old_document, const TermSystem *old_s
 
 static void collect_system(Collector *c, const TermSystem *system)
 {
-    TermPath path = term_path_name(c->key, term_path_root(c->key), SLICE("_ts"));
-    collect_tag(c, path, TERM_PRESENT);
+    collect_tag(c, c->ts_path, TERM_PRESENT);
     size_t start = collect_begin(c);
     bool exact = true; /* stays so: it is an integer of 32 bits */
     term_put_number(&c->values, system->ts_s, &exact);
     c->is_always = true;
-    collect_end(c, path, start);
+    collect_end(c, c->ts_path, start);
     c->is_always = false;
 }
 
