@@ -61,4 +61,14 @@ void rocks_checkpoints_clean(const char *folder);
 
 /* STATUS_OK if the store takes writes. */
 MUST_USE Status rocks_check_writable(const RocksEngine *rocks, Error *err);
+
+/* rocksdb_room.c: as engine_int.h says; the same for a store that is not read only; whether room is
+ * short, and whether there is enough for the compaction of a level 0 that was allowed to grow
+ * ('ctx' is the engine). */
 MUST_USE Status rocks_room(Engine *engine, EngineNeed need, size_t bytes, Error *err);
+MUST_USE Status rocks_check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Error *err);
+bool rocks_is_tight(void *ctx);
+bool rocks_has_much_room(void *ctx);
+
+/* A number that RocksDB knows about itself. */
+uint64_t rocks_property(const RocksEngine *rocks, const char *name);
