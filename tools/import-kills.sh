@@ -76,7 +76,7 @@ expect() {
 # The ids of the file that was exported, each once.
 expect_ids() {
     local ids
-    ids=$(sed 's/.*"id":"\([^"]*\)".*/\1/' "$temp/exported.jsonl" | sort -u | wc -l)
+    ids=$(awk -F '"id":"' '{ sub(/".*/, "", $2); print $2 }' "$temp/exported.jsonl" | LC_ALL=C sort -u | wc -l)
     [ "$ids" = "$items" ] || fail "$ids different ids in the exported file, expected $items"
 }
 
