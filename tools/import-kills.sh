@@ -49,22 +49,15 @@ serve() {
     fail "the server does not start"
 }
 
-# end SIGNAL PID
+# end SIGNAL PID: ends a process that we started, and forgets it.
 end() {
+    local left=() pid
     kill -"$1" "$2" 2>/dev/null || true
     wait "$2" 2>/dev/null || true
-}
-
-container() {
-    echo --endpoint "http://127.0.0.1:$port" --database d --container c --quiet --digest
-}
-
-import() {
-    "$orrery" import $(container) --create --partition-key /pk "$@" "$temp/items.jsonl"
-}
-
-export_all() {
-    "$orrery" export $(container) --output "$temp/exported.jsonl" "$@"
+    for pid in "${pids[@]}"; do
+        [ "$pid" = "$2" ] || left+=("$pid")
+    done
+    pids=("${left[@]}")
 }
 
 # expect NAME DIGEST: digests are followed by the number of items.
@@ -104,13 +97,17 @@ awk -v count="$items" 'BEGIN {
 
 echo "== Undisturbed"
 port=$(free_port)
+# Commands, not functions: in the background a function is a shell, which would be killed instead of them.
+container=(--endpoint "http://127.0.0.1:$port" --database d --container c --quiet --digest)
+import=("$orrery" import "$temp/items.jsonl" "${container[@]}" --create --partition-key /pk)
+export=("$orrery" export "${container[@]}" --output "$temp/exported.jsonl")
 serve "$temp/whole"
 begin=${EPOCHREALTIME/[.,]/}
-digest=$(import)
+digest=$("${import[@]}")
 import_s=$(awk "BEGIN { print (${EPOCHREALTIME/[.,]/} - $begin) / 1000000 }")
 [ "${digest##* }" = "$items" ] || fail "${digest##* } items were imported, expected $items"
 begin=${EPOCHREALTIME/[.,]/}
-found=$(export_all)
+found=$("${export[@]}")
 export_s=$(awk "BEGIN { print (${EPOCHREALTIME/[.,]/} - $begin) / 1000000 }")
 echo "   import: $digest in $import_s s"
 expect export "$found"
@@ -138,10 +135,10 @@ kill_in_the_middle() {
 
 echo "== Killed"
 serve "$temp/killed"
-kill_in_the_middle "$import_s" import
+kill_in_the_middle "$import_s" "${import[@]}"
 kills=1
 for turn in 1 2 3; do
-    import --resume "$temp/resume" >"$temp/digest" 2>"$temp/log" &
+    "${import[@]}" --resume "$temp/resume" >"$temp/digest" 2>"$temp/log" &
     job=$!
     pids+=("$job")
     wait_until "$(share "$import_s" 18)" "$job" || break
@@ -151,7 +148,7 @@ for turn in 1 2 3; do
     end KILL "$server"
     serve "$temp/killed"
 done
-import --resume "$temp/resume" >"$temp/digest" 2>"$temp/log" &
+"${import[@]}" --resume "$temp/resume" >"$temp/digest" 2>"$temp/log" &
 job=$!
 pids+=("$job")
 if wait_until "$(share "$import_s" 5)" "$job"; then
@@ -159,13 +156,13 @@ if wait_until "$(share "$import_s" 5)" "$job"; then
     serve "$temp/killed"
 fi
 # An import that has begun waits for a server that is away; one that is about to begin fails.
-wait "$job" || import --resume "$temp/resume" >"$temp/digest" || fail "the last import failed"
+wait "$job" || "${import[@]}" --resume "$temp/resume" >"$temp/digest" || fail "the last import failed"
 expect "import after $kills kills" "$(cat "$temp/digest")"
 
-kill_in_the_middle "$export_s" export_all
-expect "export after it was killed" "$(export_all --resume "$temp/resume")"
+kill_in_the_middle "$export_s" "${export[@]}"
+expect "export after it was killed" "$("${export[@]}" --resume "$temp/resume")"
 expect_ids
-expect "all that is stored" "$(export_all)"
+expect "all that is stored" "$("${export[@]}")"
 
 echo "== Checking the folder"
 end TERM "$server"
