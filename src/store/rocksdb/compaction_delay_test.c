@@ -25,7 +25,7 @@ static int level0(rocksdb_t *db)
 {
     char *text = rocksdb_property_value(db, "rocksdb.num-files-at-level0");
     assert_non_null(text);
-    int files = atoi(text);
+    int files = (int)strtol(text, NULL, 10);
     rocksdb_free(text);
     return files;
 }
