@@ -141,7 +141,7 @@ for turn in 1 2 3; do
     "${import[@]}" --resume "$temp/resume" >"$temp/digest" 2>"$temp/log" &
     job=$!
     pids+=("$job")
-    wait_until "$(share "$import_s" 18)" "$job" || break
+    wait_until "$(share "$import_s" 8)" "$job" || break
     end KILL "$job"
     kills=$((kills + 1))
     [ $((turn % 2)) = 1 ] || continue
