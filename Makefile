@@ -75,6 +75,10 @@ copy-kills: deps-test build/orrery $(SDK) ## copies that take a name over under 
 	@echo "== Killing copies that take a name over"
 	@node test/copy-kills.mjs
 
+.PHONY: import-kills
+import-kills: build/orrery ## import and export a million items (ARGS=20000 for fewer), killed and resumed, and compare digests
+	@tools/import-kills.sh $(ARGS)
+
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --feed for the change feed, --fairness for short requests beside long ones, --import for files of items
 	@echo "== Building the server"
@@ -114,7 +118,7 @@ clean: ## remove build/
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 # The parts of the commands above. A preset is a row of CMakePresets.json.
 

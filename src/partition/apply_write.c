@@ -41,7 +41,11 @@ void group_keep(Group *group)
     store_txn_release(group->txn);
 }
 
-Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err)
+/* Where an item is looked for. */
+typedef enum GetFrom { GET_FROM_GROUP, GET_FROM_STORE } GetFrom;
+
+static Status get_item(Group *group, GetFrom from, Slice epk, Slice id, Item *item, bool *found,
+                       Error *err)
 {
     *found = false;
     if (id.len > ITEM_ID_BYTES_MAX)
@@ -51,7 +55,7 @@ Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Err
     key_item(&key, epk, id);
     AUTO(store_value_release) StoreValue value = {0};
     StoreFound answer = store_txn_get_own(group->txn, partition->space, key_slice(&key), &value);
-    if (answer == STORE_UNKNOWN)
+    if (answer == STORE_UNKNOWN && from == GET_FROM_STORE)
         TRY(partition_get_bytes(partition, key_slice(&key), false, STORE_READ_ANY, &value, &answer,
                                 err));
     *found = answer == STORE_FOUND;
@@ -60,6 +64,11 @@ Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Err
     /* The transaction is about to change under the value. */
     TRY(item_decode(arena_copy(&group->arena, value.data), item, err));
     return STATUS_OK;
+}
+
+Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err)
+{
+    return get_item(group, GET_FROM_STORE, epk, id, item, found, err);
 }
 
 static void put_expiry(Group *group, const Item *item)
@@ -201,7 +210,8 @@ static Status get_before(Group *group, ItemWrite *w, Item *item, bool *found, Er
     *found = false;
     if (group->is_commit && w->is_absent)
         return STATUS_OK;
-    TRY(group_get(group, epk, w->document_id, item, found, err));
+    GetFrom from = group_holds_nothing(group, epk) ? GET_FROM_GROUP : GET_FROM_STORE;
+    TRY(get_item(group, from, epk, w->document_id, item, found, err));
     w->is_absent = !*found;
     return drop_if_gone(group, epk, w->document_id, item, found, err);
 }

@@ -234,6 +234,11 @@ void group_resize(Group *group, Slice epk, SizeSum sum);
 MUST_USE Status group_check_size(Group *group, Slice epk, int64_t grown, Error *err);
 void group_finish_sizes(Group *group);
 
+/* Whether the logical partition had no items before the group, expired ones included: then a batch
+ * that fills it need not look for each of its items in the store. Says no at first, since one
+ * search costs as much as another. */
+bool group_holds_nothing(Group *group, Slice epk);
+
 /* expiry.c: keys of ['from', 'to'), at most PIECE_MAX of them, copied, because removing them
  * would disturb a cursor; and the item with a number, expired or not. */
 enum { PIECE_MAX = 500 }; /* looked at per group, so that other writes are not held up */

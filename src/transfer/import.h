@@ -15,7 +15,7 @@
 #include "transfer/item_digest.h"
 #include "transfer/row_reader.h"
 
-#define IMPORT_BYTES_UNDER_WAY_MAX ((size_t)64 << 20) /* of items; one more may be on top */
+#define IMPORT_BYTES_UNDER_WAY_MAX ((size_t)32 << 20) /* of items; one more may be on top */
 #define IMPORT_CONCURRENCY_MAX     1000
 
 /* Told of each row that was rejected, in the order of the files. */

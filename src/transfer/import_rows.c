@@ -114,7 +114,9 @@ RowReader *import_open_reader(const ImportOptions *o, const char *path, Slice fi
 static ImportItem *make_item(const Import *import, Slice epk, Slice key_text, Slice id, Slice text)
 {
     size_t bytes = sizeof(ImportItem) + epk.len + key_text.len + id.len + text.len;
-    ImportItem *item = mem_alloc(bytes);
+    /* Not mem_alloc, which would zero what is overwritten at once. */
+    ImportItem *item = mem_realloc(NULL, bytes);
+    *item = (ImportItem){0};
     char *at = (char *)(item + 1);
     const Slice from[] = {epk, key_text, id, text};
     Slice *to[] = {&item->epk, &item->key_text, &item->id, &item->text};
@@ -163,11 +165,15 @@ static Status take_row(Import *import, const Row *row, Error *err)
         *err = row->error;
         return err->status;
     }
-    row_id_make(slice_from_cstr(file_path(import)), import->row, row->text, id);
-    TRY(row_mapping_apply(import->mapping, row->value, slice_make(id, sizeof(id)), arena, &item,
+    /* It hashes the whole row. */
+    bool has_id = json_is(json_get(row->value, SLICE("id")), JSON_STRING);
+    if (!has_id)
+        row_id_make(slice_from_cstr(file_path(import)), import->row, row->text, id);
+    TRY(row_mapping_apply(import->mapping, row->value,
+                          has_id ? SLICE_EMPTY : slice_make(id, sizeof(id)), arena, &item,
                           &is_changed, err));
     Slice item_id = json_string(json_get(item, SLICE("id")));
-    if (import->options->needs_ids && slice_equal(item_id, slice_make(id, sizeof(id))))
+    if (import->options->needs_ids && !has_id && slice_equal(item_id, slice_make(id, sizeof(id))))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "it has no id");
     PartitionKey key;
     Epk epk;
