@@ -79,14 +79,16 @@ static bool needs_gap(const Shape *s, TokenKind kind)
     }
 }
 
+/* The count of TOP is no operand: [...] after it is an array, and a sign belongs to its number. */
 static void put(Shape *s, TokenKind kind, Slice text)
 {
+    bool is_count = s->last == TOKEN_TOP;
     if (needs_gap(s, kind))
         buf_byte(s->out, ' ');
     buf_slice(s->out, text);
     s->last = kind;
     s->was_operand_first = s->was_operand;
-    s->was_operand = ends_operand(kind);
+    s->was_operand = ends_operand(kind) && !is_count;
 }
 
 /* ---- values ---- */
@@ -218,7 +220,8 @@ static bool put_list(Shape *s, TokenKind end)
 
 /* ---- tokens ---- */
 
-/* Whether a string is a name: ["name"] after an operand, {"name": ...}, AS "name". */
+/* Whether a string is a name: ["name"] after an operand, {"name": ...}, AS "name". Nothing else
+ * is: a doubt must not keep a value. */
 static bool is_name(const Shape *s)
 {
     TokenKind next = look(s).kind;
@@ -226,7 +229,7 @@ static bool is_name(const Shape *s)
         return s->was_operand_first && next == TOKEN_RIGHT_BRACKET;
     if (s->last == TOKEN_LEFT_BRACE || s->last == TOKEN_COMMA)
         return next == TOKEN_COLON;
-    return s->last == TOKEN_AS || s->was_operand;
+    return s->last == TOKEN_AS;
 }
 
 static void put_string(Shape *s, const Token *token)

@@ -59,6 +59,13 @@ static void values_become_parameters(void **state)
         {"SELECT * FROM c OFFSET 40 LIMIT 20", "SELECT * FROM c OFFSET @n1 LIMIT 20"},
         {"SELECT * FROM c WHERE c.s LIKE '%ada%' ESCAPE '#'",
          "SELECT * FROM c WHERE c.s LIKE @s1 ESCAPE \"!\""},
+        /* The count of TOP is no operand: what follows it is neither its step nor its name. */
+        {"SELECT TOP 5 'ada' AS a, c.b FROM c", "SELECT TOP 5 @s1 AS a, c.b FROM c"},
+        {"SELECT TOP @n 'ada' FROM c", "SELECT TOP @n1 @s2 FROM c"},
+        {"SELECT TOP 5 ['ada'] FROM c", "SELECT TOP 5 [@s1] FROM c"},
+        {"SELECT TOP @n [17] FROM c", "SELECT TOP @n1 [@n2] FROM c"},
+        {"SELECT TOP 5 ['ada', 'eve'][0], -1 FROM c", "SELECT TOP 5 [@s1, @s2][0], @n3 FROM c"},
+        {"SELECT TOP 5 -1 FROM c", "SELECT TOP 5 @n1 FROM c"},
         /* Lists are of one of a few lengths. */
         {"SELECT * FROM c WHERE c.n IN (1)", "SELECT * FROM c WHERE c.n IN (@n1)"},
         {"SELECT * FROM c WHERE c.n IN (1,-2, 'x')",
