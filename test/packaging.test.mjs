@@ -2,6 +2,7 @@
 // Dockerfile and in compose.yaml exist, and nothing opens the well-known key to other machines.
 // tools/deb-test.sh installs the package itself.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
@@ -61,4 +62,19 @@ test("compose.yaml opens the well-known key to this machine only", async (t) => 
     assert.deepEqual(ports, ["127.0.0.1:8081:8081"]);
     const server = await startServer(t, { args: ["--host", "0.0.0.0"], env: variables });
     assert.equal(run(["health", "--endpoint", `http://localhost:${server.port}`]).stdout, "ok\n");
+});
+
+test("the package installs beside a user or a group that exists", () => {
+    const commands = ["addgroup", "adduser", "chgrp", "chmod", "deb-systemd-helper", "deb-systemd-invoke", "install", "orrery", "rm", "systemctl"];
+    for (const known of ["", "group", "passwd", "group passwd"]) {
+        const folder = temporaryFolder();
+        const say = (name, body) => writeFileSync(join(folder, name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+        for (const name of commands) say(name, `echo ${name} "$@" >>${folder}/calls`);
+        say("getent", `case " ${known} " in *" $1 "*) exit 0 ;; esac; exit 2`);
+        execFileSync("/bin/sh", [join(ROOT, "packaging/debian/postinst"), "configure", ""], { env: { PATH: folder } });
+        const calls = readFileSync(join(folder, "calls"), "utf8");
+        assert.equal(/^addgroup .*orrery$/m.test(calls), !known.includes("group"), calls);
+        assert.equal(/^adduser .*--ingroup orrery .*orrery$/m.test(calls), !known.includes("passwd"), calls);
+        assert.match(calls, /^chgrp orrery/m);
+    }
 });

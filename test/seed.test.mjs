@@ -390,6 +390,15 @@ test("while the server seeds itself, /healthz says that it is not ready; a failu
     assert.doesNotMatch(slow.log, /server\.ready/);
     assert.deepEqual(readdirSync(slow.tmp), []);
 
+    // A parent that ends meanwhile is noticed at once, whatever it wrote before.
+    const left = child(t, ["--temporary", "--stop-at-eof", "--seed", path, "--no-burst", "--log-level", "debug"]);
+    left.stdin.write("hello\n");
+    await until(() => /seed\.resource .*container/.test(left.log));
+    left.stdin.end();
+    assert.deepEqual(await left.ended, { code: 0, signal: null }, left.log);
+    assert.doesNotMatch(left.log, /server\.ready/);
+    assert.deepEqual(readdirSync(left.tmp), []);
+
     // Killed in the middle: the next start does the rest.
     const data = join(temporaryFolder(), "data");
     const killed = child(t, ["--data", data, "--seed", path, "--no-burst", "--log-level", "debug"]);

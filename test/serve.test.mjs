@@ -1,16 +1,16 @@
 // The process: its options, its start and end, its log, and how it treats difficult clients.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import test from "node:test";
 
 import { ids } from "./lib/check.mjs";
-import { listAll } from "./lib/items.mjs";
+import { listAll, until } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { DEVELOPMENT_KEY, run, startServer, temporaryFolder } from "./lib/server.mjs";
+import { BINARY, DEVELOPMENT_KEY, run, startServer, temporaryFolder } from "./lib/server.mjs";
 import { Line, answers, call, requestText, send, signed, unique } from "./lib/wire.mjs";
 
 const STOP_MS = 5000;
@@ -198,6 +198,24 @@ test("a key is read from a file, with or without a line end", async (t) => {
 });
 
 // --- Starting
+
+test("a closed standard file is not taken by a file of the database", async (t) => {
+    const data = newData();
+    const child = spawn("sh", ["-c", `exec "$0" serve --data "$1" --port 0 <&- >&- 2>&-`, BINARY, data], { stdio: "ignore" });
+    t.after(() => child.kill("SIGKILL"));
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    const links = () => readdirSync(`/proc/${child.pid}/fd`).map((fd) => [fd, readlinkSync(`/proc/${child.pid}/fd/${fd}`)]);
+    await until(() => existsSync(join(data, "store/LOCK")) && links().some(([, link]) => link.endsWith("/store/LOCK")));
+    for (const [fd, link] of links()) if (Number(fd) <= 2) assert.equal(link, "/dev/null");
+    child.kill("SIGTERM");
+    assert.equal(await ended, 0);
+    assert.equal(statSync(join(data, "store/LOCK")).size, 0);
+
+    // Nor does it seem to be an empty one, and what cannot be said is a failure.
+    const shell = (line) => spawnSync("sh", ["-c", line, BINARY], { encoding: "utf8", timeout: 20_000 });
+    assert.match(shell(`exec "$0" serve --temporary --port 0 --stop-at-eof <&-`).stderr, /standard input, which is closed/);
+    assert.notEqual(shell(`exec "$0" help >&-`).status, 0);
+});
 
 test("a folder belongs to one process at a time", async (t) => {
     const server = await startServer(t);

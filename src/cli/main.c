@@ -3,7 +3,9 @@
 #include "cli/help_command.h"
 #include "script/script_worker.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,8 +19,21 @@ extern const char *malloc_conf;
 __attribute__((visibility("default"))) const char *malloc_conf =
     "max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0";
 
+/* Whoever starts us with a standard file closed must not make the next file that is opened take its
+ * number: messages would go into the database. What stands in for it fails as a closed one does,
+ * since it is open in the wrong direction only. */
+static void keep_standard_files(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) /* NOLINT */
+            abort(); /* there is nobody to tell */
+    }
+}
+
 int main(int argc, char **argv)
 {
+    keep_standard_files();
     if (argc < 2) {
         help_print_commands(stderr);
         return EXIT_USAGE;

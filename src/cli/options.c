@@ -600,17 +600,18 @@ static Status to_flags(const Settings *s, ServeOptions *o, Error *err)
     return STATUS_OK;
 }
 
-static Status check_seed_and_folder(const ServeOptions *o, const Settings *s, Error *err)
+static Status check_seed(const ServeOptions *o, const Settings *s, Error *err)
 {
     if (o->seed != NULL && o->client_ca != NULL)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--seed and --client-ca exclude each other: the server has no client "
                          "certificate for its requests to itself");
-    bool is_temporary = false;
-    TRY(to_flag("temporary", s->temporary, &is_temporary, err));
-    if (is_temporary && strcmp(s->data, "data") != 0)
+    bool stops_at_eof = false;
+    TRY(to_flag("stop-at-eof", s->stop_at_eof, &stops_at_eof, err));
+    if (o->seed != NULL && strcmp(o->seed, "-") == 0 && stops_at_eof)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         "--temporary and --data exclude each other; give one of them");
+                         "--seed - and --stop-at-eof exclude each other: the input would end with "
+                         "the seed file, and the server with it");
     return STATUS_OK;
 }
 
@@ -644,7 +645,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     if ((o.cert == NULL) != (o.cert_key == NULL))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--cert and --cert-key go together; give both or neither");
-    TRY(check_seed_and_folder(&o, s, err));
+    TRY(check_seed(&o, s, err));
     uint32_t port = 0;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     TRY(to_u32("port", s->port, UINT16_MAX, &port, err));
@@ -692,17 +693,42 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
     return STATUS_OK;
 }
 
+/* --temporary and --data are two answers to one question. Called after each place that gives
+ * options, the strongest first: the first place that gives an answer counts, so that --temporary
+ * works where the environment or a file names the folder. */
+static Status settle_folder(Settings *s, bool *is_settled, Error *err)
+{
+    bool is_temporary = false;
+    if (s->temporary != NULL)
+        TRY(to_flag("temporary", s->temporary, &is_temporary, err));
+    if (*is_settled || (s->data == NULL && !is_temporary))
+        return STATUS_OK;
+    if (s->data != NULL && is_temporary)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--temporary and --data exclude each other; give one of them");
+    if (is_temporary)
+        s->data = "data"; /* is not looked at */
+    else
+        s->temporary = "false";
+    *is_settled = true;
+    return STATUS_OK;
+}
+
 Status options_parse(Arena *arena, int argc, char *const *argv, char *const *environment,
                      ServeOptions *out, bool *help, Error *err)
 {
     Settings settings = {0};
+    bool is_settled = false;
     *help = false;
     TRY(parse_arguments(arena, argc, argv, &settings, help, err));
     if (*help)
         return STATUS_OK;
+    TRY(settle_folder(&settings, &is_settled, err));
     TRY(parse_environment(arena, environment, &settings, err));
+    TRY(settle_folder(&settings, &is_settled, err));
     if (settings.config != NULL && settings.config[0] != '\0')
         TRY(parse_config(arena, settings.config, &settings, err));
+    TRY(settle_folder(&settings, &is_settled, err));
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
         const char **text = setting(&settings, &ROWS[i]);
         if (*text == NULL)

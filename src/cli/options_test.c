@@ -242,6 +242,11 @@ static const struct {
     const char *says;
 } REFUSED[] = {
     {{.arguments = {"--logical-partition-max=lots"}}, "--logical-partition-max must be a size"},
+    {{.arguments = {"--temporary", "--data", "data"}}, "--temporary and --data exclude each"},
+    {{.environment = {"ORRERY_TEMPORARY=true", "ORRERY_DATA=d"}}, "exclude each other"},
+    {{.config = "temporary\ndata = d\n"}, "--temporary and --data exclude each other"},
+    {{.arguments = {"--temporary=maybe"}}, "--temporary takes no value, or true or false"},
+    {{.arguments = {"--seed", "-", "--stop-at-eof"}}, "--seed - and --stop-at-eof exclude"},
     {{.arguments = {"--prot", "1"}}, "did you mean 'port'?"},
     {{.arguments = {"--pport=1"}}, "command line: there is no option 'pport'; did you mean"},
     {{.arguments = {"--xyzzy-plugh"}}, "'orrery serve --help' lists them"},
@@ -351,6 +356,37 @@ static void what_is_not_understood_is_refused_with_a_hint(void **state)
         if (strstr(err.message, REFUSED[i].says) == NULL)
             fail_msg("row %zu: expected '%s' in '%s'", i, REFUSED[i].says, err.message);
         assert_int_equal(options.port, 77); /* not written */
+    }
+}
+
+/* --temporary and --data answer one question: the strongest place that has an answer counts. */
+static void the_folder_is_chosen_by_the_strongest_place(void **state)
+{
+    (void)state;
+    static const struct {
+        Try given;
+        const char *data; /* NULL if it is temporary */
+    } rows[] = {
+        {{.arguments = {"--temporary"}, .environment = {"ORRERY_DATA=d"}}, NULL},
+        {{.arguments = {"--temporary"}, .config = "data = d"}, NULL},
+        {{.environment = {"ORRERY_TEMPORARY=true"}, .config = "data = d"}, NULL},
+        {{.arguments = {"--data", "x"}, .environment = {"ORRERY_TEMPORARY=1"}}, "x"},
+        {{.environment = {"ORRERY_DATA=x"}, .config = "temporary"}, "x"},
+        {{.arguments = {"--temporary=false"}, .environment = {"ORRERY_DATA=x"}}, "x"},
+        {{.arguments = {"--temporary=false", "--data", "x"}}, "x"},
+        {{.config = "temporary"}, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        ServeOptions options;
+        bool help = false;
+        Error err;
+        if (parse(&arena, &rows[i].given, &options, &help, &err) != STATUS_OK)
+            fail_msg("%zu: %s", i, err.message);
+        assert_int_equal(options.temporary, rows[i].data == NULL);
+        if (rows[i].data != NULL)
+            assert_string_equal(options.data, rows[i].data);
     }
 }
 
@@ -591,6 +627,7 @@ int main(void)
         cmocka_unit_test(every_option_has_its_place),
         cmocka_unit_test(entries_of_a_list_add_up_where_they_are_given),
         cmocka_unit_test(what_is_not_understood_is_refused_with_a_hint),
+        cmocka_unit_test(the_folder_is_chosen_by_the_strongest_place),
         cmocka_unit_test(a_key_may_be_in_a_file),
         cmocka_unit_test(keys_are_hidden_where_others_could_see_them),
         cmocka_unit_test(hiding_keys_does_not_change_what_was_parsed),

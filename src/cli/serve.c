@@ -673,6 +673,7 @@ static Status apply_seed(Server *server, const SeedFile *file, bool *is_stopped,
         .key = o->key_is_given ? o->key : NULL,
         .stored = {.data = o->data, .seal_key_file = o->seal_key_file},
         .log = &server->log,
+        .stops_at_eof = o->stop_at_eof,
     };
     TRY(serve_seed(&options, is_stopped, err));
     api_set_starting(server->api, false);
@@ -759,7 +760,7 @@ int serve_main(int argc, char *const *argv, char *const *environment)
 
     Status status = STATUS_OK;
     if (server.options.stop_at_eof &&
-        fcntl(STDIN_FILENO, F_GETFD) < 0) /* another file would be it */
+        (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY) /* see keep_standard_files */
         status = error_set(&err, STATUS_BAD_REQUEST, SUB_NONE,
                            "--stop-at-eof needs a standard input, which is closed");
     if (server.options.temporary && status == STATUS_OK)

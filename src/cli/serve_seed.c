@@ -3,12 +3,14 @@
 
 #include "api/core/auth.h"
 #include "base/encoding.h"
+#include "base/thread.h"
 #include "client/client.h"
 #include "seed/seed.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -53,10 +55,59 @@ static Status open_client(const ServeSeedOptions *options, Client **out, Error *
     return status;
 }
 
+/* ---- the end of standard input while the server seeds itself ---- */
+
+/* A thread that makes it the signal that seeding waits for. It takes note of the other side's end
+ * only, and reads nothing. A file has no other side: its end is seen when the server is ready. */
+typedef struct InputWatch {
+    pthread_t thread;
+    int done_fd; /* -1 if there is no thread */
+} InputWatch;
+
+static void *watch_input(void *ctx)
+{
+    const InputWatch *watch = ctx;
+    struct pollfd polls[] = {
+        {.fd = watch->done_fd, .events = POLLIN},
+        {.fd = STDIN_FILENO, .events = POLLRDHUP},
+    };
+    while (poll(polls, ARRAY_COUNT(polls), -1) < 0)
+        continue;
+    if (polls[0].revents == 0)
+        (void)kill(getpid(), SIGTERM);
+    return NULL;
+}
+
+static Status input_watch_open(InputWatch *watch, Error *err)
+{
+    watch->done_fd = eventfd(0, EFD_CLOEXEC);
+    if (watch->done_fd < 0)
+        return error_set_errno(err, errno, "cannot watch the input");
+    Status status = thread_start(&watch->thread, "orrery-input", watch_input, watch, err);
+    if (status != STATUS_OK) {
+        (void)close(watch->done_fd);
+        watch->done_fd = -1;
+    }
+    return status;
+}
+
+static void input_watch_close(InputWatch *watch)
+{
+    if (watch->done_fd < 0)
+        return;
+    (void)eventfd_write(watch->done_fd, 1);
+    (void)pthread_join(watch->thread, NULL);
+    (void)close(watch->done_fd);
+}
+DEFINE_AUTO_VALUE(InputWatch, input_watch_close)
+
 Status serve_seed(const ServeSeedOptions *options, bool *is_stopped, Error *err)
 {
     AUTO(client_close) Client *client = NULL;
     TRY(open_client(options, &client, err));
+    AUTO(input_watch_close) InputWatch watch = {.done_fd = -1};
+    if (options->stops_at_eof)
+        TRY(input_watch_open(&watch, err));
     sigset_t signals;
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGINT);

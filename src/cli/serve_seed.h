@@ -16,6 +16,7 @@ typedef struct ServeSeedOptions {
     const char *key;        /* of an option; NULL if there is none */
     KeyStoreOptions stored; /* where it is otherwise, unless the well-known key is used */
     const Log *log;
+    bool stops_at_eof; /* the end of standard input is like SIGTERM */
 } ServeSeedOptions;
 
 /* '*is_stopped' if a signal to stop has come; SIGINT and SIGTERM are blocked before and after. */

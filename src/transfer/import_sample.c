@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FILE_BYTES_MIN = 1 << 20 }; /* that each file may give, however many there are */
@@ -123,6 +124,22 @@ static Status sample_files(Sampler *s, const InputList *files, Slice begun, Erro
     return STATUS_OK;
 }
 
+/* What a named pipe gives, or one of the shell's <(...), is gone when the import itself reads it.
+ * Only what comes through standard input is kept. */
+static Status refuse_pipes(const InputList *files, Error *err)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        const char *path = files->files[i].path;
+        struct stat info;
+        if (strcmp(path, "-") != 0 && stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "'%.200s' is no file and can be read only once; to learn from it "
+                             "first, give it as standard input: - < %.200s",
+                             path, path);
+    }
+    return STATUS_OK;
+}
+
 Status import_sample(const ImportOptions *options, ImportSampleTake take, void *context, Buf *begun,
                      Error *err)
 {
@@ -134,6 +151,7 @@ Status import_sample(const ImportOptions *options, ImportSampleTake take, void *
                  .context = context,
                  .bytes_left = IMPORT_SAMPLE_BYTES_MAX};
     TRY(input_list(&arena, options->sources, options->source_count, &files, err));
+    TRY(refuse_pipes(&files, err));
     TRY(row_mapping_parse(&arena, options->sets, options->set_count, options->id_from, &s.mapping,
                           err));
     bool has_stdin = false;

@@ -3,7 +3,8 @@
  *
  * Files share IMPORT_SAMPLE_BYTES_MAX of text; a longer one is read up to its part. What is read of
  * standard input is kept for the import (ImportOptions.stdin_begun). Rows that are bad are passed
- * over, as are files that cannot be read: the import reports them.
+ * over, as are files that cannot be read: the import reports them. Pipes other than standard input
+ * are refused: the import would find nothing in them.
  *
  * Threads    All of it runs on the caller's thread, and waits for a pipe.
  * Bounds     IMPORT_SAMPLE_STDIN_MAX bytes of standard input, as they come: compressed, if they

@@ -122,12 +122,32 @@ static void a_pipe_is_kept_for_the_import(void **state)
     assert_int_equal(close(before), 0);
 }
 
+/* As the shell's <(...) is: what the sample would take of it, the import would not find. */
+static void another_pipe_is_refused_and_not_read(void **state)
+{
+    (void)state;
+    Slice text = SLICE("{\"id\":\"1\"}\n");
+    int before = replace_stdin(text);
+    const char *sources[] = {"/dev/fd/0"};
+    Taken taken = {0};
+    AUTO(buf_done) Buf begun;
+    Error err;
+    assert_status(sample(sources, 1, NULL, &taken, &begun, &err), STATUS_BAD_REQUEST);
+    assert_int_equal(taken.count, 0);
+    char left[100];
+    assert_int_equal(read(STDIN_FILENO, left, sizeof(left)), text.len);
+    buf_done(&taken.ids);
+    assert_true(dup2(before, STDIN_FILENO) >= 0);
+    assert_int_equal(close(before), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_arena_setup, test_arena_teardown)
         TEST(rows_are_what_would_be_written),
         TEST(a_pipe_is_kept_for_the_import),
+        TEST(another_pipe_is_refused_and_not_read),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

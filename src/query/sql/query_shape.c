@@ -6,6 +6,7 @@
 
 enum {
     NAMES_MAX = 64, /* parameters that are recognised when they come again */
+    GIVEN_MAX = 256 /* of the request that are looked through for the type of one in the text */
 };
 
 typedef struct Shape {
@@ -79,14 +80,16 @@ static bool needs_gap(const Shape *s, TokenKind kind)
     }
 }
 
+/* The count of TOP is no operand: [...] after it is an array, and a sign belongs to its number. */
 static void put(Shape *s, TokenKind kind, Slice text)
 {
+    bool is_count = s->last == TOKEN_TOP;
     if (needs_gap(s, kind))
         buf_byte(s->out, ' ');
     buf_slice(s->out, text);
     s->last = kind;
     s->was_operand_first = s->was_operand;
-    s->was_operand = ends_operand(kind);
+    s->was_operand = ends_operand(kind) && !is_count;
 }
 
 /* ---- values ---- */
@@ -114,7 +117,7 @@ static char letter_of(JsonType type)
 static char letter_of_parameter(const Shape *s, Slice name)
 {
     JsonIter it = json_iter(s->parameters);
-    while (json_next(&it)) {
+    for (int i = 0; i < GIVEN_MAX && json_next(&it); i++) {
         Json given = json_get(it.value, SLICE("name"));
         if (json_is(given, JSON_STRING) && slice_equal(json_string(given), name))
             return letter_of(json_type(json_get(it.value, SLICE("value"))));
@@ -218,7 +221,8 @@ static bool put_list(Shape *s, TokenKind end)
 
 /* ---- tokens ---- */
 
-/* Whether a string is a name: ["name"] after an operand, {"name": ...}, AS "name". */
+/* Whether a string is a name: ["name"] after an operand, {"name": ...}, AS "name". Nothing else
+ * is: a doubt must not keep a value. */
 static bool is_name(const Shape *s)
 {
     TokenKind next = look(s).kind;
@@ -226,7 +230,7 @@ static bool is_name(const Shape *s)
         return s->was_operand_first && next == TOKEN_RIGHT_BRACKET;
     if (s->last == TOKEN_LEFT_BRACE || s->last == TOKEN_COMMA)
         return next == TOKEN_COLON;
-    return s->last == TOKEN_AS || s->was_operand;
+    return s->last == TOKEN_AS;
 }
 
 static void put_string(Shape *s, const Token *token)

@@ -5,7 +5,8 @@
  *     SELECT * FROM c WHERE c.user = @s1 AND c.n IN (@n2, @n3, @n4, @n4)
  *
  * Every literal and every parameter becomes a parameter. Its letter says of which type the value
- * was: s string, n number, b boolean, a array, o object, x anything else. What stays: names of
+ * was: s string, n number, b boolean, a array, o object, x anything else, or one that comes late in
+ * a long list of parameters. What stays: names of
  * properties, however they are written, keywords such as true and null, and the numbers of TOP and
  * LIMIT. Lists of constants are as long as the next power of two, at most QUERY_SHAPE_LIST_MAX.
  * Comments are left out. The result is a query again.

@@ -59,6 +59,13 @@ static void values_become_parameters(void **state)
         {"SELECT * FROM c OFFSET 40 LIMIT 20", "SELECT * FROM c OFFSET @n1 LIMIT 20"},
         {"SELECT * FROM c WHERE c.s LIKE '%ada%' ESCAPE '#'",
          "SELECT * FROM c WHERE c.s LIKE @s1 ESCAPE \"!\""},
+        /* The count of TOP is no operand: what follows it is neither its step nor its name. */
+        {"SELECT TOP 5 'ada' AS a, c.b FROM c", "SELECT TOP 5 @s1 AS a, c.b FROM c"},
+        {"SELECT TOP @n 'ada' FROM c", "SELECT TOP @n1 @s2 FROM c"},
+        {"SELECT TOP 5 ['ada'] FROM c", "SELECT TOP 5 [@s1] FROM c"},
+        {"SELECT TOP @n [17] FROM c", "SELECT TOP @n1 [@n2] FROM c"},
+        {"SELECT TOP 5 ['ada', 'eve'][0], -1 FROM c", "SELECT TOP 5 [@s1, @s2][0], @n3 FROM c"},
+        {"SELECT TOP 5 -1 FROM c", "SELECT TOP 5 @n1 FROM c"},
         /* Lists are of one of a few lengths. */
         {"SELECT * FROM c WHERE c.n IN (1)", "SELECT * FROM c WHERE c.n IN (@n1)"},
         {"SELECT * FROM c WHERE c.n IN (1,-2, 'x')",
@@ -124,12 +131,34 @@ static void what_does_not_fit_is_told(void **state)
     assert_false(query_shape(SLICE("SELECT 'open"), JSON_NONE, &out));
 }
 
+/* A request may have as many parameters as fit, and a text may name each of them. */
+static void a_long_list_of_parameters_is_not_searched_for_each(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    AUTO(buf_done) Buf list;
+    buf_init(&list, 100000);
+    buf_byte(&list, '[');
+    for (int i = 0; i < 1000; i++)
+        buf_format(&list, "%s{\"name\":\"@p%d\",\"value\":%d}", i == 0 ? "" : ",", i, i);
+    buf_byte(&list, ']');
+    Json parameters;
+    Error err;
+    assert_int_equal(json_parse(&arena, buf_view(&list), &parameters, &err), STATUS_OK);
+    AUTO(buf_done) Buf out;
+    buf_init(&out, 1000);
+    assert_true(query_shape(SLICE("SELECT @p7, @p999, @p7, @p999 FROM c"), parameters, &out));
+    assert_true(slice_equal(buf_view(&out), SLICE("SELECT @n1, @x2, @n1, @x2 FROM c")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_become_parameters),
         cmocka_unit_test(a_long_list_is_as_long_as_another),
         cmocka_unit_test(what_does_not_fit_is_told),
+        cmocka_unit_test(a_long_list_of_parameters_is_not_searched_for_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
