@@ -1,0 +1,80 @@
+// editor.tsx - CodeMirror as a component. It lives in a shadow root: there it adds its styles without
+// <style> elements, which the content security policy does not allow.
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { bracketMatching, defaultHighlightStyle, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
+import { useEffect, useRef } from "preact/hooks";
+import { isDark } from "./theme";
+
+const darkHighlight = HighlightStyle.define([
+    { tag: [tags.string, tags.special(tags.string)], color: "#9ecb86" },
+    { tag: [tags.number, tags.bool, tags.null], color: "#e0a96d" },
+    { tag: [tags.keyword, tags.operatorKeyword], color: "#8fa7f0" },
+    { tag: [tags.propertyName, tags.variableName], color: "#7fc4d8" },
+    { tag: tags.comment, color: "#8a909c" },
+]);
+
+const look = EditorView.theme({
+    "&": { height: "100%", fontSize: "13px", backgroundColor: "transparent", color: "inherit" },
+    ".cm-scroller": { fontFamily: "ui-monospace, Menlo, Consolas, monospace", overflow: "auto" },
+    ".cm-gutters": { backgroundColor: "transparent", border: "none", opacity: "0.6", color: "inherit" },
+    ".cm-content": { caretColor: "currentColor" },
+    ".cm-cursor": { borderLeftColor: "currentColor" },
+    ".cm-activeLine": { backgroundColor: "rgba(127, 127, 127, 0.1)" },
+    "&.cm-focused": { outline: "none" },
+    ".cm-tooltip": { backgroundColor: "Canvas", color: "CanvasText", border: "1px solid GrayText" },
+});
+
+export const highlightFor = (dark: boolean): Extension => syntaxHighlighting(dark ? darkHighlight : defaultHighlightStyle);
+
+interface EditorProps {
+    text: string; // another text replaces what is there
+    label: string;
+    language: Extension;
+    onChange?: (text: string) => void;
+    isReadOnly?: boolean;
+    more?: Extension; // completion, linting, keys
+    class?: string;
+}
+
+export function Editor({ text, label, language, onChange, isReadOnly, more, class: name }: EditorProps) {
+    const host = useRef<HTMLDivElement>(null);
+    const view = useRef<EditorView | null>(null);
+    const change = useRef(onChange);
+    change.current = onChange;
+    const colours = useRef(new Compartment());
+
+    useEffect(() => {
+        const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
+        const made = new EditorView({
+            root,
+            parent: root as unknown as Element,
+            state: EditorState.create({
+                doc: text,
+                extensions: [
+                    more ?? [],
+                    lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(),
+                    keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
+                    EditorState.readOnly.of(isReadOnly === true),
+                    EditorView.contentAttributes.of({ "aria-label": label }),
+                    EditorView.updateListener.of((update) => { if (update.docChanged) change.current?.(update.state.doc.toString()); }),
+                    EditorView.lineWrapping,
+                    language, look, colours.current.of(highlightFor(isDark.peek())),
+                ],
+            }),
+        });
+        view.current = made;
+        const stop = isDark.subscribe((dark) => made.dispatch({ effects: colours.current.reconfigure(highlightFor(dark)) }));
+        return () => { stop(); made.destroy(); };
+    }, []);
+
+    useEffect(() => {
+        const there = view.current;
+        if (there !== null && there.state.doc.toString() !== text)
+            there.dispatch({ changes: { from: 0, to: there.state.doc.length, insert: text } });
+    }, [text]);
+
+    return <div class={`editor ${name ?? ""}`} ref={host} />;
+}

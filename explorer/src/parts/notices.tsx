@@ -1,0 +1,42 @@
+// notices.tsx - short messages at the edge of the page, read out by screen readers.
+import { signal } from "@preact/signals";
+import { ApiError } from "../api/client";
+import { texts } from "../texts";
+
+interface Notice {
+    id: number;
+    text: string;
+    isError: boolean;
+}
+
+const SHOWN_MS = 6000;
+const notices = signal<Notice[]>([]);
+let lastId = 0;
+
+function show(text: string, isError: boolean): void {
+    const id = ++lastId;
+    notices.value = [...notices.value, { id, text, isError }];
+    setTimeout(() => { notices.value = notices.value.filter((notice) => notice.id !== id); }, SHOWN_MS);
+}
+
+export const tell = (text: string): void => show(text, false);
+
+export const wordsOf = (error: unknown): string =>
+    error instanceof ApiError ? `${error.message} (${error.status}${error.substatus > 0 ? `/${error.substatus}` : ""})` : String((error as Error)?.message ?? error);
+
+export const tellFailure = (error: unknown): void => show(texts.failed + wordsOf(error), true);
+
+// Runs what a click began, and shows why if it fails.
+export function attempt(work: () => Promise<void>): void {
+    work().catch(tellFailure);
+}
+
+export function Notices() {
+    return (
+        <div class="notices" role="status" aria-live="polite">
+            {notices.value.map((notice) => (
+                <p key={notice.id} class={notice.isError ? "notice notice-error" : "notice"}>{notice.text}</p>
+            ))}
+        </div>
+    );
+}
