@@ -123,6 +123,17 @@ export async function expectAccessible(page) {
     assert.deepEqual(await seriousFindings(page), []);
 }
 
+// Replaces what an editor has, as a user does with Ctrl+A and Ctrl+V. (Playwright's fill makes the browser itself edit
+// the page, with styles that the policy refuses.)
+export async function write(editor, text) {
+    await editor.press("Control+a");
+    await editor.evaluate((element, pasted) => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData("text/plain", pasted);
+        element.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }, text);
+}
+
 // Pictures for docs/, made with SCREENSHOTS=folder.
 export async function picture(page, name) {
     if (process.env.SCREENSHOTS !== undefined)

@@ -1,7 +1,7 @@
 // items.test.mjs - signing in, and the items of a container.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { call, expectAccessible, makeOrders, openPage, picture, startServer } from "./browser.mjs";
+import { call, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
 
 test("on loopback with the development key the page signs in by itself and shows the containers", async (t) => {
     const server = await startServer(t);
@@ -43,7 +43,7 @@ test("items are listed in pages, edited, made and deleted", async (t) => {
     await page.getByText("120 items", { exact: true }).waitFor();
     await page.getByRole("button", { name: "5 \"c5\"", exact: true }).click();
     const editor = page.getByRole("textbox", { name: "5" });
-    await editor.fill(JSON.stringify({ id: "5", customer: "c5", note: "changed" }));
+    await write(editor, JSON.stringify({ id: "5", customer: "c5", note: "changed" }));
     await expectAccessible(page);
     await picture(page, "items");
     await page.getByRole("button", { name: "Save" }).click();
@@ -66,7 +66,7 @@ test("a change of somebody else is shown as a difference", async (t) => {
     await page.getByRole("button", { name: "1 \"c1\"", exact: true }).click();
     const headers = { "x-ms-documentdb-partitionkey": '["c1"]' };
     await call(server, "PUT", "dbs/shop/colls/orders/docs/1", { body: { id: "1", customer: "c1", by: "another" }, headers });
-    await page.getByRole("textbox", { name: "1" }).fill(JSON.stringify({ id: "1", customer: "c1", by: "me" }));
+    await write(page.getByRole("textbox", { name: "1" }), JSON.stringify({ id: "1", customer: "c1", by: "me" }));
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("Somebody has changed this item").waitFor();
     await page.getByText("another").waitFor();

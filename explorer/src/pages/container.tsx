@@ -4,11 +4,13 @@ import { containerLink, TABS, type Tab } from "../route";
 import { databases, findContainer, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
 import { Items } from "./items";
+import { Query } from "./query";
 
 type TabPage = ComponentType<{ db: string; container: ContainerDefinition }>;
 
 const PAGES: Partial<Record<Tab, TabPage>> = {
     items: Items,
+    query: Query,
 };
 
 export function Container({ db, coll, tab }: { db: string; coll: string; tab: Tab }) {

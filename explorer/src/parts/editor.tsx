@@ -36,10 +36,11 @@ interface EditorProps {
     onChange?: (text: string) => void;
     isReadOnly?: boolean;
     more?: Extension; // completion, linting, keys
+    onView?: (view: EditorView) => void; // the editor itself, when it is made
     class?: string;
 }
 
-export function Editor({ text, label, language, onChange, isReadOnly, more, class: name }: EditorProps) {
+export function Editor({ text, label, language, onChange, isReadOnly, more, onView, class: name }: EditorProps) {
     const host = useRef<HTMLDivElement>(null);
     const view = useRef<EditorView | null>(null);
     const change = useRef(onChange);
@@ -66,6 +67,7 @@ export function Editor({ text, label, language, onChange, isReadOnly, more, clas
             }),
         });
         view.current = made;
+        onView?.(made);
         const stop = isDark.subscribe((dark) => made.dispatch({ effects: colours.current.reconfigure(highlightFor(dark)) }));
         return () => { stop(); made.destroy(); };
     }, []);
