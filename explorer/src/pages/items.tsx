@@ -72,7 +72,7 @@ function ItemEditor({ container, docs, item, onDone }: {
                 {item !== null && <button class="danger" onClick={() => setDeleting(true)}>{texts.items.delete}</button>}
                 <button onClick={() => onDone(item)}>{texts.items.close}</button>
             </div>
-            {stored === null ? <Editor text={text} label={item?.id ?? texts.items.new} language={json()} more={lint} onChange={setText} /> : (
+            {stored === null ? <Editor initial={text} label={item?.id ?? texts.items.new} language={json()} more={lint} onChange={setText} /> : (
                 <>
                     <p role="alert" class="problem">{texts.items.conflict}</p>
                     <div class="buttons">

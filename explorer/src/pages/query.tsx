@@ -152,17 +152,22 @@ function HowAnswered({ page }: { page: QueryPage }) {
 export function Query({ db, container }: { db: string; container: ContainerDefinition }) {
     const docs = pathOf("dbs", db, "colls", container.id, "docs");
     const [history, setHistory] = useState(() => readHistory(db, container.id));
-    const [text, setText] = useState(history[0] ?? texts.query.plain);
+    const [chosen, setChosen] = useState(history[0] ?? texts.query.plain);
     const [pages, setPages] = useState<QueryPage[]>([]);
     const [shape, setShape] = useState<"table" | "json">("table");
     const [isRunning, setRunning] = useState(false);
     const view = useRef<EditorView | null>(null);
     const names = useRef(new Map<string, Set<string>>());
-    const current = useRef({ text, run: (_next: QueryPage | null): void => undefined });
+    const current = useRef({ text: chosen, run: (_next: QueryPage | null): void => undefined });
 
     useEffect(() => {
         list(docs, null, { size: SAMPLE }).then(({ rows }) => { for (const row of rows) addNames(row, "", names.current); }, () => undefined);
     }, [docs]);
+
+    function choose(query: string): void {
+        current.current.text = query;
+        setChosen(query);
+    }
 
     async function run(after: QueryPage | null): Promise<void> {
         const query = current.current.text;
@@ -183,7 +188,7 @@ export function Query({ db, container }: { db: string; container: ContainerDefin
             setRunning(false);
         }
     }
-    current.current = { text, run: (after) => void run(after) };
+    current.current.run = (after) => void run(after);
 
     const more: Extension = useMemo(() => [
         Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => { current.current.run(null); return true; } }])),
@@ -199,13 +204,13 @@ export function Query({ db, container }: { db: string; container: ContainerDefin
         <div class="query">
             <div class="buttons">
                 <button class="primary" disabled={isRunning} onClick={() => void run(null)}>{texts.query.run}</button>
-                <select aria-label={texts.query.history} value="" onChange={(event) => setText(event.currentTarget.value)}>
+                <select aria-label={texts.query.history} value="" onChange={(event) => choose(event.currentTarget.value)}>
                     <option value="">{texts.query.chooseHistory}</option>
                     {history.map((query) => <option key={query} value={query}>{query}</option>)}
                 </select>
                 <span class="hint">{texts.query.runHint}</span>
             </div>
-            <Editor class="sql" text={text} label={texts.query.editor} language={sql({ dialect })} more={more} onChange={setText} onView={(made) => { view.current = made; }} />
+            <Editor key={chosen} class="sql" initial={chosen} label={texts.query.editor} language={sql({ dialect })} more={more} onChange={(text) => { current.current.text = text; }} onView={(made) => { view.current = made; }} />
             {last !== undefined && (
                 <>
                     <div class="buttons">
@@ -219,7 +224,7 @@ export function Query({ db, container }: { db: string; container: ContainerDefin
                     </div>
                     {rows.length === 0 ? <p>{texts.query.none}</p>
                         : shape === "table" ? <ResultTable rows={rows} />
-                            : <Editor text={JSON.stringify(rows, null, 2)} label={texts.query.results} language={json()} isReadOnly />}
+                            : <Editor key={pages.length + pages[0]!.ms} initial={JSON.stringify(rows, null, 2)} label={texts.query.results} language={json()} isReadOnly />}
                     <HowAnswered page={last} />
                 </>
             )}

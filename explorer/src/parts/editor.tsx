@@ -30,7 +30,7 @@ const look = EditorView.theme({
 export const highlightFor = (dark: boolean): Extension => syntaxHighlighting(dark ? darkHighlight : defaultHighlightStyle);
 
 interface EditorProps {
-    text: string; // another text replaces what is there
+    initial: string; // the editor has the text then; another key makes another editor
     label: string;
     language: Extension;
     onChange?: (text: string) => void;
@@ -40,9 +40,8 @@ interface EditorProps {
     class?: string;
 }
 
-export function Editor({ text, label, language, onChange, isReadOnly, more, onView, class: name }: EditorProps) {
+export function Editor({ initial, label, language, onChange, isReadOnly, more, onView, class: name }: EditorProps) {
     const host = useRef<HTMLDivElement>(null);
-    const view = useRef<EditorView | null>(null);
     const change = useRef(onChange);
     change.current = onChange;
     const colours = useRef(new Compartment());
@@ -53,7 +52,7 @@ export function Editor({ text, label, language, onChange, isReadOnly, more, onVi
             root,
             parent: root as unknown as Element,
             state: EditorState.create({
-                doc: text,
+                doc: initial,
                 extensions: [
                     more ?? [],
                     lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(),
@@ -66,17 +65,10 @@ export function Editor({ text, label, language, onChange, isReadOnly, more, onVi
                 ],
             }),
         });
-        view.current = made;
         onView?.(made);
         const stop = isDark.subscribe((dark) => made.dispatch({ effects: colours.current.reconfigure(highlightFor(dark)) }));
         return () => { stop(); made.destroy(); };
     }, []);
-
-    useEffect(() => {
-        const there = view.current;
-        if (there !== null && there.state.doc.toString() !== text)
-            there.dispatch({ changes: { from: 0, to: there.state.doc.length, insert: text } });
-    }, [text]);
 
     return <div class={`editor ${name ?? ""}`} ref={host} />;
 }
