@@ -1,5 +1,6 @@
 // notices.tsx - short messages at the edge of the page, read out by screen readers.
 import { signal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { ApiError } from "../api/client";
 import { texts } from "../texts";
 
@@ -29,6 +30,17 @@ export const tellFailure = (error: unknown): void => show(texts.failed + wordsOf
 // Runs what a click began, and shows why if it fails.
 export function attempt(work: () => Promise<void>): void {
     work().catch(tellFailure);
+}
+
+// The same for a form: a second click does nothing until the first one is answered.
+export function useAttempt(): (work: () => Promise<void>) => void {
+    const isBusy = useRef(false);
+    return (work) => {
+        if (isBusy.current)
+            return;
+        isBusy.current = true;
+        work().catch(tellFailure).finally(() => { isBusy.current = false; });
+    };
 }
 
 export function Notices() {
