@@ -145,7 +145,7 @@ export const texts = {
         saveThroughput: "Save throughput",
         throughputSaved: "The throughput was changed.",
         throughputRefused: "A resource token cannot read the throughput.",
-        noThroughput: "There is no provisioned throughput: the account is serverless.",
+        noThroughput: "There is no provisioned throughput.",
         shared: "This container shares the throughput of its database. A change is for all containers that share it.",
         pending: "Partitions are being split or merged for it.",
         minimum: (ru: string): string => `At least ${ru}.`,
@@ -227,6 +227,7 @@ export const texts = {
     tokenOverview: "A resource token does not show what else there is. Open its container on the left.",
     dialog: { cancel: "Cancel", ok: "OK", delete: "Delete", create: "Create" },
     failed: "Failed: ",
+    dismiss: "Dismiss",
     loading: "Loading ...",
     notFound: "There is nothing here.",
 };

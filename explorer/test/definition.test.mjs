@@ -101,6 +101,77 @@ test("containers and databases show what they hold, and are deleted after their 
     await assert.rejects(call(server, "GET", "dbs/shop"), /404/);
 });
 
+test("names may have everything that the server allows, in requests, addresses and on the page", async (t) => {
+    const db = `50% <b>é "q" & 'a' +`;
+    const coll = "ü%41 <img src=x onerror=alert(1)>";
+    const server = await startServer(t);
+    const page = await openPage(t, server);
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "New database" }).click();
+    await dialog.getByLabel("Name").fill(db);
+    await page.keyboard.press("Enter");
+    await dialog.waitFor({ state: "detached" });
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "New database", "the focus is where it was");
+    await page.getByRole("button", { name: "New container" }).click();
+    await dialog.getByLabel("Name").fill(coll);
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("heading", { name: `${db} / ${coll}` }).waitFor();
+    await call(server, "GET", `dbs/${encodeURIComponent(db)}/colls/${encodeURIComponent(coll)}`);
+
+    await page.getByRole("link", { name: "Settings" }).click();
+    const form = page.getByRole("form", { name: "Definition" });
+    await form.getByLabel("Time to live").selectOption("On: items that have a ttl expire");
+    await form.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The definition was saved.").waitFor();
+    await page.getByRole("link", { name: "Scripts" }).click();
+    await page.getByRole("button", { name: "New procedure" }).click();
+    await page.getByRole("form", { name: "Script", exact: true }).getByLabel("Name").fill("p%41 é<i>");
+    await page.getByRole("button", { name: "Save" }).click();
+    const run = page.getByRole("form", { name: "Execute" });
+    await run.getByLabel("Partition key").fill('["é😀"]');
+    await run.getByRole("button", { name: "Execute procedure" }).click();
+    await run.getByText(/^[\d.]+ RU/).waitFor();
+
+    await page.getByRole("link", { name: `Users of ${db}` }).click();
+    await page.getByRole("button", { name: "New user" }).click();
+    await dialog.getByLabel("Name").fill("u%41 <i>");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "New permission" }).click();
+    await dialog.getByLabel("Name").fill("p%41 <i>");
+    await dialog.getByLabel("Partition key").fill('["é"]');
+    await dialog.getByRole("button", { name: "Create" }).click();
+    const token = await dialog.getByLabel("Token", { exact: true }).inputValue();
+    await dialog.getByRole("button", { name: "Done" }).click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Key, connection string or resource token").fill(token);
+    await page.goto(`${server.endpoint}/_explorer/#/`);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    const open = page.getByRole("form", { name: "Open container" });
+    await open.getByLabel("Database").fill(db);
+    await open.getByLabel("Container").fill(coll);
+    await open.getByLabel("Partition key").fill('["é"]');
+    await open.getByRole("button", { name: "Open container" }).click();
+    await page.getByText("This container has no items.").waitFor();
+});
+
+test("an account without throughput says so at the field", async (t) => {
+    const server = await startServer(t, ["--serverless"]);
+    await call(server, "POST", "dbs", { body: { id: "shop" } });
+    const page = await openPage(t, server, { allowErrors: [/400/] });
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "New container" }).click();
+    await dialog.getByLabel("Name").fill("orders");
+    await dialog.getByLabel("Throughput").selectOption("Manual");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "serverless" }).waitFor();
+    assert.equal(await dialog.getByLabel("RU/s").getAttribute("aria-invalid"), "true");
+    await dialog.getByLabel("Throughput").selectOption("The server's default");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await page.getByRole("heading", { name: "shop / orders" }).waitFor();
+    await page.getByRole("link", { name: "Settings" }).click();
+    await page.getByText(/offers is not supported for serverless/).waitFor();
+});
+
 test("on a narrow screen the tree and a dialog stay within it", async (t) => {
     const server = await startServer(t);
     await makeOrders(server, 1);

@@ -111,3 +111,15 @@ test("while the index is changed its progress is shown, and asked for until it i
     await page.getByText("The index is ready.").waitFor();
     assert.deepEqual(percents, []);
 });
+
+test("throughput of a database is changed from a container that shares it", async (t) => {
+    const server = await startServer(t);
+    await call(server, "POST", "dbs", { body: { id: "shop" }, headers: { "x-ms-offer-throughput": "1000" } });
+    await call(server, "POST", "dbs/shop/colls", { body: { id: "orders", partitionKey: { paths: ["/id"], kind: "Hash", version: 2 } } });
+    const page = await openPage(t, server, { path: `/_explorer/#/${PATH}/settings` });
+    await page.getByText("This container shares the throughput of its database.").waitFor();
+    await page.getByRole("form", { name: "Throughput" }).getByLabel("RU/s").fill("1200");
+    await page.keyboard.press("Enter");
+    await page.getByText("The throughput was changed.").waitFor();
+    assert.equal((await offerOf(server, (await call(server, "GET", "dbs/shop"))._rid)).offerThroughput, 1200);
+});

@@ -137,6 +137,30 @@ test("a token for one partition key shows the items of that key", async (t) => {
     assert.equal((await call(server, "GET", "dbs/shop/colls/orders/docs/1", { headers })).note, "hers");
 });
 
+test("a token for an item cannot list, on a telephone in the dark", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 4);
+    const token = await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders/docs/1", resourcePartitionKey: ["c1"] });
+    const page = await openPage(t, server, { allowErrors: [/403/], colorScheme: "dark", viewport: { width: 360, height: 640 } });
+    const fits = () => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+    await page.getByRole("link", { name: "Users of shop" }).click();
+    await page.getByRole("button", { name: "ada" }).click();
+    await page.getByRole("button", { name: "Token of p" }).click();
+    assert.ok(await fits());
+    await expectAccessible(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Overview" }).click();
+    await signIn(page, token);
+    await openFor(page, "orders");
+    await page.getByText("The list could not be read.").waitFor();
+    await page.getByText(/^Failed: .*\(403/).getByRole("button", { name: "Dismiss" }).click();
+    await page.getByText(/^Failed: /).waitFor({ state: "detached" });
+    assert.ok(await fits());
+    await expectAccessible(page);
+});
+
 test("a read-only key shows everything but tokens, and what it tries to change is refused", async (t) => {
     const readOnly = Buffer.alloc(64, 9).toString("base64");
     const server = await startServer(t, ["--read-only-key", readOnly]);

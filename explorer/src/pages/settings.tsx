@@ -162,8 +162,8 @@ function ThroughputForm({ owned, onChanged }: { owned: Owned; onChanged: () => P
             offer.current = now?.offer ?? offer.current;
             return;
         }
-        tell(texts.settings.throughputSaved);
         await onChanged();
+        tell(texts.settings.throughputSaved); // when the form has what is stored
     }
     return (
         <form class="form" aria-label={texts.settings.throughput} onSubmit={(event) => { event.preventDefault(); submit(save); }}>

@@ -101,7 +101,7 @@ function TokenDialog({ path, first, onClose }: { path: string; first: Permission
         }
     }
     return (
-        <Dialog title={texts.users.tokenOf(first.id)} submit={texts.users.close} problem={problem} onSubmit={onClose} onClose={onClose}>
+        <Dialog title={texts.users.tokenOf(first.id)} submit={texts.users.close} isAnswer problem={problem} onSubmit={onClose} onClose={onClose}>
             <TextField label={texts.users.token} hint={texts.users.tokenHint} lines={4} isReadOnly value={permission._token} onChange={() => undefined} />
             <p class="buttons left">
                 <button type="button" onClick={() => attempt(copy)}>{texts.users.copy}</button>

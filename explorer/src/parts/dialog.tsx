@@ -9,6 +9,7 @@ interface DialogProps {
     title: string;
     submit: string;
     isDangerous?: boolean;
+    isAnswer?: boolean; // it shows something, so there is nothing to cancel
     canSubmit?: boolean; // true if it is left out
     problem?: string; // why the last attempt failed
     onSubmit: () => void | Promise<void>; // submitted once until that has ended
@@ -16,7 +17,7 @@ interface DialogProps {
     children?: ComponentChildren;
 }
 
-export function Dialog({ title, submit, isDangerous, canSubmit, problem, onSubmit, onClose, children }: DialogProps) {
+export function Dialog({ title, submit, isDangerous, isAnswer, canSubmit, problem, onSubmit, onClose, children }: DialogProps) {
     const element = useRef<HTMLDialogElement>(null);
     const isOver = useRef(false);
     const submitOnce = useAttempt();
@@ -33,7 +34,7 @@ export function Dialog({ title, submit, isDangerous, canSubmit, problem, onSubmi
                 {children}
                 {problem !== undefined && problem !== "" && <p role="alert" class="problem">{problem}</p>}
                 <div class="buttons">
-                    <button type="button" onClick={onClose}>{texts.dialog.cancel}</button>
+                    {isAnswer !== true && <button type="button" onClick={onClose}>{texts.dialog.cancel}</button>}
                     <button type="submit" disabled={canSubmit === false} class={isDangerous ? "danger" : "primary"}>{submit}</button>
                 </div>
             </form>

@@ -11,13 +11,18 @@ interface Notice {
 }
 
 const SHOWN_MS = 6000;
+const FAILURE_SHOWN_MS = 12_000; // they are longer, and read twice
 const notices = signal<Notice[]>([]);
 let lastId = 0;
 
 function show(text: string, isError: boolean): void {
     const id = ++lastId;
     notices.value = [...notices.value, { id, text, isError }];
-    setTimeout(() => { notices.value = notices.value.filter((notice) => notice.id !== id); }, SHOWN_MS);
+    setTimeout(() => dismiss(id), isError ? FAILURE_SHOWN_MS : SHOWN_MS);
+}
+
+function dismiss(id: number): void {
+    notices.value = notices.value.filter((notice) => notice.id !== id);
 }
 
 export const tell = (text: string): void => show(text, false);
@@ -47,7 +52,10 @@ export function Notices() {
     return (
         <div class="notices" role="status" aria-live="polite">
             {notices.value.map((notice) => (
-                <p key={notice.id} class={notice.isError ? "notice notice-error" : "notice"}>{notice.text}</p>
+                <p key={notice.id} class={notice.isError ? "notice notice-error" : "notice"}>
+                    {notice.text}
+                    <button aria-label={texts.dismiss} title={texts.dismiss} onClick={() => dismiss(notice.id)}>×</button>
+                </p>
             ))}
         </div>
     );
