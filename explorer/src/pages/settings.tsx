@@ -110,7 +110,7 @@ function DefinitionForm({ path, stored, onStored }: { path: string; stored: Cont
 
 // How far the index has been changed to a new policy, while it is.
 function Progress({ path, begun }: { path: string; begun: string }) {
-    const [percent, setPercent] = useState(100);
+    const [percent, setPercent] = useState<number | null>(null); // null: not known
     useEffect(() => {
         let isOver = false;
         let timer = 0;
@@ -129,7 +129,7 @@ function Progress({ path, begun }: { path: string; begun: string }) {
     }, [path, begun]);
     return (
         <p role="status">
-            {percent < 100 ? <>{texts.settings.progress(percent)} <progress aria-label={texts.settings.progress(percent)} max={100} value={percent} /></> : texts.settings.indexReady}
+            {percent === null ? "" : percent < 100 ? <>{texts.settings.progress(percent)} <progress aria-label={texts.settings.progress(percent)} max={100} value={percent} /></> : texts.settings.indexReady}
         </p>
     );
 }
