@@ -31,6 +31,7 @@ export const texts = {
         deleted: (name: string): string => `Deleted "${name}".`,
         size: (items: string, bytes: string, count: number): string => `${items} ${count === 1 ? "item" : "items"}, ${bytes}`,
         open: "Open container",
+        openAnother: "Open another container",
         openHint: "A resource token opens one container, or a part of it. Name the container.",
         openKeyHint: "A JSON array, if the token is for one partition key.",
     },

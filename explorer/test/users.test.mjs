@@ -108,6 +108,10 @@ test("a token for a container shows that container, also after a reload, and not
     await page.reload();
     await page.getByText("10 items", { exact: true }).waitFor();
     assert.equal(await page.getByRole("link", { name: "secrets" }).count(), 0);
+    await page.getByText("Open another container").click();
+    await openFor(page, "secrets");
+    await page.getByText(/^Failed: .*\(403/).getByRole("button", { name: "Dismiss" }).click();
+    await page.getByRole("navigation").getByRole("link", { name: "orders" }).waitFor();
 
     // What it may not do is refused by the server, and said.
     await page.getByRole("button", { name: "1 \"c1\"", exact: true }).click();

@@ -114,7 +114,7 @@ export function Tree() {
                 <button onClick={() => attempt(readDatabases)}>{texts.tree.refresh}</button>
             </div>
             <p><a href="#/" aria-current={route.value.page === "overview" ? "page" : undefined}>{texts.overview.title}</a></p>
-            {isToken && <OpenContainer />}
+            {isToken && ((databases.value ?? []).length === 0 ? <OpenContainer /> : <details><summary>{texts.tree.openAnother}</summary><OpenContainer /></details>)}
             {databases.value === null && <p>{texts.loading}</p>}
             {databases.value?.length === 0 && !isToken && <p class="hint">{texts.tree.empty}</p>}
             <ul>

@@ -17,7 +17,8 @@ let lastId = 0;
 
 function show(text: string, isError: boolean): void {
     const id = ++lastId;
-    notices.value = [...notices.value, { id, text, isError }];
+    // The same failure again takes the place of the last one: several requests of a page often fail together.
+    notices.value = [...notices.value.filter((notice) => !isError || notice.text !== text), { id, text, isError }];
     setTimeout(() => dismiss(id), isError ? FAILURE_SHOWN_MS : SHOWN_MS);
 }
 
