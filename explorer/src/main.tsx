@@ -6,6 +6,7 @@ import { Container } from "./pages/container";
 import { Overview } from "./pages/overview";
 import { SignIn } from "./pages/sign_in";
 import { Tree } from "./pages/tree";
+import { Users } from "./pages/users";
 import { attempt, Notices } from "./parts/notices";
 import { ThemeChoice } from "./parts/theme";
 import { route } from "./route";
@@ -27,6 +28,8 @@ function Page() {
         return <Overview />;
     case "container":
         return <Container db={at.db} coll={at.coll} tab={at.tab} />;
+    case "users":
+        return <Users key={at.db} db={at.db} />;
     default:
         return <p>{texts.notFound}</p>;
     }

@@ -18,7 +18,10 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export async function startServer(t, args = []) {
     const data = mkdtempSync(join(tmpdir(), "orrery-explorer-"));
     const child = spawn(process.env.ORRERY, ["serve", "--data", data, "--port", "0", "--durability", "relaxed", ...args]);
+    const closing = []; // browsers, which go before the server that they ask
     t.after(async () => {
+        for (const close of closing)
+            await close();
         child.kill();
         await new Promise((resolve) => child.once("exit", resolve));
         rmSync(data, { recursive: true, force: true });
@@ -35,7 +38,7 @@ export async function startServer(t, args = []) {
             });
         }
     });
-    return { endpoint: `http://localhost:${port}`, port };
+    return { endpoint: `http://localhost:${port}`, port, closing };
 }
 
 // A signed request from outside the browser, to prepare and to check.
@@ -101,10 +104,8 @@ export async function openPage(t, server, { path = "/_explorer/", allowErrors = 
         if (!allowHosts && !request.url().startsWith(server.endpoint) && !/^(data|blob):/.test(request.url()))
             problems.push(`asked for ${request.url()}`);
     });
-    t.after(async () => {
-        await browser.close();
-        assert.deepEqual(problems, []);
-    });
+    server.closing.push(() => browser.close());
+    t.after(() => assert.deepEqual(problems, []));
     await page.goto(server.endpoint + path);
     return page;
 }

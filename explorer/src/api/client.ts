@@ -57,6 +57,15 @@ function messageOf(body: Json, status: number): string {
     return typeof text === "string" ? text.split("\r\n")[0]! : `The server answered ${status}.`;
 }
 
+// A token for one partition key opens items with that key in the header only.
+function tokenKey(who: Credential, path: string): Record<string, string> {
+    if (who.kind !== "token")
+        return {};
+    const [, db, , coll, kind] = path.split("/").map(decodeURIComponent);
+    const key = kind === "docs" ? who.opened.find((opened) => opened.db === db && opened.coll === coll)?.key ?? "" : "";
+    return key === "" ? {} : { "x-ms-documentdb-partitionkey": key };
+}
+
 async function send(method: string, path: string, options: RequestOptions): Promise<Response> {
     const who = options.as ?? credential.value;
     if (who === null)
@@ -67,6 +76,7 @@ async function send(method: string, path: string, options: RequestOptions): Prom
         authorization: await authorization(who, method, type, link, date),
         "x-ms-date": date,
         "x-ms-version": "2020-07-15",
+        ...tokenKey(who, path),
         ...options.headers,
     };
     let body: string | undefined;

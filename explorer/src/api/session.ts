@@ -7,7 +7,15 @@ export const DEVELOPMENT_KEY =
 
 const STORED = "orrery.credential";
 
-export type Credential = { kind: "key"; key: string } | { kind: "token"; token: string };
+// A token does not say what it is for, and opens no lists: the user names the container, and the partition key if the
+// permission has one (as JSON, as in its header).
+export interface Opened {
+    db: string;
+    coll: string;
+    key: string;
+}
+
+export type Credential = { kind: "key"; key: string } | { kind: "token"; token: string; opened: Opened[] };
 
 export const credential = signal<Credential | null>(null);
 
@@ -17,7 +25,7 @@ export function storedCredential(): Credential | null {
         const found = JSON.parse(sessionStorage.getItem(STORED) ?? "null");
         if (found?.kind === "key" && typeof found.key === "string")
             return found;
-        if (found?.kind === "token" && typeof found.token === "string")
+        if (found?.kind === "token" && typeof found.token === "string" && Array.isArray(found.opened))
             return found;
     } catch {
         // Somebody else's; it is overwritten by the next one.
@@ -35,11 +43,19 @@ export function forgetCredential(): void {
     credential.value = null;
 }
 
+function decoded(text: string): string {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text; // the server refuses it
+    }
+}
+
 // What a user has pasted: a key, a connection string, or a resource token.
 export function parseCredential(text: string): Credential | null {
     const trimmed = text.trim();
-    if (trimmed.startsWith("type=resource") || trimmed.startsWith("type%3dresource"))
-        return { kind: "token", token: trimmed.startsWith("type%") ? decodeURIComponent(trimmed) : trimmed };
+    if (/^type(=|%3d)resource/i.test(trimmed))
+        return { kind: "token", token: trimmed.includes("%") ? decoded(trimmed) : trimmed, opened: [] };
     const inString = /(?:^|;)\s*AccountKey=([^;]+)/i.exec(trimmed);
     const key = inString?.[1] ?? trimmed;
     return /^[A-Za-z0-9+/]{16,}={0,2}$/.test(key) ? { kind: "key", key } : null;

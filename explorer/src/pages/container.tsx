@@ -5,12 +5,16 @@ import { databases, findContainer, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
 import { Items } from "./items";
 import { Query } from "./query";
+import { Scripts } from "./scripts";
+import { Settings } from "./settings";
 
 type TabPage = ComponentType<{ db: string; container: ContainerDefinition }>;
 
 const PAGES: Partial<Record<Tab, TabPage>> = {
     items: Items,
     query: Query,
+    scripts: Scripts,
+    settings: Settings,
 };
 
 export function Container({ db, coll, tab }: { db: string; coll: string; tab: Tab }) {

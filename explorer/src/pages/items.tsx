@@ -95,10 +95,12 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
     const docs = pathOf("dbs", db, "colls", container.id, "docs");
     const [items, setItems] = useState<Item[] | null>(null);
     const [next, setNext] = useState<string | null>(null);
+    const [isRefused, setRefused] = useState(false); // the list was; the notice says why
     const [open, setOpen] = useState<Item | "new" | null>(null);
 
     async function read(from: string | null): Promise<void> {
-        const page = await list<Item>(docs, from, { size: PAGE });
+        const page = await list<Item>(docs, from, { size: PAGE }).catch((error) => { setItems((before) => before ?? []); setRefused(true); throw error; });
+        setRefused(false);
         setItems((before) => from === null ? page.rows : [...before ?? [], ...page.rows]);
         setNext(page.next);
     }
@@ -135,7 +137,7 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
                     <UploadButton upload={upload} />
                     <button onClick={() => saveFile(`${container.id}.json`, JSON.stringify(items, null, 2))}>{texts.items.download}</button>
                 </div>
-                <p class="hint" role="status">{items.length === 0 ? texts.items.empty : texts.items.shown(items.length, next === null)}</p>
+                <p class="hint" role="status">{isRefused ? texts.items.refused : items.length === 0 ? texts.items.empty : texts.items.shown(items.length, next === null)}</p>
                 <ul class="scroll">
                     {items.map((item) => (
                         <li key={item["_rid"] as string}>

@@ -1,6 +1,7 @@
 // overview.tsx - all containers with what they hold and use, the busiest first.
 import { useEffect, useState } from "preact/hooks";
 import { request } from "../api/client";
+import { credential } from "../api/session";
 import { bytes, count } from "../parts/numbers";
 import { tellFailure } from "../parts/notices";
 import { containerLink } from "../route";
@@ -20,7 +21,10 @@ interface ContainerRow {
 
 export function Overview() {
     const [rows, setRows] = useState<ContainerRow[] | null>(null);
+    const isToken = credential.value?.kind === "token";
     useEffect(() => {
+        if (isToken)
+            return;
         let isOver = false;
         const look = (): void => {
             request<{ containers: ContainerRow[] }>("GET", "_orrery/containers").then(
@@ -32,6 +36,8 @@ export function Overview() {
         return () => { isOver = true; clearInterval(timer); };
     }, []);
 
+    if (isToken)
+        return <section><h1>{texts.overview.title}</h1><p>{texts.tokenOverview}</p></section>;
     return (
         <section>
             <h1>{texts.overview.title}</h1>

@@ -19,7 +19,7 @@ const darkHighlight = HighlightStyle.define([
 const look = EditorView.theme({
     "&": { height: "100%", fontSize: "13px", backgroundColor: "transparent", color: "inherit" },
     ".cm-scroller": { fontFamily: "ui-monospace, Menlo, Consolas, monospace", overflow: "auto" },
-    ".cm-gutters": { backgroundColor: "transparent", border: "none", opacity: "0.6", color: "inherit" },
+    ".cm-gutters": { backgroundColor: "transparent", border: "none", opacity: "0.8", color: "inherit" },
     ".cm-content": { caretColor: "currentColor" },
     ".cm-cursor": { borderLeftColor: "currentColor" },
     ".cm-activeLine": { backgroundColor: "rgba(127, 127, 127, 0.1)" },
@@ -35,12 +35,13 @@ interface EditorProps {
     language: Extension;
     onChange?: (text: string) => void;
     isReadOnly?: boolean;
+    isTabFree?: boolean; // Tab goes to the next field, as in a form
     more?: Extension; // completion, linting, keys
     onView?: (view: EditorView) => void; // the editor itself, when it is made
     class?: string;
 }
 
-export function Editor({ initial, label, language, onChange, isReadOnly, more, onView, class: name }: EditorProps) {
+export function Editor({ initial, label, language, onChange, isReadOnly, isTabFree, more, onView, class: name }: EditorProps) {
     const host = useRef<HTMLDivElement>(null);
     const change = useRef(onChange);
     change.current = onChange;
@@ -56,9 +57,9 @@ export function Editor({ initial, label, language, onChange, isReadOnly, more, o
                 extensions: [
                     more ?? [],
                     lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(),
-                    keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
+                    keymap.of([...defaultKeymap, ...historyKeymap, ...(isTabFree === true ? [] : [indentWithTab])]),
                     EditorState.readOnly.of(isReadOnly === true),
-                    EditorView.contentAttributes.of({ "aria-label": label }),
+                    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }), // which makes what scrolls reachable by keyboard
                     EditorView.updateListener.of((update) => { if (update.docChanged) change.current?.(update.state.doc.toString()); }),
                     EditorView.lineWrapping,
                     language, look, colours.current.of(highlightFor(isDark.peek())),
