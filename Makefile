@@ -29,7 +29,7 @@ build/orrery: build/release/build.ninja ## build the server, build/orrery
 	@cmake --build build/release -j $(JOBS) --target orrery
 
 # Where there is npm the page comes with the server; elsewhere the server says how to get it.
-EXPLORER := explorer/dist/assets.inc
+EXPLORER := explorer/dist/include/api/core/explorer_assets.inc
 build/orrery: $(wildcard $(EXPLORER))
 
 .PHONY: run
@@ -68,14 +68,25 @@ fresh: deps-fresh ## run and test in a bare Debian 12, as on a new machine; need
 	@tools/fresh.sh
 
 .PHONY: sdks
-sdks: deps-test build/orrery ## run a program with the newest SDK of JavaScript, Python, Go and Java each, where those are installed
+sdks: deps-test build/orrery ## run a program with the newest SDK of JavaScript, Python, Go and Java each, and the quick starts, where those are installed
 	@echo "== Running a program with the SDK of each of four languages"
-	@node --test --test-reporter=spec test/sdks/sdks.test.mjs
+	@node --test --test-reporter=spec test/sdks/sdks.test.mjs test/sdks/quickstart.test.mjs
+	@echo "== Running the examples of clients/test-kit with Vitest, Jest and pytest"
+	@node --test --test-reporter=spec test/sdks/test-kit.test.mjs
+
+.PHONY: copy-kills
+copy-kills: deps-test build/orrery $(SDK) ## copies that take a name over under writers, killed at random moments, for ROUNDS rounds (30)
+	@echo "== Killing copies that take a name over"
+	@node test/copy-kills.mjs
+
+.PHONY: import-kills
+import-kills: build/orrery ## import and export a million items (ARGS=20000 for fewer), killed and resumed, and compare digests
+	@tools/import-kills.sh $(ARGS)
 
 .PHONY: bench
 bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --feed for the change feed, --fairness for short requests beside long ones, --import for files of items
-	@echo "== Building the server and the load generator"
-	@cmake --build build/release -j $(JOBS) --target orrery orrery_load
+	@echo "== Building the server"
+	@cmake --build build/release -j $(JOBS) --target orrery
 	@bench/run.sh $(ARGS)
 
 .PHONY: explorer
@@ -86,9 +97,30 @@ explorer-test: deps-browser explorer explorer/test/node_modules/.package-lock.js
 	@echo "== Running the explorer's tests in Chromium"
 	@cd explorer/test && ORRERY=$(CURDIR)/build/orrery node --test --test-reporter=spec *.test.mjs
 
+.PHONY: deb
+deb: deps-package build/orrery ## build the Debian package, build/orrery_VERSION_ARCHITECTURE.deb
+	@echo "== Building the Debian package"
+	@cmake --build build/release --target installed_texts
+	@rm -f build/orrery_*.deb
+	@cd build/release && umask 022 && cpack --config CPackConfig.cmake >../deb.log 2>&1 || { cat ../deb.log; exit 1; }
+	@ls -l build/orrery_*.deb
+
+.PHONY: deb-test
+deb-test: deps-fresh deb ## install, upgrade, remove and purge the Debian package in a bare Debian 12; needs root
+	@tools/deb-test.sh build/orrery_*.deb
+
+.PHONY: reference
+reference: deps-test ## write docs/errors.md and docs/metrics.md from the tables in the code
+	@node tools/reference.mjs
+
+.PHONY: pictures
+pictures: deps-test build/orrery ## draw the pictures of README.md, docs/pictures; takes a minute
+	@node tools/pictures.mjs
+
 .PHONY: install
 install: build/orrery ## install to PREFIX (/usr/local), below DESTDIR if that is given
 	@echo "== Installing to $(DESTDIR)$(PREFIX)"
+	@cmake --build build/release --target installed_texts
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
 
 .PHONY: clean
@@ -98,7 +130,7 @@ clean: ## remove build/
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z\/]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z\/-]+:.*## / { sub("build/orrery", "", $$1); printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 # The parts of the commands above. A preset is a row of CMakePresets.json.
 
@@ -114,7 +146,7 @@ hardening: build/orrery
 	@tools/check-hardening-test.sh
 	@tools/check-hardening.sh build/orrery build/release
 
-DEPS := $(addprefix deps-,build test explorer browser fuzz check bench fresh)
+DEPS := $(addprefix deps-,build test explorer browser fuzz check bench fresh package)
 .PHONY: $(DEPS)
 $(DEPS): deps-%:
 	@[ "$(INSTALL_DEPS)" = no ] || tools/deps.sh $*

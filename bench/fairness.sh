@@ -25,7 +25,7 @@ open_fairness() {
         "indexingPolicy":{"indexingMode":"consistent","excludedPaths":[{"path":"/*"}]}}'
     create "$url/dbs/b/colls/lists/docs" "{\"id\":\"1\",\"pk\":\"1\",\"l\":[$list]}" \
         --header 'x-ms-documentdb-partitionkey: ["1"]'
-    "$load" --items batch --orders --items-first 0 --requests $((orders / 100)) --seconds 600 --connections 8 \
+    "${load[@]}" --quiet batch --orders --first 0 --count $((orders / 100)) --seconds 600 --connections 8 \
         --url "$url/dbs/b/colls/c/docs" >"$temp/fill"
     settle "$server_pid"
 }
@@ -47,9 +47,9 @@ measure_beside() {
         done
     fi
     for round in $(seq "$rounds"); do
-        sample "lookup_$name" "$server_pid" --query unique --items-count "$orders" --connections 4 --rate "$rate" \
+        sample "lookup_$name" "$server_pid" query --query unique --items "$orders" --connections 4 --rate "$rate" \
             --drain --url "$url/dbs/b/colls/c/docs"
-        sample "read_$name" "$server_pid" --items read --orders --items-count "$orders" --connections 4 --rate "$rate" \
+        sample "read_$name" "$server_pid" read --orders --items "$orders" --connections 4 --rate "$rate" \
             --drain --url "$url/dbs/b/colls/c/docs"
     done
     [ -z "$loader" ] || stop "$loader"

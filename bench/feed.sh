@@ -17,7 +17,7 @@ indexed='{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}'
 sample_feed() {
     local name=$1 line
     shift
-    line=$("$load" --json --pid "$server_pid" --seconds 60 "$@")
+    line=$("${load[@]}" --json --pid "$server_pid" --seconds 60 "$@") || true # it says what was wrong
     [ "$(number failures <<<"$line")" = 0 ] && grep -qE '"statuses":\{("200":[0-9]+)?,?("304":[0-9]+)?\}' <<<"$line" || {
         echo "bench: $name failed: $line" >&2
         exit 1
@@ -38,13 +38,13 @@ start_with() {
 measure_reading() {
     local i
     for i in $(seq "$rounds"); do
-        sample_feed feed --feed --header 'x-ms-max-item-count: 1000' --connections 1 --requests 1 --drain --url "$url/colls/c/docs"
-        sample_feed query --query whole --items-count "$many" --page-size 1000 --connections 1 --requests 1 --drain --url "$url/colls/c/docs"
+        sample_feed feed feed --header 'x-ms-max-item-count: 1000' --connections 1 --count 1 --drain --url "$url/colls/c/docs"
+        sample_feed query query --query whole --items "$many" --page-size 1000 --connections 1 --count 1 --drain --url "$url/colls/c/docs"
     done
 }
 
 measure_followers() {
-    sample_feed idle --feed --header 'If-None-Match: *' --connections "$followers" --rate $((followers / poll_s)) --seconds 10 \
+    sample_feed idle feed --header 'If-None-Match: *' --connections "$followers" --rate $((followers / poll_s)) --seconds 10 \
         --url "$url/colls/c/docs"
 }
 
@@ -56,8 +56,8 @@ measure_log() {
     start_with "$orrery" "$temp/now"
     now_pid=$server_pid now_url=$url
     for i in $(seq "$turns"); do
-        sample create_before "$before_pid" --items create --orders --connections "$connections" --url "$before_url/colls/c/docs"
-        sample create_now "$now_pid" --items create --orders --connections "$connections" --url "$now_url/colls/c/docs"
+        sample create_before "$before_pid" create --orders --connections "$connections" --url "$before_url/colls/c/docs"
+        sample create_now "$now_pid" create --orders --connections "$connections" --url "$now_url/colls/c/docs"
     done
     stop "$before_pid"
     stop "$now_pid"

@@ -24,7 +24,7 @@ need_room() {
 # The items as JSON lines, and as the lines of three columns that COPY reads.
 make_files() {
     echo "== Making files of $many items of 1 KB"
-    awk -v count="$many" -v item="$("$load" --print-item)" -v jsonl="$temp/items.jsonl" -v copy="$temp/items.copy" '
+    awk -v count="$many" -v item="$("${load[@]}" --print-item --seed 0 --first 0)" -v jsonl="$temp/items.jsonl" -v copy="$temp/items.copy" '
     BEGIN {
         sub(/^\{"id":"[^"]*","pk":"[^"]*","serial":[0-9]+/, "", item)
         at = index(item, "\"quantity\":3")

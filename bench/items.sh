@@ -6,7 +6,7 @@
 items=${ITEMS:-10000}
 . bench/peers.sh
 
-operations="read create upsert patch batch mix"
+operations="read create upsert patch batch mixed"
 container='{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
  "indexingPolicy":{"indexingMode":"none","automatic":false}}'
 
@@ -15,7 +15,7 @@ container='{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
 fill() {
     local url=$1 count=$2
     shift 2
-    "$load" --json --items batch --items-first 0 --requests $((count / 100)) --seconds 3600 \
+    "${load[@]}" --json batch --first 0 --count $((count / 100)) --seconds 3600 \
         --connections "$connections" --pid "$server_pid" --url "$url" "$@" >"$temp/filled" &
     local pid=$!
     pids+=("$pid")
@@ -43,12 +43,12 @@ measure_items() {
 
     echo "== Items over $connections connections: $rounds rounds of $round_seconds s each"
     for i in $(seq "$rounds"); do
-        sample nginx_file "$nginx_pid" --connections "$connections" --url "http://127.0.0.1:$nginx_port/file"
+        sample nginx_file "$nginx_pid" request --connections "$connections" --url "http://127.0.0.1:$nginx_port/file"
         for operation in $operations; do
-            sample "orrery_$operation" "$server_pid" --items "$operation" --items-count "$items" \
+            sample "orrery_$operation" "$server_pid" "$operation" --items "$items" \
                 --connections "$connections" --url "$docs"
-            if [ "$operation" = mix ]; then
-                sample_postgres postgres_mix read.sql@95 upsert.sql@5
+            if [ "$operation" = mixed ]; then
+                sample_postgres postgres_mixed read.sql@95 upsert.sql@5
             else
                 sample_postgres "postgres_$operation" "$operation.sql"
             fi

@@ -48,13 +48,13 @@ echo "== Reading items at random over $connections connections: $rounds rounds o
 for pid in "$few_pid" "$many_pid"; do
     settle "$pid"
 done
-"$load" --json --items sweep --items-first 0 --requests "$few" --seconds 3600 --connections "$connections" \
+"${load[@]}" --json sweep --first 0 --count "$few" --seconds 3600 --connections "$connections" \
     --pid "$few_pid" --url "$few_docs" >"$temp/rounds/few_cold_read.jsonl"
-"$load" --json --items sweep --items-first 0 --requests "$many" --seconds 3600 --connections "$connections" \
+"${load[@]}" --json sweep --first 0 --count "$many" --seconds 3600 --connections "$connections" \
     --pid "$many_pid" --url "$many_docs" >"$temp/rounds/many_cold_read.jsonl"
 for round in $(seq "$rounds"); do
-    sample few_read "$few_pid" --items read --items-count "$few" --connections "$connections" --url "$few_docs"
-    sample many_read "$many_pid" --items read --items-count "$many" --connections "$connections" --url "$many_docs"
+    sample few_read "$few_pid" read --items "$few" --connections "$connections" --url "$few_docs"
+    sample many_read "$many_pid" read --items "$many" --connections "$connections" --url "$many_docs"
 done
 for name in few many; do
     pid=${name}_pid

@@ -59,15 +59,20 @@ rss_kb() {
     awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
 }
 
-# start_server FOLDER PORT [OPTION...]: its process is $server_pid then.
-start_server() {
+# launch_server FOLDER PORT [OPTION...]: its process is $server_pid then.
+launch_server() {
     local folder=$1 port=$2
     shift 2
-    # The load generator looks like an SDK that merges partitions by itself, and does not.
+    # The SDK of partitions.mjs is known to merge partitions by itself, and is to do so only when it is told.
     "$orrery" serve --data "$folder" --port "$port" --merge always "$@" >"$temp/orrery.log" 2>&1 &
     server_pid=$!
     pids+=("$server_pid")
-    "$load" --ready --unsigned --url "http://127.0.0.1:$port/healthz" || {
+}
+
+# start_server FOLDER PORT [OPTION...]: the same, and waits until it is ready.
+start_server() {
+    launch_server "$@"
+    "${load[@]}" --ready --unsigned --url "http://127.0.0.1:$2/healthz" || {
         cat "$temp/orrery.log" >&2
         exit 1
     }
@@ -88,7 +93,7 @@ settle() {
 create() {
     local url=$1 body=$2
     shift 2
-    "$load" --once --method POST --url "$url" --body "$body" "$@" >"$temp/created"
+    "${load[@]}" --once --method POST --url "$url" --body "$body" "$@" >"$temp/created"
 }
 
 start_nginx() {
@@ -120,14 +125,14 @@ CONF
     PATH=$PATH:/usr/sbin nginx -p "$temp/nginx" -c nginx.conf 2>"$temp/nginx/start.log" &
     nginx_pid=$!
     pids+=("$nginx_pid")
-    "$load" --ready --unsigned --url "http://127.0.0.1:$1/file"
+    "${load[@]}" --ready --unsigned --url "http://127.0.0.1:$1/file"
 }
 
-# sample NAME PID OPTION...: one round of orrery-load.
+# sample NAME PID OPTION...: one round of orrery bench.
 sample() {
     local name=$1 pid=$2 line
     shift 2
-    line=$("$load" --json --pid "$pid" --seconds "$round_seconds" "$@")
+    line=$("${load[@]}" --json --pid "$pid" --seconds "$round_seconds" "$@") || true # it says what was wrong
     # An error page is quick to make, so a round with one would look good.
     [ "$(number failures <<<"$line")" = 0 ] &&
         grep -qE '"statuses":\{"20[01]":[0-9]+(,"201":[0-9]+)?\}' <<<"$line" || {

@@ -1,4 +1,4 @@
-# orders.sh - containers of orders (orders.h), of which everything is indexed; queries.sh and
+# orders.sh - containers of orders (src/load/order_text.h), of which everything is indexed; queries.sh and
 # partitions.sh read it.
 
 . bench/items.sh
@@ -32,7 +32,7 @@ orders() {
 # read_all URL COUNT: brings all the orders of a container into memory, by one query with a thousand of
 # them a page.
 read_all() {
-    "$load" --json --query all --page-size 1000 --url "$1" --items-count "$2" --requests 1 --seconds 3600 \
+    "${load[@]}" --json query --query all --page-size 1000 --url "$1" --items "$2" --count 1 --seconds 3600 \
         --connections 1 >"$temp/read"
     awk -v pages="$(number pages_per_request <"$temp/read")" -v count="$2" 'BEGIN { exit !(pages * 1000 >= count) }' &&
         grep -q '"statuses":{"200":[0-9]*}' "$temp/read" || {

@@ -1,9 +1,9 @@
-// partitions.mjs - queries through the official SDK, as orrery-load asks them over plain HTTP.
+// partitions.mjs - queries through the official SDK, as orrery bench asks them over plain HTTP.
 //
-//   orrery-load --print-queries ... | node partitions.mjs --endpoint URL --container NAME [option...]
+//   orrery bench query --print-queries ... | node partitions.mjs --endpoint URL --container NAME [option...]
 //
 // Reads the bodies of queries, a line each, and runs them in turn, from the first one again if there
-// are not enough. Prints the line of JSON that orrery-load would have printed, or with --answers what
+// are not enough. Prints the line of JSON that orrery bench would have printed, or with --answers what
 // the answer to each query was: how many results, and what their numbers add up to.
 //
 //   --merge server       what merges the results of partitions: `server`, the default of the SDK, or

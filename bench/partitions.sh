@@ -1,8 +1,8 @@
 # partitions.sh - the same queries over 1, 5 and 10 physical partitions, merged by the server and by the
 # official SDK; run.sh reads it.
 #
-# The same orders (orders.h) are in a container of each size, all in one server and in memory. Every
-# query is asked in three ways: over plain HTTP (orrery-load), through the SDK as it is, which takes what
+# The same orders (src/load/order_text.h) are in a container of each size, all in one server and in memory. Every
+# query is asked in three ways: over plain HTTP (orrery bench), through the SDK as it is, which takes what
 # the server has merged, and through the SDK with a plan, from which it asks each partition and merges
 # by itself. In a round, the containers are measured one right after the other. What one partition more
 # costs that has nothing of what is asked for is told by a look-up over up to 25 of them.
@@ -23,7 +23,7 @@ memory_mb=$(awk '/^MemTotal/ { print int($2 / 1024 * 0.6) }' /proc/meminfo)
 [ "$cache_mb" -le "$memory_mb" ] || cache_mb=$memory_mb
 note cache_mb "$cache_mb"
 
-# Rows of the table: the query of orrery-load, results a page, and what it is.
+# Rows of the table: the query of orrery bench, results a page, and what it is.
 rows="unique range pages sum group"
 query_of() {
     case $1 in
@@ -67,7 +67,7 @@ load_containers() {
     for size in $visits; do
         echo "== $many orders over $size partitions"
         orders "$many" "$url/c$size" "$(policy "c$size" '')" --header "x-ms-offer-throughput: $((size * 6000))"
-        "$load" --once --url "$url/c$size/pkranges" | grep -q "\"_count\":$size}" || {
+        "${load[@]}" --once --url "$url/c$size/pkranges" | grep -q "\"_count\":$size}" || {
             echo "bench: expected a container of $size partitions" >&2
             exit 1
         }
@@ -75,16 +75,16 @@ load_containers() {
     settle "$server_pid" 300
 }
 
-# The options by which orrery-load asks for a row: options_of ROW SEED
+# The options by which orrery bench asks for a row: options_of ROW SEED
 options_of() {
-    echo "--query $(query_of "$1") --items-count $many --seed $2 --page-size $(page_of "$1")"
+    echo "query --query $(query_of "$1") --items $many --seed $2 --page-size $(page_of "$1")"
 }
 
 # write_turns SEED COUNT: what the SDK asks in a round.
 write_turns() {
     local row
     for row in $rows; do
-        "$load" --print-queries $(options_of "$row" "$1") --requests "$2" >"$temp/$row.turns"
+        "${load[@]}" --print-queries $(options_of "$row" "$1") --count "$2" >"$temp/$row.turns"
     done
 }
 
@@ -105,7 +105,7 @@ answers_of() {
         return
     }
     for turn in $(seq 0 $((answers - 1))); do
-        "$load" --once $(options_of "$2" 0) --turn "$turn" --url "$url/c$3/docs" >"$temp/answer"
+        "${load[@]}" --once $(options_of "$2" 0) --turn "$turn" --url "$url/c$3/docs" >"$temp/answer"
         { grep -oE '"(_count|n|total)":[0-9.]+|"Documents":\[[0-9.]+' "$temp/answer" || true; } | tr '[' : |
             awk -F: -v turn="$turn" '$1 ~ /_count/ { count += $NF; next } { sum += $NF }
                 END { printf "%d %d %.2f\n", turn, count, sum }'
@@ -150,7 +150,7 @@ warm() {
     for size in $visits; do
         read_all "$url/c$size/docs" "$many"
         for row in $rows; do
-            "$load" --json $(options_of "$row" 99) --url "$url/c$size/docs" --connections 8 --seconds "$round_seconds" \
+            "${load[@]}" --json $(options_of "$row" 99) --url "$url/c$size/docs" --connections 8 --seconds "$round_seconds" \
                 --drain >"$temp/warmed"
         done
     done

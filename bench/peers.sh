@@ -19,7 +19,7 @@ start_redis() {
         sleep 0.1
     done
     # The keys that its load generator asks for.
-    awk -v count="$items" -v text="$("$load" --print-item)" \
+    awk -v count="$items" -v text="$("${load[@]}" --print-item --seed 0 --first 0)" \
         'BEGIN { for (i = 0; i < count; i++) printf "SET key:%012d %s\r\n", i, "'"'"'" text "'"'"'" }' |
         redis-cli -p "$redis_port" >"$temp/created"
     [ "$(redis-cli -p "$redis_port" dbsize)" = "$items" ]
@@ -36,7 +36,7 @@ timed() {
     elapsed_ms=$(awk '{ print $1 * 1000 }' "$temp/timed")
 }
 
-# round NAME REQUESTS PER_S P50 P99 SERVER_MS: the line that orrery-load would have written.
+# round NAME REQUESTS PER_S P50 P99 SERVER_MS: the line that orrery bench would have written.
 round() {
     awk -v requests="$2" -v per_s="$3" -v p50="$4" -v p99="$5" -v server_ms="$6" -v client_ms="$client_ms" \
         -v elapsed_ms="$elapsed_ms" 'BEGIN {
@@ -83,7 +83,7 @@ pg() {
     "$postgres_bin/psql" -X -q -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$postgres_port" -U bench "$@" postgres
 }
 
-# An item's number makes its names, as in items.h, with numbers that pgbench can count with.
+# An item's number makes its names, as in src/load/item_maker.h, with numbers that pgbench can count with.
 name_of() {
     echo "($1 * 2654435761) % 4294967296"
 }
@@ -112,7 +112,7 @@ start_postgres_server() {
 # start_postgres PORT: with the items in it.
 start_postgres() {
     start_postgres_server "$1" 256MB
-    item=$("$load" --print-item)
+    item=$("${load[@]}" --print-item --seed 0 --first 0)
     pgbench_variables=(-D "doc=$item")
     pg <<SQL
 CREATE TABLE items (pk text, id text, doc jsonb, PRIMARY KEY (pk, id));

@@ -1,7 +1,7 @@
 # queries.sh - SQL over items of which everything is indexed, beside JSONB of PostgreSQL; run.sh reads it.
 #
-# Both servers hold the same orders (orders.h), ours in one physical partition, and are asked the same
-# (queries.h): in turn t of a round, the draws below give the parameters that orrery-load takes. Before
+# Both servers hold the same orders (src/load/order_text.h), ours in one physical partition, and are asked the same
+# (src/load/query_maker.h): in turn t of a round, the draws below give the parameters that orrery bench takes. Before
 # anything is timed, the first turns are compared answer by answer. Both have everything in memory:
 # ours gets --cache 6G and is asked for every order and then all queries beforehand; PostgreSQL gets
 # shared_buffers of 1 GB and, as it counts on it, the page cache of the system for the rest, and is
@@ -15,7 +15,7 @@
 answers=10 # turns that are compared
 need_disk 12
 
-# Rows of the table, and the query of orrery-load for each.
+# Rows of the table, and the query of orrery bench for each.
 rows=${BENCH_ROWS:-unique unique_btree key range count count_btree group tag scan}
 is_whole=${BENCH_ROWS:+no}
 is_whole=${is_whole:-yes}
@@ -23,7 +23,7 @@ query_of() {
     echo "${1%_btree}"
 }
 
-# draw WHICH BELOW: query_draw() of queries.h.
+# draw WHICH BELOW: query_maker_draw() of src/load/query_maker.h.
 draw() {
     echo "((hash_fnv1a(:t * 16 + $1, :seed) >> 16) & 1073741823) * $2 / 1073741824"
 }
@@ -127,13 +127,13 @@ load_orrery() {
     disk_of full
     orders $((many / 100)) "$url/colls/c1" "$(policy c1 '')"
     orders $((many / 10)) "$url/colls/c10" "$(policy c10 '')"
-    "$load" --once --url "$url/colls/c/pkranges" | grep -q '"_count":1}'
+    "${load[@]}" --once --url "$url/colls/c/pkranges" | grep -q '"_count":1}'
 }
 
 # table NAME COUNT
 table() {
     pg -c "CREATE TABLE $1 (id text, pk text, doc jsonb, PRIMARY KEY (pk, id))"
-    "$load" --orders --print-copy --items-first 0 --items-count "$2" | pg -c "COPY $1 FROM STDIN"
+    "${load[@]}" --orders --print-copy --first 0 --items "$2" | pg -c "COPY $1 FROM STDIN"
     pg -c "SET maintenance_work_mem = '512MB'" -c "CREATE INDEX ${1}_gin ON $1 USING gin (doc jsonb_path_ops)" \
         -c "CREATE INDEX ${1}_order_number ON $1 ((doc->>'orderNumber'))"
 }
@@ -171,7 +171,7 @@ compare_answers() {
             exit 1
         }
         for turn in $(seq 0 $((answers - 1))); do
-            "$load" --once --query "$(query_of "$row")" --turn "$turn" --seed 0 --items-count "$many" \
+            "${load[@]}" --once query --query "$(query_of "$row")" --turn "$turn" --seed 0 --items "$many" \
                 --url "$url/colls/c/docs" >"$temp/answer"
             echo "$row $turn $(sum_of _count) $(sum_of n)"
         done
@@ -196,7 +196,7 @@ results_of() {
 
 # ask NAME QUERY CONTAINER COUNT SEED: a round of ours.
 ask() {
-    sample "orrery_$1" "$server_pid" --query "$2" --url "$url/colls/$3/docs" --items-count "$4" --seed "$5" \
+    sample "orrery_$1" "$server_pid" query --query "$2" --url "$url/colls/$3/docs" --items "$4" --seed "$5" \
         --connections "$connections" --warmup-ms 0 --drain
 }
 
@@ -209,7 +209,7 @@ warm_orrery() {
     read_all "$url/colls/c10/docs" $((many / 10))
     read_all "$url/colls/c/docs" "$many"
     for row in scan unique key range tag; do
-        "$load" --json --query "$row" --url "$url/colls/c/docs" --items-count "$many" --seed 99 --connections 8 \
+        "${load[@]}" --json query --query "$row" --url "$url/colls/c/docs" --items "$many" --seed 99 --connections 8 \
             --pid "$server_pid" --seconds 6 --drain >"$temp/warmed"
     done
 }
@@ -259,12 +259,12 @@ measure_creation() {
     echo "== Creating orders over 32 connections"
     pg -c 'DROP INDEX items_total, items_category, items_order_number' -c 'CREATE SEQUENCE fresh_n' \
         -c 'CREATE UNLOGGED TABLE fresh (n serial PRIMARY KEY, id text, pk text, doc text)'
-    "$load" --orders --print-copy --items-first "$many" --items-count "$fresh" | pg -c 'COPY fresh (id, pk, doc) FROM STDIN'
+    "${load[@]}" --orders --print-copy --first "$many" --items "$fresh" | pg -c 'COPY fresh (id, pk, doc) FROM STDIN'
     pg -c 'VACUUM ANALYZE fresh' -c CHECKPOINT
     with_connections 32 0
     measure_connect connect.sql
     for round in $(seq "$rounds"); do
-        sample orrery_create "$server_pid" --items create --orders --items-first $((many + round * 50000000)) \
+        sample orrery_create "$server_pid" create --orders --first $((many + round * 50000000)) \
             --url "$url/colls/c/docs" --connections "$connections"
         sample_postgres postgres_create insert.sql
     done

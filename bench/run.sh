@@ -15,6 +15,7 @@
 #   run.sh --feed       only the change feed (feed.sh)
 #   run.sh --fairness   only how long short requests wait for long ones (fairness.sh)
 #   run.sh --import     only orrery import and export beside COPY (import.sh)
+#   run.sh --snapshot   only snapshots of a database: saving and restoring (snapshot.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts
@@ -25,7 +26,7 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 orrery=${ORRERY:-build/orrery}
-load=build/orrery-load
+load=(build/orrery bench) # of this tree, also if another server is measured
 rounds=${ROUNDS:-3}
 round_seconds=${ROUND_SECONDS:-2}
 connections=32
@@ -45,8 +46,9 @@ default) parts="container items" ;;
 --feed) parts=feed ;;
 --fairness) parts=fairness ;;
 --import) parts=import ;;
+--snapshot) parts=snapshot ;;
 *)
-    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --scripts | --feed | --fairness | --import]" >&2
+    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --scripts | --feed | --fairness | --import | --snapshot]" >&2
     exit 2
     ;;
 esac

@@ -60,18 +60,18 @@ measure_scripts() {
 
     echo "== Scripts over $connections connections: $rounds rounds of $round_seconds s each"
     for i in $(seq "$rounds"); do
-        sample_script empty --items execute --items-count "$items" --connections "$connections" --url "$url/sprocs/empty"
-        sample_script replace --items execute --items-count "$items" --connections "$connections" --url "$url/sprocs/replace"
+        sample_script empty execute --items "$items" --connections "$connections" --url "$url/sprocs/empty"
+        sample_script replace execute --items "$items" --connections "$connections" --url "$url/sprocs/replace"
         # All of them have one partition key, so each waits for the one before.
-        sample_script replace_one_key --items execute --items-count 100 --connections "$connections" --url "$url/sprocs/replace"
-        sample_script patch --items patch --items-count "$items" --connections "$connections" --url "$docs"
-        sample_script create_100 --items execute-new --connections "$connections" --url "$url/sprocs/create"
-        sample_script loop_100 --items execute-new --connections "$connections" --url "$url/sprocs/loop"
-        sample_script batch_100 --items batch --connections "$connections" --url "$docs"
+        sample_script replace_one_key execute --items 100 --connections "$connections" --url "$url/sprocs/replace"
+        sample_script patch patch --items "$items" --connections "$connections" --url "$docs"
+        sample_script create_100 execute-new --connections "$connections" --url "$url/sprocs/create"
+        sample_script loop_100 execute-new --connections "$connections" --url "$url/sprocs/loop"
+        sample_script batch_100 batch --connections "$connections" --url "$docs"
     done
     for i in $(seq "$rounds"); do
         for key in function scan; do
-            sample "$key" "$server_pid" --query "$key" --items-count "$many" --connections 1 --requests 1 --drain \
+            sample "$key" "$server_pid" query --query "$key" --items "$many" --connections 1 --count 1 --drain \
                 --url "http://127.0.0.1:$port/dbs/b/colls/o/docs"
         done
     done

@@ -1,7 +1,7 @@
 # splits.sh - partitions that are split and merged: how fast, how clients are affected meanwhile, and
 # what more partitions gain afterwards; run.sh reads it.
 #
-# Orders (orders.h), completely indexed, are in one container. It is split and merged by request, so that
+# Orders (src/load/order_text.h), completely indexed, are in one container. It is split and merged by request, so that
 # each move is measured alone. A tenth of them are in containers of 1, 2, 5
 # and 10 partitions.
 #
@@ -12,7 +12,7 @@
 sizes="1 2 5 10"
 rate=${BENCH_RATE:-500}
 load_connections=16
-operations="read upsert patch mix"
+operations="read upsert patch mixed"
 # Over how many connections the sizes are compared: as everywhere, and so many that ten partitions
 # have as much to do at a time as one has else.
 counts="$connections $((connections * 4))"
@@ -36,13 +36,13 @@ serve() {
 
 # ranges [CONTAINER]: the ids of its partitions, in order.
 ranges() {
-    "$load" --once --url "$endpoint/dbs/b/colls/${1:-c}/pkranges" | grep -oE '"(id|minInclusive)":"[0-9A-F]*"' |
+    "${load[@]}" --once --url "$endpoint/dbs/b/colls/${1:-c}/pkranges" | grep -oE '"(id|minInclusive)":"[0-9A-F]*"' |
         paste - - | sort -t: -k3 | sed 's/^"id":"\([0-9]*\)".*/\1/'
 }
 
 # order WHAT BODY: asks for a move.
 order() {
-    "$load" --once --method POST --url "$endpoint/_orrery/chaos/dbs/b/colls/c/$1" --body "$2" >"$temp/ordered"
+    "${load[@]}" --once --method POST --url "$endpoint/_orrery/chaos/dbs/b/colls/c/$1" --body "$2" >"$temp/ordered"
     moves=$((moves + 1))
 }
 
@@ -95,11 +95,11 @@ measure_speed() {
 
 # both NAME: reads and writes at the same time, at a fixed rate each.
 both() {
-    sample "$1_read" "$server_pid" --items read --orders --items-count "$many" --connections "$load_connections" \
+    sample "$1_read" "$server_pid" read --orders --items "$many" --connections "$load_connections" \
         --rate "$rate" --warmup-ms 0 --url "$docs" &
     local pid=$!
     pids+=("$pid")
-    sample "$1_upsert" "$server_pid" --items upsert --orders --items-count "$many" --connections "$load_connections" \
+    sample "$1_upsert" "$server_pid" upsert --orders --items "$many" --connections "$load_connections" \
         --rate "$rate" --warmup-ms 0 --url "$docs"
     wait "$pid"
     stop "$pid"
@@ -149,12 +149,12 @@ measure_sizes() {
     echo "== Requests to each: $turns turns of about half a second, for ${operations// /, }"
     for operation in $operations; do
         requests=6000
-        case $operation in read | mix) requests=20000 ;; esac
+        case $operation in read | mixed) requests=20000 ;; esac
         for count in $counts; do
             for round in $(seq "$turns"); do
                 for size in $(rotate "$round" $sizes); do
-                    sample "${operation}_${size}_$count" "$server_pid" --items "$operation" --orders \
-                        --items-count "$few" --connections "$count" --requests "$requests" --seconds 60 --warmup-ms 0 \
+                    sample "${operation}_${size}_$count" "$server_pid" "$operation" --orders \
+                        --items "$few" --connections "$count" --count "$requests" --seconds 60 --warmup-ms 0 \
                         --url "$endpoint/dbs/b/colls/c$size/docs"
                 done
             done

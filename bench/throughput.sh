@@ -31,8 +31,8 @@ open_budget() {
 }
 
 read_items() {
-    sample "read_$1" "${server_pids[$1]}" --items read --items-count "$items" --connections "$connections" \
-        --requests "$reads" --url "http://127.0.0.1:${ports[$1]}/dbs/b/colls/c/docs"
+    sample "read_$1" "${server_pids[$1]}" read --items "$items" --connections "$connections" \
+        --count "$reads" --url "http://127.0.0.1:${ports[$1]}/dbs/b/colls/c/docs"
 }
 
 measure_throughput() {

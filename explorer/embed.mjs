@@ -1,8 +1,8 @@
-// embed.mjs - the built page as C: dist/assets.inc, which the server is compiled with.
+// embed.mjs - the built page as C: dist/include/api/core/explorer_assets.inc, which the server is compiled with.
 //
 // Each file is there compressed, once. Names of files carry a hash of their contents, except index.html's.
 import { createHash } from "node:crypto";
-import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { extname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
 
@@ -43,5 +43,6 @@ for (const [i, file] of [...filesBelow(PAGE)].entries()) {
 }
 if (total > BYTES_MAX)
     throw new Error(`the page takes ${total} bytes, more than ${BYTES_MAX}`);
-writeFileSync(new URL("dist/assets.inc", import.meta.url), `${arrays}\nstatic const ExplorerAsset ASSETS[] = {\n${rows}};\n`);
+mkdirSync(new URL("dist/include/api/core", import.meta.url), { recursive: true });
+writeFileSync(new URL("dist/include/api/core/explorer_assets.inc", import.meta.url), `${arrays}\nstatic const ExplorerAsset ASSETS[] = {\n${rows}};\n`);
 console.log(`${total} bytes, compressed`);

@@ -66,7 +66,7 @@ test("the command line is checked", () => {
         [["--data"], /--data needs a value/],
         [["--data="], /must not be empty/],
         [["--date", "x"], /no option '--date'/],
-        [["data"], /no option 'data'/],
+        [["data"], /'data' is not an option/],
     ]) {
         const { status, stderr } = run(["check", ...args]);
         assert.equal(status, 2, args.join(" "));

@@ -198,6 +198,58 @@ test("database and container are made, with one path or several", async () => {
     assert.match(absent.stderr, /answered 404/);
 });
 
+// ---- an advised key ----
+
+const sales = (count) =>
+    Array.from({ length: count }, (_, i) => ({
+        id: `o${i}`,
+        user: `u${(i * 7919) % 701}`,
+        country: ["de", "fr", "in"][i % 3],
+        day: `2026-01-${String(1 + Math.floor((i * 28) / count)).padStart(2, "0")}`,
+    }));
+const ADVISED = ["--create", "--partition-key", "advise"];
+const toAdvised = (id) => ({ id, database: { id: "advised" } });
+const keyOf = async (id) =>
+    (await clientOf(server).database("advised").container(id).read()).resource.partitionKey.paths;
+
+test("--partition-key advise chooses the key of a new container, also of standard input", async () => {
+    const rows = sales(3000);
+    const { stderr } = await transferred("import", server, toAdvised("file"), [...ADVISED, file("a.jsonl", lines(rows))]);
+    assert.match(stderr, /partition key \/user, advised by 3000 of the rows: 701 values, the most frequent has 0\.2%/);
+    assert.match(stderr, /next best: /);
+    assert.deepEqual(await keyOf("file"), ["/user"]);
+    const digest = await digestOf(server, toAdvised("file"));
+    assert.equal(digest.split(" ")[1], "3000");
+    // What was read of a pipe to choose is imported as well, compressed or not.
+    for (const [id, input] of [["pipe", lines(rows)], ["packed", gzipSync(lines(rows))]]) {
+        await transferred("import", server, toAdvised(id), [...ADVISED, "--quiet", "-"], { input });
+        assert.deepEqual(await keyOf(id), ["/user"]);
+        assert.equal(await digestOf(server, toAdvised(id)), digest, id);
+    }
+    // Properties that are set count too, and a container that exists keeps its key.
+    const few = rows.map(({ id, country, day }) => ({ id, country, day, a: `${Number(id.slice(1)) % 40}`, b: `${Number(id.slice(1)) % 37}` }));
+    const args = [...ADVISED, "--set", "/pk={a}-{b}", "--set", "/id={id}-{country}-{day}"];
+    const set = await transferred("import", server, toAdvised("set"), [...args, file("b.jsonl", lines(few))]);
+    assert.match(set.stderr, /advised by/);
+    const again = await transferred("import", server, toAdvised("file"), [...ADVISED, file("c.jsonl", lines(few))]);
+    assert.doesNotMatch(again.stderr, /advised by/);
+    assert.deepEqual(await keyOf("file"), ["/user"]);
+});
+
+test("--partition-key advise refuses where nothing fits, and makes nothing", async () => {
+    const rows = Array.from({ length: 2000 }, (_, i) => ({ country: ["de", "fr", "in"][i % 3], ok: i % 2 === 0 }));
+    const args = [...ADVISED, "--set", "/id={country}-{ok}"];
+    const { stderr } = await transferred("import", server, toAdvised("none"), [...args, file("a.jsonl", lines(rows))], { code: 1 });
+    assert.match(stderr, /no property of the rows is a good partition key\..*Nothing was made/s);
+    await assert.rejects(keyOf("none"), { code: 404 });
+    const empty = await transferred("import", server, toAdvised("none"), [...ADVISED, file("b.jsonl", "\n")], { code: 1 });
+    assert.match(empty.stderr, /no rows to learn a partition key from/);
+    const bad = await transferred("import", server, toAdvised("none"), [...ADVISED, file("c.jsonl", "{nonsense\n")], { code: 1 });
+    assert.match(bad.stderr, /no rows to learn a partition key from/);
+    const late = await transferred("import", server, toAdvised("file"), ["--partition-key", "advise", "-"], { code: 2, input: "" });
+    assert.match(late.stderr, /advise is for --create/);
+});
+
 test("a server that throttles is waited for", async (t) => {
     const throttled = await startServer(t, { isThrottled: true, args: ["--durability", "relaxed", "--no-burst"] });
     const { database: own } = await clientOf(throttled).databases.create({ id: "slow" });

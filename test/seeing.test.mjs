@@ -272,7 +272,7 @@ test("what cannot be asked is refused in the protocol's form", async () => {
         ["top?count=1000", 400, "BadRequest", /from 1 to 100/],
         ["history?grain=day", 400, "BadRequest", /second or 5min/],
         ["history?from=0", 400, "BadRequest", /at most 3600 seconds/],
-        ["nothing", 404, "NotFound", /layout, top and history/],
+        ["nothing", 404, "NotFound", /layout, top, history and queries/],
     ];
     for (const [what, status, code, message] of rows)
         errorAnswer(await look(server, what, { link }), status, code, { message });

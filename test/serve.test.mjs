@@ -9,7 +9,6 @@ import test from "node:test";
 
 import { ids } from "./lib/check.mjs";
 import { listAll } from "./lib/items.mjs";
-import { optionRows } from "./lib/options.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { DEVELOPMENT_KEY, run, startServer, temporaryFolder } from "./lib/server.mjs";
 import { Line, answers, call, requestText, send, signed, unique } from "./lib/wire.mjs";
@@ -27,23 +26,6 @@ async function freePort() {
 }
 
 // --- The command line
-
-test("help lists every option with its default", () => {
-    const result = run(["serve", "--help"]);
-    assert.equal(result.status, 0);
-    assert.equal(result.stderr, "");
-    for (const { name, kind, placeholder, fallback, help } of optionRows()) {
-        const value = kind !== "FLAG" && fallback ? ` (${fallback})` : "";
-        const left = `--${name}${placeholder ? ` ${placeholder}` : ""}`;
-        assert.ok(
-            result.stdout
-                .split("\n")
-                .some((line) => line.trim().startsWith(`${left} `) && line.endsWith(`${help}${value}`)),
-            left,
-        );
-    }
-    assert.deepEqual(run(["serve", "-h"]), result);
-});
 
 test("the program says what it can do", () => {
     for (const args of [["help"], ["--help"], ["-h"]]) {

@@ -2,12 +2,17 @@
 #include "advise/policy_advice.h"
 
 #include "advise/key_layout.h"
+#include "query/page/page.h"
 
 #include <math.h>
 
-enum { PAGE_ROWS = 100 }; /* that a client reads of a result without a bound */
+enum {
+    PAGE_ROWS = 100,        /* that a client reads of a result without a bound */
+    SPARED_ITEMS_MIN = 100, /* fewer are not worth an index */
+};
 
-static const double CHARGE_UNIT = 100; /* a Charge counts hundredths */
+static const double CHARGE_UNIT = 100;  /* a Charge counts hundredths */
+static const double SAVED_RU_MIN = 0.1; /* on a query; less is not worth an index */
 
 typedef struct Advisor {
     const PathTable *paths;
@@ -174,13 +179,20 @@ static bool has_element(Slice path)
     return memmem(path.ptr, path.len, "/[]", 3) != NULL;
 }
 
-/* False if there is no room, or it is nothing that a composite index can have. */
-static bool add_part(PartList *list, Slice path, bool is_down)
+static bool has_part(const PartList *list, Slice path)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (slice_equal(list->paths[i], path))
             return true;
     }
+    return false;
+}
+
+/* False if there is no room, or it is nothing that a composite index can have. */
+static bool add_part(PartList *list, Slice path, bool is_down)
+{
+    if (has_part(list, path))
+        return true;
     if (list->count == COMPOSITE_PARTS_MAX || has_element(path))
         return false;
     list->paths[list->count] = path;
@@ -199,7 +211,7 @@ static bool take_parts(const QueryUses *uses, bool orders, PartList *out)
     for (size_t i = 0; i < uses->count; i++) {
         const QueryUse *use = &uses->list[i];
         bool is_wanted = orders ? is_order(use->kind) : use->kind == QUERY_USE_EQUAL;
-        if (is_wanted && !add_part(out, use->path, use->kind == QUERY_USE_ORDER_DOWN) && orders)
+        if (is_wanted && !add_part(out, use->path, use->kind == QUERY_USE_ORDER_DOWN))
             return false;
     }
     return true;
@@ -225,35 +237,48 @@ static bool is_there(const Advisor *a, const PartList *parts)
     return false;
 }
 
-static bool is_advised(const PolicyAdvice *out, const Slice *parts, size_t count)
+static CompositeAdvice *find_advised(PolicyAdvice *out, const Slice *parts, size_t count)
 {
     for (size_t i = 0; i < out->composite_count; i++) {
         bool is_same = out->composites[i].part_count == count;
         for (size_t j = 0; j < count && is_same; j++)
             is_same = slice_equal(out->composites[i].parts[j], parts[j]);
         if (is_same)
-            return true;
+            return &out->composites[i];
     }
-    return false;
+    return NULL;
 }
 
-static void add_composite(Advisor *a, const PartList *parts, size_t query, double saved_ru)
+/* What an index does for one query. */
+typedef struct Gain {
+    bool is_required;
+    double saved_ru;
+    double spared_items;
+} Gain;
+
+static void add_composite(Advisor *a, const PartList *parts, size_t query, Gain gain)
 {
     PolicyAdvice *out = a->out;
-    if (parts->count < 2 || is_there(a, parts) || out->composite_count == POLICY_COMPOSITES_MAX)
+    if (parts->count < 2 || is_there(a, parts))
         return;
     Slice *texts = ARENA_NEW_ARRAY(a->arena, Slice, parts->count);
     for (size_t i = 0; i < parts->count; i++)
         texts[i] = arena_format(a->arena, "%.*s %s", SLICE_ARG(parts->paths[i]),
                                 parts->is_down[i] ? "DESC" : "ASC");
-    if (is_advised(out, texts, parts->count))
+    double saved_ru_s = gain.saved_ru * a->work->list[query].per_second;
+    CompositeAdvice *advised = find_advised(out, texts, parts->count);
+    if (advised != NULL)
+        advised->saved_ru_s += saved_ru_s;
+    if (advised != NULL || out->composite_count == POLICY_COMPOSITES_MAX)
         return;
     out->composites[out->composite_count++] = (CompositeAdvice){
         .parts = texts,
         .part_count = parts->count,
-        .is_required = saved_ru <= 0,
+        .is_required = gain.is_required,
         .query = query,
-        .saved_ru = saved_ru,
+        .spared_items = gain.spared_items,
+        .saved_ru = gain.saved_ru,
+        .saved_ru_s = saved_ru_s,
         .write_ru = term_ru(a),
     };
 }
@@ -276,37 +301,104 @@ static double matches_of(const Advisor *a, const PartList *equal)
     return sample_total_items(a->sample) / (double)layout.distinct;
 }
 
-/* What loading so many items costs a query. */
-static double load_ru(const Advisor *a, double items)
+/* What loading so many items and reading so many keys of the index costs a query. */
+static double work_ru(const Advisor *a, double items, double index_keys)
 {
     QueryWork work = {.items = (uint64_t)items,
-                      .item_bytes = (uint64_t)(items * sample_item_bytes(a->sample))};
+                      .item_bytes = (uint64_t)(items * sample_item_bytes(a->sample)),
+                      .index_keys = (uint64_t)index_keys};
     return (double)charge_query(a->model, &work) / CHARGE_UNIT;
+}
+
+/* What an index with the filter and the order would save a query, as it was measured: with it only
+ * results are loaded. */
+static double measured_saving(const Advisor *a, const WorkMeasure *measured)
+{
+    double needed = fmin(measured->results, measured->items);
+    return work_ru(a, measured->items, measured->index_keys) - work_ru(a, needed, needed);
+}
+
+/* Items that an index would spare a query to load, by the planner's rule: without it all that the
+ * filter finds is loaded and sorted, unless walking along the order finds enough of it sooner. The
+ * server charges only for what comes out of that. */
+static double spared_items(const Advisor *a, const QueryUses *uses, const PartList *equal)
+{
+    double matches = matches_of(a, equal);
+    double rows = fmin(matches, uses->rows_max > 0 ? (double)uses->rows_max : PAGE_ROWS);
+    return query_ordered_loads(rows, sample_total_items(a->sample), matches) - rows;
+}
+
+/* Whether nothing but equality, and bounds of what it is sorted by, is asked for: only then an
+ * index of these leads to the results alone. */
+static bool is_covered(const QueryUses *uses, const PartList *equal, const PartList *orders)
+{
+    for (size_t i = 0; i < uses->count; i++) {
+        if (uses->list[i].kind == QUERY_USE_FILTER && !has_part(equal, uses->list[i].path) &&
+            !has_part(orders, uses->list[i].path))
+            return false;
+    }
+    return true;
 }
 
 static void advise_query(Advisor *a, size_t query)
 {
     const QueryUses *uses = &a->work->list[query].uses;
+    const WorkMeasure *measured = &a->work->list[query].measured;
     PartList orders = {0};
     PartList equal = {0};
     if (!take_parts(uses, true, &orders) || orders.count == 0)
         return;
-    (void)take_parts(uses, false, &equal); /* as many as there is room for */
-    if (orders.count >= 2)
-        add_composite(a, &orders, query, 0);
-    if (equal.count == 0)
-        return;
-    /* Without the index all that the filter finds is loaded and sorted, with it one page. */
-    double rows = uses->rows_max > 0 ? (double)uses->rows_max : PAGE_ROWS;
-    double matches = matches_of(a, &equal);
-    double saved = matches > rows ? load_ru(a, matches) - load_ru(a, rows) : 0;
+    bool has_room = take_parts(uses, false, &equal);
+    Gain gain = {0};
+    if (has_room && uses->is_complete && is_covered(uses, &equal, &orders)) {
+        gain.saved_ru = measured->is_known ? measured_saving(a, measured) : 0;
+        gain.spared_items = spared_items(a, uses, &equal);
+    }
+    if (orders.count >= 2) /* without it the query is refused, so nothing is saved */
+        add_composite(a, &orders, query, (Gain){.is_required = true});
     PartList both = equal;
     for (size_t i = 0; i < orders.count; i++) {
         if (!add_part(&both, orders.paths[i], orders.is_down[i]))
             return;
     }
-    if (saved > 0)
-        add_composite(a, &both, query, saved);
+    gain.saved_ru = gain.saved_ru >= SAVED_RU_MIN ? gain.saved_ru : 0;
+    gain.spared_items = gain.spared_items >= SPARED_ITEMS_MIN ? gain.spared_items : 0;
+    if (equal.count > 0 && (gain.saved_ru > 0 || gain.spared_items > 0))
+        add_composite(a, &both, query, gain);
+}
+
+static bool is_used_by(const QueryUses *uses, Slice path)
+{
+    for (size_t i = 0; i < uses->count; i++) {
+        if (slice_equal(uses->list[i].path, path))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a query could use the index: one that names all of its paths. */
+static bool serves_any(const Advisor *a, const CompositeIndex *index)
+{
+    for (size_t i = 0; i < a->work->count; i++) {
+        bool is_all = true;
+        for (size_t j = 0; j < index->part_count && is_all; j++)
+            is_all = is_used_by(&a->work->list[i].uses, index->parts[j].text);
+        if (is_all)
+            return true;
+    }
+    return false;
+}
+
+static void find_unused_composites(Advisor *a)
+{
+    PolicyAdvice *out = a->out;
+    size_t count = 0;
+    const CompositeIndex *indexes = index_policy_composites(a->current, &count);
+    for (size_t i = 0; i < count && out->is_known; i++) {
+        if (!serves_any(a, &indexes[i]) && out->unused_composite_count < POLICY_COMPOSITES_MAX)
+            out->unused_composites[out->unused_composite_count++] =
+                (UnusedComposite){&indexes[i], term_ru(a)};
+    }
 }
 
 void policy_advice_make(const PathTable *paths, const Sample *sample, const Workload *work,
@@ -328,6 +420,7 @@ void policy_advice_make(const PathTable *paths, const Sample *sample, const Work
     };
     classify(&a);
     find_unused(&a);
+    find_unused_composites(&a);
     for (size_t i = 0; i < work->count; i++)
         advise_query(&a, i);
 }

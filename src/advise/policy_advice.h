@@ -1,11 +1,12 @@
 /* policy_advice.h - what a workload says about the indexing policy: paths that no query needs, and
  * composite indexes that would help.
  *
- * Request units are estimates by the charge model: a write pays for each value that enters the
- * index, a query for each item that it loads.
+ * Request units are what the charge model says: a write pays for each value that enters the index,
+ * and a query for each item that it loads, as a server has measured it. Of queries that no server
+ * has seen, the planner's rule says how many items it would load and sort.
  *
  * Ownership  Everything lives in the arena given.
- * Bounds     As many unused paths as path_stats.h has rows; POLICY_COMPOSITES_MAX.
+ * Bounds     As many unused paths as path_stats.h has rows; POLICY_COMPOSITES_MAX of each kind.
  */
 #pragma once
 
@@ -26,11 +27,19 @@ typedef struct UnusedPath {
 typedef struct CompositeAdvice {
     const Slice *parts; /* "/a ASC" */
     size_t part_count;
-    bool is_required; /* the service refuses the query without it */
-    size_t query;     /* the first that needs it, by its place in the workload */
-    double saved_ru;  /* on each such query; 0 if it is required */
-    double write_ru;  /* what the index adds to each create */
+    bool is_required;    /* the service refuses the query without it */
+    size_t query;        /* the first that needs it, by its place in the workload */
+    double spared_items; /* that need not be loaded and sorted for such a query; not charged */
+    double saved_ru;     /* on each such query; 0 if that is not known */
+    double saved_ru_s;   /* a second, of all queries that it serves */
+    double write_ru;     /* what the index adds to each create */
 } CompositeAdvice;
+
+/* A composite index of the policy that serves no query. */
+typedef struct UnusedComposite {
+    const CompositeIndex *index;
+    double ru; /* what dropping it saves on each create */
+} UnusedComposite;
 
 typedef struct PolicyAdvice {
     bool is_known;    /* false if a query may use any path: then no path is called unused */
@@ -40,6 +49,8 @@ typedef struct PolicyAdvice {
     double unused_ru; /* of all of them */
     CompositeAdvice composites[POLICY_COMPOSITES_MAX];
     size_t composite_count;
+    UnusedComposite unused_composites[POLICY_COMPOSITES_MAX];
+    size_t unused_composite_count;
 } PolicyAdvice;
 
 /* 'current' is the policy that the container has, or the default one; 'key' the partition key,

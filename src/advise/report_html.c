@@ -193,6 +193,7 @@ static void put_queries(const Advice *advice, Buf *out)
 static void put_policy(const PolicyAdvice *policy, Buf *out)
 {
     char ru[REPORT_NUMBER_MAX];
+    char rate[REPORT_NUMBER_MAX];
     buf_slice(out,
               SLICE("<h2>Indexing policy</h2>\n<p>Estimates, by the charge model.</p>\n<ul>\n"));
     for (size_t i = 0; i < policy->unused_count; i++) {
@@ -210,11 +211,25 @@ static void put_policy(const PolicyAdvice *policy, Buf *out)
         }
         if (advice->is_required)
             buf_format(out, "is needed by query %zu.</li>\n", advice->query + 1);
+        else if (advice->saved_ru > 0)
+            buf_format(out, "saves query %zu about %s RU each time, %s RU/s in all.</li>\n",
+                       advice->query + 1, report_number(advice->saved_ru, ru),
+                       report_number(advice->saved_ru_s, rate));
         else
-            buf_format(out, "saves query %zu about %s RU each time.</li>\n", advice->query + 1,
-                       report_number(advice->saved_ru, ru));
+            buf_format(out, "spares query %zu loading and sorting about %s items.</li>\n",
+                       advice->query + 1, report_number(round(advice->spared_items), ru));
     }
-    if (policy->unused_count + policy->composite_count == 0)
+    for (size_t i = 0; i < policy->unused_composite_count; i++) {
+        const CompositeIndex *index = policy->unused_composites[i].index;
+        buf_slice(out, SLICE("<li>No query uses the composite index "));
+        for (size_t j = 0; j < index->part_count; j++) {
+            put_code(out, index->parts[j].text);
+            buf_slice(out, index->parts[j].is_descending ? SLICE(" DESC ") : SLICE(" ASC "));
+        }
+        buf_format(out, "; dropping it saves about %s RU on each write.</li>\n",
+                   report_number(policy->unused_composites[i].ru, ru));
+    }
+    if (policy->unused_count + policy->composite_count + policy->unused_composite_count == 0)
         buf_slice(out, SLICE("<li>Nothing to change.</li>\n"));
     buf_slice(out, SLICE("</ul>\n"));
 }

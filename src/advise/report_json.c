@@ -185,8 +185,27 @@ static void put_workload(JsonWriter *w)
         json_begin_object(b);
         put_text(b, "query", w->advice->work->list[i].text);
         put_number(b, "perSecond", w->advice->work->list[i].per_second);
+        if (w->advice->work->list[i].measured.is_known)
+            put_number(b, "measuredRu", w->advice->work->list[i].measured.ru);
+        else
+            put_null(b, "measuredRu");
         json_end(b);
     }
+    json_end(b);
+}
+
+static void put_recorded(JsonWriter *w)
+{
+    JsonBuilder *b = &w->b;
+    const Workload *work = w->advice->work;
+    if (work == NULL || !work->is_recorded) {
+        put_null(b, "recorded");
+        return;
+    }
+    begin_object(b, "recorded");
+    put_number(b, "executions", work->executions);
+    put_number(b, "seconds", work->seconds);
+    put_number(b, "leftOut", (double)work->left_out);
     json_end(b);
 }
 
@@ -206,7 +225,24 @@ static void put_composite(JsonBuilder *b, const CompositeAdvice *advice)
     put_bool(b, "required", advice->is_required);
     put_number(b, "query", (double)advice->query);
     put_number(b, "savedRu", advice->saved_ru);
+    put_number(b, "sparedItems", advice->spared_items);
+    put_number(b, "savedRuPerSecond", advice->saved_ru_s);
     put_number(b, "writeRu", advice->write_ru);
+    json_end(b);
+}
+
+static void put_unused_composite(JsonBuilder *b, const UnusedComposite *unused)
+{
+    json_begin_object(b);
+    begin_array(b, "index");
+    for (size_t i = 0; i < unused->index->part_count; i++) {
+        json_begin_object(b);
+        put_text(b, "path", unused->index->parts[i].text);
+        put_cstr(b, "order", unused->index->parts[i].is_descending ? "descending" : "ascending");
+        json_end(b);
+    }
+    json_end(b);
+    put_number(b, "ru", unused->ru);
     json_end(b);
 }
 
@@ -235,6 +271,10 @@ static void put_policy(JsonWriter *w)
     begin_array(b, "composite");
     for (size_t i = 0; i < policy->composite_count; i++)
         put_composite(b, &policy->composites[i]);
+    json_end(b);
+    begin_array(b, "unusedComposite");
+    for (size_t i = 0; i < policy->unused_composite_count; i++)
+        put_unused_composite(b, &policy->unused_composites[i]);
     json_end(b);
     json_end(b);
 }
@@ -267,6 +307,7 @@ void report_json(const Advice *advice, Buf *out)
         put_key(&w, advice->keys[i]);
     json_end(b);
     put_workload(&w);
+    put_recorded(&w);
     put_policy(&w);
     json_end(b);
     json_print(json_built(b), out);

@@ -15,7 +15,9 @@ enum {
     KEY_COLUMNS_MIN = 4,
     LINE_MAX_BYTES = 1024,
     PATHS_SHOWN_MAX = 12,
+    QUERIES_SHOWN_MAX = 12,
 };
+static const double SECONDS_PER_DAY = 86400;
 
 typedef struct Writer {
     const Advice *advice;
@@ -107,6 +109,25 @@ static void put_time(Writer *w)
         wrap(w, "  ", SLICE("no rate is known (--growth): when a key is full cannot be told"));
 }
 
+static void put_workload(Writer *w)
+{
+    const Workload *work = w->advice->work;
+    char rate[REPORT_NUMBER_MAX];
+    char runs[REPORT_NUMBER_MAX];
+    const char *noun = work->count == 1 ? "query" : "queries";
+    if (work->is_recorded)
+        wrap_format(w, "  ", "%zu %s that the server recorded, %s executions in %s hours",
+                    work->count, noun, report_number(work->executions, runs),
+                    report_number(work->seconds / SECONDS_PER_DAY * 24, rate));
+    else
+        wrap_format(w, "  ", "%zu %s, %s a second together", work->count, noun,
+                    report_number(work->per_second, rate));
+    if (work->left_out > 0)
+        wrap_format(w, "  ",
+                    "%zu more could not be used: their texts are too long, or not understood",
+                    work->left_out);
+}
+
 static void put_source(Writer *w)
 {
     const Advice *advice = w->advice;
@@ -121,9 +142,7 @@ static void put_source(Writer *w)
                 advice->options.partitions);
     put_time(w);
     if (advice->work != NULL)
-        wrap_format(w, "  ", "%zu %s, %s a second together", advice->work->count,
-                    advice->work->count == 1 ? "query" : "queries",
-                    report_number(advice->work->per_second, all));
+        put_workload(w);
     if (!advice->paths.is_complete)
         wrap_format(w, "  ",
                     "the items have more than %d paths, or very deep ones; some are left out",
@@ -244,6 +263,19 @@ static void put_reasons(Writer *w)
 
 /* ---- indexing ---- */
 
+/* What an index saves and costs a second, if both rates are known. */
+static void put_balance(const Advice *advice, const CompositeAdvice *composite, Buf *out)
+{
+    double writes = advice->items_per_day / SECONDS_PER_DAY * composite->write_ru;
+    char saved[REPORT_NUMBER_MAX];
+    char cost[REPORT_NUMBER_MAX];
+    if (composite->saved_ru_s > 0 && writes > 0)
+        buf_format(out, "; %s RU/s saved, %s RU/s more for writes",
+                   report_number(composite->saved_ru_s, saved), report_number(writes, cost));
+    else if (composite->saved_ru_s > 0)
+        buf_format(out, "; %s RU/s saved", report_number(composite->saved_ru_s, saved));
+}
+
 static void put_composite(Writer *w, const CompositeAdvice *advice)
 {
     AUTO(buf_done) Buf text;
@@ -258,11 +290,56 @@ static void put_composite(Writer *w, const CompositeAdvice *advice)
     if (advice->is_required)
         buf_format(&text, "): needed by query %zu, for ORDER BY; about %s RU more on each write",
                    advice->query + 1, report_number(advice->write_ru, cost));
-    else
+    else if (advice->saved_ru > 0)
         buf_format(&text, "): saves query %zu about %s RU each time, for about %s RU on each write",
                    advice->query + 1, report_number(advice->saved_ru, saved),
                    report_number(advice->write_ru, cost));
+    else
+        buf_format(&text,
+                   "): spares query %zu loading and sorting about %s items each time, which takes "
+                   "time and is not charged, for about %s RU on each write",
+                   advice->query + 1, report_number(round(advice->spared_items), saved),
+                   report_number(advice->write_ru, cost));
+    put_balance(w->advice, advice, &text);
     wrap(w, "  + ", buf_view(&text));
+}
+
+static void put_unused_composite(Writer *w, const UnusedComposite *unused)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 64 << 10);
+    buf_slice(&text, SLICE("drop the composite index ("));
+    for (size_t i = 0; i < unused->index->part_count; i++)
+        buf_format(&text, "%s%.*s %s", i == 0 ? "" : ", ",
+                   SLICE_ARG(safe_text_cut(unused->index->parts[i].text, 200)),
+                   unused->index->parts[i].is_descending ? "DESC" : "ASC");
+    char ru[REPORT_NUMBER_MAX];
+    buf_format(&text, "): no query uses it; about %s RU less on each write",
+               report_number(unused->ru, ru));
+    wrap(w, "  - ", buf_view(&text));
+}
+
+/* The queries that advice names by their numbers. */
+static void put_queries(Writer *w)
+{
+    const Workload *work = w->advice->work;
+    char rate[REPORT_NUMBER_MAX];
+    char ru[REPORT_NUMBER_MAX];
+    heading(w, "Queries");
+    for (size_t i = 0; i < work->count && i < QUERIES_SHOWN_MAX; i++) {
+        const WorkQuery *query = &work->list[i];
+        AUTO(buf_done) Buf text;
+        buf_init(&text, 64 << 10);
+        buf_format(&text, "%zu: %.*s (%s a second", i + 1,
+                   SLICE_ARG(safe_text_cut(query->text, 300)),
+                   report_number(query->per_second, rate));
+        if (query->measured.is_known)
+            buf_format(&text, ", %s RU each", report_number(query->measured.ru, ru));
+        buf_byte(&text, ')');
+        wrap(w, "  ", buf_view(&text));
+    }
+    if (work->count > QUERIES_SHOWN_MAX)
+        wrap_format(w, "  ", "and %zu more; --json lists them", work->count - QUERIES_SHOWN_MAX);
 }
 
 static void put_policy(Writer *w)
@@ -270,6 +347,8 @@ static void put_policy(Writer *w)
     const PolicyAdvice *policy = &w->advice->policy;
     char ru[REPORT_NUMBER_MAX];
     char all[REPORT_NUMBER_MAX];
+    if (w->advice->work->is_recorded || policy->composite_count > 0)
+        put_queries(w);
     heading(w, "Indexing policy (estimates, by the charge model)");
     if (!policy->is_known)
         wrap(w, "  ", SLICE("a query may use any path, so no path is called unused"));
@@ -288,6 +367,8 @@ static void put_policy(Writer *w)
     if (policy->unused_count > PATHS_SHOWN_MAX)
         wrap_format(w, "  - ", "and %zu more; --json lists them",
                     policy->unused_count - PATHS_SHOWN_MAX);
+    for (size_t i = 0; i < policy->unused_composite_count; i++)
+        put_unused_composite(w, &policy->unused_composites[i]);
     for (size_t i = 0; i < policy->composite_count; i++)
         put_composite(w, &policy->composites[i]);
 }

@@ -1,5 +1,5 @@
-/* workload_fuzz.c - any file of queries: refused, or routed with keys of every kind, and turned
- * into advice about the index. */
+/* workload_fuzz.c - any file of queries, and any answer of a server about recorded ones: refused,
+ * or routed with keys of every kind, and turned into advice about the index. */
 #include "advise/key_queries.h"
 #include "advise/policy_advice.h"
 
@@ -55,12 +55,28 @@ static void check_policy(const Workload *work, Arena *arena)
     require(advice.is_known || advice.unused_count == 0);
 }
 
+static void check_recorded(Slice text, Arena *arena)
+{
+    static const Slice name = SLICE_INIT("a");
+    static const PropertyPath paths[] = {{&name, 1}, {&name, 1}};
+    Json answer;
+    Workload work;
+    Error err;
+    if (json_parse(arena, text, &answer, &err) != STATUS_OK ||
+        workload_recorded(arena, answer, paths, ARRAY_COUNT(paths), &work, &err) != STATUS_OK ||
+        work.count == 0)
+        return;
+    check_keys(&work, arena);
+    check_policy(&work, arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
     Workload work;
     Error err;
+    check_recorded(slice_make(data, size), &arena);
     if (workload_parse(&arena, slice_make(data, size), &work, &err) != STATUS_OK)
         return 0;
     require(work.count > 0 && work.count <= WORKLOAD_QUERIES_MAX);

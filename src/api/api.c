@@ -12,6 +12,7 @@
 #include "api/admin/backup_session_int.h"
 #include "api/admin/chaos_int.h"
 #include "api/admin/orrery_int.h"
+#include "api/admin/swap_session_int.h"
 #include "api/core/response_int.h"
 #include "api/core/usage_int.h"
 #include "api/dispatch_int.h"
@@ -205,6 +206,7 @@ Api *api_open(const ApiOptions *options)
         .data_files = options->data_files,
         .idle_ms = BACKUP_IDLE_MS,
     });
+    api->swaps = swaps_open(options->catalog, options->log);
     refresh_open(api);
     return api;
 }
@@ -214,6 +216,7 @@ void api_close(Api *api)
     if (api == NULL)
         return;
     backups_close(api->backups);
+    swaps_close(api->swaps);
     chaos_close(api->chaos);
     query_memory_done(&api->query_memory);
     refresh_close(api);
@@ -225,6 +228,11 @@ void api_close(Api *api)
     auth_failures_close(api->failures);
     arena_done(&api->arena);
     mem_free(api);
+}
+
+void api_set_starting(Api *api, bool is_starting)
+{
+    atomic_store(&api->is_starting, is_starting);
 }
 
 HttpHandler api_handler(Api *api)

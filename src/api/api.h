@@ -12,5 +12,8 @@ Api *api_open(const ApiOptions *options); /* slices are copied */
 void api_close(Api *api);                 /* accepts NULL */
 DEFINE_AUTO(Api *, api_close)
 
+/* While it is starting, /healthz answers 503; requests are served. Any thread. */
+void api_set_starting(Api *api, bool is_starting);
+
 /* What to give to http_server_open. */
 HttpHandler api_handler(Api *api);

@@ -112,6 +112,18 @@ static Status check_intended(const ApiRequest *r, Error *err)
                      SLICE_ARG(r->container->info.rid), SLICE_CUT(rid, 40));
 }
 
+/* The key of such a permission was one of the container that had this name before: here it means
+ * other items. Looked at here, not with the credential: a body may come long after it. */
+static Status check_token_key(const ApiRequest *r, Error *err)
+{
+    if (LIKELY(!r->principal.has_key) || r->container == NULL ||
+        r->principal.permission_lsn >= r->container->named_lsn)
+        return STATUS_OK;
+    return error_set(err, STATUS_FORBIDDEN, SUB_NONE,
+                     "The permission is for a partition key of another container, whose name this "
+                     "one has taken over; make the permission anew.");
+}
+
 /* Serverless accounts have no offers; tools recognise such accounts by this text. */
 static Status check_provisioned(const ApiRequest *r, Error *err)
 {
@@ -138,6 +150,7 @@ Status route_request(ApiRequest *r, Error *err)
     TRY(check_provisioned(r, err));
     TRY(request_resolve(r, err));
     TRY(check_intended(r, err));
+    TRY(check_token_key(r, err));
     if (UNLIKELY(r->api->chaos != NULL)) {
         bool is_met = false;
         chaos_meet(r, &is_met);

@@ -54,7 +54,7 @@ Status error_context(Error *err, const char *format, ...)
 int status_http(Status status)
 {
     static const int numbers[] = {
-#define STATUS_ROW(name, http, code) [STATUS_##name] = (http),
+#define STATUS_ROW(name, http, code, meaning, advice) [STATUS_##name] = (http),
 #include "base/status.def"
     };
     ASSERT(status < STATUS_COUNT);
@@ -64,7 +64,7 @@ int status_http(Status status)
 const char *status_code(Status status)
 {
     static const char *const codes[] = {
-#define STATUS_ROW(name, http, code) [STATUS_##name] = (code),
+#define STATUS_ROW(name, http, code, meaning, advice) [STATUS_##name] = (code),
 #include "base/status.def"
     };
     ASSERT(status < STATUS_COUNT);
@@ -74,7 +74,7 @@ const char *status_code(Status status)
 int sub_number(SubStatus sub)
 {
     static const int numbers[] = {
-#define SUB_ROW(name, kind, number) [SUB_##name] = (number),
+#define SUB_ROW(name, kind, number, meaning, advice) [SUB_##name] = (number),
 #include "base/status.def"
     };
     ASSERT(sub < SUB_COUNT);

@@ -9,13 +9,13 @@
 #include "base/defs.h"
 
 typedef enum Status {
-#define STATUS_ROW(name, http, code) STATUS_##name,
+#define STATUS_ROW(name, http, code, meaning, advice) STATUS_##name,
 #include "base/status.def"
     STATUS_COUNT
 } Status;
 
 typedef enum SubStatus {
-#define SUB_ROW(name, kind, number) SUB_##name,
+#define SUB_ROW(name, kind, number, meaning, advice) SUB_##name,
 #include "base/status.def"
     SUB_COUNT
 } SubStatus;

@@ -127,9 +127,20 @@ static void every_row_of_the_table_is_complete(void **state)
         assert_in_range(status_http((Status)i), 200, 599);
         assert_true(strlen(status_code((Status)i)) > 0);
     }
+    /* docs/errors.md is made of these: whole sentences. */
+    static const char *const sentences[] = {
+#define STATUS_ROW(name, http, code, meaning, advice) meaning, advice,
+#define SUB_ROW(name, kind, number, meaning, advice)  meaning, advice,
+#include "base/status.def"
+    };
+    assert_int_equal(ARRAY_COUNT(sentences), 2 * (STATUS_COUNT + SUB_COUNT));
+    for (size_t i = 0; i < ARRAY_COUNT(sentences); i++) {
+        size_t len = strlen(sentences[i]);
+        assert_true(len > 5 && sentences[i][len - 1] == '.');
+    }
     /* A reason belongs to one kind, and its number means one thing for that kind. */
     static const Status kinds[] = {
-#define SUB_ROW(name, kind, number) [SUB_##name] = STATUS_##kind,
+#define SUB_ROW(name, kind, number, meaning, advice) [SUB_##name] = STATUS_##kind,
 #include "base/status.def"
     };
     for (int i = 0; i < SUB_COUNT; i++) {

@@ -11,6 +11,7 @@
  */
 #include "catalog/catalog.h"
 
+#include "base/latch.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/thread.h"
@@ -20,6 +21,7 @@
 #include "catalog/maintenance_reminder_int.h"
 #include "catalog/move_thread_int.h"
 #include "catalog/offer_budgets_int.h"
+#include "catalog/saved_states_int.h"
 
 enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
 
@@ -44,6 +46,7 @@ struct Catalog {
     Cleaner cleaner;
     MaintenanceReminder reminder;
     MoveThread moves;
+    SavedStates saved;
 
     QueueNode stop;      /* message from the opening thread */
     QueueNode committed; /* message from the commit thread */
@@ -56,6 +59,8 @@ struct Catalog {
     QueueNode *group; /* changes on their way to the disk */
     Snapshot *group_snapshot;
     ContainerList dropped; /* by that group */
+    ContainerList kept;    /* likewise, for saved states */
+    GarbageList freed;     /* likewise: spaces that no saved state has any more */
     GarbageList garbage;   /* found at the start */
 };
 
@@ -75,6 +80,7 @@ static Status begin_empty(Catalog *catalog, Error *err)
         .script_next = 1, /* their ids begin with their container's */
         .user_next = 1 + (uint32_t)random_below(&random, RID_USER_MAX / 2),
         .permission_next = 1, /* their ids begin with their user's */
+        .saved_next = 1,
         .offer_next = 1 + (uint32_t)random_below(&random, RID_OFFER_MAX / 4),
         .space_next = SPACE_PARTITION_FIRST,
         .is_serverless = catalog->rules.is_serverless,
@@ -196,7 +202,8 @@ static int64_t record_now_s(const Catalog *catalog)
 static void begin_group(Catalog *catalog)
 {
     ASSERT(catalog->group == NULL);
-    ASSERT(catalog->dropped.count == 0);
+    ASSERT(catalog->dropped.count == 0 && catalog->kept.count == 0);
+    ASSERT(catalog->freed.count == 0);
     QueueNode *group = take_group(catalog);
     Work work = {
         .host = catalog->host,
@@ -205,6 +212,9 @@ static void begin_group(Catalog *catalog)
         .txn = store_txn_begin(catalog->store),
         .counters = &catalog->counters,
         .dropped = &catalog->dropped,
+        .kept = &catalog->kept,
+        .freed = &catalog->freed,
+        .cleaner = &catalog->cleaner,
         .now_s = record_now_s(catalog),
         .now_us = clock_monotonic_us(catalog->clock),
     };
@@ -219,6 +229,9 @@ static void begin_group(Catalog *catalog)
         /* All were refused because of what is durable already. */
         store_txn_abort(work.txn);
         snapshot_unref(work.snapshot);
+        container_list_clear(&catalog->dropped);
+        container_list_clear(&catalog->kept);
+        catalog->freed.count = 0;
         answer_all(group);
         return;
     }
@@ -265,6 +278,24 @@ static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uin
         follow_offer(catalog, before->offer, now_us);
 }
 
+/* A restored database has other definitions and offers, and perhaps partitions that were opened. */
+static void restore_takes_effect(Catalog *catalog, uint32_t database, uint64_t now_us)
+{
+    const Snapshot *snapshot = catalog->published;
+    const Database *owner = snapshot_database(snapshot, database);
+    if (owner == NULL)
+        return; /* another change of the group has deleted it */
+    follow_offer(catalog, owner->offer, now_us);
+    const Container *container;
+    for (uint32_t from = 0; (container = snapshot_next_container(snapshot, database, from)) != NULL;
+         from = container->info.number + 1) {
+        follow_definition(container);
+        follow_offer(catalog, container->offer, now_us);
+        if (catalog->rules.is_serverless)
+            offer_budgets_set_serverless(container, &catalog->rules, now_us);
+    }
+}
+
 /* Tells the rest of the server about a durable group: partitions get a replaced definition, budgets
  * a replaced offer or a changed map (I9), and partitions of dropped containers end and are emptied.
  */
@@ -279,7 +310,16 @@ static void take_effect(Catalog *catalog, QueueNode *group)
             follow_offer(catalog, change->offer, now_us);
         if (change->before != NULL)
             move_takes_effect(catalog, change, now_us);
+        if (change->op == CATALOG_RESTORE_STATE && change->status == STATUS_OK)
+            restore_takes_effect(catalog, change->database, now_us);
     }
+    for (size_t i = 0; i < catalog->kept.count; i++) {
+        const Container *kept = catalog->kept.items[i];
+        cleaner_keep(&catalog->cleaner, kept);
+        cleaner_drop(&catalog->cleaner, kept, kept->pending, kept->pending_count);
+    }
+    for (size_t i = 0; i < catalog->freed.count; i++)
+        cleaner_post(&catalog->cleaner, catalog->freed.items[i]);
     for (size_t i = 0; i < catalog->dropped.count; i++) {
         const Container *dropped = catalog->dropped.items[i];
         cleaner_drop(&catalog->cleaner, dropped, dropped->ranges, dropped->range_count);
@@ -301,7 +341,10 @@ static void end_group(Catalog *catalog)
                   catalog->commit_error.message);
         for (QueueNode *node = group; node != NULL; node = node->next) {
             CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
+            ContainerList revived = change->revived; /* the sender lets go of their partitions */
+            change->revived = (ContainerList){0};
             catalog_change_release(change);
+            change->revived = revived;
             change->error = catalog->commit_error;
             change->status = catalog->commit_error.status;
         }
@@ -310,6 +353,8 @@ static void end_group(Catalog *catalog)
         take_effect(catalog, group);
     }
     container_list_clear(&catalog->dropped);
+    container_list_clear(&catalog->kept);
+    catalog->freed.count = 0;
     answer_all(group);
 }
 
@@ -370,6 +415,10 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     TRY(reminder_open(&catalog->reminder, catalog, err));
     TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));
     catalog->is_running = true;
+    saved_states_open(&catalog->saved, catalog, catalog->counters.saved_next,
+                      &catalog->moves.orders, options->log);
+    if (!options->is_read_only)
+        TRY(saved_states_recover(&catalog->saved, err));
     if (options->moves != NULL)
         TRY(move_thread_open(&catalog->moves,
                              &(MoveThreadOptions){
@@ -390,6 +439,7 @@ void catalog_close(Catalog *catalog)
     if (catalog == NULL)
         return;
     move_thread_close(&catalog->moves); /* it waits for answers from the thread */
+    saved_states_close(&catalog->saved);
     if (catalog->is_running) {
         mailbox_post(&catalog->mailbox, &catalog->stop);
         (void)pthread_join(catalog->thread, NULL);
@@ -401,6 +451,8 @@ void catalog_close(Catalog *catalog)
     (void)pthread_mutex_destroy(&catalog->lock);
     mem_free(catalog->garbage.items);
     mem_free(catalog->dropped.items);
+    mem_free(catalog->kept.items);
+    mem_free(catalog->freed.items);
     mem_free(catalog);
 }
 
@@ -408,6 +460,35 @@ void catalog_submit(Catalog *catalog, CatalogChange *change)
 {
     change->status = STATUS_OK;
     mailbox_post(&catalog->mailbox, &change->node);
+}
+
+typedef struct WaitedChange {
+    CatalogChange change;
+    Latch done;
+} WaitedChange;
+
+static void on_waited(CatalogChange *change)
+{
+    latch_post(&CONTAINER_OF(change, WaitedChange, change)->done);
+}
+
+Status catalog_change(Catalog *catalog, CatalogChange *change, Error *err)
+{
+    WaitedChange waited = {.change = *change};
+    waited.change.done = on_waited;
+    latch_init(&waited.done);
+    catalog_submit(catalog, &waited.change);
+    latch_wait(&waited.done);
+    latch_done(&waited.done);
+    *change = waited.change;
+    if (change->status != STATUS_OK)
+        *err = change->error;
+    return change->status;
+}
+
+SavedStates *catalog_saved_states(Catalog *catalog)
+{
+    return &catalog->saved;
 }
 
 Status catalog_order_move(Catalog *catalog, const MoveOrder *order, uint64_t *event, Error *err)

@@ -88,7 +88,27 @@ typedef enum CatalogOp {
     CATALOG_BEGIN_MOVE,
     CATALOG_END_MOVE,
     CATALOG_UNDO_MOVE,
+    /* A swap gives the name of a container to another one of its database, which is a copy of it,
+     * and the old one a name of its own, in one commit. Begun, no move may begin, so that the
+     * writes of the container can be held (partition/write_hold.h); ended or undone, they may. A
+     * restart undoes it. */
+    CATALOG_BEGIN_SWAP,
+    CATALOG_END_SWAP,
+    CATALOG_UNDO_SWAP,
+    /* Saved states: see saved_states.h, whose functions send these. A restore begins with the
+     * records, and ends when the items are there, too; a start after a crash ends it. */
+    CATALOG_SAVE_STATE,
+    CATALOG_RESTORE_STATE,
+    CATALOG_END_RESTORE,
+    CATALOG_DROP_STATE,
 } CatalogOp;
+
+/* Containers, with one reference on each; zeroed to begin with. */
+typedef struct ContainerList {
+    Container **items;
+    size_t count;
+    size_t capacity;
+} ContainerList;
 
 /* One change and its answer. The sender fills the inputs, which must stay valid until 'done' is
  * called, on the catalogue's thread, exactly once; 'done' passes a message on and does not wait. */
@@ -99,6 +119,7 @@ struct CatalogChange {
     uint32_t database;  /* number of the one to delete or of a container's parent */
     uint32_t container; /* number of the one to replace or delete, or whose ranges or scripts change
                          */
+    uint32_t copy;      /* end swap: number of the one that takes the name over */
     uint32_t offer;     /* number of the one to replace */
     uint32_t key;       /* number of the client encryption key to replace */
     StoredScriptKind script_kind;
@@ -106,17 +127,21 @@ struct CatalogChange {
     uint32_t user;       /* number of the one to replace or delete, or whose permissions change */
     uint32_t permission; /* number of the one to replace or delete */
     bool is_upsert;
-    Slice id;            /* create database, create and replace user */
-    Json definition;     /* normal form; replace container: as it was sent */
-    bool has_provision;  /* create: throughput was asked for */
-    Provision provision; /* create, replace offer */
-    bool has_buckets;    /* replace offer: 'buckets' replace the old ones */
+    Slice id;             /* create database, create and replace user; end swap: the new name */
+    uint32_t first_range; /* create container: id of its first range, usually 0 */
+    Json definition;      /* normal form; replace container: as it was sent */
+    bool has_provision;   /* create: throughput was asked for */
+    Provision provision;  /* create, replace offer */
+    bool has_buckets;     /* replace offer: 'buckets' replace the old ones */
     OfferBuckets buckets;
     Slice if_match;       /* empty, "*", or the ETag that the resource must still have */
     uint32_t range_first; /* begin move: ids of the first and of the last source */
     uint32_t range_last;
     const Slice *cuts; /* begin move: the bounds between the targets, as text (epk_range.h) */
     size_t cut_count;
+    uint32_t saved;                   /* number of the saved state */
+    const uint32_t *saved_containers; /* numbers of those whose partitions are held, in order */
+    size_t saved_count;
     void (*done)(CatalogChange *change);
 
     Status status;               /* the answer */
@@ -130,10 +155,16 @@ struct CatalogChange {
     StoredScript *result_script;
     User *result_user;
     Permission *result_permission;
-    bool has_replaced;   /* create script, user or permission: there was one with this id */
-    size_t script_count; /* scripts: how many of the kind the container has now */
-    Container *before;   /* end move, undo move: the container as it was */
+    bool has_replaced;     /* create script, user or permission: there was one with this id */
+    size_t script_count;   /* scripts: how many of the kind the container has now */
+    Container *before;     /* end move, undo move: the container as it was */
+    ContainerList revived; /* restore state: containers whose partitions are held from the
+                              beginning (partition_hold_new), also if it failed */
+    const Snapshot *before_snapshot; /* while a state is restored */
 };
+
+/* Submits a change and waits for its answer; not on the catalogue's thread or a loop. */
+MUST_USE Status catalog_change(Catalog *catalog, CatalogChange *change, Error *err);
 
 void catalog_submit(Catalog *catalog, CatalogChange *change);
 void catalog_change_release(CatalogChange *change); /* gives the results back */

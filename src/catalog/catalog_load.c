@@ -22,6 +22,9 @@ typedef struct Load {
     CatalogCounters counters;
     bool has_counters;
     GarbageList *garbage;
+    uint64_t *kept; /* database and number of containers that saved states keep */
+    size_t kept_count;
+    size_t kept_capacity;
     size_t owners;              /* databases and containers that have an offer */
     bool collision;             /* two names have one hash; the load is repeated with another key */
     ContainerList undone;       /* containers whose move is undone */
@@ -33,6 +36,7 @@ static void load_done(Load *load)
     container_list_clear(&load->undone);
     mem_free(load->undone.items);
     mem_free(load->undone_garbage.items);
+    mem_free(load->kept);
 }
 DEFINE_AUTO_VALUE(Load, load_done)
 
@@ -224,6 +228,72 @@ static Status load_permission(void *ctx, const PermissionRecord *record, Error *
     return STATUS_OK;
 }
 
+static Status load_saved(void *ctx, const SavedRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (!load->has_counters || record->number == 0 || record->number >= load->counters.saved_next)
+        return broken(err, "snapshot", record->number, "has a number that was never given out");
+    if (snapshot_saved_by_name(load->snapshot, record->database_id, record->name) != NULL)
+        return broken(err, "snapshot", record->number, "has the name of another one");
+    snapshot_put_saved(load->snapshot, saved_state_new(record, NULL, 0));
+    return STATUS_OK;
+}
+
+static Status load_saved_container(void *ctx, uint32_t number, uint32_t database,
+                                   uint32_t container, Error *err)
+{
+    Load *load = ctx;
+    const SavedState *state = snapshot_saved(load->snapshot, number);
+    if (state == NULL || state->database != database)
+        return broken(err, "a container of a snapshot,", container, "belongs to no snapshot");
+    SavedRecord record = saved_state_record(state);
+    size_t count = state->container_count;
+    AUTO(mem_free) void *owned = mem_alloc((count + 1) * sizeof(uint32_t));
+    uint32_t *containers = owned;
+    for (size_t i = 0; i < count; i++)
+        containers[i] = state->containers[i];
+    containers[count] = container; /* they come in order */
+    snapshot_put_saved(load->snapshot, saved_state_new(&record, containers, count + 1));
+    return STATUS_OK;
+}
+
+static Status load_kept(void *ctx, const ContainerRecord *record, Error *err)
+{
+    Load *load = ctx;
+    if (!snapshot_is_saved(load->snapshot, record->database, record->number))
+        return broken(err, "container", record->number, "is kept for no snapshot");
+    if (snapshot_container(load->snapshot, record->database, record->number) != NULL)
+        return broken(err, "container", record->number, "is there twice");
+    ARRAY_GROW(load->kept, load->kept_count, load->kept_capacity, 16);
+    load->kept[load->kept_count++] = (uint64_t)record->database << 32 | record->number;
+    return check_spaces(load, record, record->ranges, record->range_count, err);
+}
+
+static bool is_kept(const Load *load, uint32_t database, uint32_t container)
+{
+    for (size_t i = 0; i < load->kept_count; i++) {
+        if (load->kept[i] == ((uint64_t)database << 32 | container))
+            return true;
+    }
+    return false;
+}
+
+/* Each container of a saved state is there, or kept. */
+static Status check_saved(const Load *load, Error *err)
+{
+    const SavedState *state;
+    for (uint32_t from = 0; (state = snapshot_next_saved(load->snapshot, from)) != NULL;
+         from = state->number + 1) {
+        for (size_t i = 0; i < state->container_count; i++) {
+            uint32_t container = state->containers[i];
+            if (snapshot_container(load->snapshot, state->database, container) == NULL &&
+                !is_kept(load, state->database, container))
+                return broken(err, "snapshot", state->number, "lacks one of its containers");
+        }
+    }
+    return STATUS_OK;
+}
+
 static Status load_once(Store *store, Load *load, Error *err)
 {
     RecordVisitor visitor = {
@@ -237,13 +307,16 @@ static Status load_once(Store *store, Load *load, Error *err)
         .script = load_script,
         .user = load_user,
         .permission = load_permission,
+        .saved = load_saved,
+        .saved_container = load_saved_container,
+        .kept = load_kept,
     };
     TRY(record_load(store, &visitor, err));
     /* Each offer has an owner that names it, so equal counts leave no owner without its offer. */
     if (!load->collision && load->owners != load->snapshot->offers.count)
         return broken(err, "the number of offers,", load->snapshot->offers.count,
                       "is less than that of their owners");
-    return STATUS_OK;
+    return load->collision ? STATUS_OK : check_saved(load, err);
 }
 
 static Status undo_moves(Store *store, Load *load, Error *err)

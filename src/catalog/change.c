@@ -90,7 +90,7 @@ static void put_new_offer(Work *work, Offer *offer)
     offer_budgets_set(work->snapshot, offer, work->rules, work->now_us);
 }
 
-static void drop_offer(Work *work, uint32_t number)
+void change_drop_offer(Work *work, uint32_t number)
 {
     if (number == 0)
         return;
@@ -133,11 +133,15 @@ void container_list_add(ContainerList *list, const Container *container)
     list->items[list->count++] = container_ref(container);
 }
 
+void container_list_cut(ContainerList *list, size_t count)
+{
+    while (list->count > count)
+        container_unref(list->items[--list->count]);
+}
+
 void container_list_clear(ContainerList *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        container_unref(list->items[i]);
-    list->count = 0;
+    container_list_cut(list, 0);
 }
 
 void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count)
@@ -148,14 +152,34 @@ void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count)
 }
 
 /* The garbage records are of the same commit (I5). */
-static void drop_container(Work *work, const Container *container)
+void change_drop_container(Work *work, const Container *container)
 {
     record_delete_container(work->txn, container->database, container->info.number);
     change_drop_scripts(work, container);
-    drop_offer(work, container->offer);
-    change_put_garbage(work, container->ranges, container->range_count);
+    change_drop_offer(work, container->offer);
     change_put_garbage(work, container->pending, container->pending_count);
+    if (snapshot_is_saved(work->snapshot, container->database, container->info.number)) {
+        ContainerRecord record = container_record(container);
+        record.pending_count = 0;
+        record_put_kept(work->txn, &record);
+        container_list_add(work->kept, container);
+        return;
+    }
+    change_put_garbage(work, container->ranges, container->range_count);
     container_list_add(work->dropped, container);
+}
+
+void change_drop_database(Work *work, const Database *database)
+{
+    uint32_t number = database->info.number;
+    const EncryptionKey *key;
+    for (uint32_t from = 0; (key = snapshot_next_key(work->snapshot, number, from)) != NULL;
+         from = key->info.number + 1)
+        record_delete_key(work->txn, number, key->info.number);
+    change_drop_users(work, number);
+    record_delete_database(work->txn, number);
+    change_drop_offer(work, database->offer);
+    snapshot_remove_database(work->snapshot, number);
 }
 
 static Status delete_database(Work *work, CatalogChange *change, Error *err)
@@ -169,16 +193,8 @@ static Status delete_database(Work *work, CatalogChange *change, Error *err)
     for (uint32_t from = 0;
          (container = snapshot_next_container(work->snapshot, change->database, from)) != NULL;
          from = container->info.number + 1)
-        drop_container(work, container);
-    const EncryptionKey *key;
-    for (uint32_t from = 0;
-         (key = snapshot_next_key(work->snapshot, change->database, from)) != NULL;
-         from = key->info.number + 1)
-        record_delete_key(work->txn, change->database, key->info.number);
-    change_drop_users(work, change->database);
-    record_delete_database(work->txn, change->database);
-    drop_offer(work, database->offer);
-    snapshot_remove_database(work->snapshot, change->database);
+        change_drop_container(work, container);
+    change_drop_database(work, database);
     return STATUS_OK;
 }
 
@@ -196,17 +212,18 @@ Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *er
 }
 
 /* Divides the whole range of hashes evenly and gives each part a space of its own. */
-static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t count,
-                          ContainerRecord *record, Error *err)
+static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t first,
+                          uint32_t count, ContainerRecord *record, Error *err)
 {
     ASSERT(count > 0 && count <= RANGES_MAX);
+    ASSERT(first <= RANGE_IDS_MAX / 2);
     StoreSpace space = 0;
     TRY(change_take_spaces(work, count, &space, err));
     const Slice *bounds = epk_initial_bounds(arena, kind, count);
     PartitionRange *ranges = ARENA_NEW_ARRAY(arena, PartitionRange, count);
     for (uint32_t i = 0; i < count; i++) {
         ranges[i] = (PartitionRange){
-            .id = i,
+            .id = first + i,
             .min = bounds[i],
             .max = bounds[i + 1],
             .space = space + i,
@@ -215,7 +232,7 @@ static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t
     }
     record->ranges = ranges;
     record->range_count = count;
-    record->range_next = count;
+    record->range_next = first + count;
     record->ranges_lsn = record->lsn;
     return STATUS_OK;
 }
@@ -280,7 +297,8 @@ static Status create_container(Work *work, CatalogChange *change, Error *err)
     };
     TRY(change_take_number(&work->counters->container_next, RID_CONTAINER_MAX, &record.number,
                            err));
-    TRY(make_ranges(work, &arena, key.kind, throughput.partitions, &record, err));
+    TRY(make_ranges(work, &arena, key.kind, change->first_range, throughput.partitions, &record,
+                    err));
     AUTO(offer_unref) Offer *offer = NULL;
     if (throughput.is_own) {
         TRY(create_offer(work, throughput.provision, change->database, record.number, &offer, err));
@@ -397,7 +415,7 @@ static Status delete_container(Work *work, CatalogChange *change, Error *err)
     work->counters->lsn++;
     if (container->offer == 0)
         change_note_storage(work, container);
-    drop_container(work, container);
+    change_drop_container(work, container);
     snapshot_remove_container(work->snapshot, change->database, change->container);
     return STATUS_OK;
 }
@@ -435,7 +453,8 @@ static bool makes_room(CatalogOp op)
 {
     return op == CATALOG_DELETE_DATABASE || op == CATALOG_DELETE_CONTAINER ||
            op == CATALOG_DELETE_SCRIPT || op == CATALOG_DELETE_USER ||
-           op == CATALOG_DELETE_PERMISSION || op == CATALOG_END_MOVE || op == CATALOG_UNDO_MOVE;
+           op == CATALOG_DELETE_PERMISSION || op == CATALOG_END_MOVE || op == CATALOG_UNDO_MOVE ||
+           op == CATALOG_UNDO_SWAP || op == CATALOG_END_RESTORE || op == CATALOG_DROP_STATE;
 }
 
 /* On a full disk, a change that takes room is refused here, alone (I7). Otherwise the commit of its
@@ -454,72 +473,41 @@ static Status take_room(Work *work, CatalogOp op, Error *err)
 
 void change_apply(Work *work, CatalogChange *change)
 {
+    typedef Status Apply(Work * work, CatalogChange * change, Error * err);
+    static Apply *const applies[] = {
+        [CATALOG_CREATE_DATABASE] = create_database,
+        [CATALOG_DELETE_DATABASE] = delete_database,
+        [CATALOG_CREATE_CONTAINER] = create_container,
+        [CATALOG_REPLACE_CONTAINER] = replace_container,
+        [CATALOG_DELETE_CONTAINER] = delete_container,
+        [CATALOG_REPLACE_OFFER] = replace_offer,
+        [CATALOG_CREATE_KEY] = create_key,
+        [CATALOG_REPLACE_KEY] = replace_key,
+        [CATALOG_CREATE_SCRIPT] = change_create_script,
+        [CATALOG_REPLACE_SCRIPT] = change_replace_script,
+        [CATALOG_DELETE_SCRIPT] = change_delete_script,
+        [CATALOG_CREATE_USER] = change_create_user,
+        [CATALOG_REPLACE_USER] = change_replace_user,
+        [CATALOG_DELETE_USER] = change_delete_user,
+        [CATALOG_CREATE_PERMISSION] = change_create_permission,
+        [CATALOG_REPLACE_PERMISSION] = change_replace_permission,
+        [CATALOG_DELETE_PERMISSION] = change_delete_permission,
+        [CATALOG_BEGIN_MOVE] = change_begin_move,
+        [CATALOG_END_MOVE] = change_end_move,
+        [CATALOG_UNDO_MOVE] = change_undo_move,
+        [CATALOG_BEGIN_SWAP] = change_begin_swap,
+        [CATALOG_END_SWAP] = change_end_swap,
+        [CATALOG_UNDO_SWAP] = change_undo_swap,
+        [CATALOG_SAVE_STATE] = change_saved_state,
+        [CATALOG_RESTORE_STATE] = change_saved_state,
+        [CATALOG_END_RESTORE] = change_saved_state,
+        [CATALOG_DROP_STATE] = change_saved_state,
+    };
+    ASSERT((size_t)change->op < ARRAY_COUNT(applies) && applies[change->op] != NULL);
     Error *err = &change->error;
     change->status = take_room(work, change->op, err);
-    if (change->status != STATUS_OK)
-        return;
-    switch (change->op) {
-    case CATALOG_CREATE_DATABASE:
-        change->status = create_database(work, change, err);
-        break;
-    case CATALOG_DELETE_DATABASE:
-        change->status = delete_database(work, change, err);
-        break;
-    case CATALOG_CREATE_CONTAINER:
-        change->status = create_container(work, change, err);
-        break;
-    case CATALOG_REPLACE_CONTAINER:
-        change->status = replace_container(work, change, err);
-        break;
-    case CATALOG_DELETE_CONTAINER:
-        change->status = delete_container(work, change, err);
-        break;
-    case CATALOG_REPLACE_OFFER:
-        change->status = replace_offer(work, change, err);
-        break;
-    case CATALOG_CREATE_KEY:
-        change->status = create_key(work, change, err);
-        break;
-    case CATALOG_REPLACE_KEY:
-        change->status = replace_key(work, change, err);
-        break;
-    case CATALOG_CREATE_SCRIPT:
-        change->status = change_create_script(work, change, err);
-        break;
-    case CATALOG_REPLACE_SCRIPT:
-        change->status = change_replace_script(work, change, err);
-        break;
-    case CATALOG_DELETE_SCRIPT:
-        change->status = change_delete_script(work, change, err);
-        break;
-    case CATALOG_CREATE_USER:
-        change->status = change_create_user(work, change, err);
-        break;
-    case CATALOG_REPLACE_USER:
-        change->status = change_replace_user(work, change, err);
-        break;
-    case CATALOG_DELETE_USER:
-        change->status = change_delete_user(work, change, err);
-        break;
-    case CATALOG_CREATE_PERMISSION:
-        change->status = change_create_permission(work, change, err);
-        break;
-    case CATALOG_REPLACE_PERMISSION:
-        change->status = change_replace_permission(work, change, err);
-        break;
-    case CATALOG_DELETE_PERMISSION:
-        change->status = change_delete_permission(work, change, err);
-        break;
-    case CATALOG_BEGIN_MOVE:
-        change->status = change_begin_move(work, change, err);
-        break;
-    case CATALOG_END_MOVE:
-        change->status = change_end_move(work, change, err);
-        break;
-    case CATALOG_UNDO_MOVE:
-        change->status = change_undo_move(work, change, err);
-        break;
-    }
+    if (change->status == STATUS_OK)
+        change->status = applies[change->op](work, change, err);
 }
 
 void catalog_change_release(CatalogChange *change)
@@ -532,4 +520,7 @@ void catalog_change_release(CatalogChange *change)
     user_unref(TAKE(change->result_user));
     permission_unref(TAKE(change->result_permission));
     container_unref(TAKE(change->before));
+    container_list_clear(&change->revived);
+    mem_free(TAKE(change->revived.items));
+    change->revived.capacity = 0;
 }

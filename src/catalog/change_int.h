@@ -2,17 +2,13 @@
 #pragma once
 
 #include "catalog/catalog.h"
+#include "catalog/catalog_load_int.h"
+#include "catalog/cleaner_int.h"
 #include "catalog/record_int.h"
 
-/* Containers, with one reference on each; zeroed to begin with. */
-typedef struct ContainerList {
-    Container **items;
-    size_t count;
-    size_t capacity;
-} ContainerList;
-
 void container_list_add(ContainerList *list, const Container *container); /* makes a reference */
-void container_list_clear(ContainerList *list);                           /* keeps its memory */
+void container_list_cut(ContainerList *list, size_t count); /* releases all but the first ones */
+void container_list_clear(ContainerList *list);             /* keeps its memory */
 
 /* A group of changes being applied: the catalogue's thread only. */
 typedef struct Work {
@@ -22,6 +18,9 @@ typedef struct Work {
     StoreTxn *txn;
     CatalogCounters *counters;
     ContainerList *dropped; /* by the group */
+    ContainerList *kept;    /* likewise, but saved states have them */
+    GarbageList *freed;     /* spaces of containers that no saved state has any more */
+    Cleaner *cleaner;
     int64_t now_s;
     uint64_t now_us; /* monotonic */
     bool takes_room; /* the group has other changes than drops */
@@ -35,6 +34,11 @@ void change_apply(Work *work, CatalogChange *change);
 MUST_USE Status change_begin_move(Work *work, CatalogChange *change, Error *err);
 MUST_USE Status change_end_move(Work *work, CatalogChange *change, Error *err);
 MUST_USE Status change_undo_move(Work *work, CatalogChange *change, Error *err);
+
+/* The three steps of a swap (change_swap.c). */
+MUST_USE Status change_begin_swap(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_end_swap(Work *work, CatalogChange *change, Error *err);
+MUST_USE Status change_undo_swap(Work *work, CatalogChange *change, Error *err);
 
 /* Scripts (change_script.c). The last one deletes the records of all scripts of a container that is
  * dropped. */
@@ -52,6 +56,15 @@ MUST_USE Status change_create_permission(Work *work, CatalogChange *change, Erro
 MUST_USE Status change_replace_permission(Work *work, CatalogChange *change, Error *err);
 MUST_USE Status change_delete_permission(Work *work, CatalogChange *change, Error *err);
 void change_drop_users(Work *work, uint32_t database);
+
+/* Saved states (change_saved.c): all that are done with them. */
+MUST_USE Status change_saved_state(Work *work, CatalogChange *change, Error *err);
+
+/* What they share with others: a container that goes, unless a saved state has it; an offer (0 for
+ * none); a database whose containers are gone. */
+void change_drop_container(Work *work, const Container *container);
+void change_drop_offer(Work *work, uint32_t number);
+void change_drop_database(Work *work, const Database *database);
 
 /* What the kinds of changes have in common. */
 MUST_USE Status change_not_found(Error *err, const char *what);

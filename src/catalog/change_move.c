@@ -197,6 +197,9 @@ Status change_begin_move(Work *work, CatalogChange *change, Error *err)
     if (old->pending_count > 0)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
                          "Ranges of the container are being split or merged already.");
+    if (old->is_held)
+        return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                         "The container is about to give its name to a copy.");
     TRY(find_sources(old, change, &sources, err));
     TRY(check_counts(old, &sources, change->cut_count + 1, err));
     TRY(check_cuts(old, &sources, change->cuts, change->cut_count, err));

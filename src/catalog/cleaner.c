@@ -130,6 +130,7 @@ typedef struct DropGroup {
     Container *container; /* a reference of its own */
     const PartitionRange *ranges;
     size_t count;
+    bool stays;          /* nothing is cleaned */
     _Atomic size_t left; /* partitions that have not answered */
     struct RangeDrop {
         PartitionDrop drop;
@@ -145,7 +146,8 @@ static void on_dropped(PartitionDrop *drop)
         return;
     Cleaner *cleaner = group->cleaner;
     Garbage garbage;
-    for (size_t from = 0; garbage_next(group->ranges, group->count, &from, &garbage);)
+    for (size_t from = 0;
+         !group->stays && garbage_next(group->ranges, group->count, &from, &garbage);)
         cleaner_post(cleaner, garbage);
     container_unref(group->container);
     mem_free(group);
@@ -156,8 +158,8 @@ static void on_dropped(PartitionDrop *drop)
     (void)pthread_mutex_unlock(&cleaner->lock);
 }
 
-void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionRange *ranges,
-                  size_t count)
+static void drop(Cleaner *cleaner, const Container *container, const PartitionRange *ranges,
+                 size_t count, bool stays)
 {
     if (count == 0)
         return;
@@ -166,6 +168,7 @@ void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionR
     group->container = container_ref(container);
     group->ranges = ranges;
     group->count = count;
+    group->stays = stays;
     atomic_init(&group->left, count);
     (void)pthread_mutex_lock(&cleaner->lock);
     cleaner->drops++;
@@ -178,6 +181,25 @@ void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionR
     for (size_t i = 0; i < count; i++)
         partition_drop(handle_local(container_handle(container, &ranges[i])),
                        &group->drops[i].drop);
+}
+
+void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionRange *ranges,
+                  size_t count)
+{
+    drop(cleaner, container, ranges, count, false);
+}
+
+void cleaner_keep(Cleaner *cleaner, const Container *container)
+{
+    drop(cleaner, container, container->ranges, container->range_count, true);
+}
+
+bool cleaner_is_dropping(Cleaner *cleaner)
+{
+    (void)pthread_mutex_lock(&cleaner->lock);
+    bool result = cleaner->drops > 0;
+    (void)pthread_mutex_unlock(&cleaner->lock);
+    return result;
 }
 
 void cleaner_close(Cleaner *cleaner)

@@ -31,6 +31,12 @@ void cleaner_post(Cleaner *cleaner, Garbage garbage); /* after its record is dur
 void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionRange *ranges,
                   size_t count);
 
+/* Drops the partitions of a container that a saved state has. Their spaces stay. */
+void cleaner_keep(Cleaner *cleaner, const Container *container);
+
+/* Whether partitions are being dropped, so that their spaces must not be opened again yet. */
+bool cleaner_is_dropping(Cleaner *cleaner);
+
 /* Waits for partitions that are being dropped, and finishes the piece under way. What is left keeps
  * its record (I5). */
 void cleaner_close(Cleaner *cleaner);

@@ -9,7 +9,6 @@
  */
 #include "catalog/move_driver_int.h"
 
-#include "base/latch.h"
 #include "catalog/split_int.h"
 
 #include <time.h>
@@ -22,31 +21,6 @@ enum {
     PURGE_WAIT_MS = 10,
     PURGE_WAITS_MAX = 6000, /* before a move gives up, because partition keys are being deleted */
 };
-
-typedef struct WaitedChange {
-    CatalogChange change;
-    Latch done;
-} WaitedChange;
-
-static void on_change(CatalogChange *change)
-{
-    latch_post(&CONTAINER_OF(change, WaitedChange, change)->done);
-}
-
-/* Submits a change and waits for its answer. The caller releases its results. */
-static Status submit(MoveDriver *driver, CatalogChange *change, Error *err)
-{
-    WaitedChange waited = {.change = *change};
-    waited.change.done = on_change;
-    latch_init(&waited.done);
-    catalog_submit(driver->catalog, &waited.change);
-    latch_wait(&waited.done);
-    latch_done(&waited.done);
-    *change = waited.change;
-    if (change->status != STATUS_OK)
-        *err = change->error;
-    return change->status;
-}
 
 /* One move. */
 typedef struct Job {
@@ -159,7 +133,7 @@ static Status begin(Job *job, Error *err)
         .cuts = cuts.texts,
         .cut_count = cuts.count,
     };
-    TRY(submit(job->driver, &change, err));
+    TRY(catalog_change(job->driver->catalog, &change, err));
     job->container = container_ref(change.result_container);
     catalog_change_release(&change);
     return STATUS_OK;
@@ -189,9 +163,15 @@ static Status open_move(Job *job, Error *err)
     return move_begin(job->move, err);
 }
 
-static Status stopped(Error *err)
+/* Why the move must not go on; STATUS_OK if it may. */
+static Status check_stop(const Job *job, Error *err)
 {
-    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "The server is being stopped.");
+    if (is_stopped(job))
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "The server is being stopped.");
+    if (move_orders_is_hurried(job->driver->orders, job->order->database))
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "A snapshot of the database is being saved or restored.");
+    return STATUS_OK;
 }
 
 /* Sleeps until the rate allows the next piece, but for a second at most, so that the stop is seen.
@@ -230,8 +210,7 @@ static Status copy(Job *job, Error *err)
     bool is_done = false;
     enter(job, MOVE_COPYING);
     while (!is_done) {
-        if (is_stopped(job))
-            return stopped(err);
+        TRY(check_stop(job, err));
         if (keep_rate(job))
             TRY(copy_piece(job, &is_done, err));
         show_progress(job);
@@ -244,8 +223,7 @@ static Status catch_up(Job *job, Error *err)
     size_t left = SIZE_MAX;
     enter(job, MOVE_CATCHING_UP);
     for (int i = 0; left > FENCE_CHANGES_MAX; i++) {
-        if (is_stopped(job))
-            return stopped(err);
+        TRY(check_stop(job, err));
         if (i == CATCH_UPS_MAX)
             return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                              "The partition is written to faster than the copy can follow.");
@@ -258,8 +236,7 @@ static Status catch_up(Job *job, Error *err)
 static Status wait_for_purges(Job *job, Error *err)
 {
     for (int i = 0; move_has_purges(job->move); i++) {
-        if (is_stopped(job))
-            return stopped(err);
+        TRY(check_stop(job, err));
         if (i == PURGE_WAITS_MAX)
             return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                              "The deletion of partition keys takes too long.");
@@ -295,7 +272,7 @@ static Status change_map(Job *job, Error *err)
         .database = job->order->database,
         .container = job->order->container,
     };
-    TRY(submit(job->driver, &change, err));
+    TRY(catalog_change(job->driver->catalog, &change, err));
     size_t source_count = 0;
     (void)container_sources(job->container, &source_count);
     cleaner_link_ref(job->driver->cleaner, (uint32_t)source_count); /* each source gives one back */
@@ -322,7 +299,8 @@ static void undo(Job *job)
         .container = job->order->container,
     };
     Error err;
-    if (submit(job->driver, &change, &err) != STATUS_OK && err.status != STATUS_NOT_FOUND)
+    if (catalog_change(job->driver->catalog, &change, &err) != STATUS_OK &&
+        err.status != STATUS_NOT_FOUND)
         LOG_WARN(job->driver->log, "move.undo_failed", "container=%u reason=%s",
                  job->order->container, err.message);
     catalog_change_release(&change);

@@ -34,6 +34,8 @@ void move_orders_open(MoveOrders *orders, const Clock *clock)
     ASSERT(failed == 0);
     failed = pthread_cond_init(&orders->changed, NULL);
     ASSERT(failed == 0);
+    failed = pthread_cond_init(&orders->holds_changed, NULL);
+    ASSERT(failed == 0);
     orders->is_open = true;
 }
 
@@ -42,6 +44,7 @@ void move_orders_close(MoveOrders *orders)
     ASSERT(orders->is_open);
     orders->is_open = false;
     (void)pthread_cond_destroy(&orders->changed);
+    (void)pthread_cond_destroy(&orders->holds_changed);
     (void)pthread_mutex_destroy(&orders->lock);
 }
 
@@ -181,6 +184,7 @@ void move_orders_stop(MoveOrders *orders)
 {
     lock(orders);
     orders->stop = true;
+    (void)pthread_cond_broadcast(&orders->holds_changed);
     (void)pthread_cond_signal(&orders->changed);
     unlock(orders);
 }
@@ -279,4 +283,62 @@ void move_orders_show_failure(MoveOrders *orders, uint64_t number, const char *m
     (void)snprintf(event->message, sizeof(event->message), "%.*s", (int)sizeof(event->message) - 1,
                    message);
     unlock(orders);
+}
+
+/* ---- holds ---- */
+
+/* How long a move may take to end before it has to give up. */
+enum { HOLD_WAIT_MS = 1000 };
+
+void move_orders_hold(MoveOrders *orders, uint32_t database)
+{
+    if (!orders->is_open)
+        return;
+    lock(orders);
+    ASSERT(orders->held_database == 0);
+    orders->held_database = database;
+    uint64_t end_us = cond_after_ms(HOLD_WAIT_MS);
+    while (orders->moving_database == database && database != 0) {
+        orders->is_hurried =
+            orders->is_hurried || !cond_wait_until(&orders->holds_changed, &orders->lock, end_us);
+        if (orders->is_hurried && orders->moving_database == database)
+            (void)pthread_cond_wait(&orders->holds_changed, &orders->lock);
+    }
+    orders->is_hurried = false;
+    unlock(orders);
+}
+
+void move_orders_release(MoveOrders *orders)
+{
+    if (!orders->is_open)
+        return;
+    lock(orders);
+    orders->held_database = 0;
+    (void)pthread_cond_broadcast(&orders->holds_changed);
+    unlock(orders);
+}
+
+void move_orders_enter(MoveOrders *orders, uint32_t database)
+{
+    lock(orders);
+    while (orders->held_database == database && !orders->stop)
+        (void)pthread_cond_wait(&orders->holds_changed, &orders->lock);
+    orders->moving_database = database;
+    unlock(orders);
+}
+
+void move_orders_leave(MoveOrders *orders)
+{
+    lock(orders);
+    orders->moving_database = 0;
+    (void)pthread_cond_broadcast(&orders->holds_changed);
+    unlock(orders);
+}
+
+bool move_orders_is_hurried(MoveOrders *orders, uint32_t database)
+{
+    lock(orders);
+    bool result = orders->is_hurried && orders->held_database == database;
+    unlock(orders);
+    return result;
 }

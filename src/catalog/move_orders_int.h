@@ -34,6 +34,10 @@ typedef struct MoveOrders {
     MoveEvent events[MOVE_EVENTS_MAX];     /* a ring: event n is at n % MOVE_EVENTS_MAX */
     uint64_t event_count;
     MoveCounts counts;
+    uint32_t held_database;       /* none of its containers may be moved; 0 if none is held */
+    uint32_t moving_database;     /* of the move under way; 0 if there is none */
+    bool is_hurried;              /* the move under way must give up, if it is of 'held_database' */
+    pthread_cond_t holds_changed; /* one of the last three */
 } MoveOrders;
 
 void move_orders_open(MoveOrders *orders, const Clock *clock);
@@ -55,12 +59,22 @@ typedef struct ContainerMoves {
 } ContainerMoves;
 ContainerMoves move_orders_of(MoveOrders *orders, const Container *container);
 
+/* Keeps the containers of a database from being moved, until the release. Waits for a move of one
+ * that is under way, which gives up if it takes long. One database at a time can be held. */
+void move_orders_hold(MoveOrders *orders, uint32_t database);
+void move_orders_release(MoveOrders *orders);
+
 /* ---- for the thread that carries orders out ---- */
 
 /* Waits for a second, or until there is an order, a notice or the stop. */
 void move_orders_wait(MoveOrders *orders);
 void move_orders_stop(MoveOrders *orders);
 bool move_orders_is_stopped(MoveOrders *orders);
+
+/* A move of a container of the database begins, when that is not held; and ends. */
+void move_orders_enter(MoveOrders *orders, uint32_t database);
+void move_orders_leave(MoveOrders *orders);
+bool move_orders_is_hurried(MoveOrders *orders, uint32_t database);
 
 /* Takes the oldest order; false if there is none. */
 bool move_orders_take(MoveOrders *orders, WaitingOrder *out);

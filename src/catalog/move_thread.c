@@ -21,6 +21,14 @@ static bool find_due(MoveThread *moves, WaitingOrder *out)
     return found;
 }
 
+/* Not while a saved state of the database is saved or restored. */
+static void run_order(MoveThread *moves, const WaitingOrder *waiting)
+{
+    move_orders_enter(&moves->orders, waiting->order.database);
+    move_driver_run(&moves->driver, waiting);
+    move_orders_leave(&moves->orders);
+}
+
 static void *run(void *arg)
 {
     MoveThread *moves = arg;
@@ -28,7 +36,7 @@ static void *run(void *arg)
     while (!move_orders_is_stopped(&moves->orders)) {
         WaitingOrder waiting = {0};
         if (move_orders_take(&moves->orders, &waiting) || find_due(moves, &waiting))
-            move_driver_run(&moves->driver, &waiting);
+            run_order(moves, &waiting);
         else
             move_orders_wait(&moves->orders);
     }

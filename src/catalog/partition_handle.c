@@ -3,6 +3,7 @@
 #include "catalog/partition_handle_int.h"
 
 #include "catalog/resource.h"
+#include "partition/write_hold.h"
 
 static bool is_among(const PartitionRange *range, const PartitionRange *ranges, size_t count)
 {
@@ -72,11 +73,13 @@ Status handle_locate(PartitionHandle *handle, uint64_t number, Arena *arena, Sli
 
 Status handle_submit(PartitionHandle *handle, PartitionWrite *write, Error *err)
 {
+    write->message.generation = handle->generation;
     return partition_submit(handle->partition, write, err);
 }
 
 Status handle_purge(PartitionHandle *handle, PartitionPurge *purge, Error *err)
 {
+    purge->message.generation = handle->generation;
     return partition_purge(handle->partition, purge, err);
 }
 
@@ -102,6 +105,16 @@ Status handle_txn_begin(PartitionHandle *handle, PartitionSchema *schema, const 
                         uint64_t deadline_us, PartitionTransaction **out, Error *err)
 {
     return transaction_begin(handle->partition, schema, epk, deadline_us, out, err);
+}
+
+Status handle_hold(PartitionHandle *handle, Error *err)
+{
+    return write_hold_begin(handle->partition, err);
+}
+
+void handle_let_go(PartitionHandle *handle, uint32_t generation)
+{
+    write_hold_end(handle->partition, generation);
 }
 
 Status handle_count_keys(PartitionHandle *handle, const PartitionSchema *schema, ScanBudget *budget,

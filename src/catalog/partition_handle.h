@@ -69,6 +69,10 @@ MUST_USE Status handle_feed_open(PartitionHandle *handle, PartitionSchema *schem
 MUST_USE Status handle_txn_begin(PartitionHandle *handle, PartitionSchema *schema, const Epk *epk,
                                  uint64_t deadline_us, PartitionTransaction **out, Error *err);
 
+/* Keeps writes waiting, and lets them go on: see write_hold.h. For the holder of a swap. */
+MUST_USE Status handle_hold(PartitionHandle *handle, Error *err);
+void handle_let_go(PartitionHandle *handle, uint32_t generation);
+
 /* ---- logical partitions: see logical_partitions.h ---- */
 
 MUST_USE Status handle_count_keys(PartitionHandle *handle, const PartitionSchema *schema,

@@ -8,4 +8,5 @@ struct PartitionHandle {
     Partition *partition;        /* these three are references of the handle's own */
     Budget *budget;
     History *history;
+    uint32_t generation; /* of the container, see partition/write_hold.h */
 };

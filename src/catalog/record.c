@@ -12,13 +12,15 @@
  *     | 0x07 | database u32 | container u32 | kind u8 | number u32 |  a script, of a kind below
  *     | 0x09 | database u32 | number u32 |  a user
  *     | 0x0A | database u32 | user u32 | number u32 |  a permission
+ *     | 0x0B | ... and | 0x0C | ...         saved states: see record_saved.c
  *
  * Keys that begin with 0x08 are merged by the store, in all its spaces, as partitions need it
  * (PARTITION_MERGE): the catalogue has none.
  *
  * A value is a binary JSON document (which carries a version byte of its own) with short names; "v"
  * is the version of the record. A reader ignores members that it does not know. A range has
- * "parents" only if it came from others, and a container "pending" only while a move is under way.
+ * "parents" only if it came from others, and a container "pending" only while a move is under way
+ * and "before" only if it took the name of another one over.
  */
 #include "catalog/record_int.h"
 
@@ -26,18 +28,6 @@
 #include "catalog/epk_range.h"
 
 enum { RECORD_VERSION = 1, KEY_BYTES_MAX = 16, ARENA_BLOCK = 4096 };
-
-typedef enum RecordKind {
-    KIND_COUNTERS = 1,
-    KIND_DATABASE = 2,
-    KIND_CONTAINER = 3,
-    KIND_OFFER = 4,
-    KIND_GARBAGE = 5,
-    KIND_KEY = 6,
-    KIND_SCRIPT = 7,
-    KIND_USER = 9,
-    KIND_PERMISSION = 10,
-} RecordKind;
 
 /* The kinds of scripts, as keys have them. */
 static_assert(STORED_PROCEDURE == 0 && STORED_TRIGGER == 1 && STORED_FUNCTION == 2,
@@ -48,10 +38,10 @@ typedef struct Key {
     size_t len;
 } Key;
 
-static Key key_begin(RecordKind kind)
+static Key key_begin(uint8_t kind)
 {
     Key key = {.len = 1};
-    key.bytes[0] = (uint8_t)kind;
+    key.bytes[0] = kind;
     return key;
 }
 
@@ -130,9 +120,10 @@ void record_put_counters(StoreTxn *txn, const CatalogCounters *counters)
     add_u64(b, SLICE("script"), counters->script_next);
     add_u64(b, SLICE("user"), counters->user_next);
     add_u64(b, SLICE("permission"), counters->permission_next);
+    add_u64(b, SLICE("saved"), counters->saved_next);
     add_u64(b, SLICE("space"), counters->space_next);
     add_flag(b, SLICE("serverless"), counters->is_serverless);
-    finish(&writer, txn, key_begin(KIND_COUNTERS));
+    finish(&writer, txn, key_begin(RECORD_KIND_COUNTERS));
 }
 
 void record_put_database(StoreTxn *txn, const DatabaseRecord *record)
@@ -145,7 +136,7 @@ void record_put_database(StoreTxn *txn, const DatabaseRecord *record)
     add_u64(b, SLICE("ts"), (uint64_t)record->ts_s);
     add_u64(b, SLICE("offer"), record->offer);
     add_u64(b, SLICE("partitions"), record->partitions);
-    finish(&writer, txn, key_u32(key_begin(KIND_DATABASE), record->number));
+    finish(&writer, txn, key_u32(key_begin(RECORD_KIND_DATABASE), record->number));
 }
 
 static void add_range(JsonBuilder *b, const PartitionRange *range)
@@ -177,7 +168,7 @@ static void add_ranges(JsonBuilder *b, Slice name, const PartitionRange *ranges,
     json_end(b);
 }
 
-void record_put_container(StoreTxn *txn, const ContainerRecord *record)
+static void put_container(StoreTxn *txn, uint8_t kind, const ContainerRecord *record)
 {
     ASSERT(record->range_count > 0);
     ASSERT(record->range_count <= RANGES_MAX);
@@ -195,8 +186,21 @@ void record_put_container(StoreTxn *txn, const ContainerRecord *record)
     add_ranges(b, SLICE("ranges"), record->ranges, record->range_count);
     if (record->pending_count > 0)
         add_ranges(b, SLICE("pending"), record->pending, record->pending_count);
-    finish(&writer, txn,
-           key_u32(key_u32(key_begin(KIND_CONTAINER), record->database), record->number));
+    if (json_is(record->before, JSON_OBJECT)) {
+        json_key(b, SLICE("before"));
+        json_add(b, record->before);
+    }
+    finish(&writer, txn, key_u32(key_u32(key_begin(kind), record->database), record->number));
+}
+
+void record_put_container(StoreTxn *txn, const ContainerRecord *record)
+{
+    put_container(txn, RECORD_KIND_CONTAINER, record);
+}
+
+void record_put_kept(StoreTxn *txn, const ContainerRecord *record)
+{
+    put_container(txn, RECORD_KIND_KEPT, record);
 }
 
 void record_put_offer(StoreTxn *txn, const OfferRecord *record)
@@ -219,7 +223,7 @@ void record_put_offer(StoreTxn *txn, const OfferRecord *record)
         json_add_i64(b, record->buckets.percent[i]);
     json_end(b);
     add_u64(b, SLICE("bucket"), record->buckets.chosen);
-    finish(&writer, txn, key_u32(key_begin(KIND_OFFER), record->number));
+    finish(&writer, txn, key_u32(key_begin(RECORD_KIND_OFFER), record->number));
 }
 
 void record_put_key(StoreTxn *txn, const EncryptionKeyRecord *record)
@@ -231,12 +235,13 @@ void record_put_key(StoreTxn *txn, const EncryptionKeyRecord *record)
     add_u64(b, SLICE("createdAt"), (uint64_t)record->created_at_s);
     json_key(b, SLICE("definition"));
     json_add(b, record->definition);
-    finish(&writer, txn, key_u32(key_u32(key_begin(KIND_KEY), record->database), record->number));
+    finish(&writer, txn,
+           key_u32(key_u32(key_begin(RECORD_KIND_KEY), record->database), record->number));
 }
 
 static Key script_key(StoredScriptGroup group, uint32_t number)
 {
-    Key key = key_u32(key_u32(key_begin(KIND_SCRIPT), group.database), group.container);
+    Key key = key_u32(key_u32(key_begin(RECORD_KIND_SCRIPT), group.database), group.container);
     return key_u32(key_u8(key, (uint8_t)group.kind), number);
 }
 
@@ -253,12 +258,12 @@ void record_put_script(StoreTxn *txn, const StoredScriptRecord *record)
 
 static Key user_record_key(UserKey user)
 {
-    return key_u32(key_u32(key_begin(KIND_USER), user.database), user.user);
+    return key_u32(key_u32(key_begin(RECORD_KIND_USER), user.database), user.user);
 }
 
 static Key permission_key(UserKey owner, uint32_t number)
 {
-    Key key = key_u32(key_u32(key_begin(KIND_PERMISSION), owner.database), owner.user);
+    Key key = key_u32(key_u32(key_begin(RECORD_KIND_PERMISSION), owner.database), owner.user);
     return key_u32(key, number);
 }
 
@@ -292,7 +297,7 @@ void record_put_garbage(StoreTxn *txn, Garbage garbage)
     Writer writer;
     JsonBuilder *b = begin(&writer);
     add_u64(b, SLICE("last"), garbage.last);
-    finish(&writer, txn, key_u64(key_begin(KIND_GARBAGE), garbage.first));
+    finish(&writer, txn, key_u64(key_begin(RECORD_KIND_GARBAGE), garbage.first));
 }
 
 static void delete_key(StoreTxn *txn, Key key)
@@ -302,22 +307,22 @@ static void delete_key(StoreTxn *txn, Key key)
 
 void record_delete_database(StoreTxn *txn, uint32_t database)
 {
-    delete_key(txn, key_u32(key_begin(KIND_DATABASE), database));
+    delete_key(txn, key_u32(key_begin(RECORD_KIND_DATABASE), database));
 }
 
 void record_delete_container(StoreTxn *txn, uint32_t database, uint32_t container)
 {
-    delete_key(txn, key_u32(key_u32(key_begin(KIND_CONTAINER), database), container));
+    delete_key(txn, key_u32(key_u32(key_begin(RECORD_KIND_CONTAINER), database), container));
 }
 
 void record_delete_offer(StoreTxn *txn, uint32_t offer)
 {
-    delete_key(txn, key_u32(key_begin(KIND_OFFER), offer));
+    delete_key(txn, key_u32(key_begin(RECORD_KIND_OFFER), offer));
 }
 
 void record_delete_key(StoreTxn *txn, uint32_t database, uint32_t key)
 {
-    delete_key(txn, key_u32(key_u32(key_begin(KIND_KEY), database), key));
+    delete_key(txn, key_u32(key_u32(key_begin(RECORD_KIND_KEY), database), key));
 }
 
 void record_delete_script(StoreTxn *txn, StoredScriptGroup group, uint32_t script)
@@ -337,7 +342,7 @@ void record_delete_permission(StoreTxn *txn, UserKey owner, uint32_t permission)
 
 void record_delete_garbage(StoreTxn *txn, Garbage garbage)
 {
-    delete_key(txn, key_u64(key_begin(KIND_GARBAGE), garbage.first));
+    delete_key(txn, key_u64(key_begin(RECORD_KIND_GARBAGE), garbage.first));
 }
 
 /* Reading. A Reader remembers the first thing that is missing or out of bounds, so that a decoder
@@ -402,6 +407,7 @@ static Status load_counters(Reader *r, const RecordVisitor *visitor, Error *err)
         .script_next = (uint32_t)read_u64_or(r, r->record, "script", RID_SCRIPT_MAX, 1),
         .user_next = (uint32_t)read_u64_or(r, r->record, "user", RID_USER_MAX, 1),
         .permission_next = (uint32_t)read_u64_or(r, r->record, "permission", UINT32_MAX, 1),
+        .saved_next = (uint32_t)read_u64_or(r, r->record, "saved", UINT32_MAX, 1),
         .space_next = read_u64(r, r->record, "space", SPACE_MAX),
     };
     Json serverless = json_get(r->record, SLICE("serverless"));
@@ -528,6 +534,14 @@ static void load_pending(Reader *r, Arena *arena, ContainerRecord *record)
     record->pending_count = count;
 }
 
+/* Checked when the container is made of it. */
+static void load_before(Reader *r, ContainerRecord *record)
+{
+    record->before = json_get(r->record, SLICE("before"));
+    if (!json_is(record->before, JSON_UNDEFINED) && !json_is(record->before, JSON_OBJECT))
+        r->wrong = "before";
+}
+
 static Status load_container(Reader *r, uint32_t database, uint32_t number, Arena *arena,
                              const RecordVisitor *visitor, Error *err)
 {
@@ -547,6 +561,7 @@ static Status load_container(Reader *r, uint32_t database, uint32_t number, Aren
         r->wrong = "rangesLsn";
     load_map(r, arena, &record);
     load_pending(r, arena, &record);
+    load_before(r, &record);
     TRY(read_check(r, "container", err));
     return visitor->container == NULL ? STATUS_OK : visitor->container(visitor->ctx, &record, err);
 }
@@ -677,14 +692,17 @@ static Status load_garbage(Reader *r, StoreSpace first, const RecordVisitor *vis
     return visitor->garbage == NULL ? STATUS_OK : visitor->garbage(visitor->ctx, garbage, err);
 }
 
-static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisitor *visitor,
-                          Error *err)
+Status record_read(Slice key, Slice value, Arena *arena, const RecordVisitor *visitor, Error *err)
 {
     static const size_t lengths[] = {
-        [KIND_COUNTERS] = 1, [KIND_DATABASE] = 5, [KIND_CONTAINER] = 9,
-        [KIND_OFFER] = 5,    [KIND_GARBAGE] = 9,  [KIND_KEY] = 9,
-        [KIND_SCRIPT] = 14,  [KIND_USER] = 9,     [KIND_PERMISSION] = 13};
+        [RECORD_KIND_COUNTERS] = 1, [RECORD_KIND_DATABASE] = 5, [RECORD_KIND_CONTAINER] = 9,
+        [RECORD_KIND_OFFER] = 5,    [RECORD_KIND_GARBAGE] = 9,  [RECORD_KIND_KEY] = 9,
+        [RECORD_KIND_SCRIPT] = 14,  [RECORD_KIND_USER] = 9,     [RECORD_KIND_PERMISSION] = 13};
     size_t kind = key.len == 0 ? 0 : (uint8_t)key.ptr[0];
+    if (kind == RECORD_KIND_SAVED)
+        return record_load_saved(key, value, arena, visitor, err);
+    if (kind == RECORD_KIND_KEPT)
+        return record_load_kept(key, value, arena, visitor, err);
     if (kind == 0 || kind >= ARRAY_COUNT(lengths) || key.len != lengths[kind])
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
                          "the catalogue has a key of an unknown kind (%zu)", kind);
@@ -694,20 +712,20 @@ static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisi
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
                          "the catalogue was written by a newer version of orrery");
     const char *rest = key.ptr + 1;
-    switch ((RecordKind)kind) {
-    case KIND_COUNTERS:
+    switch (kind) {
+    case RECORD_KIND_COUNTERS:
         return load_counters(&reader, visitor, err);
-    case KIND_DATABASE:
+    case RECORD_KIND_DATABASE:
         return load_database(&reader, be32_get(rest), visitor, err);
-    case KIND_CONTAINER:
+    case RECORD_KIND_CONTAINER:
         return load_container(&reader, be32_get(rest), be32_get(rest + 4), arena, visitor, err);
-    case KIND_OFFER:
+    case RECORD_KIND_OFFER:
         return load_offer(&reader, be32_get(rest), visitor, err);
-    case KIND_GARBAGE:
+    case RECORD_KIND_GARBAGE:
         return load_garbage(&reader, be64_get(rest), visitor, err);
-    case KIND_KEY:
+    case RECORD_KIND_KEY:
         return load_key(&reader, be32_get(rest), be32_get(rest + 4), visitor, err);
-    case KIND_SCRIPT: {
+    case RECORD_KIND_SCRIPT: {
         StoredScriptGroup group = {
             .database = be32_get(rest),
             .container = be32_get(rest + 4),
@@ -715,9 +733,9 @@ static Status load_record(Slice key, Slice value, Arena *arena, const RecordVisi
         };
         return load_script(&reader, group, be32_get(rest + 9), visitor, err);
     }
-    case KIND_USER:
+    case RECORD_KIND_USER:
         return load_user(&reader, be32_get(rest), be32_get(rest + 4), visitor, err);
-    case KIND_PERMISSION: {
+    case RECORD_KIND_PERMISSION: {
         UserKey owner = {be32_get(rest), be32_get(rest + 4)};
         return load_permission(&reader, owner, be32_get(rest + 8), visitor, err);
     }
@@ -740,6 +758,6 @@ Status record_load(Store *store, const RecordVisitor *visitor, Error *err)
         if (!found)
             return STATUS_OK;
         arena_reset(&arena);
-        TRY(load_record(key, value, &arena, visitor, err));
+        TRY(record_read(key, value, &arena, visitor, err));
     }
 }

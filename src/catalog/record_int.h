@@ -4,6 +4,8 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "catalog/resource.h"
+#include "catalog/saved_state.h"
+#include "catalog/snapshot.h"
 #include "catalog/stored_script.h"
 #include "catalog/user.h"
 #include "store/store.h"
@@ -25,6 +27,7 @@ typedef struct CatalogCounters {
     uint32_t script_next; /* of all kinds */
     uint32_t user_next;
     uint32_t permission_next;
+    uint32_t saved_next; /* of saved states */
     StoreSpace space_next;
     bool is_serverless; /* of the account, for good: no throughput is provisioned */
 } CatalogCounters;
@@ -44,6 +47,15 @@ void record_put_script(StoreTxn *txn, const StoredScriptRecord *record);
 void record_put_user(StoreTxn *txn, const UserRecord *record);
 void record_put_permission(StoreTxn *txn, const PermissionRecord *record);
 void record_put_garbage(StoreTxn *txn, Garbage garbage);
+
+/* record_saved.c: a saved state; and copies of all records of a database for it. The container that
+ * is dropped, but kept for a saved state, is in record.c. */
+void record_put_saved(StoreTxn *txn, const SavedRecord *record);
+MUST_USE Status record_copy_saved(StoreTxn *txn, uint32_t state, const Snapshot *snapshot,
+                                  const Database *database, Error *err);
+MUST_USE Status record_delete_saved(StoreTxn *txn, uint32_t state, Error *err);
+void record_put_kept(StoreTxn *txn, const ContainerRecord *record);
+void record_delete_kept(StoreTxn *txn, uint32_t database, uint32_t container);
 
 void record_delete_database(StoreTxn *txn, uint32_t database);
 void record_delete_container(StoreTxn *txn, uint32_t database, uint32_t container);
@@ -67,7 +79,42 @@ typedef struct RecordVisitor {
     Status (*script)(void *ctx, const StoredScriptRecord *record, Error *err);
     Status (*user)(void *ctx, const UserRecord *record, Error *err);
     Status (*permission)(void *ctx, const PermissionRecord *record, Error *err);
+    Status (*saved)(void *ctx, const SavedRecord *record, Error *err);
+    /* After 'saved', in order: a container that is in the saved state. */
+    Status (*saved_container)(void *ctx, uint32_t state, uint32_t database, uint32_t container,
+                              Error *err);
+    Status (*kept)(void *ctx, const ContainerRecord *record, Error *err);
 } RecordVisitor;
+
+/* The first byte of a key. */
+enum {
+    RECORD_KIND_COUNTERS = 1,
+    RECORD_KIND_DATABASE = 2,
+    RECORD_KIND_CONTAINER = 3,
+    RECORD_KIND_OFFER = 4,
+    RECORD_KIND_GARBAGE = 5,
+    RECORD_KIND_KEY = 6,
+    RECORD_KIND_SCRIPT = 7,
+    RECORD_KIND_USER = 9,
+    RECORD_KIND_PERMISSION = 10,
+    RECORD_KIND_SAVED = 11,
+    RECORD_KIND_KEPT = 12,
+};
+
+/* One record. */
+MUST_USE Status record_read(Slice key, Slice value, Arena *arena, const RecordVisitor *visitor,
+                            Error *err);
+
+/* record_saved.c: the same for its kinds; all records of a saved state, as their own kinds; and a
+ * container that is kept. */
+MUST_USE Status record_load_saved(Slice key, Slice value, Arena *arena,
+                                  const RecordVisitor *visitor, Error *err);
+MUST_USE Status record_load_kept(Slice key, Slice value, Arena *arena, const RecordVisitor *visitor,
+                                 Error *err);
+MUST_USE Status record_read_saved(StoreTxn *txn, uint32_t state, const RecordVisitor *visitor,
+                                  Error *err);
+MUST_USE Status record_read_kept(StoreTxn *txn, uint32_t database, uint32_t container, Arena *arena,
+                                 const RecordVisitor *visitor, Error *err);
 
 /* STATUS_CORRUPT if a record is not what this version or an older one writes. */
 MUST_USE Status record_load(Store *store, const RecordVisitor *visitor, Error *err);

@@ -322,6 +322,8 @@ static void put_raw(Store *store, Slice key, Slice value)
         "1", "50", "A0", "65541", "3") "," RANGE("2", "A0", "FF", "65538",                         \
                                                  "3") "],'pending':" pending "}"
 
+#define SAVED "{'v':1,'name':'s','databaseId':'d','database':7,'ts':1,'restoring':false}"
+
 typedef struct RecordRow {
     Slice key;
     const char *value;
@@ -517,7 +519,23 @@ static void an_offer_garbage_and_keys_have_bounds(void **state)
         /* keys */
         {SLICE_INIT("\x0a\0\0\0\x07\0\0\0\x08"),
          "{'v':1,'lsn':2,'granted':1,'ts':1,'definition':{}}", false},
+        {SLICE_INIT("\x0d\0\0\0\x07\0\0\0\x08"), "{'v':1,'id':'u','lsn':1,'ts':1}", false},
+        {SLICE_INIT("\x0b\0\0\0\x07"), SAVED, true},
+        {SLICE_INIT("\x0b\0\0\0\x07"), "{'v':1,'name':'s','databaseId':'d','database':7,'ts':1}",
+         false},
+        {SLICE_INIT("\x0b\0\0\0\x07"),
+         "{'v':1,'name':'s/','databaseId':'d','database':7,'ts':1,'restoring':false}", false},
+        {SLICE_INIT("\x0b\0\0\0\x07"),
+         "{'v':1,'name':'s','databaseId':'d','database':0,'ts':1,'restoring':false}", false},
+        {SLICE_INIT("\x0b\0\0\0\x07"),
+         "{'v':2,'name':'s','databaseId':'d','database':7,'ts':1,'restoring':false}", false},
+        {SLICE_INIT("\x0b\0\0\0"), SAVED, false},
         {SLICE_INIT("\x0b\0\0\0\x07\0\0\0\x08"), "{'v':1,'id':'u','lsn':1,'ts':1}", false},
+        {SLICE_INIT("\x0b\0\0\0\x07\x0b\0\0\0\x07"), SAVED, false},
+        {SLICE_INIT("\x0b\0\0\0\x07\x09\0\0\0\x07\0\0\0\x08"), "{'v':1,'id':'u','lsn':1,'ts':1}",
+         true},
+        {SLICE_INIT("\x0b\0\0\0\x07\x09\0\0\0\x07\0\0\0\x08"), "{'v':1,'lsn':1,'ts':1}", false},
+        {SLICE_INIT("\x0c\0\0\0\x07"), "{'v':1}", false},
         {SLICE_INIT("\x07\0\0\0\x07\0\0\0\x08\x02\0\0\0"), "{'v':1,'lsn':1,'ts':1,'definition':{}}",
          false},
         {SLICE_INIT(""), "{'v':1}", false},

@@ -152,6 +152,7 @@ static Status open_ranges(Container *container, const RangeSource *source,
         const PartitionHandle *before = find_before(source->old, from[i].space);
         *range = copy_range(&container->arena, &from[i]);
         handle->range = range;
+        handle->generation = container->generation;
         handle->budget = sharing != NULL  ? budget_ref(sharing->budgets[i % sharing->partitions])
                          : before != NULL ? budget_ref(before->budget)
                                           : budget_new(&(BudgetTerms){0}, 0);
@@ -215,6 +216,7 @@ static Status make_schema(Container *container, Error *err)
     container->schema = schema;
     schema->database = container->database;
     schema->container = container->info.number;
+    schema->generation = container->generation;
     schema->self = print_self(&schema->arena, container);
     schema->default_ttl_s = container_default_ttl_s(container->definition);
     schema->retention_s = container_retention_s(container->definition);
@@ -225,6 +227,24 @@ static Status make_schema(Container *container, Error *err)
     TRY(container_unique_keys(&schema->arena, definition, keys, &schema->unique_key_count, err));
     schema->unique_keys = keys;
     return make_index(schema, json_get(definition, SLICE("indexingPolicy")), err);
+}
+
+/* What clients of the container before this one know of its key. */
+static Status make_key_before(Container *container, Json before, Error *err)
+{
+    container->before = JSON_NONE;
+    if (!json_is(before, JSON_OBJECT))
+        return STATUS_OK;
+    container->before = json_trust(json_bytes(&container->arena, before));
+    PartitionKeyDefinition *key = ARENA_NEW(&container->arena, PartitionKeyDefinition);
+    TRY(container_partition_key(&container->arena, container->before, key, err));
+    container->key_before = key;
+    int64_t lsn = 0;
+    if (!json_to_i64(json_get(before, SLICE("lsn")), &lsn) || lsn <= 0)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                         "a stored container does not say when it got its name");
+    container->named_lsn = (uint64_t)lsn;
+    return STATUS_OK;
 }
 
 Status container_new(const ContainerRecord *record, PartitionHost *host, const Database *database,
@@ -249,6 +269,9 @@ Status container_new(const ContainerRecord *record, PartitionHost *host, const D
     container->range_next = record->range_next;
     container->ranges_lsn = record->ranges_lsn;
     container->offer = record->offer;
+    container->is_held = record->is_held;
+    container->generation = record->generation;
+    TRY(make_key_before(container, record->before, err));
     TRY(make_schema(container, err));
     container->partition_key = container->schema->key;
     bool is_sharing = record->offer == 0 && database != NULL && database->partitions > 0;
@@ -273,6 +296,9 @@ ContainerRecord container_record(const Container *container)
         .range_next = container->range_next,
         .ranges_lsn = container->ranges_lsn,
         .offer = container->offer,
+        .before = container->before,
+        .is_held = container->is_held,
+        .generation = container->generation,
     };
 }
 

@@ -113,6 +113,14 @@ struct Container {
     uint32_t range_next; /* the next range's id */
     uint64_t ranges_lsn; /* of the newest change to the map */
     uint32_t offer;      /* 0 if it shares its database's throughput */
+    /* Of the container whose name this one took over (CATALOG_END_SWAP); clients may still know its
+     * key. Undefined, and NULL, if there was none. */
+    Json before;
+    const PartitionKeyDefinition *key_before;
+    uint64_t named_lsn; /* of the change that gave it the name; 0 if there was none */
+    /* In memory only. */
+    bool is_held;        /* its writes wait for a swap; no move may begin */
+    uint32_t generation; /* see partition/write_hold.h */
 };
 
 /* A key with which clients encrypt properties of items, wrapped so that only they can use it. */
@@ -159,6 +167,9 @@ typedef struct ContainerRecord {
     uint32_t range_next;
     uint64_t ranges_lsn;
     uint32_t offer;
+    Json before;  /* {"partitionKey":...,"lsn":7}; undefined if there is none */
+    bool is_held; /* these two are not stored */
+    uint32_t generation;
 } ContainerRecord;
 
 typedef struct OfferRecord {

@@ -118,6 +118,11 @@ static UserEntry *user_entry_new(User *user, const UserEntry *old)
     return entry;
 }
 
+static void unref_saved(void *state)
+{
+    saved_state_unref(state);
+}
+
 static void unref_offer(void *offer)
 {
     offer_unref(offer);
@@ -184,6 +189,7 @@ Snapshot *snapshot_new(HashKey hash_key)
     trie_init(&snapshot->databases, entry_unref);
     trie_init(&snapshot->database_names, entry_unref);
     trie_init(&snapshot->offers, unref_offer);
+    trie_init(&snapshot->saved_states, unref_saved);
     return snapshot;
 }
 
@@ -195,6 +201,7 @@ Snapshot *snapshot_copy(const Snapshot *snapshot)
     copy->databases = trie_copy(&snapshot->databases);
     copy->database_names = trie_copy(&snapshot->database_names);
     copy->offers = trie_copy(&snapshot->offers);
+    copy->saved_states = trie_copy(&snapshot->saved_states);
     copy->container_count = snapshot->container_count;
     return copy;
 }
@@ -212,6 +219,7 @@ void snapshot_unref(Snapshot *snapshot)
     trie_done(&snapshot->databases);
     trie_done(&snapshot->database_names);
     trie_done(&snapshot->offers);
+    trie_done(&snapshot->saved_states);
     mem_free(snapshot);
 }
 
@@ -464,6 +472,28 @@ bool snapshot_put_container(Snapshot *snapshot, Container *container)
     return true;
 }
 
+bool snapshot_swap_containers(Snapshot *snapshot, Container *renamed, Container *named)
+{
+    const DatabaseEntry *old = find_entry(snapshot, renamed->database);
+    ASSERT(old != NULL);
+    uint64_t hash = name_hash(snapshot, renamed->info.id);
+    const Container *copy = trie_get(&old->containers, named->info.number);
+    ASSERT(copy != NULL);
+    if (trie_get(&old->names, hash) != NULL) {
+        container_unref(renamed);
+        container_unref(named);
+        return false;
+    }
+    DatabaseEntry *entry = entry_new(database_ref(old->database), old);
+    (void)trie_remove(&entry->names, name_hash(snapshot, copy->info.id));
+    trie_put(&entry->names, hash, container_ref(renamed));
+    trie_put(&entry->names, name_hash(snapshot, named->info.id), container_ref(named));
+    trie_put(&entry->containers, renamed->info.number, renamed);
+    trie_put(&entry->containers, named->info.number, named);
+    put_entry(snapshot, entry);
+    return true;
+}
+
 bool snapshot_put_key(Snapshot *snapshot, EncryptionKey *key)
 {
     const DatabaseEntry *old = find_entry(snapshot, key->database);
@@ -575,6 +605,60 @@ bool snapshot_put_permission(Snapshot *snapshot, Permission *permission)
 void snapshot_put_offer(Snapshot *snapshot, Offer *offer)
 {
     trie_put(&snapshot->offers, offer->info.number, offer);
+}
+
+const SavedState *snapshot_saved(const Snapshot *snapshot, uint32_t number)
+{
+    return trie_get(&snapshot->saved_states, number);
+}
+
+const SavedState *snapshot_next_saved(const Snapshot *snapshot, uint32_t from)
+{
+    uint64_t number = from;
+    return trie_next(&snapshot->saved_states, &number);
+}
+
+/* There are at most SAVED_STATES_MAX. */
+const SavedState *snapshot_saved_by_name(const Snapshot *snapshot, Slice database_id, Slice name)
+{
+    const SavedState *state;
+    for (uint32_t from = 0; (state = snapshot_next_saved(snapshot, from)) != NULL;
+         from = state->number + 1) {
+        if (slice_equal(state->database_id, database_id) && slice_equal(state->name, name))
+            return state;
+    }
+    return NULL;
+}
+
+size_t snapshot_saved_count(const Snapshot *snapshot, Slice database_id)
+{
+    size_t count = 0;
+    const SavedState *state;
+    for (uint32_t from = 0; (state = snapshot_next_saved(snapshot, from)) != NULL;
+         from = state->number + 1)
+        count += slice_equal(state->database_id, database_id) ? 1 : 0;
+    return count;
+}
+
+bool snapshot_is_saved(const Snapshot *snapshot, uint32_t database, uint32_t container)
+{
+    const SavedState *state;
+    for (uint32_t from = 0; (state = snapshot_next_saved(snapshot, from)) != NULL;
+         from = state->number + 1) {
+        if (saved_state_has(state, database, container))
+            return true;
+    }
+    return false;
+}
+
+void snapshot_put_saved(Snapshot *snapshot, SavedState *state)
+{
+    trie_put(&snapshot->saved_states, state->number, state);
+}
+
+void snapshot_remove_saved(Snapshot *snapshot, uint32_t number)
+{
+    (void)trie_remove(&snapshot->saved_states, number);
 }
 
 void snapshot_remove_database(Snapshot *snapshot, uint32_t number)

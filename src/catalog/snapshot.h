@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/trie.h"
 #include "catalog/resource.h"
+#include "catalog/saved_state.h"
 #include "catalog/stored_script.h"
 #include "catalog/user.h"
 
@@ -20,7 +21,8 @@ typedef struct Snapshot {
     HashKey hash_key; /* of the names below */
     Trie databases;   /* by number -> DatabaseEntry */
     Trie database_names;
-    Trie offers; /* by number -> Offer */
+    Trie offers;       /* by number -> Offer */
+    Trie saved_states; /* by number -> SavedState */
     size_t container_count;
 } Snapshot;
 
@@ -79,6 +81,14 @@ bool snapshot_next(const Snapshot *snapshot, SnapshotWalk *walk);
 /* Containers of a database that have no throughput of their own. */
 size_t snapshot_shared_count(const Snapshot *snapshot, uint32_t database);
 
+/* Saved states, by the name of their database, which need not exist; in order of their numbers; how
+ * many a database has; and whether one of them has the container. */
+const SavedState *snapshot_saved(const Snapshot *snapshot, uint32_t number);
+const SavedState *snapshot_saved_by_name(const Snapshot *snapshot, Slice database_id, Slice name);
+const SavedState *snapshot_next_saved(const Snapshot *snapshot, uint32_t from);
+size_t snapshot_saved_count(const Snapshot *snapshot, Slice database_id);
+bool snapshot_is_saved(const Snapshot *snapshot, uint32_t database, uint32_t container);
+
 /* The rest is for the catalogue's thread, on a snapshot that no reader holds yet. */
 
 Snapshot *snapshot_new(HashKey hash_key);
@@ -93,7 +103,10 @@ MUST_USE bool snapshot_put_key(Snapshot *snapshot, EncryptionKey *key);
 MUST_USE bool snapshot_put_script(Snapshot *snapshot, StoredScript *script); /* may be renamed */
 MUST_USE bool snapshot_put_user(Snapshot *snapshot, User *user);             /* may be renamed */
 MUST_USE bool snapshot_put_permission(Snapshot *snapshot, Permission *permission); /* likewise */
+/* Puts both, of which the second has the name that the first had. Nothing is changed if false. */
+MUST_USE bool snapshot_swap_containers(Snapshot *snapshot, Container *renamed, Container *named);
 void snapshot_put_offer(Snapshot *snapshot, Offer *offer);
+void snapshot_put_saved(Snapshot *snapshot, SavedState *state);
 
 void snapshot_remove_database(Snapshot *snapshot, uint32_t number); /* and its children */
 /* And its scripts. */
@@ -102,3 +115,4 @@ void snapshot_remove_script(Snapshot *snapshot, StoredScriptGroup group, uint32_
 void snapshot_remove_user(Snapshot *snapshot, UserKey key); /* and its permissions */
 void snapshot_remove_permission(Snapshot *snapshot, UserKey owner, uint32_t number);
 void snapshot_remove_offer(Snapshot *snapshot, uint32_t number);
+void snapshot_remove_saved(Snapshot *snapshot, uint32_t number);

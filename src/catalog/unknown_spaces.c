@@ -1,6 +1,7 @@
 /* unknown_spaces.c - finds spaces with data that no record of the catalogue names.
  *
- * Every space with data belongs to a range of a container, in the map or pending, or is named by a
+ * Every space with data belongs to a range of a container, in the map or pending, of a container
+ * that is kept for a saved state, or is named by a
  * garbage record until it is empty (I5). The records are read before the spaces: a space that is
  * cleaned meanwhile is empty before its record is deleted.
  */
@@ -61,6 +62,7 @@ Status catalog_find_unknown_spaces(Store *store, void (*found)(void *ctx, StoreS
     RecordVisitor visitor = {
         .ctx = &owned,
         .container = add_container,
+        .kept = add_container,
         .garbage = add_garbage,
     };
     TRY(record_load(store, &visitor, err));

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/advise_container.h"
 #include "cli/advise_options.h"
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 
@@ -113,6 +114,8 @@ static Status read_input(AdviseApp *app, Error *err)
         TRY(read_sample(app, err));
     else
         TRY(read_container(app, err));
+    if (app->work.count == 0)
+        app->work = app->container.recorded;
     return sample_finish(&app->sample, app->command.time_path, err);
 }
 
@@ -208,7 +211,7 @@ int advise_main(int argc, char *const *argv, char *const *environment)
         advise_options_parse(&app.arena, argc, argv, environment, &app.command, &help, &err);
     options_hide(argc, argv, environment);
     if (status == STATUS_OK && help) {
-        advise_options_print_help();
+        command_print_help(&ADVISE_COMMAND, stdout);
         return EXIT_SUCCESS;
     }
     Advice advice = {0};

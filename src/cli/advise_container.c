@@ -6,9 +6,9 @@
  */
 #include "cli/advise_container.h"
 
-#include "advise/safe_text.h"
 #include "base/date.h"
 #include "base/encoding.h"
+#include "cli/connection.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,26 +47,6 @@ typedef struct Span {
 
 /* ---- asking ---- */
 
-static Status refused(const ClientCall *call, Error *err)
-{
-    Json body;
-    Error ignored;
-    Slice message = SLICE_EMPTY;
-    if (json_parse(call->arena, call->body, &body, &ignored) == STATUS_OK) {
-        Json text = json_get(body, SLICE("message"));
-        message = json_is(text, JSON_STRING) ? json_string(text) : SLICE_EMPTY;
-    }
-    message = slice_first(message, slice_find(message, '\r'));
-    Status status = call->http_status == 401 || call->http_status == 403 ? STATUS_UNAUTHORIZED
-                    : call->http_status == 404                           ? STATUS_NOT_FOUND
-                                                                         : STATUS_UNAVAILABLE;
-    AUTO(buf_done) Buf safe;
-    buf_init(&safe, 4096);
-    (void)safe_text(message, 300, SAFE_TEXT_ASCII, &safe);
-    return error_set(err, status, SUB_NONE, "the server answered %d: %.*s", call->http_status,
-                     SLICE_ARG(buf_view(&safe)));
-}
-
 static void wait_for_retry(const ClientCall *call)
 {
     uint64_t ms = WAIT_MS_DEFAULT;
@@ -92,7 +72,7 @@ static Status ask(const Source *source, ClientCall *call, bool may_be_unchanged,
         if (call->http_status == 200 || (may_be_unchanged && call->http_status == 304))
             return STATUS_OK;
         if (call->http_status != 429)
-            return refused(call, err);
+            return connection_refused(call, err);
         wait_for_retry(call);
     }
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
@@ -178,6 +158,24 @@ static Status read_ranges(Source *source, Range *out, size_t *count, Error *err)
         source->sample->population += (uint64_t)items;
     }
     return STATUS_OK;
+}
+
+/* ---- recorded queries ---- */
+
+/* A server that records none, or is of an older version, has none. */
+static Status read_recorded(const Source *source, AdviseContainer *out, Error *err)
+{
+    ClientCall call = about(source, source->arena, "/_orrery", "/queries?by=executions&count=1000",
+                            SLICE("colls"));
+    Status status = ask(source, &call, false, err);
+    if (status != STATUS_OK && (call.http_status == 400 || call.http_status == 404))
+        return STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    Json body;
+    TRY(json_parse(source->arena, call.body, &body, err));
+    return workload_recorded(source->arena, body, out->key.paths, out->key.path_count,
+                             &out->recorded, err);
 }
 
 /* ---- pages ---- */
@@ -291,6 +289,7 @@ Status advise_container_read(Client *client, Slice database, Slice container, Sa
     size_t count = 0;
     *out = (AdviseContainer){0};
     TRY(read_definition(&source, out, err));
+    TRY(read_recorded(&source, out, err));
     TRY(read_ranges(&source, ranges, &count, err));
     /* Fewer than fit, since each range rounds up, so that the sample is not thinned. */
     double wanted = (double)sample->limits.items_max - 1 - (double)count;

@@ -44,18 +44,29 @@ static bool read_request(int fd, char *out, size_t size)
     return true;
 }
 
+static bool send_row(int fd, const Row *row)
+{
+    char text[8000];
+    int len = snprintf(text, sizeof(text), "HTTP/1.1 %s\r\n%scontent-length: %zu\r\n\r\n%s",
+                       row->status, row->headers, strlen(row->body), row->body);
+    return len > 0 && send(fd, text, (size_t)len, MSG_NOSIGNAL) == len;
+}
+
 static bool answer(Peer *peer, int fd, const char *request)
 {
+    static const Row no_queries = {"", "404 Not Found", "", "{}", 0};
+    bool has_queries = false;
+    for (size_t i = 0; i < peer->row_count; i++)
+        has_queries = has_queries || strstr(peer->rows[i].in_request, "/queries") != NULL;
+    if (!has_queries && strstr(request, "/queries?") != NULL)
+        return send_row(fd, &no_queries);
     for (size_t i = 0; i < peer->row_count; i++) {
         Row *row = &peer->rows[i];
         if (strcasestr(request, row->in_request) == NULL || row->times < 0)
             continue;
         if (row->times > 0 && --row->times == 0)
             row->times = -1;
-        char text[8000];
-        int len = snprintf(text, sizeof(text), "HTTP/1.1 %s\r\n%scontent-length: %zu\r\n\r\n%s",
-                           row->status, row->headers, strlen(row->body), row->body);
-        return len > 0 && send(fd, text, (size_t)len, MSG_NOSIGNAL) == len;
+        return send_row(fd, row);
     }
     return false;
 }
@@ -181,6 +192,51 @@ static void a_large_range_is_read_at_several_times(void **state)
     sample_done(&sample);
 }
 
+#define QUERIES "/queries?by=executions"
+
+/* Those of a server that records none, or that is older, are none. */
+static void recorded_queries_are_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status;
+        const char *body;
+        Status expected;
+        size_t count;
+    } cases[] = {
+        {"200 OK",
+         "{\"time\":100,\"since\":0,\"rows\":[{\"query\":\"SELECT * FROM c\",\"keyParts\":2,"
+         "\"executions\":200,\"ru\":600,\"itemsRead\":1,\"indexKeysRead\":1,\"results\":1}]}",
+         STATUS_OK, 1},
+        {"200 OK", "{\"time\":100,\"since\":100,\"rows\":[]}", STATUS_OK, 0},
+        {"404 Not Found", "{}", STATUS_OK, 0},
+        {"400 Bad Request", "{\"message\":\"--no-query-texts\"}", STATUS_OK, 0},
+        {"200 OK", "{\"rows\":7}", STATUS_UNAVAILABLE, 0},
+        {"403 Forbidden", "{}", STATUS_UNAUTHORIZED, 0},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        Row rows[] = {
+            DEFINITION,
+            {QUERIES, cases[i].status, "", cases[i].body, 0},
+            {LAYOUT, "200 OK", "", "{\"time\":1767312000,\"ranges\":[]}", 0},
+        };
+        Peer peer;
+        peer_open(&peer, rows, ARRAY_COUNT(rows));
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        Sample sample;
+        AdviseContainer container;
+        Error err;
+        assert_int_equal(read_container(&peer, 20, &sample, &arena, &container, &err),
+                         cases[i].expected);
+        assert_int_equal(container.recorded.count, cases[i].count);
+        if (cases[i].count > 0)
+            assert_slice(container.recorded.list[0].text,
+                         SLICE("SELECT * FROM c WHERE ((c.a = @key1) AND (c.b.c = @key2))"));
+        sample_done(&sample);
+    }
+}
+
 static void answers_without_sense_are_refused(void **state)
 {
     (void)state;
@@ -262,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_are_read_to_the_end),
         cmocka_unit_test(a_large_range_is_read_at_several_times),
+        cmocka_unit_test(recorded_queries_are_taken),
         cmocka_unit_test(answers_without_sense_are_refused),
         cmocka_unit_test(a_server_that_never_ends_is_left),
         cmocka_unit_test(a_refusal_is_passed_on_without_control_characters),

@@ -1,143 +1,55 @@
 /* advise_options.c - see advise_options.h. */
 #include "cli/advise_options.h"
 
+#include "cli/advise.h"
+#include "cli/commands.h"
 #include "cli/connection.h"
-#include "cli/options.h"
-
-void advise_options_print_help(void)
-{
-    (void)printf(
-        "Usage: orrery advise FILE [options]\n"
-        "       orrery advise --database ID --container ID [options]\n\n"
-        "Finds the partition key that a container should have. It takes a sample of items, finds\n"
-        "the properties that can be a key, alone or together, lays the items out on physical\n"
-        "partitions with the server's own hash, and measures: how evenly storage and writes are\n"
-        "spread, when a key is full (20 GB), and which queries visit one partition only.\n\n"
-        "FILE has items as JSON, one on each line or in an array; - reads standard input.\n\n"
-        "Options (default):\n"
-        "  --endpoint URL     the server that has the container (http://localhost:8081)\n"
-        "  --key BASE64       a key of the server; a read-only one is enough. Also taken from\n"
-        "                     ORRERY_KEY in the environment (the well-known development key)\n"
-        "  --key-file FILE    file that holds the key\n"
-        "  --cert FILE        trust this certificate (PEM) of an https:// server\n"
-        "  --database ID      the database of the container to sample\n"
-        "  --container ID     the container to sample; reading an item costs a point read\n"
-        "  --queries FILE     queries that the container serves: a JSON array of\n"
-        "                     {\"query\": \"SELECT ...\", \"perSecond\": 12}, or one SQL on each "
-        "line\n"
-        "  --sample N         keep at most so many items, spread over all (20000)\n"
-        "  --partitions N     physical partitions to lay the items out on (10)\n"
-        "  --growth N         new items a day that you expect (as observed by the time path)\n"
-        "  --time-path PATH   where items have the time at which they were written (/_ts)\n"
-        "  --together PATH    items with the same value here are written in one transaction\n"
-        "  --check KEY        judge this key only, such as /userId or /tenantId,/userId\n"
-        "  --json             print JSON; docs/choosing-a-partition-key.md describes it\n"
-        "  --html FILE        also write a page with charts\n\n"
-        "Exit code: 0, or with --check 0 if the key is acceptable and 1 if it is not; 2 if the\n"
-        "usage is wrong or the input cannot be read.\n\n"
-        "Examples:\n"
-        "  orrery advise orders.jsonl --queries queries.json\n"
-        "  orrery advise --database shop --container orders --together /orderId\n"
-        "  orrery advise orders.jsonl --check /customerId --growth 50000\n");
-}
 
 typedef struct Texts {
-    const char *endpoint;
-    const char *key;
-    const char *key_file;
-    const char *cert;
-    const char *database;
-    const char *container;
-    const char *queries;
-    const char *sample;
-    const char *partitions;
-    const char *growth;
-    const char *time_path;
-    const char *together;
-    const char *check;
-    const char *html;
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) ARGUMENT_TYPE_##kind field;
+#include "cli/advise_options.def"
+#undef ARGUMENT_ROW
 } Texts;
 
-typedef struct Row {
-    const char *name;
-    size_t offset; /* in Texts */
-} Row;
+static const ArgumentRow ROWS[] = {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) \
+    ARGUMENT_TABLE_ROW(Texts, field, name, kind, placeholder, fallback, help),
+#include "cli/advise_options.def"
+#undef ARGUMENT_ROW
+};
+static const ArgumentTable TABLE = {"advise", ROWS, ARRAY_COUNT(ROWS)};
 
-static const Row ROWS[] = {
-    {"--endpoint", offsetof(Texts, endpoint)},     {"--key", offsetof(Texts, key)},
-    {"--key-file", offsetof(Texts, key_file)},     {"--cert", offsetof(Texts, cert)},
-    {"--database", offsetof(Texts, database)},     {"--container", offsetof(Texts, container)},
-    {"--queries", offsetof(Texts, queries)},       {"--sample", offsetof(Texts, sample)},
-    {"--partitions", offsetof(Texts, partitions)}, {"--growth", offsetof(Texts, growth)},
-    {"--time-path", offsetof(Texts, time_path)},   {"--together", offsetof(Texts, together)},
-    {"--check", offsetof(Texts, check)},           {"--html", offsetof(Texts, html)},
+const Command ADVISE_COMMAND = {
+    .name = "advise",
+    .summary = "find the partition key that a container should have",
+    .usage = "advise FILE [options]\n"
+             "advise --database ID --container ID [options]",
+    .about =
+        "Finds the partition key that a container should have. It takes a sample of items, finds "
+        "the properties that can be a key, alone or together, lays the items out on physical "
+        "partitions with the server's own hash, and measures: how evenly storage and writes are "
+        "spread, when a key is full (20 GB), and which queries visit one partition only.\n\n"
+        "FILE has items as JSON, one on each line or in an array; - reads standard input.",
+    .options = &TABLE,
+    .operands = "FILE",
+    .notes = "The exit code is 0, or with --check 0 if the key is acceptable and 1 if it is not; 2 "
+             "if the usage is wrong or the input cannot be read.",
+    .examples = "orrery advise orders.jsonl --queries queries.json\n"
+                "orrery advise --database shop --container orders --together /orderId\n"
+                "orrery advise orders.jsonl --check /customerId --growth 50000\n",
+    .main = advise_main,
 };
 
-static const char **text_of(Texts *texts, const Row *row)
+static Status read_arguments(Arena *arena, int argc, char *const *argv, Texts *texts,
+                             AdviseCommand *out, bool *help, Error *err)
 {
-    return (const char **)(void *)((char *)texts + row->offset);
-}
-
-static Status unknown_option(const char *argument, Error *err)
-{
-    const char *names[ARRAY_COUNT(ROWS) + 3];
-    size_t count = 0;
-    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++)
-        names[count++] = ROWS[i].name;
-    names[count++] = "--json";
-    names[count++] = "--help";
-    names[count] = NULL;
-    const char *nearest = options_nearest(argument, names);
-    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "there is no option '%.80s'; %s%s%s",
-                     argument,
-                     nearest == NULL ? "'orrery advise --help' lists them" : "did you mean '",
-                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
-}
-
-/* --name value or --name=value; '*found' is false if it is another option. */
-static Status take_value(int argc, char *const *argv, int *at, Texts *texts, const Row *row,
-                         bool *found, Error *err)
-{
-    size_t len = strlen(row->name);
-    const char *argument = argv[*at];
-    const char **out = text_of(texts, row);
-    *found =
-        strncmp(argument, row->name, len) == 0 && (argument[len] == '\0' || argument[len] == '=');
-    if (!*found)
-        return STATUS_OK;
-    if (argument[len] == '=')
-        *out = argument + len + 1;
-    else if (*at + 1 < argc)
-        *out = argv[++*at];
-    else
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s needs a value", row->name);
-    if (**out == '\0')
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s must not be empty", row->name);
-    return STATUS_OK;
-}
-
-static Status read_arguments(int argc, char *const *argv, Texts *texts, AdviseCommand *out,
-                             bool *help, Error *err)
-{
-    for (int i = 0; i < argc; i++) {
-        bool found = false;
-        for (size_t row = 0; row < ARRAY_COUNT(ROWS) && !found; row++)
-            TRY(take_value(argc, argv, &i, texts, &ROWS[row], &found, err));
-        if (found)
-            continue;
-        bool is_file = argv[i][0] != '-' || argv[i][1] == '\0';
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            *help = true;
-        else if (strcmp(argv[i], "--json") == 0)
-            out->is_json = true;
-        else if (is_file && out->file == NULL && argv[i][0] != '\0')
-            out->file = argv[i];
-        else if (is_file)
-            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                             "there is one FILE too many: '%.80s'", argv[i]);
-        else
-            return unknown_option(argv[i], err);
-    }
+    ArgumentList files = {0};
+    TRY(arguments_parse(&TABLE, arena, argc, argv, texts, &files, help, err));
+    if (files.count > 1)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "there is one FILE too many: '%.80s'",
+                         files.items[1]);
+    out->file = files.count > 0 ? files.items[0] : NULL;
+    out->is_json = texts->json;
     return STATUS_OK;
 }
 
@@ -205,7 +117,7 @@ Status advise_options_parse(Arena *arena, int argc, char *const *argv, char *con
     Texts texts = {0};
     uint64_t sample = SAMPLE_ITEMS_DEFAULT;
     uint64_t partitions = KEY_ADVICE_PARTITIONS_DEFAULT;
-    TRY(read_arguments(argc, argv, &texts, out, help, err));
+    TRY(read_arguments(arena, argc, argv, &texts, out, help, err));
     if (*help)
         return STATUS_OK;
     TRY(check_source(&texts, out, err));

@@ -30,5 +30,3 @@ typedef struct AdviseCommand {
 MUST_USE Status advise_options_parse(Arena *arena, int argc, char *const *argv,
                                      char *const *environment, AdviseCommand *out, bool *help,
                                      Error *err);
-
-void advise_options_print_help(void);

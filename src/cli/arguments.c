@@ -5,7 +5,7 @@
 #include "base/slice.h"
 #include "cli/options.h"
 
-enum { LINE_WIDTH = 96, HELP_COLUMN = 26 };
+enum { LINE_WIDTH = 96, HELP_COLUMN = 26, HELP_BYTES_MAX = 1000 };
 
 static void *field_at(void *out, const ArgumentRow *row)
 {
@@ -104,20 +104,24 @@ Status arguments_parse(const ArgumentTable *table, Arena *arena, int argc, char 
     return STATUS_OK;
 }
 
-/* Text in lines, each behind the column of the names. */
-static void print_wrapped(Slice text, FILE *to)
+void arguments_print_wrapped(Slice text, size_t indent, size_t width, FILE *to)
 {
-    size_t at = HELP_COLUMN;
+    size_t at = indent;
     while (text.len > 0) {
         Slice word = slice_cut(&text, ' ');
-        if (at > HELP_COLUMN && at + word.len + 1 > LINE_WIDTH) {
-            (void)fprintf(to, "\n%*s", HELP_COLUMN, "");
-            at = HELP_COLUMN;
+        if (at > indent && at + word.len + 1 > width) {
+            (void)fprintf(to, "\n%*s", (int)indent, "");
+            at = indent;
         }
-        (void)fprintf(to, "%s%.*s", at > HELP_COLUMN ? " " : "", SLICE_ARG(word));
-        at += word.len + (at > HELP_COLUMN ? 1 : 0);
+        (void)fprintf(to, "%s%.*s", at > indent ? " " : "", SLICE_ARG(word));
+        at += word.len + (at > indent ? 1 : 0);
     }
     (void)fprintf(to, "\n");
+}
+
+const char *argument_default(const ArgumentRow *row)
+{
+    return row->kind == ARGUMENT_FLAG || row->fallback[0] == '\0' ? NULL : row->fallback;
 }
 
 void arguments_print_help(const ArgumentTable *table, FILE *to)
@@ -125,18 +129,19 @@ void arguments_print_help(const ArgumentTable *table, FILE *to)
     (void)fprintf(to, "Options (default):\n");
     for (size_t i = 0; i < table->count; i++) {
         const ArgumentRow *row = &table->rows[i];
-        char left[64];
+        char left[80];
         int len = snprintf(left, sizeof(left), "  --%s%s%s", row->name,
                            row->placeholder[0] == '\0' ? "" : " ", row->placeholder);
         if (len >= HELP_COLUMN)
             (void)fprintf(to, "%s\n%*s", left, HELP_COLUMN, "");
         else
             (void)fprintf(to, "%-*s", HELP_COLUMN, left);
-        char text[400];
-        (void)snprintf(text, sizeof(text), "%s%s%s%s", row->help,
-                       row->fallback[0] == '\0' ? "" : " (", row->fallback,
-                       row->fallback[0] == '\0' ? "" : ")");
-        print_wrapped(slice_from_cstr(text), to);
+        char text[HELP_BYTES_MAX];
+        const char *fallback = argument_default(row);
+        len = snprintf(text, sizeof(text), "%s%s%s%s", row->help, fallback == NULL ? "" : " (",
+                       fallback == NULL ? "" : fallback, fallback == NULL ? "" : ")");
+        ASSERT(len < HELP_BYTES_MAX);
+        arguments_print_wrapped(slice_from_cstr(text), HELP_COLUMN, LINE_WIDTH, to);
     }
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/slice.h"
 
 #include <stdio.h>
 
@@ -57,6 +58,13 @@ MUST_USE Status arguments_parse(const ArgumentTable *table, Arena *arena, int ar
                                 Error *err);
 
 void arguments_print_help(const ArgumentTable *table, FILE *to);
+
+/* The default of an option as it is shown; NULL if there is none. */
+const char *argument_default(const ArgumentRow *row);
+
+/* Prints one paragraph in lines of at most 'width' columns; the first begins where the cursor is,
+ * the others after 'indent' spaces. */
+void arguments_print_wrapped(Slice text, size_t indent, size_t width, FILE *to);
 
 /* A whole number from 'min' to 'max'. */
 MUST_USE Status argument_number(const char *name, const char *text, uint32_t min, uint32_t max,

@@ -16,6 +16,7 @@
 #include "cli/arguments.h"
 #include "cli/backup_folder.h"
 #include "cli/backup_source.h"
+#include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/offline_folder.h"
 #include "cli/options.h"
@@ -66,23 +67,23 @@ static const ArgumentRow ROWS[] = {
 };
 static const ArgumentTable TABLE = {"backup", ROWS, ARRAY_COUNT(ROWS)};
 
-static void print_help(void)
-{
-    (void)printf(
-        "Usage: orrery backup --from ENDPOINT|DATA --to DIR [options]\n\n"
-        "Makes a backup of everything: of a server that runs (by its endpoint), while clients\n"
-        "go on writing, or of the data folder of one that does not. The backup is consistent:\n"
-        "it has all writes that were answered before its moment, and whole transactions only.\n"
-        "Each backup in DIR is a generation of its own; files that an earlier one has are not\n"
-        "copied again. An interrupted backup is never taken for a whole one: run it again.\n\n");
-    arguments_print_help(&TABLE, stdout);
-    (void)printf(
-        "\nA backup holds all data and the secret that signs continuation tokens; its files can\n"
-        "be read by their owner only. The exit code is 0 if the backup is complete, else 1.\n\n"
-        "Examples:\n"
-        "  orrery backup --from http://localhost:8081 --to /backups/orrery --keep 7\n"
-        "  orrery backup --from /var/lib/orrery --to /backups/orrery\n");
-}
+const Command BACKUP_COMMAND = {
+    .name = "backup",
+    .summary = "copy the data of a server, running or not",
+    .usage = "backup --from ENDPOINT|DATA --to DIR [options]",
+    .about =
+        "Makes a backup of everything: of a server that runs (by its endpoint), while clients go "
+        "on writing, or of the data folder of one that does not. The backup is consistent: it has "
+        "all writes that were answered before its moment, and whole transactions only. Each backup "
+        "in DIR is a generation of its own; files that an earlier one has are not copied again. An "
+        "interrupted backup is never taken for a whole one: run it again.",
+    .options = &TABLE,
+    .notes = "A backup holds all data and the secret that signs continuation tokens; its files can "
+             "be read by their owner only. The exit code is 0 if the backup is complete, else 1.",
+    .examples = "orrery backup --from http://localhost:8081 --to /backups/orrery --keep 7\n"
+                "orrery backup --from /var/lib/orrery --to /backups/orrery\n",
+    .main = backup_main,
+};
 
 /* ---- options ---- */
 
@@ -281,7 +282,7 @@ int backup_main(int argc, char *const *argv, char *const *environment)
     if (status != STATUS_OK)
         code = EXIT_USAGE;
     else if (help)
-        print_help();
+        command_print_help(&BACKUP_COMMAND, stdout);
     else if (run(&backup, &err) != STATUS_OK)
         code = EXIT_FAILURE;
     if (code != EXIT_SUCCESS) {

@@ -8,6 +8,8 @@
 
 #include "base/metrics.h"
 #include "catalog/catalog.h"
+#include "catalog/saved_states.h"
+#include "cli/commands.h"
 #include "partition/partition_check.h"
 #include "store/rocksdb/rocksdb_store.h"
 
@@ -38,47 +40,53 @@ typedef struct Checker {
     size_t containers;
 } Checker;
 
-static void print_help(void)
+/* A container that was dropped and is kept for a snapshot is in none. */
+static Slice database_id(const Checker *checker)
 {
-    (void)printf(
-        "Usage: orrery check [--data DIR]\n\n"
-        "Reads everything in a data folder and verifies that it is consistent: items, their\n"
-        "numbers, unique keys, expiry, counters, sizes, the index of every item, and that\n"
-        "there is no data without a container. It changes nothing; the folder may be on a\n"
-        "read-only disk. The server must not be running on it.\n\n"
-        "Options (default):\n"
-        "  --data DIR     the folder; also ORRERY_DATA in the environment (data)\n\n"
-        "The exit code is 0 if everything is consistent and 1 if not.\n\n"
-        "Example:\n"
-        "  orrery check --data /var/lib/orrery\n");
+    return checker->database != NULL ? checker->database->info.id : SLICE("(in snapshots)");
 }
+
+typedef struct CheckArguments {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) ARGUMENT_TYPE_##kind field;
+#include "cli/check_options.def"
+#undef ARGUMENT_ROW
+} CheckArguments;
+
+static const ArgumentRow ROWS[] = {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) \
+    ARGUMENT_TABLE_ROW(CheckArguments, field, name, kind, placeholder, fallback, help),
+#include "cli/check_options.def"
+#undef ARGUMENT_ROW
+};
+static const ArgumentTable TABLE = {"check", ROWS, ARRAY_COUNT(ROWS)};
+
+const Command CHECK_COMMAND = {
+    .name = "check",
+    .summary = "verify that a data folder is consistent",
+    .usage = "check [--data DIR]",
+    .about = "Reads everything in a data folder and verifies that it is consistent: items, their "
+             "numbers, unique keys, expiry, counters, sizes, the index of every item, and that "
+             "there is no data without a container. It changes nothing; the folder may be on a "
+             "read-only disk. The server must not be running on it.",
+    .options = &TABLE,
+    .notes = "The exit code is 0 if everything is consistent and 1 if not.",
+    .examples = "orrery check --data /var/lib/orrery\n",
+    .main = check_main,
+};
 
 static Status parse(Checker *checker, int argc, char *const *argv, char *const *environment,
                     bool *help, Error *err)
 {
-    checker->data = "data";
-    for (; *environment != NULL; environment++) {
+    CheckArguments a = {0};
+    TRY(arguments_parse(&TABLE, &checker->arena, argc, argv, &a, NULL, help, err));
+    checker->data = a.data != NULL ? a.data : "data";
+    for (; a.data == NULL && *environment != NULL; environment++) {
         Slice entry = slice_from_cstr(*environment);
         if (slice_starts_with(entry, SLICE("ORRERY_DATA=")))
             checker->data = *environment + strlen("ORRERY_DATA=");
     }
-    for (int i = 0; i < argc; i++) {
-        Slice argument = slice_from_cstr(argv[i]);
-        if (slice_equal(argument, SLICE("--help")) || slice_equal(argument, SLICE("-h")))
-            *help = true;
-        else if (slice_equal(argument, SLICE("--data")) && i + 1 < argc)
-            checker->data = argv[++i];
-        else if (slice_starts_with(argument, SLICE("--data=")))
-            checker->data = argv[i] + strlen("--data=");
-        else if (slice_equal(argument, SLICE("--data")))
-            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data needs a value: --data DIR");
-        else
-            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                             "there is no option '%.80s'; 'orrery check --help' lists them",
-                             argv[i]);
-    }
     if (checker->data[0] == '\0')
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data must not be empty");
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "ORRERY_DATA must not be empty");
     return STATUS_OK;
 }
 
@@ -125,9 +133,9 @@ static void show_progress(void *ctx, uint64_t items)
     const Checker *checker = ctx;
     if (!checker->is_terminal)
         return;
-    (void)fprintf(
-        stderr, "\r%.*s/%.*s: partition %u, %llu items ", SLICE_CUT(checker->database->info.id, 40),
-        SLICE_CUT(checker->container->info.id, 40), checker->partition, (unsigned long long)items);
+    (void)fprintf(stderr, "\r%.*s/%.*s: partition %u, %llu items ",
+                  SLICE_CUT(database_id(checker), 40), SLICE_CUT(checker->container->info.id, 40),
+                  checker->partition, (unsigned long long)items);
 }
 
 static void end_progress(const Checker *checker)
@@ -140,7 +148,7 @@ static void print_finding(void *ctx, const char *finding)
 {
     const Checker *checker = ctx;
     end_progress(checker);
-    (void)printf("%.*s/%.*s: partition %u: %s\n", SLICE_ARG(checker->database->info.id),
+    (void)printf("%.*s/%.*s: partition %u: %s\n", SLICE_ARG(database_id(checker)),
                  SLICE_ARG(checker->container->info.id), checker->partition, finding);
 }
 
@@ -157,7 +165,7 @@ static Status check_container(Checker *checker, Error *err)
     }
     end_progress(checker);
     (void)printf("%.*s/%.*s: %zu partitions, %llu items, %llu index terms, %llu findings\n",
-                 SLICE_ARG(checker->database->info.id), SLICE_ARG(container->info.id),
+                 SLICE_ARG(database_id(checker)), SLICE_ARG(container->info.id),
                  container->range_count, (unsigned long long)totals->items,
                  (unsigned long long)totals->terms, (unsigned long long)totals->findings);
     checker->totals.items += totals->items;
@@ -178,6 +186,14 @@ static Status check_snapshot(Checker *checker, const Snapshot *snapshot, Error *
     return STATUS_OK;
 }
 
+static Status check_kept(void *ctx, const Container *container, Error *err)
+{
+    Checker *checker = ctx;
+    checker->database = NULL;
+    checker->container = container;
+    return check_container(checker, err);
+}
+
 static void print_unknown_space(void *ctx, StoreSpace space)
 {
     Checker *checker = ctx;
@@ -195,6 +211,7 @@ static Status run(Checker *checker, Error *err)
     Status status = check_snapshot(checker, catalog_read(&reader), err);
     catalog_reader_done(&reader);
     TRY(status);
+    TRY(catalog_visit_kept(&checker->host, check_kept, checker, err));
     TRY(catalog_find_unknown_spaces(checker->store, print_unknown_space, checker, err));
     unsigned long long findings = checker->totals.findings;
     (void)printf("%zu containers with %llu items: ", checker->containers,
@@ -212,17 +229,18 @@ int check_main(int argc, char *const *argv, char *const *environment)
         .log = {.fd = STDERR_FILENO, .level = LOG_LEVEL_WARN, .clock = clock_real()},
         .is_terminal = isatty(STDERR_FILENO) != 0,
     };
+    arena_init(&checker.arena, 1024);
     Error err;
     bool help = false;
-    if (parse(&checker, argc, argv, environment, &help, &err) != STATUS_OK) {
-        (void)fprintf(stderr, "orrery: %s\n", err.message);
-        return EXIT_USAGE;
+    Status parsed = parse(&checker, argc, argv, environment, &help, &err);
+    if (parsed != STATUS_OK || help) {
+        if (help)
+            command_print_help(&CHECK_COMMAND, stdout);
+        else
+            (void)fprintf(stderr, "orrery: %s\n", err.message);
+        arena_done(&checker.arena);
+        return help ? EXIT_SUCCESS : EXIT_USAGE;
     }
-    if (help) {
-        print_help();
-        return EXIT_SUCCESS;
-    }
-    arena_init(&checker.arena, 1024);
     metrics_init(&checker.metrics, 1);
     Status status = run(&checker, &err);
     if (status != STATUS_OK)

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "client/client.h"
+#include "json/json.h"
 
 typedef struct ConnectionArguments {
     const char *endpoint;
@@ -25,3 +26,12 @@ MUST_USE Status connection_choose_key(const char *key, const char *key_file, Are
 MUST_USE Status connection_open(const ConnectionArguments *arguments, Arena *arena,
                                 char *const *environment, size_t answer_bytes_max, Client **out,
                                 Error *err);
+
+/* A string of an answer, made harmless for a terminal; the id of the request, which follows the
+ * message of an error in a line of its own, is left out. Empty if it is no string. */
+Slice connection_safe_text(Arena *arena, Json value);
+
+/* Reports an answer that is not the expected one: its status, and the server's message or reason.
+ * Returns STATUS_UNAUTHORIZED for 401 and 403, STATUS_NOT_FOUND for 404, else STATUS_UNAVAILABLE.
+ */
+MUST_USE Status connection_refused(const ClientCall *call, Error *err);

@@ -67,12 +67,47 @@ static void wrong_arguments_are_refused(void **state)
     }
 }
 
+static void a_refusal_is_one_harmless_line(void **state)
+{
+    (void)state;
+    static const struct {
+        int http_status;
+        const char *body;
+        Status status;
+        const char *says;
+    } rows[] = {
+        {401, "{\"message\":\"no such key\\r\\nActivityId: 1\"}", STATUS_UNAUTHORIZED,
+         "the server answered 401: no such key"},
+        {403, "{}", STATUS_UNAUTHORIZED, "the server answered 403: "},
+        {404, "{\"message\":7}", STATUS_NOT_FOUND, "the server answered 404: "},
+        {503, "{\"reason\":\"disk full\"}", STATUS_UNAVAILABLE,
+         "the server answered 503: disk full"},
+        {500, "not json \033[2J", STATUS_UNAVAILABLE, "the server answered 500: "},
+        {500, "", STATUS_UNAVAILABLE, "the server answered 500: "},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        ClientCall call = {.http_status = rows[i].http_status,
+                           .body = slice_from_cstr(rows[i].body),
+                           .arena = &test_arena};
+        Error err = {0};
+        assert_status(connection_refused(&call, &err), rows[i].status);
+        assert_string_equal(err.message, rows[i].says);
+    }
+    static const char body[] = "{\"message\":\"a\\u001b[2J\\u0007\\u202e\"}";
+    ClientCall call = {.http_status = 500, .body = slice_from_cstr(body), .arena = &test_arena};
+    Error err = {0};
+    assert_status(connection_refused(&call, &err), STATUS_UNAVAILABLE);
+    for (const char *c = err.message; *c != '\0'; c++)
+        assert_true(*c >= ' ' && *c < 0x7f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_arena_setup, test_arena_teardown)
         TEST(the_nearest_key_is_used),
         TEST(wrong_arguments_are_refused),
+        TEST(a_refusal_is_one_harmless_line),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

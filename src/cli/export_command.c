@@ -2,6 +2,7 @@
 #include "cli/export_command.h"
 
 #include "cli/arguments.h"
+#include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/options.h"
 #include "transfer/export.h"
@@ -27,25 +28,24 @@ static const ArgumentRow ROWS[] = {
 };
 static const ArgumentTable TABLE = {"export", ROWS, ARRAY_COUNT(ROWS)};
 
-static void print_help(void)
-{
-    (void)printf(
-        "Usage: orrery export --database ID --container ID [options]\n\n"
-        "Writes the items of a container, or the results of a query, to a file or to\n"
-        "standard output: as JSON lines, a JSON array or CSV, plain or compressed. All\n"
-        "physical partitions are read at the same time. An item that exists all the while\n"
-        "is written exactly once, also if it is changed or its partition is split.\n"
-        "'orrery import' reads what this writes.\n\n");
-    arguments_print_help(&TABLE, stdout);
-    (void)printf("\nThe exit code is 0 if everything was written, 1 if it failed or was "
-                 "interrupted, and 2 if it was\ncalled in a wrong way.\n\n"
-                 "Examples:\n"
-                 "  orrery export --database shop --container orders --output orders.jsonl.zst\n"
-                 "  orrery export --database shop --container orders --format csv \\\n"
-                 "      --query \"SELECT c.id, c.total FROM c WHERE c.total > 100\"\n"
-                 "  orrery export --database shop --container orders --digest --output "
-                 "/dev/null\n");
-}
+const Command EXPORT_COMMAND = {
+    .name = "export",
+    .summary = "write the items of a container to a file",
+    .usage = "export --database ID --container ID [options]",
+    .about =
+        "Writes the items of a container, or the results of a query, to a file or to standard "
+        "output: as JSON lines, a JSON array or CSV, plain or compressed. All physical partitions "
+        "are read at the same time. An item that exists all the while is written exactly once, "
+        "also if it is changed or its partition is split. 'orrery import' reads what this writes.",
+    .options = &TABLE,
+    .notes = "The exit code is 0 if everything was written, 1 if it failed or was interrupted, and "
+             "2 if it was called in a wrong way.",
+    .examples = "orrery export --database shop --container orders --output orders.jsonl.zst\n"
+                "orrery export --database shop --container orders --format csv \\\n"
+                "    --query \"SELECT c.id, c.total FROM c WHERE c.total > 100\"\n"
+                "orrery export --database shop --container orders --digest --output /dev/null\n",
+    .main = export_main,
+};
 
 static Status to_format(const ExportArguments *a, RowFormat *out, Error *err)
 {
@@ -171,7 +171,7 @@ int export_main(int argc, char *const *argv, char *const *environment)
     Error err;
     Status status = arguments_parse(&TABLE, &arena, argc, argv, &arguments, &rest, &help, &err);
     if (status == STATUS_OK && help) {
-        print_help();
+        command_print_help(&EXPORT_COMMAND, stdout);
         return EXIT_SUCCESS;
     }
     if (status == STATUS_OK)

@@ -2,9 +2,11 @@
 #include "cli/import_command.h"
 
 #include "cli/arguments.h"
+#include "cli/commands.h"
 #include "cli/connection.h"
+#include "cli/import_key.h"
 #include "cli/options.h"
-#include "transfer/import.h"
+#include "transfer/import_sample.h"
 #include "transfer/progress.h"
 #include "transfer/row_mapping.h"
 #include "transfer/stop_signal.h"
@@ -29,26 +31,28 @@ static const ArgumentRow ROWS[] = {
 };
 static const ArgumentTable TABLE = {"import", ROWS, ARRAY_COUNT(ROWS)};
 
-static void print_help(void)
-{
-    (void)printf(
-        "Usage: orrery import --database ID --container ID [options] FILE...\n\n"
-        "Writes the items in files to a container, many at the same time. A FILE is JSON\n"
-        "lines, a JSON array or CSV, plain or compressed with gzip or zstd; a folder, of\n"
-        "which all files are taken; or - for standard input. Items are upserted: one that\n"
-        "exists is replaced. Properties that a server adds (_rid, _ts, ...) are left out.\n"
-        "A row without an id gets one that is the same each time.\n\n");
-    arguments_print_help(&TABLE, stdout);
-    (void)printf(
-        "\nThe exit code is 0 if all rows were written, 1 if some were rejected or it failed or "
-        "was\n"
-        "interrupted, and 2 if it was called in a wrong way.\n\n"
-        "Examples:\n"
-        "  orrery import --database shop --container orders orders.jsonl\n"
-        "  orrery import --database shop --container orders --create --partition-key /userId \\\n"
-        "      --id-from /orderId --rejects bad.jsonl orders.csv.gz\n"
-        "  zcat dump.gz | orrery import --database shop --container orders --resume state -\n");
-}
+const Command IMPORT_COMMAND = {
+    .name = "import",
+    .summary = "write the items in files to a container",
+    .usage = "import --database ID --container ID [options] FILE...",
+    .about =
+        "Writes the items in files to a container, many at the same time. A FILE is JSON lines, a "
+        "JSON array or CSV, plain or compressed with gzip or zstd; a folder, of which all files "
+        "are taken; or - for standard input. Items are upserted: one that exists is replaced. "
+        "Properties that a server adds (_rid, _ts, ...) are left out. A row without an id gets one "
+        "that is the same each time.",
+    .options = &TABLE,
+    .operands = "FILE",
+    .notes = "The exit code is 0 if all rows were written, 1 if some were rejected or it failed or "
+             "was interrupted, and 2 if it was called in a wrong way.",
+    .examples =
+        "orrery import --database shop --container orders orders.jsonl\n"
+        "orrery import --database shop --container orders --create --partition-key advise x.jsonl\n"
+        "orrery import --database shop --container orders --create --partition-key /userId \\\n"
+        "    --id-from /orderId --rejects bad.jsonl orders.csv.gz\n"
+        "zcat dump.gz | orrery import --database shop --container orders --resume state -\n",
+    .main = import_main,
+};
 
 static Status to_format(const char *text, RowFormat *out, Error *err)
 {
@@ -82,12 +86,18 @@ static Status to_delimiter(const char *text, char *out, Error *err)
     return STATUS_OK;
 }
 
+static bool is_advised(const ImportArguments *a)
+{
+    return a->partition_key != NULL && strcmp(a->partition_key, IMPORT_KEY_ADVISE) == 0;
+}
+
 /* What can be known to be wrong before a server is asked. */
 static Status check_paths(const ImportArguments *a, Arena *arena, Error *err)
 {
     const RowMapping *ignored = NULL;
     TRY(row_mapping_parse(arena, a->set.items, a->set.count, a->id_from, &ignored, err));
-    Slice paths = a->partition_key == NULL ? SLICE_EMPTY : slice_from_cstr(a->partition_key);
+    Slice paths =
+        a->partition_key == NULL || is_advised(a) ? SLICE_EMPTY : slice_from_cstr(a->partition_key);
     while (paths.ptr != NULL) {
         PropertyPath path;
         size_t position = 0;
@@ -127,6 +137,10 @@ static Status to_options(const ImportArguments *a, const ArgumentList *files, Ar
     if (a->create && a->partition_key == NULL)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--create needs --partition-key, such as --partition-key /pk");
+    if (is_advised(a) && !a->create)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--partition-key advise is for --create: a container that exists keeps "
+                         "its key");
     if (a->throughput != NULL && !a->create)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--throughput is for --create");
     TRY(check_paths(a, arena, err));
@@ -167,6 +181,17 @@ static void print_summary(const ImportOptions *options, const ImportSummary *s)
     }
 }
 
+/* Chooses the key of a new container. */
+static Status choose_key(ImportOptions *options, Arena *arena, Buf *begun, Error *err)
+{
+    const char *key = NULL;
+    TRY(import_key_choose(options, arena, begun, &key, err));
+    options->is_create = key != NULL;
+    options->partition_key = key;
+    options->stdin_begun = buf_view(begun);
+    return STATUS_OK;
+}
+
 static int run(const ImportOptions *options)
 {
     ImportSummary summary;
@@ -199,7 +224,7 @@ int import_main(int argc, char *const *argv, char *const *environment)
     Error err;
     Status status = arguments_parse(&TABLE, &arena, argc, argv, &arguments, &files, &help, &err);
     if (status == STATUS_OK && help) {
-        print_help();
+        command_print_help(&IMPORT_COMMAND, stdout);
         return EXIT_SUCCESS;
     }
     if (status == STATUS_OK)
@@ -221,6 +246,12 @@ int import_main(int argc, char *const *argv, char *const *environment)
         return status == STATUS_UNAVAILABLE ? EXIT_FAILURE : EXIT_USAGE;
     }
     options.client = client;
+    AUTO(buf_done) Buf begun;
+    buf_init(&begun, IMPORT_SAMPLE_STDIN_MAX);
+    if (is_advised(&arguments) && choose_key(&options, &arena, &begun, &err) != STATUS_OK) {
+        (void)fprintf(stderr, "orrery: %s\n", err.message);
+        return EXIT_FAILURE;
+    }
     if (stop_signal_open(&options.stop_fd, &err) != STATUS_OK) {
         (void)fprintf(stderr, "orrery: %s\n", err.message);
         return EXIT_FAILURE;

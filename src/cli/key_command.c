@@ -13,9 +13,9 @@
 #include "base/encoding.h"
 #include "base/random.h"
 #include "base/secret_mem.h"
+#include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/options.h"
-#include "cli/top_draw.h"
 #include "client/client.h"
 #include "json/json.h"
 
@@ -30,18 +30,25 @@ enum { EXIT_USAGE = 2, TIMEOUT_MS = 30000 };
 
 typedef enum Action { ACTION_LIST, ACTION_ROTATE, ACTION_GENERATE } Action;
 
+typedef struct KeyArguments {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) ARGUMENT_TYPE_##kind field;
+#include "cli/key_options.def"
+#undef ARGUMENT_ROW
+} KeyArguments;
+
+static const ArgumentRow ROWS[] = {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) \
+    ARGUMENT_TABLE_ROW(KeyArguments, field, name, kind, placeholder, fallback, help),
+#include "cli/key_options.def"
+#undef ARGUMENT_ROW
+};
+static const ArgumentTable TABLE = {"key", ROWS, ARRAY_COUNT(ROWS)};
+
 typedef struct KeyOptions {
     Action action;
     KeySlot slot; /* of a rotation */
-    const char *endpoint;
-    const char *key;
-    const char *key_file;
-    const char *cert;
-    const char *data;
-    const char *seal_key_file;
-    const char *to;
-    bool shows;
-    bool is_seal;
+    KeyArguments given;
+    const char *key; /* the one that signs requests */
 } KeyOptions;
 
 typedef struct KeyApp {
@@ -49,47 +56,49 @@ typedef struct KeyApp {
     Arena arena;
 } KeyApp;
 
-static void print_help(void)
+static bool word_at(size_t index, CommandWord *out)
 {
-    (void)printf(
-        "Usage: orrery key list      [--endpoint URL ... | --data DIR ...]\n"
-        "       orrery key rotate    NAME [--endpoint URL ... | --data DIR ...] [--to FILE]\n"
-        "       orrery key generate  [--seal] [--to FILE]\n\n"
-        "list      shows which keys the account has: where each comes from, when it was made,\n"
-        "          and a fingerprint that tells it from others. Not the keys themselves.\n"
-        "rotate    makes a new key, stores it and prints it, once. The old one is refused from\n"
-        "          the next request on. NAME is primary, secondary, primary-read-only or\n"
-        "          secondary-read-only. A key that an option of the server gives is not changed.\n"
-        "generate  prints a random key, for --key-file; with --seal one for --seal-key-file.\n\n"
-        "Options (default):\n"
-        "  --endpoint URL        ask a running server (http://localhost:8081). To make a new key\n"
-        "                        it must be https://, or a server that listens on this machine "
-        "only\n"
-        "  --key-file FILE       file that holds a master key of the server\n"
-        "  --key BASE64          the same on the command line, where others may see it; also "
-        "taken\n"
-        "                        from ORRERY_KEY in the environment (the well-known development "
-        "key)\n"
-        "  --cert FILE           trust this certificate (PEM) of an https:// server, such as\n"
-        "                        tls-cert.pem of its data folder (those that the system trusts)\n"
-        "  --data DIR            use the files of a data folder, on which no server runs, instead\n"
-        "  --seal-key-file FILE  the sealing key of that folder, if the server has this option\n"
-        "  --show                list: print the stored keys, too; only with --data\n"
-        "  --to FILE             write the key into FILE, which only you can read, instead of\n"
-        "                        printing it; an existing file is replaced\n\n"
-        "Examples:\n"
-        "  orrery key list --key-file /etc/orrery/key\n"
-        "  orrery key rotate secondary --key-file /etc/orrery/key --to /etc/orrery/key2\n"
-        "  orrery key rotate primary --data /var/lib/orrery > key\n");
+    static const CommandWord words[] = {
+        {"Actions", "list",
+         "shows which keys the account has: where each comes from, when it was made, and a "
+         "fingerprint that tells it from others. Not the keys themselves."},
+        {"Actions", "rotate",
+         "makes a new key, stores it and prints it, once. The old one is refused from the next "
+         "request on. NAME is primary, secondary, primary-read-only or secondary-read-only. A key "
+         "that an option of the server gives is not changed."},
+        {"Actions", "generate",
+         "prints a random key, for --key-file of the server; with --seal one for --seal-key-file."},
+    };
+    if (index >= ARRAY_COUNT(words))
+        return false;
+    *out = words[index];
+    return true;
 }
+
+const Command KEY_COMMAND = {
+    .name = "key",
+    .summary = "show and change the keys of the account",
+    .usage = "key list      [--endpoint URL ... | --data DIR ...]\n"
+             "key rotate    NAME [--endpoint URL ... | --data DIR ...] [--to FILE]\n"
+             "key generate  [--seal] [--to FILE]",
+    .about =
+        "Shows and changes the keys of the account: of a running server, or of the data folder "
+        "of one that does not run.",
+    .word = word_at,
+    .options = &TABLE,
+    .operands = "list|rotate|generate|primary|secondary|primary-read-only|secondary-read-only",
+    .notes = "The exit code is 0 if it was done, 1 if not, and 2 if it was called in a wrong way.",
+    .examples = "orrery key list --key-file /etc/orrery/key\n"
+                "orrery key rotate secondary --key-file /etc/orrery/key --to /etc/orrery/key2\n"
+                "orrery key rotate primary --data /var/lib/orrery > key\n",
+    .main = key_main,
+};
 
 /* ---- options ---- */
 
 static Status unknown_word(const char *word, Error *err)
 {
-    static const char *const words[] = {
-        "list",   "rotate", "generate", "--endpoint", "--key",           "--key-file", "--cert",
-        "--data", "--show", "--to",     "--seal",     "--seal-key-file", "--help",     NULL};
+    static const char *const words[] = {"list", "rotate", "generate", NULL};
     const char *nearest = options_nearest(word, words);
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "'%.80s' is not understood; %s%s%s", word,
                      nearest == NULL ? "'orrery key --help' tells what is" : "did you mean '",
@@ -97,7 +106,7 @@ static Status unknown_word(const char *word, Error *err)
 }
 
 /* The words that are no options: the action, and the name of a key. */
-static Status take_word(const char *word, int index, KeyOptions *o, Error *err)
+static Status take_word(const char *word, size_t index, KeyOptions *o, Error *err)
 {
     static const char *const actions[] = {
         [ACTION_LIST] = "list", [ACTION_ROTATE] = "rotate", [ACTION_GENERATE] = "generate"};
@@ -120,47 +129,19 @@ static Status take_word(const char *word, int index, KeyOptions *o, Error *err)
     return STATUS_OK;
 }
 
-static Status parse_arguments(int argc, char *const *argv, KeyOptions *o, bool *help, Error *err)
+static Status take_words(const ArgumentList *words, KeyOptions *o, Error *err)
 {
-    const struct {
-        const char *name;
-        const char **out;
-    } rows[] = {
-        {"--endpoint", &o->endpoint},
-        {"--key", &o->key},
-        {"--key-file", &o->key_file},
-        {"--cert", &o->cert},
-        {"--data", &o->data},
-        {"--seal-key-file", &o->seal_key_file},
-        {"--to", &o->to},
-    };
-    int words = 0;
-    for (int i = 0; i < argc; i++) {
-        bool found = false;
-        for (size_t row = 0; row < ARRAY_COUNT(rows) && !found; row++)
-            TRY(options_take_value(argc, argv, &i, rows[row].name, rows[row].out, &found, err));
-        if (found)
-            continue;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            *help = true;
-        else if (strcmp(argv[i], "--show") == 0)
-            o->shows = true;
-        else if (strcmp(argv[i], "--seal") == 0)
-            o->is_seal = true;
-        else if (argv[i][0] == '-')
-            return unknown_word(argv[i], err);
-        else
-            TRY(take_word(argv[i], words++, o, err));
-    }
-    if (!*help && words < (o->action == ACTION_ROTATE ? 2 : 1))
+    for (size_t i = 0; i < words->count; i++)
+        TRY(take_word(words->items[i], i, o, err));
+    if (words->count < (o->action == ACTION_ROTATE ? 2 : 1))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
-                         words == 0 ? "say what to do: list, rotate or generate"
-                                    : "say which key to rotate, such as primary");
+                         words->count == 0 ? "say what to do: list, rotate or generate"
+                                           : "say which key to rotate, such as primary");
     return STATUS_OK;
 }
 
 /* What does not go together. */
-static Status check_options(const KeyOptions *o, Error *err)
+static Status check_options(Action action, const KeyArguments *o, Error *err)
 {
     bool names_server =
         o->endpoint != NULL || o->key != NULL || o->key_file != NULL || o->cert != NULL;
@@ -169,15 +150,15 @@ static Status check_options(const KeyOptions *o, Error *err)
         wrong = "--data does not go with --endpoint, --key, --key-file and --cert";
     else if (o->seal_key_file != NULL && o->data == NULL)
         wrong = "--seal-key-file goes with --data";
-    else if (o->action == ACTION_GENERATE && (names_server || o->data != NULL))
+    else if (action == ACTION_GENERATE && (names_server || o->data != NULL))
         wrong = "generate asks no server and changes no folder; it takes --seal and --to";
-    else if (o->action != ACTION_GENERATE && o->is_seal)
+    else if (action != ACTION_GENERATE && o->seal)
         wrong = "--seal goes with generate";
-    else if (o->action == ACTION_LIST && o->to != NULL)
+    else if (action == ACTION_LIST && o->to != NULL)
         wrong = "--to goes with rotate and generate";
-    else if (o->shows && o->action != ACTION_LIST)
+    else if (o->show && action != ACTION_LIST)
         wrong = "--show goes with list";
-    else if (o->shows && o->data == NULL)
+    else if (o->show && o->data == NULL)
         wrong = "a server does not give its keys away; --show needs --data";
     return wrong == NULL ? STATUS_OK : error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "%s", wrong);
 }
@@ -186,11 +167,14 @@ static Status parse_options(KeyApp *app, int argc, char *const *argv, char *cons
                             bool *help, Error *err)
 {
     KeyOptions *o = &app->options;
-    TRY(parse_arguments(argc, argv, o, help, err));
+    ArgumentList words = {0};
+    TRY(arguments_parse(&TABLE, &app->arena, argc, argv, &o->given, &words, help, err));
     if (*help)
         return STATUS_OK;
-    TRY(check_options(o, err));
-    return connection_choose_key(o->key, o->key_file, &app->arena, environment, &o->key, err);
+    TRY(take_words(&words, o, err));
+    TRY(check_options(o->action, &o->given, err));
+    return connection_choose_key(o->given.key, o->given.key_file, &app->arena, environment, &o->key,
+                                 err);
 }
 
 /* ---- where a new key goes ---- */
@@ -203,7 +187,7 @@ typedef struct Output {
 
 static Status output_open(KeyApp *app, Output *out, Error *err)
 {
-    *out = (Output){.to = app->options.to, .fd = -1};
+    *out = (Output){.to = app->options.given.to, .fd = -1};
     if (out->to == NULL)
         return STATUS_OK;
     out->to_new = arena_format(&app->arena, "%s.new", out->to).ptr;
@@ -269,7 +253,7 @@ DEFINE_AUTO(int, unlock_folder)
  * ever started on the folder. */
 static Status lock_folder(KeyApp *app, int *fd, Error *err)
 {
-    const char *data = app->options.data;
+    const char *data = app->options.given.data;
     if (mkdir(data, 0700) != 0 && errno != EEXIST)
         return error_set_errno(err, errno, "cannot make the data folder '%s'", data);
     *fd = open(arena_format(&app->arena, "%s/store/LOCK", data).ptr, O_RDWR | O_CLOEXEC);
@@ -288,7 +272,7 @@ static Status lock_folder(KeyApp *app, int *fd, Error *err)
 
 static KeyStoreOptions store_options(const KeyOptions *o)
 {
-    return (KeyStoreOptions){.data = o->data, .seal_key_file = o->seal_key_file};
+    return (KeyStoreOptions){.data = o->given.data, .seal_key_file = o->given.seal_key_file};
 }
 
 static Status rotate_folder(KeyApp *app, Error *err)
@@ -358,37 +342,25 @@ static Status list_folder(KeyApp *app, Error *err)
     if (!found) {
         (void)printf("No keys are stored in '%s'. A server that is started on it uses the keys of "
                      "its options,\nor the well-known development key.\n",
-                     app->options.data);
+                     app->options.given.data);
         return STATUS_OK;
     }
     print_head();
     for (int slot = 0; slot < KEY_SLOT_COUNT; slot++)
-        print_stored((KeySlot)slot, &keys.slots[slot], app->options.shows);
+        print_stored((KeySlot)slot, &keys.slots[slot], app->options.given.show);
     secret_wipe(&keys, sizeof(keys));
     return STATUS_OK;
 }
 
 /* ---- a server ---- */
 
-/* What a server sent is made harmless before it is shown. */
-static Slice harmless(KeyApp *app, Json value)
-{
-    AUTO(buf_done) Buf safe;
-    buf_init(&safe, 4096);
-    Slice text = json_is(value, JSON_STRING) ? json_string(value) : SLICE_EMPTY;
-    text =
-        slice_first(text, slice_find(text, '\r')); /* of a message the id of the request follows */
-    (void)top_draw_text(text, 400, false, &safe);
-    return arena_copy(&app->arena, buf_view(&safe));
-}
-
 static Status open_client(const KeyApp *app, Client **out, Error *err)
 {
     const KeyOptions *o = &app->options;
     ClientOptions options = {
-        .endpoint = o->endpoint != NULL ? o->endpoint : "http://localhost:8081",
+        .endpoint = o->given.endpoint != NULL ? o->given.endpoint : "http://localhost:8081",
         .key = o->key,
-        .cert_file = o->cert,
+        .cert_file = o->given.cert,
         .timeout_ms = TIMEOUT_MS,
     };
     return client_open(&options, out, err);
@@ -419,9 +391,7 @@ static Status ask(KeyApp *app, Client *client, Slice body, Json *out, Error *err
         *out = JSON_NONE;
     if (call.http_status == 200 && json_is(*out, JSON_OBJECT))
         return STATUS_OK;
-    Slice message = harmless(app, json_get(*out, SLICE("message")));
-    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the server answered %d: %.*s",
-                     call.http_status, SLICE_CUT(message, 400));
+    return connection_refused(&call, err);
 }
 
 static Status list_server(KeyApp *app, Error *err)
@@ -433,12 +403,13 @@ static Status list_server(KeyApp *app, Error *err)
     print_head();
     for (JsonIter it = json_iter(json_get(answer, SLICE("keys"))); json_next(&it);) {
         int64_t made = 0;
-        Slice source = harmless(app, json_get(it.value, SLICE("source")));
-        Slice option = harmless(app, json_get(it.value, SLICE("option")));
-        Slice fingerprint = harmless(app, json_get(it.value, SLICE("fingerprint")));
+        Slice source = connection_safe_text(&app->arena, json_get(it.value, SLICE("source")));
+        Slice option = connection_safe_text(&app->arena, json_get(it.value, SLICE("option")));
+        Slice fingerprint =
+            connection_safe_text(&app->arena, json_get(it.value, SLICE("fingerprint")));
         (void)json_to_i64(json_get(it.value, SLICE("madeAt")), &made); /* 0 if it is not there */
-        print_row(harmless(app, json_get(it.value, SLICE("name"))),
-                  harmless(app, json_get(it.value, SLICE("kind"))),
+        print_row(connection_safe_text(&app->arena, json_get(it.value, SLICE("name"))),
+                  connection_safe_text(&app->arena, json_get(it.value, SLICE("kind"))),
                   option.len > 0 ? option : source, made,
                   fingerprint.len > 0 ? fingerprint : SLICE("-"));
     }
@@ -489,7 +460,7 @@ static Status generate(KeyApp *app, Error *err)
 {
     uint8_t bytes[KEY_RING_KEY_BYTES];
     char text[KEY_RING_TEXT_LEN];
-    size_t len = app->options.is_seal ? SEAL_KEY_BYTES : KEY_RING_KEY_BYTES;
+    size_t len = app->options.given.seal ? SEAL_KEY_BYTES : KEY_RING_KEY_BYTES;
     AUTO(output_cancel) Output output = {.fd = -1};
     TRY(output_open(app, &output, err));
     random_secret(bytes, len);
@@ -502,7 +473,7 @@ static Status generate(KeyApp *app, Error *err)
 
 static Status run(KeyApp *app, Error *err)
 {
-    bool has_folder = app->options.data != NULL;
+    bool has_folder = app->options.given.data != NULL;
     switch (app->options.action) {
     case ACTION_LIST:
         return has_folder ? list_folder(app, err) : list_server(app, err);
@@ -524,7 +495,7 @@ int key_main(int argc, char *const *argv, char *const *environment)
     bool is_understood = status == STATUS_OK;
     options_hide(argc, argv, environment);
     if (help)
-        print_help();
+        command_print_help(&KEY_COMMAND, stdout);
     else if (is_understood)
         status = run(&app, &err);
     if (status != STATUS_OK)

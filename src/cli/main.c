@@ -1,19 +1,10 @@
 /* main.c - the command line: finds the command and runs it. */
-#include "base/slice.h"
-#include "cli/advise.h"
-#include "cli/backup.h"
-#include "cli/check.h"
-#include "cli/export_command.h"
-#include "cli/import_command.h"
-#include "cli/key_command.h"
-#include "cli/options.h"
-#include "cli/restore.h"
-#include "cli/serve.h"
-#include "cli/top.h"
+#include "cli/commands.h"
+#include "cli/help_command.h"
 #include "script/script_worker.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2 };
@@ -26,67 +17,22 @@ extern const char *malloc_conf;
 __attribute__((visibility("default"))) const char *malloc_conf =
     "max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0";
 
-static void print_help(FILE *to)
-{
-    (void)fprintf(to,
-                  "Orrery %s: a partitioned JSON document database that speaks the REST protocol\n"
-                  "of Azure Cosmos DB for NoSQL.\n\n"
-                  "Usage: orrery COMMAND [options]\n\n"
-                  "Commands:\n"
-                  "  serve      run the server ('orrery serve --help' lists its options)\n"
-                  "  top        show live how much partitions and keys use\n"
-                  "  advise     find the partition key that a container should have\n"
-                  "  import     write the items in files to a container\n"
-                  "  export     write the items of a container to a file\n"
-                  "  check      verify that a data folder is consistent\n"
-                  "  key        show and change the keys of the account\n"
-                  "  backup     copy the data of a server, running or not\n"
-                  "  restore    make a data folder of a backup\n"
-                  "  version    print the version\n"
-                  "  help       print this text\n\n"
-                  "Example:\n"
-                  "  orrery serve --data ./data --port 8081\n",
-                  ORRERY_VERSION);
-}
-
 int main(int argc, char **argv)
 {
-    Slice command = argc < 2 ? SLICE("help") : slice_from_cstr(argv[1]);
-    if (slice_equal(command, SLICE("serve")))
-        return serve_main(argc - 2, argv + 2, environ);
-    if (slice_equal(command, SLICE("check")))
-        return check_main(argc - 2, argv + 2, environ);
-    if (slice_equal(command, SLICE("key")))
-        return key_main(argc - 2, argv + 2, environ);
-    if (slice_equal(command, SLICE("top")))
-        return top_main(argc - 2, argv + 2, environ);
-    if (slice_equal(command, SLICE("backup")))
-        return backup_main(argc - 2, argv + 2, environ);
-    if (slice_equal(command, SLICE("restore")))
-        return restore_main(argc - 2, argv + 2);
-    if (slice_equal(command, SLICE("advise")))
-        return advise_main(argc - 2, argv + 2, environ);
-    if (slice_equal(command, SLICE("import")))
-        return import_main(argc - 2, argv + 2, environ);
-    if (slice_equal(command, SLICE("export")))
-        return export_main(argc - 2, argv + 2, environ);
-    if (slice_equal(command, SLICE("script-worker"))) /* not for people, so not in the help */
+    if (argc < 2) {
+        help_print_commands(stderr);
+        return EXIT_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "script-worker") == 0) /* not for people, so not in the help */
         return script_worker_main();
-    if (slice_equal(command, SLICE("version")) || slice_equal(command, SLICE("--version"))) {
-        (void)printf("orrery %s\n", ORRERY_VERSION);
-        return EXIT_SUCCESS;
-    }
-    if (slice_equal(command, SLICE("help")) || slice_equal(command, SLICE("--help")) ||
-        slice_equal(command, SLICE("-h"))) {
-        print_help(argc < 2 ? stderr : stdout);
-        return argc < 2 ? EXIT_USAGE : EXIT_SUCCESS;
-    }
-    static const char *const commands[] = {"serve",   "top",     "advise", "import",
-                                           "export",  "check",   "key",    "backup",
-                                           "restore", "version", "help",   NULL};
-    const char *nearest = options_nearest(argv[1], commands);
-    (void)fprintf(stderr, "orrery: there is no command '%s'; %s%s%s\n", argv[1],
-                  nearest == NULL ? "'orrery help' lists them" : "did you mean '",
-                  nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    const Command *command = commands_find(name);
+    if (command != NULL)
+        return command->main(argc - 2, argv + 2, environ);
+    commands_print_unknown(name, stderr);
     return EXIT_USAGE;
 }

@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include "api/core/auth.h"
+#include "base/nearest.h"
 #include "cli/memory_limit.h"
 #include "http/http.h"
 
@@ -46,39 +47,9 @@ static const char **setting(Settings *settings, const Row *row)
     return (const char **)(void *)((char *)settings + row->offset);
 }
 
-/* Number of single-character changes between two words, cut off at WORD_MAX. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[WORD_MAX + 1];
-    size_t b_len = strnlen(b, WORD_MAX);
-    for (size_t j = 0; j <= b_len; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= strnlen(a, WORD_MAX); i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b_len; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1] ? 1 : 0);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[b_len];
-}
-
 const char *options_nearest(const char *word, const char *const *candidates)
 {
-    const char *nearest = NULL;
-    size_t best = 4; /* up to three changes may be a typing error */
-    for (; *candidates != NULL; candidates++) {
-        size_t d = distance(word, *candidates);
-        if (d < best && d < strlen(*candidates)) {
-            best = d;
-            nearest = *candidates;
-        }
-    }
-    return nearest;
+    return nearest_word(word, candidates);
 }
 
 Status options_take_value(int argc, char *const *argv, int *at, const char *name, const char **out,
@@ -616,13 +587,30 @@ static Status to_flags(const Settings *s, ServeOptions *o, Error *err)
         {"allow-development-key", s->allow_development_key, &o->allow_development_key},
         {"trust-forwarded", s->trust_forwarded, &o->trust_forwarded},
         {"no-statistics", s->no_statistics, &o->no_statistics},
+        {"no-query-texts", s->no_query_texts, &o->no_query_texts},
         {"enable-chaos", s->enable_chaos, &o->enable_chaos},
         {"extensions", s->extensions, &o->extensions},
+        {"temporary", s->temporary, &o->temporary},
+        {"stop-at-eof", s->stop_at_eof, &o->stop_at_eof},
         {"no-previous-images", s->no_previous_images, &o->no_previous_images},
         {"accept-lost-writes", s->accept_lost_writes, &o->accept_lost_writes},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
         TRY(to_flag(rows[i].name, rows[i].text, rows[i].out, err));
+    return STATUS_OK;
+}
+
+static Status check_seed_and_folder(const ServeOptions *o, const Settings *s, Error *err)
+{
+    if (o->seed != NULL && o->client_ca != NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--seed and --client-ca exclude each other: the server has no client "
+                         "certificate for its requests to itself");
+    bool is_temporary = false;
+    TRY(to_flag("temporary", s->temporary, &is_temporary, err));
+    if (is_temporary && strcmp(s->data, "data") != 0)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--temporary and --data exclude each other; give one of them");
     return STATUS_OK;
 }
 
@@ -649,12 +637,14 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
         .allow_host = s->allow_host,
         .cors = s->cors,
         .audit = or_null(s->audit),
+        .seed = or_null(s->seed),
     };
     if (s->data[0] == '\0' || s->host[0] == '\0')
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "--data and --host must not be empty");
     if ((o.cert == NULL) != (o.cert_key == NULL))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--cert and --cert-key go together; give both or neither");
+    TRY(check_seed_and_folder(&o, s, err));
     uint32_t port = 0;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     TRY(to_u32("port", s->port, UINT16_MAX, &port, err));
@@ -721,24 +711,16 @@ Status options_parse(Arena *arena, int argc, char *const *argv, char *const *env
     return convert(arena, &settings, out, err);
 }
 
-void options_print_help(FILE *to)
-{
-    (void)fprintf(to, "Usage: orrery serve [options]\n\n"
-                      "Serves the REST protocol of Azure Cosmos DB for NoSQL on one port, HTTP and "
-                      "HTTPS.\n\nOptions (default):\n");
-    for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
-        char left[64];
-        (void)snprintf(left, sizeof(left), "--%s%s%s", ROWS[i].name,
-                       ROWS[i].placeholder[0] == '\0' ? "" : " ", ROWS[i].placeholder);
-        bool shows_default = ROWS[i].kind != KIND_FLAG && ROWS[i].fallback[0] != '\0';
-        (void)fprintf(to, "  %-34s %s%s%s%s\n", left, ROWS[i].help, shows_default ? " (" : "",
-                      shows_default ? ROWS[i].fallback : "", shows_default ? ")" : "");
-    }
-    (void)fprintf(to, "\nEach option can also be set in the environment (ORRERY_KEY_FILE for "
-                      "--key-file) or in a\nconfiguration file (key-file = secret.txt); the "
-                      "command line wins, then the environment.\n\n"
-                      "Examples:\n"
-                      "  orrery serve\n"
-                      "  orrery serve --data /var/lib/orrery --port 9000 --cache 2G\n"
-                      "  orrery serve --host 0.0.0.0 --key-file /etc/orrery/key\n");
-}
+#define ARGUMENT_OF_TEXT   ARGUMENT_VALUE
+#define ARGUMENT_OF_SECRET ARGUMENT_VALUE
+#define ARGUMENT_OF_NUMBER ARGUMENT_VALUE
+#define ARGUMENT_OF_SIZE   ARGUMENT_VALUE
+#define ARGUMENT_OF_FLAG   ARGUMENT_FLAG
+#define ARGUMENT_OF_LIST   ARGUMENT_LIST
+static const ArgumentRow ARGUMENT_ROWS[] = {
+#define OPTION_ROW(field, name, kind, placeholder, fallback, help) \
+    {name, ARGUMENT_OF_##kind, placeholder, fallback, help, offsetof(Settings, field)},
+#include "cli/options.def"
+#undef OPTION_ROW
+};
+const ArgumentTable SERVE_OPTIONS = {"serve", ARGUMENT_ROWS, ARRAY_COUNT(ARGUMENT_ROWS)};

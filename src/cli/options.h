@@ -13,12 +13,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "catalog/move_orders.h"
+#include "cli/arguments.h"
 #include "cli/memory_budget.h"
 #include "store/store.h"
 #include "throughput/charge.h"
 #include "throughput/provision.h"
-
-#include <stdio.h>
 
 /* The raw settings: one text per row, already merged. */
 typedef struct Settings {
@@ -68,6 +67,7 @@ typedef struct ServeOptions {
     const char *cors;
     bool trust_forwarded;
     bool no_statistics;
+    bool no_query_texts;
     bool enable_chaos;
     bool no_sandbox;
     ProvisionRules throughput;
@@ -76,6 +76,9 @@ typedef struct ServeOptions {
     Consistency consistency;
     ApiMerge merge;
     bool extensions;
+    const char *seed; /* NULL if there is none */
+    bool temporary;   /* 'data' is then made by the server */
+    bool stop_at_eof;
     bool no_previous_images;
     LogLevel log_level;
     const char *audit; /* NULL for no audit log */
@@ -91,7 +94,8 @@ MUST_USE Status options_parse(Arena *arena, int argc, char *const *argv, char *c
  */
 void options_hide(int argc, char *const *argv, char *const *environment);
 
-void options_print_help(FILE *to);
+/* The same rows for the help, the manual page and the completion; not for arguments_parse. */
+extern const ArgumentTable SERVE_OPTIONS;
 
 /* For commands with few options: takes --name value or --name=value at 'argv[*at]'. '*found' is
  * false if it is another option. */

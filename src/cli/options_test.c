@@ -541,7 +541,7 @@ static void help_names_every_option(void **state)
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
     assert_non_null(out);
-    options_print_help(out);
+    arguments_print_help(&SERVE_OPTIONS, out);
     assert_int_equal(fclose(out), 0);
     static const char *const names[] = {
 #define OPTION_ROW(field, name, kind, placeholder, fallback, help) "--" name " ",

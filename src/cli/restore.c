@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "cli/arguments.h"
 #include "cli/backup_folder.h"
+#include "cli/commands.h"
 #include "cli/offline_folder.h"
 #include "cli/restore_target.h"
 #include "cli/restore_time.h"
@@ -69,20 +70,20 @@ static const ArgumentRow ROWS[] = {
 };
 static const ArgumentTable TABLE = {"restore", ROWS, ARRAY_COUNT(ROWS)};
 
-static void print_help(void)
-{
-    (void)printf(
-        "Usage: orrery restore --from DIR --data DATA [options]\n\n"
-        "Makes the data folder DATA of a backup in DIR, which 'orrery backup' has made. DATA\n"
-        "must be missing or empty. Every file is verified. A restore that was interrupted\n"
-        "leaves a folder that no server opens; run it again.\n\n");
-    arguments_print_help(&TABLE, stdout);
-    (void)printf("\nThe exit code is 0 if the folder is complete, else 1.\n\n"
-                 "Example:\n"
-                 "  orrery restore --from /backups/orrery --data /var/lib/orrery\n"
-                 "  orrery check --data /var/lib/orrery\n"
-                 "  orrery serve --data /var/lib/orrery\n");
-}
+const Command RESTORE_COMMAND = {
+    .name = "restore",
+    .summary = "make a data folder of a backup",
+    .usage = "restore --from DIR --data DATA [options]",
+    .about = "Makes the data folder DATA of a backup in DIR, which 'orrery backup' has made. DATA "
+             "must be missing or empty. Every file is verified. A restore that was interrupted "
+             "leaves a folder that no server opens; run it again.",
+    .options = &TABLE,
+    .notes = "The exit code is 0 if the folder is complete, else 1.",
+    .examples = "orrery restore --from /backups/orrery --data /var/lib/orrery\n"
+                "orrery check --data /var/lib/orrery\n"
+                "orrery serve --data /var/lib/orrery\n",
+    .main = restore_main,
+};
 
 /* ---- options ---- */
 
@@ -354,8 +355,9 @@ static Status run(Restore *restore, Error *err)
     return STATUS_OK;
 }
 
-int restore_main(int argc, char *const *argv)
+int restore_main(int argc, char *const *argv, char *const *environment)
 {
+    (void)environment; /* no option is taken from it */
     Restore restore = {
         .log = {.fd = STDERR_FILENO, .level = LOG_LEVEL_WARN, .clock = clock_real()},
         .is_terminal = isatty(STDERR_FILENO) != 0,
@@ -367,7 +369,7 @@ int restore_main(int argc, char *const *argv)
     if (parse_arguments(&restore, argc, argv, &help, &err) != STATUS_OK)
         code = EXIT_USAGE;
     else if (help)
-        print_help();
+        command_print_help(&RESTORE_COMMAND, stdout);
     else if (run(&restore, &err) != STATUS_OK)
         code = EXIT_FAILURE;
     if (code != EXIT_SUCCESS) {

@@ -12,10 +12,15 @@
 
 #include "api/api.h"
 #include "base/random.h"
+#include "catalog/saved_states.h"
+#include "cli/commands.h"
 #include "cli/data_files.h"
 #include "cli/identity_fetch.h"
 #include "cli/options.h"
+#include "cli/serve_seed.h"
 #include "cli/server_sandbox.h"
+#include "cli/service_notify.h"
+#include "cli/temporary_folder.h"
 #include "http/cert.h"
 #include "http/http.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -26,11 +31,13 @@
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,7 +80,9 @@ typedef struct Server {
     Api *api;
     HttpServer *http;
     SandboxState sandbox;
+    TemporaryFolder temporary; /* of --temporary */
     uint64_t begun_us;
+    const char *notify_socket; /* of the service manager; NULL if there is none */
 } Server;
 
 static bool is_loopback(const struct sockaddr *address)
@@ -374,6 +383,7 @@ static void open_api(Server *server)
         .charges = server->options.charges,
         .consistency = server->options.consistency,
         .histories = server->options.no_statistics ? NULL : &server->histories,
+        .no_query_texts = server->options.no_query_texts,
         .data_folder = server->options.data,
         .data_files = DATA_FILES_SENT,
         .loops = server->options.threads,
@@ -499,11 +509,13 @@ static Status server_open(Server *server, Error *err)
     TRY(open_token_secret(server, err));
     TRY(open_catalog(server, err));
     open_api(server);
+    api_set_starting(server->api, server->options.seed != NULL);
     return open_http(server, err);
 }
 
 static void server_close(Server *server)
 {
+    catalog_stop_restores(server->catalog);
     http_server_close(server->http, DRAIN_MS);
     script_pool_close(server->scripts);
     workers_close(server->workers);
@@ -613,38 +625,111 @@ static void reload(Server *server)
     }
 }
 
-/* Waits for the signal to stop, and reloads at each SIGHUP until then. Signals that come while it
- * reloads are one signal. */
-static int wait_for_signal(Server *server, const sigset_t *signals)
+/* Reads what has come on standard input, which nobody needs. True at its end. */
+static bool is_input_ended(void)
 {
-    for (;;) {
-        int number = 0;
-        if (sigwait(signals, &number) != 0)
+    char bytes[4096];
+    ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
+    return got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+/* Waits for the signal to stop, and reloads at each SIGHUP until then. Signals that come while it
+ * reloads are one signal. With --stop-at-eof the end of standard input is like SIGTERM. */
+static Status wait_for_stop(Server *server, const sigset_t *signals, int *number, Error *err)
+{
+    int fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot wait for signals");
+    struct pollfd polls[] = {
+        {.fd = fd, .events = POLLIN},
+        {.fd = server->options.stop_at_eof ? STDIN_FILENO : -1, .events = POLLIN},
+    };
+    for (*number = 0; *number == 0;) {
+        struct signalfd_siginfo info;
+        if (poll(polls, ARRAY_COUNT(polls), -1) < 0)
             continue;
-        if (number != SIGHUP)
-            return number;
-        reload(server);
+        bool is_signal = read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info);
+        if (is_signal && info.ssi_signo == SIGHUP)
+            reload(server);
+        else if (is_signal)
+            *number = (int)info.ssi_signo;
+        else if (polls[1].revents != 0 && is_input_ended())
+            *number = SIGTERM;
     }
+    (void)close(fd);
+    return STATUS_OK;
+}
+
+/* Applies the seed file; the server answers requests meanwhile, but is not ready. */
+static Status apply_seed(Server *server, const SeedFile *file, bool *is_stopped, Error *err)
+{
+    const ServeOptions *o = &server->options;
+    ServeSeedOptions options = {
+        .file = file,
+        .endpoint = arena_format(&server->arena, "%s://%s:%u", o->requires_tls ? "https" : "http",
+                                 url_host(&server->arena, o->host),
+                                 (unsigned)http_server_port(server->http))
+                        .ptr,
+        .key = o->key_is_given ? o->key : NULL,
+        .stored = {.data = o->data, .seal_key_file = o->seal_key_file},
+        .log = &server->log,
+    };
+    TRY(serve_seed(&options, is_stopped, err));
+    api_set_starting(server->api, false);
+    return STATUS_OK;
 }
 
 static Status run(Server *server, const sigset_t *signals, Error *err)
 {
+    SeedFile seed;
+    bool is_stopped = false;
+    if (server->options.seed != NULL)
+        TRY(seed_file_open(&server->arena, server->options.seed, &seed, err));
     TRY(server_open(server, err));
+    if (server->options.seed != NULL)
+        TRY(apply_seed(server, &seed, &is_stopped, err));
+    if (is_stopped)
+        return STATUS_OK;
     print_banner(server);
     log_sandbox(server);
     LOG_INFO(&server->log, "server.ready", "port=%u threads=%u memory_mb=%llu took_ms=%.1f",
              http_server_port(server->http), server->options.threads,
              (unsigned long long)(server->options.memory.total >> 20),
              (double)(clock_monotonic_us(server->log.clock) - server->begun_us) / 1000);
-    int number = wait_for_signal(server, signals);
+    (void)service_notify(server->notify_socket, "READY=1"); /* there may be no service manager */
+    int number = 0;
+    Status status = wait_for_stop(server, signals, &number, err);
+    (void)service_notify(server->notify_socket, "STOPPING=1");
+    if (status != STATUS_OK)
+        return status;
     LOG_INFO(&server->log, "server.stopping", "signal=%d", number);
     return STATUS_OK;
 }
+
+const Command SERVE_COMMAND = {
+    .name = "serve",
+    .summary = "run the server",
+    .usage = "serve [options]",
+    .about = "Serves the REST protocol of Azure Cosmos DB for NoSQL on one port, HTTP and HTTPS.",
+    .options = &SERVE_OPTIONS,
+    .notes =
+        "Each option can also be set in the environment (ORRERY_KEY_FILE for --key-file) or in "
+        "a configuration file (key-file = secret.txt); the command line wins, then the "
+        "environment.\n\n"
+        "SIGTERM and SIGINT stop the server, SIGHUP makes it read certificates and key sets "
+        "again and open its audit log again. The exit code is 0 if it stopped as told, 1 if it "
+        "could not start, and 2 if it was called in a wrong way.",
+    .examples = "orrery serve\n"
+                "orrery serve --data /var/lib/orrery --port 9000 --cache 2G\n"
+                "orrery serve --host 0.0.0.0 --key-file /etc/orrery/key\n",
+    .main = serve_main,
+};
 
 int serve_main(int argc, char *const *argv, char *const *environment)
 {
     Server server = {.log = {.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO, .clock = clock_real()}};
     server.begun_us = clock_monotonic_us(server.log.clock);
+    server.notify_socket = service_notify_socket(environment);
     arena_init(&server.arena, 4096);
     Error err;
     bool help = false;
@@ -657,7 +742,7 @@ int serve_main(int argc, char *const *argv, char *const *environment)
         return EXIT_USAGE;
     }
     if (help) {
-        options_print_help(stdout);
+        command_print_help(&SERVE_COMMAND, stdout);
         arena_done(&server.arena);
         return EXIT_SUCCESS;
     }
@@ -672,11 +757,23 @@ int serve_main(int argc, char *const *argv, char *const *environment)
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, not the end */
 
-    Status status = run(&server, &signals, &err);
+    Status status = STATUS_OK;
+    if (server.options.stop_at_eof &&
+        fcntl(STDIN_FILENO, F_GETFD) < 0) /* another file would be it */
+        status = error_set(&err, STATUS_BAD_REQUEST, SUB_NONE,
+                           "--stop-at-eof needs a standard input, which is closed");
+    if (server.options.temporary && status == STATUS_OK)
+        status = temporary_folder_open(&server.arena, &server.temporary, &err);
+    if (server.options.temporary && status == STATUS_OK)
+        server.options.data = server.temporary.path;
+    if (status == STATUS_OK)
+        status = run(&server, &signals, &err);
     if (status != STATUS_OK)
         (void)fprintf(stderr, "orrery: %s\n", err.message);
     Log log = server.log;
+    TemporaryFolder temporary = server.temporary;
     server_close(&server);
+    temporary_folder_close(&temporary);
     if (status == STATUS_OK)
         LOG_INFO(&log, "server.stopped", "clean=true");
     return status == STATUS_OK ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/encoding.h"
+#include "cli/commands.h"
 #include "cli/connection.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -52,88 +53,43 @@ typedef struct TopApp {
     bool has_model;
 } TopApp;
 
-static void print_help(void)
-{
-    (void)printf(
-        "Usage: orrery top [options]\n\n"
-        "Shows live how much the physical partitions of a container are used: a map of hash\n"
-        "range against time, in which a cell is one second and its shade tells how much of the\n"
-        "partition's request units was used; throttled requests (429); the partition keys that\n"
-        "used most and that were throttled most; and splits and merges of partitions.\n\n"
-        "Options (default):\n"
-        "  --endpoint URL     the server (http://localhost:8081)\n"
-        "  --key BASE64       a key of the server; a read-only one is enough. Also taken from\n"
-        "                     ORRERY_KEY in the environment (the well-known development key)\n"
-        "  --key-file FILE    file that holds the key\n"
-        "  --cert FILE        trust this certificate (PEM) of an https:// server, such as\n"
-        "                     tls-cert.pem of its data folder (those that the system trusts)\n"
-        "  --database ID      the database (that of the busiest container)\n"
-        "  --container ID     the container (the busiest one)\n"
-        "  --interval SECONDS time between two frames (1)\n"
-        "  --once             print one frame as plain text and end; this is the default if the\n"
-        "                     output is not a terminal\n\n"
-        "Keys: q quits; n and p show the next and the previous container, the busiest first.\n\n"
-        "How to read it: one dark line among cold ones is a hot partition. A partition has a\n"
-        "fixed share of the container's throughput, however idle the others are. The keys\n"
-        "below the map tell what is using it. A partition with throttled cells needs more\n"
-        "throughput, or the container a better partition key.\n\n"
-        "Examples:\n"
-        "  orrery top\n"
-        "  orrery top --endpoint http://db.example.com:8081 --key-file /etc/orrery/read-key\n"
-        "  orrery top --database shop --container orders --once\n");
-}
+typedef struct TopArguments {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) ARGUMENT_TYPE_##kind field;
+#include "cli/top_options.def"
+#undef ARGUMENT_ROW
+} TopArguments;
+
+static const ArgumentRow ROWS[] = {
+#define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) \
+    ARGUMENT_TABLE_ROW(TopArguments, field, name, kind, placeholder, fallback, help),
+#include "cli/top_options.def"
+#undef ARGUMENT_ROW
+};
+static const ArgumentTable TABLE = {"top", ROWS, ARRAY_COUNT(ROWS)};
+
+const Command TOP_COMMAND = {
+    .name = "top",
+    .summary = "show live how much partitions and keys use",
+    .usage = "top [options]",
+    .about =
+        "Shows live how much the physical partitions of a container are used: a map of hash range "
+        "against time, in which a cell is one second and its shade tells how much of the "
+        "partition's request units was used; throttled requests (429); the partition keys that "
+        "used most and that were throttled most; and splits and merges of partitions.",
+    .options = &TABLE,
+    .notes = "Keys: q quits; n and p show the next and the previous container, the busiest first."
+             "\n\n"
+             "How to read it: one dark line among cold ones is a hot partition. A partition has a "
+             "fixed share of the container's throughput, however idle the others are. The keys "
+             "below the map tell what is using it. A partition with throttled cells needs more "
+             "throughput, or the container a better partition key.",
+    .examples = "orrery top\n"
+                "orrery top --endpoint http://db.example.com:8081 --key-file /etc/orrery/read-key\n"
+                "orrery top --database shop --container orders --once\n",
+    .main = top_main,
+};
 
 /* ---- options ---- */
-
-typedef struct Arguments {
-    const char *endpoint;
-    const char *key;
-    const char *key_file;
-    const char *cert;
-    const char *database;
-    const char *container;
-    const char *interval;
-} Arguments;
-
-static Status unknown_option(const char *argument, Error *err)
-{
-    static const char *const names[] = {"--endpoint", "--key",       "--key-file", "--cert",
-                                        "--database", "--container", "--interval", "--once",
-                                        "--help",     NULL};
-    const char *nearest = options_nearest(argument, names);
-    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "there is no option '%.80s'; %s%s%s",
-                     argument,
-                     nearest == NULL ? "'orrery top --help' lists them" : "did you mean '",
-                     nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'?");
-}
-
-static Status parse_arguments(int argc, char *const *argv, Arguments *arguments,
-                              TopOptions *options, bool *help, Error *err)
-{
-    const struct {
-        const char *name;
-        const char **out;
-    } rows[] = {
-        {"--endpoint", &arguments->endpoint}, {"--key", &arguments->key},
-        {"--key-file", &arguments->key_file}, {"--cert", &arguments->cert},
-        {"--database", &arguments->database}, {"--container", &arguments->container},
-        {"--interval", &arguments->interval},
-    };
-    for (int i = 0; i < argc; i++) {
-        bool found = false;
-        for (size_t row = 0; row < ARRAY_COUNT(rows) && !found; row++)
-            TRY(options_take_value(argc, argv, &i, rows[row].name, rows[row].out, &found, err));
-        if (found)
-            continue;
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            *help = true;
-        else if (strcmp(argv[i], "--once") == 0)
-            options->is_once = true;
-        else
-            return unknown_option(argv[i], err);
-    }
-    return STATUS_OK;
-}
 
 static Status parse_interval(const char *text, uint32_t *out, Error *err)
 {
@@ -149,10 +105,11 @@ static Status parse_interval(const char *text, uint32_t *out, Error *err)
 static Status parse_options(Arena *arena, int argc, char *const *argv, char *const *environment,
                             TopOptions *options, bool *help, Error *err)
 {
-    Arguments arguments = {.endpoint = "http://localhost:8081", .interval = "1"};
-    TRY(parse_arguments(argc, argv, &arguments, options, help, err));
+    TopArguments arguments = {0};
+    TRY(arguments_parse(&TABLE, arena, argc, argv, &arguments, NULL, help, err));
     if (*help)
         return STATUS_OK;
+    options->is_once = arguments.once;
     TRY(parse_interval(arguments.interval, &options->interval_s, err));
     options->endpoint = arguments.endpoint;
     options->cert_file = arguments.cert;
@@ -163,27 +120,6 @@ static Status parse_options(Arena *arena, int argc, char *const *argv, char *con
 }
 
 /* ---- asking ---- */
-
-/* Reports a refusal in one line, with the message of the server. */
-static Status refused(const ClientCall *call, Error *err)
-{
-    Json body;
-    Error ignored;
-    Slice message = SLICE_EMPTY;
-    if (json_parse(call->arena, call->body, &body, &ignored) == STATUS_OK) {
-        Json text = json_get(body, SLICE("message"));
-        message = json_is(text, JSON_STRING) ? json_string(text) : SLICE_EMPTY;
-    }
-    message = slice_first(message, slice_find(message, '\r'));
-    Status status = call->http_status == 401 || call->http_status == 403 ? STATUS_UNAUTHORIZED
-                    : call->http_status == 404                           ? STATUS_NOT_FOUND
-                                                                         : STATUS_UNAVAILABLE;
-    AUTO(buf_done) Buf safe;
-    buf_init(&safe, 4096);
-    (void)top_draw_text(message, 400, false, &safe);
-    return error_set(err, status, SUB_NONE, "the server answered %d: %.*s", call->http_status,
-                     SLICE_ARG(buf_view(&safe)));
-}
 
 /* Asks everything at the same time. The error is that of the first call that failed. */
 static Status ask_all(TopApp *app, ClientCall *calls, size_t count, Error *err)
@@ -201,7 +137,7 @@ static Status ask_all(TopApp *app, ClientCall *calls, size_t count, Error *err)
             return err->status;
         }
         if (calls[i].http_status != 200)
-            return refused(&calls[i], err);
+            return connection_refused(&calls[i], err);
     }
     return STATUS_OK;
 }
@@ -474,7 +410,7 @@ int top_main(int argc, char *const *argv, char *const *environment)
     Status status = parse_options(&app.arena, argc, argv, environment, &app.options, &help, &err);
     options_hide(argc, argv, environment);
     if (status == STATUS_OK && help) {
-        print_help();
+        command_print_help(&TOP_COMMAND, stdout);
         return EXIT_SUCCESS;
     }
     if (status == STATUS_OK)

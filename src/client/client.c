@@ -259,9 +259,11 @@ static void add_header(Transfer *transfer, Arena *scratch, const char *name, Sli
 
 static Slice method_name(ClientMethod method)
 {
-    return method == CLIENT_POST     ? SLICE("POST")
-           : method == CLIENT_DELETE ? SLICE("DELETE")
-                                     : SLICE("GET");
+    static const Slice names[] = {[CLIENT_GET] = SLICE_INIT("GET"),
+                                  [CLIENT_POST] = SLICE_INIT("POST"),
+                                  [CLIENT_PUT] = SLICE_INIT("PUT"),
+                                  [CLIENT_DELETE] = SLICE_INIT("DELETE")};
+    return names[method];
 }
 
 static void sign(Transfer *transfer, const ClientCall *call, Arena *scratch)
@@ -281,7 +283,7 @@ static void add_headers(Transfer *transfer, const ClientCall *call, Arena *scrat
     if (transfer->client->has_key)
         sign(transfer, call, scratch);
     add_header(transfer, scratch, "x-ms-version", SLICE(PROTOCOL_VERSION));
-    if (call->method == CLIENT_POST)
+    if (call->method == CLIENT_POST || call->method == CLIENT_PUT)
         add_header(transfer, scratch, "Expect", SLICE_EMPTY); /* or libcurl waits for a 100 */
     for (size_t i = 0; i < call->header_count; i++)
         add_header(transfer, scratch, call->headers[i].name, call->headers[i].value);
@@ -311,10 +313,12 @@ static void set_options(Transfer *transfer, const ClientCall *call, const char *
         SET(transfer, CURLOPT_SSL_VERIFYPEER, 0L);
         SET(transfer, CURLOPT_SSL_VERIFYHOST, 0L);
     }
-    if (call->method == CLIENT_POST) {
+    if (call->method == CLIENT_POST || call->method == CLIENT_PUT) {
         SET(transfer, CURLOPT_POST, 1L);
         SET(transfer, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->content.len);
         SET(transfer, CURLOPT_POSTFIELDS, call->content.len > 0 ? call->content.ptr : "");
+        if (call->method == CLIENT_PUT)
+            SET(transfer, CURLOPT_CUSTOMREQUEST, "PUT");
     } else if (call->method == CLIENT_DELETE) {
         SET(transfer, CURLOPT_CUSTOMREQUEST, "DELETE");
     }

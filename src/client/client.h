@@ -43,7 +43,7 @@ typedef struct ClientHeader {
     Slice value;
 } ClientHeader;
 
-typedef enum ClientMethod { CLIENT_GET, CLIENT_POST, CLIENT_DELETE } ClientMethod;
+typedef enum ClientMethod { CLIENT_GET, CLIENT_POST, CLIENT_PUT, CLIENT_DELETE } ClientMethod;
 
 typedef struct ClientCall {
     /* Set before client_start, and unchanged until the call has ended. */
@@ -53,7 +53,7 @@ typedef struct ClientCall {
     Slice resource_link; /* covered by the signature: "dbs/shop/colls/orders", not encoded */
     const ClientHeader *headers; /* sent beside the signature */
     size_t header_count;
-    Slice content; /* the body of a CLIENT_POST; not copied */
+    Slice content; /* the body of a CLIENT_POST or CLIENT_PUT; not copied */
     Arena *arena;  /* for the answer */
 
     /* Set when the call has ended. */

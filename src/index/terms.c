@@ -15,7 +15,7 @@ struct TermsBatch {
     uint64_t *numbers;   /* of the items, by Entry.item */
     size_t item_count;
     size_t item_capacity;
-    size_t value_count; /* of the last change */
+    bool is_unsorted; /* a number is less than the one before */
 };
 
 /* The changes of one chunk. */
@@ -58,6 +58,8 @@ static uint32_t add_number(TermsBatch *batch, uint64_t number)
     ARRAY_GROW_IN(batch->collector.arena, batch->numbers, batch->item_count, batch->item_capacity,
                   64);
     ASSERT(batch->item_count < UINT32_MAX);
+    if (batch->item_count > 0 && number < batch->numbers[batch->item_count - 1])
+        batch->is_unsorted = true;
     batch->numbers[batch->item_count] = number;
     return (uint32_t)batch->item_count++;
 }
@@ -70,7 +72,7 @@ size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy 
     ASSERT(old_policy == NULL || old_system != NULL);
     ASSERT(new_policy == NULL || new_system != NULL);
     Collector *c = &batch->collector;
-    size_t before = c->sure.count;
+    c->added = c->added_paid = 0;
     c->item = add_number(batch, number);
     c->all_loose = old_policy != NULL && new_policy != NULL;
     c->loose.count = 0;
@@ -89,11 +91,8 @@ size_t terms_batch_change(TermsBatch *batch, uint64_t number, const IndexPolicy 
     }
     collect_settle(c, true);
     for (size_t i = 0; i < c->loose.count; ++i)
-        entries_push(c->arena, &c->sure, &c->loose.entries[i]);
-    batch->value_count = 0;
-    for (size_t i = before; i < c->sure.count; ++i)
-        batch->value_count += c->sure.entries[i].kind == ENTRY_PAID;
-    return c->sure.count - before;
+        (void)collect_sure(c, &c->loose.entries[i]); /* values of loose entries stay in any case */
+    return c->added;
 }
 
 void terms_batch_add_samples(TermsBatch *batch, uint64_t number, const IndexPolicy *policy,
@@ -109,32 +108,29 @@ void terms_batch_add_samples(TermsBatch *batch, uint64_t number, const IndexPoli
     collect_settle(c, true);
     for (size_t i = 0; i < c->loose.count; ++i) {
         if (c->loose.entries[i].kind == ENTRY_SAMPLE)
-            entries_push(c->arena, &c->sure, &c->loose.entries[i]);
+            (void)collect_sure(c, &c->loose.entries[i]); /* likewise */
     }
-    batch->value_count = 0;
+    c->added_paid = 0;
 }
 
 size_t terms_batch_values(const TermsBatch *batch)
 {
-    return batch->value_count;
+    return batch->collector.added_paid;
 }
 
-/* Adds up the entries of one chunk, from 'entries' on; returns how many there are. */
-static size_t gather(const TermsBatch *batch, const Entry *entries, size_t count,
+/* Adds up the uses of a term that are in one chunk, from 'from' on; returns where they end. */
+static size_t gather(const uint64_t *numbers, const TermUses *uses, size_t from,
                      ChunkChange *change)
 {
-    const uint64_t *numbers = batch->numbers;
-    uint64_t high = numbers[entries[0].item] >> SET_CHUNK_BITS;
+    uint64_t high = numbers[uses->items[from] >> 1] >> SET_CHUNK_BITS;
     change->add_count = change->remove_count = 0;
-    size_t i = 0;
-    while (i < count && numbers[entries[i].item] >> SET_CHUNK_BITS == high &&
-           (i == 0 || entries_same_term(&entries[0], &entries[i]))) {
-        uint64_t number = numbers[entries[i].item];
+    size_t i = from;
+    while (i < uses->count && numbers[uses->items[i] >> 1] >> SET_CHUNK_BITS == high) {
+        uint64_t number = numbers[uses->items[i] >> 1];
         int sum = 0;
         do
-            sum += entries[i++].sign;
-        while (i < count && numbers[entries[i].item] == number &&
-               entries_same_term(&entries[0], &entries[i]));
+            sum += (uses->items[i++] & 1) != 0 ? -1 : 1;
+        while (i < uses->count && numbers[uses->items[i] >> 1] == number);
         if (sum > 0)
             change->adds[change->add_count++] = (uint16_t)number;
         else if (sum < 0)
@@ -145,12 +141,12 @@ static size_t gather(const TermsBatch *batch, const Entry *entries, size_t count
 
 void terms_batch_finish(TermsBatch *batch, StoreTxn *txn, StoreSpace space)
 {
-    EntryList *list = &batch->collector.sure;
+    TermTable *table = &batch->collector.sure;
     Arena *arena = batch->collector.arena;
-    if (list->count == 0)
+    if (table->use_count == 0)
         return;
-    Entry *scratch = arena_alloc(arena, list->count * sizeof(Entry));
-    const Entry *sorted = entries_sort(list->entries, scratch, list->count, batch->numbers);
+    TermUses uses;
+    term_uses_open(arena, table, batch->numbers, !batch->is_unsorted, &uses);
 
     size_t chunk_max = (size_t)1 << SET_CHUNK_BITS;
     if (batch->item_count < chunk_max)
@@ -161,18 +157,22 @@ void terms_batch_finish(TermsBatch *batch, StoreTxn *txn, StoreSpace space)
     AUTO(buf_done) Buf operand;
     buf_init(&key, STORE_KEY_BYTES_MAX);
     buf_init(&operand, STORE_VALUE_BYTES_MAX);
-    for (size_t i = 0; i < list->count;) {
-        const Entry *first = &sorted[i];
-        i += gather(batch, first, list->count - i, &change);
-        if (change.add_count + change.remove_count == 0)
-            continue;
-        buf_reset(&key);
-        buf_reset(&operand);
-        term_key(&key, first->path, slice_make(first->value, first->len),
-                 batch->numbers[first->item] >> SET_CHUNK_BITS);
-        set_operand(&operand, change.adds, change.add_count, change.removes, change.remove_count);
-        store_txn_merge(txn, space, buf_view(&key), buf_view(&operand));
+    while (term_uses_next(&uses)) {
+        Slice value = slice_make(uses.term->value, uses.term->len);
+        for (size_t i = 0; i < uses.count;) {
+            uint64_t chunk = batch->numbers[uses.items[i] >> 1] >> SET_CHUNK_BITS;
+            i = gather(batch->numbers, &uses, i, &change);
+            if (change.add_count + change.remove_count == 0)
+                continue;
+            buf_reset(&key);
+            buf_reset(&operand);
+            term_key(&key, uses.term->path, value, chunk);
+            set_operand(&operand, change.adds, change.add_count, change.removes,
+                        change.remove_count);
+            store_txn_merge(txn, space, buf_view(&key), buf_view(&operand));
+        }
     }
-    list->count = 0;
+    term_table_reset(table);
     batch->item_count = 0;
+    batch->is_unsorted = false;
 }

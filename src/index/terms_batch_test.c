@@ -366,7 +366,6 @@ static void deep_documents_are_walked(void **state)
 typedef struct SortCase {
     Entry entry;
     size_t place; /* before */
-    const uint64_t *numbers;
 } SortCase;
 
 static Term term_of_entry(const Entry *entry)
@@ -378,17 +377,16 @@ static int compare_cases(const void *left, const void *right)
 {
     const SortCase *a = left;
     const SortCase *b = right;
-    Triple x = {.term = term_of_entry(&a->entry), .number = a->numbers[a->entry.item]};
-    Triple y = {.term = term_of_entry(&b->entry), .number = b->numbers[b->entry.item]};
+    Triple x = {.term = term_of_entry(&a->entry)};
+    Triple y = {.term = term_of_entry(&b->entry)};
     int order = compare_triples(&x, &y);
     return order != 0 ? order : (a->place > b->place) - (a->place < b->place);
 }
 
-static void entries_are_sorted_by_path_value_and_number(void **state)
+static void entries_are_sorted_by_path_and_value(void **state)
 {
     (void)state;
     enum { COUNT_MAX = 3000 };
-    static const uint64_t NUMBERS[] = {5, 3, 3, 70000, 1};
     static const Slice VALUES[] = {SLICE_INIT("\0"),         SLICE_INIT("\x05"),
                                    SLICE_INIT("abcdefgh"),   SLICE_INIT("abcdefghi"),
                                    SLICE_INIT("abcdefgh\0"), SLICE_INIT("abcdefgg~~~~"),
@@ -407,18 +405,79 @@ static void entries_are_sorted_by_path_value_and_number(void **state)
                         .prefix = be64_get(first),
                         .value = value.ptr,
                         .len = (uint16_t)value.len,
-                        .item = (uint32_t)random_below(&random, ARRAY_COUNT(NUMBERS)),
+                        .item = (uint32_t)random_below(&random, 5),
                         .sign = random_below(&random, 2) == 0 ? 1 : -1};
-            cases[i] = (SortCase){entries[i], i, NUMBERS};
+            cases[i] = (SortCase){entries[i], i};
         }
         qsort(cases, count, sizeof(SortCase), compare_cases);
-        const Entry *sorted = entries_sort(entries, scratch, count, NUMBERS);
+        const Entry *sorted = entries_sort(entries, scratch, count);
         for (size_t i = 0; i < count; ++i) {
             assert_true(entries_same_term(&sorted[i], &cases[i].entry));
             assert_int_equal(sorted[i].item, cases[i].entry.item);
             assert_int_equal(sorted[i].sign, cases[i].entry.sign);
         }
     }
+}
+
+/* ---- the table of terms ---- */
+
+enum { TABLE_TERMS = 3000, TABLE_ITEMS = 4 };
+
+static Entry table_entry(char *memory, size_t term, uint32_t item)
+{
+    int len = snprintf(memory, 24, "value of %zu", term % (TABLE_TERMS / 3));
+    ASSERT(len > 8);
+    return (Entry){.path = term % 3,
+                   .prefix = be64_get(memory),
+                   .value = memory,
+                   .len = (uint16_t)len,
+                   .item = item,
+                   .sign = item % 2 == 0 ? 1 : -1};
+}
+
+/* Adds each term for each item, and expects one walk over them, with the items of each by number.
+ * 'is_full' makes all searches fail, so that each use is a term of its own. */
+static void expect_walk(const uint64_t *numbers, bool is_rising, bool is_full)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 1 << 16);
+    static char values[TABLE_ITEMS][TABLE_TERMS][24];
+    TermTable table = {0};
+    for (size_t i = 0; i < (size_t)TABLE_TERMS * TABLE_ITEMS; ++i) {
+        char *value = values[i / TABLE_TERMS][i % TABLE_TERMS];
+        Entry entry = table_entry(value, i % TABLE_TERMS, (uint32_t)(i / TABLE_TERMS));
+        (void)term_table_add(&arena, &table, &entry);
+        for (size_t k = 0; is_full && k < table.slot_count; ++k)
+            table.slots[k] = 1;
+    }
+    assert_true(is_full ? table.terms.count > (size_t)TABLE_TERMS * (TABLE_ITEMS - 1)
+                        : table.terms.count < TABLE_TERMS + TABLE_TERMS / 10);
+    TermUses uses;
+    term_uses_open(&arena, &table, numbers, is_rising, &uses);
+    size_t count = 0;
+    Triple before = {0};
+    while (term_uses_next(&uses)) {
+        Triple at = {.term = term_of_entry(uses.term)};
+        assert_true(count++ == 0 || compare_triples(&before, &at) < 0);
+        before = at;
+        assert_int_equal(uses.count, TABLE_ITEMS);
+        for (size_t i = 0; i < TABLE_ITEMS; ++i) {
+            assert_int_equal(uses.items[i] & 1, (uses.items[i] >> 1) % 2);
+            assert_true(i == 0 || numbers[uses.items[i - 1] >> 1] < numbers[uses.items[i] >> 1]);
+        }
+    }
+    assert_int_equal(count, TABLE_TERMS);
+}
+
+static void each_term_is_walked_once_however_often_it_is_in_the_table(void **state)
+{
+    (void)state;
+    static const uint64_t RISING[TABLE_ITEMS] = {3, 5, 7, 70000};
+    static const uint64_t UNSORTED[TABLE_ITEMS] = {70000, 3, 7, 5};
+    expect_walk(RISING, true, false);
+    expect_walk(RISING, true, true);
+    expect_walk(UNSORTED, false, false);
+    expect_walk(UNSORTED, false, true);
 }
 
 int main(void)
@@ -430,7 +489,8 @@ int main(void)
         cmocka_unit_test(large_arrays_of_few_values_need_little_memory),
         cmocka_unit_test(large_arrays_of_many_values_lose_none),
         cmocka_unit_test(deep_documents_are_walked),
-        cmocka_unit_test(entries_are_sorted_by_path_value_and_number),
+        cmocka_unit_test(entries_are_sorted_by_path_and_value),
+        cmocka_unit_test(each_term_is_walked_once_however_often_it_is_in_the_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,31 +14,27 @@ enum {
     BUCKET_SHIFT = 56,
 };
 
-static void sort(Entry *entries, Entry *scratch, size_t count, const uint64_t *numbers);
+static void sort(Entry *entries, Entry *scratch, size_t count);
 
 static int compare_values(const Entry *a, const Entry *b)
 {
     return slice_compare(slice_make(a->value, a->len), slice_make(b->value, b->len));
 }
 
-static inline bool is_less(const Entry *a, const Entry *b, const uint64_t *numbers)
+static inline bool is_less(const Entry *a, const Entry *b)
 {
     if (a->path != b->path)
         return a->path < b->path;
     if (a->prefix != b->prefix)
         return a->prefix < b->prefix;
-    if (a->len > sizeof(a->prefix) || a->len != b->len) {
-        int order = compare_values(a, b);
-        if (order != 0)
-            return order < 0;
-    }
-    return a->item != b->item && numbers[a->item] < numbers[b->item];
+    bool is_decided = a->len <= sizeof(a->prefix) && a->len == b->len;
+    return !is_decided && compare_values(a, b) < 0;
 }
 
-Entry *entries_sort(Entry *entries, Entry *scratch, size_t count, const uint64_t *numbers)
+Entry *entries_sort(Entry *entries, Entry *scratch, size_t count)
 {
     if (count < DEAL_MIN) {
-        sort(entries, scratch, count, numbers);
+        sort(entries, scratch, count);
         return entries;
     }
     size_t ends[BUCKETS] = {0};
@@ -54,38 +50,38 @@ Entry *entries_sort(Entry *entries, Entry *scratch, size_t count, const uint64_t
         scratch[ends[entries[i].path >> BUCKET_SHIFT]++] = entries[i];
     start = 0;
     for (size_t i = 0; i < BUCKETS; ++i) {
-        sort(scratch + start, entries, ends[i] - start, numbers);
+        sort(scratch + start, entries, ends[i] - start);
         start = ends[i];
     }
     return scratch;
 }
 
-static void insert(Entry *entries, size_t count, const uint64_t *numbers)
+static void insert(Entry *entries, size_t count)
 {
     for (size_t i = 1; i < count; ++i) {
-        if (!is_less(&entries[i], &entries[i - 1], numbers))
+        if (!is_less(&entries[i], &entries[i - 1]))
             continue;
         Entry moved = entries[i];
         size_t at = i;
         do {
             entries[at] = entries[at - 1];
             --at;
-        } while (at > 0 && is_less(&moved, &entries[at - 1], numbers));
+        } while (at > 0 && is_less(&moved, &entries[at - 1]));
         entries[at] = moved;
     }
 }
 
 /* Merge sort in place; 'scratch' has room for half of them. */
-static void sort(Entry *entries, Entry *scratch, size_t count, const uint64_t *numbers)
+static void sort(Entry *entries, Entry *scratch, size_t count)
 {
     if (count <= INSERT_MAX) {
-        insert(entries, count, numbers);
+        insert(entries, count);
         return;
     }
     size_t middle = count / 2;
-    sort(entries, scratch, middle, numbers);
-    sort(entries + middle, scratch, count - middle, numbers);
-    if (!is_less(&entries[middle], &entries[middle - 1], numbers))
+    sort(entries, scratch, middle);
+    sort(entries + middle, scratch, count - middle);
+    if (!is_less(&entries[middle], &entries[middle - 1]))
         return;
     memcpy(scratch, entries, middle * sizeof(Entry));
     const Entry *left = scratch;
@@ -94,6 +90,6 @@ static void sort(Entry *entries, Entry *scratch, size_t count, const uint64_t *n
     const Entry *right_end = entries + count;
     Entry *out = entries;
     while (left < left_end && right < right_end)
-        *out++ = is_less(right, left, numbers) ? *right++ : *left++;
+        *out++ = is_less(right, left) ? *right++ : *left++;
     memmove(out, left, (size_t)(left_end - left) * sizeof(Entry));
 }

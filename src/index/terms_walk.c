@@ -22,22 +22,24 @@ static void walk_members(Collector *c, Json object, PolicyPlace place, TermPath 
 static void walk_elements(Collector *c, Json array, PolicyPlace place, TermPath path);
 static void walk_both(Collector *c, Json old, Json new, PolicyPlace place, TermPath path);
 static void collect_system(Collector *c, const TermSystem *system);
-static bool add(Collector *c, const Entry *entry);
+/* What became of an entry. Only of a new one the value must stay. */
+typedef enum AddResult { ADD_DROPPED, ADD_KNOWN, ADD_NEW } AddResult;
+static AddResult add(Collector *c, const Entry *entry);
 
 /* ---- documents ---- */
 
 void collect_init(Collector *c, Arena *arena, HashKey key)
 {
-    *c = (Collector){.arena = arena, .key = key};
+    *c = (Collector){.arena = arena, .key = key, .root = term_path_root(key)};
+    c->ts_path = term_path_name(key, c->root, SLICE("_ts"));
 }
 
 void collect_document(Collector *c, Json document, const TermSystem *system)
 {
-    TermPath root = term_path_root(c->key);
-    collect_tag(c, root, TERM_PRESENT);
-    collect_tag(c, root, TERM_OBJECT);
+    collect_tag(c, c->root, TERM_PRESENT);
+    collect_tag(c, c->root, TERM_OBJECT);
     if (json_is(document, JSON_OBJECT))
-        walk_members(c, document, policy_root(c->policy), root);
+        walk_members(c, document, policy_root(c->policy), c->root);
     collect_system(c, system);
     collect_composites(c, document, system);
     collect_spatials(c, document);
@@ -47,7 +49,7 @@ void collect_difference(Collector *c, Json old_document, const TermSystem *old_s
                         Json new_document, const TermSystem *new_system)
 {
     c->all_loose = true;
-    walk_both(c, old_document, new_document, policy_root(c->policy), term_path_root(c->key));
+    walk_both(c, old_document, new_document, policy_root(c->policy), c->root);
     c->sign = -1;
     collect_system(c, old_system);
     collect_composites(c, old_document, old_system);
@@ -60,13 +62,12 @@ void collect_difference(Collector *c, Json old_document, const TermSystem *old_s
 
 static void collect_system(Collector *c, const TermSystem *system)
 {
-    TermPath path = term_path_name(c->key, term_path_root(c->key), SLICE("_ts"));
-    collect_tag(c, path, TERM_PRESENT);
+    collect_tag(c, c->ts_path, TERM_PRESENT);
     size_t start = collect_begin(c);
     bool exact = true; /* stays so: it is an integer of 32 bits */
     term_put_number(&c->values, system->ts_s, &exact);
     c->is_always = true;
-    collect_end(c, path, start);
+    collect_end(c, c->ts_path, start);
     c->is_always = false;
 }
 
@@ -93,13 +94,31 @@ static void walk_value(Collector *c, Json value, PolicyPlace place, TermPath pat
     }
 }
 
+static TermPath path_of_name(Collector *c, TermPath parent, Slice name)
+{
+    if (UNLIKELY(name.len > KNOWN_NAME_BYTES || name.len == 0))
+        return term_path_name(c->key, parent, name);
+    uint64_t ends =
+        (uint64_t)(uint8_t)name.ptr[0] << 16 | (uint8_t)name.ptr[name.len - 1] << 8 | name.len;
+    uint64_t mixed = (parent ^ ends) * UINT64_C(0x9e3779b97f4a7c15);
+    KnownName *known = &c->names[mixed >> (64 - COLLECT_NAMES_BITS)];
+    if (known->parent == parent && known->len == name.len + 1 &&
+        memcmp(known->name, name.ptr, name.len) == 0)
+        return known->path;
+    known->parent = parent;
+    known->path = term_path_name(c->key, parent, name);
+    known->len = (uint8_t)(name.len + 1);
+    memcpy(known->name, name.ptr, name.len);
+    return known->path;
+}
+
 static void walk_members(Collector *c, Json object, PolicyPlace place, TermPath path)
 {
     JsonIter it = json_iter(object);
     while (json_next(&it)) {
         PolicyPlace inside = policy_name(place, it.name);
         if (policy_indexes_below(inside))
-            walk_value(c, it.value, inside, term_path_name(c->key, path, it.name));
+            walk_value(c, it.value, inside, path_of_name(c, path, it.name));
     }
 }
 
@@ -194,15 +213,17 @@ void collect_end(Collector *c, TermPath path, size_t start)
                    .len = (uint16_t)len,
                    .sign = c->sign,
                    .kind = c->is_always ? ENTRY_FREE : ENTRY_PAID};
-    if (!add(c, &entry)) {
+    AddResult result = add(c, &entry);
+    bool stays = result == ADD_NEW;
+    if (result != ADD_DROPPED) {
+        entry.kind = ENTRY_SAMPLE;
+        for (unsigned i = 0, samples = term_samples(slice_make(value, len)); i < samples; ++i) {
+            entry.path = term_path_sample(path, i);
+            stays = add(c, &entry) == ADD_NEW || stays; /* shares the value of the first one */
+        }
+    }
+    if (!stays)
         c->values.len = start;
-        return;
-    }
-    entry.kind = ENTRY_SAMPLE;
-    for (unsigned i = 0, samples = term_samples(slice_make(value, len)); i < samples; ++i) {
-        entry.path = term_path_sample(path, i);
-        (void)add(c, &entry); /* shares the value of the first one */
-    }
 }
 
 void collect_tag(Collector *c, TermPath path, TermTag tag)
@@ -265,13 +286,19 @@ static bool add_loose(Collector *c, const Entry *entry)
     return true;
 }
 
-/* False if the entry is not kept, because the same was added before or there are too many. */
-static bool add(Collector *c, const Entry *entry)
+bool collect_sure(Collector *c, const Entry *entry)
+{
+    c->added++;
+    c->added_paid += entry->kind == ENTRY_PAID;
+    return term_table_add(c->arena, &c->sure, entry);
+}
+
+/* An entry is dropped if the same was added before, or if there are too many. */
+static AddResult add(Collector *c, const Entry *entry)
 {
     if (c->all_loose || c->arrays_open > 0)
-        return add_loose(c, entry);
-    entries_push(c->arena, &c->sure, entry);
-    return true;
+        return add_loose(c, entry) ? ADD_NEW : ADD_DROPPED;
+    return collect_sure(c, entry) ? ADD_NEW : ADD_KNOWN;
 }
 
 void collect_settle(Collector *c, bool is_final)
@@ -279,8 +306,7 @@ void collect_settle(Collector *c, bool is_final)
     EntryList *loose = &c->loose;
     if (loose->count == 0)
         return;
-    /* All are of one item, so its number is not needed. */
-    Entry *sorted = entries_sort(loose->entries, c->scratch, loose->count, NULL);
+    Entry *sorted = entries_sort(loose->entries, c->scratch, loose->count);
     c->scratch = sorted == c->scratch ? loose->entries : c->scratch;
     size_t kept = 0;
     for (size_t i = 0, end; i < loose->count; i = end) {

@@ -41,7 +41,11 @@ void group_keep(Group *group)
     store_txn_release(group->txn);
 }
 
-Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err)
+/* Where an item is looked for. */
+typedef enum GetFrom { GET_FROM_GROUP, GET_FROM_STORE } GetFrom;
+
+static Status get_item(Group *group, GetFrom from, Slice epk, Slice id, Item *item, bool *found,
+                       Error *err)
 {
     *found = false;
     if (id.len > ITEM_ID_BYTES_MAX)
@@ -51,7 +55,7 @@ Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Err
     key_item(&key, epk, id);
     AUTO(store_value_release) StoreValue value = {0};
     StoreFound answer = store_txn_get_own(group->txn, partition->space, key_slice(&key), &value);
-    if (answer == STORE_UNKNOWN)
+    if (answer == STORE_UNKNOWN && from == GET_FROM_STORE)
         TRY(partition_get_bytes(partition, key_slice(&key), false, STORE_READ_ANY, &value, &answer,
                                 err));
     *found = answer == STORE_FOUND;
@@ -60,6 +64,11 @@ Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Err
     /* The transaction is about to change under the value. */
     TRY(item_decode(arena_copy(&group->arena, value.data), item, err));
     return STATUS_OK;
+}
+
+Status group_get(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err)
+{
+    return get_item(group, GET_FROM_STORE, epk, id, item, found, err);
 }
 
 static void put_expiry(Group *group, const Item *item)
@@ -111,6 +120,7 @@ static int64_t stored_bytes(Slice epk, Slice id, const Item *item)
 Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_id, Item *item,
                  uint32_t *terms, Error *err)
 {
+    TRY(group_note_before(group, epk, item->number, old, old_id, false, err));
     TRY(unique_update(group, epk, old, item, err));
     if (!group->is_import)
         item->order = group_next_place(group, item->number).order;
@@ -142,12 +152,11 @@ Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_i
     return STATUS_OK;
 }
 
-void group_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item *old,
-                  uint32_t *terms)
+Status group_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item *old,
+                    uint32_t *terms, Error *err)
 {
-    Error err;
-    Status status = unique_update(group, epk, old, NULL, &err);
-    ASSERT(status == STATUS_OK); /* giving values up cannot conflict */
+    TRY(group_note_before(group, epk, old->number, old, id, true, err));
+    TRY(unique_update(group, epk, old, NULL, err)); /* giving values up cannot conflict */
     Key key;
     StoreSpace space = group->partition->space;
     key_item(&key, epk, id);
@@ -160,6 +169,7 @@ void group_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item
     group_log_delete(group, kind, epk, id, old);
     group_index_change(group, old, NULL, terms);
     group->is_changed = true;
+    return STATUS_OK;
 }
 
 static uint64_t purged_lsn(const Group *group, Slice epk)
@@ -176,20 +186,20 @@ static bool is_gone(const Group *group, Slice epk, const Item *item)
 }
 
 /* Deletes an item that was found but is gone: then it counts as not found. */
-static void drop_if_gone(Group *group, Slice epk, Slice id, const Item *item, bool *found)
+static Status drop_if_gone(Group *group, Slice epk, Slice id, const Item *item, bool *found,
+                           Error *err)
 {
     if (!*found || !is_gone(group, epk, item))
-        return;
+        return STATUS_OK;
     bool is_purged = item->lsn <= purged_lsn(group, epk);
-    group_delete(group, is_purged ? CHANGE_DELETE : CHANGE_EXPIRE, epk, id, item, NULL);
     *found = false;
+    return group_delete(group, is_purged ? CHANGE_DELETE : CHANGE_EXPIRE, epk, id, item, NULL, err);
 }
 
 Status group_get_living(Group *group, Slice epk, Slice id, Item *item, bool *found, Error *err)
 {
     TRY(group_get(group, epk, id, item, found, err));
-    drop_if_gone(group, epk, id, item, found);
-    return STATUS_OK;
+    return drop_if_gone(group, epk, id, item, found, err);
 }
 
 /* The item that a create or upsert finds under its id. What a transaction has not found is not
@@ -200,10 +210,10 @@ static Status get_before(Group *group, ItemWrite *w, Item *item, bool *found, Er
     *found = false;
     if (group->is_commit && w->is_absent)
         return STATUS_OK;
-    TRY(group_get(group, epk, w->document_id, item, found, err));
+    GetFrom from = group_holds_nothing(group, epk) ? GET_FROM_GROUP : GET_FROM_STORE;
+    TRY(get_item(group, from, epk, w->document_id, item, found, err));
     w->is_absent = !*found;
-    drop_if_gone(group, epk, w->document_id, item, found);
-    return STATUS_OK;
+    return drop_if_gone(group, epk, w->document_id, item, found, err);
 }
 
 static Status not_found(const ItemWrite *w, Error *err)
@@ -396,8 +406,7 @@ static Status apply_delete(Group *group, ItemWrite *w, Error *err)
     TRY(check_etag(w->if_match, &old, err));
     w->bytes_before = old.bytes;
     w->terms = 0;
-    group_delete(group, CHANGE_DELETE, epk_slice(&w->epk), w->id, &old, &w->terms);
-    return STATUS_OK;
+    return group_delete(group, CHANGE_DELETE, epk_slice(&w->epk), w->id, &old, &w->terms, err);
 }
 
 /* The text is what counts: it may be several times as long as what is stored, and the answer to a
@@ -443,7 +452,8 @@ static Status apply_operation(Group *group, PartitionWrite *write, ItemWrite *w,
 {
     arena_reset(&group->arena);
     /* Refused alone (I15): in the group its commit would fail, and the deletes with it. */
-    if (UNLIKELY(group->full.status != STATUS_OK) && w->op != ITEM_DELETE && w->op != ITEM_READ) {
+    if (UNLIKELY(group->full.status != STATUS_OK) && w->op != ITEM_READ &&
+        (w->op != ITEM_DELETE || group_keeps_deleted(group))) {
         *err = group->full;
         return err->status;
     }

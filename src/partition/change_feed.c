@@ -107,17 +107,6 @@ static Status check_history(ChangeFeed *feed, Error *err)
                      (unsigned long long)feed->options.after_lsn);
 }
 
-static Status check_log(const Partition *partition, Error *err)
-{
-    TRY(partition_check_damage(partition, err));
-    if (partition->has_log)
-        return STATUS_OK;
-    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
-                     "The change log of partition %u could not be made when the server started; "
-                     "its log says why.",
-                     partition->id);
-}
-
 static Status begin(ChangeFeed *feed, Error *err)
 {
     Store *store = feed->partition->host->store;
@@ -144,7 +133,9 @@ static Status begin(ChangeFeed *feed, Error *err)
 Status change_feed_open(Partition *partition, PartitionSchema *schema, const FeedOptions *options,
                         ChangeFeed **out, Error *err)
 {
-    TRY(check_log(partition, err));
+    uint64_t restores = 0;
+    TRY(partition_check_log(partition, err));
+    TRY(partition_begin_read(partition, &restores, err));
     AUTO(change_feed_close) ChangeFeed *feed = MEM_NEW(ChangeFeed);
     feed->partition = partition_ref(partition);
     feed->schema = schema_ref(schema);
@@ -154,6 +145,7 @@ Status change_feed_open(Partition *partition, PartitionSchema *schema, const Fee
     feed->options.epk_to = arena_copy(&feed->arena, options->epk_to);
     feed->end_lsn = partition_lsn(partition);
     feed->snapshot = store_snapshot_open(partition->host->store, options->read);
+    TRY(partition_end_read(partition, restores, err));
     TRY(begin(feed, err));
     *out = TAKE(feed);
     return STATUS_OK;

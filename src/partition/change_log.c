@@ -213,7 +213,7 @@ void group_log_put(Group *group, Slice epk, Slice id, const Item *old, const Ite
         return;
     HistoryEntry entry = {
         .kind = old == NULL ? CHANGE_CREATE : CHANGE_REPLACE,
-        .ts_s = item->ts_s,
+        .ts_s = group->is_restore ? group->now_s : item->ts_s, /* by which it is trimmed */
         .previous_lsn = old == NULL ? 0 : old->lsn,
         .epk = epk,
         .id = id,
@@ -470,4 +470,15 @@ void partition_note_history(Partition *partition, const Group *group)
     if (group->counters.history_entries > 0 && due_s == UINT64_MAX)
         atomic_store_explicit(&partition->trim_due_s, (uint64_t)group->now_s + TRIM_LOOK_S,
                               memory_order_relaxed);
+}
+
+Status partition_check_log(const Partition *partition, Error *err)
+{
+    TRY(partition_check_damage(partition, err));
+    if (partition->has_log)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "The change log of partition %u could not be made when the server started; "
+                     "its log says why.",
+                     partition->id);
 }

@@ -114,6 +114,9 @@ void group_finish_log(Group *group);
 /* When the group is durable: there may be history to be trimmed, some time. */
 void partition_note_history(Partition *partition, const Group *group);
 
+/* STATUS_UNAVAILABLE if the partition has no log: see 'has_log'. */
+MUST_USE Status partition_check_log(const Partition *partition, Error *err);
+
 /* change_log_build.c: makes the latest entries of a partition that an earlier version has written.
  * If that cannot be done, which is logged, 'has_log' stays false. */
 void partition_build_log(Partition *partition);

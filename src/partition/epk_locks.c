@@ -176,6 +176,15 @@ Status epk_locks_take(EpkLocks *locks, const PartitionTransaction *holder, Error
     return STATUS_OK;
 }
 
+bool epk_locks_holds(const EpkLocks *locks, const PartitionTransaction *holder)
+{
+    for (size_t i = 0; i < locks->held_count; i++) {
+        if (locks->held[i].holder == holder)
+            return true;
+    }
+    return false;
+}
+
 bool epk_locks_give_back(EpkLocks *locks, const PartitionTransaction *holder)
 {
     for (size_t i = 0; i < locks->held_count; i++) {

@@ -57,6 +57,8 @@ MUST_USE Status epk_locks_wait(EpkLocks *locks, PartitionMessage *message, Error
 /* STATUS_THROTTLED if too many locks are held. */
 MUST_USE Status epk_locks_take(EpkLocks *locks, const PartitionTransaction *holder, Error *err);
 
+bool epk_locks_holds(const EpkLocks *locks, const PartitionTransaction *holder);
+
 /* False if it holds none. */
 bool epk_locks_give_back(EpkLocks *locks, const PartitionTransaction *holder);
 void epk_locks_give_back_all(EpkLocks *locks);

@@ -62,7 +62,7 @@ static Status expire_one(Group *group, Slice note, bool *is_left, Error *err)
         return STATUS_OK;
     group->is_changed = true;
     if (found && item_expires_at_s(group->schema, &item) <= group->now_s) {
-        group_delete(group, CHANGE_EXPIRE, epk, id, &item, NULL);
+        TRY(group_delete(group, CHANGE_EXPIRE, epk, id, &item, NULL, err));
         group->counters.lsn++;
     } else if (found && item_expires_at_s(group->schema, &item) != noted_s) {
         uint64_t at = item_expires_at_s(group->schema, &item);
@@ -80,14 +80,22 @@ static Status expire_one(Group *group, Slice note, bool *is_left, Error *err)
 
 /* Removed items are kept in memory until their terms are out of the index, and may go into the
  * history: whether that is enough for one group. */
-static bool is_large(const Group *group)
+bool group_is_large(const Group *group)
 {
     return arena_used(&group->keep) > GROUP_KEEP_BYTES_MAX ||
            store_txn_bytes(group->txn) > GROUP_KEEP_BYTES_MAX / 2;
 }
 
+/* What is deleted is kept for a baseline: that takes room, which there is none of (I15). */
+static bool must_wait_for_room(const Group *group)
+{
+    return group->full.status != STATUS_OK && group_keeps_deleted(group);
+}
+
 static Status expire(Group *group, Error *err)
 {
+    if (must_wait_for_room(group))
+        return STATUS_OK;
     Key from;
     Key to;
     key_expiry(&from, 0, 0);
@@ -95,13 +103,13 @@ static Status expire(Group *group, Error *err)
     FoundKeys notes;
     TRY(group_find_keys(group, key_slice(&from), key_slice(&to), &notes, err));
     size_t done = 0;
-    for (size_t i = 0; i < notes.count && !is_large(group); i++) {
+    for (size_t i = 0; i < notes.count && !group_is_large(group); i++) {
         bool is_left = false;
         TRY(expire_one(group, notes.keys[i], &is_left, err));
         done += is_left ? 0 : 1;
     }
     /* If all must stay, the next look is not worth while before the next round. */
-    group->has_more = group->has_more || (done > 0 && (notes.is_full || is_large(group)));
+    group->has_more = group->has_more || (done > 0 && (notes.is_full || group_is_large(group)));
     return STATUS_OK;
 }
 
@@ -150,7 +158,7 @@ static Status purge_one(Group *group, const Purge *purge, Slice key, Error *err)
     Item same;
     TRY(group_find_item(group, item.number, &epk, &id, &same, &found, err));
     if (found)
-        group_delete(group, CHANGE_DELETE, epk, id, &same, NULL);
+        TRY(group_delete(group, CHANGE_DELETE, epk, id, &same, NULL, err));
     return STATUS_OK;
 }
 
@@ -160,7 +168,8 @@ static Status purge_piece(Group *group, Error *err)
     Partition *partition = group->partition;
     /* A purge that this group adds may be for the same EPK: its record would be removed with the
      * old one. */
-    if (purge_list_count(&partition->purges) == 0 || group->purges.added_count > 0)
+    if (purge_list_count(&partition->purges) == 0 || group->purges.added_count > 0 ||
+        must_wait_for_room(group))
         return STATUS_OK;
     Purge purge = purge_list_first(&partition->purges);
 
@@ -174,7 +183,7 @@ static Status purge_piece(Group *group, Error *err)
     TRY(group_find_keys(group, key_slice(&from), key_slice(&to), &keys, err));
     size_t done = 0;
     uint64_t items = group->counters.items;
-    for (; done < keys.count && !is_large(group); done++)
+    for (; done < keys.count && !group_is_large(group); done++)
         TRY(purge_one(group, &purge, keys.keys[done], err));
     if (group->counters.items < items) /* a transaction that deletes */
         group->counters.lsn++;
@@ -237,17 +246,29 @@ static Status sweep_piece(Group *group, Error *err)
     return STATUS_OK;
 }
 
+static void begin_upkeep(Group *group)
+{
+    group->upkeep =
+        ARENA_NEW(&group->keep, Upkeep); /* there is one message of this kind at a time */
+    *group->upkeep = group->partition->writer.upkeep;
+}
+
+Status group_purge_piece(Group *group, Error *err)
+{
+    begin_upkeep(group);
+    return purge_piece(group, err);
+}
+
 Status group_maintain(Group *group, Error *err)
 {
     /* Each alone: a failure of one must not stop the others. A piece changes the group itself only
      * when nothing can fail any more. */
     static Status (*const pieces[])(Group *, Error *) = {
-        purge_piece, sweep_piece, expire, group_rebuild_index, group_trim_history,
+        purge_piece,         sweep_piece,        expire,
+        group_rebuild_index, group_trim_history, group_trim_befores,
     };
     TRY(group_settle_bulk(group, err));
-    group->upkeep =
-        ARENA_NEW(&group->keep, Upkeep); /* there is one message of this kind at a time */
-    *group->upkeep = group->partition->writer.upkeep;
+    begin_upkeep(group);
     Status first = STATUS_OK;
     for (size_t i = 0; i < ARRAY_COUNT(pieces); i++) {
         Error error;

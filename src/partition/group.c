@@ -122,6 +122,8 @@ void group_take_effect(Group *group)
     writer->counters = group->counters;
     if (group->upkeep != NULL)
         writer->upkeep = *group->upkeep;
+    if (group->baselines != NULL)
+        baselines_take_effect(partition, group->baselines);
     bool is_restarted = false;
     purge_list_change(&partition->purges, &group->purges, &is_restarted);
     if (is_restarted)

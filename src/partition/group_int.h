@@ -78,6 +78,7 @@ struct Group {
     bool has_more;              /* maintenance has not finished: look again afterwards */
     bool is_import;             /* items come from another partition, which has checked them */
     bool is_commit;             /* items come from a transaction, which has numbered them */
+    bool is_restore;            /* items are put back as they were: see held_partitions.c */
     bool is_private;            /* of a transaction, and never committed: see group_new_private */
 
     /* What takes effect when it is durable. */
@@ -86,7 +87,9 @@ struct Group {
     PurgeChanges purges;
     CacheChanges cache;
     GroupLog log;
-    Upkeep *upkeep; /* what the partition's becomes; NULL if it stays */
+    Upkeep *upkeep;             /* what the partition's becomes; NULL if it stays */
+    Baselines *baselines;       /* likewise */
+    uint64_t restored_baseline; /* that is being restored, and notes nothing; 0 if none is */
 };
 
 /* group.c: begins a group on the partition as it is; ends it when all requests are answered; frees
@@ -136,8 +139,46 @@ MUST_USE Status group_get_living(Group *group, Slice epk, Slice id, Item *item, 
  * have changed. STATUS_FORBIDDEN if the logical partition would become too large. */
 MUST_USE Status group_put(Group *group, Slice epk, Slice id, const Item *old, Slice old_id,
                           Item *item, uint32_t *terms, Error *err);
-void group_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item *old,
-                  uint32_t *terms);
+MUST_USE Status group_delete(Group *group, ChangeKind kind, Slice epk, Slice id, const Item *old,
+                             uint32_t *terms, Error *err);
+
+/* baseline.c: what the item that becomes another one, or is deleted, was ('old' under 'old_id';
+ * NULL if there was none) is noted for each baseline that does not have it yet. The EPK and the
+ * number are those of the item. */
+MUST_USE Status group_note_before(Group *group, Slice epk, uint64_t number, const Item *old,
+                                  Slice old_id, bool is_delete, Error *err);
+
+/* Whether there are baselines, so that what is deleted is kept, and takes room. */
+bool group_keeps_deleted(const Group *group);
+
+/* The partition's baselines become these. */
+void group_set_baselines(Group *group, const Baselines *baselines);
+
+/* A record as another partition has it. */
+void group_import_before(Group *group, Slice key, Slice value);
+
+/* A piece of maintenance: removes records of baselines that are gone. */
+MUST_USE Status group_trim_befores(Group *group, Error *err);
+
+/* The turn of a message: forgets all baselines but those that it names. */
+void group_apply_keep(Group *group, const BaselineKeep *keep);
+
+/* group_run.c: commits the group of a partition that the caller holds, and waits for that in two
+ * steps. The group is freed. A group that has nothing to commit is only freed. */
+typedef struct HeldCommit {
+    Group *group;
+    Latch done;
+    Status status;
+    Error error;
+} HeldCommit;
+void group_commit_held(Group *group, HeldCommit *commit);
+MUST_USE Status group_commit_end(HeldCommit *commit, Error *err);
+
+/* expiry.c: removes the next piece of what is purged. */
+MUST_USE Status group_purge_piece(Group *group, Error *err);
+
+/* Whether what it has gathered is enough for one group. */
+bool group_is_large(const Group *group);
 
 /* group.c: what the cache may have under this key is about to change in the group's transaction, to
  * 'bytes' if they are worth keeping; takes back all but the first 'count' of that; and tells the
@@ -155,7 +196,7 @@ typedef struct ImportItem {
     Item item;
 } ImportItem;
 
-/* An entry of the history of changes as another partition has it. */
+/* An entry of the history of changes, or a record of a baseline, as another partition has it. */
 typedef struct ImportEntry {
     Slice key;
     Slice value;
@@ -171,6 +212,7 @@ typedef struct Import {
     uint64_t history_from_lsn;
     uint64_t unordered_lsn;
     const HistoryFloors *floors; /* NULL if there are none */
+    const Baselines *baselines;  /* of the sources, once the fence stands */
     size_t bulk_bytes_max; /* 0 if items may be there already. Otherwise the partition has none of
                               them, and keeps up to about this before it writes them */
     bool settles;          /* there are no items: a step of writing what was kept */
@@ -192,6 +234,11 @@ void group_resize(Group *group, Slice epk, SizeSum sum);
 MUST_USE Status group_check_size(Group *group, Slice epk, int64_t grown, Error *err);
 void group_finish_sizes(Group *group);
 
+/* Whether the logical partition had no items before the group, expired ones included: then a batch
+ * that fills it need not look for each of its items in the store. Says no at first, since one
+ * search costs as much as another. */
+bool group_holds_nothing(Group *group, Slice epk);
+
 /* expiry.c: keys of ['from', 'to'), at most PIECE_MAX of them, copied, because removing them
  * would disturb a cursor; and the item with a number, expired or not. */
 enum { PIECE_MAX = 500 }; /* looked at per group, so that other writes are not held up */
@@ -203,6 +250,11 @@ typedef struct FoundKeys {
 MUST_USE Status group_find_keys(Group *group, Slice from, Slice to, FoundKeys *out, Error *err);
 MUST_USE Status group_find_item(Group *group, uint64_t number, Slice *epk, Slice *id, Item *item,
                                 bool *found, Error *err);
+
+/* item_import.c: the first keys from '*from' on of what a partition has of a purged prefix; '*from'
+ * is moved after them, or emptied at the end. */
+MUST_USE Status partition_list_purged(Partition *partition, Slice prefix, Key *from, Arena *arena,
+                                      FoundKeys *out, Error *err);
 
 /* expiry.c */
 MUST_USE Status group_maintain(Group *group, Error *err);

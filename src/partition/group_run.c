@@ -6,8 +6,10 @@
 
 /* What a group writes before the rest of what has gathered is left to the next one. A message of a
  * few bytes can change an item of 2 MB, so counting messages bounds nothing; and the terms of the
- * index, which are added at the end, take up to ten times as much as the items. */
-#define GROUP_BYTES_MAX ((size_t)4 << 20)
+ * index, which are added at the end, take up to ten times as much as the items. A group is applied
+ * after the one before it is durable, so with much less a slow disk would decide how fast items are
+ * imported: this many of 1 KB take 80 ms. */
+#define GROUP_BYTES_MAX ((size_t)8 << 20)
 
 static bool is_of_transaction(const PartitionMessage *message)
 {
@@ -79,6 +81,24 @@ static void on_commit(void *ctx, const Error *err)
     inbox_release(partition);
 }
 
+/* On the commit thread: the holder of the partition waits, and keeps the turn. */
+static void on_held_commit(void *ctx, const Error *err)
+{
+    HeldCommit *held = ctx;
+    Group *group = held->group;
+    if (err == NULL)
+        group_take_effect(group);
+    if (group->index.is_changed)
+        current_schema_publish_index(&group->partition->current, group->partition->writer.index,
+                                     partition_index_percent(group->partition));
+    if (err != NULL) {
+        held->status = err->status;
+        held->error = *err;
+    }
+    group_end(group);
+    latch_post(&held->done);
+}
+
 /* Answers a message without applying it. */
 static void refuse_with(PartitionMessage *message, const Error *err)
 {
@@ -110,15 +130,52 @@ static void refuse_message(const Partition *partition, PartitionMessage *message
     refuse_with(message, &err);
 }
 
+/* Whether a client's message came by a name that leads to another container now (write_hold.h). A
+ * transaction that gives its lock back is never refused. */
+static bool is_outdated(const Partition *partition, const PartitionMessage *message)
+{
+    bool is_of_client = message->kind == MESSAGE_WRITE || message->kind == MESSAGE_PURGE ||
+                        message->kind == MESSAGE_LOCK || message->kind == MESSAGE_COMMIT;
+    return is_of_client && message->generation < partition->generation;
+}
+
+static void refuse_outdated(const Partition *partition, PartitionMessage *message)
+{
+    Error err;
+    Status status = error_set(&err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
+                              "The partition key range %u is gone: another container has taken "
+                              "the name over.",
+                              partition->id);
+    ASSERT(status != STATUS_OK);
+    refuse_with(message, &err);
+}
+
+static void refuse_hold(const Partition *partition, PartitionMessage *message)
+{
+    if (!state_accepts_messages(partition_state(partition))) {
+        refuse_message(partition, message);
+        return;
+    }
+    Error err;
+    Status status = error_set(&err, STATUS_UNAVAILABLE, SUB_NONE,
+                              "Partition %u is being split or merged; try again.", partition->id);
+    ASSERT(status != STATUS_OK);
+    refuse_with(message, &err);
+}
+
 static void apply_message(Group *group, PartitionMessage *message)
 {
     Partition *partition = group->partition;
     /* A poster that looked at the state just before a drop may post after it. The space may be gone
      * by then, so nothing must be written to it (I9). */
     PartitionState state = atomic_load_explicit(&partition->state, memory_order_relaxed);
-    ASSERT(state != PARTITION_FENCED);
+    ASSERT(state != PARTITION_FENCED && state != PARTITION_HELD);
     if (UNLIKELY(!state_applies_messages(state))) {
         refuse_message(partition, message);
+        return;
+    }
+    if (UNLIKELY(is_outdated(partition, message))) {
+        refuse_outdated(partition, message);
         return;
     }
     Error err;
@@ -138,6 +195,12 @@ static void apply_message(Group *group, PartitionMessage *message)
         break;
     case MESSAGE_FENCE: /* it could not be fenced: a drop came first */
         refuse_message(partition, message);
+        break;
+    case MESSAGE_HOLD: /* likewise, or a move */
+        refuse_hold(partition, message);
+        break;
+    case MESSAGE_KEEP:
+        group_apply_keep(group, CONTAINER_OF(message, BaselineKeep, turn.message));
         break;
     case MESSAGE_IMPORT:
         group_apply_import(group, CONTAINER_OF(message, Import, turn.message));
@@ -166,7 +229,14 @@ static void apply_message(Group *group, PartitionMessage *message)
 
 static bool is_fence(const QueueNode *node)
 {
-    return CONTAINER_OF(node, PartitionMessage, node)->kind == MESSAGE_FENCE;
+    int kind = CONTAINER_OF(node, PartitionMessage, node)->kind;
+    return kind == MESSAGE_FENCE || kind == MESSAGE_HOLD;
+}
+
+static bool set_fence(Partition *partition, const QueueNode *node)
+{
+    bool is_hold = CONTAINER_OF(node, PartitionMessage, node)->kind == MESSAGE_HOLD;
+    return is_hold ? state_hold(&partition->state) : state_fence(&partition->state);
 }
 
 /* A transaction that does not wait for its lock any more is in nobody's way. */
@@ -250,7 +320,7 @@ static void stand_at_fence(Partition *partition, QueueNode *fence)
     latch_post(&turn->done);
 }
 
-static void commit(Group *group)
+static void commit(Group *group, StoreCompletion completion)
 {
     ASSERT(group->is_changed);
     group_finish_log(group);
@@ -259,7 +329,30 @@ static void commit(Group *group)
     group_finish_index(group);
     if (!group->takes_room)
         store_txn_makes_room(group->txn);
-    store_txn_commit(group->txn, (StoreCompletion){.done = on_commit, .ctx = group});
+    store_txn_commit(group->txn, completion);
+}
+
+void group_commit_held(Group *group, HeldCommit *held)
+{
+    held->group = group;
+    held->status = STATUS_OK;
+    latch_init(&held->done);
+    if (group->is_changed) {
+        commit(group, (StoreCompletion){.done = on_held_commit, .ctx = held});
+        return;
+    }
+    store_txn_abort(group->txn);
+    group_end(group);
+    latch_post(&held->done);
+}
+
+Status group_commit_end(HeldCommit *held, Error *err)
+{
+    latch_wait(&held->done);
+    latch_done(&held->done);
+    if (held->status != STATUS_OK)
+        *err = held->error;
+    return held->status;
 }
 
 /* When a partition is retired, all that waits is refused with what is in the queue. */
@@ -283,7 +376,7 @@ void partition_run(WorkerJob *job)
         return;
     }
     if (UNLIKELY(is_fence(messages)) && state_applies_messages(partition_state(partition)) &&
-        state_fence(&partition->state)) {
+        set_fence(partition, messages)) {
         stand_at_fence(partition, messages);
         return;
     }
@@ -291,7 +384,7 @@ void partition_run(WorkerJob *job)
     group->messages = messages;
     partition->inbox.rest = apply_messages(group);
     if (group->is_changed) {
-        commit(group);
+        commit(group, (StoreCompletion){.done = on_commit, .ctx = group});
         return;
     }
     /* Nothing to write: the answers follow from what is durable already. (All messages may have

@@ -615,8 +615,8 @@ static void a_group_that_writes_much_leaves_the_rest_to_the_next(TestPartition *
     }
     test_settle(t);
     expect_none_waits(t);
-    /* 60 MB, in pieces that end with the one that goes beyond 4. */
-    assert_int_equal(memory_store_groups(t->store), groups + 1 + 14);
+    /* 60 MB, in pieces that end with the one that goes beyond 8. */
+    assert_int_equal(memory_store_groups(t->store), groups + 1 + 7);
     check_space(t);
 }
 

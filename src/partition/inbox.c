@@ -62,6 +62,15 @@ static void schedule(Partition *partition)
     inbox_hand_on(partition);
 }
 
+void inbox_take_first(Partition *partition)
+{
+    bool was_active = atomic_exchange(&partition->inbox.is_active, true);
+    ASSERT(!was_active);
+    atomic_fetch_add(&partition->inbox.turns, 1);
+    (void)partition_ref(partition);
+    atomic_fetch_add(&partition->host->active, 1);
+}
+
 static void push(Partition *partition, PartitionMessage *message)
 {
     if (queue_push(&partition->inbox.queue, &message->node))

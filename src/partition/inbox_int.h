@@ -29,6 +29,8 @@ enum {
     MESSAGE_WATCH,  /* a Turn: changes are noted from here on */
     MESSAGE_FENCE,  /* a Turn, never part of a group: what comes after it waits */
     MESSAGE_IMPORT, /* an Import */
+    MESSAGE_HOLD,   /* a Turn, never part of a group, like a fence: see baseline.h */
+    MESSAGE_KEEP,   /* a BaselineKeep */
     MESSAGE_LOCK,   /* these three of a PartitionTransaction: see transaction_int.h */
     MESSAGE_COMMIT,
     MESSAGE_UNLOCK,
@@ -77,6 +79,9 @@ void inbox_forget_bytes(Partition *partition, size_t bytes);
 
 /* Hands the turn to a writer thread. */
 void inbox_hand_on(Partition *partition);
+
+/* Takes the turn of a partition that no other thread knows yet. */
+void inbox_take_first(Partition *partition);
 
 /* Gives the turn back, or hands it on if messages have come. The partition may be freed. */
 void inbox_release(Partition *partition);

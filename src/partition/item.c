@@ -16,7 +16,7 @@ enum {
     DOCUMENT_BYTES_MIN = 2, /* its version byte and a value */
 };
 
-enum { ITEM_FLAG_UNINDEXED = 1 };
+enum { ITEM_FLAG_UNINDEXED = 1, ITEM_FLAG_RESTORED = 2 };
 
 typedef struct ItemHeader {
     uint8_t version;
@@ -40,7 +40,8 @@ Slice item_encode(Arena *arena, const Item *item)
 {
     ItemHeader header = {
         .version = ITEM_VERSION,
-        .flags = item->is_unindexed ? ITEM_FLAG_UNINDEXED : 0,
+        .flags = (uint8_t)((item->is_unindexed ? ITEM_FLAG_UNINDEXED : 0) |
+                           (item->is_restored ? ITEM_FLAG_RESTORED : 0)),
         .order = item->order,
         .ts_s = item->ts_s,
         .ttl_s = item->ttl_s,
@@ -69,6 +70,7 @@ Status item_decode(Slice bytes, Item *out, Error *err)
         .stamp = header.stamp,
         .order = header.order,
         .is_unindexed = (header.flags & ITEM_FLAG_UNINDEXED) != 0,
+        .is_restored = (header.flags & ITEM_FLAG_RESTORED) != 0,
         .document = json_trust(slice_from(bytes, sizeof(header))),
         .bytes = bytes.len,
     };
@@ -80,9 +82,10 @@ void item_etag(const Item *item, char out[ITEM_ETAG_LEN])
     /* LSN, partition and time: in the form of a GUID, different for every version. A transaction
      * does not know its LSN yet when it shows an item, so such an item has its stamp instead; the
      * lowest bit tells the two kinds apart. */
-    uint64_t mark = (item->lsn & 0xFFFFFFFF) << 32 | (item->lsn >> 32 & 0xFFFF) << 16;
+    uint64_t lsn = item->is_restored ? item->lsn - item->stamp : item->lsn;
+    uint64_t mark = (lsn & 0xFFFFFFFF) << 32 | (lsn >> 32 & 0xFFFF) << 16;
     uint64_t low = (uint64_t)item->ts_s << 16;
-    if (UNLIKELY(item->stamp != 0)) {
+    if (UNLIKELY(item->stamp != 0 && !item->is_restored)) {
         mark = (uint64_t)item->stamp << 32 | (item->number & 0xFFFF) << 16;
         low |= 1;
     }
@@ -90,6 +93,18 @@ void item_etag(const Item *item, char out[ITEM_ETAG_LEN])
     out[0] = '"';
     guid_print(high, low, out + 1);
     out[1 + GUID_LEN] = '"';
+}
+
+void item_restore(Item *item, uint64_t lsn)
+{
+    ASSERT(lsn > item->lsn);
+    uint64_t shown = item->is_restored ? item->lsn - item->stamp : item->lsn;
+    bool has_stamp = item->stamp != 0 && !item->is_restored; /* then no LSN is in the ETag */
+    item->lsn = lsn;
+    if (has_stamp)
+        return;
+    item->is_restored = lsn - shown <= UINT32_MAX;
+    item->stamp = item->is_restored ? (uint32_t)(lsn - shown) : 0;
 }
 
 /* The rid's 16 bytes are the container's 8 and the number; see base/rid.h for the layout. */

@@ -27,9 +27,11 @@ typedef struct Item {
     uint64_t lsn;    /* of the write that made this version */
     uint32_t ts_s;
     int32_t ttl_s;     /* the document's own "ttl"; 0 if it has none */
-    uint32_t stamp;    /* of a transaction's write, whose ETag is older than its LSN; else 0 */
+    uint32_t stamp;    /* of a transaction's write, whose ETag is older than its LSN; 0 if it is not
+                          one, and see 'is_restored' */
     uint16_t order;    /* among the changes of its transaction: see change_log_int.h */
     bool is_unindexed; /* its writer excluded it from queries: it has no terms */
+    bool is_restored;  /* 'stamp' is how much higher the LSN is than that which the ETag shows */
     Json document;
     size_t bytes; /* of the stored form; 0 while it is not stored */
 } Item;
@@ -52,6 +54,10 @@ Slice item_encode(Arena *arena, const Item *item);
 MUST_USE Status item_decode(Slice bytes, Item *out, Error *err);
 
 void item_etag(const Item *item, char out[ITEM_ETAG_LEN]); /* with its quotes */
+
+/* Gives the item an LSN of a later write, which puts back what was there before. Its ETag stays, as
+ * long as there are fewer than 2^32 writes between the two. */
+void item_restore(Item *item, uint64_t lsn);
 
 /* Appends the item as JSON text with its system properties. */
 void item_print(const PartitionSchema *schema, const Item *item, Buf *out);

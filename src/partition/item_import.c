@@ -19,13 +19,12 @@ static Status clear_place(Group *group, const ImportItem *in, Item *old, bool *f
     Item other;
     TRY(group_find_item(group, in->item.number, &epk, &id, &other, found, err));
     if (*found && !(slice_equal(epk, in->epk) && slice_equal(id, in->id)))
-        group_delete(group, CHANGE_DELETE, epk, id, &other, NULL);
+        TRY(group_delete(group, CHANGE_DELETE, epk, id, &other, NULL, err));
     TRY(group_get(group, in->epk, in->id, old, found, err));
     if (!*found || old->number == in->item.number)
         return STATUS_OK;
-    group_delete(group, CHANGE_DELETE, in->epk, in->id, old, NULL);
     *found = false;
-    return STATUS_OK;
+    return group_delete(group, CHANGE_DELETE, in->epk, in->id, old, NULL, err);
 }
 
 /* It may have had another id when it was copied. */
@@ -37,7 +36,7 @@ static Status remove_number(Group *group, uint64_t number, Error *err)
     bool found = false;
     TRY(group_find_item(group, number, &epk, &id, &old, &found, err));
     if (found)
-        group_delete(group, CHANGE_DELETE, epk, id, &old, NULL);
+        TRY(group_delete(group, CHANGE_DELETE, epk, id, &old, NULL, err));
     return STATUS_OK;
 }
 
@@ -50,7 +49,7 @@ static Status import_item(Group *group, const ImportItem *in, Error *err)
     if (in->is_absent) {
         TRY(group_get(group, in->epk, in->id, &old, &found, err));
         if (found)
-            group_delete(group, CHANGE_DELETE, in->epk, in->id, &old, NULL);
+            TRY(group_delete(group, CHANGE_DELETE, in->epk, in->id, &old, NULL, err));
         return STATUS_OK;
     }
     TRY(clear_place(group, in, &old, &found, err));
@@ -175,8 +174,13 @@ static bool is_alone(const Group *group)
 
 static Status import_entries(Group *group, const Import *import, Error *err)
 {
-    for (size_t i = 0; i < import->entry_count; i++)
-        TRY(group_log_import(group, import->entries[i].key, import->entries[i].value, err));
+    for (size_t i = 0; i < import->entry_count; i++) {
+        const ImportEntry *entry = &import->entries[i];
+        if ((uint8_t)entry->key.ptr[0] == KEY_BEFORE)
+            group_import_before(group, entry->key, entry->value);
+        else
+            TRY(group_log_import(group, entry->key, entry->value, err));
+    }
     return STATUS_OK;
 }
 
@@ -251,6 +255,7 @@ static Status import_all(Group *group, Import *import, Error *err)
         counters->unordered_lsn = import->unordered_lsn;
         if (import->floors != NULL)
             group_put_floors(group, import->floors);
+        group_set_baselines(group, import->baselines);
         group->is_changed = true;
     }
     return STATUS_OK;
@@ -266,4 +271,37 @@ void group_apply_import(Group *group, Import *import)
         group_keep(group);
     else
         group_undo(group, &mark);
+}
+
+Status partition_list_purged(Partition *partition, Slice prefix, Key *from, Arena *arena,
+                             FoundKeys *out, Error *err)
+{
+    Key to;
+    key_item(&to, prefix, SLICE_EMPTY);
+    while (to.len > 1 && to.bytes[to.len - 1] == 0xFF)
+        to.len--;
+    to.bytes[to.len - 1]++;
+    AUTO(store_cursor_close)
+    StoreCursor *cursor = store_cursor_open(partition->host->store, NULL, partition->space,
+                                            key_slice(from), key_slice(&to));
+    for (out->count = 0; out->count < PIECE_MAX; out->count++) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found) {
+            from->len = 0;
+            return STATUS_OK;
+        }
+        Item item;
+        TRY(item_decode(value, &item, err));
+        PartitionSchema *schema = current_schema_ref(&partition->current);
+        Slice epk = key_item_epk(schema, key, &item);
+        schema_unref(schema);
+        out->keys[out->count] = location_encode(arena, epk, slice_from(key, 1 + epk.len));
+        memcpy(from->bytes, key.ptr, key.len);
+        from->len = key.len;
+    }
+    from->bytes[from->len++] = 0;
+    return STATUS_OK;
 }

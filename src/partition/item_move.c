@@ -10,7 +10,8 @@
  * their order does not matter.
  *
  * If the container keeps a history for feeds, that is copied, too, entry by entry. A source must
- * then have removed what it has purged before it is fenced: each delete is a change of its own.
+ * then have removed what it has purged before it is fenced: each delete is a change of its own. So
+ * it must if it has baselines (baseline_int.h), whose records are copied likewise.
  * Items that have expired are copied like others, and expire in the target.
  */
 #include "partition/item_move.h"
@@ -37,6 +38,7 @@ typedef struct Source {
     Slice epk_from;
     PartitionSchema *schema;
     PartitionCounters counters; /* as of the snapshot */
+    Baselines baselines;        /* likewise */
     Followed followed;
     uint64_t followed_lsn; /* all changes up to it were followed */
     bool is_watched;
@@ -56,6 +58,9 @@ typedef struct Target {
     bool is_settled; /* all that was copied to it is in the store */
 } Target;
 
+/* What is copied of a source, in this order. */
+typedef enum CopyPhase { COPY_ITEMS, COPY_HISTORY, COPY_BEFORES, COPY_PHASES } CopyPhase;
+
 struct Move {
     Arena arena; /* as long as the move */
     Source *sources;
@@ -65,13 +70,14 @@ struct Move {
     StoreSnapshot *snapshot; /* that is copied; NULL: not yet, or not any more */
     bool is_settling;        /* all is copied; targets write what they have kept */
     size_t copying;          /* the source ... */
-    bool is_copying_history; /* ... of which the items are copied ... */
+    CopyPhase phase;         /* ... of which this is copied ... */
     Key copied;              /* ... and the key after which it continues; empty at the beginning */
     Arena piece;             /* what is gathered for the targets */
     size_t piece_items;
     size_t piece_bytes;
     uint64_t lsn;                /* that the targets are to have; known once the fence stands */
     const HistoryFloors *floors; /* likewise; NULL if there are none */
+    Baselines baselines;         /* of all sources; the LSN of each is the highest of theirs */
     bool is_over;
     uint64_t fenced_us; /* when that began */
     MoveProgress progress;
@@ -131,10 +137,12 @@ static void piece_add_entry(Move *move, Slice epk, Slice key, Slice value)
     move->piece_bytes += key.len + value.len;
 }
 
-/* There is room for an item and an entry that belongs to it. */
+/* There is room for an item and the entries that belong to it: one of the history, and the records
+ * of each baseline for what is there, and for what was deleted. */
 static bool piece_is_full(const Move *move)
 {
-    return move->piece_items >= PIECE_ITEMS_MAX - 1 || move->piece_bytes >= MOVE_PIECE_BYTES;
+    return move->piece_items >= PIECE_ITEMS_MAX - 2 - 2 * BASELINES_MAX ||
+           move->piece_bytes >= MOVE_PIECE_BYTES;
 }
 
 /* What the targets are told of their logs, once the fence stands. LSNs of two sources that become
@@ -153,6 +161,7 @@ static void describe_log(Move *move, Import *import)
     if (move->source_count > 1)
         import->unordered_lsn = move->lsn;
     import->floors = move->floors;
+    import->baselines = &move->baselines;
 }
 
 static Status begin_import(Move *move, Target *target, Error *err)
@@ -279,14 +288,10 @@ static Status begin_following(const Move *move, Source *source, Error *err)
     return STATUS_OK;
 }
 
-static Status check_log(const Partition *partition, Error *err)
+static Status add_baselines(Move *move, Source *source, Error *err)
 {
-    TRY(partition_check_damage(partition, err));
-    if (partition->has_log)
-        return STATUS_OK;
-    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
-                     "the change log of partition %u could not be made at the start",
-                     partition->id);
+    TRY(partition_add_baselines(source->partition, move->snapshot, &source->baselines, err));
+    return partition_add_baselines(source->partition, move->snapshot, &move->baselines, err);
 }
 
 Status move_begin(Move *move, Error *err)
@@ -294,14 +299,16 @@ Status move_begin(Move *move, Error *err)
     for (size_t i = 0; i < move->source_count; i++) {
         Source *source = &move->sources[i];
         Turn turn;
-        TRY(check_log(source->partition, err));
+        TRY(partition_check_log(source->partition, err));
         source->is_watched = true; /* also if it fails half-way */
         TRY(partition_take_turn(source->partition, &turn, MESSAGE_WATCH, err));
         source->schema = current_schema_ref(&source->partition->current);
     }
     move->snapshot = store_snapshot_open(move->sources[0].partition->host->store, STORE_READ_ANY);
-    for (size_t i = 0; i < move->source_count; i++)
+    for (size_t i = 0; i < move->source_count; i++) {
         TRY(begin_following(move, &move->sources[i], err));
+        TRY(add_baselines(move, &move->sources[i], err));
+    }
     return STATUS_OK;
 }
 
@@ -386,6 +393,40 @@ static Status gather_history(Move *move, const Source *source, bool *is_done, Er
     return STATUS_OK;
 }
 
+/* The targets' baselines may have other LSNs. */
+static void add_before(Move *move, const BeforeRecord *record, Slice value)
+{
+    const Baseline *baseline = baselines_find(&move->baselines, record->baseline.number);
+    if (baseline == NULL)
+        return; /* it is gone */
+    uint8_t key[KEY_BEFORE_BYTES];
+    key_before(key, *baseline, record->number);
+    piece_add_entry(move, record->epk, slice_make(key, sizeof(key)), value);
+}
+
+/* Likewise of what items were at the baselines. */
+static Status gather_befores(Move *move, const Source *source, bool *is_done, Error *err)
+{
+    *is_done = true;
+    if (move->baselines.count == 0)
+        return STATUS_OK;
+    AUTO(store_cursor_close) StoreCursor *cursor = open_copied(move, source, KEY_BEFORE);
+    while (!piece_is_full(move)) {
+        Slice key;
+        Slice value;
+        bool found = false;
+        TRY(store_cursor_next(cursor, &key, &value, &found, err));
+        if (!found)
+            return STATUS_OK;
+        note_copied(move, key);
+        BeforeRecord record;
+        TRY(before_decode(key, value, &record, err));
+        add_before(move, &record, value);
+    }
+    *is_done = false;
+    return STATUS_OK;
+}
+
 /* A step of writing what the targets have kept. */
 static Status settle(Move *move, bool *is_done, Error *err)
 {
@@ -406,17 +447,19 @@ Status move_copy(Move *move, bool *is_done, Error *err)
         return settle(move, is_done, err);
     bool is_source_done = false;
     const Source *source = &move->sources[move->copying];
-    if (move->is_copying_history)
-        TRY(gather_history(move, source, &is_source_done, err));
-    else
-        TRY(gather_items(move, source, &is_source_done, err));
+    static Status (*const gather[])(Move *, const Source *, bool *, Error *) = {
+        [COPY_ITEMS] = gather_items,
+        [COPY_HISTORY] = gather_history,
+        [COPY_BEFORES] = gather_befores,
+    };
+    TRY(gather[move->phase](move, source, &is_source_done, err));
     TRY(send_to_targets(move, err));
     *is_done = false;
     if (!is_source_done)
         return STATUS_OK;
     move->copied.len = 0;
-    move->is_copying_history = !move->is_copying_history;
-    if (move->is_copying_history)
+    move->phase = (move->phase + 1) % COPY_PHASES;
+    if (move->phase != COPY_ITEMS)
         return STATUS_OK;
     if (move->copying + 1 < move->source_count) {
         move->copying++;
@@ -429,6 +472,24 @@ Status move_copy(Move *move, bool *is_done, Error *err)
 }
 
 /* ---- catching up ---- */
+
+/* Adds what the item with this number was at each baseline. */
+static Status add_befores(Move *move, const Source *source, uint64_t number, Error *err)
+{
+    for (size_t i = 0; number != 0 && i < source->baselines.count; i++) {
+        uint8_t key[KEY_BEFORE_BYTES];
+        key_before(key, source->baselines.list[i], number);
+        AUTO(store_value_release) StoreValue value = {0};
+        StoreFound found = STORE_ABSENT;
+        TRY(partition_get_before(source->partition, key, &value, &found, err));
+        if (found != STORE_FOUND)
+            continue;
+        BeforeRecord record;
+        TRY(before_decode(slice_make(key, sizeof(key)), value.data, &record, err));
+        add_before(move, &record, value.data);
+    }
+    return STATUS_OK;
+}
 
 /* Adds the item as the source has it now: also if it has expired. The item that was deleted there
  * had 'gone_number'; 0 if none was. */
@@ -448,43 +509,9 @@ static Status add_newest(Move *move, const Source *source, Slice epk, Slice id,
         TRY(item_decode(value.data, &item, err));
     bool is_there = found == STORE_FOUND && item.lsn > purged_lsn;
     move->progress.items_caught_up++;
+    TRY(add_befores(move, source, item.number, err));
+    TRY(add_befores(move, source, gone_number, err));
     return piece_add(move, epk, id, is_there ? value.data : SLICE_EMPTY, gone_number, err);
-}
-
-/* The first keys from '*from' on of what a target has of a purged prefix; '*from' is moved after
- * them, or emptied at the end. */
-static Status list_purged(Target *target, Slice prefix, Key *from, Arena *arena, FoundKeys *out,
-                          Error *err)
-{
-    Key to;
-    key_item(&to, prefix, SLICE_EMPTY);
-    while (to.len > 1 && to.bytes[to.len - 1] == 0xFF)
-        to.len--;
-    to.bytes[to.len - 1]++;
-    AUTO(store_cursor_close)
-    StoreCursor *cursor =
-        store_cursor_open(target->partition->host->store, NULL, target->partition->space,
-                          key_slice(from), key_slice(&to));
-    for (out->count = 0; out->count < PIECE_MAX; out->count++) {
-        Slice key;
-        Slice value;
-        bool found = false;
-        TRY(store_cursor_next(cursor, &key, &value, &found, err));
-        if (!found) {
-            from->len = 0;
-            return STATUS_OK;
-        }
-        Item item;
-        TRY(item_decode(value, &item, err));
-        PartitionSchema *schema = current_schema_ref(&target->partition->current);
-        Slice epk = key_item_epk(schema, key, &item);
-        schema_unref(schema);
-        out->keys[out->count] = location_encode(arena, epk, slice_from(key, 1 + epk.len));
-        memcpy(from->bytes, key.ptr, key.len);
-        from->len = key.len;
-    }
-    from->bytes[from->len++] = 0;
-    return STATUS_OK;
 }
 
 /* While the fence stands writes wait. */
@@ -512,7 +539,8 @@ static Status follow_purge(Move *move, const Source *source, Slice prefix, Error
             AUTO(arena_done) Arena keys;
             arena_init(&keys, ARENA_SMALL_BYTES);
             TRY(check_fence(move, err));
-            TRY(list_purged(&move->targets[i], prefix, &from, &keys, found, err));
+            TRY(partition_list_purged(move->targets[i].partition, prefix, &from, &keys, found,
+                                      err));
             for (size_t k = 0; k < found->count; k++) {
                 Slice epk;
                 Slice id;
@@ -627,8 +655,8 @@ bool move_has_purges(const Move *move)
     bool result = false;
     for (size_t i = 0; i < move->source_count; i++) {
         const Source *source = &move->sources[i];
-        result =
-            result || (keeps_history(source) && purge_list_count(&source->partition->purges) > 0);
+        bool needs_each = keeps_history(source) || move->baselines.count > 0;
+        result = result || (needs_each && purge_list_count(&source->partition->purges) > 0);
     }
     return result;
 }

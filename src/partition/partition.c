@@ -67,6 +67,7 @@ static Status load(Partition *partition, Error *err)
     bool found = false;
     TRY(partition_load_counters(partition, &found, err));
     TRY(load_purges(partition, err));
+    TRY(partition_load_baselines(partition, err));
     return partition_load_index(partition, !found, err);
 }
 
@@ -163,6 +164,35 @@ void partition_set_schema(Partition *partition, PartitionSchema *schema)
 
 /* ---- reading ---- */
 
+/* A client gives up after some tries. So it is told to wait for as long again as the restore has
+ * taken so far: the tries last for a thousand times the first wait. */
+enum { RESTORE_RETRY_MS_MIN = 5, RESTORE_RETRY_MS_MAX = 2000 };
+
+static Status is_being_restored(const Partition *partition, Error *err)
+{
+    Status status = error_set(err, STATUS_THROTTLED, SUB_SYSTEM_BUSY,
+                              "A snapshot of the database is being restored; try again.");
+    uint64_t begun_us = atomic_load(&partition->restore_begun_us);
+    uint64_t ms = (clock_monotonic_us(partition->host->clock) - begun_us) / 1000;
+    err->retry_after_ms = ms < RESTORE_RETRY_MS_MIN   ? RESTORE_RETRY_MS_MIN
+                          : ms > RESTORE_RETRY_MS_MAX ? RESTORE_RETRY_MS_MAX
+                                                      : (uint32_t)ms;
+    return status;
+}
+
+Status partition_begin_read(const Partition *partition, uint64_t *restores, Error *err)
+{
+    *restores = atomic_load(&partition->restores);
+    return LIKELY(*restores % 2 == 0) ? STATUS_OK : is_being_restored(partition, err);
+}
+
+Status partition_end_read(const Partition *partition, uint64_t restores, Error *err)
+{
+    return LIKELY(atomic_load(&partition->restores) == restores)
+               ? STATUS_OK
+               : is_being_restored(partition, err);
+}
+
 unsigned partition_index_progress(Partition *partition)
 {
     return current_schema_index_progress(&partition->current);
@@ -220,7 +250,9 @@ Status partition_get(Partition *partition, const PartitionSchema *schema, const 
                      StoreRead read, Item *item, StoreValue *value, StoreFound *found, Error *err)
 {
     *found = STORE_ABSENT;
+    uint64_t restores = 0;
     TRY(partition_check_damage(partition, err));
+    TRY(partition_begin_read(partition, &restores, err));
     if (id.len > ITEM_ID_BYTES_MAX)
         return STATUS_OK;
     Key key;
@@ -311,6 +343,7 @@ bool partition_maintain(Partition *partition)
     bool may_have_later = due_s != UINT64_MAX || current_schema_keeps_history(&partition->current);
     bool has_work = current_schema_has_work(&partition->current) ||
                     purge_list_count(&partition->purges) > 0 ||
+                    atomic_load_explicit(&partition->has_stale_befores, memory_order_relaxed) ||
                     (due_s != UINT64_MAX && due_s <= partition_host_now_s(partition->host));
     if (!has_work || atomic_exchange(&partition->inbox.maintain_posted, true))
         return has_work || may_have_later;
@@ -344,6 +377,12 @@ Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *er
 {
     TRY(partition_begin_turn(partition, turn, kind, err));
     return partition_end_turn(turn, err);
+}
+
+void partition_unhold(Partition *partition)
+{
+    state_unhold(&partition->state); /* a drop that came first is next in the queue */
+    inbox_hand_on(partition);
 }
 
 /* ---- a move ends, or goes back a step ---- */

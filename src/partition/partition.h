@@ -187,6 +187,9 @@ typedef struct PartitionMessage {
     QueueNode node;
     int kind;
     size_t bytes; /* that it counts for while it waits */
+    /* Of a client's message: of the container through which it came. One that is older than the
+     * partition's is refused as gone, see write_hold.h. */
+    uint32_t generation;
 } PartitionMessage;
 
 typedef enum WriteMode {

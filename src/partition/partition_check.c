@@ -411,6 +411,27 @@ static Status visit_floor(Check *check, Slice key, Slice value, Error *err)
     return STATUS_OK;
 }
 
+static Status visit_baseline(Check *check, Slice key, Slice value, Error *err)
+{
+    (void)err;
+    Baseline baseline;
+    Error why;
+    if (baseline_decode(key, value, &baseline, &why) != STATUS_OK ||
+        baseline.lsn > check->counters.lsn)
+        check_found(check, "a baseline is damaged");
+    return STATUS_OK;
+}
+
+static Status visit_before(Check *check, Slice key, Slice value, Error *err)
+{
+    (void)err;
+    BeforeRecord record;
+    Error why;
+    if (before_decode(key, value, &record, &why) != STATUS_OK)
+        check_found(check, "a record of a baseline is damaged: %s", why.message);
+    return STATUS_OK;
+}
+
 static void check_log(Check *check)
 {
     const PartitionCounters *counters = &check->counters;
@@ -479,9 +500,10 @@ static Status visit_stray(Check *check, Slice key, Slice value, Error *err)
 static Status check_kinds(Check *check, Error *err)
 {
     static const CheckVisit visits[UINT8_MAX + 1] = {
-        [KEY_ITEM] = visit_item,     [KEY_NUMBER] = visit_number,   [KEY_EXPIRY] = visit_note,
-        [KEY_UNIQUE] = visit_unique, [KEY_PURGE] = visit_purge,     [KEY_SIZE] = visit_size,
-        [KEY_LATEST] = visit_latest, [KEY_HISTORY] = visit_history, [KEY_FLOOR] = visit_floor,
+        [KEY_ITEM] = visit_item,         [KEY_NUMBER] = visit_number,   [KEY_EXPIRY] = visit_note,
+        [KEY_UNIQUE] = visit_unique,     [KEY_PURGE] = visit_purge,     [KEY_SIZE] = visit_size,
+        [KEY_LATEST] = visit_latest,     [KEY_HISTORY] = visit_history, [KEY_FLOOR] = visit_floor,
+        [KEY_BASELINE] = visit_baseline, [KEY_BEFORE] = visit_before,
     };
     for (unsigned kind = 0; kind <= UINT8_MAX; kind++) {
         CheckVisit visit = visits[kind] != NULL ? visits[kind] : visit_stray;

@@ -279,12 +279,18 @@ static void damage_of_the_change_log_is_found(TestPartition *t)
     expect_finding(t, NULL);
     put(t, SLICE("\x0b"), SLICE("short"));
     expect_finding(t, "a floor of the change log is damaged");
+    take(t, SLICE("\x0b"));
+    put(t, SLICE("\x0c"), SLICE("short"));
+    expect_finding(t, "a baseline is damaged");
+    take(t, SLICE("\x0c"));
+    put(t, SLICE("\x0d"), SLICE("short"));
+    expect_finding(t, "a record of a baseline is damaged");
 }
 
 static void keys_that_should_not_be_there_are_found(TestPartition *t)
 {
     fill(t);
-    static const Slice keys[] = {SLICE_INIT("\x0c what"), SLICE_INIT("\x11"), SLICE_INIT("\xff")};
+    static const Slice keys[] = {SLICE_INIT("\x0e what"), SLICE_INIT("\x11"), SLICE_INIT("\xff")};
     for (size_t i = 0; i < ARRAY_COUNT(keys); i++) {
         put(t, keys[i], SLICE("x"));
         expect_finding(t, "a key of an unknown kind");

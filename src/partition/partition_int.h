@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "partition/baseline_int.h"
 #include "partition/counters_int.h"
 #include "partition/current_schema_int.h"
 #include "partition/epk_locks_int.h"
@@ -35,6 +36,7 @@ typedef struct WriterState {
     uint64_t index_position; /* items up to this number have the terms of the new policy */
     bool index_is_stored;
     Upkeep upkeep;
+    Baselines baselines;
     Bulk *bulk;         /* items of a move that are not in the store yet; NULL if there are none */
     bool has_lost_bulk; /* they could not be written: the move that brought them must fail */
 } WriterState;
@@ -60,12 +62,17 @@ struct Partition {
     _Atomic uint64_t item_next;  /* count part of the next number that is given out: to groups and
                                     to transactions, some of which never commit (I2) */
     _Atomic uint32_t stamp_next; /* of what transactions write; 0 is skipped */
+    _Atomic uint32_t baseline_count;
+    _Atomic bool has_stale_befores;    /* a hint: there may be records of baselines that are gone */
+    _Atomic uint64_t restore_begun_us; /* monotonic */
+    _Atomic uint64_t restores;         /* begun and ended: odd while one is under way (I27) */
     _Atomic uint64_t trim_due_s; /* a hint: when to look for history that is too old; UINT64_MAX if
                                     there is none */
 
     /* The holder of the turn. */
     WriterState writer;
     EpkLocks locks;
+    uint32_t generation; /* see write_hold.h */
 
     /* Set when it is retired, by the holder of the turn; for the last one to let go of it. */
     PartitionGone gone; /* NULL if it is not called */
@@ -92,10 +99,16 @@ MUST_USE Status partition_begin_turn(Partition *partition, Turn *turn, int kind,
 MUST_USE Status partition_end_turn(Turn *turn, Error *err);
 MUST_USE Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *err);
 
+/* Readers look at this before and after they choose what they see, so that they see nothing of a
+ * restore that is half done (I27): STATUS_THROTTLED. */
+MUST_USE Status partition_begin_read(const Partition *partition, uint64_t *restores, Error *err);
+MUST_USE Status partition_end_read(const Partition *partition, uint64_t restores, Error *err);
+
 /* For the thread that drives a move. Messages that waited at the fence are applied, or refused. */
 void partition_unfence(Partition *partition);
 void partition_retire(Partition *partition, PartitionGone gone, void *ctx);
 void partition_unwatch(Partition *partition);
+void partition_unhold(Partition *partition); /* for the thread that holds it: see baseline.h */
 
 /* group_run.c: a writer thread has the turn. */
 void partition_run(WorkerJob *job);

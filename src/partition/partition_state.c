@@ -41,6 +41,16 @@ bool state_unfence(_Atomic PartitionState *state)
     return change_unless_dropped(state, PARTITION_FENCED, PARTITION_WATCHED);
 }
 
+bool state_hold(_Atomic PartitionState *state)
+{
+    return change(state, PARTITION_SERVING, PARTITION_HELD) == PARTITION_SERVING;
+}
+
+void state_unhold(_Atomic PartitionState *state)
+{
+    (void)change_unless_dropped(state, PARTITION_HELD, PARTITION_SERVING);
+}
+
 void state_unwatch(_Atomic PartitionState *state)
 {
     PartitionState found = change(state, PARTITION_WATCHED, PARTITION_SERVING);

@@ -6,12 +6,15 @@
  *        +-----------------+   +----------------+
  *              unwatch              unfence
  *
- *     SERVING, WATCHED, FENCED -- drop --> DROPPING -- the drop's turn --> DROPPED
+ *     SERVING -- hold --> HELD -- unhold --> SERVING
+ *
+ *     SERVING, WATCHED, FENCED, HELD -- drop --> DROPPING -- the drop's turn --> DROPPED
  *
  *     state      posted messages       applied
  *     SERVING    accepted              yes
  *     WATCHED    accepted              yes, and every change is noted for the move
  *     FENCED     accepted, they wait   no: the move holds the right to apply
+ *     HELD       accepted, they wait   no: the thread that holds it (baseline.h) has the right
  *     DROPPING   refused               those that were queued before the drop
  *     DROPPED    refused               no, even if they were queued: STATUS_NOT_FOUND
  *     RETIRED    refused               no, even if they were queued: STATUS_GONE
@@ -32,6 +35,7 @@ typedef enum PartitionState {
     PARTITION_SERVING,
     PARTITION_WATCHED,
     PARTITION_FENCED,
+    PARTITION_HELD,
     PARTITION_DROPPING,
     PARTITION_DROPPED,
     PARTITION_RETIRED,
@@ -52,6 +56,10 @@ static inline bool state_applies_messages(PartitionState state)
 bool state_watch(_Atomic PartitionState *state);
 bool state_fence(_Atomic PartitionState *state);
 bool state_unfence(_Atomic PartitionState *state);
+void state_unhold(_Atomic PartitionState *state);
+
+/* False, too, if a move is under way. */
+bool state_hold(_Atomic PartitionState *state);
 
 /* Also from SERVING, if the watch never had its turn, and after the end, when it has no effect. */
 void state_unwatch(_Atomic PartitionState *state);

@@ -9,7 +9,7 @@
 #include "base/defs.h"
 #include "partition/partition_state_int.h"
 
-typedef enum Step { WATCH, FENCE, UNFENCE, UNWATCH, RETIRE, DROP, END_DROP } Step;
+typedef enum Step { WATCH, FENCE, UNFENCE, UNWATCH, RETIRE, HOLD, UNHOLD, DROP, END_DROP } Step;
 
 /* Returns false if a drop came first. */
 static bool take(_Atomic PartitionState *state, Step step)
@@ -26,6 +26,11 @@ static bool take(_Atomic PartitionState *state, Step step)
         break;
     case RETIRE:
         state_retire(state);
+        break;
+    case HOLD:
+        return state_hold(state);
+    case UNHOLD:
+        state_unhold(state);
         break;
     case DROP:
         state_drop(state);
@@ -53,6 +58,9 @@ static void each_step_leads_where_the_drawing_says(void **ctx)
         {PARTITION_SERVING, DROP, PARTITION_DROPPING},
         {PARTITION_WATCHED, DROP, PARTITION_DROPPING},
         {PARTITION_FENCED, DROP, PARTITION_DROPPING},
+        {PARTITION_SERVING, HOLD, PARTITION_HELD},
+        {PARTITION_HELD, UNHOLD, PARTITION_SERVING},
+        {PARTITION_HELD, DROP, PARTITION_DROPPING},
         {PARTITION_DROPPING, END_DROP, PARTITION_DROPPED},
         /* Without effect. */
         {PARTITION_SERVING, UNWATCH, PARTITION_SERVING},
@@ -63,6 +71,8 @@ static void each_step_leads_where_the_drawing_says(void **ctx)
         {PARTITION_DROPPING, DROP, PARTITION_DROPPING},
         {PARTITION_DROPPED, DROP, PARTITION_DROPPED},
         {PARTITION_RETIRED, END_DROP, PARTITION_RETIRED},
+        {PARTITION_DROPPING, UNHOLD, PARTITION_DROPPING},
+        {PARTITION_DROPPED, UNHOLD, PARTITION_DROPPED},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         _Atomic PartitionState state;
@@ -72,11 +82,23 @@ static void each_step_leads_where_the_drawing_says(void **ctx)
     }
 }
 
+static void what_is_moved_is_not_held(void **ctx)
+{
+    (void)ctx;
+    static const PartitionState states[] = {PARTITION_WATCHED, PARTITION_FENCED, PARTITION_RETIRED};
+    for (size_t i = 0; i < ARRAY_COUNT(states); i++) {
+        _Atomic PartitionState state;
+        atomic_init(&state, states[i]);
+        assert_false(state_hold(&state));
+        assert_int_equal(atomic_load(&state), states[i]);
+    }
+}
+
 static void a_drop_that_came_first_stays(void **ctx)
 {
     (void)ctx;
     static const PartitionState states[] = {PARTITION_DROPPING, PARTITION_DROPPED};
-    static const Step steps[] = {WATCH, FENCE, UNFENCE};
+    static const Step steps[] = {WATCH, FENCE, UNFENCE, HOLD};
     for (size_t i = 0; i < ARRAY_COUNT(states); i++) {
         for (size_t k = 0; k < ARRAY_COUNT(steps); k++) {
             _Atomic PartitionState state;
@@ -110,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_step_leads_where_the_drawing_says),
+        cmocka_unit_test(what_is_moved_is_not_held),
         cmocka_unit_test(a_drop_that_came_first_stays),
         cmocka_unit_test(messages_are_refused_from_a_drop_on_and_applied_up_to_its_turn),
     };

@@ -152,18 +152,21 @@ Status partition_scan_open_own(Partition *partition, PartitionSchema *schema, St
                                uint64_t now_s, const ScanOptions *options, PartitionScan **out,
                                Error *err)
 {
-    PartitionScan *scan = NULL;
+    uint64_t restores = 0;
+    TRY(partition_begin_read(partition, &restores, err));
+    AUTO(partition_scan_close) PartitionScan *scan = NULL;
     TRY(scan_new(partition, schema, options, &scan, err));
     /* In this order: a purge that is over by now has nothing left in the snapshot (I6). */
     ReadMoment *moment = &scan->moment;
     moment->purges = purge_list_copy(&partition->purges, &scan->arena, &moment->purge_count);
     scan->own_snapshot = store_snapshot_open(partition->host->store, STORE_READ_ANY);
     moment->snapshot = scan->own_snapshot;
+    TRY(partition_end_read(partition, restores, err));
     moment->own = own;
     moment->now_s = now_s;
     scan->budget = options->budget;
     open_cursors(scan, options->at);
-    *out = scan;
+    *out = TAKE(scan);
     return STATUS_OK;
 }
 

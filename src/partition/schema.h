@@ -26,6 +26,7 @@ typedef struct PartitionSchema {
     Slice self; /* the container's link, with its slash at the end */
     PartitionKeyDefinition key;
     int64_t default_ttl_s; /* 0 if items never expire; -1 if only those do that have a "ttl" */
+    uint32_t generation;   /* of the container, see write_hold.h */
     uint64_t retention_s; /* how long all versions of items are kept for feeds; 0 if they are not */
     const UniqueKey *unique_keys;
     size_t unique_key_count;

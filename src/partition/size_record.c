@@ -6,7 +6,11 @@
 
 #include <stdio.h>
 
-enum { RECORD_VERSION = 1, CHANGES_MIN = 8 };
+enum {
+    RECORD_VERSION = 1,
+    CHANGES_MIN = 8,
+    SEARCHES_MAX = 2, /* for items of a logical partition, before its record is read */
+};
 
 void size_encode(SizeSum sum, uint8_t out[SIZE_RECORD_BYTES])
 {
@@ -77,6 +81,9 @@ static void grow(SizeChanges *changes, Arena *arena, HashKey key)
 
 SizeChange *size_changes_of(SizeChanges *changes, Arena *arena, HashKey key, Slice epk)
 {
+    /* Most writes of a batch are of the same one. */
+    if (changes->last < changes->count && slice_equal(changes->list[changes->last].epk, epk))
+        return &changes->list[changes->last];
     if (changes->count == changes->capacity)
         grow(changes, arena, key);
     uint32_t *slot = find_slot(changes, hash_keyed(key, epk), epk);
@@ -84,7 +91,8 @@ SizeChange *size_changes_of(SizeChanges *changes, Arena *arena, HashKey key, Sli
         changes->list[changes->count++] = (SizeChange){.epk = arena_copy(arena, epk)};
         *slot = changes->count;
     }
-    return &changes->list[*slot - 1];
+    changes->last = *slot - 1;
+    return &changes->list[changes->last];
 }
 
 void size_changes_add(SizeChanges *changes, Arena *arena, HashKey key, Slice epk, SizeSum sum)
@@ -140,18 +148,37 @@ uint64_t partition_logical_bytes_max(const Partition *partition, const Partition
     return schema->key.kind == PARTITION_NONE ? max / 2 : max;
 }
 
-static Status read_stored_bytes(Group *group, Slice epk, int64_t *out, Error *err)
+/* Reads the record at most once per group and logical partition. */
+static Status read_stored(Group *group, SizeChange *change, Error *err)
 {
+    if (change->is_stored_known)
+        return STATUS_OK;
     Key key;
-    key_size(&key, epk);
+    key_size(&key, change->epk);
     AUTO(store_value_release) StoreValue value = {0};
     bool found = false;
     SizeSum sum = {0};
     TRY(store_txn_get(group->txn, group->partition->space, key_slice(&key), &value, &found, err));
     if (found && !size_decode(value.data, &sum))
         return size_damaged(err);
-    *out = sum.bytes;
+    change->stored = sum;
+    change->is_stored_known = true;
     return STATUS_OK;
+}
+
+bool group_holds_nothing(Group *group, Slice epk)
+{
+    if (!group->partition->has_sizes)
+        return false;
+    SizeChange *change =
+        size_changes_of(&group->sizes, &group->keep, group->partition->index_key, epk);
+    Error ignored; /* then it is not known, and items are looked for one by one */
+    if (change->searches < SEARCHES_MAX) {
+        change->searches++;
+        return false;
+    }
+    return read_stored(group, change, &ignored) == STATUS_OK && change->stored.items == 0 &&
+           change->stored.bytes == 0;
 }
 
 static const char *print_size(uint64_t bytes, char out[32])
@@ -166,16 +193,12 @@ static const char *print_size(uint64_t bytes, char out[32])
     return out;
 }
 
-/* Reads the record at most once per group and logical partition. */
 static Status check_logical(Group *group, Slice epk, int64_t grown, uint64_t max, Error *err)
 {
     SizeChange *change =
         size_changes_of(&group->sizes, &group->keep, group->partition->index_key, epk);
-    if (!change->is_stored_known) {
-        TRY(read_stored_bytes(group, epk, &change->stored_bytes, err));
-        change->is_stored_known = true;
-    }
-    int64_t bytes = change->stored_bytes + change->sum.bytes;
+    TRY(read_stored(group, change, err));
+    int64_t bytes = change->stored.bytes + change->sum.bytes;
     if (bytes + grown <= (int64_t)max)
         return STATUS_OK;
     char text[32];
@@ -188,7 +211,7 @@ static Status check_logical(Group *group, Slice epk, int64_t grown, uint64_t max
 Status group_check_size(Group *group, Slice epk, int64_t grown, Error *err)
 {
     uint64_t max = partition_logical_bytes_max(group->partition, group->schema);
-    if (LIKELY(grown <= 0 || max == 0 || group->is_import ||
+    if (LIKELY(grown <= 0 || max == 0 || group->is_import || group->is_restore ||
                group->counters.bytes + (uint64_t)grown <= max))
         return STATUS_OK; /* all logical partitions together are below the limit */
     return group->partition->has_sizes ? check_logical(group, epk, grown, max, err) : STATUS_OK;

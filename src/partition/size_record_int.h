@@ -40,8 +40,9 @@ bool size_is_empty(Slice record);
 typedef struct SizeChange {
     Slice epk;
     SizeSum sum;
-    int64_t stored_bytes; /* before the group, if it was read */
+    SizeSum stored; /* before the group, if it was read */
     bool is_stored_known;
+    uint8_t searches; /* for items of it in vain, up to SEARCHES_MAX: see group_holds_nothing */
 } SizeChange;
 
 typedef struct SizeNote {
@@ -55,6 +56,7 @@ typedef struct SizeChanges {
     uint32_t capacity;
     uint32_t *slots; /* by the hash of the EPK: where in the list, and one; 0 is free */
     uint32_t slot_count;
+    uint32_t last; /* where in the list the newest search ended */
     SizeNote *notes;
     uint32_t note_count;
     uint32_t note_capacity;

@@ -12,7 +12,10 @@
  *     | 09 | LSN | order | number |    the newest change of an item, see change_log_int.h
  *     | 0A | LSN | order | number |    a change that is kept for a time, see there
  *     | 0B | EPK |                     an LSN, u64 LE: from this EPK on, changes up to it are not
- * kept | 10 | path | value | chunk |    which items have this value there, see index/term.h
+ *                                      kept
+ *     | 0C | baseline u64 BE |         an LSN, u64 LE: see baseline_int.h
+ *     | 0D | baseline | LSN | number | what that item was at the baseline, see there
+ *     | 10 | path | value | chunk |    which items have this value there, see index/term.h
  *
  * An EPK has a fixed length in its container or ends itself, so two pairs (EPK, id) never make the
  * same key.
@@ -35,6 +38,8 @@ enum {
     KEY_LATEST = 0x09,
     KEY_HISTORY = 0x0A,
     KEY_FLOOR = 0x0B,
+    KEY_BASELINE = 0x0C,
+    KEY_BEFORE = 0x0D,
     KEY_TERM = TERM_KIND,
 };
 

@@ -183,6 +183,7 @@ Status transaction_begin(Partition *partition, PartitionSchema *schema, const Ep
                          uint64_t deadline_us, PartitionTransaction **out, Error *err)
 {
     PartitionTransaction *transaction = transaction_new(partition, schema, epk);
+    transaction->message.generation = schema->generation;
     bool is_abandoned = false;
     Status status = post_lock(transaction, err);
     if (status == STATUS_OK)
@@ -402,6 +403,13 @@ void transaction_take_lock(Group *group, PartitionTransaction *transaction)
 
 void transaction_take_commit(Group *group, PartitionTransaction *transaction)
 {
+    /* What it has read is not what is there now. */
+    if (!epk_locks_holds(&group->partition->locks, transaction)) {
+        transaction->status =
+            error_set(&transaction->error, STATUS_RETRY_WITH, SUB_NONE,
+                      "A snapshot of the database was restored meanwhile; try again.");
+        return;
+    }
     uint32_t now_s = group->now_s;
     PartitionSchema *schema = group->schema;
     group->now_s = transaction->group->now_s; /* I22 */

@@ -76,7 +76,9 @@ static Status open_with_counters(PartitionView *view, Error *err)
 Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreRead read,
                            PartitionView **out, Error *err)
 {
+    uint64_t restores = 0;
     TRY(partition_check_damage(partition, err));
+    TRY(partition_begin_read(partition, &restores, err));
     AUTO(partition_view_close) PartitionView *view = MEM_NEW(PartitionView);
     view->partition = partition_ref(partition);
     view->schema = schema_ref(schema);
@@ -84,6 +86,7 @@ Status partition_view_open(Partition *partition, PartitionSchema *schema, StoreR
     view->puts = true;
     arena_init(&view->arena, 256);
     TRY(open_with_counters(view, err));
+    TRY(partition_end_read(partition, restores, err));
     view->moment.now_s = partition_host_now_s(partition->host);
     *out = TAKE(view);
     return STATUS_OK;

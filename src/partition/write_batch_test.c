@@ -294,10 +294,87 @@ static void an_empty_batch_is_answered(TestPartition *t)
 
 #define UNIQUE_U .ttl_s = -1, .unique = {"/u"}
 
+/* Creates items of the key 'n'; 'ids' has one letter for each. Returns how many were created before
+ * one was refused. */
+static size_t create_all(TestPartition *t, const char *ids)
+{
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, WRITE_ATOMIC);
+    char row[64];
+    for (const char *id = ids; *id != 0; id++) {
+        (void)snprintf(row, sizeof(row), "{'id':'%c','pk':'n','ttl':50}", *id);
+        (void)add_document(&w, ITEM_CREATE, row);
+    }
+    test_run(t, &w);
+    size_t created = 0;
+    while (created < w.write.count && w.items[created].status != STATUS_CONFLICT)
+        created++;
+    for (size_t i = 0; i < w.write.count && created < w.write.count; i++)
+        assert_status(w.items[i].status, i == created ? STATUS_CONFLICT : STATUS_FAILED_DEPENDENCY);
+    check_space(t);
+    return created;
+}
+
+static void delete_all(TestPartition *t, const char *ids)
+{
+    for (const char *id = ids; *id != 0; id++)
+        assert_status(run_id(t, ITEM_DELETE, "n", (char[]){*id, 0}), STATUS_OK);
+}
+
+/* After a few items of a key that holds nothing, the others are not looked for in the store
+ * (group_holds_nothing). */
+static void a_batch_that_fills_a_key_finds_what_is_there(TestPartition *t)
+{
+    assert_int_equal(create_all(t, "abcdefc"), 6); /* in the batch itself */
+    expect_scan(t, "");
+    assert_int_equal(create_all(t, "abcdef"), 6);
+    assert_int_equal(create_all(t, "ghijka"), 5); /* in the store */
+    assert_int_equal(create_all(t, "ghijk"), 5);
+    delete_all(t, "abcdefghij");
+    assert_int_equal(create_all(t, "abcdek"), 5); /* one item is left */
+    delete_all(t, "k");
+    assert_int_equal(create_all(t, "abcdek"), 6);
+    test_reopen(t);
+    assert_int_equal(create_all(t, "ghijk"), 4);
+    test_advance_s(t, 100); /* all have expired, and are still stored */
+    assert_int_equal(create_all(t, "zyxwabcdek"), 10);
+    assert_status(run_purge(t, "n"), STATUS_OK);
+    assert_int_equal(create_all(t, "zyxwabcdek"), 10);
+    expect_scan(t, "z y x w a b c d e k");
+}
+
+/* A create that was undone does not count, and one of the same group does. */
+static void what_a_group_has_written_is_found_in_it(TestPartition *t)
+{
+    AUTO(test_write_done) TestWrite w;
+    test_write_init(&w, t, WRITE_CONTINUE);
+    static const struct {
+        const char *row;
+        Status status;
+    } rows[] = {
+        {"{'id':'a','pk':'n','u':1}", STATUS_OK},
+        {"{'id':'b','pk':'n','u':2}", STATUS_OK},
+        {"{'id':'c','pk':'n','u':3}", STATUS_OK},
+        {"{'id':'a','pk':'n','u':4}", STATUS_CONFLICT},
+        {"{'id':'d','pk':'n','u':3}", STATUS_CONFLICT},
+        {"{'id':'d','pk':'n','u':5}", STATUS_OK},
+        {"{'id':'d','pk':'n','u':6}", STATUS_CONFLICT},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        (void)add_document(&w, ITEM_CREATE, rows[i].row);
+    test_run(t, &w);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        assert_status(w.items[i].status, rows[i].status);
+    expect_scan(t, "a b c d");
+    check_space(t);
+}
+
 int main(void)
 {
     static const EngineTest tests[] = {
         ENGINE_TEST(an_atomic_batch_has_one_lsn, UNIQUE_U),
+        ENGINE_TEST(a_batch_that_fills_a_key_finds_what_is_there, .ttl_s = -1),
+        ENGINE_TEST(what_a_group_has_written_is_found_in_it, UNIQUE_U),
         ENGINE_TEST(a_failed_atomic_batch_leaves_no_trace, UNIQUE_U),
         ENGINE_TEST(a_batch_reads_its_own_writes, UNIQUE_U),
         ENGINE_TEST(reading_raises_no_lsn, UNIQUE_U),

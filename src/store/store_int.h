@@ -49,9 +49,16 @@ struct Store {
 
 /* What a transaction had written when a savepoint was set. */
 typedef struct Savepoint {
-    Tree writes;
+    size_t undo_count;
     size_t merge_bytes;
 } Savepoint;
+
+/* A write since the first savepoint. */
+typedef struct Undo {
+    TreeEntry
+        *entry; /* borrowed from the tree: it is there again when its turn to be undone comes */
+    TreeEntry *before; /* a reference; NULL if there was none */
+} Undo;
 
 struct StoreTxn {
     QueueNode node; /* in the committer's queue, once it is committed */
@@ -64,6 +71,9 @@ struct StoreTxn {
     Savepoint *savepoints;
     size_t savepoint_count;
     size_t savepoint_capacity;
+    Undo *undo; /* empty if there is no savepoint */
+    size_t undo_count;
+    size_t undo_capacity;
 
     StoreCompletion completion;
 };

@@ -22,7 +22,8 @@ static TreeEntry *entry_new(Slice key, Slice value, bool deleted);
 static TreeNode *node_ref(TreeNode *node);
 static void node_unref(TreeNode *node);
 static TreeNode *own(TreeNode *node);
-static TreeNode *insert(Tree *tree, TreeNode *node, TreeEntry *entry);
+static TreeNode *insert(Tree *tree, TreeNode *node, TreeEntry *entry, TreeEntry **replaced);
+static void put(Tree *tree, TreeEntry *entry);
 static TreeNode *take_out(TreeNode *node, Slice key);
 static TreeNode *take_first(TreeNode *node, TreeEntry **first);
 static TreeNode *balance(TreeNode *node);
@@ -47,17 +48,34 @@ void tree_done(Tree *tree)
 
 void tree_put(Tree *tree, Slice key, Slice value)
 {
-    tree->root = insert(tree, tree->root, entry_new(key, value, false));
+    put(tree, entry_new(key, value, false));
 }
 
 void tree_mark_deleted(Tree *tree, Slice key)
 {
-    tree->root = insert(tree, tree->root, entry_new(key, SLICE_EMPTY, true));
+    put(tree, entry_new(key, SLICE_EMPTY, true));
 }
 
 void tree_put_entry(Tree *tree, TreeEntry *entry)
 {
-    tree->root = insert(tree, tree->root, tree_entry_ref(entry));
+    put(tree, tree_entry_ref(entry));
+}
+
+TreeEntry *tree_replace(Tree *tree, Slice key, const Slice *value, TreeEntry **replaced)
+{
+    TreeEntry *entry = entry_new(key, value != NULL ? *value : SLICE_EMPTY, value == NULL);
+    *replaced = NULL;
+    tree->root = insert(tree, tree->root, entry, replaced);
+    return entry;
+}
+
+/* Consumes the reference. */
+static void put(Tree *tree, TreeEntry *entry)
+{
+    TreeEntry *replaced = NULL;
+    tree->root = insert(tree, tree->root, entry, &replaced);
+    if (replaced != NULL)
+        tree_entry_unref(replaced);
 }
 
 void tree_remove(Tree *tree, Slice key)
@@ -204,8 +222,8 @@ static TreeNode *own(TreeNode *node)
     return copy;
 }
 
-/* Consumes the references to 'node' and to 'entry'. */
-static TreeNode *insert(Tree *tree, TreeNode *node, TreeEntry *entry)
+/* Consumes the references to 'node' and to 'entry', and hands out one to what it replaces. */
+static TreeNode *insert(Tree *tree, TreeNode *node, TreeEntry *entry, TreeEntry **replaced)
 {
     if (node == NULL) {
         tree->count++;
@@ -217,14 +235,14 @@ static TreeNode *insert(Tree *tree, TreeNode *node, TreeEntry *entry)
     if (order == 0) {
         tree->bytes += entry_bytes(entry);
         tree->bytes -= entry_bytes(node->entry);
-        tree_entry_unref(node->entry);
+        *replaced = node->entry;
         node->entry = entry;
         return node;
     }
     if (order < 0)
-        node->left = insert(tree, node->left, entry);
+        node->left = insert(tree, node->left, entry, replaced);
     else
-        node->right = insert(tree, node->right, entry);
+        node->right = insert(tree, node->right, entry, replaced);
     return balance(node);
 }
 

@@ -2,8 +2,8 @@
  *
  * It is an AVL tree with reference-counted nodes. Copying a tree takes one reference; a change
  * copies the nodes on its path that another tree still shares, and changes in place those that it
- * has alone. So a snapshot and a savepoint cost nothing to take, and a tree that was never copied
- * costs no more than an ordinary one. An entry may be a deletion mark: the tree of a transaction
+ * has alone. So a snapshot costs nothing to take, and a tree that was never copied costs no more
+ * than an ordinary one. An entry may be a deletion mark: the tree of a transaction
  * lies over the store's state, where a key that is only missing above would not hide the one below.
  *
  * Ownership  A Tree is released with tree_done. An entry that a look-up returns lives as long as
@@ -42,6 +42,10 @@ void tree_put(Tree *tree, Slice key, Slice value); /* replaces what is there */
 void tree_mark_deleted(Tree *tree, Slice key);     /* replaces it by a deletion mark */
 void tree_remove(Tree *tree, Slice key);           /* takes it out; it need not be there */
 void tree_put_entry(Tree *tree, TreeEntry *entry); /* shares an entry of another tree */
+
+/* As tree_put, or as tree_mark_deleted if 'value' is NULL. Returns the new entry, which lives as
+ * long as it is in the tree, and hands out a reference to the one that it replaces, or NULL. */
+TreeEntry *tree_replace(Tree *tree, Slice key, const Slice *value, TreeEntry **replaced);
 
 /* NULL if there is none. Deletion marks are found like any other entry. */
 TreeEntry *tree_find(const Tree *tree, Slice key);

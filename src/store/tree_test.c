@@ -129,6 +129,29 @@ typedef struct Walk {
     uint32_t step;
 } Walk;
 
+static void what_is_replaced_is_handed_out(void **state)
+{
+    (void)state;
+    AUTO(tree_done) Tree tree = {0};
+    TreeEntry *before = NULL;
+    const TreeEntry *first = tree_replace(&tree, SLICE("k"), &SLICE("one"), &before);
+    assert_null(before);
+    assert_ptr_equal(tree_find(&tree, SLICE("k")), first);
+    AUTO(tree_done) Tree copy = tree_copy(&tree);
+    const TreeEntry *second = tree_replace(&tree, SLICE("k"), NULL, &before);
+    assert_ptr_equal(before, first);
+    assert_true(second->deleted);
+    assert_int_equal(tree.count, 1);
+    assert_int_equal(tree.bytes, 1);
+    tree_put_entry(&tree, before);
+    tree_entry_unref(before);
+    assert_ptr_equal(tree_find(&tree, SLICE("k")), first);
+    assert_ptr_equal(tree_find(&copy, SLICE("k")), first);
+    assert_int_equal(tree.bytes, 4);
+    tree_remove(&tree, tree_entry_key(first)); /* as a rollback does */
+    assert_int_equal(tree.count, 0);
+}
+
 static void expect_in_order(void *ctx, TreeEntry *entry)
 {
     Walk *walk = ctx;
@@ -207,6 +230,7 @@ int main(void)
         cmocka_unit_test(count_and_bytes_follow_every_change),
         cmocka_unit_test(a_copy_keeps_what_it_was_when_the_original_changes),
         cmocka_unit_test(an_entry_outlives_its_tree_while_it_is_referred_to),
+        cmocka_unit_test(what_is_replaced_is_handed_out),
         cmocka_unit_test(ascending_and_descending_inserts_are_visited_in_order),
         cmocka_unit_test(random_changes_of_many_copies_stay_apart),
     };

@@ -1,9 +1,8 @@
 /* txn.c - transactions: a tree of writes over the engine's newest state.
  *
- * The engine gets the tree when the transaction is committed; until then it is not involved. A
- * savepoint is a copy of the tree, which is a reference, so that taking one,
- * releasing it and rolling back to it do not depend on how much the transaction has written.
- * Operands are only ever added at the end of a buffer, and rolling back cuts it.
+ * The engine gets the tree when the transaction is committed; until then it is not involved. While
+ * there is a savepoint, each write notes what it replaces, and rolling back undoes the newest
+ * notes. Operands are only ever added at the end of a buffer, and rolling back cuts it.
  *
  * A small transaction is kept when it ends, as it is, and emptied by the writer that uses it again:
  * it ends on the commit thread, for which all writes wait, and memory that a writer's thread frees
@@ -49,6 +48,7 @@ static void txn_free(StoreTxn *txn)
 {
     empty(txn);
     mem_free(txn->savepoints);
+    mem_free(txn->undo);
     buf_done(&txn->merges);
     mem_free(txn);
 }
@@ -60,6 +60,19 @@ void store_free_txns(Store *store)
         txn_free(txn);
 }
 
+/* Deletes the key if 'value' is NULL. */
+static void write_key(StoreTxn *txn, Slice whole, const Slice *value)
+{
+    TreeEntry *before = NULL;
+    TreeEntry *entry = tree_replace(&txn->writes, whole, value, &before);
+    if (txn->savepoint_count > 0) {
+        ARRAY_GROW(txn->undo, txn->undo_count, txn->undo_capacity, 16);
+        txn->undo[txn->undo_count++] = (Undo){entry, before};
+    } else if (before != NULL) {
+        tree_entry_unref(before);
+    }
+}
+
 void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value)
 {
     ASSERT(key.len <= STORE_KEY_BYTES_MAX);
@@ -67,7 +80,7 @@ void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value)
     FullKey full;
     Slice whole = full_key(&full, space, key);
     ASSERT(merge_of(txn->store->engine->merge, whole) == NULL);
-    tree_put(&txn->writes, whole, value);
+    write_key(txn, whole, &value);
 }
 
 void store_txn_delete(StoreTxn *txn, StoreSpace space, Slice key)
@@ -76,7 +89,7 @@ void store_txn_delete(StoreTxn *txn, StoreSpace space, Slice key)
     FullKey full;
     Slice whole = full_key(&full, space, key);
     ASSERT(merge_of(txn->store->engine->merge, whole) == NULL);
-    tree_mark_deleted(&txn->writes, whole);
+    write_key(txn, whole, NULL);
 }
 
 void store_txn_merge(StoreTxn *txn, StoreSpace space, Slice key, Slice operand)
@@ -133,16 +146,24 @@ StoreCursor *store_txn_cursor_open(StoreTxn *txn, StoreSpace space, Slice from, 
 void store_txn_savepoint(StoreTxn *txn)
 {
     ARRAY_GROW(txn->savepoints, txn->savepoint_count, txn->savepoint_capacity, 4);
-    txn->savepoints[txn->savepoint_count++] = (Savepoint){tree_copy(&txn->writes), txn->merges.len};
+    txn->savepoints[txn->savepoint_count++] = (Savepoint){txn->undo_count, txn->merges.len};
 }
 
 void store_txn_rollback(StoreTxn *txn)
 {
     ASSERT(txn->savepoint_count > 0);
-    tree_done(&txn->writes);
     Savepoint saved = txn->savepoints[--txn->savepoint_count];
     ASSERT(saved.merge_bytes <= txn->merges.len);
-    txn->writes = saved.writes;
+    ASSERT(saved.undo_count <= txn->undo_count);
+    while (txn->undo_count > saved.undo_count) {
+        Undo undo = txn->undo[--txn->undo_count];
+        if (undo.before != NULL) {
+            tree_put_entry(&txn->writes, undo.before);
+            tree_entry_unref(undo.before);
+        } else {
+            tree_remove(&txn->writes, tree_entry_key(undo.entry));
+        }
+    }
     txn->merges.len = saved.merge_bytes;
 }
 
@@ -166,7 +187,6 @@ void store_txn_makes_room(StoreTxn *txn)
 void store_txn_commit(StoreTxn *txn, StoreCompletion completion)
 {
     ASSERT(completion.done != NULL);
-    /* A savepoint that is left over only refers to what the transaction has written. */
     while (txn->savepoint_count > 0)
         drop_savepoint(txn);
     txn->completion = completion;
@@ -175,7 +195,8 @@ void store_txn_commit(StoreTxn *txn, StoreCompletion completion)
 
 static bool is_small(const StoreTxn *txn)
 {
-    return txn->writes.bytes <= SPARE_BYTES_MAX && txn->merges.capacity <= SPARE_BYTES_MAX;
+    return txn->writes.bytes <= SPARE_BYTES_MAX && txn->merges.capacity <= SPARE_BYTES_MAX &&
+           txn->undo_capacity * sizeof(Undo) <= SPARE_BYTES_MAX;
 }
 
 void store_txn_abort(StoreTxn *txn)
@@ -190,7 +211,14 @@ void store_txn_abort(StoreTxn *txn)
 
 static void drop_savepoint(StoreTxn *txn)
 {
-    tree_done(&txn->savepoints[--txn->savepoint_count].writes);
+    /* What an outer savepoint would have to undo stays noted. */
+    if (--txn->savepoint_count > 0)
+        return;
+    while (txn->undo_count > 0) {
+        TreeEntry *before = txn->undo[--txn->undo_count].before;
+        if (before != NULL)
+            tree_entry_unref(before);
+    }
 }
 
 typedef struct CommitWait {

@@ -171,6 +171,12 @@ static Status report_reject(Import *import, const WindowRow *row, Error *err)
     import->checkpoint.rejected++;
     if (import->rejects != NULL)
         return reject_file_add(import->rejects, path, row->line, reason, text, err);
+    if (import->options->rejects.report != NULL) {
+        import->options->rejects.report(import->options->rejects.ctx,
+                                        import->files.files[row->file].path, row->line,
+                                        row->reason);
+        return STATUS_OK;
+    }
     if (import->checkpoint.rejected <= REJECTS_PRINTED_MAX) {
         progress_clear(&import->progress);
         (void)fprintf(stderr, "orrery: %.*s:%llu: %s\n", SLICE_ARG(path),

@@ -15,8 +15,14 @@
 #include "transfer/item_digest.h"
 #include "transfer/row_reader.h"
 
-#define IMPORT_BYTES_UNDER_WAY_MAX ((size_t)64 << 20) /* of items; one more may be on top */
+#define IMPORT_BYTES_UNDER_WAY_MAX ((size_t)32 << 20) /* of items; one more may be on top */
 #define IMPORT_CONCURRENCY_MAX     1000
+
+/* Told of each row that was rejected, in the order of the files. */
+typedef struct ImportRejects {
+    void (*report)(void *ctx, const char *path, uint64_t line, const char *reason);
+    void *ctx;
+} ImportRejects;
 
 typedef struct ImportOptions {
     Client *client;
@@ -24,6 +30,8 @@ typedef struct ImportOptions {
     const char *container;
     const char *const *sources; /* files, folders, "-" */
     size_t source_count;
+    Slice text;            /* rows in memory, instead of files; ptr is NULL if there are none */
+    const char *text_name; /* what rejects of 'text' call it */
     RowFormat format;
     CsvOptions csv;
     const char *const *sets; /* see row_mapping.h */
@@ -35,15 +43,21 @@ typedef struct ImportOptions {
     uint32_t concurrency;      /* requests at the same time */
     uint32_t ru_per_s_max;     /* 0 for no limit */
     bool no_bulk;              /* one request an item */
+    bool only_changes;         /* reads an item first, and writes it only if it is different */
+    bool needs_ids;            /* rejects rows without an id */
     const char *resume_path;   /* NULL if it cannot be resumed */
-    const char *rejects_path;  /* NULL: the first few are printed */
+    const char *rejects_path;  /* NULL: the first few are printed, or reported to 'rejects' */
+    ImportRejects rejects;     /* 'report' is NULL if nothing is told */
     bool has_digest;
     bool is_quiet;
-    int stop_fd; /* of stop_signal.h; -1 if there is none */
+    Slice stdin_begun; /* what was read of standard input before: see import_sample.h */
+    int stop_fd;       /* of stop_signal.h; -1 if there is none */
 } ImportOptions;
 
 typedef struct ImportSummary {
-    ItemDigest digest; /* its count is that of items written; the sum is 0 without 'has_digest' */
+    ItemDigest digest;  /* its count is that of items written, or found to be the same; the sum is 0
+                           without 'has_digest' */
+    uint64_t unchanged; /* items that 'only_changes' has found to be the same */
     uint64_t rejected;
     uint64_t throttled; /* operations that the server has turned away, and that were tried again */
     uint64_t requests;

@@ -21,16 +21,22 @@
 #include "transfer/row_mapping.h"
 #include "transfer/row_window.h"
 
+/* What the next request is for. With 'only_changes' an item goes from the first to the second if
+ * the server has none or another one. */
+typedef enum ImportStage { IMPORT_COMPARE, IMPORT_WRITE } ImportStage;
+
 /* An item on its way. One block of memory; the slices point into it. */
 typedef struct ImportItem ImportItem;
 struct ImportItem {
     ImportItem *next;  /* in the queue of its lane */
     uint64_t sequence; /* in the window */
     uint32_t attempts; /* that failed, not counting those that were throttled */
-    bool is_single;    /* too large for bulk, or bulk was refused */
-    size_t bytes;      /* of this block */
-    Slice epk;         /* hexadecimal */
-    Slice key_text;    /* the partition key, for a body */
+    ImportStage stage;
+    bool is_single; /* too large for bulk, or bulk was refused */
+    size_t bytes;   /* of this block */
+    Slice epk;      /* hexadecimal */
+    Slice key_text; /* the partition key, for a body */
+    Slice id;       /* only of items that are compared */
     Slice text;
 };
 
@@ -52,6 +58,7 @@ typedef struct ImportCall {
     ClientCall call;
     bool is_active;
     bool is_bulk;
+    bool is_read; /* of the only item, to compare it */
     ImportLane *lane;
     ImportItem *items[PACE_OPERATIONS_MAX];
     uint32_t count;
@@ -133,6 +140,10 @@ void import_rows_close(Import *import);
 /* Reads some rows, as long as there is room; sets 'supply'. What is wrong with a file is a reject.
  */
 void import_rows_read(Import *import);
+
+/* The reader of a file by its name and first bytes; NULL if more of them are needed to tell. */
+RowReader *import_open_reader(const ImportOptions *options, const char *path, Slice first,
+                              bool is_last);
 
 /* ---- import_send.c ---- */
 

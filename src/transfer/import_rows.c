@@ -8,10 +8,35 @@ enum { ROWS_PER_TURN = 500 }; /* answers are looked at in between */
 /* Larger items go alone: with what bulk adds they could exceed the 2 MB of a body. */
 #define BULK_ITEM_BYTES_MAX ((size_t)1 << 20)
 
-Status import_rows_open(Import *import, Error *err)
+static void list_text(Import *import)
+{
+    const ImportOptions *o = import->options;
+    InputFile *file = ARENA_NEW(&import->arena, InputFile);
+    *file = (InputFile){
+        .path = o->text_name, .bytes = o->text.len, .begun = o->text, .is_only_begun = true};
+    import->files = (InputList){.files = file, .count = 1, .bytes = o->text.len};
+}
+
+static Status list_files(Import *import, Error *err)
 {
     const ImportOptions *o = import->options;
     TRY(input_list(&import->arena, o->sources, o->source_count, &import->files, err));
+    for (size_t i = 0; i < import->files.count; i++) {
+        if (strcmp(import->files.files[i].path, "-") != 0)
+            continue;
+        import->files.files[i].begun = o->stdin_begun;
+        break; /* a second "-" has what follows */
+    }
+    return STATUS_OK;
+}
+
+Status import_rows_open(Import *import, Error *err)
+{
+    const ImportOptions *o = import->options;
+    if (o->text.ptr != NULL)
+        list_text(import);
+    else
+        TRY(list_files(import, err));
     TRY(row_mapping_parse(&import->arena, o->sets, o->set_count, o->id_from, &import->mapping,
                           err));
     arena_init(&import->row_arena, 64 << 10);
@@ -71,30 +96,30 @@ static void give_up_file(Import *import, const Error *why)
 }
 
 /* Decides the format as soon as the first bytes tell. */
-static void open_reader(Import *import)
+RowReader *import_open_reader(const ImportOptions *o, const char *path, Slice first, bool is_last)
 {
-    RowOptions options = {.format = import->options->format, .csv = import->options->csv};
-    RowFormat named = row_format_of_name(slice_from_cstr(file_path(import)), &options.csv);
-    Slice first = input_bytes(import->input);
-    bool is_enough = import->input_ended || first.len >= ROW_FORMAT_PEEK_BYTES ||
-                     slice_find(first, '\n') < first.len;
+    RowOptions options = {.format = o->format, .csv = o->csv};
+    RowFormat named = row_format_of_name(slice_from_cstr(path), &options.csv);
+    bool is_enough =
+        is_last || first.len >= ROW_FORMAT_PEEK_BYTES || slice_find(first, '\n') < first.len;
     if (options.format == ROW_FORMAT_AUTO)
         options.format = named;
     if (options.format == ROW_FORMAT_AUTO && is_enough)
         options.format = row_format_of_bytes(first);
-    if (options.format != ROW_FORMAT_AUTO)
-        import->reader = row_reader_new(&options);
+    return options.format == ROW_FORMAT_AUTO ? NULL : row_reader_new(&options);
 }
 
 /* ---- rows ---- */
 
-static ImportItem *make_item(const Import *import, Slice epk, Slice key_text, Slice text)
+static ImportItem *make_item(const Import *import, Slice epk, Slice key_text, Slice id, Slice text)
 {
-    size_t bytes = sizeof(ImportItem) + epk.len + key_text.len + text.len;
-    ImportItem *item = mem_alloc(bytes);
+    size_t bytes = sizeof(ImportItem) + epk.len + key_text.len + id.len + text.len;
+    /* Not mem_alloc, which would zero what is overwritten at once. */
+    ImportItem *item = mem_realloc(NULL, bytes);
+    *item = (ImportItem){0};
     char *at = (char *)(item + 1);
-    const Slice from[] = {epk, key_text, text};
-    Slice *to[] = {&item->epk, &item->key_text, &item->text};
+    const Slice from[] = {epk, key_text, id, text};
+    Slice *to[] = {&item->epk, &item->key_text, &item->id, &item->text};
     for (size_t i = 0; i < ARRAY_COUNT(from); i++) {
         if (from[i].len > 0)
             memcpy(at, from[i].ptr, from[i].len);
@@ -102,6 +127,7 @@ static ImportItem *make_item(const Import *import, Slice epk, Slice key_text, Sl
         at += from[i].len;
     }
     item->bytes = bytes;
+    item->stage = import->options->only_changes ? IMPORT_COMPARE : IMPORT_WRITE;
     item->is_single = import->options->no_bulk || text.len > BULK_ITEM_BYTES_MAX ||
                       import->key.kind == PARTITION_NONE;
     return item;
@@ -139,9 +165,16 @@ static Status take_row(Import *import, const Row *row, Error *err)
         *err = row->error;
         return err->status;
     }
-    row_id_make(slice_from_cstr(file_path(import)), import->row, row->text, id);
-    TRY(row_mapping_apply(import->mapping, row->value, slice_make(id, sizeof(id)), arena, &item,
+    /* It hashes the whole row. */
+    bool has_id = json_is(json_get(row->value, SLICE("id")), JSON_STRING);
+    if (!has_id)
+        row_id_make(slice_from_cstr(file_path(import)), import->row, row->text, id);
+    TRY(row_mapping_apply(import->mapping, row->value,
+                          has_id ? SLICE_EMPTY : slice_make(id, sizeof(id)), arena, &item,
                           &is_changed, err));
+    Slice item_id = json_string(json_get(item, SLICE("id")));
+    if (import->options->needs_ids && !has_id && slice_equal(item_id, slice_make(id, sizeof(id))))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "it has no id");
     PartitionKey key;
     Epk epk;
     partition_key_extract(&import->key, item, &key);
@@ -156,10 +189,11 @@ static Status take_row(Import *import, const Row *row, Error *err)
     if (buf_full(&key_text) || (is_changed && buf_full(&import->row_text)))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "the item is too large");
     import->held_row = place_of(import, row->line);
-    import->held_row.key = key_hash(buf_view(&key_text), json_string(json_get(item, SLICE("id"))));
+    import->held_row.key = key_hash(buf_view(&key_text), item_id);
     if (import->options->has_digest)
         import->held_row.hash = item_hash(item);
-    import->held = make_item(import, buf_view(&epk_text), buf_view(&key_text), text);
+    import->held = make_item(import, buf_view(&epk_text), buf_view(&key_text),
+                             import->options->only_changes ? item_id : SLICE_EMPTY, text);
     return STATUS_OK;
 }
 
@@ -207,7 +241,8 @@ static Status step(Import *import, bool *is_row, Error *err)
     if (import->input == NULL)
         return input_open(&import->files.files[import->file], &import->input, err);
     if (import->reader == NULL) {
-        open_reader(import);
+        import->reader = import_open_reader(import->options, file_path(import),
+                                            input_bytes(import->input), import->input_ended);
         return import->reader == NULL ? fill(import, err) : STATUS_OK;
     }
     Row row;

@@ -26,6 +26,7 @@ typedef struct World {
     Mood mood;
     uint32_t bulks;
     uint32_t singles;
+    uint32_t reads;
     bool is_split;
     uint32_t written[ITEMS];
 } World;
@@ -101,9 +102,29 @@ static ScriptedAnswer answer_bulk(World *world, const ScriptedRequest *request)
         .status = 207, .headers = SLICE("x-ms-request-charge: 10\r\n"), .body = body};
 }
 
+/* The server has the items with an even number; of every tenth it has another version. */
+static ScriptedAnswer answer_read(World *world, const ScriptedRequest *request)
+{
+    Slice rest = slice_from(request->line, strlen("GET /dbs/d/colls/c/docs/"));
+    uint64_t n = 0;
+    ASSERT(slice_to_u64(slice_cut(&rest, ' '), &n) && n < ITEMS);
+    Slice key = arena_format(request->arena, "[\"p%llu\"]", (unsigned long long)n);
+    ASSERT(slice_equal(scripted_header(request, "x-ms-documentdb-partitionkey"), key));
+    if (++world->reads % 5 == 0)
+        return (ScriptedAnswer){.status = 429, .headers = SLICE("x-ms-retry-after-ms: 1\r\n")};
+    if (n % 2 == 1)
+        return (ScriptedAnswer){.status = 404};
+    return scripted_ok(arena_format(request->arena,
+                                    "{\"n\":%llu,\"pk\":\"p%llu\",\"id\":\"%llu\",\"_ts\":1%s}",
+                                    (unsigned long long)n, (unsigned long long)n,
+                                    (unsigned long long)n, n % 10 == 0 ? ",\"more\":1" : ""));
+}
+
 static ScriptedAnswer answer(void *ctx, const ScriptedRequest *request)
 {
     World *world = ctx;
+    if (slice_starts_with(request->line, SLICE("GET /dbs/d/colls/c/docs/")))
+        return answer_read(world, request);
     if (world->mood == REFUSES_KEY)
         return (ScriptedAnswer){.status = 401, .body = SLICE("{\"message\":\"wrong key\"}")};
     if (slice_starts_with(request->line, SLICE("GET /dbs/d/colls/c/pkranges ")))
@@ -223,12 +244,68 @@ static void a_key_that_is_refused_ends_the_import(void **state)
     mem_free(world);
 }
 
+typedef struct Told {
+    uint32_t count;
+    char first[100];
+} Told;
+
+static void take_reject(void *ctx, const char *path, uint64_t line, const char *reason)
+{
+    Told *told = ctx;
+    if (told->count++ == 0)
+        (void)snprintf(told->first, sizeof(told->first), "%s:%llu: %s", path,
+                       (unsigned long long)line, reason);
+}
+
+static void only_what_differs_is_written(void **state)
+{
+    (void)state;
+    World *world = MEM_NEW(World);
+    ScriptedServer server;
+    scripted_open(&server, answer, world);
+    Client *client = scripted_client(&server);
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 1 << 20);
+    buf_slice(&text, SLICE("{\"pk\":\"p\"}\n"));
+    for (int i = 0; i < ITEMS; i++)
+        buf_format(&text, "{\"id\":\"%d\",\"pk\":\"p%d\",\"n\":%d}\n", i, i, i);
+    Told told = {0};
+    ImportOptions options = {
+        .client = client,
+        .database = "d",
+        .container = "c",
+        .text = buf_view(&text),
+        .text_name = "memory",
+        .format = ROW_FORMAT_LINES,
+        .concurrency = 8,
+        .only_changes = true,
+        .needs_ids = true,
+        .rejects = {.report = take_reject, .ctx = &told},
+        .is_quiet = true,
+        .stop_fd = -1,
+    };
+    ImportSummary summary;
+    assert_ok(import_run(&options, &summary, err));
+    client_close(client);
+    scripted_close(&server);
+    assert_int_equal(summary.digest.count, ITEMS);
+    assert_int_equal(summary.unchanged, ITEMS * 4 / 10);
+    assert_int_equal(summary.rejected, 1);
+    assert_string_equal(told.first, "memory:1: it has no id");
+    assert_int_equal(told.count, 1);
+    for (size_t n = 0; n < ITEMS; n++)
+        assert_int_equal(world->written[n], n % 2 == 1 || n % 10 == 0 ? 1 : 0);
+    assert_true(world->bulks < ITEMS / 10); /* they went together */
+    mem_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_arena_setup, test_arena_teardown)
         TEST(every_row_is_written_whatever_the_server_does),
         TEST(a_key_that_is_refused_ends_the_import),
+        TEST(only_what_differs_is_written),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,8 @@ struct Input {
     bool is_file; /* which is always readable */
     bool is_ended;
     const char *path;
+    Slice begun; /* bytes that were read before, not yet in 'raw' */
+    bool is_only_begun;
     uint64_t position;
     char raw[READ_BYTES]; /* as it is in the file */
     Slice left;           /* of 'raw', not yet decompressed */
@@ -125,8 +127,16 @@ Status input_open(const InputFile *file, Input **out, Error *err)
 {
     AUTO(input_close) Input *input = MEM_NEW(Input);
     input->path = file->path;
+    input->begun = file->begun;
+    input->is_only_begun = file->is_only_begun;
     input->is_own = strcmp(file->path, "-") != 0;
     buf_init(&input->text, TEXT_BYTES_MAX);
+    if (file->is_only_begun) {
+        input->fd = -1;
+        input->is_file = true;
+        *out = TAKE(input);
+        return STATUS_OK;
+    }
     input->fd = input->is_own ? open(file->path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (input->fd < 0)
         return error_set_errno(err, errno, "cannot open '%.200s'", file->path);
@@ -164,19 +174,32 @@ static void compact(Input *input)
     input->used = 0;
 }
 
+/* Takes bytes that were read before into 'raw'; there is room for 'room'. */
+static ssize_t take_begun(Input *input, size_t room)
+{
+    size_t count = input->begun.len < room ? input->begun.len : room;
+    memcpy(input->raw + input->left.len, input->begun.ptr, count);
+    input->begun = slice_from(input->begun, count);
+    return (ssize_t)count;
+}
+
 /* Reads from the file behind what is left in 'raw'. */
 static Status read_raw(Input *input, InputState *out, Error *err)
 {
     struct pollfd ready = {.fd = input->fd, .events = POLLIN};
+    bool is_begun = input->begun.len > 0;
+    bool is_over = !is_begun && input->is_only_begun;
     *out = INPUT_READY;
-    if (!input->is_file && poll(&ready, 1, 0) == 0) {
+    if (!input->is_file && !is_begun && !is_over && poll(&ready, 1, 0) == 0) {
         *out = INPUT_WAIT;
         return STATUS_OK;
     }
     if (input->left.len > 0)
         memmove(input->raw, input->left.ptr, input->left.len);
     size_t room = sizeof(input->raw) - input->left.len;
-    ssize_t got = read(input->fd, input->raw + input->left.len, room);
+    ssize_t got = is_over    ? 0
+                  : is_begun ? take_begun(input, room)
+                             : read(input->fd, input->raw + input->left.len, room);
     input->left = slice_make(input->raw, input->left.len);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
         *out = INPUT_WAIT;

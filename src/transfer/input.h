@@ -4,7 +4,7 @@
  * begin with a dot) and "-" for standard input. An Input reads one of them piece by piece. It waits
  * for a disk, but never for a pipe: the caller is told to wait instead.
  *
- * Ownership  The list lives in its arena. The caller closes an Input.
+ * Ownership  The list lives in its arena. The caller closes an Input. A text in memory is copied.
  * Threads    An Input belongs to one thread.
  */
 #pragma once
@@ -17,9 +17,11 @@
 #define INPUT_DEPTH_MAX 32 /* folders in folders */
 
 typedef struct InputFile {
-    const char *path;  /* "-" for standard input */
-    uint64_t bytes;    /* on the disk; 0 if that is not known */
-    int64_t changed_s; /* when it was last changed */
+    const char *path;   /* "-" for standard input */
+    uint64_t bytes;     /* on the disk; 0 if that is not known */
+    int64_t changed_s;  /* when it was last changed */
+    Slice begun;        /* its first bytes, if they were read before: of a pipe they are gone */
+    bool is_only_begun; /* nothing follows these */
 } InputFile;
 
 typedef struct InputList {

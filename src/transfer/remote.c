@@ -113,6 +113,11 @@ Status remote_refused(const ClientCall *call, Error *err)
 Status remote_read(const Remote *remote, RemoteFeed feed, Arena *arena, Json *out, Error *err)
 {
     ClientCall call = remote_call(remote, feed, arena);
+    const ClientHeader all = {"x-ms-max-item-count", SLICE("-1")}; /* a map in pieces has gaps */
+    if (feed == REMOTE_RANGES) {
+        call.headers = &all;
+        call.header_count = 1;
+    }
     TRY(remote_ask(remote, &call, err));
     if (call.http_status != 200)
         return remote_refused(&call, err);

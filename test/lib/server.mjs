@@ -3,7 +3,7 @@
 // Every server has its own temporary folder and takes any free port, so tests may run beside each
 // other. Whatever a test forgets is killed when its process exits, and the folders go with it.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -30,6 +30,15 @@ export function temporaryFolder() {
     const folder = mkdtempSync(join(tmpdir(), "orrery-test-"));
     folders.add(folder);
     return folder;
+}
+
+/** Whether a process runs: one that has ended may be in the list until somebody has taken note. */
+export function isRunning(pid) {
+    try {
+        return !/^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+    } catch {
+        return false;
+    }
 }
 
 // The server takes names that begin with ORRERY_ for its own; those of the tests are none.

@@ -5,7 +5,8 @@
 #include "base/encoding.h"
 
 static const OrreryKind *const KINDS[] = {&ORRERY_CONTAINERS, &ORRERY_METRICS, &ORRERY_LAYOUT,
-                                          &ORRERY_TOP,        &ORRERY_HISTORY, &ORRERY_EVENTS};
+                                          &ORRERY_TOP,        &ORRERY_HISTORY, &ORRERY_QUERIES,
+                                          &ORRERY_EVENTS};
 
 /* ---- parameters ---- */
 
@@ -150,8 +151,9 @@ static Status find_kind(ApiRequest *r, Slice path, const OrreryKind **out, Error
     }
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
                      "There is no such path. There are /_orrery/containers, /_orrery/events, "
-                     "/_orrery/metrics, /_orrery/keys, /_orrery/backup, and layout, top and "
-                     "history under "
+                     "/_orrery/metrics, /_orrery/keys, /_orrery/backup, /_orrery/swap, "
+                     "/_orrery/snapshots, and layout, top, "
+                     "history and queries under "
                      "/_orrery/dbs/{id}/colls/{id}/.");
 }
 
@@ -178,6 +180,10 @@ Status orrery_admit(ApiRequest *r, Error *err)
         return keys_admit(r, err);
     if (backup_is_path(path))
         return backup_admit(r, err);
+    if (swap_is_path(path))
+        return swap_admit(r, err);
+    if (snapshots_is_path(path))
+        return snapshots_admit(r, path, err);
     if (!r->is_head && !slice_equal(r->http->method, SLICE("GET")))
         return error_set(err, STATUS_METHOD_NOT_ALLOWED, SUB_NONE,
                          "%.*s is not possible here; GET is.", SLICE_CUT(r->http->method, 20));
@@ -197,6 +203,10 @@ Status orrery_request(ApiRequest *r, Error *err)
     (void)slice_cut(&query, '?');
     if (backup_is_path(path))
         return backup_request(r, path, query, err);
+    if (swap_is_path(path))
+        return swap_request(r, path, query, err);
+    if (snapshots_is_path(path))
+        return snapshots_request(r, path, query, err);
     OrreryPage *page = ARENA_NEW(r->arena, OrreryPage);
     page->request = r;
     page->kind = r->page;

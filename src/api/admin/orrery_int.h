@@ -5,9 +5,11 @@
  *     /_orrery/events                                     recent splits, merges and throttles
  *     /_orrery/keys                                       the account's keys: orrery_keys.c
  *     /_orrery/backup                                     copying all data: orrery_backup.c
+ *     /_orrery/snapshots                                  saved states: orrery_snapshots.c
  *     /_orrery/dbs/{db}/colls/{coll}/layout               physical partitions: size, use, limits
  *     /_orrery/dbs/{db}/colls/{coll}/top                  logical partitions that stand out
  *     /_orrery/dbs/{db}/colls/{coll}/history              seconds, or steps of five minutes
+ *     /_orrery/dbs/{db}/colls/{coll}/queries              texts of queries, without values
  *
  * They are read with the same keys as everything else, read-only ones included, signed as a read of
  * the container, or of the account. Answers are made on a worker from the catalogue's snapshot and
@@ -36,6 +38,12 @@ Status keys_request(ApiRequest *r, Error *err);
 bool backup_is_path(Slice path); /* likewise */
 MUST_USE Status backup_admit(ApiRequest *r, Error *err);
 Status backup_request(ApiRequest *r, Slice path, Slice query, Error *err);
+bool swap_is_path(Slice path); /* likewise */
+MUST_USE Status swap_admit(ApiRequest *r, Error *err);
+Status swap_request(ApiRequest *r, Slice path, Slice query, Error *err);
+bool snapshots_is_path(Slice path); /* likewise */
+MUST_USE Status snapshots_admit(ApiRequest *r, Slice path, Error *err);
+Status snapshots_request(ApiRequest *r, Slice path, Slice query, Error *err);
 
 Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge */
 
@@ -61,6 +69,7 @@ extern const OrreryKind ORRERY_CONTAINERS;
 extern const OrreryKind ORRERY_LAYOUT;
 extern const OrreryKind ORRERY_TOP;
 extern const OrreryKind ORRERY_HISTORY;
+extern const OrreryKind ORRERY_QUERIES;
 extern const OrreryKind ORRERY_METRICS;
 extern const OrreryKind ORRERY_EVENTS;
 
@@ -90,6 +99,10 @@ struct OrreryPage {
             uint32_t count;
             uint32_t minutes;
         } top;
+        struct {
+            int by;
+            uint32_t count;
+        } queries;
         struct {
             HistoryGrain grain;
             uint64_t from_s;

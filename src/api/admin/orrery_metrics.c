@@ -59,21 +59,13 @@ static const struct PartitionMetric {
     uint64_t (*sample)(const Sample *s);
     bool is_statistic; /* it needs statistics */
 } METRICS[] = {
-    {"orrery_partition_request_units_total", "counter", "Request units charged.", sample_ru, true},
-    {"orrery_partition_requests_total", "counter",
-     "Requests answered by a physical partition, throttled ones included.", sample_requests, true},
-    {"orrery_partition_throttled_total", "counter", "Requests answered 429.", sample_throttled,
-     true},
-    {"orrery_partition_allotted_request_units", "gauge",
-     "Request units a second that the partition may use.", sample_allotted, false},
-    {"orrery_partition_normalized_consumption_percent", "gauge",
-     "The most of them that was used in one second of the last minute, in percent.",
-     sample_consumption, true},
-    {"orrery_partition_burst_credit_request_units", "gauge",
-     "Request units that could be used at once.", sample_credit, false},
-    {"orrery_partition_items", "gauge", "Items stored.", sample_items, false},
-    {"orrery_partition_bytes", "gauge", "Bytes of stored items, with their keys.", sample_bytes,
-     false},
+#define COUNTER   "counter"
+#define GAUGE     "gauge"
+#define STATISTIC true
+#define ALWAYS    false
+#define PARTITION_METRIC_ROW(kind, name, help, sample, statistic) \
+    {name, kind, help, sample, statistic},
+#include "api/admin/partition_metrics.def"
 };
 
 /* In quotes, where only three characters mean something. */

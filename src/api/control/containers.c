@@ -95,6 +95,20 @@ static void answer_deleted(ApiRequest *r, const CatalogChange *change)
     respond_empty(r, 204, response_charge_change(r));
 }
 
+/* A container that is to take the name of another one over must not have ranges that clients could
+ * take for those of the other (CATALOG_END_SWAP). */
+static Status read_first_range(const ApiRequest *r, uint32_t *out, Error *err)
+{
+    Slice text = slice_trim(request_header(r, "x-orrery-first-range"));
+    uint64_t first = 0;
+    if (text.len > 0 && (!slice_to_u64(text, &first) || first > RANGE_IDS_MAX / 2))
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The header x-orrery-first-range must be a number up to %u, not '%.*s'.",
+                         RANGE_IDS_MAX / 2, SLICE_CUT(text, 40));
+    *out = (uint32_t)first;
+    return STATUS_OK;
+}
+
 Status containers_create(ApiRequest *r, Error *err)
 {
     Json body;
@@ -108,6 +122,7 @@ Status containers_create(ApiRequest *r, Error *err)
     TRY(container_definition_create(r->arena, body, rules, &change->definition, err));
     TRY(check_computed(change->definition, err));
     TRY(request_provision(r, &change->has_provision, &change->provision, err));
+    TRY(read_first_range(r, &change->first_range, err));
     change->database = r->database->info.number;
     mutation->answer = answer_created;
     mutation_submit(mutation);

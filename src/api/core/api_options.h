@@ -55,6 +55,7 @@ typedef struct ApiOptions {
     const ChargeModel *charges; /* what work costs; NULL for the service's published prices */
     Consistency consistency;    /* the account's; a request may ask for a weaker one */
     HistoryPool *histories;     /* of partitions, outlives the catalogue; NULL without statistics */
+    bool no_query_texts;        /* queries are not recorded; neither are they without statistics */
     const char *data_folder;    /* of what a backup has besides the store; NULL if nothing */
     const char *const *data_files; /* names in it, which end with NULL; they outlive the Api */
     size_t query_bytes_max;        /* of a page; 0 for QUERY_BYTES_MAX */

@@ -11,7 +11,7 @@ typedef struct ExplorerAsset {
 } ExplorerAsset;
 
 #ifdef ORRERY_EXPLORER
-#include "explorer/dist/assets.inc"
+#include "api/core/explorer_assets.inc"
 #else
 static const ExplorerAsset ASSETS[] = {{SLICE_INIT(""), SLICE_INIT(""), SLICE_INIT(""), {NULL, 0}}};
 #endif

@@ -33,4 +33,6 @@ typedef struct Principal {
     const struct Permission *permission; /* of the loop's snapshot; NULL after access_check */
     bool is_all;                         /* it was issued for changes, too */
     bool is_of_child;                    /* its permission names something in a container */
+    bool has_key;                        /* ... and a partition key */
+    uint64_t permission_lsn;             /* of the newest version of the permission */
 } Principal;

@@ -12,6 +12,7 @@
 #include "api/core/resource_token.h"
 #include "partition/epk.h"
 #include "query/eval/query_options.h"
+#include "throughput/query_log.h"
 #include "throughput/top_keys.h"
 
 #include <locale.h>
@@ -77,6 +78,7 @@ struct Api {
     Chaos *chaos;            /* see chaos_int.h; NULL without --enable-chaos */
     ChaosHooks chaos_hooks;  /* set if there is a Chaos */
     struct Backups *backups; /* see admin/backup_session_int.h */
+    struct Swaps *swaps;     /* see admin/swap_session_int.h */
 
     QueryMemory query_memory; /* shared by the pages on workers; has a lock of its own */
 
@@ -84,9 +86,13 @@ struct Api {
     pthread_mutex_t loops_lock;
     ApiLoop *loops;
 
+    /* Atomic: /healthz says that the server is not ready yet. */
+    atomic_bool is_starting;
+
     /* Atomic: the sketches of each loop that has ever been opened, see usage_int.h. */
     _Atomic uint32_t top_count;
     _Atomic(Top *) tops[USAGE_LOOPS_MAX];
+    _Atomic(QueryLog *) query_logs[USAGE_LOOPS_MAX];
 };
 
 /* The first block of the arena for queries on the loop; it is kept for the next query. */
@@ -106,8 +112,10 @@ struct ApiLoop {
     uint32_t brief_skips;
 
     /* See usage_int.h. */
-    Top *top; /* owned by the Api */
-    Buf name; /* of a key while it is printed */
+    Top *top;                   /* owned by the Api, as the next */
+    QueryLog *queries;          /* NULL if none are recorded */
+    struct QueryShapes *shapes; /* see items/query_record.c; NULL until it is used */
+    Buf name;                   /* of a key while it is printed */
 
     /* See refresh.c. */
     ApiLoop *next; /* guarded by the Api's 'loops_lock' */

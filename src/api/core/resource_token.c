@@ -162,6 +162,8 @@ Status resource_token_check(const ResourceTokenKey *key, const AuthToken *token,
         .permission = permission,
         .is_all = sealed.mode == PERMISSION_ALL,
         .is_of_child = permission->target.kind != TARGET_CONTAINER,
+        .has_key = permission->has_key,
+        .permission_lsn = permission->info.lsn,
     };
     return STATUS_OK;
 }

@@ -27,11 +27,15 @@ static void respond_health(ApiRequest *r, int status, Slice word, Slice reason)
     respond_text(r, status, JSON_TYPE, arena_copy(r->arena, buf_view(&text)));
 }
 
-/* 503 only while nothing can be written. Damaged data fails the requests that need it. A person
- * should look at it, but clients need not be kept away from everything else. */
+/* 503 only while the server starts or nothing can be written. Damaged data fails the requests that
+ * need it. A person should look at it, but clients need not be kept away from everything else. */
 static void answer_health(ApiRequest *r)
 {
     Error err;
+    if (atomic_load(&r->api->is_starting)) {
+        respond_health(r, 503, SLICE("starting"), SLICE("the seed file is being applied"));
+        return;
+    }
     if (store_health(r->api->options.store, &err) != STATUS_OK) {
         respond_health(r, 503, SLICE("degraded"), slice_from_cstr(err.message));
         return;
@@ -47,37 +51,38 @@ static void answer_health(ApiRequest *r)
     respond_health(r, 200, SLICE("damaged"), reason);
 }
 
-static void print_number(Buf *text, const char *name, const char *kind, const char *help,
-                         uint64_t value)
-{
-    buf_format(text, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, kind, name,
-               (unsigned long long)value);
-}
+/* What the rows of service_metrics.def are made of. */
+typedef struct ServiceNumbers {
+    const Snapshot *snapshot;
+    StoreUsage usage;
+    StoreDamage damage;
+    MoveCounts moves;
+} ServiceNumbers;
 
-static void print_moves(Buf *text, Catalog *catalog)
+static void print_numbers(Buf *text, const ServiceNumbers *n)
 {
-    MoveCounts counts = catalog_move_counts(catalog);
     const struct {
-        const char *labels;
+        const char *kind;
+        const char *name; /* with its label set, if it has one */
+        const char *help;
         uint64_t value;
     } rows[] = {
-        {"kind=\"split\",result=\"done\"", counts.splits_done},
-        {"kind=\"split\",result=\"failed\"", counts.splits_failed},
-        {"kind=\"merge\",result=\"done\"", counts.merges_done},
-        {"kind=\"merge\",result=\"failed\"", counts.merges_failed},
+#define COUNTER                                     "counter"
+#define GAUGE                                       "gauge"
+#define SERVICE_METRIC_ROW(kind, name, help, value) {kind, name, help, value},
+#include "api/core/service_metrics.def"
     };
-    buf_slice(text, SLICE("# HELP orrery_moves_total Splits and merges of physical partitions that "
-                          "are over.\n# TYPE orrery_moves_total counter\n"));
-    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
-        buf_format(text, "orrery_moves_total{%s} %llu\n", rows[i].labels,
-                   (unsigned long long)rows[i].value);
-    print_number(text, "orrery_move_bytes_total", "counter",
-                 "Bytes that splits and merges have copied.", counts.bytes);
-    print_number(text, "orrery_move_fence_microseconds_total", "counter",
-                 "Time that writes had to wait at the end of splits and merges.", counts.fence_us);
-    print_number(text, "orrery_move_fence_microseconds_max", "gauge",
-                 "The longest time that writes had to wait at the end of one.",
-                 counts.fence_us_max);
+    Slice previous = SLICE_EMPTY;
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        /* Rows of one metric with different labels share one heading. */
+        Slice name = slice_from_cstr(rows[i].name);
+        Slice family = slice_first(name, slice_find(name, '{'));
+        if (!slice_equal(family, previous))
+            buf_format(text, "# HELP %.*s %s\n# TYPE %.*s %s\n", SLICE_ARG(family), rows[i].help,
+                       SLICE_ARG(family), rows[i].kind);
+        previous = family;
+        buf_format(text, "%s %llu\n", rows[i].name, (unsigned long long)rows[i].value);
+    }
 }
 
 static void answer_metrics(ApiRequest *r)
@@ -86,20 +91,13 @@ static void answer_metrics(ApiRequest *r)
     AUTO(buf_done) Buf text;
     buf_init(&text, 1 << 20);
     metrics_print(options->metrics, &text);
-    const Snapshot *snapshot = catalog_read(&r->loop->reader);
-    print_number(&text, "orrery_databases", "gauge", "Databases.", snapshot->databases.count);
-    print_number(&text, "orrery_containers", "gauge", "Containers.", snapshot->container_count);
-    StoreUsage usage = {0};
-    store_usage(options->store, &usage);
-    print_number(&text, "orrery_store_disk_bytes", "gauge", "Bytes that the data takes on disk.",
-                 usage.disk_bytes);
-    print_number(&text, "orrery_store_memory_bytes", "gauge",
-                 "Bytes that the storage engine holds in memory.", usage.memory_bytes);
-    StoreDamage damage;
-    store_damage(options->store, &damage);
-    print_number(&text, "orrery_store_damaged_reads_total", "counter",
-                 "Reads that met something else than was written.", damage.reads);
-    print_moves(&text, options->catalog);
+    ServiceNumbers numbers = {
+        .snapshot = catalog_read(&r->loop->reader),
+        .moves = catalog_move_counts(options->catalog),
+    };
+    store_usage(options->store, &numbers.usage);
+    store_damage(options->store, &numbers.damage);
+    print_numbers(&text, &numbers);
     respond_text(r, 200, SLICE("text/plain; version=0.0.4"), arena_copy(r->arena, buf_view(&text)));
 }
 

@@ -1,6 +1,7 @@
 /* usage.c - see usage_int.h. */
 #include "api/core/usage_int.h"
 
+#include "base/mem.h"
 #include "base/random.h"
 
 enum {
@@ -141,8 +142,10 @@ void usage_open(Api *api)
 
 void usage_close(Api *api)
 {
-    for (size_t i = 0; i < USAGE_LOOPS_MAX; i++)
+    for (size_t i = 0; i < USAGE_LOOPS_MAX; i++) {
         top_keys_free(atomic_load(&api->tops[i]));
+        query_log_free(atomic_load(&api->query_logs[i]));
+    }
 }
 
 void usage_loop_open(ApiLoop *loop)
@@ -153,10 +156,15 @@ void usage_loop_open(ApiLoop *loop)
     uint32_t place = atomic_fetch_add(&api->top_count, 1);
     ASSERT(place < USAGE_LOOPS_MAX); /* there are no more loops than that */
     atomic_store(&api->tops[place], loop->top);
+    if (!is_on(api) || api->options.no_query_texts)
+        return;
+    loop->queries = query_log_new(query_log_entries(api->options.loops), api->top_key);
+    atomic_store(&api->query_logs[place], loop->queries);
 }
 
 void usage_loop_close(ApiLoop *loop)
 {
+    mem_free(loop->shapes);
     buf_done(&loop->name);
 }
 
@@ -167,6 +175,17 @@ size_t usage_tops(const Api *api, const Top *tops[USAGE_LOOPS_MAX])
         const Top *top = atomic_load(&api->tops[i]);
         if (top != NULL)
             tops[count++] = top;
+    }
+    return count;
+}
+
+size_t usage_query_logs(const Api *api, const QueryLog *logs[USAGE_LOOPS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < USAGE_LOOPS_MAX; i++) {
+        const QueryLog *log = atomic_load(&api->query_logs[i]);
+        if (log != NULL)
+            logs[count++] = log;
     }
     return count;
 }

@@ -2,7 +2,8 @@
  *
  * Every charge and every request that was turned away is counted twice: by physical partition, in
  * its History, and by logical partition, in sketches of those that are asked for most. Charges are
- * noted where they are paid (throttle_int.h), refusals where they are answered.
+ * noted where they are paid (throttle_int.h), refusals where they are answered. Queries are
+ * recorded by their texts as well (items/query_record_int.h).
  *
  * Ownership  The Api owns the sketches, since readers may still have them when a loop has ended.
  * Threads    Noting is done on the request's loop: each loop has sketches of its own. Any thread
@@ -35,6 +36,9 @@ Slice usage_cut(Slice text, size_t max, bool *is_cut);
 
 /* The sketches of all loops; returns how many. */
 size_t usage_tops(const Api *api, const Top *tops[USAGE_LOOPS_MAX]);
+
+/* The recorded queries of all loops; returns how many logs. */
+size_t usage_query_logs(const Api *api, const QueryLog *logs[USAGE_LOOPS_MAX]);
 
 /* Open and close what the Api and each loop keep for usage. */
 void usage_open(Api *api);

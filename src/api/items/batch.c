@@ -32,14 +32,6 @@ typedef struct Batch {
     Epk epk;             /* if it is routed: where it goes, also after a split or merge */
 } Batch;
 
-static Slice print_item(const Batch *batch, const ItemWrite *w)
-{
-    AUTO(buf_done) Buf text;
-    buf_init(&text, ITEM_TEXT_BYTES_MAX);
-    item_print(batch->context.container->schema, &w->item, &text);
-    return arena_copy(batch->context.request->arena, buf_view(&text));
-}
-
 static void fill_result(const Batch *batch, size_t i, BatchResult *result, Charge *total)
 {
     const ItemWrite *w = batch->results[i];
@@ -88,16 +80,24 @@ static bool has_body(const Batch *batch, size_t i, Bodies bodies)
 /* Prints the whole answer into 'out', which is empty; false if it does not fit. */
 static bool encode(const Batch *batch, Bodies bodies, BatchResult *results, Buf *out)
 {
-    size_t bytes = 0;
+    const PartitionSchema *schema = batch->context.container->schema;
+    AUTO(buf_done) Buf texts; /* of all items, one after the other */
+    buf_init(&texts, PAGE_BYTES_MAX);
     for (size_t i = 0; i < batch->count; i++) {
-        results[i].resource_body = SLICE_EMPTY;
+        size_t begin = texts.len;
         if (bodies == BODIES_READ)
             results[i].message = SLICE_EMPTY;
         if (has_body(batch, i, bodies))
-            results[i].resource_body = print_item(batch, batch->results[i]);
-        bytes += results[i].resource_body.len;
-        if (bytes > PAGE_BYTES_MAX)
+            item_print(schema, &batch->results[i]->item, &texts);
+        if (buf_full(&texts))
             return false;
+        results[i].resource_body = slice_make(NULL, texts.len - begin);
+    }
+    /* Only now do the texts stay where they are. */
+    for (size_t i = 0, at = 0; i < batch->count; i++) {
+        size_t len = results[i].resource_body.len;
+        results[i].resource_body = len == 0 ? SLICE_EMPTY : slice_make(texts.ptr + at, len);
+        at += len;
     }
     batch_encode(batch->form, results, batch->count, out);
     return !buf_full(out);
@@ -381,7 +381,7 @@ Status documents_batch(ApiRequest *r, Error *err)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "Batch request has no operations.");
     batch->operations = body->operations;
     TRY(check_access(r, batch, err));
-    batch->writes = ARENA_NEW_ARRAY(r->arena, ItemWrite, batch->count);
+    batch->writes = arena_alloc(r->arena, batch->count * sizeof(ItemWrite)); /* zeroed one by one */
     batch->results = ARENA_NEW_ARRAY(r->arena, ItemWrite *, batch->count);
     batch->is_minimal = request_is_minimal(r);
     document_context_init(&batch->context, r, target.range);

@@ -48,7 +48,8 @@ typedef struct BatchOperation {
     bool has_partition_key;
     Slice partition_key; /* JSON text, which should be an array: as in the header, not yet parsed */
     Json body;           /* an object, or an array of a patch; undefined for read and delete */
-    size_t body_bytes;   /* of its JSON text: the binary form's own, the JSON form's as printed */
+    size_t body_bytes;   /* of its JSON text: the binary form's own, the JSON form's as printed, or
+                            about that if it is far below ITEM_BYTES_MAX */
     Slice if_match;
     Slice if_none_match;
     BatchIndexing indexing;

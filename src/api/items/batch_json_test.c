@@ -2,6 +2,7 @@
 #include "api/items/batch_testing_int.h"
 
 #include "base/testing.h"
+#include "partition/item.h"
 
 static Arena arena;
 
@@ -86,11 +87,33 @@ static void every_field_of_an_operation_arrives(void **state)
         assert_slice_text(found->partition_key,
                           rows[i].partition_key != NULL ? rows[i].partition_key : "");
         assert_slice_text(json_print_arena(&arena, found->body), rows[i].body);
-        assert_int_equal(found->body_bytes, strlen(rows[i].body));
+        assert_int_equal(found->body_bytes, json_size(found->body));
         assert_slice_text(found->if_match, rows[i].if_match);
         assert_slice_text(found->if_none_match, rows[i].if_none_match);
         assert_int_equal(found->indexing, rows[i].indexing);
         assert_int_equal(found->minimal, rows[i].minimal);
+    }
+}
+
+/* Of a body that may be near the limit the exact size of the text is known, however much longer
+ * that is than the value: here each byte takes six. */
+static void the_text_of_a_large_body_is_measured(void **state)
+{
+    (void)state;
+    static char text[7 * ITEM_BYTES_MAX];
+    static const size_t controls[] = {1000, ITEM_BYTES_MAX / 8, ITEM_BYTES_MAX / 6 + 1};
+    for (size_t i = 0; i < ARRAY_COUNT(controls); i++) {
+        size_t len = (size_t)sprintf(
+            text, "[{\"operationType\":\"Create\",\"resourceBody\":{\"id\":\"a\",\"b\":\"");
+        for (size_t k = 0; k < controls[i]; k++)
+            len += (size_t)sprintf(text + len, "\\u0001");
+        (void)sprintf(text + len, "\"}}]");
+        const BatchOperation *found = decode(text, 1);
+        size_t printed = json_print_arena(&arena, found->body).len;
+        bool is_small = json_size(found->body) <= ITEM_BYTES_MAX / 8;
+        assert_int_equal(is_small, i == 0);
+        assert_int_equal(found->body_bytes, is_small ? json_size(found->body) : printed);
+        assert_int_equal(found->body_bytes > ITEM_BYTES_MAX, i == 2);
     }
 }
 
@@ -229,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_field_of_an_operation_arrives, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_text_of_a_large_body_is_measured, set_up, tear_down),
         cmocka_unit_test_setup_teardown(operations_keep_their_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_batch_may_be_empty, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_batch_is_refused_and_named, set_up, tear_down),

@@ -56,6 +56,22 @@ bool document_is_gone(const Error *err)
     return err->status == STATUS_GONE && err->sub == SUB_PARTITION_KEY_RANGE_GONE;
 }
 
+/* While the request waited, its container gave its name to a copy, which has another partition key:
+ * the request must be read again from its beginning. Every SDK sends it again after a 429. */
+static Status check_name(const DocumentContext *context, const Snapshot *snapshot, Error *err)
+{
+    const Container *old = context->held;
+    const Container *newest = snapshot_container(snapshot, old->database, old->info.number);
+    if (newest == NULL || context->is_rid_path || slice_equal(newest->info.id, old->info.id))
+        return STATUS_OK;
+    Status status = error_set(err, STATUS_THROTTLED, SUB_NONE,
+                              "Another container has taken the name '%.*s' over while the request "
+                              "was under way; nothing was done, send it again.",
+                              SLICE_CUT(old->info.id, 260));
+    err->retry_after_ms = 1;
+    return status;
+}
+
 Status document_reroute(DocumentContext *context, Slice epk, Error *err)
 {
     ASSERT(context->held == context->container);
@@ -67,6 +83,7 @@ Status document_reroute(DocumentContext *context, Slice epk, Error *err)
     context->reroutes++;
     Container *old = context->held;
     const Snapshot *snapshot = catalog_read(&context->request->loop->reader);
+    TRY(check_name(context, snapshot, err));
     const Container *newest = snapshot_container(snapshot, old->database, old->info.number);
     if (newest == NULL)
         return error_set(err, STATUS_NOT_FOUND, SUB_OWNER_NOT_FOUND,

@@ -374,6 +374,8 @@ static void on_answer(HttpTask *task)
     if (is_abandoned(page))
         metrics_add(http_loop_metrics(r->http->loop), METRIC_QUERIES_CANCELLED, 1);
     name_key(page);
+    if (page->answered != NULL)
+        page->answered(page);
     document_functions_release(&page->functions);
     if (answer->status == STATUS_OK) {
         fill_response(page, &response);

@@ -56,11 +56,12 @@ typedef struct DocumentPage DocumentPage;
 struct DocumentPage {
     WorkerJob job;
     HttpTask task;
-    Status (*run)(DocumentPage *page); /* fills in the bill and the answer */
-    bool can_be_brief;                 /* 'run' may be tried on the loop, with 'is_brief' */
-    bool is_instant;                   /* trying is sure to answer it, and takes no time */
-    bool is_brief;                     /* fail where it would take long, or wait for the disk */
-    DocumentClock clock;               /* on a worker */
+    Status (*run)(DocumentPage *page);    /* fills in the bill and the answer */
+    void (*answered)(DocumentPage *page); /* on the loop, before the answer is sent; may be NULL */
+    bool can_be_brief;                    /* 'run' may be tried on the loop, with 'is_brief' */
+    bool is_instant;                      /* trying is sure to answer it, and takes no time */
+    bool is_brief;                        /* fail where it would take long, or wait for the disk */
+    DocumentClock clock;                  /* on a worker */
     ApiRequest *request;
     Container *container; /* a reference of its own */
     Slice alt_path;

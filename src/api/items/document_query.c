@@ -11,6 +11,7 @@
 #include "api/items/document_token_int.h"
 #include "api/items/document_walk_int.h"
 #include "api/items/query_plan_int.h"
+#include "api/items/query_record_int.h"
 #include "query/eval/query.h"
 #include "query/page/page.h"
 #include "query/plan/query_traits.h"
@@ -185,6 +186,7 @@ static Status run_in(DocumentQuery *q, const QueryTarget *targets, size_t count,
     if (!q->page.is_brief) /* the page's clock may have jumped */
         out.metrics.total_us = document_clock_us(&q->page.clock);
     fit_parts(&out.metrics);
+    query_record_work(q, &out.metrics);
     q->page.answer.count = out.count;
     charge_targets(q, targets, count, out.work);
     if (!out.is_done)
@@ -267,6 +269,7 @@ static Status read_query(DocumentQuery *q, const Container *container, Slice bod
     TRY(query_parse_with(r->arena, q->text, q->parameters, computed, &q->query, err));
     q->parse_us = clock_monotonic_us(clock) - begun_us;
     TRY(document_scope_check(q, container, err));
+    query_record_begin(q, container);
     if (q->is_walking)
         TRY(document_walk_begin(q, container, err));
     return q->token.len > 0 ? read_token(q, container, err) : STATUS_OK;
@@ -289,6 +292,7 @@ Status documents_query(ApiRequest *r, Error *err)
         return documents_changes(r, err);
     DocumentQuery *q = ARENA_NEW(r->arena, DocumentQuery);
     TRY(document_page_init(&q->page, r, read_and_run, err));
+    q->page.answered = query_record_end;
     q->wanted = document_report_wanted(r);
     TRY(document_scope_read(r, q, err));
     q->token = arena_copy(r->arena, slice_trim(request_header(r, "x-ms-continuation")));

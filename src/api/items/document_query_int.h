@@ -4,11 +4,14 @@
  *     document_scope_int.h      which partitions it looks at, and whether it may
  *     document_walk_int.h    partition by partition, where the client merges
  *     document_report_int.h  headers that tell what the page has done
+ *     query_record_int.h     notes it for /_orrery
  */
 #pragma once
 
 #include "api/items/document_page_int.h"
 #include "query/eval/query.h"
+#include "query/page/page.h"
+#include "throughput/query_log.h"
 
 /* What the headers say about looking at several partitions. */
 typedef struct QueryCross {
@@ -33,6 +36,7 @@ typedef struct DocumentQuery {
     uint64_t parse_us;  /* time that reading the query took */
     Slice position;     /* where the page begins; empty for the first */
     bool is_walking;    /* results come partition by partition */
+    QueryNote note;     /* see query_record_int.h */
 } DocumentQuery;
 
 /* How shapes of the container's items lie: on the Earth, or on a plane. */

@@ -134,6 +134,12 @@ static const Row ROWS[] = {
     {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery" C "/layout", "ynnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery" C "/top", "ynnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery" C "/history", "ynnnnnnnn"},
+    {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery" C "/queries", "ynnnnnnnn"},
+    {RESOURCE_COUNT, OPERATION_EXECUTE, "POST", "/_orrery/swap", "nnnnnnnnn"},
+    {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery/snapshots", "ynnnnnnnn"},
+    {RESOURCE_COUNT, OPERATION_EXECUTE, "PUT", "/_orrery" DB "/snapshots/s", "nnnnnnnnn"},
+    {RESOURCE_COUNT, OPERATION_EXECUTE, "POST", "/_orrery" DB "/snapshots/s/restore", "nnnnnnnnn"},
+    {RESOURCE_COUNT, OPERATION_EXECUTE, "DELETE", "/_orrery" DB "/snapshots/s", "nnnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_EXECUTE, "POST", "/_orrery/chaos" C "/split", "nnnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_READ, "GET", "/_orrery/chaos", "nnnnnnnnn"},
 };

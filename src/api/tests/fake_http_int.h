@@ -255,8 +255,13 @@ static inline Slice fake_sign(FakeServer *server, const FakeRequest *request, Sl
             path = slice_from(path, strlen("/chaos"));
         if (backup_is_path(path))
             path = SLICE("/");
-        while (path.len > 0 && path.ptr[path.len - 1] != '/')
-            path.len--;
+        size_t parts = snapshots_is_path(path) && slice_starts_with(path, SLICE("/dbs/")) ? 2 : 1;
+        parts += parts == 2 && slice_ends_with(path, SLICE("/restore")) ? 1 : 0;
+        for (; parts > 0; parts--) {
+            path.len -= path.len > 0 && path.ptr[path.len - 1] == '/' ? 1 : 0;
+            while (path.len > 0 && path.ptr[path.len - 1] != '/')
+                path.len--;
+        }
     }
     if (address_parse(&server->arena, path, &address, &err) != STATUS_OK)
         return SLICE_EMPTY;

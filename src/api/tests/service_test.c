@@ -292,6 +292,19 @@ static void an_address_that_fails_too_often_is_refused_for_a_while(void **state)
     (void)expect_status(&server, &right, 200);
 }
 
+static void a_server_that_starts_is_not_ready_but_answers(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_with_container(&server);
+    api_set_starting(server.api, true);
+    FakeAnswer answer = expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 503);
+    assert_slice(text_of(body_of(&server, &answer), "status"), SLICE("starting"));
+    (void)expect_status(&server, &(Ask){"GET", "/dbs/db"}, 200);
+    api_set_starting(server.api, false);
+    (void)expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
+}
+
 static void a_store_that_takes_no_writes_is_not_healthy(void **state)
 {
     (void)state;
@@ -363,6 +376,7 @@ int main(void)
         cmocka_unit_test(the_account_document_has_what_clients_look_for),
         cmocka_unit_test(some_paths_are_open_to_all),
         cmocka_unit_test(an_address_that_fails_too_often_is_refused_for_a_while),
+        cmocka_unit_test(a_server_that_starts_is_not_ready_but_answers),
         cmocka_unit_test(a_store_that_takes_no_writes_is_not_healthy),
         cmocka_unit_test(a_full_disk_is_not_healthy_but_takes_deletes),
         cmocka_unit_test(damaged_data_is_told_without_refusing_everything),

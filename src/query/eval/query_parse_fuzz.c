@@ -1,12 +1,13 @@
 /* query_parse_fuzz.c - any text as a query, run over two documents, and as the definition of a
  * computed property.
  *
- * Beyond surviving: an error is whole JSON, what a tree prints as is read as the same tree, and
- * what constants are folded into gives the results that they give.
+ * Beyond surviving: an error is whole JSON, what a tree prints as is read as the same tree, what
+ * constants are folded into gives the results that they give, and a shape is a query again.
  */
 #include "query/eval/query.h"
 #include "query/sql/binder_int.h"
 #include "query/sql/parser_int.h"
+#include "query/sql/query_shape.h"
 #include "query/sql/sql_print_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -54,6 +55,16 @@ static void check_printing(Arena *arena, const Select *select)
     }
     print_select(again, &second);
     ASSERT(slice_equal(buf_view(&first), buf_view(&second)));
+}
+
+static void check_shape(Arena *arena, Slice text)
+{
+    AUTO(buf_done) Buf shape;
+    buf_init(&shape, PRINTED_BYTES_MAX);
+    Select *select;
+    Error err;
+    if (query_shape(text, parse_fixed(arena, PARAMETERS), &shape))
+        ASSERT(parser_run(arena, buf_view(&shape), &select, &err) == STATUS_OK);
 }
 
 /* The results as text, or false if the query failed. */
@@ -155,10 +166,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Select *select;
     Error err;
     if (size <= QUERY_TEXT_BYTES_MAX && json_utf8_valid(text)) {
-        if (parser_run(&arena, text, &select, &err) == STATUS_OK)
+        if (parser_run(&arena, text, &select, &err) == STATUS_OK) {
             check_printing(&arena, select);
-        else
+            check_shape(&arena, text);
+        } else {
             check_error(&arena, &err);
+        }
         check_definition(&arena, text);
     }
     check_query(&arena, text);

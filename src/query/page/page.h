@@ -140,6 +140,11 @@ typedef struct QueryPage {
 MUST_USE Status query_page(const Query *query, const QueryPageOptions *options, Arena *arena,
                            Buf *text, QueryPage *out, Error *err);
 
+/* How many documents a page loads, by the planner's rule, if an index serves its ORDER BY and none
+ * serves its filter in that order: 'found' of 'all' documents match, and 'rows' of them are wanted.
+ */
+double query_ordered_loads(double rows, double all, double found);
+
 /* What of a query a position depends on, as text: the order of its rows. A client may go on with
  * another filter. Only where the order follows from more than ORDER BY, as that of groups does, it
  * is the whole query with its parameters. Any bytes may be asked about. */

@@ -30,18 +30,18 @@ static double lesser(double a, double b)
     return a < b ? a : b;
 }
 
+static Costs costs_of(double rows, double all, double found)
+{
+    double share = found > 0 && all > found ? all / found : 1;
+    return (Costs){.rows = rows, .all = all, .found = found, .looked = lesser(all, rows * share)};
+}
+
 static Costs estimate_costs(const PageRequest *request, const Reading *reading, uint64_t found)
 {
-    Costs costs = {
-        .rows = request->rows_wanted, /* by all targets: what others have found is not known */
-        .all = (double)partition_view_items(reading->planner.view),
-        .found = (double)found,
-    };
-    if (!page_request_streams(request))
-        costs.rows = costs.all;
-    double share = costs.found > 0 && costs.all > costs.found ? costs.all / costs.found : 1;
-    costs.looked = lesser(costs.all, costs.rows * share);
-    return costs;
+    double all = (double)partition_view_items(reading->planner.view);
+    /* By all targets: what others have found is not known. */
+    double rows = page_request_streams(request) ? request->rows_wanted : all;
+    return costs_of(rows, all, (double)found);
 }
 
 static Status open_with(ReadContext *context, Reading *reading, SourceOptions options,
@@ -278,16 +278,27 @@ static bool is_range_of_order(Reading *reading)
 
 /* Whether to fetch and sort what the filter finds instead of walking in order past what it does
  * not. */
+static bool sorts(const Costs *costs, double keys)
+{
+    double sort_cost = keys + COST_FETCH * costs->found;
+    double walk_cost = costs->looked + COST_FETCH * lesser(costs->found, costs->rows);
+    return sort_cost <= COST_FETCH * ORDER_SORT_MAX || sort_cost <= walk_cost;
+}
+
+double query_ordered_loads(double rows, double all, double found)
+{
+    Costs costs = costs_of(rows, all, found);
+    return found <= ORDER_FETCH_MAX && sorts(&costs, 1) ? found : lesser(found, rows);
+}
+
 static bool is_sorting_cheaper(const PageRequest *request, const Reading *reading,
                                const PlanPath *covers)
 {
     const IndexEstimate *estimate = &reading->filter->estimate;
     Costs costs = estimate_costs(request, reading, estimate->items);
-    double sort_cost = (double)estimate->keys + COST_FETCH * costs.found;
     if (covers != NULL)
-        return sort_cost <= COST_COVERED * costs.looked;
-    double walk_cost = costs.looked + COST_FETCH * lesser(costs.found, costs.rows);
-    return sort_cost <= COST_FETCH * ORDER_SORT_MAX || sort_cost <= walk_cost;
+        return (double)estimate->keys + COST_FETCH * costs.found <= COST_COVERED * costs.looked;
+    return sorts(&costs, (double)estimate->keys);
 }
 
 static Status open_ordered(ReadContext *context, Reading *reading)

@@ -39,8 +39,9 @@
 
 enum {
     /* Tables with overlapping keys wait for compaction on top of the others, where RocksDB slows
-     * all writes down if there are 20 of them. So we wait before that, for a while. */
-    WAITING_TABLES_MAX = 12,
+     * all writes down if there are LEVEL0_SLOW of them (rocksdb_options.c). So we wait before that,
+     * for a while. */
+    WAITING_TABLES_MAX = 28,
     WAIT_MS = 20,
     WAITS_MAX = 500,
     LINKED_TABLES_MAX = 8,      /* at a time */

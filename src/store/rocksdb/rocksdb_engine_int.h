@@ -28,8 +28,12 @@ typedef struct RocksEngine {
     pthread_mutex_t gate;
     _Atomic uint64_t checkpoint_next; /* the name of the next one */
 
-    rocksdb_writebatch_t *batch; /* commit thread only */
-    HotKeys hot_keys;            /* commit thread only */
+    /* Commit thread only. */
+    rocksdb_writebatch_t *batch;
+    size_t batch_bytes; /* of the largest group that was in 'batch' */
+    HotKeys hot_keys;
+    CompactionDelay delay;
+
     Snapshots snapshots;
     _Atomic bool is_tight;   /* the disk is full, or not far from it */
     _Atomic bool is_damaged; /* stored data is damaged, so compaction is off: see damage.c */
@@ -57,4 +61,14 @@ void rocks_checkpoints_clean(const char *folder);
 
 /* STATUS_OK if the store takes writes. */
 MUST_USE Status rocks_check_writable(const RocksEngine *rocks, Error *err);
+
+/* rocksdb_room.c: as engine_int.h says; the same for a store that is not read only; whether room is
+ * short, and whether there is enough for the compaction of a level 0 that was allowed to grow
+ * ('ctx' is the engine). */
 MUST_USE Status rocks_room(Engine *engine, EngineNeed need, size_t bytes, Error *err);
+MUST_USE Status rocks_check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Error *err);
+bool rocks_is_tight(void *ctx);
+bool rocks_has_much_room(void *ctx);
+
+/* A number that RocksDB knows about itself. */
+uint64_t rocks_property(const RocksEngine *rocks, const char *name);

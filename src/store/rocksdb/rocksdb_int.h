@@ -105,6 +105,24 @@ rocksdb_cache_t *rocksdb_tuned_cache(size_t cache_bytes);
 rocksdb_options_t *rocksdb_tuned_options(size_t cache_bytes, rocksdb_cache_t *cache,
                                          const char *env);
 
+/* Lets more tables gather in level 0 while much is written: see compaction_delay.c. Commit thread
+ * only. */
+typedef struct CompactionDelay {
+    rocksdb_t *db;
+    size_t memtable_bytes;
+    uint64_t window_at_us; /* when the window at hand began */
+    uint64_t window_bytes; /* written in it */
+    bool is_delayed;
+} CompactionDelay;
+
+/* 'bytes' were written at 'now_us'. 'has_room' if the disk has room for a larger compaction; it is
+ * asked once a window at most. */
+void compaction_delay_note(CompactionDelay *delay, size_t bytes, uint64_t now_us,
+                           bool (*has_room)(void *ctx), void *ctx);
+
+/* Nothing is being written any more. */
+void compaction_delay_end(CompactionDelay *delay);
+
 /* Which keys have many operands: see hot_keys.c. Commit thread only. */
 typedef struct HotSlot HotSlot;
 typedef struct HotKeys {

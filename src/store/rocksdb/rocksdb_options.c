@@ -16,6 +16,8 @@ enum {
     COMPRESSION_LZ4 = rocksdb_lz4_compression,
     INFO_LOG_WARN = 2,
     SHARD_BITS_MAX = 6,
+    LEVEL0_SLOW = 36, /* tables in level 0: beyond what compaction_delay.c lets gather */
+    LEVEL0_STOP = 52,
     REFUSE_DAMAGED_LOG = rocksdb_tolerate_corrupted_tail_records_recovery,
 };
 
@@ -82,6 +84,8 @@ static void set_sizes(rocksdb_options_t *options, size_t cache_bytes)
     rocksdb_options_set_target_file_size_base(options, 2 * memtable);
     rocksdb_options_set_max_bytes_for_level_base(options, 8 * memtable);
     rocksdb_options_set_level_compaction_dynamic_level_bytes(options, 1);
+    rocksdb_options_set_level0_slowdown_writes_trigger(options, LEVEL0_SLOW);
+    rocksdb_options_set_level0_stop_writes_trigger(options, LEVEL0_STOP);
     rocksdb_options_set_compression(options, COMPRESSION_LZ4);
     rocksdb_options_set_max_open_files(options, OPEN_FILES_MAX);
     rocksdb_options_set_max_manifest_file_size(options, (size_t)16 << 20);

@@ -24,6 +24,7 @@
  */
 #include "store/rocksdb/rocksdb_store.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/rocksdb/folder_check_int.h"
 #include "store/rocksdb/rocksdb_engine_int.h"
@@ -31,21 +32,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
-/* A batch keeps its memory from group to group unless it has grown beyond this. */
+/* A batch keeps its memory from group to group, and until there is nothing to write if it has grown
+ * beyond this: making it anew for each large group cost a fifth of the commit thread. */
 #define BATCH_KEEP_BYTES_MAX ((size_t)1 << 20)
-
-/* What must stay free of the disk, in memtables. For flushes and the log: three memtables may wait
- * to be written out, and the log grows by two while that happens. For compaction, which writes the
- * new files before it removes the old ones: the step that is always taken, of four memtables with
- * the first level, which has eight; but never more than there is data. Not even what makes room may
- * use the last one, which is for the log alone. */
-enum { FLUSH_MEMTABLES = 5, COMPACTION_MEMTABLES = 12, LAST_MEMTABLES = 1 };
-
-/* With less than this beside the reserve, the bytes of deleted keys are given back at once. */
-enum { TIGHT_MEMTABLES = 4 };
 
 enum { BLOCK_CACHE_TIER = 1 }; /* kBlockCacheTier, for which the C interface has no name */
 
@@ -63,8 +54,6 @@ struct EngineCursor {
 };
 
 static const EngineOps ROCKS_OPS;
-static bool is_tight(void *ctx);
-static Status check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Error *err);
 static Status open_folder(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err);
 static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *options, Error *err);
 static void close_folder(RocksEngine *rocks);
@@ -109,10 +98,11 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
     rocks->read_any = rocksdb_read_options(STORE_READ_ANY);
     rocks->read_memory = rocksdb_read_options(STORE_READ_MEMORY);
     rocks->snapshots.db = rocks->db;
+    rocks->delay = (CompactionDelay){.db = rocks->db, .memtable_bytes = rocks->memtable_bytes};
     rocks->batch = rocksdb_writebatch_create();
     if (options->merge != NULL)
         hot_keys_init(&rocks->hot_keys);
-    reclaimer_init(&rocks->reclaimer, rocks->db, is_tight, rocks);
+    reclaimer_init(&rocks->reclaimer, rocks->db, rocks_is_tight, rocks);
     TRY(store_open(&rocks->engine, options->log, out, err));
     Error reason;
     if (atomic_load(&rocks->is_damaged) && damage_read_mark(rocks->folder_fd, &reason))
@@ -235,7 +225,7 @@ static Status open_database(RocksEngine *rocks, const RocksdbStoreOptions *optio
     rocks->memtable_bytes = rocksdb_memtable_bytes(cache_bytes);
     /* RocksDB writes a few files when it opens, and ends the process by an assertion if it cannot.
      */
-    if (!options->is_read_only && check_room(rocks, ENGINE_MAKES_ROOM, 0, err) != STATUS_OK)
+    if (!options->is_read_only && rocks_check_room(rocks, ENGINE_MAKES_ROOM, 0, err) != STATUS_OK)
         return error_context(err, "cannot open the data folder '%.200s'", options->path);
     bool is_new = false;
     TRY(check_folder(rocks, options, &is_new, err));
@@ -573,62 +563,6 @@ static Status write_batch(RocksEngine *rocks, const rocksdb_writeoptions_t *opti
     return heals ? status : break_off(rocks, err);
 }
 
-static uint64_t property(const RocksEngine *rocks, const char *name)
-{
-    uint64_t value = 0;
-    (void)rocksdb_property_int(rocks->db, name, &value); /* unknown counts as nothing */
-    return value;
-}
-
-/* How much must be free beside what is written (R3). With enough 'free_bytes' RocksDB is not asked
- * for the size of the data. */
-static uint64_t reserve(const RocksEngine *rocks, EngineNeed need, uint64_t free_bytes)
-{
-    uint64_t memtable = rocks->memtable_bytes;
-    if (need == ENGINE_MAKES_ROOM)
-        return LAST_MEMTABLES * memtable;
-    uint64_t most = (FLUSH_MEMTABLES + COMPACTION_MEMTABLES) * memtable;
-    if (free_bytes >= most + TIGHT_MEMTABLES * memtable)
-        return most;
-    uint64_t data = property(rocks, "rocksdb.total-sst-files-size");
-    uint64_t least = FLUSH_MEMTABLES * memtable + data;
-    return least < most ? least : most;
-}
-
-static Status check_room(RocksEngine *rocks, EngineNeed need, size_t bytes, Error *err)
-{
-    struct statvfs info;
-    if (fstatvfs(rocks->folder_fd, &info) != 0)
-        return STATUS_OK; /* then the write itself fails if there is no room */
-    uint64_t free_bytes = (uint64_t)info.f_bavail * info.f_frsize;
-    uint64_t kept_bytes = reserve(rocks, need, free_bytes);
-    if (need == ENGINE_TAKES_ROOM)
-        atomic_store(&rocks->is_tight,
-                     free_bytes < kept_bytes + TIGHT_MEMTABLES * rocks->memtable_bytes);
-    if (free_bytes >= kept_bytes + bytes)
-        return STATUS_OK;
-    return error_set(err, STATUS_IO, SUB_NONE,
-                     "cannot write: the disk is full (%llu MB are free, and %llu MB are kept for "
-                     "work in the background)",
-                     (unsigned long long)(free_bytes >> 20),
-                     (unsigned long long)(kept_bytes >> 20));
-}
-
-Status rocks_room(Engine *engine, EngineNeed need, size_t bytes, Error *err)
-{
-    RocksEngine *rocks = rocks_of(engine);
-    return rocks->is_read_only ? STATUS_OK : check_room(rocks, need, bytes, err);
-}
-
-static bool is_tight(void *ctx)
-{
-    RocksEngine *rocks = ctx;
-    Error err;
-    bool is_full = check_room(rocks, ENGINE_TAKES_ROOM, 0, &err) != STATUS_OK;
-    /* Damaged data cannot be rewritten, so that no room can be won. */
-    return (is_full || atomic_load(&rocks->is_tight)) && !atomic_load(&rocks->is_damaged);
-}
-
 /* Puts the key's value as it is before this group into the batch (R5): the operands that made it
  * need not be read again. Only this thread writes, and no space is dropped while it is written to,
  * so that the value cannot change before the batch is applied. A key that cannot be read keeps its
@@ -670,10 +604,9 @@ static Status rocks_write(Engine *engine, const EngineWrites *writes, size_t cou
     bool reclaims = atomic_load(&rocks->is_tight) && !atomic_load(&rocks->is_damaged);
     for (size_t i = 0; status == STATUS_OK && reclaims && i < count; i++)
         reclaimer_note(&rocks->reclaimer, &writes[i].tree);
-    if (bytes > BATCH_KEEP_BYTES_MAX) {
-        rocksdb_writebatch_destroy(rocks->batch);
-        rocks->batch = rocksdb_writebatch_create();
-    }
+    rocks->batch_bytes = bytes > rocks->batch_bytes ? bytes : rocks->batch_bytes;
+    compaction_delay_note(&rocks->delay, bytes, clock_monotonic_us(clock_real()),
+                          rocks_has_much_room, rocks);
     return status;
 }
 
@@ -695,7 +628,7 @@ static Status rocks_load_link(Engine *engine, EngineLoad *load, Error *err)
 static Status rocks_probe(Engine *engine, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
-    TRY(check_room(rocks, ENGINE_TAKES_ROOM, 0, err));
+    TRY(rocks_check_room(rocks, ENGINE_TAKES_ROOM, 0, err));
     rocksdb_writebatch_clear(rocks->batch);
     return write_batch(rocks, rocks->write_options, rocks->batch,
                        err); /* an empty one goes the whole way too */
@@ -714,7 +647,7 @@ static Status rocks_probe(Engine *engine, Error *err)
 static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Error *err)
 {
     RocksEngine *rocks = rocks_of(engine);
-    TRY(check_room(rocks, ENGINE_MAKES_ROOM, 0, err));
+    TRY(rocks_check_room(rocks, ENGINE_MAKES_ROOM, 0, err));
     FullKey from_memory, to_memory, last_memory;
     Slice from = full_key(&from_memory, first, SLICE_EMPTY);
     Slice to = full_key_end(&to_memory, last);
@@ -739,7 +672,14 @@ static Status rocks_drop(Engine *engine, StoreSpace first, StoreSpace last, Erro
 
 static void rocks_idle(Engine *engine)
 {
-    snapshots_turn(&rocks_of(engine)->snapshots);
+    RocksEngine *rocks = rocks_of(engine);
+    snapshots_turn(&rocks->snapshots);
+    compaction_delay_end(&rocks->delay);
+    if (rocks->batch_bytes > BATCH_KEEP_BYTES_MAX) {
+        rocksdb_writebatch_destroy(rocks->batch);
+        rocks->batch = rocksdb_writebatch_create();
+        rocks->batch_bytes = 0;
+    }
 }
 
 static uint64_t rocks_estimate(Engine *engine, Slice from, Slice to)
@@ -750,12 +690,12 @@ static uint64_t rocks_estimate(Engine *engine, Slice from, Slice to)
 static void rocks_usage(Engine *engine, StoreUsage *usage)
 {
     RocksEngine *rocks = rocks_of(engine);
-    uint64_t memtables = property(rocks, "rocksdb.size-all-mem-tables");
+    uint64_t memtables = rocks_property(rocks, "rocksdb.size-all-mem-tables");
     /* The log holds what the memtables hold, about as large; asking the disk would take longer
      * than a caller on an event loop can wait. */
-    usage->disk_bytes = property(rocks, "rocksdb.total-sst-files-size") + memtables;
+    usage->disk_bytes = rocks_property(rocks, "rocksdb.total-sst-files-size") + memtables;
     usage->memory_bytes = memtables + rocksdb_cache_get_usage(rocks->cache) +
-                          property(rocks, "rocksdb.estimate-table-readers-mem");
+                          rocks_property(rocks, "rocksdb.estimate-table-readers-mem");
 }
 
 /* Writes out what is only in the log: opening would have to do it otherwise, after reading it all
