@@ -47,3 +47,8 @@ export function keyHeader(container: ContainerDefinition, document: JsonObject):
     const text = JSON.stringify(values).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
     return { "x-ms-documentdb-partitionkey": text };
 }
+
+// The values of a document's partition key, to be read by people.
+export function keyWords(container: ContainerDefinition, document: JsonObject): string {
+    return container.partitionKey.paths.map((path) => JSON.stringify(valueAt(document, path) ?? {})).join(", ");
+}

@@ -18,7 +18,10 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 export async function startServer(t, args = []) {
     const data = mkdtempSync(join(tmpdir(), "orrery-explorer-"));
     const child = spawn(process.env.ORRERY, ["serve", "--data", data, "--port", "0", "--durability", "relaxed", ...args]);
+    const server = { browsers: [] };
     t.after(async () => {
+        for (const browser of server.browsers) // a page that still asks would complain
+            await browser.close();
         child.kill();
         await new Promise((resolve) => child.once("exit", resolve));
         rmSync(data, { recursive: true, force: true });
@@ -35,7 +38,7 @@ export async function startServer(t, args = []) {
             });
         }
     });
-    return { endpoint: `http://localhost:${port}`, port };
+    return Object.assign(server, { endpoint: `http://localhost:${port}`, port });
 }
 
 // A signed request from outside the browser, to prepare and to check.
@@ -89,6 +92,7 @@ export async function openPage(t, server, { path = "/_explorer/", allowErrors = 
         executablePath: BROWSER,
         args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
     });
+    server.browsers.push(browser);
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const page = await context.newPage();
     const problems = [];

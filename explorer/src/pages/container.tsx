@@ -3,7 +3,9 @@ import type { ComponentType } from "preact";
 import { containerLink, TABS, type Tab } from "../route";
 import { databases, findContainer, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
+import { Feed } from "./feed";
 import { Items } from "./items";
+import { MapPage } from "./map";
 import { Query } from "./query";
 
 type TabPage = ComponentType<{ db: string; container: ContainerDefinition }>;
@@ -11,6 +13,8 @@ type TabPage = ComponentType<{ db: string; container: ContainerDefinition }>;
 const PAGES: Partial<Record<Tab, TabPage>> = {
     items: Items,
     query: Query,
+    map: MapPage,
+    feed: Feed,
 };
 
 export function Container({ db, coll, tab }: { db: string; coll: string; tab: Tab }) {
