@@ -51,7 +51,7 @@ export class FeedReader {
             if (this.parts.length === 0)
                 await this.begin();
             await this.readParts();
-            return this.found.splice(0).sort((a, b) => Number(a.item["_ts"]) - Number(b.item["_ts"]));
+            return this.found.splice(0).sort((a, b) => Number(a.item["_ts"]) - Number(b.item["_ts"]) || Number(a.item["_lsn"]) - Number(b.item["_lsn"]));
         } finally {
             this.isReading = false;
         }

@@ -19,7 +19,7 @@ const darkHighlight = HighlightStyle.define([
 const look = EditorView.theme({
     "&": { height: "100%", fontSize: "13px", backgroundColor: "transparent", color: "inherit" },
     ".cm-scroller": { fontFamily: "ui-monospace, Menlo, Consolas, monospace", overflow: "auto" },
-    ".cm-gutters": { backgroundColor: "transparent", border: "none", opacity: "0.6", color: "inherit" },
+    ".cm-gutters": { backgroundColor: "transparent", border: "none", opacity: "0.8", color: "inherit" },
     ".cm-content": { caretColor: "currentColor" },
     ".cm-cursor": { borderLeftColor: "currentColor" },
     ".cm-activeLine": { backgroundColor: "rgba(127, 127, 127, 0.1)" },

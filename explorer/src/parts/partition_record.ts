@@ -21,6 +21,11 @@ export interface Band {
     ended: number; // Infinity: it lives
 }
 
+// The whole container in one slot.
+export interface Total extends Omit<Cell, "allotted"> {
+    provisioned: number;
+}
+
 export const COLUMNS_MAX: Record<Grain, number> = { second: 600, "5min": 288 };
 const BANDS_MAX = 2000;
 const FIELDS = 5; // slot, ru, requests, throttled, allotted
@@ -51,7 +56,7 @@ export class PartitionRecord {
     version = 0; // changes with the bands
     private readonly byId = new Map<string, Band>();
     private readonly rings: Record<Grain, Map<string, Ring>> = { second: new Map(), "5min": new Map() };
-    private readonly provisioned: Record<Grain, Map<number, number>> = { second: new Map(), "5min": new Map() };
+    private readonly totals: Record<Grain, Map<number, Total>> = { second: new Map(), "5min": new Map() };
     private readonly end: Record<Grain, number> = { second: 0, "5min": 0 }; // the first slot that is not known
     private allotted = new Map<string, number>();
     private throughput = 0;
@@ -131,11 +136,13 @@ export class PartitionRecord {
             }
         }
         const end = history.to / step;
-        for (let slot = first; slot < end; slot++) {
-            if (!this.provisioned[grain].has(slot))
-                this.provisioned[grain].set(slot, this.throughput);
+        for (let slot = first; slot < end; slot++)
+            this.addUp(grain, slot);
+        for (const slot of this.totals[grain].keys()) { // the oldest first
+            if (slot >= end - COLUMNS_MAX[grain])
+                break;
+            this.totals[grain].delete(slot);
         }
-        this.provisioned[grain].delete(end - COLUMNS_MAX[grain] - 1);
         this.end[grain] = Math.max(this.end[grain], end);
         this.forget();
     }
@@ -164,20 +171,25 @@ export class PartitionRecord {
         });
     }
 
-    // The whole container in a slot; null if nothing is known of it.
-    total(grain: Grain, slot: number): (Cell & { provisioned: number }) | null {
-        let sum: (Cell & { provisioned: number }) | null = null;
+    // Null if nothing is known of the slot.
+    total(grain: Grain, slot: number): Total | null {
+        return this.totals[grain].get(slot) ?? null;
+    }
+
+    private addUp(grain: Grain, slot: number): void {
+        const sum: Total = { ru: 0, requests: 0, throttled: 0, provisioned: this.totals[grain].get(slot)?.provisioned ?? this.throughput };
+        let isKnown = false;
         for (const band of this.bandsAt(grain, slot)) {
             const cell = this.cell(grain, band, slot);
             if (cell === null)
                 continue;
-            sum ??= { ru: 0, requests: 0, throttled: 0, allotted: 0, provisioned: this.provisioned[grain].get(slot) ?? this.throughput };
+            isKnown = true;
             sum.ru += cell.ru;
             sum.requests += cell.requests;
             sum.throttled += cell.throttled;
-            sum.allotted += cell.allotted;
         }
-        return sum;
+        if (isKnown)
+            this.totals[grain].set(slot, sum);
     }
 
     private add(band: Band): void {
