@@ -93,6 +93,11 @@ test("a hot key, refusals, a split and a merge are seen as they happen, with mou
     await page.getByRole("region", { name: /^Partition 1 at/ }).waitFor();
     await expectAccessible(page);
     await picture(page, "map");
+    await page.getByLabel("Show").selectOption("a day"); // and so has its day
+    await map.focus();
+    await page.keyboard.press("End");
+    await (await pressUntil(page, "Home", 0)).getByText("0 of 120,000").waitFor();
+    await page.getByLabel("Show").selectOption("the last minutes");
 
     await page.getByRole("button", { name: "Merge with the next one" }).click();
     await log.getByText(/merge of 1, 2 into 3: done/).waitFor(SLOW);
@@ -180,4 +185,38 @@ test("without statistics there is no map, but there are partitions", async (t) =
     await page.getByRole("region", { name: "Physical partitions" }).waitFor();
     assert.deepEqual(await partitionNames(page), ["0"]);
     await expectAccessible(page);
+});
+
+// Two minutes of a shop: waves of customers, then one that wants everything, and splits that cannot help it.
+test("a picture for the documentation", { skip: process.env.SCREENSHOTS === undefined && "only with SCREENSHOTS" }, async (t) => {
+    const server = await startServer(t, ["--enable-chaos", "--partition-ru", "400"]);
+    await makeOrders(server, 0, { ru: 1600 });
+    const page = await openPage(t, server, { path: MAP, viewport: { width: 1280, height: 1000 }, colorScheme: "light" });
+    await page.getByRole("application").waitFor(SLOW);
+    const begun = Date.now();
+    const seconds = () => (Date.now() - begun) / 1000;
+    const write = (customer, i) => call(server, "POST", `${COLL}/docs`, {
+        body: { id: `${i % 50}`, customer, text: "x".repeat(600) },
+        headers: { "x-ms-documentdb-partitionkey": JSON.stringify([customer]), "x-ms-documentdb-is-upsert": "true" },
+    }).catch(() => undefined);
+    let splits = 0;
+    for (let i = 0; seconds() < 110; i++) {
+        const wave = 12 + 10 * Math.sin(seconds() / 9);
+        const isHot = seconds() > 45 && seconds() < 85;
+        await Promise.all(Array.from({ length: Math.round(wave) }, (_, k) => write(`customer ${(i * 7 + k * 13) % 40}`, i)).concat(isHot ? Array.from({ length: 25 }, () => write("ada", i)) : []));
+        if ((splits === 0 && seconds() > 60) || (splits === 1 && seconds() > 90)) {
+            const { ranges } = await call(server, "GET", `_orrery/${COLL}/layout`);
+            const busiest = ranges.sort((a, b) => b.ru.lastMinute - a.ru.lastMinute)[0];
+            await call(server, "POST", `_orrery/chaos/${COLL}/split`, { body: { range: busiest.id, by: "hash" } });
+            splits++;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    const place = await page.getByRole("application").boundingBox();
+    await page.mouse.click(place.x + place.width - 180, place.y + place.height * 0.45); // the hot partition before the second split
+    await page.getByRole("region", { name: /^Partition \d+ at/ }).getByText('"ada"').waitFor();
+    await picture(page, "map-story");
+    await page.getByLabel("Theme").selectOption("dark");
+    await page.waitForTimeout(1200);
+    await picture(page, "map-story-dark");
 });

@@ -16,6 +16,7 @@ import type { ContainerDefinition } from "../state";
 import { texts } from "../texts";
 
 const PERIOD_MS = 1000;
+const OTHER_PERIOD_MS = 60_000; // of the window that is not shown, so that a split does not take it away
 const TOP_PERIOD_MS = 5000;
 const SIZES_PERIOD_MS = 15_000;
 const TOP_KEYS = 100; // of the container, to find those of one partition
@@ -287,12 +288,16 @@ export function MapPage({ db, container }: PageProps) {
     const [seen, setSeen] = useState<Seen | null>(null);
     const [chosen, setChosen] = useState<CellPlace | null>(null);
     const [isTableOpen, setTableOpen] = useState(false);
+    const [columns, setColumns] = useState(0);
     const record = useRef<PartitionRecord | null>(null);
+    const otherAt = useRef(-Infinity); // when the other window was last read
 
     const { failure, again } = useRepeated(async (signal) => {
         const layout = await readLayout(db, container.id, signal);
-        if (record.current?.rid !== layout.rid)
+        if (record.current?.rid !== layout.rid) {
             record.current = new PartitionRecord(layout.rid);
+            otherAt.current = -Infinity;
+        }
         const known = record.current;
         known.takeLayout(layout);
         const [events, history] = await Promise.all([
@@ -304,6 +309,11 @@ export function MapPage({ db, container }: PageProps) {
         known.takeMoves(moves);
         if (history !== null)
             known.takeHistory(grain, history);
+        if (layout.hasStatistics && performance.now() - otherAt.current > OTHER_PERIOD_MS) {
+            otherAt.current = performance.now();
+            const other = grain === "second" ? "5min" : "second";
+            known.takeHistory(other, await readHistory(db, container.id, other, known.askFrom(other, layout.time), signal));
+        }
         setSeen((before) => ({ layout, moves, throttles: events.throttles.filter(isHere), tick: (before?.tick ?? 0) + 1 }));
     }, PERIOD_MS, grain);
 
@@ -326,7 +336,7 @@ export function MapPage({ db, container }: PageProps) {
             {isShown && (
                 <>
                     <Legend />
-                    <PartitionMap record={record.current} grain={grain} moves={moves} chosen={chosen} onChoose={setChosen} tick={tick} />
+                    <PartitionMap record={record.current} grain={grain} moves={moves} chosen={chosen} onChoose={setChosen} onColumns={setColumns} tick={tick} />
                     <p class="hint" id="map-keys">{texts.map.keysHint}</p>
                     <p class="visually-hidden" role="status">{chosen === null ? "" : cellText(record.current, grain, chosen)}</p>
                     {chosen !== null && (
@@ -336,7 +346,7 @@ export function MapPage({ db, container }: PageProps) {
                 </>
             )}
             <div class="beside">
-                {isShown && <section class="use"><h2>{texts.map.series}</h2><Series record={record.current} grain={grain} tick={tick} /></section>}
+                {isShown && <section class="use"><h2>{texts.map.series}</h2><Series record={record.current} grain={grain} count={columns} tick={tick} /></section>}
                 <Happened moves={moves} throttles={throttles} move={layout.move} />
             </div>
             <Partitions layout={layout} />

@@ -23,6 +23,7 @@ interface MapProps {
     moves: Move[];
     chosen: CellPlace | null;
     onChoose: (place: CellPlace | null) => void;
+    onColumns: (count: number) => void; // how many fit
     tick: number; // changes when the record has
 }
 
@@ -252,6 +253,7 @@ export function PartitionMap(props: MapProps) {
         const height = Math.max(HEIGHT_MIN, Math.min(HEIGHT_MAX, rows * ROW)) + TOP + BOTTOM;
         const g = geometryOf(record, grain, width, height);
         geometry.current = g;
+        props.onColumns(g.columns);
         const colours = coloursOf(dark);
         const edges = [...g.edges.keys()].join(" ");
         const key = [width, height, g.ratio, grain, dark, record.version, edges].join("|");

@@ -6,7 +6,7 @@ import { STEP_S, type Grain } from "../api/orrery";
 import { texts } from "../texts";
 import { coloursOf } from "./heat";
 import { clock } from "./numbers";
-import { COLUMNS_MAX, type PartitionRecord } from "./partition_record";
+import type { PartitionRecord } from "./partition_record";
 import { isDark } from "./theme";
 
 const HEIGHT = 180;
@@ -19,12 +19,12 @@ const WHOLE = Array.from({ length: 10 }, (_, i) => [1, 2, 5].map((digit) => digi
 type Column = (number | null)[];
 
 // Per second, whatever the grain is.
-function dataOf(record: PartitionRecord, grain: Grain): uPlot.AlignedData {
+function dataOf(record: PartitionRecord, grain: Grain, count: number): uPlot.AlignedData {
     const step = STEP_S[grain];
     const to = record.to(grain);
     const times: number[] = [];
     const columns: [Column, Column, Column, Column] = [[], [], [], []];
-    for (let slot = to - COLUMNS_MAX[grain]; slot < to; slot++) {
+    for (let slot = to - count; slot < to; slot++) {
         const total = record.total(grain, slot);
         times.push(slot * step);
         columns[0].push(total === null ? null : total.ru / step);
@@ -73,7 +73,8 @@ function Sample({ colour, dash }: { colour: string; dash?: number[] }) {
     );
 }
 
-export function Series({ record, grain, tick }: { record: PartitionRecord; grain: Grain; tick: number }) {
+// The last 'count' slots.
+export function Series({ record, grain, count, tick }: { record: PartitionRecord; grain: Grain; count: number; tick: number }) {
     const host = useRef<HTMLDivElement>(null);
     const plot = useRef<uPlot | null>(null);
     const dark = isDark.value;
@@ -82,12 +83,12 @@ export function Series({ record, grain, tick }: { record: PartitionRecord; grain
 
     useEffect(() => {
         const element = host.current!;
-        plot.current = new uPlot(optionsOf(element.clientWidth, dark), dataOf(record, grain), element);
+        plot.current = new uPlot(optionsOf(element.clientWidth, dark), dataOf(record, grain, count), element);
         const observer = new ResizeObserver(([entry]) => plot.current?.setSize({ width: Math.floor(entry!.contentRect.width), height: HEIGHT }));
         observer.observe(element);
         return () => { observer.disconnect(); plot.current?.destroy(); plot.current = null; };
     }, [record, grain, dark]);
-    useEffect(() => plot.current?.setData(dataOf(record, grain)), [tick]);
+    useEffect(() => plot.current?.setData(dataOf(record, grain, count)), [tick, count]);
 
     const last = record.total(grain, record.to(grain) - 1);
     const step = STEP_S[grain];
@@ -95,7 +96,7 @@ export function Series({ record, grain, tick }: { record: PartitionRecord; grain
         <>
             <ul class="legend">
                 <li><Sample colour={lines.ru} />{texts.map.seriesRu}</li>
-                <li><Sample colour={colours.text} dash={DASHES.provisioned} />{texts.map.seriesProvisioned}</li>
+                {last !== null && last.provisioned > 0 && <li><Sample colour={colours.text} dash={DASHES.provisioned} />{texts.map.seriesProvisioned}</li>}
                 <li><Sample colour={lines.requests} dash={DASHES.requests} />{texts.map.seriesRequests}</li>
                 <li><Sample colour={colours.throttled} />{texts.map.seriesThrottled}</li>
             </ul>
