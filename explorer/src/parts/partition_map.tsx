@@ -127,7 +127,7 @@ function label(context: CanvasRenderingContext2D, g: Geometry, colours: Colours,
 function paintTimes(context: CanvasRenderingContext2D, grain: Grain, g: Geometry, colours: Colours): void {
     const step = STEP_S[grain];
     const widthCss = g.columns * g.column / g.ratio;
-    const every = grain === "second" ? (widthCss < 500 ? 120 : 60) : (widthCss < 500 ? 6 : 3) * 3600;
+    const every = grain === "second" ? 60 : (widthCss < 500 ? 6 : 3) * 3600;
     const zone = new Date().getTimezoneOffset() * 60; // days begin at midnight here
     const y = g.top + g.height;
     context.fillStyle = colours.soft;
