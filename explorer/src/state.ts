@@ -107,3 +107,8 @@ export function keyHeader(container: ContainerDefinition, document: JsonObject):
     });
     return keyValuesHeader(values as Json);
 }
+
+// The values of a document's partition key, to be read by people.
+export function keyWords(container: ContainerDefinition, document: JsonObject): string {
+    return container.partitionKey.paths.map((path) => JSON.stringify(valueAt(document, path) ?? {})).join(", ");
+}

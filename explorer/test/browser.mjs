@@ -49,9 +49,10 @@ export async function call(server, method, path, { body, headers = {}, key = DEV
     let type = parts[isList ? parts.length - 1 : parts.length - 2] ?? "";
     let link = (isList ? parts.slice(0, -1) : parts).join("/");
     if (parts[0] === "_orrery") {
-        const colls = parts.indexOf("colls");
-        type = colls < 0 ? "" : "colls";
-        link = colls < 0 ? "" : parts.slice(parts.indexOf("dbs"), colls + 2).join("/");
+        const dbs = parts.indexOf("dbs");
+        const isOfContainer = parts[dbs + 2] === "colls";
+        type = isOfContainer ? "colls" : "";
+        link = isOfContainer ? parts.slice(dbs, dbs + 4).join("/") : "";
     }
     const text = `${method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
     const signature = createHmac("sha256", Buffer.from(key, "base64")).update(text).digest("base64");

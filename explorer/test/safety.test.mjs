@@ -56,7 +56,7 @@ test("a page of another site gets nothing from any route, and cannot show the ex
     });
     await new Promise((resolve) => foreign.listen(0, "127.0.0.1", resolve));
     t.after(() => foreign.close());
-    const page = await openPage(t, { endpoint: "http://127.0.0.1" }, { path: `:${foreign.address().port}/`, allowErrors: [/./], allowHosts: true });
+    const page = await openPage(t, { endpoint: "http://127.0.0.1", closing: server.closing }, { path: `:${foreign.address().port}/`, allowErrors: [/./], allowHosts: true });
     const seen = await page.evaluate(async ({ endpoint, routes }) => {
         const found = [];
         for (const route of routes) {

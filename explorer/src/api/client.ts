@@ -42,8 +42,8 @@ export function pathOf(...parts: string[]): string {
 export function signedParts(path: string): { type: string; link: string } {
     const parts = path.split("?")[0]!.split("/").filter((part) => part !== "").map(decodeURIComponent);
     if (parts[0] === "_orrery") {
-        const colls = parts.indexOf("colls");
-        return colls < 0 ? { type: "", link: "" } : { type: "colls", link: parts.slice(1, colls + 2).join("/") };
+        const dbs = parts.indexOf("dbs");
+        return parts[dbs + 2] === "colls" ? { type: "colls", link: parts.slice(dbs, dbs + 4).join("/") } : { type: "", link: "" };
     }
     // Types stand at even places: dbs / id / colls / id ...
     const isList = parts.length % 2 === 1;

@@ -3,7 +3,9 @@ import type { ComponentType } from "preact";
 import { containerLink, TABS, type Tab } from "../route";
 import { databases, findContainer, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
+import { Feed } from "./feed";
 import { Items } from "./items";
+import { MapPage } from "./map";
 import { Query } from "./query";
 import { Scripts } from "./scripts";
 import { Settings } from "./settings";
@@ -15,6 +17,8 @@ const PAGES: Partial<Record<Tab, TabPage>> = {
     query: Query,
     scripts: Scripts,
     settings: Settings,
+    map: MapPage,
+    feed: Feed,
 };
 
 export function Container({ db, coll, tab }: { db: string; coll: string; tab: Tab }) {

@@ -14,3 +14,10 @@ export function bytes(value: number): string {
     }
     return `${value >= 100 || unit === 0 ? whole.format(value) : short.format(Math.round(value * 10) / 10)} ${UNITS[unit]}`;
 }
+
+// A time of day here, from seconds since 1970.
+export function clock(seconds: number, hasSeconds = true): string {
+    const time = new Date(seconds * 1000);
+    const two = (value: number): string => String(value).padStart(2, "0");
+    return `${two(time.getHours())}:${two(time.getMinutes())}${hasSeconds ? `:${two(time.getSeconds())}` : ""}`;
+}
