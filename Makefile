@@ -28,8 +28,12 @@ build/orrery: build/release/build.ninja ## build the server, build/orrery
 	@echo "== Building build/orrery"
 	@cmake --build build/release -j $(JOBS) --target orrery
 
+# Where there is npm the page comes with the server; elsewhere the server says how to get it.
+EXPLORER := explorer/dist/include/api/core/explorer_assets.inc
+build/orrery: $(wildcard $(EXPLORER))
+
 .PHONY: run
-run: build/orrery ## build and serve, data in ./data; ARGS="--port 8082" adds options
+run: $(if $(shell command -v npm),$(EXPLORER)) build/orrery ## build and serve, data in ./data; ARGS="--port 8082" adds options
 	@echo "== Serving with data in ./data"
 	@exec build/orrery serve --data data $(ARGS)
 
@@ -85,6 +89,14 @@ bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/buil
 	@cmake --build build/release -j $(JOBS) --target orrery
 	@bench/run.sh $(ARGS)
 
+.PHONY: explorer
+explorer: deps-explorer $(EXPLORER) build/orrery ## build the explorer, the web page at /_explorer/, into the server; needs Node.js
+
+.PHONY: explorer-test
+explorer-test: deps-browser explorer explorer/test/node_modules/.package-lock.json ## the explorer in a real browser, against the real server
+	@echo "== Running the explorer's tests in Chromium"
+	@cd explorer/test && ORRERY=$(CURDIR)/build/orrery node --test --test-reporter=spec *.test.mjs
+
 .PHONY: deb
 deb: deps-package build/orrery ## build the Debian package, build/orrery_VERSION_ARCHITECTURE.deb
 	@echo "== Building the Debian package"
@@ -134,7 +146,7 @@ hardening: build/orrery
 	@tools/check-hardening-test.sh
 	@tools/check-hardening.sh build/orrery build/release
 
-DEPS := $(addprefix deps-,build test fuzz check bench fresh package)
+DEPS := $(addprefix deps-,build test explorer browser fuzz check bench fresh package)
 .PHONY: $(DEPS)
 $(DEPS): deps-%:
 	@[ "$(INSTALL_DEPS)" = no ] || tools/deps.sh $*
@@ -184,3 +196,12 @@ $(SDK): test/package.json test/package-lock.json test/.npmrc | deps-test
 	@echo "== Installing the official SDK for the end-to-end tests"
 	@cd test && npm ci --loglevel=error
 	@touch $@
+
+explorer/node_modules/.package-lock.json explorer/test/node_modules/.package-lock.json: %/node_modules/.package-lock.json: %/package.json %/package-lock.json %/.npmrc
+	@echo "== Installing the packages of $*"
+	@cd $* && npm ci --loglevel=error
+	@touch $@
+
+$(EXPLORER): explorer/node_modules/.package-lock.json $(shell find explorer -maxdepth 1 -type f) $(shell find explorer/src -type f)
+	@echo "== Building the explorer"
+	@cd explorer && npm run --silent build

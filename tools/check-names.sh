@@ -33,7 +33,7 @@ find . \( -name .git -o -name node_modules -o -path ./build -o -path ./data \) -
 # Words of the code, and comments with their places. Text in quotes counts as code, since names of metrics
 # and properties stand there. It may hold what looks like a comment ("/*"), so it is stepped over.
 : >"$work/comments"
-grep -E '\.([ch]|cc|def|mjs|js|py|sh|json)$|(^|/)(CMakeLists\.txt|Makefile)$' "$work/files" |
+grep -E '\.([ch]|cc|def|mjs|js|ts|tsx|css|py|sh|json)$|(^|/)(CMakeLists\.txt|Makefile)$' "$work/files" |
     xargs -x -n 100000 -s 1000000 awk -v comments="$work/comments" '
     function note_comment(text) {
         print FILENAME ":" FNR ": " text >comments

@@ -1,9 +1,9 @@
-/* service.c - paths outside the resource model: health, metrics, the certificate, browsers'
- * preflight requests, and the address list that direct-mode clients ask for.
+/* service.c - paths outside the resource model: health, metrics, the certificate, the explorer,
+ * browsers' preflight requests, and the address list that direct-mode clients ask for.
  *
  * None of them shows anything about a resource, so none needs a key.
  */
-#include "api/core/request_int.h"
+#include "api/core/explorer_page.h"
 #include "api/core/response_int.h"
 
 #define JSON_TYPE SLICE("application/json")
@@ -167,5 +167,5 @@ bool service_handle(ApiRequest *r)
             return true;
         }
     }
-    return false;
+    return explorer_page_answer(r, path);
 }

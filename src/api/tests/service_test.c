@@ -249,6 +249,7 @@ static void some_paths_are_open_to_all(void **state)
         {{"GET", "/metrics", .key = ""}, 200, "text/plain; version=0.0.4", "orrery_databases 1\n"},
         {{"GET", "/metrics", .key = ""}, 200, "text/plain; version=0.0.4", "orrery_containers 1\n"},
         {{"GET", "/_explorer/emulator.pem", .key = ""}, 200, "application/x-pem-file", "PEM"},
+        {{"GET", "/_explorer/none.js", .key = ""}, 404, "application/json", ""},
         {{"GET", "//addresses/?$resolveFor=x", .key = ""}, 400, "application/json", "Gateway"},
         {{"GET", "/addresses", .key = ""}, 400, "application/json", "Gateway"},
         /* only to readers, and only these */
@@ -364,9 +365,26 @@ static void damaged_data_is_told_without_refusing_everything(void **state)
     expect_holds(answer.body, "\norrery_store_damaged_reads_total 1\n");
 }
 
+/* With the page, or without it and with words about how to get it: the same protection. */
+static void the_explorer_is_protected_from_other_pages(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    fake_server_open(&server, &(ApiOptions){0});
+    FakeAnswer answer = expect_status(&server, &(Ask){"GET", "/_explorer/", .key = ""}, 200);
+    expect_header(&answer, "content-type", "text/html; charset=utf-8");
+    expect_header(&answer, "x-content-type-options", "nosniff");
+    expect_header(&answer, "x-frame-options", "DENY");
+    Slice policy = fake_header(&answer, "content-security-policy");
+    assert_true(slice_starts_with(policy, SLICE("default-src 'none'; script-src 'self';")));
+    answer = expect_status(&server, &(Ask){"GET", "/_explorer", .key = ""}, 308);
+    expect_header(&answer, "location", "/_explorer/");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_explorer_is_protected_from_other_pages),
         cmocka_unit_test(every_answer_has_the_headers_that_clients_read),
         cmocka_unit_test(an_activity_id_that_looks_like_one_is_kept),
         cmocka_unit_test(a_refusal_is_json_whatever_it_quotes),

@@ -1,0 +1,126 @@
+// orrery.ts - what the server tells about its partitions: /_orrery, described in docs/seeing.md and docs/splits.md.
+import { pathOf, request } from "./client";
+
+export type Grain = "second" | "5min";
+export const STEP_S: Record<Grain, number> = { second: 1, "5min": 300 };
+
+export interface RangeLayout {
+    id: string;
+    min: string; // hashes in hexadecimal; "" and "FF" are the ends
+    max: string;
+    parents: string[];
+    items: number;
+    bytes: number;
+    logicalPartitions: number | null;
+    logicalPartitionsExact: boolean;
+    ru: { allotted: number; lastSecond: number; lastMinute: number };
+    throttled: { lastMinute: number };
+    normalizedConsumption: number;
+}
+
+export interface Move {
+    event: number;
+    database: string;
+    container: string;
+    what: string;
+    reason: string;
+    stage: string;
+    sources: string[];
+    targets: string[];
+    ended: number; // seconds since 1970; 0 if not yet
+    percent: number;
+    items: number;
+    fenceMicroseconds: number;
+    message: string;
+}
+
+export interface Layout {
+    rid: string;
+    time: number;
+    hasStatistics: boolean;
+    throughput: { mode: string; ru: number; current?: number; isShared: boolean };
+    move: Omit<Move, "database" | "container"> | null;
+    ranges: RangeLayout[];
+    totals: { items: number; bytes: number };
+}
+
+export interface History {
+    step: number;
+    from: number;
+    to: number;
+    ranges: { id: string; isKept: boolean; ru: number[]; requests: number[]; throttled: number[] }[];
+}
+
+export interface Throttle {
+    database: string;
+    container: string;
+    time: number;
+    throttled: number;
+}
+
+export interface Events {
+    moves: Move[];
+    throttles: Throttle[];
+}
+
+export type By = "ru" | "throttled" | "size";
+
+export interface TopRow {
+    key: string; // as clients send it
+    isCut: boolean;
+    epk: string;
+    items?: number;
+    amount: number;
+    share: number;
+}
+
+const link = (db: string, coll: string, what: string): string => `_orrery/${pathOf("dbs", db, "colls", coll)}/${what}`;
+
+async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+    return (await request<T>("GET", path, { signal })).body;
+}
+
+export const readLayout = (db: string, coll: string, signal?: AbortSignal): Promise<Layout> => get(link(db, coll, "layout"), signal);
+
+export const readHistory = (db: string, coll: string, grain: Grain, from: number, signal?: AbortSignal): Promise<History> =>
+    get(link(db, coll, `history?grain=${grain}&from=${from}`), signal);
+
+// A key that was in two partitions, before and after a split, has a row in each: they are added up. The server's total, of
+// which 'share' is a part, is that of the partitions that exist.
+export async function readTop(db: string, coll: string, by: By, count: number, signal?: AbortSignal): Promise<TopRow[]> {
+    const { rows, total } = await get<{ rows: TopRow[]; total: number }>(link(db, coll, `top?by=${by}&count=${count}`), signal);
+    const keys = new Map<string, TopRow>();
+    for (const row of rows) {
+        const known = keys.get(row.epk);
+        keys.set(row.epk, known === undefined ? row : { ...known, amount: known.amount + row.amount });
+    }
+    const sum = Math.max(total, rows.reduce((all, row) => all + row.amount, 0));
+    return [...keys.values()].map((row) => ({ ...row, share: sum > 0 ? row.amount / sum : 0 })).sort((a, b) => b.amount - a.amount);
+}
+
+export const readEvents = (signal?: AbortSignal): Promise<Events> => get("_orrery/events", signal);
+
+// Whether the server splits and merges on request. Throws if it does not, or not for this key.
+export async function checkChaos(): Promise<void> {
+    await request("GET", "_orrery/chaos");
+}
+
+export async function askSplit(db: string, coll: string, range: string): Promise<void> {
+    await request("POST", `_orrery/chaos/${pathOf("dbs", db, "colls", coll)}/split`, { body: { range } });
+}
+
+export async function askMerge(db: string, coll: string, ranges: string[]): Promise<void> {
+    await request("POST", `_orrery/chaos/${pathOf("dbs", db, "colls", coll)}/merge`, { body: { ranges } });
+}
+
+// '["ada",7]' as '"ada", 7'.
+export function keyText(row: { key: string; isCut: boolean }): string {
+    if (row.isCut)
+        return `${row.key}...`;
+    try {
+        const values: unknown = JSON.parse(row.key);
+        return Array.isArray(values) ? values.map((value) => JSON.stringify(value)).join(", ") : row.key;
+    } catch {
+        return row.key;
+    }
+}

@@ -1,0 +1,66 @@
+// main.tsx - the page: who is signed in, the tree, and what the address names.
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { credential, forgetCredential } from "./api/session";
+import { Container } from "./pages/container";
+import { Overview } from "./pages/overview";
+import { SignIn } from "./pages/sign_in";
+import { Tree } from "./pages/tree";
+import { Users } from "./pages/users";
+import { attempt, Notices } from "./parts/notices";
+import { ThemeChoice } from "./parts/theme";
+import { route } from "./route";
+import { databases, readDatabases } from "./state";
+import { texts } from "./texts";
+
+let hasSignedOut = false;
+
+function signOut(): void {
+    hasSignedOut = true;
+    forgetCredential();
+    databases.value = null;
+}
+
+function Page() {
+    const at = route.value;
+    switch (at.page) {
+    case "overview":
+        return <Overview />;
+    case "container":
+        return <Container db={at.db} coll={at.coll} tab={at.tab} />;
+    case "users":
+        return <Users key={at.db} db={at.db} />;
+    default:
+        return <p>{texts.notFound}</p>;
+    }
+}
+
+function Signed() {
+    useEffect(() => attempt(readDatabases), []);
+    return (
+        <>
+            <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>{texts.skip}</a>
+            <header>
+                <a class="brand" href="#/">{texts.title}</a>
+                <span class="hint">{location.host}</span>
+                <ThemeChoice />
+                <button onClick={signOut}>{texts.signIn.signOut}</button>
+            </header>
+            <div class="columns">
+                <Tree />
+                <main id="content" tabIndex={-1}><Page /></main>
+            </div>
+        </>
+    );
+}
+
+function App() {
+    return (
+        <>
+            {credential.value === null ? <SignIn isAutomatic={!hasSignedOut} /> : <Signed />}
+            <Notices />
+        </>
+    );
+}
+
+render(<App />, document.getElementById("app")!);

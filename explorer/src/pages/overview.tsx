@@ -1,0 +1,73 @@
+// overview.tsx - all containers with what they hold and use, the busiest first.
+import { useEffect, useState } from "preact/hooks";
+import { request } from "../api/client";
+import { credential } from "../api/session";
+import { bytes, count } from "../parts/numbers";
+import { tellFailure } from "../parts/notices";
+import { containerLink } from "../route";
+import { texts } from "../texts";
+
+const PERIOD_MS = 2000;
+
+interface ContainerRow {
+    database: string;
+    container: string;
+    physicalPartitions: number;
+    items: number;
+    bytes: number;
+    ru: { lastMinute: number };
+    throttled: { lastMinute: number };
+}
+
+export function Overview() {
+    const [rows, setRows] = useState<ContainerRow[] | null>(null);
+    const isToken = credential.value?.kind === "token";
+    useEffect(() => {
+        if (isToken)
+            return;
+        let isOver = false;
+        const look = (): void => {
+            request<{ containers: ContainerRow[] }>("GET", "_orrery/containers").then(
+                ({ body }) => { if (!isOver) setRows(body.containers); },
+                (error) => { if (!isOver) { setRows([]); tellFailure(error); clearInterval(timer); } });
+        };
+        const timer = setInterval(look, PERIOD_MS);
+        look();
+        return () => { isOver = true; clearInterval(timer); };
+    }, []);
+
+    if (isToken)
+        return <section><h1>{texts.overview.title}</h1><p>{texts.tokenOverview}</p></section>;
+    return (
+        <section>
+            <h1>{texts.overview.title}</h1>
+            {rows === null && <p>{texts.loading}</p>}
+            {rows?.length === 0 && <p>{texts.overview.none}</p>}
+            {rows !== null && rows.length > 0 && (
+                <div class="scroll" tabIndex={0} role="region" aria-label={texts.overview.containers}>
+                    <table>
+                        <thead>
+                            <tr>
+                                <th>{texts.overview.database}</th><th>{texts.overview.container}</th>
+                                <th class="number">{texts.overview.items}</th><th class="number">{texts.overview.size}</th>
+                                <th class="number">{texts.overview.partitions}</th><th class="number">{texts.overview.used}</th>
+                                <th class="number">{texts.overview.throttled}</th>
+                            </tr>
+                        </thead>
+                        <tbody>
+                            {rows.map((row) => (
+                                <tr key={`${row.database}/${row.container}`}>
+                                    <td>{row.database}</td>
+                                    <td><a href={containerLink(row.database, row.container)}>{row.container}</a></td>
+                                    <td class="number">{count(row.items)}</td><td class="number">{bytes(row.bytes)}</td>
+                                    <td class="number">{count(row.physicalPartitions)}</td><td class="number">{count(row.ru.lastMinute)}</td>
+                                    <td class={row.throttled.lastMinute > 0 ? "number problem" : "number"}>{count(row.throttled.lastMinute)}</td>
+                                </tr>
+                            ))}
+                        </tbody>
+                    </table>
+                </div>
+            )}
+        </section>
+    );
+}

@@ -1,0 +1,211 @@
+// scripts.tsx - stored procedures, triggers and user-defined functions of a container: edited, and procedures run.
+import { javascript } from "@codemirror/lang-javascript";
+import { json } from "@codemirror/lang-json";
+import { useEffect, useState } from "preact/hooks";
+import { listAll, pathOf, request, type Json, type JsonObject } from "../api/client";
+import { Dialog } from "../parts/dialog";
+import { Editor } from "../parts/editor";
+import { ChoiceField, Group, TextField } from "../parts/fields";
+import { attempt, tell, tellFailure, useAttempt, wordsOf } from "../parts/notices";
+import { keyValuesHeader, parseKey, type ContainerDefinition } from "../state";
+import { texts } from "../texts";
+
+export const KINDS = ["sprocs", "triggers", "udfs"] as const;
+export type Kind = (typeof KINDS)[number];
+const TYPES = ["Pre", "Post"] as const;
+const OPERATIONS = ["All", "Create", "Replace", "Delete", "Upsert"] as const;
+
+interface Script extends JsonObject {
+    id: string;
+    body: string;
+    _rid: string;
+    _etag: string;
+}
+
+interface Open {
+    kind: Kind;
+    script: Script | null; // null: a new one
+}
+
+interface Outcome {
+    result: string;
+    isFailed: boolean;
+    log: string;
+    charge: number;
+    ms: number;
+}
+
+function parseArguments(text: string): Json[] {
+    let found: unknown;
+    try {
+        found = JSON.parse(text);
+    } catch {
+        found = null;
+    }
+    if (!Array.isArray(found))
+        throw new Error(texts.scripts.notArray);
+    return found as Json[];
+}
+
+function decodeLog(header: string | null): string {
+    try {
+        return decodeURIComponent(header ?? "");
+    } catch {
+        return header ?? "";
+    }
+}
+
+function Run({ path, container }: { path: string; container: ContainerDefinition }) {
+    const paths = container.partitionKey?.paths ?? [];
+    const [key, setKey] = useState(JSON.stringify(paths.map(() => "")));
+    const [given, setGiven] = useState("[]");
+    const [outcome, setOutcome] = useState<Outcome | null>(null);
+    const [runs, setRuns] = useState(0);
+    const submit = useAttempt();
+
+    async function run(): Promise<void> {
+        const headers = { ...keyValuesHeader(parseKey(key)), "x-ms-documentdb-script-enable-logging": "true" };
+        const body = parseArguments(given);
+        try {
+            const answer = await request("POST", path, { body, headers });
+            setOutcome({
+                result: JSON.stringify(answer.body, null, 2), isFailed: false, charge: answer.charge, ms: answer.ms,
+                log: decodeLog(answer.headers.get("x-ms-documentdb-script-log-results")),
+            });
+        } catch (error) {
+            setOutcome({ result: wordsOf(error), isFailed: true, log: "", charge: 0, ms: 0 });
+            tellFailure(error);
+        }
+        setRuns(runs + 1);
+    }
+
+    return (
+        <form class="form" aria-label={texts.scripts.run} onSubmit={(event) => { event.preventDefault(); submit(run); }}>
+            <h2>{texts.scripts.run}</h2>
+            <TextField label={texts.key.label} hint={texts.key.hint(paths.join(", "))} value={key} onChange={setKey} isRequired />
+            <TextField label={texts.scripts.arguments} hint={texts.scripts.argumentsHint} value={given} onChange={setGiven} isRequired />
+            <p class="buttons"><button type="submit" class="primary">{texts.scripts.runIt}</button></p>
+            {outcome !== null && (
+                <>
+                    {outcome.isFailed ? <p class="problem" role="alert">{outcome.result}</p> : (
+                        <>
+                            <p role="status">{texts.scripts.done(outcome.charge, outcome.ms)}</p>
+                            <Editor key={runs} class="small" initial={outcome.result} label={texts.scripts.result} language={json()} isReadOnly isTabFree />
+                        </>
+                    )}
+                    {outcome.log !== "" && <Group label={texts.scripts.log}><pre class="log" tabIndex={0}>{outcome.log}</pre></Group>}
+                </>
+            )}
+        </form>
+    );
+}
+
+function ScriptEditor({ container, root, open, onDone }: {
+    container: ContainerDefinition; root: string; open: Open; onDone: (changed: Script | null) => void;
+}) {
+    const { kind, script } = open;
+    const [id, setId] = useState(script?.id ?? "");
+    const [body, setBody] = useState(script?.body ?? texts.scripts.first[kind]);
+    const [type, setType] = useState(String(script?.["triggerType"] ?? "Pre"));
+    const [operation, setOperation] = useState(String(script?.["triggerOperation"] ?? "All"));
+    const [isDeleting, setDeleting] = useState(false);
+    const submit = useAttempt();
+    const list = `${root}/${kind}`;
+    const path = `${list}/${encodeURIComponent(script?.id ?? "")}`;
+
+    async function save(): Promise<void> {
+        const wanted: JsonObject = { id, body, ...(kind === "triggers" ? { triggerType: type, triggerOperation: operation } : {}) };
+        const answer = script === null
+            ? await request<Script>("POST", list, { body: wanted })
+            : await request<Script>("PUT", path, { body: wanted, headers: { "if-match": script._etag } });
+        tell(texts.items.saved(answer.charge));
+        onDone(answer.body);
+    }
+
+    async function remove(): Promise<void> {
+        setDeleting(false);
+        const answer = await request("DELETE", path, { headers: { "if-match": script!._etag } });
+        tell(texts.items.deleted(answer.charge));
+        onDone(null);
+    }
+
+    // What was stored by others in another spelling stays a choice.
+    const choices = (known: readonly string[], now: string): [string, string][] => [...new Set([...known, now])].map((name) => [name, name]);
+    return (
+        <div class="item script">
+            <form class="form" aria-label={texts.scripts.script} onSubmit={(event) => { event.preventDefault(); submit(save); }}>
+                <div class="buttons">
+                    <button type="submit" class="primary">{texts.items.save}</button>
+                    {script !== null && <button type="button" class="danger" onClick={() => setDeleting(true)}>{texts.items.delete}</button>}
+                    <button type="button" onClick={() => onDone(script)}>{texts.items.close}</button>
+                </div>
+                <TextField label={texts.definition.name} value={id} onChange={setId} isRequired />
+                {kind === "triggers" && (
+                    <div class="beside">
+                        <ChoiceField label={texts.scripts.type} value={type} choices={choices(TYPES, type)} onChange={setType} />
+                        <ChoiceField label={texts.scripts.operation} value={operation} choices={choices(OPERATIONS, operation)} onChange={setOperation} />
+                    </div>
+                )}
+                <Editor class="code" initial={body} label={texts.scripts.code} language={javascript()} onChange={setBody} />
+            </form>
+            {kind === "sprocs" && script !== null && <Run path={path} container={container} />}
+            {isDeleting && (
+                <Dialog title={texts.scripts.sureDelete(script!.id)} submit={texts.dialog.delete} isDangerous
+                    onSubmit={remove} onClose={() => setDeleting(false)} />
+            )}
+        </div>
+    );
+}
+
+export function Scripts({ db, container }: { db: string; container: ContainerDefinition }) {
+    const root = pathOf("dbs", db, "colls", container.id);
+    const [scripts, setScripts] = useState<Record<Kind, Script[]> | null>(null);
+    const [open, setOpen] = useState<Open | null>(null);
+
+    async function read(): Promise<void> {
+        try {
+            const [sprocs, triggers, udfs] = await Promise.all(KINDS.map((kind) => listAll<Script>(`${root}/${kind}`)));
+            setScripts({ sprocs: sprocs!, triggers: triggers!, udfs: udfs! });
+        } catch (error) {
+            setScripts({ sprocs: [], triggers: [], udfs: [] });
+            throw error;
+        }
+    }
+    useEffect(() => attempt(read), []);
+
+    // A procedure stays open after it was saved: it is run next.
+    function done(kind: Kind, changed: Script | null): void {
+        const isChanged = changed !== open?.script;
+        setOpen(changed !== null && isChanged && kind === "sprocs" ? { kind, script: changed } : null);
+        attempt(read);
+    }
+
+    if (scripts === null)
+        return <p>{texts.loading}</p>;
+    return (
+        <div class="items">
+            <div class="items-list">
+                <div class="scroll">
+                    {KINDS.map((kind) => (
+                        <section key={kind} aria-label={texts.scripts.kinds[kind]}>
+                            <h2>{texts.scripts.kinds[kind]}</h2>
+                            <ul>
+                                {scripts[kind].map((script) => (
+                                    <li key={script._rid}>
+                                        <button class={open?.script?._rid === script._rid ? "row chosen" : "row"} onClick={() => setOpen({ kind, script })}>
+                                            <span>{script.id}</span>
+                                            {kind === "triggers" && <span class="hint">{String(script["triggerType"])}, {String(script["triggerOperation"])}</span>}
+                                        </button>
+                                    </li>
+                                ))}
+                            </ul>
+                            <div class="buttons"><button onClick={() => setOpen({ kind, script: null })}>{texts.scripts.new[kind]}</button></div>
+                        </section>
+                    ))}
+                </div>
+            </div>
+            {open === null ? <p class="hint item">{texts.scripts.choose}</p>
+                : <ScriptEditor key={`${open.kind}/${open.script?._rid ?? "new"}/${open.script?._etag ?? ""}`} container={container} root={root} open={open} onDone={(changed) => done(open.kind, changed)} />}
+        </div>
+    );
+}

@@ -1,0 +1,4 @@
+declare module "virtual:language" {
+    export const functions: string[];
+    export const keywords: string[];
+}

@@ -1,0 +1,222 @@
+// map.test.mjs - the partition map with real splits, merges and refusals.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { call, expectAccessible, makeOrders, openPage, picture, startServer } from "./browser.mjs";
+
+const MAP = "/_explorer/#/dbs/shop/colls/orders/map";
+const COLL = "dbs/shop/colls/orders";
+const SLOW = { timeout: 20_000 };
+
+// Writes so fast that a small container refuses: everything for one customer.
+async function overload(server, customer, count) {
+    const headers = { "x-ms-documentdb-partitionkey": JSON.stringify([customer]), "x-ms-documentdb-is-upsert": "true" };
+    const write = (i) => call(server, "POST", `${COLL}/docs`, { body: { id: `hot-${i}`, customer, text: "x".repeat(4000) }, headers }).then(() => 0, () => 1);
+    let refused = 0;
+    for (let i = 0; i < count; i += 20)
+        refused += (await Promise.all(Array.from({ length: 20 }, (_, k) => write(i + k)))).reduce((a, b) => a + b, 0);
+    return refused;
+}
+
+const partitionNames = (page) => page.getByRole("region", { name: "Physical partitions" }).locator("tbody tr td:first-child").allTextContents();
+
+// Presses a key until a cell of this partition is chosen: what has just happened is not yet in the last whole second.
+async function pressUntil(page, key, partition) {
+    const cell = page.getByRole("region", { name: new RegExp(`^Partition ${partition} at`) });
+    for (let i = 0; i < 40 && !await cell.isVisible(); i++) {
+        await page.keyboard.press(key);
+        await page.waitForTimeout(250);
+    }
+    await cell.waitFor();
+    return cell;
+}
+
+// The colours in the newest columns of the lower canvas, so that bands can be told from the picture itself.
+function pixels(page) {
+    return page.evaluate(() => {
+        const canvas = document.querySelector(".map canvas");
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const found = new Set();
+        for (let i = 0; i < data.length; i += 4)
+            found.add(`${data[i]},${data[i + 1]},${data[i + 2]}`);
+        return [...found];
+    });
+}
+
+test("a hot key, refusals, a split and a merge are seen as they happen, with mouse and keyboard", async (t) => {
+    const server = await startServer(t, ["--enable-chaos"]);
+    await makeOrders(server, 30);
+    assert.ok(await overload(server, "ada", 400) > 0, "the load is refused");
+    const page = await openPage(t, server, { path: MAP });
+    const map = page.getByRole("application", { name: /Map of the partitions/ });
+    await map.waitFor(SLOW);
+
+    // Refusals: in the list, and marked in the map.
+    await page.getByText(/\d+ answered 429 within/).or(page.getByText(/^\d\d:\d\d:\d\d \d+ answered 429$/)).first().waitFor(SLOW);
+    await page.waitForFunction(() => document.querySelector(".map canvas").width > 300);
+    assert.ok((await pixels(page)).includes("209,0,91"), "throttled cells are marked");
+
+    // A click shows the numbers of a cell, and the hot key by its name.
+    const box = await map.boundingBox();
+    await page.mouse.click(box.x + box.width * 0.7, box.y + box.height / 2);
+    const cell = page.getByRole("region", { name: /^Partition 0 at \d\d:\d\d:\d\d$/ });
+    await cell.waitFor();
+    const hottest = cell.getByRole("row").nth(1);
+    await hottest.getByText('"ada"').waitFor(SLOW);
+    assert.ok(Number((await hottest.getByRole("cell").nth(3).textContent()).replace(",", "")) > 0, "it was refused");
+
+    // Arrow keys move the cell, and its values are read out.
+    await map.focus();
+    const place = async () => (await cell.getByRole("heading", { level: 2 }).textContent());
+    const before = await place();
+    await page.keyboard.press("ArrowLeft");
+    await page.waitForFunction((old) => document.querySelector(".cell h2").textContent !== old, before);
+    await page.getByRole("status").filter({ hasText: /^Partition 0 at .* percent, .* RU, .* requests, .* answered 429$/ }).waitFor({ state: "attached" });
+    await page.keyboard.press("Escape");
+    await cell.waitFor({ state: "detached" });
+
+    // A split, asked for with the page's own button: bands end and begin, and a line tells it.
+    await page.getByText("Split or merge on request").click();
+    await page.getByRole("button", { name: "Split", exact: true }).click();
+    const log = page.getByRole("log", { name: "Splits and merges" });
+    await log.getByText(/split of 0 into 1, 2: done, as asked; \d+ items/).waitFor(SLOW);
+    await page.waitForFunction(() => document.querySelectorAll("[aria-label='Physical partitions'] tbody tr").length === 2);
+    assert.deepEqual(await partitionNames(page), ["1", "2"]);
+    await overload(server, "ada", 60);
+    await map.focus();
+    await pressUntil(page, "End", 1);
+    await page.keyboard.press("ArrowDown");
+    await page.getByRole("region", { name: /^Partition 2 at/ }).waitFor();
+    const retired = await pressUntil(page, "Home", 0); // it has what the page has seen
+    await retired.getByText(/replaced at/).waitFor();
+    await retired.getByText("0 of 400").waitFor();
+    await page.keyboard.press("End");
+    await page.getByRole("region", { name: /^Partition 1 at/ }).waitFor();
+    await expectAccessible(page);
+    await picture(page, "map");
+    await page.getByLabel("Show").selectOption("a day"); // and so has its day
+    await map.focus();
+    await page.keyboard.press("End");
+    await (await pressUntil(page, "Home", 0)).getByText("0 of 120,000").waitFor();
+    await page.getByLabel("Show").selectOption("the last minutes");
+
+    await page.getByRole("button", { name: "Merge with the next one" }).click();
+    await log.getByText(/merge of 1, 2 into 3: done/).waitFor(SLOW);
+    await page.waitForFunction(() => document.querySelectorAll("[aria-label='Physical partitions'] tbody tr").length === 1);
+
+    // Opened anew, the page knows of retired partitions from the list of moves alone.
+    await page.reload();
+    await log.getByText(/split of 0 into 1, 2: done/).waitFor(SLOW);
+    await map.focus();
+    await page.keyboard.press("End");
+    await (await pressUntil(page, "Home", 0)).getByText("Not known").waitFor();
+    await page.keyboard.press("Escape");
+
+    await page.locator("summary", { hasText: "The map as a table" }).press("Enter");
+    await page.getByRole("region", { name: "The map as a table" }).getByRole("columnheader", { name: "Partition 3" }).waitFor();
+    await page.locator("summary", { hasText: "Would another partition key be better?" }).press("Enter");
+    await page.getByText(`orrery advise --endpoint ${server.endpoint} --database shop --container orders`).waitFor();
+    await page.getByLabel("Show").selectOption("a day");
+    await page.getByText("not known").first().waitFor();
+    await expectAccessible(page);
+});
+
+test("the map is readable in dark and on a phone, and asks for nothing when it is left", async (t) => {
+    const server = await startServer(t, ["--enable-chaos"]);
+    await makeOrders(server, 30, { ru: 20_000 });
+    await overload(server, "ada", 200);
+    const page = await openPage(t, server, { path: MAP, colorScheme: "dark", viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 });
+    const map = page.getByRole("application");
+    await map.waitFor(SLOW);
+    await call(server, "POST", `_orrery/chaos/${COLL}/split`, { body: { range: "2" } });
+    await page.getByRole("log").getByText(/split of 2 into/).waitFor(SLOW);
+    await overload(server, "ada", 100);
+    await map.scrollIntoViewIfNeeded();
+    assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll("main *")].filter((element) =>
+        element.closest(".scroll, .map, pre, .visually-hidden") === null && element.getBoundingClientRect().right > innerWidth).map((element) => element.outerHTML.slice(0, 100))), [], "nothing sticks out");
+    await expectAccessible(page);
+    await picture(page, "map-phone-dark");
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.waitForTimeout(1500);
+    await picture(page, "map-dark");
+
+    // Nothing is asked while another tab is shown, and when the page is left.
+    let asked = 0;
+    page.on("request", (request) => { asked += request.url().includes("/_orrery/") ? 1 : 0; });
+    const show = (hidden) => page.evaluate((value) => {
+        Object.defineProperty(document, "hidden", { value, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+    await show(true);
+    await page.waitForTimeout(500); // what was under way
+    asked = 0;
+    await page.waitForTimeout(1500);
+    assert.equal(asked, 0);
+    await show(false);
+    await page.waitForTimeout(200);
+    assert.ok(asked > 0, "at once when it is shown again");
+    await page.getByRole("link", { name: "Items", exact: true }).click();
+    await page.getByText(/items/).first().waitFor();
+    asked = 0;
+    await page.waitForTimeout(1500);
+    assert.equal(asked, 0);
+});
+
+test("without --enable-chaos the page says so; without the container it stops, and goes on with the next one", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 3);
+    const page = await openPage(t, server, { path: MAP, allowErrors: [/403|404/] });
+    await page.locator("summary", { hasText: "Split or merge on request" }).press("Enter");
+    await page.getByText("only if it was started with --enable-chaos").waitFor(SLOW);
+    await call(server, "DELETE", COLL);
+    await page.getByText("Stopped.").waitFor(SLOW);
+    await call(server, "POST", "dbs/shop/colls", {
+        body: { id: "orders", partitionKey: { paths: ["/customer"], kind: "Hash", version: 2 } }, headers: { "x-ms-offer-throughput": "900" },
+    });
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByText("1 physical partition, 900 RU/s").waitFor(SLOW);
+    assert.equal(await page.getByText("Stopped.").count(), 0);
+});
+
+test("without statistics there is no map, but there are partitions", async (t) => {
+    const server = await startServer(t, ["--no-statistics"]);
+    await makeOrders(server, 3);
+    const page = await openPage(t, server, { path: MAP });
+    await page.getByText("--no-statistics").waitFor(SLOW);
+    await page.getByRole("region", { name: "Physical partitions" }).waitFor();
+    assert.deepEqual(await partitionNames(page), ["0"]);
+    await expectAccessible(page);
+});
+
+// Two minutes of a shop: waves of customers, then one that wants everything, and splits that cannot help it.
+test("a picture for the documentation", { skip: process.env.SCREENSHOTS === undefined && "only with SCREENSHOTS" }, async (t) => {
+    const server = await startServer(t, ["--enable-chaos", "--partition-ru", "400"]);
+    await makeOrders(server, 0, { ru: 1600 });
+    const page = await openPage(t, server, { path: MAP, viewport: { width: 1280, height: 1000 }, colorScheme: "light" });
+    await page.getByRole("application").waitFor(SLOW);
+    const begun = Date.now();
+    const seconds = () => (Date.now() - begun) / 1000;
+    const write = (customer, i) => call(server, "POST", `${COLL}/docs`, {
+        body: { id: `${i % 50}`, customer, text: "x".repeat(600) },
+        headers: { "x-ms-documentdb-partitionkey": JSON.stringify([customer]), "x-ms-documentdb-is-upsert": "true" },
+    }).catch(() => undefined);
+    let splits = 0;
+    for (let i = 0; seconds() < 110; i++) {
+        const wave = 12 + 10 * Math.sin(seconds() / 9);
+        const isHot = seconds() > 45 && seconds() < 85;
+        await Promise.all(Array.from({ length: Math.round(wave) }, (_, k) => write(`customer ${(i * 7 + k * 13) % 40}`, i)).concat(isHot ? Array.from({ length: 25 }, () => write("ada", i)) : []));
+        if ((splits === 0 && seconds() > 60) || (splits === 1 && seconds() > 90)) {
+            const { ranges } = await call(server, "GET", `_orrery/${COLL}/layout`);
+            const busiest = ranges.sort((a, b) => b.ru.lastMinute - a.ru.lastMinute)[0];
+            await call(server, "POST", `_orrery/chaos/${COLL}/split`, { body: { range: busiest.id, by: "hash" } });
+            splits++;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    const place = await page.getByRole("application").boundingBox();
+    await page.mouse.click(place.x + place.width - 180, place.y + place.height * 0.45); // the hot partition before the second split
+    await page.getByRole("region", { name: /^Partition \d+ at/ }).getByText('"ada"').waitFor();
+    await picture(page, "map-story");
+    await page.getByLabel("Theme").selectOption("dark");
+    await page.waitForTimeout(1200);
+    await picture(page, "map-story-dark");
+});

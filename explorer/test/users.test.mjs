@@ -1,0 +1,191 @@
+// users.test.mjs - users and permissions, and what their tokens and a read-only key show.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { call, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
+
+// A request with a token, as a program that was given it sends it.
+async function withToken(server, token, path, headers = {}) {
+    const answer = await fetch(`${server.endpoint}/${path}`, {
+        headers: { authorization: encodeURIComponent(token), "x-ms-date": new Date().toUTCString(), "x-ms-version": "2020-07-15", ...headers },
+    });
+    return answer.status;
+}
+
+async function tokenFor(server, permission) {
+    await call(server, "POST", "dbs/shop/users", { body: { id: "ada" } });
+    return (await call(server, "POST", "dbs/shop/users/ada/permissions", { body: { id: "p", ...permission } }))._token;
+}
+
+async function signIn(page, text) {
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Key, connection string or resource token").fill(text);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+}
+
+async function openFor(page, coll, key = "") {
+    const form = page.getByRole("form", { name: "Open container" });
+    await form.getByLabel("Database").fill("shop");
+    await form.getByLabel("Container").fill(coll);
+    await form.getByLabel("Partition key").fill(key);
+    await form.getByRole("button", { name: "Open container" }).click();
+}
+
+test("a user and a permission are made, the token works and is copied, and both are deleted", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 10);
+    const page = await openPage(t, server, { permissions: ["clipboard-read", "clipboard-write"], allowErrors: [/400/] });
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("link", { name: "Users of shop" }).click();
+    await page.getByRole("button", { name: "New user" }).click();
+    await dialog.getByLabel("Name").fill("ada");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Permissions of ada" }).waitFor();
+
+    await page.getByRole("button", { name: "New permission" }).click();
+    await dialog.getByLabel("Name").fill("hers");
+    await dialog.getByLabel("Mode").selectOption("All: read and change");
+    await dialog.getByLabel("Partition key").fill("c1");
+    await dialog.getByLabel("Token is good for, in seconds").fill("60");
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "JSON array" }).waitFor();
+    await expectAccessible(page);
+    await dialog.getByLabel("Partition key").fill('["c1"]');
+    await dialog.getByRole("button", { name: "Create" }).click();
+
+    const token = await page.getByRole("dialog", { name: "Token of hers" }).getByLabel("Token", { exact: true }).inputValue();
+    await expectAccessible(page);
+    assert.equal(await withToken(server, token, "dbs/shop/colls/orders/docs/1", { "x-ms-documentdb-partitionkey": '["c1"]' }), 200);
+    assert.equal(await withToken(server, token, "dbs/shop/colls/orders/docs/2", { "x-ms-documentdb-partitionkey": '["c2"]' }), 403);
+    await dialog.getByRole("button", { name: "Copy" }).click();
+    await dialog.getByText("Copied.").waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), token);
+    await dialog.getByRole("button", { name: "New token" }).click();
+    await dialog.getByText("Copied.").waitFor({ state: "detached" });
+    assert.notEqual(await dialog.getByLabel("Token", { exact: true }).inputValue(), token);
+    await dialog.getByRole("button", { name: "Done" }).click();
+    const stored = await call(server, "GET", "dbs/shop/users/ada/permissions/hers");
+    assert.equal(stored.permissionMode, "All");
+    assert.deepEqual(stored.resourcePartitionKey, ["c1"]);
+    await page.getByRole("cell", { name: "dbs/shop/colls/orders" }).waitFor();
+    await expectAccessible(page);
+    await picture(page, "users");
+
+    // An item of the container, by its id.
+    await page.getByRole("button", { name: "New permission" }).click();
+    await dialog.getByLabel("Name").fill("one");
+    await dialog.getByLabel("Opens").selectOption("An item");
+    await dialog.getByLabel("Id of the item").fill("3");
+    await dialog.getByLabel("Partition key").fill('["c3"]');
+    await dialog.getByRole("button", { name: "Create" }).click();
+    await dialog.getByRole("button", { name: "Done" }).click();
+    assert.equal((await call(server, "GET", "dbs/shop/users/ada/permissions/one")).resource, "dbs/shop/colls/orders/docs/3");
+
+    await page.getByRole("button", { name: "Delete hers" }).click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("cell", { name: "hers", exact: true }).waitFor({ state: "detached" });
+    await assert.rejects(call(server, "GET", "dbs/shop/users/ada/permissions/hers"), /404/);
+    await page.getByRole("button", { name: "Delete user" }).click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("This database has no users.").waitFor();
+    await assert.rejects(call(server, "GET", "dbs/shop/users/ada"), /404/);
+});
+
+test("a token for a container shows that container, also after a reload, and nothing else", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 10);
+    await call(server, "POST", "dbs/shop/colls", { body: { id: "secrets", partitionKey: { paths: ["/id"], kind: "Hash", version: 2 } } });
+    const token = await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders" });
+    const page = await openPage(t, server, { allowErrors: [/403/] });
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await signIn(page, encodeURIComponent(token));
+    await page.getByText("A resource token does not show what else there is.").waitFor();
+    await openFor(page, "secrets");
+    await page.getByText(/\(403/).first().waitFor();
+    await openFor(page, "orders");
+    await page.getByText("10 items", { exact: true }).waitFor();
+    await expectAccessible(page);
+    await page.reload();
+    await page.getByText("10 items", { exact: true }).waitFor();
+    assert.equal(await page.getByRole("link", { name: "secrets" }).count(), 0);
+    await page.getByText("Open another container").click();
+    await openFor(page, "secrets");
+    await page.getByText(/^Failed: .*\(403/).getByRole("button", { name: "Dismiss" }).click();
+    await page.getByRole("navigation").getByRole("link", { name: "orders" }).waitFor();
+
+    // What it may not do is refused by the server, and said.
+    await page.getByRole("button", { name: "1 \"c1\"", exact: true }).click();
+    await write(page.getByRole("textbox", { name: "1" }), JSON.stringify({ id: "1", customer: "c1", note: "changed" }));
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Failed: .*\(403/).first().waitFor();
+    await page.getByRole("link", { name: "Settings" }).click();
+    await page.getByText("A resource token cannot read the throughput.").waitFor();
+    await page.getByRole("link", { name: "Scripts" }).click();
+    await page.getByRole("heading", { name: "Triggers" }).waitFor();
+});
+
+test("a token for one partition key shows the items of that key", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 14);
+    const token = await tokenFor(server, { permissionMode: "All", resource: "dbs/shop/colls/orders", resourcePartitionKey: ["c1"] });
+    const page = await openPage(t, server, { allowErrors: [/403/] });
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await signIn(page, token);
+    await openFor(page, "orders", '["c1"]');
+    await page.getByText("2 items", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "1 \"c1\"", exact: true }).click();
+    await write(page.getByRole("textbox", { name: "1" }), JSON.stringify({ id: "1", customer: "c1", note: "hers" }));
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Saved, /).waitFor();
+    const headers = { "x-ms-documentdb-partitionkey": '["c1"]' };
+    assert.equal((await call(server, "GET", "dbs/shop/colls/orders/docs/1", { headers })).note, "hers");
+});
+
+test("a token for an item cannot list, on a telephone in the dark", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 4);
+    const token = await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders/docs/1", resourcePartitionKey: ["c1"] });
+    const page = await openPage(t, server, { allowErrors: [/403/], colorScheme: "dark", viewport: { width: 360, height: 640 } });
+    const fits = () => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+    await page.getByRole("link", { name: "Users of shop" }).click();
+    await page.getByRole("button", { name: "ada" }).click();
+    await page.getByRole("button", { name: "Token of p" }).click();
+    assert.ok(await fits());
+    await expectAccessible(page);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Overview" }).click();
+    await signIn(page, token);
+    await openFor(page, "orders");
+    await page.getByText("The list could not be read.").waitFor();
+    await page.getByText(/^Failed: .*\(403/).getByRole("button", { name: "Dismiss" }).click();
+    await page.getByText(/^Failed: /).waitFor({ state: "detached" });
+    assert.ok(await fits());
+    await expectAccessible(page);
+});
+
+test("a read-only key shows everything but tokens, and what it tries to change is refused", async (t) => {
+    const readOnly = Buffer.alloc(64, 9).toString("base64");
+    const server = await startServer(t, ["--read-only-key", readOnly]);
+    await makeOrders(server, 3);
+    await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders" });
+    const page = await openPage(t, server, { allowErrors: [/401/] });
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await signIn(page, readOnly);
+    await page.getByRole("button", { name: "New database" }).click();
+    await page.getByRole("dialog").getByLabel("Name").fill("mine");
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
+    await page.getByRole("dialog").getByRole("alert").filter({ hasText: "read-only key" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("navigation").getByRole("link", { name: "orders" }).click();
+    await page.getByText("3 items", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Settings" }).click();
+    await page.getByText("At least 400.").waitFor();
+    await page.getByRole("form", { name: "Definition" }).getByRole("button", { name: "Save" }).click();
+    await page.getByRole("alert").filter({ hasText: "read-only key" }).waitFor();
+    await page.getByRole("link", { name: "Users of shop" }).click();
+    await page.getByRole("button", { name: "ada" }).click();
+    await page.getByText(/^Failed: .*read-only key/).first().waitFor();
+    await assert.rejects(call(server, "GET", "dbs/mine"), /404/);
+});
