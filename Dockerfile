@@ -4,7 +4,7 @@ FROM debian:bookworm-slim AS build
 WORKDIR /src
 # First only what names the packages, so that they are installed again only if the list has changed.
 COPY tools/deps.sh tools/packages.txt tools/
-RUN tools/deps.sh build package
+RUN tools/deps.sh build package explorer
 COPY . .
 RUN make deb INSTALL_DEPS=no
 

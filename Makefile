@@ -98,7 +98,7 @@ explorer-test: deps-browser explorer explorer/test/node_modules/.package-lock.js
 	@cd explorer/test && ORRERY=$(CURDIR)/build/orrery node --test --test-reporter=spec *.test.mjs
 
 .PHONY: deb
-deb: deps-package build/orrery ## build the Debian package, build/orrery_VERSION_ARCHITECTURE.deb
+deb: deps-package explorer ## build the Debian package, build/orrery_VERSION_ARCHITECTURE.deb
 	@echo "== Building the Debian package"
 	@cmake --build build/release --target installed_texts
 	@rm -f build/orrery_*.deb
