@@ -197,9 +197,14 @@ $(SDK): test/package.json test/package-lock.json test/.npmrc | deps-test
 	@cd test && npm ci --loglevel=error
 	@touch $@
 
-explorer/node_modules/.package-lock.json explorer/test/node_modules/.package-lock.json: %/node_modules/.package-lock.json: %/package.json %/package-lock.json %/.npmrc
-	@echo "== Installing the packages of $*"
-	@cd $* && npm ci --loglevel=error
+explorer/node_modules/.package-lock.json: explorer/package.json explorer/.npmrc
+	@echo "== Installing the packages of explorer"
+	@cd explorer && npm install --loglevel=error
+	@touch $@
+
+explorer/test/node_modules/.package-lock.json: explorer/test/package.json explorer/test/package-lock.json explorer/test/.npmrc
+	@echo "== Installing the packages of explorer/test"
+	@cd explorer/test && npm ci --loglevel=error
 	@touch $@
 
 $(EXPLORER): explorer/node_modules/.package-lock.json $(shell find explorer -maxdepth 1 -type f) $(shell find explorer/src -type f)
