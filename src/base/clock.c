@@ -23,9 +23,16 @@ static uint64_t real_monotonic_us(const Clock *clock)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+static uint64_t real_boot_us(const Clock *clock)
+{
+    (void)clock;
+    return read_clock(CLOCK_BOOTTIME);
+}
+
 const Clock *clock_real(void)
 {
-    static const Clock real = {.wall_us = real_wall_us, .monotonic_us = real_monotonic_us};
+    static const Clock real = {
+        .wall_us = real_wall_us, .monotonic_us = real_monotonic_us, .boot_us = real_boot_us};
     return &real;
 }
 
@@ -42,7 +49,8 @@ static uint64_t fake_wall_us(const Clock *clock)
 
 void fake_clock_init(FakeClock *fake, uint64_t now_us)
 {
-    fake->clock = (Clock){.wall_us = fake_wall_us, .monotonic_us = fake_monotonic_us};
+    fake->clock = (Clock){
+        .wall_us = fake_wall_us, .monotonic_us = fake_monotonic_us, .boot_us = fake_monotonic_us};
     atomic_store(&fake->now_us, now_us);
     atomic_store(&fake->wall_ahead_us, 0);
 }

@@ -13,6 +13,9 @@ typedef struct Clock Clock;
 struct Clock {
     uint64_t (*wall_us)(const Clock *clock);      /* since 1970, can jump */
     uint64_t (*monotonic_us)(const Clock *clock); /* never goes back */
+    /* The monotonic one that also counts while the machine is suspended; for leases, which others
+     * measure meanwhile. NULL if the clock is used for nothing of that kind. */
+    uint64_t (*boot_us)(const Clock *clock);
 };
 
 const Clock *clock_real(void);
@@ -30,6 +33,11 @@ static inline int64_t clock_wall_s(const Clock *clock)
 static inline uint64_t clock_monotonic_us(const Clock *clock)
 {
     return clock->monotonic_us(clock);
+}
+
+static inline uint64_t clock_boot_us(const Clock *clock)
+{
+    return clock->boot_us(clock);
 }
 
 typedef struct FakeClock {

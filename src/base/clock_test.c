@@ -47,6 +47,15 @@ static void a_fake_clock_moves_only_when_told(void **state)
     assert_true(clock_wall_us(clock) == 2000000);
     assert_true(clock_monotonic_us(clock) == 2000000);
     assert_true(clock_wall_s(clock) == 2);
+    assert_true(clock_boot_us(clock) == 2000000);
+}
+
+static void boot_time_is_not_behind_monotonic_time(void **state)
+{
+    (void)state;
+    const Clock *clock = clock_real();
+    uint64_t monotonic_us = clock_monotonic_us(clock);
+    assert_true(clock_boot_us(clock) >= monotonic_us);
 }
 
 static void setting_the_wall_clock_leaves_the_monotonic_one(void **state)
@@ -72,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_real_clock_agrees_with_the_system),
         cmocka_unit_test(monotonic_time_passes_in_microseconds),
+        cmocka_unit_test(boot_time_is_not_behind_monotonic_time),
         cmocka_unit_test(a_fake_clock_moves_only_when_told),
         cmocka_unit_test(setting_the_wall_clock_leaves_the_monotonic_one),
     };

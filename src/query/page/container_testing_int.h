@@ -105,7 +105,7 @@ static inline void test_container_open(TestContainer *t, TestOptions options)
 {
     *t = (TestContainer){.options = options,
                          .partition_count = options.partitions == 0 ? 1 : options.partitions};
-    t->clock.clock = (Clock){test_clock_wall, test_clock_monotonic};
+    t->clock.clock = (Clock){.wall_us = test_clock_wall, .monotonic_us = test_clock_monotonic};
     atomic_store(&t->clock.wall_us, TEST_BEGIN_US);
     atomic_store(&t->clock.monotonic_us, 1000000);
     arena_init(&t->arena, 4096);

@@ -1,0 +1,493 @@
+/* pg_faults_test.c - what only a real server can show: crashes, failover, waits for the standby
+ * that are cancelled, settings that would lose data, locks, certificates, backups under load. Each
+ * test has a server and a standby of its own. */
+#include "journal/postgres/pg_int.h"
+#include "journal/postgres/pg_testing_int.h"
+
+#include <stdatomic.h>
+
+typedef struct Rig {
+    PostgresPair pair;
+    Journal *a;
+    JournalPlace place; /* of space 1, which is of 'a' */
+} Rig;
+
+static void rig_init(Rig *rig, const char *options)
+{
+    *rig = (Rig){0};
+    pair_start(&rig->pair);
+    rig->a = open_postgres(pair_url(&rig->pair, options), 32 << 10);
+    (void)join_as(rig->a, "a", 0);
+    create_space(rig->a, 1);
+    rig->place = owner_of(rig->a, 1).tail;
+}
+
+static void rig_done(Rig *rig)
+{
+    journal_close(rig->a);
+    pair_end(&rig->pair);
+}
+DEFINE_AUTO_VALUE(Rig, rig_done)
+
+static AppendOutcome append(Rig *rig, const char *text, uint64_t ms)
+{
+    return append_text(rig->a, 1, &rig->place, text, ms);
+}
+
+static void wait_for_sql(const PostgresPair *pair, const char *sql, const char *expected)
+{
+    char answer[200];
+    for (;;) {
+        pair_sql(pair, "a", sql, answer, sizeof(answer));
+        if (strcmp(answer, expected) == 0)
+            return;
+        sleep_ms(20);
+    }
+}
+
+/* An append on a thread of its own, since it waits for the standby. */
+typedef struct Waiting {
+    Rig *rig;
+    AppendOutcome outcome;
+    pthread_t thread;
+} Waiting;
+
+static void *wait_in_append(void *ctx)
+{
+    Waiting *waiting = ctx;
+    waiting->outcome = append(waiting->rig, "waiting", 4000);
+    return NULL;
+}
+
+static void start_waiting(Waiting *waiting, Rig *rig)
+{
+    *waiting = (Waiting){.rig = rig};
+    assert_ok(thread_start(&waiting->thread, "append", wait_in_append, waiting, err));
+    wait_for_sql(&rig->pair,
+                 "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "t");
+}
+
+/* ---- crashes and failover ---- */
+
+static void what_no_standby_has_is_never_believed(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    assert_int_equal(append(&rig, "acknowledged", 30000), APPEND_DONE);
+    pair_do(&rig.pair, "stop", "b");
+    assert_int_equal(append(&rig, "unacknowledged", 1500), APPEND_UNKNOWN);
+    pair_do(&rig.pair, "kill", "a");
+    pair_do(&rig.pair, "run", "a");
+
+    /* Seen, but no write that follows is acknowledged. */
+    assert_slice_text(log_text(rig.a, 1, 0), "acknowledged|unacknowledged");
+    Error error;
+    const JournalOwner *owners = NULL;
+    size_t count = 0;
+    assert_status(
+        journal_owners(rig.a, JOURNAL_LANE_NODE, NULL, 0, &test_arena, &owners, &count, &error),
+        STATUS_UNAVAILABLE);
+
+    pair_do(&rig.pair, "kill", "a");
+    pair_do(&rig.pair, "run", "b");
+    uint32_t timeline = journal_engine_id(rig.a).timeline;
+    pair_do(&rig.pair, "promote", "b");
+    assert_slice_text(log_text(rig.a, 1, 0), "acknowledged");
+    assert_true(journal_engine_id(rig.a).timeline > timeline);
+
+    /* Nothing that was acknowledged is missing, so the owner goes on where it was. */
+    JournalOwner owner = owner_of(rig.a, 1);
+    assert_memory_equal(&owner.tail.chain, &rig.place.chain, sizeof(owner.tail.chain));
+    assert_int_equal(append(&rig, "after", 30000), APPEND_DONE);
+    assert_slice_text(log_text(rig.a, 1, 0), "acknowledged|after");
+
+    /* The old server comes back as it was. It is on an older timeline. */
+    pair_do(&rig.pair, "run", "a");
+    Slice old_url = arena_format(&test_arena, "postgresql://postgres@127.0.0.1:%u/postgres",
+                                 pair_port(&rig.pair, "a"));
+    AUTO(journal_close) Journal *late = open_postgres(arena_cstr(&test_arena, old_url), 0);
+    journal_meet(late, journal_engine_id(rig.a));
+    JournalMember member;
+    JournalJoin join = {.name = SLICE("z")};
+    assert_status(journal_join(late, &join, &member, &error), STATUS_UNAVAILABLE);
+    assert_non_null(strstr(error.message, "timeline"));
+}
+
+static void an_append_whose_wait_for_the_standby_is_cancelled_is_not_done(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    pair_do(&rig.pair, "stop", "b");
+    Waiting waiting;
+    start_waiting(&waiting, &rig);
+    /* The server answers success then, with a warning, and so it does to what comes after. */
+    for (unsigned i = 0; i < 10; i++) {
+        pair_sql(&rig.pair, "a",
+                 "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+                 NULL, 0);
+        sleep_ms(50);
+    }
+    pthread_join(waiting.thread, NULL);
+    assert_int_equal(waiting.outcome, APPEND_UNKNOWN);
+    assert_slice_text(log_text(rig.a, 1, 0), "waiting"); /* it can be seen on the primary */
+}
+
+static void an_append_that_waits_is_done_when_the_standby_returns(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    pair_do(&rig.pair, "stop", "b");
+    JournalUsage usage = {0};
+    wait_for_sql(&rig.pair, "SELECT count(*) FROM pg_stat_replication", "0");
+    assert_ok(journal_usage(rig.a, JOURNAL_LANE_ADMIN, &test_arena, &usage, err));
+    assert_false(usage.has_synchronous_standby);
+    assert_non_null(strstr(arena_cstr(&test_arena, usage.warning), "standby is away"));
+    Waiting waiting;
+    start_waiting(&waiting, &rig);
+    pair_do(&rig.pair, "run", "b");
+    pthread_join(waiting.thread, NULL);
+    if (waiting.outcome == APPEND_UNKNOWN) /* it took longer than the deadline */
+        return;
+    assert_int_equal(waiting.outcome, APPEND_DONE);
+    assert_slice_text(log_text(rig.a, 1, 0), "waiting");
+}
+
+static void a_restored_backup_is_told(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    assert_int_equal(append(&rig, "one", 30000), APPEND_DONE);
+    pair_do(&rig.pair, "save", "a");
+    assert_int_equal(append(&rig, "two", 30000), APPEND_DONE);
+    pair_do(&rig.pair, "stop", "b");
+    pair_do(&rig.pair, "restore", "a");
+    assert_int_equal(append(&rig, "three", 30000), APPEND_LOST);
+    assert_slice_text(log_text(rig.a, 1, 0), "one");
+}
+
+/* ---- settings ---- */
+
+static void settings_that_would_lose_data_are_overruled_or_refused(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    static const char *const settings[] = {"off", "local", "remote_write"};
+    for (size_t i = 0; i < ARRAY_COUNT(settings); i++) {
+        Slice sql = arena_format(&test_arena, "ALTER ROLE postgres SET synchronous_commit = %s",
+                                 settings[i]);
+        pair_sql(&rig.pair, "a", arena_cstr(&test_arena, sql), NULL, 0);
+        Journal *other = open_postgres(pair_url(&rig.pair, ""), 0);
+        (void)join_as(other, settings[i], 0);
+        AUTO(pg_result_done) PgResult row = {0};
+        Error error;
+        assert_int_equal(pg_run_text(pg_of(other), JOURNAL_LANE_NODE, "SHOW synchronous_commit",
+                                     pg_after_ms(30000), &row, &error),
+                         ENGINE_ANSWERED);
+        assert_slice_text(pg_get_bytes(&row, 0, 0), "on");
+        JournalUsage usage = {0};
+        assert_ok(journal_usage(other, JOURNAL_LANE_ADMIN, &test_arena, &usage, err));
+        assert_non_null(strstr(arena_cstr(&test_arena, usage.warning), settings[i]));
+        pg_result_done(&row);
+        journal_close(other);
+
+        Slice options =
+            arena_format(&test_arena, "?options=-csynchronous_commit%%3D%s", settings[i]);
+        AUTO(journal_close)
+        Journal *refused = open_postgres(pair_url(&rig.pair, arena_cstr(&test_arena, options)), 0);
+        JournalMember member;
+        JournalJoin join = {.name = SLICE("z")};
+        assert_status(journal_join(refused, &join, &member, &error), STATUS_UNAVAILABLE);
+        assert_non_null(strstr(error.message, settings[i]));
+    }
+}
+
+static void a_role_without_privileges_is_enough(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    pair_sql(&rig.pair, "a", "CREATE ROLE plain LOGIN", NULL, 0);
+    pair_sql(&rig.pair, "a", "CREATE DATABASE mine OWNER plain", NULL, 0);
+    Slice url = arena_format(&test_arena, "postgresql://plain@127.0.0.1:%u/mine",
+                             pair_port(&rig.pair, "a"));
+    AUTO(journal_close) Journal *journal = open_postgres(arena_cstr(&test_arena, url), 0);
+    assert_true(join_as(journal, "p", 0).is_first); /* another database is another cluster */
+    create_space(journal, 1);
+    JournalPlace place = owner_of(journal, 1).tail;
+    assert_int_equal(append_text(journal, 1, &place, "x", 30000), APPEND_DONE);
+    JournalUsage usage = {0};
+    assert_ok(journal_usage(journal, JOURNAL_LANE_ADMIN, &test_arena, &usage, err));
+    assert_true(usage.has_synchronous_standby);
+    assert_non_null(strstr(arena_cstr(&test_arena, usage.warning), "pg_read_all_stats"));
+    assert_true(slice_starts_with(usage.engine, SLICE("PostgreSQL ")));
+}
+
+static void only_a_verified_server_is_talked_to(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    static const struct {
+        const char *host;
+        const char *root;
+        bool is_right;
+    } rows[] = {
+        {"localhost", "ca", true}, {"localhost", "other", false}, {"wrong.example", "ca", false}};
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        Slice url =
+            arena_format(&test_arena,
+                         "host=%s hostaddr=127.0.0.1 port=%u user=postgres dbname=postgres "
+                         "sslmode=verify-full sslrootcert=%s/tls/%s.crt",
+                         rows[i].host, pair_port(&rig.pair, "a"), rig.pair.folder, rows[i].root);
+        AUTO(journal_close) Journal *journal = open_postgres(arena_cstr(&test_arena, url), 0);
+        JournalMember member;
+        JournalJoin join = {.name = SLICE("t")};
+        Error error = {0};
+        Status status = journal_join(journal, &join, &member, &error);
+        assert_status(status, rows[i].is_right ? STATUS_OK : STATUS_UNAVAILABLE);
+    }
+}
+
+static void urls_are_checked_before_anything_is_sent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url;
+        bool allow_insecure;
+        Status status;
+    } rows[] = {
+        {"postgresql://u@127.0.0.1/d", false, STATUS_OK},
+        {"postgresql://u@[::1]/d?sslmode=disable", false, STATUS_OK},
+        {"postgresql:///d", false, STATUS_OK},
+        {"host=/run/pg dbname=d", false, STATUS_OK},
+        {"postgresql://u@db.example/d", false, STATUS_OK}, /* verify-full is added */
+        {"postgresql://u@db.example/d?sslmode=verify-full", false, STATUS_OK},
+        {"postgresql://u@db.example/d?sslmode=require", false, STATUS_BAD_REQUEST},
+        {"postgresql://u@db.example/d?sslmode=disable", true, STATUS_OK},
+        {"postgresql://u@localhost,db.example/d?sslmode=prefer", false, STATUS_BAD_REQUEST},
+        {"postgresql://u@db.example/d?channel_binding=disable", false, STATUS_BAD_REQUEST},
+        {"host=localhost hostaddr=10.1.2.3 sslmode=disable", false, STATUS_BAD_REQUEST},
+        {"postgresql://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q/d", false, STATUS_BAD_REQUEST},
+        {"host=a,b port=1,2,3", false, STATUS_BAD_REQUEST},
+        {"host=h password=hidden nonsense", false, STATUS_BAD_REQUEST},
+        {"postgresql://u@h/d?nonsense=1", false, STATUS_BAD_REQUEST},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        PostgresJournalOptions options = {.url = rows[i].url,
+                                          .allow_insecure = rows[i].allow_insecure};
+        AUTO(journal_close) Journal *journal = NULL;
+        Error error = {0};
+        Status status = postgres_journal_open(&options, &journal, &error);
+        if (status != rows[i].status)
+            fail_msg("%s: %s", rows[i].url, error.message);
+        assert_null(strstr(error.message, "hidden"));
+    }
+}
+
+/* ---- locks and sizes ---- */
+
+static void a_busy_space_does_not_keep_the_others_waiting(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    create_space(rig.a, 2);
+    Journal *other = open_postgres(pair_url(&rig.pair, ""), 0);
+    (void)join_as(other, "b", 0);
+    AUTO(pg_result_done) PgResult locked = {0};
+    Error error = {0};
+    assert_int_equal(pg_run_text(pg_of(other), JOURNAL_LANE_NODE,
+                                 "BEGIN; SELECT 1 FROM owner WHERE space = 1 FOR UPDATE",
+                                 pg_after_ms(30000), &locked, &error),
+                     ENGINE_ANSWERED);
+    pg_result_done(&locked);
+    JournalPlace start = {.epoch = 1};
+    JournalAppend both[] = {make_append(1, &start, 1, "x"), make_append(2, &start, 1, "y")};
+    Status status = journal_append(rig.a, JOURNAL_LANE_APPEND_0, both, 2, after_ms(4500), &error);
+    /* The engine has refused it, or the deadline has come while it waited. */
+    assert_int_equal(both[0].outcome, status == STATUS_OK ? APPEND_UNKNOWN : APPEND_PENDING);
+    assert_int_equal(both[1].outcome, APPEND_DONE);
+
+    journal_close(other);
+    assert_ok(journal_append(rig.a, JOURNAL_LANE_APPEND_0, both, 1, after_ms(30000), err));
+    assert_int_equal(both[0].outcome, APPEND_DONE);
+}
+
+typedef struct Taker {
+    Journal *journal;
+    pthread_t thread;
+    unsigned taken;
+} Taker;
+
+enum { DUEL_SPACES = 40 };
+
+/* Takes spaces over from the last to the first, while appends lock them from the first on. */
+static void *take_all(void *ctx)
+{
+    Taker *taker = ctx;
+    Arena arena;
+    arena_init(&arena, 4096);
+    for (uint64_t space = 100 + DUEL_SPACES; space-- > 100;) {
+        JournalOwner owner;
+        bool done = false;
+        Error error;
+        while (journal_take_over(taker->journal, space, 1, &arena, &owner, &done, &error) !=
+               STATUS_OK)
+            sleep_ms(1);
+        taker->taken += done;
+    }
+    arena_done(&arena);
+    return NULL;
+}
+
+static void take_overs_and_large_appends_do_not_block_each_other(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    AUTO(journal_close) Journal *b = open_postgres(pair_url(&rig.pair, ""), 0);
+    (void)join_as(b, "b", 0);
+    JournalAppend appends[DUEL_SPACES];
+    JournalPlace start = {.epoch = 1};
+    for (uint64_t i = 0; i < DUEL_SPACES; i++) {
+        create_space(rig.a, 100 + i);
+        appends[i] = make_append(100 + i, &start, 1, "x");
+    }
+    JournalSelf self = journal_self(rig.a);
+    bool done = false;
+    assert_ok(journal_declare_dead(b, self.node, self.incarnation, 1, &done, err));
+    assert_true(done);
+    Taker taker = {.journal = b};
+    assert_ok(thread_start(&taker.thread, "taker", take_all, &taker, err));
+    size_t left = DUEL_SPACES;
+    while (left > 0) {
+        assert_ok(
+            journal_append(rig.a, JOURNAL_LANE_APPEND_0, appends, left, after_ms(60000), err));
+        size_t kept = 0;
+        for (size_t i = 0; i < left; i++) {
+            assert_true(appends[i].outcome == APPEND_DONE ||
+                        appends[i].outcome == APPEND_NOT_OWNER);
+            if (appends[i].outcome == APPEND_DONE)
+                appends[kept++] = make_append(appends[i].space, &appends[i].after, 1, "x");
+        }
+        left = kept;
+    }
+    pthread_join(taker.thread, NULL);
+    assert_int_equal(taker.taken, DUEL_SPACES);
+}
+
+static void a_large_entry_is_appended_and_read(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    size_t len = 16 << 20;
+    AUTO(mem_free) void *bytes = mem_alloc(len);
+    memset(bytes, 0xA5, len);
+    JournalAppend one = {
+        .space = 1, .before = rig.place, .epoch = 1, .bytes = slice_make(bytes, len)};
+    assert_ok(journal_append(rig.a, JOURNAL_LANE_APPEND_0, &one, 1, after_ms(60000), err));
+    assert_int_equal(one.outcome, APPEND_DONE);
+    rig.place = one.after;
+    assert_int_equal(append(&rig, "small", 30000), APPEND_DONE);
+    JournalEntries entries = {0};
+    assert_ok(journal_read(rig.a, JOURNAL_LANE_FOLLOW, 1, 0, 1 << 20, &test_arena, &entries, err));
+    assert_int_equal(entries.count, 1);
+    assert_slice(entries.items[0].bytes, one.bytes);
+}
+
+/* ---- rotation ---- */
+
+typedef struct Load {
+    Rig *rig;
+    atomic_bool is_stopping;
+    _Atomic uint64_t applied; /* by the follower, which must not be left behind */
+    uint64_t done;
+    unsigned failed;
+    pthread_t thread;
+} Load;
+
+enum { LEAD_MAX = 200, DUMP_ROUND = 3 };
+
+static void *append_all_the_time(void *ctx)
+{
+    Load *load = ctx;
+    char text[4096];
+    memset(text, 'x', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    while (!atomic_load(&load->is_stopping)) {
+        if (load->done > atomic_load(&load->applied) + LEAD_MAX)
+            sleep_ms(1);
+        else if (append(load->rig, text, 60000) == APPEND_DONE)
+            load->done++;
+        else
+            load->failed++;
+    }
+    return NULL;
+}
+
+/* A follower that keeps up, while entries are trimmed behind it and the tables go round. */
+static void tables_rotate_under_readers_and_a_backup(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    AUTO(journal_close) Journal *b = open_postgres(pair_url(&rig.pair, ""), 0);
+    (void)join_as(b, "b", 0);
+    Load load = {.rig = &rig};
+    assert_ok(thread_start(&load.thread, "load", append_all_the_time, &load, err));
+    uint64_t applied = 0;
+    unsigned rounds = 0;
+    /* Round the four tables, and on. */
+    while (atomic_load(&pg_of(rig.a)->generation) < PG_TABLES + 2 || rounds <= DUMP_ROUND) {
+        JournalEntries entries = {0};
+        assert_ok(
+            journal_read(b, JOURNAL_LANE_FOLLOW, 1, applied, 16 << 20, &test_arena, &entries, err));
+        assert_true(entries.base <= applied);
+        applied += entries.count;
+        atomic_store(&load.applied, applied);
+        JournalReplica one = {
+            .space = 1, .state = REPLICA_FOLLOWING, .applied = applied, .durable = applied};
+        assert_ok(journal_report(b, JOURNAL_LANE_FOLLOW, &one, 1, err));
+        assert_ok(journal_trim(rig.a, JOURNAL_LANE_ADMIN, 1, 1, applied, err));
+        assert_ok(journal_rotate(rig.a, JOURNAL_LANE_ADMIN, err));
+        bool is_member = false;
+        bool is_draining = false;
+        assert_ok(journal_renew(rig.a, 0, SLICE_EMPTY, &is_member, &is_draining, err));
+        if (rounds++ == DUMP_ROUND)
+            pair_do(&rig.pair, "dump", "a");
+        arena_reset(&test_arena);
+    }
+    atomic_store(&load.is_stopping, true);
+    pthread_join(load.thread, NULL);
+    assert_int_equal(load.failed, 0);
+    assert_true(load.done > 0);
+    JournalUsage usage = {0};
+    assert_ok(journal_usage(rig.a, JOURNAL_LANE_ADMIN, &test_arena, &usage, err));
+    assert_true(usage.bytes < 64 << 20);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, test_arena_setup, test_arena_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(what_no_standby_has_is_never_believed),
+        TEST(an_append_whose_wait_for_the_standby_is_cancelled_is_not_done),
+        TEST(an_append_that_waits_is_done_when_the_standby_returns),
+        TEST(a_restored_backup_is_told),
+        TEST(settings_that_would_lose_data_are_overruled_or_refused),
+        TEST(a_role_without_privileges_is_enough),
+        TEST(only_a_verified_server_is_talked_to),
+        TEST(urls_are_checked_before_anything_is_sent),
+        TEST(a_busy_space_does_not_keep_the_others_waiting),
+        TEST(take_overs_and_large_appends_do_not_block_each_other),
+        TEST(a_large_entry_is_appended_and_read),
+        TEST(tables_rotate_under_readers_and_a_backup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* pg_run.c - one statement, from its parameters to the end of its answer.
+ *
+ * The rows of a statement arrive before its commit: only when libpq says that the session is ready
+ * for the next statement has the commit been done and, with synchronous_commit, got to the standby.
+ * So an answer is read to its end, and a warning on the way makes it worth nothing.
+ */
+#include "journal/postgres/pg_int.h"
+
+#include <poll.h>
+
+static const char *const STATEMENTS[] = {
+#define PG_STATEMENT(name, sql) sql,
+#include "journal/postgres/pg_statements.def"
+};
+
+static const char *const STATEMENT_NAMES[] = {
+#define PG_STATEMENT(name, sql) #name,
+#include "journal/postgres/pg_statements.def"
+};
+
+static EngineReply lost(PostgresJournal *pg, PgLane *lane, const char *why, Error *err)
+{
+    char text[200];
+    size_t len = strcspn(why, "\n");
+    (void)snprintf(text, sizeof(text), "%.*s", (int)(len < 199 ? len : 199), why);
+    pg_lane_close(pg, lane);
+    return engine_reply(ENGINE_LOST,
+                        error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                                  "the answer of the engine was lost: %s",
+                                  text[0] == '\0' ? "the connection was closed" : text));
+}
+
+/* ---- waiting ---- */
+
+/* Sends what libpq has not sent yet, and reads meanwhile: the server may not take more before
+ * somebody reads what it says. */
+static bool flush(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us)
+{
+    for (;;) {
+        int left = pg->libpq.flush(lane->conn);
+        if (left <= 0)
+            return left == 0;
+        if (!pg_wait(pg, lane->conn, POLLIN | POLLOUT, deadline_us) ||
+            pg->libpq.consumeInput(lane->conn) != 1)
+            return false;
+    }
+}
+
+typedef enum Waited { WAITED, WAITED_LATE, WAITED_CLOSED } Waited;
+
+static Waited next_result(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PGresult **out)
+{
+    while (pg->libpq.isBusy(lane->conn) != 0) {
+        if (!pg_wait(pg, lane->conn, POLLIN, deadline_us))
+            return WAITED_LATE;
+        if (pg->libpq.consumeInput(lane->conn) != 1)
+            return WAITED_CLOSED;
+    }
+    *out = pg->libpq.getResult(lane->conn);
+    return WAITED;
+}
+
+static bool is_failure(const PostgresJournal *pg, const PGresult *result)
+{
+    ExecStatusType status = pg->libpq.resultStatus(result);
+    return status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK;
+}
+
+/* Reads the answer to its end. '*out' has its last result, or the first failure. */
+static Waited read_answer(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PgResult *out)
+{
+    for (;;) {
+        PGresult *result = NULL;
+        Waited waited = next_result(pg, lane, deadline_us, &result);
+        if (waited != WAITED || result == NULL)
+            return waited;
+        if (out->result != NULL && is_failure(pg, out->result)) {
+            pg->libpq.clear(result);
+            continue;
+        }
+        pg_result_done(out);
+        out->result = result;
+    }
+}
+
+/* ---- what an answer says ---- */
+
+static bool is_class(const char *state, const char *start)
+{
+    return strncmp(state, start, strlen(start)) == 0;
+}
+
+/* The statement has failed, and libpq has read that to its end: the server has undone it. A
+ * server that is being shut down is not trusted with that. */
+static EngineReply refused(PostgresJournal *pg, PgLane *lane, const PGresult *result, Error *err)
+{
+    const char *state = pg->libpq.resultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *text = pg->libpq.resultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (state == NULL || text == NULL || is_class(state, "08") || is_class(state, "57P"))
+        return lost(pg, lane, text == NULL ? "" : text, err);
+    Status status = error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                              "the engine has refused a statement: %.300s (%.5s)", text, state);
+    /* This server takes no writes any more, or has forgotten what was prepared. */
+    if (strcmp(state, "25006") == 0 || strcmp(state, "26000") == 0)
+        pg_lane_close(pg, lane);
+    return engine_reply(ENGINE_REFUSED, status);
+}
+
+static EngineReply finish(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PgResult *out,
+                          Error *err)
+{
+    if (!flush(pg, lane, deadline_us))
+        return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
+    AUTO(pg_result_done) PgResult answer = {.libpq = &pg->libpq};
+    switch (read_answer(pg, lane, deadline_us, &answer)) {
+    case WAITED_LATE:
+        return lost(pg, lane, "the deadline has passed", err);
+    case WAITED_CLOSED:
+        return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
+    case WAITED:
+        break;
+    }
+    if (answer.result == NULL || pg->libpq.status(lane->conn) != CONNECTION_OK)
+        return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
+    if (lane->notices.has_warned)
+        return lost(pg, lane, lane->notices.warning, err);
+    if (is_failure(pg, answer.result))
+        return refused(pg, lane, answer.result, err);
+    *out = (PgResult){.libpq = &pg->libpq, .result = TAKE(answer.result)};
+    return ENGINE_ANSWERED;
+}
+
+/* ---- statements ---- */
+
+static EngineReply prepare(PostgresJournal *pg, PgLane *lane, PgStatement statement,
+                           uint64_t deadline_us, Error *err)
+{
+    if (lane->is_prepared[statement])
+        return ENGINE_ANSWERED;
+    AUTO(pg_result_done) PgResult result = {.libpq = &pg->libpq};
+    if (pg->libpq.sendPrepare(lane->conn, STATEMENT_NAMES[statement], STATEMENTS[statement], 0,
+                              NULL) != 1)
+        return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
+    EngineReply reply = finish(pg, lane, deadline_us, &result, err);
+    if (reply == ENGINE_ANSWERED)
+        lane->is_prepared[statement] = true;
+    return reply;
+}
+
+EngineReply pg_run(PostgresJournal *pg, JournalLane number, PgStatement statement,
+                   const PgParams *params, uint64_t deadline_us, PgResult *out, Error *err)
+{
+    PgLane *lane = &pg->lanes[number];
+    *out = (PgResult){.libpq = &pg->libpq};
+    if (pg_lane_ready(pg, number, deadline_us, err) != STATUS_OK)
+        return ENGINE_UNSENT;
+    lane->notices.has_warned = false;
+    /* What is lost before the statement was sent is not the statement's answer. */
+    EngineReply reply = prepare(pg, lane, statement, deadline_us, err);
+    if (reply != ENGINE_ANSWERED)
+        return reply == ENGINE_LOST ? ENGINE_UNSENT : reply;
+
+    int formats[PG_PARAMS_MAX];
+    for (int i = 0; i < params->count; i++)
+        formats[i] = 1;
+    if (pg->libpq.sendQueryPrepared(lane->conn, STATEMENT_NAMES[statement], params->count,
+                                    params->values, params->lengths, formats, 1) != 1)
+        return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
+    return finish(pg, lane, deadline_us, out, err);
+}
+
+EngineReply pg_run_text(PostgresJournal *pg, JournalLane number, const char *sql,
+                        uint64_t deadline_us, PgResult *out, Error *err)
+{
+    PgLane *lane = &pg->lanes[number];
+    *out = (PgResult){.libpq = &pg->libpq};
+    ASSERT(lane->conn != NULL);
+    lane->notices.has_warned = false;
+    if (pg->libpq.sendQuery(lane->conn, sql) != 1)
+        return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
+    return finish(pg, lane, deadline_us, out, err);
+}
+
+Status pg_call(PostgresJournal *pg, JournalLane lane, PgStatement statement, const PgParams *params,
+               uint32_t ms, PgResult *out, Error *err)
+{
+    EngineReply reply = pg_run(pg, lane, statement, params, pg_after_ms(ms), out, err);
+    return reply == ENGINE_ANSWERED ? STATUS_OK : STATUS_UNAVAILABLE;
+}
+
+Status pg_settle(PostgresJournal *pg, Slice node, JournalLane lane, uint32_t ms, Error *err)
+{
+    AUTO(pg_params_done) PgParams params;
+    pg_params_init(&params);
+    pg_param_bytes(&params, node);
+    pg_param_lane(&params, lane);
+    AUTO(pg_result_done) PgResult result = {0};
+    return pg_call(pg, lane, PG_SETTLE, &params, ms, &result, err);
+}
+
+Status pg_call_done(PostgresJournal *pg, JournalLane lane, PgStatement statement,
+                    const PgParams *params, uint32_t ms, PgResult *out, bool *done, Error *err)
+{
+    AUTO(pg_result_done) PgResult result = {0};
+    TRY(pg_call(pg, lane, statement, params, ms, &result, err));
+    bool has_changed = pg_rows(&result) > 0;
+    if (!has_changed)
+        TRY(pg_settle(pg, journal_self(&pg->journal).node, lane, ms, err));
+    *done = has_changed;
+    if (out != NULL)
+        *out = (PgResult){.libpq = result.libpq, .result = TAKE(result.result)};
+    return STATUS_OK;
+}
