@@ -30,6 +30,7 @@ enum { PERIOD_MS = 1000 };
 static void *commit_thread(void *ctx);
 static QueueNode *wait_for_work(Committer *committer);
 static QueueNode *write_group(Committer *committer, QueueNode *first);
+static QueueNode *submit_all(const Committer *committer, QueueNode *first);
 static void note_outcome(Committer *committer, const Error *err);
 static void log_change(Committer *committer, const Error *err);
 
@@ -76,6 +77,9 @@ void committer_stop(Committer *committer)
 {
     mailbox_post(&committer->mailbox, &committer->stop);
     (void)pthread_join(committer->thread, NULL); /* fails only for a thread that is not ours */
+    const EngineOps *ops = committer->engine->ops;
+    if (ops->drain != NULL)
+        ops->drain(committer->engine);
     mailbox_done(&committer->mailbox);
     (void)pthread_mutex_destroy(&committer->lock);
     mem_free(committer->group);
@@ -84,10 +88,11 @@ void committer_stop(Committer *committer)
 static void *commit_thread(void *ctx)
 {
     Committer *committer = ctx;
+    bool submits = committer->engine->ops->submit != NULL;
     for (;;) {
         QueueNode *node = wait_for_work(committer);
         while (node != NULL && node != &committer->stop)
-            node = write_group(committer, node);
+            node = submits ? submit_all(committer, node) : write_group(committer, node);
         if (node == &committer->stop)
             return NULL;
     }
@@ -108,15 +113,16 @@ static void idle(const Committer *committer)
         engine->ops->idle(engine);
 }
 
-/* Also while there is work: transactions that are refused may come all the time. What is kept for
- * readers is freed because it may be what fills the disk. */
-static void probe_now_and_then(Committer *committer)
+/* Also while there is work: transactions that are refused may come all the time. After a failure,
+ * what is kept for readers is freed because it may be what fills the disk. */
+static void probe_now_and_then(Committer *committer, bool has_failed)
 {
     uint64_t now_us = cond_now_us();
     if (now_us - committer->probed_at_us < PERIOD_MS * 1000)
         return;
     committer->probed_at_us = now_us;
-    idle(committer);
+    if (has_failed)
+        idle(committer);
     probe(committer);
 }
 
@@ -125,9 +131,10 @@ static QueueNode *wait_for_work(Committer *committer)
     for (;;) {
         QueueNode *node = mailbox_wait_for(&committer->mailbox, PERIOD_MS);
         /* Only this thread changes the failure, so that it may read it without the lock. */
-        if (committer->failure.status != STATUS_OK)
-            probe_now_and_then(committer);
-        else if (node == NULL)
+        bool has_failed = committer->failure.status != STATUS_OK;
+        if (has_failed || committer->engine->ops->submit != NULL)
+            probe_now_and_then(committer, has_failed);
+        if (!has_failed && node == NULL)
             idle(committer);
         if (node != NULL)
             return node;
@@ -235,6 +242,35 @@ static QueueNode *write_group(Committer *committer, QueueNode *first)
         store_txn_abort(txn); /* only frees it: the engine has what it wrote */
     }
     return rest;
+}
+
+/* Hands everything from 'first' on to an engine that completes it by itself; returns what is left:
+ * nothing, or the stop. */
+static QueueNode *submit_all(const Committer *committer, QueueNode *first)
+{
+    EngineTxn *list = NULL;
+    EngineTxn **end = &list;
+    QueueNode *node = first;
+    for (; node != NULL && node != &committer->stop; node = node->next) {
+        StoreTxn *txn = txn_of(node);
+        txn->submitted = (EngineTxn){
+            .space = txn->space,
+            .writes = {txn->writes, buf_view(&txn->merges)},
+            .bytes = is_empty(txn) ? 0 : store_txn_bytes(txn),
+            .makes_room = txn->makes_room,
+        };
+        *end = &txn->submitted;
+        end = &txn->submitted.next;
+    }
+    committer->engine->ops->submit(committer->engine, list);
+    return node;
+}
+
+void engine_complete(EngineTxn *submitted, const Error *err)
+{
+    StoreTxn *txn = CONTAINER_OF(submitted, StoreTxn, submitted);
+    txn->completion.done(txn->completion.ctx, err);
+    store_txn_abort(txn); /* only frees it */
 }
 
 /* 'err' has STATUS_OK when writes work. */

@@ -130,7 +130,7 @@ Status store_next_space(Store *store, StoreSpace from, StoreSpace *space, bool *
     FullKey first, last;
     AUTO(store_cursor_close)
     StoreCursor *cursor = open_between(store, NULL, full_key(&first, from, SLICE_EMPTY),
-                                       full_key_end(&last, UINT64_MAX), false);
+                                       full_key_end(&last, STORE_SPACE_MAX), false);
     Slice key;
     Slice value;
     TRY(step(cursor, DIRECTION_UP, &key, &value, found, err));

@@ -1,5 +1,5 @@
 /* engine_int.h - the interface that an engine implements. README.md says what engines promise (I1
- * to I16) and how to add one.
+ * to I17) and how to add one.
  *
  * An engine keeps one flat, ordered set of keys and values. Spaces, transactions, the merging of a
  * transaction's own writes into a cursor, savepoints and the grouping of commits are written once,
@@ -8,7 +8,8 @@
  *
  * Ownership  store_open takes the engine over and closes it. Slices passed to an engine live for
  *            the call, except a cursor's bounds, which live as long as the cursor.
- * Threads    'write' and 'probe' are called by the commit thread only, the rest from any thread.
+ * Threads    'write', 'submit' and 'probe' are called by the commit thread only, the rest from any
+ * thread.
  */
 #pragma once
 
@@ -66,6 +67,23 @@ typedef struct EngineWrites {
     Slice merges; /* records of merge_operands_int.h, in the order in which they apply */
 } EngineWrites;
 
+/* A transaction that the engine completes by itself: see 'submit'. */
+typedef struct EngineTxn EngineTxn;
+struct EngineTxn {
+    StoreSpace space;    /* of all that it writes */
+    EngineWrites writes; /* live until it is completed */
+    size_t bytes;        /* 0 if it writes nothing: then it has no space */
+    bool makes_room;
+
+    /* The engine's own. */
+    EngineTxn *next;
+    uint64_t number;
+};
+
+/* The outcome of a transaction that was submitted; 'err' is NULL if it is durable and visible. Any
+ * thread; the transaction is gone afterwards. */
+void engine_complete(EngineTxn *txn, const Error *err);
+
 /* What a write does to the room on the disk: see store_txn_makes_room. */
 typedef enum EngineNeed { ENGINE_TAKES_ROOM, ENGINE_MAKES_ROOM } EngineNeed;
 
@@ -93,6 +111,13 @@ typedef struct EngineOps {
      * durable and then visible (I1, I2), after a failure nothing is (I4). */
     Status (*write)(Engine *engine, const EngineWrites *writes, size_t count, Error *err);
 
+    /* Instead of 'write', for an engine that gives each transaction an outcome of its own. Takes
+     * transactions over, linked by 'next' in the order of their commits, and calls engine_complete
+     * for each. Those of one space are applied and completed in order; one that writes nothing is
+     * completed after all that were submitted before. Commit thread; does not wait. */
+    void (*submit)(Engine *engine, EngineTxn *first);
+    void (*drain)(Engine *engine); /* returns when all that was submitted is completed */
+
     /* A load: see store_load_begin. NULL if the engine has no faster way than 'write'. First
      * 'load_add' any number of times. Then 'load_merge' for each part until '*is_done', a
      * step of a few milliseconds each time; two threads may do that at the same time, a part each.
@@ -110,7 +135,8 @@ typedef struct EngineOps {
     Status (*checkpoint)(Engine *engine, char **path, Error *err);
     void (*checkpoint_remove)(Engine *engine, const char *path);
 
-    /* Whether a write would succeed. Called every second or so after one has failed (I6). */
+    /* Whether a write would succeed. Called every second or so: after one has failed (I6), and
+     * always if there is 'submit'. */
     Status (*probe)(Engine *engine, Error *err);
 
     Status (*drop)(Engine *engine, StoreSpace first, StoreSpace last, Error *err); /* I14 */

@@ -19,10 +19,10 @@ static StoreCursor *whole(Store *store, const StoreSnapshot *snapshot, StoreSpac
 
 static void operands_are_a_value_after_their_commit(Store *store)
 {
+    merge_now(store, 2, "~k", "+z");
     StoreTxn *txn = store_txn_begin(store);
     store_txn_merge(txn, 1, SLICE("~k"), SLICE("+b"));
     store_txn_merge(txn, 1, SLICE("~k"), SLICE("+a"));
-    store_txn_merge(txn, 2, SLICE("~k"), SLICE("+z"));
     store_txn_put(txn, 1, SLICE("plain"), SLICE("v"));
     expect_txn_key(txn, 1, "~k", NULL); /* own reads do not see operands */
     expect_key(store, NULL, 1, "~k", NULL);

@@ -2,8 +2,7 @@
  *
  *     full key = | space, u64 big-endian | key, at most STORE_KEY_BYTES_MAX |
  *
- * Big-endian makes a space one contiguous range that ends where the next one begins. The last
- * space has no next one; its end is written as more 0xFF bytes than any key can have.
+ * Big-endian makes a space one contiguous range that ends where the next one begins.
  */
 #include "store/store.h"
 
@@ -24,7 +23,8 @@ Slice full_key(FullKey *out, StoreSpace space, Slice key)
 
 Slice full_key_end(FullKey *out, StoreSpace space)
 {
-    return space < UINT64_MAX ? full_key(out, space + 1, SLICE_EMPTY) : full_key_last(out, space);
+    ASSERT(space <= STORE_SPACE_MAX + 1);
+    return full_key(out, space + 1, SLICE_EMPTY);
 }
 
 Slice full_key_last(FullKey *out, StoreSpace space)
@@ -44,7 +44,8 @@ static void assert_ops(const EngineOps *ops)
     ASSERT(ops->cursor_move != NULL);
     ASSERT(ops->cursor_close != NULL);
     ASSERT(ops->room != NULL);
-    ASSERT(ops->write != NULL);
+    ASSERT((ops->write == NULL) != (ops->submit == NULL));
+    ASSERT((ops->drain == NULL) == (ops->submit == NULL));
     ASSERT(ops->probe != NULL);
     ASSERT(ops->drop != NULL);
     ASSERT(ops->estimate != NULL);

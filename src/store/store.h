@@ -4,9 +4,10 @@
  * so that a space is one contiguous range), and everything of a physical partition is in one
  * space. Order is memcmp order of the key bytes.
  *
- * A transaction collects writes and reads its own writes over the store's newest state. It is
- * written by one owner at a time: the store orders transactions but does not detect conflicts
- * between them, because a partition (and the catalogue) is the only writer of its own space.
+ * A transaction collects writes to one space and reads its own writes over the store's newest
+ * state. It is written by one owner at a time: the store orders transactions but does not detect
+ * conflicts between them, because a partition (and the catalogue) is the only writer of its own
+ * space.
  *
  * Commits are grouped: store_txn_commit hands the transaction to the commit thread, which writes
  * all that have gathered as one atomic, durable write (one fsync), makes them visible together,
@@ -34,6 +35,9 @@
 #define STORE_INCOMPLETE_FILE "INCOMPLETE"
 
 typedef uint64_t StoreSpace;
+/* The next one is the engines' own, and none is larger: engines of a journal have signed numbers.
+ */
+#define STORE_SPACE_MAX ((StoreSpace)INT64_MAX - 1)
 
 typedef struct Store Store;
 typedef struct StoreSnapshot StoreSnapshot;

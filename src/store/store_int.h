@@ -63,6 +63,8 @@ typedef struct Undo {
 struct StoreTxn {
     QueueNode node; /* in the committer's queue, once it is committed */
     Store *store;
+    bool has_space;   /* something was written */
+    StoreSpace space; /* all that it writes is in this one */
     Tree writes;
     Buf merges; /* records of merge_operands_int.h: operands are not looked up, so they need no tree
                  */
@@ -76,6 +78,7 @@ struct StoreTxn {
     size_t undo_capacity;
 
     StoreCompletion completion;
+    EngineTxn submitted; /* for an engine that completes transactions by itself */
 };
 
 /* Frees the spare transactions, when the store closes. */

@@ -43,6 +43,7 @@ typedef struct Run {
     Model committed;
 
     StoreTxn *txn;
+    StoreSpace space;         /* to which it writes */
     Model working;            /* what the transaction sees */
     Merge merges[MERGES_MAX]; /* what it does not */
     size_t merge_count;
@@ -138,7 +139,7 @@ static void any_key(Run *run, char key[4])
 
 static StoreSpace random_space(Run *run)
 {
-    static const StoreSpace spaces[SPACES] = {6, 7, UINT64_MAX};
+    static const StoreSpace spaces[SPACES] = {6, 7, STORE_SPACE_MAX};
     return spaces[random_below(&run->random, SPACES)];
 }
 
@@ -237,7 +238,7 @@ static void check_get(Run *run, const Model *model, StoreTxn *txn, const StoreSn
 
 static void change(Run *run)
 {
-    StoreSpace space = random_space(run);
+    StoreSpace space = run->space;
     char key[4], text[16];
     random_key(run, key);
     if (random_below(&run->random, 3) == 0) {
@@ -255,7 +256,7 @@ static void merge(Run *run)
     if (run->merge_count == MERGES_MAX)
         return;
     Merge *merge = &run->merges[run->merge_count++];
-    merge->space = random_space(run);
+    merge->space = run->space;
     merged_key(run, merge->key);
     merge->letter = (uint32_t)random_below(&run->random, LETTERS);
     merge->add = random_below(&run->random, 2) == 0;
@@ -283,6 +284,7 @@ static void use_savepoints(Run *run)
 static void begin_transaction(Run *run)
 {
     run->txn = store_txn_begin(run->store);
+    run->space = random_space(run);
     run->working = run->committed;
     run->saved_count = 0;
     run->merge_count = 0;

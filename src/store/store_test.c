@@ -25,7 +25,7 @@ static void what_is_put_is_found_until_it_is_deleted(Store *store)
 
 static void spaces_do_not_leak_into_each_other(Store *store)
 {
-    static const StoreSpace spaces[] = {0, 1, 2, 255, 256, 1ULL << 56, UINT64_MAX - 1, UINT64_MAX};
+    static const StoreSpace spaces[] = {0, 1, 2, 255, 256, 1ULL << 56, LAST - 1, LAST};
     char value[32];
     for (size_t i = 0; i < ARRAY_COUNT(spaces); i++) {
         (void)snprintf(value, sizeof(value), "%zu", i);
@@ -43,7 +43,7 @@ static void spaces_do_not_leak_into_each_other(Store *store)
         expect_walk(whole(store, NULL, spaces[i]), true, all);
     }
     expect_walk(whole(store, NULL, 3), true, "");
-    expect_walk(whole(store, NULL, UINT64_MAX - 2), false, "");
+    expect_walk(whole(store, NULL, LAST - 2), false, "");
 }
 
 static void spaces_with_keys_are_found_one_after_the_other(Store *store)
@@ -52,7 +52,7 @@ static void spaces_with_keys_are_found_one_after_the_other(Store *store)
         StoreSpace from;
         StoreSpace space;
     } rows[] = {
-        {0, 2}, {2, 2}, {3, 300}, {300, 300}, {301, UINT64_MAX}, {UINT64_MAX, UINT64_MAX},
+        {0, 2}, {2, 2}, {3, 300}, {300, 300}, {301, LAST}, {LAST, LAST},
     };
     StoreSpace space = 0;
     bool found = true;
@@ -62,14 +62,14 @@ static void spaces_with_keys_are_found_one_after_the_other(Store *store)
     put_now(store, 2, "k", "v");
     put_now(store, 7, "k", "v");
     put_now(store, 300, "\xFF\xFF", "v");
-    put_now(store, UINT64_MAX, "k", "v");
+    put_now(store, LAST, "k", "v");
     delete_now(store, 7, "k");
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         assert_ok(store_next_space(store, rows[i].from, &space, &found, err));
         assert_true(found);
         assert_int_equal(space, rows[i].space);
     }
-    assert_ok(store_drop_spaces(store, 300, UINT64_MAX, err));
+    assert_ok(store_drop_spaces(store, 300, LAST, err));
     assert_ok(store_next_space(store, 3, &space, &found, err));
     assert_false(found);
 }
@@ -232,12 +232,12 @@ static void a_transaction_reads_its_own_writes_over_the_store(Store *store)
     put_now(store, 1, "a", "old");
     put_now(store, 1, "b", "old");
     put_now(store, 1, "c", "old");
+    put_now(store, 2, "a", "other");
     AUTO(store_txn_abort) StoreTxn *txn = store_txn_begin(store);
     store_txn_put(txn, 1, SLICE("a"), SLICE("new"));
     store_txn_delete(txn, 1, SLICE("b"));
     store_txn_put(txn, 1, SLICE("d"), SLICE("new"));
     store_txn_delete(txn, 1, SLICE("e"));
-    store_txn_put(txn, 2, SLICE("a"), SLICE("other"));
 
     expect_txn_key(txn, 1, "a", "new");
     expect_txn_key(txn, 1, "b", NULL);
@@ -266,6 +266,8 @@ static void a_transaction_sees_what_others_have_committed_meanwhile(Store *store
 static void a_transactions_cursor_merges_both_ways(Store *store)
 {
     put_letters(store, 5); /* b d f h j */
+    put_now(store, 4, "z", "neighbour");
+    put_now(store, 6, "", "neighbour");
     put_now(store, 6, "a", "neighbour");
     AUTO(store_txn_abort) StoreTxn *txn = store_txn_begin(store);
     store_txn_put(txn, 5, SLICE("a"), SLICE("+"));
@@ -276,8 +278,6 @@ static void a_transactions_cursor_merges_both_ways(Store *store)
     store_txn_delete(txn, 5, SLICE("h"));
     store_txn_delete(txn, 5, SLICE("j"));
     store_txn_put(txn, 5, SLICE("k"), SLICE("+"));
-    store_txn_put(txn, 4, SLICE("z"), SLICE("neighbour"));
-    store_txn_put(txn, 6, SLICE(""), SLICE("neighbour"));
 
     static const struct {
         const char *from, *to, *up, *down;
@@ -440,7 +440,7 @@ static void keys_of_the_greatest_length_work_and_longer_ones_are_absent(Store *s
     char *bytes = mem_alloc(STORE_KEY_BYTES_MAX + 2);
     memset(bytes, 0xFF, STORE_KEY_BYTES_MAX + 2);
     Slice longest = slice_make(bytes, STORE_KEY_BYTES_MAX);
-    static const StoreSpace spaces[] = {3, UINT64_MAX};
+    static const StoreSpace spaces[] = {3, LAST};
     for (size_t i = 0; i < ARRAY_COUNT(spaces); i++) {
         StoreTxn *txn = store_txn_begin(store);
         store_txn_put(txn, spaces[i], longest, SLICE("v"));
@@ -500,11 +500,11 @@ static void dropped_spaces_are_empty_and_their_neighbours_whole(Store *store)
         put_letters(store, space);
         put_now(store, space, "", "empty key");
     }
-    put_letters(store, UINT64_MAX);
+    put_letters(store, LAST);
     AUTO(store_snapshot_close) StoreSnapshot *before = store_snapshot_open(store, STORE_READ_ANY);
     assert_ok(store_drop_spaces(store, 11, 13, err));
     assert_ok(store_drop_spaces(store, 15, 15, err));
-    assert_ok(store_drop_spaces(store, UINT64_MAX, UINT64_MAX, err));
+    assert_ok(store_drop_spaces(store, LAST, LAST, err));
     static const char all[] = "=empty key b=b d=d f=f h=h j=j";
     for (StoreSpace space = 10; space <= 15; space++) {
         bool kept = space == 10 || space == 14;
@@ -512,7 +512,7 @@ static void dropped_spaces_are_empty_and_their_neighbours_whole(Store *store)
         expect_key(store, NULL, space, "d", kept ? "d" : NULL);
         expect_walk(whole(store, before, space), true, all);
     }
-    expect_walk(whole(store, NULL, UINT64_MAX), true, "");
+    expect_walk(whole(store, NULL, LAST), true, "");
     put_now(store, 12, "again", "1");
     expect_walk(whole(store, NULL, 12), true, "again=1");
 }

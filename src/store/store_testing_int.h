@@ -7,6 +7,7 @@
 
 #include "base/testing.h"
 #include "store/memory/memory_store.h"
+#include "store/replicated/testing_int.h"
 #include "store/rocksdb/rocksdb_store.h"
 #include "store/store.h"
 
@@ -14,6 +15,8 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define LAST STORE_SPACE_MAX /* of the spaces */
 
 static inline void commit_now(StoreTxn *txn)
 {
@@ -239,18 +242,32 @@ static inline Status test_open_rocksdb_relaxed(const char *folder, Store **out, 
     return test_open_rocksdb_as(folder, STORE_DURABILITY_RELAXED, out, err);
 }
 
+/* On a journal in memory, which does not outlive it. */
+static inline Status test_open_replicated(const char *folder, Store **out, Error *err)
+{
+    return test_open_on_memory(folder, &TEST_MERGE, out, err);
+}
+
+static inline Status test_open_replicated_durable(const char *folder, Store **out, Error *err)
+{
+    return test_open_on_postgres(folder, &TEST_MERGE, out, err);
+}
+
 /* An engine, or one way to set it up. */
 typedef struct TestEngine {
     const char *name;
     bool is_durable; /* what is committed is there when the folder is opened again */
     Status (*open)(const char *folder, Store **out, Error *err); /* merges by TEST_MERGE */
+    bool is_slow; /* only for tests of what only durable engines can do */
 } TestEngine;
 
 /* A new engine is a new row here. */
 static const TestEngine TEST_ENGINES[] = {
-    {"memory", false, test_open_memory},
-    {"rocksdb", true, test_open_rocksdb},
-    {"rocksdb relaxed", true, test_open_rocksdb_relaxed},
+    {"memory", false, test_open_memory, false},
+    {"rocksdb", true, test_open_rocksdb, false},
+    {"rocksdb relaxed", true, test_open_rocksdb_relaxed, false},
+    {"replicated", false, test_open_replicated, false},
+    {"replicated on PostgreSQL", true, test_open_replicated_durable, true},
 };
 
 typedef struct TestStore {
@@ -314,7 +331,7 @@ static inline int run_on_every_engine(const char *group, const EngineTest *tests
     for (size_t i = 0; i < count * ARRAY_COUNT(TEST_ENGINES); i++) {
         const EngineTest *test = &tests[i % count];
         const TestEngine *engine = &TEST_ENGINES[i / count];
-        if (test->run_durable != NULL && !engine->is_durable)
+        if (test->run_durable != NULL ? !engine->is_durable : engine->is_slow)
             continue;
         EngineCase *one = &cases[total];
         *one = (EngineCase){.test = test, .engine = engine};

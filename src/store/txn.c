@@ -42,6 +42,7 @@ static void empty(StoreTxn *txn)
     tree_done(&txn->writes);
     buf_reset(&txn->merges);
     txn->makes_room = false;
+    txn->has_space = false;
 }
 
 static void txn_free(StoreTxn *txn)
@@ -58,6 +59,15 @@ void store_free_txns(Store *store)
     StoreTxn *txn;
     while ((txn = object_pool_take(&store->txns)) != NULL)
         txn_free(txn);
+}
+
+/* A transaction is a part of one space's history: spaces can have different owners (replicated/).
+ */
+static void note_space(StoreTxn *txn, StoreSpace space)
+{
+    ASSERT(!txn->has_space || txn->space == space);
+    txn->has_space = true;
+    txn->space = space;
 }
 
 /* Deletes the key if 'value' is NULL. */
@@ -77,6 +87,7 @@ void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value)
 {
     ASSERT(key.len <= STORE_KEY_BYTES_MAX);
     ASSERT(value.len <= STORE_VALUE_BYTES_MAX);
+    note_space(txn, space);
     FullKey full;
     Slice whole = full_key(&full, space, key);
     ASSERT(merge_of(txn->store->engine->merge, whole) == NULL);
@@ -86,6 +97,7 @@ void store_txn_put(StoreTxn *txn, StoreSpace space, Slice key, Slice value)
 void store_txn_delete(StoreTxn *txn, StoreSpace space, Slice key)
 {
     ASSERT(key.len <= STORE_KEY_BYTES_MAX);
+    note_space(txn, space);
     FullKey full;
     Slice whole = full_key(&full, space, key);
     ASSERT(merge_of(txn->store->engine->merge, whole) == NULL);
@@ -98,6 +110,7 @@ void store_txn_merge(StoreTxn *txn, StoreSpace space, Slice key, Slice operand)
     ASSERT(key.len <= STORE_KEY_BYTES_MAX);
     ASSERT(merge_of_kind(txn->store->engine->merge, (uint8_t)key.ptr[0]) != NULL);
     ASSERT(operand.len <= STORE_VALUE_BYTES_MAX);
+    note_space(txn, space);
     merge_record_append(&txn->merges, space, key, operand);
 }
 

@@ -110,8 +110,8 @@ static void *write_on(void *ctx)
         StoreTxn *txn = store_txn_begin(writer->store);
         Slice value = slice_make(&i, sizeof(i));
         store_txn_put(txn, 1, SLICE("n"), value);
-        store_txn_put(txn, 2, SLICE("m"), value);
-        store_txn_put(txn, 3, value, value); /* so that the log grows */
+        store_txn_put(txn, 1, SLICE("m"), value);
+        store_txn_put(txn, 1, value, value); /* so that the log grows */
         commit_now(txn);
         atomic_store(&writer->done, i);
     }
@@ -159,8 +159,8 @@ static void a_checkpoint_beside_a_writer_is_a_prefix(void **state)
             store_checkpoint_close(checkpoint);
             Store *copy = open_at(to);
             uint64_t n = read_number(copy, 1, SLICE("n"));
-            assert_int_equal(read_number(copy, 2, SLICE("m")), n);
-            assert_int_equal(count_keys(copy, NULL, 3), n);
+            assert_int_equal(read_number(copy, 1, SLICE("m")), n);
+            assert_int_equal(count_keys(copy, NULL, 1), n + 2);
             assert_true(n >= before);
             assert_true(n <= after);
             store_close(copy);

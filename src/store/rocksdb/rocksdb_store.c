@@ -28,6 +28,7 @@
 #include "base/mem.h"
 #include "store/rocksdb/folder_check_int.h"
 #include "store/rocksdb/rocksdb_engine_int.h"
+#include "store/rocksdb/rocksdb_local_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +73,7 @@ rocksdb_readoptions_t *rocksdb_read_options(StoreRead read)
     return options;
 }
 
-Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error *err)
+Status rocksdb_engine_open(const RocksdbStoreOptions *options, Engine **out, Error *err)
 {
     TRY(rocksdb_check_thread_limit(err));
     RocksEngine *rocks = MEM_NEW(RocksEngine);
@@ -103,10 +104,24 @@ Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error
     if (options->merge != NULL)
         hot_keys_init(&rocks->hot_keys);
     reclaimer_init(&rocks->reclaimer, rocks->db, rocks_is_tight, rocks);
-    TRY(store_open(&rocks->engine, options->log, out, err));
+    *out = &rocks->engine;
+    return STATUS_OK;
+}
+
+void rocksdb_engine_tell_damage(Engine *engine, Store *store)
+{
+    const RocksEngine *rocks = rocks_of(engine);
     Error reason;
     if (atomic_load(&rocks->is_damaged) && damage_read_mark(rocks->folder_fd, &reason))
-        store_note_damage(*out, &reason);
+        store_note_damage(store, &reason);
+}
+
+Status rocksdb_store_open(const RocksdbStoreOptions *options, Store **out, Error *err)
+{
+    Engine *engine = NULL;
+    TRY(rocksdb_engine_open(options, &engine, err));
+    TRY(store_open(engine, options->log, out, err));
+    rocksdb_engine_tell_damage(engine, *out);
     return STATUS_OK;
 }
 
@@ -608,6 +623,21 @@ static Status rocks_write(Engine *engine, const EngineWrites *writes, size_t cou
     compaction_delay_note(&rocks->delay, bytes, clock_monotonic_us(clock_real()),
                           rocks_has_much_room, rocks);
     return status;
+}
+
+Status rocksdb_engine_sync(Engine *engine, Error *err)
+{
+    RocksEngine *rocks = rocks_of(engine);
+    TRY(rocks_check_writable(rocks, err));
+    char *text = NULL;
+    rocksdb_flush_wal(rocks->db, 1, &text);
+    if (text != NULL) {
+        Status failed = rocksdb_error(err, rocks->folder, "cannot sync", text);
+        ASSERT(failed != STATUS_OK);
+        return break_off(rocks, err);
+    }
+    sync_marks_write(rocks->marks);
+    return STATUS_OK;
 }
 
 static EngineLoad *rocks_load_begin(Engine *engine, uint8_t rising_kind)

@@ -1,0 +1,422 @@
+/* replication_test.c - several nodes: following, handing over, taking over, seeding, digests. */
+#include "store/replicated/cluster_testing_int.h"
+
+enum { SPACE = 10 };
+
+typedef struct Digest {
+    uint8_t bytes[REPLICATION_DIGEST_BYTES];
+} Digest;
+
+static Digest digest_of(TestNode *node, StoreSpace space, JournalPlace *at)
+{
+    Digest digest;
+    assert_ok(replication_digest(node->replication, space, at, digest.bytes, err));
+    return digest;
+}
+
+/* Both have come equally far, and show the same. */
+static void expect_equal(TestNode *a, TestNode *b, StoreSpace space)
+{
+    JournalPlace at_a, at_b;
+    Digest of_a = digest_of(a, space, &at_a);
+    Digest of_b = digest_of(b, space, &at_b);
+    assert_int_equal(at_a.seq, at_b.seq);
+    assert_memory_equal(at_a.chain.bytes, at_b.chain.bytes, JOURNAL_CHAIN_BYTES);
+    assert_memory_equal(of_a.bytes, of_b.bytes, sizeof(of_a.bytes));
+}
+
+static void seed(TestNode *target, TestNode *source, StoreSpace space, size_t bytes_max)
+{
+    AUTO(seed_target_close) SeedTarget *to = NULL;
+    AUTO(seed_source_close) SeedSource *from = NULL;
+    assert_ok(seed_target_open(target->replication, space, &to, err));
+    assert_ok(seed_source_open(source->replication, space, &from, err));
+    AUTO(buf_done) Buf piece;
+    buf_init(&piece, (size_t)1 << 20);
+    for (bool is_last = false; !is_last;) {
+        assert_ok(seed_source_next(from, bytes_max, &piece, &is_last, err));
+        assert_ok(seed_target_put(to, buf_view(&piece), err));
+    }
+    assert_ok(seed_target_finish(to, err));
+}
+
+/* ---- following ---- */
+
+static void a_follower_has_what_its_owner_has_and_takes_no_writes(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    replication_follow(b->replication, SPACE);
+    for (int i = 0; i < 200; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof(key), "%03d", i % 70);
+        if (i % 5 == 3)
+            delete_now(a->store, SPACE, key);
+        else
+            put_now(a->store, SPACE, key, "value");
+        merge_now(a->store, SPACE, "~set", i % 3 == 0 ? "-a+b" : "+a");
+    }
+    expect_caught_up(b, a, SPACE);
+    expect_equal(a, b, SPACE);
+    expect_key(b->store, NULL, SPACE, "~set", "ab");
+    Error refusal = {0};
+    assert_status(try_put(b, SPACE, "k", "v", &refusal), STATUS_NOT_OWNER);
+    while (count_applied(b) == 0) /* told just after readers see it */
+        sleep_ms(1);
+    assert_int_equal(count_applied(a), 0);
+    assert_int_equal(replication_place(b->replication, SPACE).applied.epoch, 1);
+}
+
+static void a_follower_begins_anywhere_and_goes_on_after_a_restart(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    for (int i = 0; i < 100; i++)
+        merge_now(a->store, SPACE, "`n", "x");
+    replication_follow(b->replication, SPACE);
+    expect_caught_up(b, a, SPACE);
+    node_close_store(b);
+    for (int i = 0; i < 100; i++)
+        merge_now(a->store, SPACE, "`n", "y");
+    node_open_store(b);
+    assert_int_equal(role_of(b, SPACE), SPACE_FOLLOWED);
+    expect_caught_up(b, a, SPACE);
+    expect_equal(a, b, SPACE);
+}
+
+static void readers_of_a_follower_wait_for_a_write(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    replication_follow(b->replication, SPACE);
+    Error refusal = {0};
+    assert_status(replication_wait(b->replication, SPACE, 1, cond_after_ms(1), &refusal),
+                  STATUS_TIMEOUT);
+    put_now(a->store, SPACE, "k", "v");
+    assert_ok(replication_wait(b->replication, SPACE, 1, cond_after_ms(20000), err));
+    expect_key(b->store, NULL, SPACE, "k", "v");
+}
+
+static void note_end(void *ctx, const Error *err)
+{
+    (void)err; /* what it came to, the log says */
+    atomic_store((_Atomic bool *)ctx, true);
+}
+
+/* What a follower has read is not applied while no standby has it. */
+static void nothing_is_applied_that_the_engine_may_forget(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    put_now(a->store, SPACE, "k", "1");
+    replication_follow(b->replication, SPACE);
+    expect_caught_up(b, a, SPACE);
+
+    memory_journal_set_standby(cluster.engine, false);
+    StoreTxn *txn = store_txn_begin(a->store);
+    store_txn_put(txn, SPACE, SLICE("k"), SLICE("2"));
+    _Atomic bool ended = false;
+    store_txn_commit(txn, (StoreCompletion){.done = note_end, .ctx = &ended});
+    /* A crash shows what no standby has, once the append has come. */
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    JournalEntries entries = {0};
+    while (entries.count == 0) {
+        memory_journal_crash_restart(cluster.engine);
+        assert_ok(
+            journal_read(b->journal, JOURNAL_LANE_ADMIN, SPACE, 1, 1000, &arena, &entries, err));
+    }
+    replication_poke(b->replication);
+    Error refusal = {0};
+    assert_status(replication_wait(b->replication, SPACE, 2, cond_after_ms(200), &refusal),
+                  STATUS_TIMEOUT);
+    memory_journal_promote(cluster.engine); /* and never was */
+    JournalPlace tail;
+    assert_ok(node_take_over(b, a, SPACE, &tail, err));
+    assert_int_equal(tail.seq, 1);
+    assert_ok(replication_own(b->replication, SPACE, &tail, cond_after_ms(10000), err));
+    expect_key(b->store, NULL, SPACE, "k", "1");
+    put_now(b->store, SPACE, "k", "3");
+    while (!atomic_load(&ended))
+        sleep_ms(1);
+    replication_poke(a->replication);
+    assert_ok(replication_wait(a->replication, SPACE, 2, cond_after_ms(20000), err));
+    expect_equal(a, b, SPACE);
+    expect_key(a->store, NULL, SPACE, "k", "3");
+}
+
+static void another_history_is_refused(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    node_own(a, SPACE + 1);
+    put_now(a->store, SPACE, "k", "1");
+    put_now(a->store, SPACE + 1, "k", "1");
+    memory_journal_backup(cluster.engine);
+    put_now(a->store, SPACE, "k", "2");
+    replication_follow(b->replication, SPACE);
+    replication_follow(b->replication, SPACE + 1);
+    expect_caught_up(b, a, SPACE);
+    expect_caught_up(b, a, SPACE + 1);
+    memory_journal_restore(cluster.engine);
+    while (count_behind(b) == 0) {
+        replication_poke(b->replication);
+        sleep_ms(1);
+    }
+    assert_int_equal(role_of(b, SPACE), SPACE_ABSENT);
+    assert_int_equal(role_of(b, SPACE + 1), SPACE_FOLLOWED);
+    JournalPlace tail;
+    assert_ok(node_take_over(b, a, SPACE, &tail, err));
+    Error refusal = {0};
+    assert_status(replication_own(b->replication, SPACE, &tail, cond_after_ms(1000), &refusal),
+                  STATUS_CORRUPT);
+}
+
+static void an_entry_of_a_newer_program_stops_the_space_unharmed(void **state)
+{
+    (void)state;
+    static const Slice ENTRIES[] = {
+        SLICE_INIT("\2\0\0\0\0\0"),        /* a format */
+        SLICE_INIT("\1\0\4\0\0\0\3\1?\0"), /* a kind of merge */
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(ENTRIES); i++) {
+        AUTO(cluster_close) TestCluster cluster;
+        cluster_open(&cluster, 2);
+        TestNode *a = &cluster.nodes[0];
+        TestNode *b = &cluster.nodes[1];
+        node_own(a, SPACE);
+        put_now(a->store, SPACE, "k", "1");
+        JournalPlace last;
+        assert_ok(replication_yield(a->replication, SPACE, &last, err));
+        JournalAppend append = {
+            .space = SPACE, .before = last, .epoch = last.epoch, .bytes = ENTRIES[i]};
+        assert_ok(journal_append(a->journal, JOURNAL_LANE_APPEND_1, &append, 1,
+                                 clock_monotonic_us(a->clock) + 1000000, err));
+        assert_int_equal(append.outcome, APPEND_DONE);
+        replication_follow(b->replication, SPACE);
+        assert_ok(replication_wait(b->replication, SPACE, 1, cond_after_ms(20000), err));
+        Error refusal = {0};
+        assert_status(replication_wait(b->replication, SPACE, 2, cond_after_ms(100), &refusal),
+                      STATUS_TIMEOUT);
+        assert_int_equal(role_of(b, SPACE), SPACE_FOLLOWED);
+        expect_key(b->store, NULL, SPACE, "k", "1");
+        bool found = false;
+        JournalPlace tail = test_tail(b->journal, SPACE, &found);
+        assert_int_not_equal(
+            replication_own(b->replication, SPACE, &tail, cond_after_ms(100), &refusal), STATUS_OK);
+        assert_int_equal(count_behind(b), 0); /* a seed would not help */
+    }
+}
+
+/* ---- owners ---- */
+
+static void a_space_is_handed_over_and_back(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *nodes[] = {&cluster.nodes[0], &cluster.nodes[1]};
+    node_own(nodes[0], SPACE);
+    replication_follow(nodes[1]->replication, SPACE);
+    for (size_t i = 0; i < 6; i++) {
+        TestNode *owner = nodes[i % 2];
+        TestNode *other = nodes[(i + 1) % 2];
+        for (int j = 0; j < 5; j++)
+            merge_now(owner->store, SPACE, "`n", i % 2 == 0 ? "a" : "b");
+        Error refusal = {0};
+        assert_status(try_put(other, SPACE, "k", "v", &refusal), STATUS_NOT_OWNER);
+        node_take_from(other, owner, SPACE);
+    }
+    expect_caught_up(nodes[1], nodes[0], SPACE);
+    expect_equal(nodes[0], nodes[1], SPACE);
+    expect_key(nodes[1]->store, NULL, SPACE, "`n", "aaaaabbbbbaaaaabbbbbaaaaabbbbb");
+    assert_int_equal(count_lost(nodes[0]) + count_lost(nodes[1]), 0);
+}
+
+static void a_deposed_owner_learns_it_from_its_append_and_follows(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    node_own(a, SPACE + 1);
+    put_now(a->store, SPACE, "k", "1");
+    replication_follow(b->replication, SPACE);
+    JournalPlace tail;
+    assert_ok(node_take_over(b, a, SPACE, &tail, err));
+    assert_int_equal(tail.seq, 1);
+    assert_ok(replication_own(b->replication, SPACE, &tail, cond_after_ms(10000), err));
+    put_now(b->store, SPACE, "k", "2");
+    Error refusal = {0}, reason;
+    assert_status(try_put(a, SPACE, "k", "3", &refusal), STATUS_NOT_OWNER);
+    while (count_lost(a) == 0)
+        sleep_ms(1);
+    assert_int_equal(last_lost(a, &reason), SPACE);
+    assert_int_equal(reason.status, STATUS_NOT_OWNER);
+    assert_int_equal(role_of(a, SPACE), SPACE_FOLLOWED);
+    expect_caught_up(a, b, SPACE);
+    expect_key(a->store, NULL, SPACE, "k", "2");
+    expect_equal(a, b, SPACE);
+    /* In one group, each space has its own outcome. */
+    assert_ok(replication_wait(a->replication, SPACE, 2, cond_after_ms(1), err));
+    put_now(a->store, SPACE + 1, "k", "1");
+}
+
+/* ---- seeding ---- */
+
+static void fill(TestNode *node, StoreSpace space, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        char key[16], value[64];
+        (void)snprintf(key, sizeof(key), "%05d", i);
+        (void)snprintf(value, sizeof(value), "value %d of the space %d", i, (int)space);
+        put_now(node->store, space, key, value);
+        (void)snprintf(key, sizeof(key), "~%d", i % 10);
+        merge_now(node->store, space, key, i % 4 == 0 ? "-a" : "+a");
+    }
+}
+
+static void a_copy_is_a_space_at_its_place_and_is_followed(void **state)
+{
+    (void)state;
+    static const size_t SIZES[] = {1, 300, 1 << 20};
+    for (size_t i = 0; i < ARRAY_COUNT(SIZES); i++) {
+        AUTO(cluster_close) TestCluster cluster;
+        cluster_open(&cluster, 2);
+        TestNode *a = &cluster.nodes[0];
+        TestNode *b = &cluster.nodes[1];
+        node_own(a, SPACE);
+        fill(a, SPACE, 0, 100);
+        seed(b, a, SPACE, SIZES[i]);
+        assert_int_equal(role_of(b, SPACE), SPACE_FOLLOWED);
+        expect_equal(a, b, SPACE);
+        fill(a, SPACE, 50, 150);
+        expect_caught_up(b, a, SPACE);
+        expect_equal(a, b, SPACE);
+        node_close_store(b);
+        node_open_store(b);
+        expect_equal(a, b, SPACE);
+        node_take_from(b, a, SPACE);
+        fill(b, SPACE, 0, 10);
+    }
+}
+
+static void a_follower_of_a_trimmed_log_is_seeded(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    fill(a, SPACE, 0, 20);
+    JournalReplica durable = {
+        .space = SPACE, .state = REPLICA_FOLLOWING, .applied = 40, .durable = 40};
+    assert_ok(journal_report(b->journal, JOURNAL_LANE_ADMIN, &durable, 1, err));
+    assert_ok(journal_trim(a->journal, JOURNAL_LANE_ADMIN, SPACE, 1, 30, err));
+    replication_follow(b->replication, SPACE);
+    while (count_behind(b) == 0)
+        sleep_ms(1);
+    assert_int_equal(seq_of(b, SPACE), 0);
+    bool found = false;
+    JournalPlace tail = test_tail(a->journal, SPACE, &found);
+    Error refusal = {0};
+    assert_status(replication_own(b->replication, SPACE, &tail, cond_after_ms(1000), &refusal),
+                  STATUS_CORRUPT);
+    seed(b, a, SPACE, 500);
+    fill(a, SPACE, 20, 30);
+    expect_caught_up(b, a, SPACE);
+    expect_equal(a, b, SPACE);
+    assert_int_equal(count_behind(b), 1);
+}
+
+static void a_copy_that_is_not_whole_leaves_nothing(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    node_own(a, SPACE + 1);
+    fill(a, SPACE, 0, 50);
+    AUTO(buf_done) Buf piece;
+    buf_init(&piece, (size_t)1 << 20);
+    for (int how = 0; how < 8; how++) {
+        AUTO(seed_target_close) SeedTarget *to = NULL;
+        AUTO(seed_source_close) SeedSource *from = NULL;
+        assert_ok(seed_target_open(b->replication, SPACE, &to, err));
+        Error refusal = {0};
+        SeedTarget *second = NULL;
+        assert_status(seed_target_open(b->replication, SPACE, &second, &refusal), STATUS_CONFLICT);
+        assert_ok(seed_source_open(a->replication, how == 0 ? SPACE + 1 : SPACE, &from, err));
+        bool is_last = false;
+        assert_ok(seed_source_next(from, 200, &piece, &is_last, err));
+        if (how == 1)
+            piece.ptr[20] ^= 1;
+        if (how == 2)
+            piece.len--;
+        if (how == 3)
+            piece.len = 5;
+        Status first = seed_target_put(to, buf_view(&piece), &refusal);
+        assert_status(first, how <= 3 ? STATUS_CORRUPT : STATUS_OK);
+        if (how == 4) /* the same again */
+            assert_status(seed_target_put(to, buf_view(&piece), &refusal), STATUS_CORRUPT);
+        assert_ok(seed_source_next(from, 200, &piece, &is_last, err));
+        if (how == 5) /* one is left out */
+            assert_ok(seed_source_next(from, 200, &piece, &is_last, err));
+        Status next = seed_target_put(to, buf_view(&piece), &refusal);
+        assert_status(next, how <= 5 ? STATUS_CORRUPT : STATUS_OK);
+        assert_status(seed_target_finish(to, &refusal), STATUS_CORRUPT);
+        if (how == 7)
+            continue;
+        seed_target_close(TAKE(to));
+        assert_int_equal(role_of(b, SPACE), SPACE_ABSENT);
+        expect_walk(store_cursor_open(b->store, NULL, SPACE, SLICE_EMPTY, SLICE_EMPTY), true, "");
+    }
+    Error refusal = {0};
+    SeedTarget *owned = NULL;
+    assert_status(seed_target_open(a->replication, SPACE, &owned, &refusal), STATUS_CONFLICT);
+    seed(b, a, SPACE, 1000);
+    expect_equal(a, b, SPACE);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_follower_has_what_its_owner_has_and_takes_no_writes),
+        cmocka_unit_test(a_follower_begins_anywhere_and_goes_on_after_a_restart),
+        cmocka_unit_test(readers_of_a_follower_wait_for_a_write),
+        cmocka_unit_test(nothing_is_applied_that_the_engine_may_forget),
+        cmocka_unit_test(another_history_is_refused),
+        cmocka_unit_test(an_entry_of_a_newer_program_stops_the_space_unharmed),
+        cmocka_unit_test(a_space_is_handed_over_and_back),
+        cmocka_unit_test(a_deposed_owner_learns_it_from_its_append_and_follows),
+        cmocka_unit_test(a_copy_is_a_space_at_its_place_and_is_followed),
+        cmocka_unit_test(a_follower_of_a_trimmed_log_is_seeded),
+        cmocka_unit_test(a_copy_that_is_not_whole_leaves_nothing),
+    };
+    return cmocka_run_group_tests_name("replication", tests, NULL, NULL);
+}
