@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "http/cert_int.h"
 #include "http/tls_int.h"
 
 #include <errno.h>
@@ -64,6 +65,18 @@ Status cert_ensure(const char *cert_path, const char *key_path, Error *err)
     AUTO(tls_unref) Tls *tls = NULL; /* only to see that it can be made */
     TlsFiles files = {.cert = cert_path, .key = key_path};
     return tls_open(&files, &tls, err);
+}
+
+Status cert_make_own(EVP_PKEY **key, X509 **cert, Error *err)
+{
+    AUTO(EVP_PKEY_free) EVP_PKEY *new_key = EVP_EC_gen("P-256");
+    AUTO(X509_free) X509 *new_cert = X509_new();
+    if (new_key == NULL || new_cert == NULL)
+        return tls_error(err, "cannot make a certificate");
+    TRY(make_cert(new_key, new_cert, err));
+    *key = TAKE(new_key);
+    *cert = TAKE(new_cert);
+    return STATUS_OK;
 }
 
 static Status make_key(const char *path, EVP_PKEY **out, Error *err)

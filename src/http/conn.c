@@ -35,17 +35,29 @@ static void on_writable(h2o_socket_t *sock, const char *error);
 static void on_timer(h2o_timeout_entry_t *timer);
 static void choose_protocol(Conn *conn);
 static void shake_hands(Conn *conn);
+static void prove(Conn *conn);
 static void discard(Conn *conn);
 static void make_room(Conn *conn);
 static bool is_slower(const Conn *conn, uint64_t bytes_per_s, uint64_t ms);
 
 void conn_arm(Conn *conn, h2o_timeout_t *timeout)
 {
+    HttpLoop *loop = conn->loop;
+    if (conn->timeout == &loop->proof_timeout)
+        loop->proving_count--;
     if (conn->timeout != NULL)
         h2o_timeout_unlink(&conn->timer);
     conn->timeout = timeout;
+    if (timeout == &loop->proof_timeout)
+        loop->proving_count++;
     if (timeout != NULL)
-        h2o_timeout_link(conn->loop->events, timeout, &conn->timer);
+        h2o_timeout_link(loop->events, timeout, &conn->timer);
+}
+
+void conn_arm_idle(Conn *conn)
+{
+    HttpLoop *loop = conn->loop;
+    conn_arm(conn, conn->port == PORT_NODE ? &loop->node_timeout : &loop->idle_timeout);
 }
 
 /* Asked for at once: a client that has closed its connection since cannot be asked any more, and
@@ -72,13 +84,14 @@ static void name_peer(int fd, char text[PEER_TEXT_MAX])
     }
 }
 
-bool conn_open(HttpLoop *loop, h2o_socket_t *sock, HttpClient client)
+bool conn_open(HttpLoop *loop, PortKind port, h2o_socket_t *sock, HttpClient client)
 {
     if (!loop_take(loop, CONN_BYTES, CONN_MEMORY_SMALL))
         return false;
     Conn *conn = MEM_NEW(Conn);
     conn->loop = loop;
     conn->client = client;
+    conn->port = port;
     conn->charged = CONN_BYTES;
     conn->transport = (Transport){.sock = sock, .fd = h2o_socket_get_fd(sock)};
     name_peer(conn->transport.fd, conn->peer);
@@ -90,7 +103,7 @@ bool conn_open(HttpLoop *loop, h2o_socket_t *sock, HttpClient client)
     sock->data = conn;
     h2o_socket_dont_read(sock, 1);
     h2o_socket_read_start(sock, on_readable);
-    conn_arm(conn, &loop->first_timeout);
+    conn_arm(conn, port == PORT_NODE ? &loop->proof_timeout : &loop->first_timeout);
     return true;
 }
 
@@ -101,7 +114,8 @@ void conn_enter(Conn *conn, ConnState state)
      * is sent while the head or the body is still arriving. */
     static const unsigned NEXT[] = {
         [CONN_OPENING] = 1U << CONN_HANDSHAKE | 1U << CONN_HEAD,
-        [CONN_HANDSHAKE] = 1U << CONN_HEAD,
+        [CONN_HANDSHAKE] = 1U << CONN_HEAD | 1U << CONN_PROVING,
+        [CONN_PROVING] = 1U << CONN_HEAD,
         [CONN_HEAD] = 1U << CONN_BODY | 1U << CONN_HANDLING | SENDING,
         [CONN_BODY] = 1U << CONN_HANDLING | SENDING,
         [CONN_HANDLING] = 1U << CONN_BODY | 1U << CONN_HEAD | SENDING,
@@ -133,12 +147,15 @@ void conn_close(Conn *conn)
     conn_enter(conn, CONN_CLOSED);
     conn_arm(conn, NULL);
     transport_close(&conn->transport);
+    mem_free(conn->proof);
+    conn->proof = NULL;
     conn_drop_input(conn);
     loop_give(conn->loop, conn->charged);
     h2o_linklist_unlink(&conn->link);
     conn->loop->conn_count--;
     metrics_add(conn->loop->metrics, METRIC_CONNECTIONS_OPEN, -1);
-    loop_forget_client(conn->loop, conn->client);
+    if (conn->port == PORT_PUBLIC)
+        loop_forget_client(conn->loop, conn->client);
     if (!conn->is_held)
         mem_free(conn);
 }
@@ -157,10 +174,21 @@ static void let_go(Conn *conn)
         mem_free(conn);
 }
 
+/* Another node may be sending a request right now, which a close would meet: it could not know
+ * whether the request was handled. So it is told to send no more, and closes the connection. */
+static bool say_last(Conn *conn)
+{
+    Output output = {.head = SLICE("HTTP/1.1 199 Stopping\r\nconnection: close\r\n\r\n")};
+    return transport_write(&conn->transport, &output, conn->loop->record) == TRANSPORT_DONE;
+}
+
 void conn_drain(Conn *conn)
 {
-    if (conn->state == CONN_OPENING || conn->state == CONN_LINGERING ||
-        (conn->state == CONN_HEAD && conn->input.len == 0))
+    bool is_idle = conn->state == CONN_HEAD && conn->input.len == 0;
+    if (is_idle && conn->port == PORT_NODE && say_last(conn))
+        return;
+    if (is_idle || conn->state == CONN_OPENING || conn->state == CONN_PROVING ||
+        conn->state == CONN_LINGERING)
         conn_close(conn);
 }
 
@@ -176,6 +204,8 @@ static void on_readable(h2o_socket_t *sock, const char *error)
         choose_protocol(conn);
     else if (conn->state == CONN_HANDSHAKE)
         shake_hands(conn);
+    else if (conn->state == CONN_PROVING)
+        prove(conn);
     else if (conn->state == CONN_LINGERING)
         discard(conn);
     else
@@ -196,10 +226,11 @@ static void choose_protocol(Conn *conn)
     case TRANSPORT_DONE:
         break;
     }
-    if (first != FIRST_BYTE_OF_TLS) {
+    bool is_node = conn->port == PORT_NODE;
+    if (first != FIRST_BYTE_OF_TLS && !is_node) {
         conn_enter(conn, CONN_HEAD);
         conn_receive(conn);
-    } else if (conn->loop->tls == NULL) {
+    } else if (first != FIRST_BYTE_OF_TLS || (!is_node && conn->loop->tls == NULL)) {
         conn_close(conn);
     } else if (!loop_take(conn->loop, TLS_BYTES, CONN_MEMORY_SMALL)) {
         metrics_add(conn->loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
@@ -207,7 +238,8 @@ static void choose_protocol(Conn *conn)
     } else {
         conn->charged += TLS_BYTES;
         conn_enter(conn, CONN_HANDSHAKE);
-        conn_arm(conn, &conn->loop->request_timeout);
+        if (!is_node) /* the proof's time includes the handshake */
+            conn_arm(conn, &conn->loop->request_timeout);
         shake_hands(conn);
     }
 }
@@ -222,7 +254,9 @@ static void await_writable(Conn *conn)
 static void shake_hands(Conn *conn)
 {
     bool wants_write = false;
-    switch (transport_handshake(&conn->transport, conn->loop->tls->context, &wants_write)) {
+    bool is_node = conn->port == PORT_NODE;
+    SSL_CTX *tls = is_node ? conn->loop->server->node_tls->server : conn->loop->tls->context;
+    switch (transport_handshake(&conn->transport, tls, TRANSPORT_SERVER, &wants_write)) {
     case TRANSPORT_BLOCKED:
         if (wants_write)
             await_writable(conn);
@@ -236,9 +270,40 @@ static void shake_hands(Conn *conn)
         break;
     }
     metrics_add(conn->loop->metrics, METRIC_TLS_HANDSHAKES_TOTAL, 1);
+    if (is_node) {
+        conn_enter(conn, CONN_PROVING);
+        conn->proof = MEM_NEW(NodeProof);
+        conn->proof->side = TRANSPORT_SERVER;
+        prove(conn);
+        return;
+    }
     conn_enter(conn, CONN_HEAD);
     conn_arm(conn, &conn->loop->first_timeout);
     conn_receive(conn); /* the first request often comes with the end of the handshake */
+}
+
+static void prove(Conn *conn)
+{
+    HttpLoop *loop = conn->loop;
+    switch (node_proof_step(conn->proof, loop->server->node_tls, &conn->transport, loop->record)) {
+    case TRANSPORT_BLOCKED:
+        return;
+    case TRANSPORT_ENDED:
+    case TRANSPORT_BROKEN:
+        metrics_add(loop->metrics, METRIC_NODE_PROOFS_FAILED, 1);
+        conn_close(conn);
+        return;
+    case TRANSPORT_DONE:
+        break;
+    }
+    mem_free(conn->proof);
+    conn->proof = NULL;
+    conn_enter(conn, CONN_HEAD);
+    conn_arm_idle(conn);
+    if (loop->is_draining) /* it believes us already, and may be sending */
+        conn_drain(conn);
+    if (conn->state == CONN_HEAD)
+        conn_receive(conn);
 }
 
 static void on_writable(h2o_socket_t *sock, const char *error)
@@ -278,7 +343,8 @@ static void finish(Conn *conn)
     request_release(conn->request);
     conn->request = NULL;
     bool has_more = conn->is_paused || conn->input.len > 0;
-    bool is_last = !conn->keeps_open || loop->is_draining || (conn->has_ended && !has_more);
+    bool may_close = loop->is_draining && conn->port == PORT_PUBLIC; /* nodes are told first */
+    bool is_last = !conn->keeps_open || may_close || (conn->has_ended && !has_more);
     if (is_last && (conn->has_ended || !conn->lingers)) {
         conn_close(conn);
         return;
@@ -298,7 +364,12 @@ static void finish(Conn *conn)
     /* While the handler is being called, the loop in process() goes on by itself. Otherwise the
      * next request must wait a moment: it must not reach the handler from within the handler's own
      * call of http_respond. */
-    conn_arm(conn, has_more && !conn->is_dispatching ? &loop->soon_timeout : &loop->idle_timeout);
+    if (has_more && !conn->is_dispatching)
+        conn_arm(conn, &loop->soon_timeout);
+    else
+        conn_arm_idle(conn);
+    if (loop->is_draining)
+        conn_drain(conn);
 }
 
 /* The rest is sent later, so a body that is lent only for this call is copied. */
@@ -474,12 +545,12 @@ static void on_timer(h2o_timeout_entry_t *timer)
 {
     Conn *conn = CONTAINER_OF(timer, Conn, timer);
     bool is_soon = conn->timeout == &conn->loop->soon_timeout;
-    conn->timeout = NULL; /* h2o has unlinked it */
+    conn_arm(conn, NULL); /* h2o has unlinked it already */
     hold(conn);
     switch (conn->state) {
     case CONN_HEAD:
         if (is_soon) {
-            conn_arm(conn, &conn->loop->idle_timeout);
+            conn_arm_idle(conn);
             conn_receive(conn);
         } else if (conn->input.len > 0) {
             refuse_late(conn);
@@ -495,6 +566,7 @@ static void on_timer(h2o_timeout_entry_t *timer)
         break;
     case CONN_OPENING:
     case CONN_HANDSHAKE:
+    case CONN_PROVING:
     case CONN_LINGERING:
         conn_close(conn);
         break;

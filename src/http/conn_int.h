@@ -1,7 +1,8 @@
 /* conn_int.h - a connection and the request that it carries.
  *
- *     OPENING ──> HANDSHAKE ──> HEAD ──> BODY <──> HANDLING ──> WRITING ──> HEAD ...
- *        └───────── plain ───────^ └─ whole ───────^   └─ sent at once ───────^
+ *                     ┌─ node ─> PROVING ─┐
+ *     OPENING ──> HANDSHAKE ─────────────> HEAD ──> BODY <──> HANDLING ──> WRITING ──> HEAD ...
+ *        └───────────── plain ──────────────^ └─ whole ───────^   └─ sent at once ───────^
  *
  * and from every state to CLOSED. BODY and HANDLING alternate once if the handler looks at the head
  * before the body has arrived. HEAD, BODY, HANDLING and WRITING lead to LINGERING after an answer
@@ -21,7 +22,8 @@
 typedef enum ConnState {
     CONN_OPENING, /* the first byte decides whether it speaks TLS */
     CONN_HANDSHAKE,
-    CONN_HEAD, /* idle, or in the middle of a request's head */
+    CONN_PROVING, /* on the node port: does it know the cluster's secret? */
+    CONN_HEAD,    /* idle, or in the middle of a request's head */
     CONN_BODY,
     CONN_HANDLING,  /* the handler has the request */
     CONN_WRITING,   /* the socket did not take the whole answer at once */
@@ -43,6 +45,8 @@ typedef struct Input {
 struct Conn {
     HttpLoop *loop;
     HttpClient client;
+    PortKind port; /* where it was accepted; on the node port it has proved itself from HEAD on */
+    NodeProof *proof; /* only in PROVING */
     Transport transport;
     char peer[PEER_TEXT_MAX]; /* the client's address and port, for HttpRequest.peer */
     ConnState state;
@@ -77,7 +81,7 @@ struct Request {
 };
 
 /* Takes charge of an accepted socket, which counts already; false if there is no memory for it. */
-bool conn_open(HttpLoop *loop, h2o_socket_t *sock, HttpClient client);
+bool conn_open(HttpLoop *loop, PortKind port, h2o_socket_t *sock, HttpClient client);
 
 /* Every change of the state, which must be one of the drawing above. */
 void conn_enter(Conn *conn, ConnState state);
@@ -86,11 +90,14 @@ void conn_close(Conn *conn);
 /* Tells the handler, if it has the request, that the client no longer waits for the answer. */
 void conn_abandon(Conn *conn);
 
-/* Closes the connection unless a request is under way on it. */
+/* Closes the connection unless a request is under way on it; a node is asked to close it itself. */
 void conn_drain(Conn *conn);
 
 /* Waits for this timeout from now on, and for no other; NULL for none. */
 void conn_arm(Conn *conn, h2o_timeout_t *timeout);
+
+/* Waits as long as a connection without a request may be kept. */
+void conn_arm_idle(Conn *conn);
 
 /* Begins to look at the pace of the body or answer that is under way: 'timeout' is the loop's for
  * one or the other. */

@@ -27,3 +27,8 @@ static_assert(sizeof(HttpHeader) == 32, "layout of the parser's header");
 int phr_parse_request(const char *bytes, size_t len, const char **method, size_t *method_len,
                       const char **path, size_t *path_len, int *minor_version, HttpHeader *headers,
                       size_t *header_count, size_t last_len);
+
+/* The same for the head of an answer. */
+int phr_parse_response(const char *bytes, size_t len, int *minor_version, int *status,
+                       const char **reason, size_t *reason_len, HttpHeader *headers,
+                       size_t *header_count, size_t last_len);

@@ -3,6 +3,8 @@
 
 #include "http/h2o_int.h"
 
+static const Slice NODE_PREFIX = SLICE_INIT(HTTP_NODE_HEADER_PREFIX);
+
 /* What the headers that matter here say, collected over all headers. */
 typedef struct Seen {
     Slice content_length;
@@ -15,8 +17,8 @@ typedef struct Seen {
     bool says_keep_alive;
 } Seen;
 
-static Status read_headers(char *bytes, HttpHeader *headers, size_t count, Head *head, Seen *seen,
-                           Error *err);
+static Status read_headers(char *bytes, HttpHeader *headers, const HeadLimits *limits, Head *head,
+                           Seen *seen, Error *err);
 static Status read_special(const HttpHeader *header, Head *head, Seen *seen, Error *err);
 static Status find_body(const Seen *seen, const HeadLimits *limits, Head *head, Error *err);
 static Status check_lines(const char *bytes, const Head *head, const HttpHeader *headers,
@@ -36,12 +38,13 @@ static Status too_long(Error *err, size_t bytes_max)
 }
 
 Status head_parse(char *bytes, size_t len, size_t seen, const HeadLimits *limits,
-                  HttpHeader headers[HTTP_HEADERS_MAX], Head *out, bool *complete, Error *err)
+                  HttpHeader headers[HTTP_NODE_HEADERS_MAX], Head *out, bool *complete, Error *err)
 {
     ASSERT(seen <= len);
+    ASSERT(limits->headers_max <= HTTP_NODE_HEADERS_MAX);
     Head head = {0};
     int minor_version = 0;
-    size_t count = HTTP_HEADERS_MAX;
+    size_t count = limits->headers_max;
     int parsed = phr_parse_request(bytes, len, &head.method.ptr, &head.method.len, &head.path.ptr,
                                    &head.path.len, &minor_version, headers, &count, seen);
     if (parsed == -2 && len <= limits->header_bytes_max) {
@@ -50,9 +53,9 @@ Status head_parse(char *bytes, size_t len, size_t seen, const HeadLimits *limits
     }
     if (parsed == -2 || (parsed > 0 && (size_t)parsed > limits->header_bytes_max))
         return too_long(err, limits->header_bytes_max);
-    if (parsed <= 0 && count == HTTP_HEADERS_MAX)
-        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "The request has more than %d headers.",
-                         HTTP_HEADERS_MAX);
+    if (parsed <= 0 && count == limits->headers_max)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The request has more than %zu headers.", limits->headers_max);
     if (parsed <= 0)
         return bad(err, "The request is not well-formed HTTP/1.1.");
 
@@ -63,7 +66,7 @@ Status head_parse(char *bytes, size_t len, size_t seen, const HeadLimits *limits
 
     Seen said = {0};
     TRY(check_lines(bytes, &head, headers, err));
-    TRY(read_headers(bytes, headers, count, &head, &said, err));
+    TRY(read_headers(bytes, headers, limits, &head, &said, err));
     TRY(find_body(&said, limits, &head, err));
     TRY(read_target(&head, err));
     TRY(check_authority(&head, &said, err));
@@ -103,7 +106,7 @@ static uint64_t lower_word(uint64_t word)
     return word | ((from_a & ~past_z & ~word & (ones * 0x80)) >> 2);
 }
 
-static void lower(char *p, size_t len)
+void head_lower(char *p, size_t len)
 {
     size_t i = 0;
     for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
@@ -117,16 +120,20 @@ static void lower(char *p, size_t len)
 }
 
 /* The headers point into 'bytes', where their names become lower case. */
-static Status read_headers(char *bytes, HttpHeader *headers, size_t count, Head *head, Seen *seen,
-                           Error *err)
+static Status read_headers(char *bytes, HttpHeader *headers, const HeadLimits *limits, Head *head,
+                           Seen *seen, Error *err)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < head->header_count; i++) {
         HttpHeader *header = &headers[i];
         if (header->name.ptr == NULL)
             return bad(err, "A header is folded over several lines.");
         if (header->name.len == 0)
             return bad(err, "A header has no name.");
-        lower(bytes + (header->name.ptr - bytes), header->name.len);
+        head_lower(bytes + (header->name.ptr - bytes), header->name.len);
+        if (!limits->takes_node_headers && slice_starts_with(header->name, NODE_PREFIX))
+            return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                             "The header '%.*s' is for requests between nodes only.",
+                             SLICE_CUT(header->name, 64));
         while (header->value.len > 0 && (header->value.ptr[header->value.len - 1] == ' ' ||
                                          header->value.ptr[header->value.len - 1] == '\t'))
             header->value.len--;
@@ -136,7 +143,7 @@ static Status read_headers(char *bytes, HttpHeader *headers, size_t count, Head 
 }
 
 /* Whether a comma-separated list has this token. */
-static bool has_token(Slice list, Slice token)
+bool head_has_token(Slice list, Slice token)
 {
     while (list.len > 0)
         if (slice_equal_nocase(slice_trim(slice_cut(&list, ',')), token))
@@ -181,9 +188,9 @@ static Status read_special(const HttpHeader *header, Head *head, Seen *seen, Err
         break;
     case 10:
         if (slice_equal(name, SLICE("connection"))) {
-            seen->says_close = seen->says_close || has_token(header->value, SLICE("close"));
+            seen->says_close = seen->says_close || head_has_token(header->value, SLICE("close"));
             seen->says_keep_alive =
-                seen->says_keep_alive || has_token(header->value, SLICE("keep-alive"));
+                seen->says_keep_alive || head_has_token(header->value, SLICE("keep-alive"));
         }
         break;
     case 14:

@@ -44,9 +44,10 @@ static void decode_body(char *bytes, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const HeadLimits limits = {.header_bytes_max = 4096, .body_bytes_max = 1 << 20};
+    static const HeadLimits limits = {
+        .header_bytes_max = 4096, .body_bytes_max = 1 << 20, .headers_max = HTTP_HEADERS_MAX};
     char *bytes = mem_copy(data, size);
-    HttpHeader headers[HTTP_HEADERS_MAX];
+    HttpHeader headers[HTTP_NODE_HEADERS_MAX];
     Head head;
     Error err;
     bool is_complete = false;
@@ -59,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ASSERT(!head.is_chunked || head.content_length == 0);
         for (size_t i = 0; i < head.header_count; i++) {
             ASSERT(headers[i].name.ptr >= bytes);
+            ASSERT(!slice_starts_with(headers[i].name, SLICE(HTTP_NODE_HEADER_PREFIX)));
             ASSERT(headers[i].value.ptr + headers[i].value.len <= bytes + head.len);
         }
         if (head.is_chunked)

@@ -11,12 +11,16 @@
 
 #include "http/http.h"
 
-/* The SDKs send about 20. */
-#define HTTP_HEADERS_MAX 100
+/* The SDKs send about 20. A request from another node has those of a client and some more. */
+#define HTTP_HEADERS_MAX      100
+#define HTTP_NODE_HEADERS_MAX 160
 
 typedef struct HeadLimits {
     size_t header_bytes_max;
     size_t body_bytes_max;
+    size_t headers_max; /* at most HTTP_NODE_HEADERS_MAX */
+    /* Whether headers named HTTP_NODE_HEADER_PREFIX... are taken: only nodes may send them. */
+    bool takes_node_headers;
 } HeadLimits;
 
 typedef struct Head {
@@ -38,8 +42,13 @@ typedef struct Head {
  * '*complete' there is no whole head yet, and 'seen' of the next call is the present 'len'. The
  * message of an Error is fit for the client. */
 MUST_USE Status head_parse(char *bytes, size_t len, size_t seen, const HeadLimits *limits,
-                           HttpHeader headers[HTTP_HEADERS_MAX], Head *out, bool *complete,
+                           HttpHeader headers[HTTP_NODE_HEADERS_MAX], Head *out, bool *complete,
                            Error *err);
+
+/* For those who read heads of answers: makes ASCII letters small; whether a comma-separated list
+ * has this token. */
+void head_lower(char *p, size_t len);
+bool head_has_token(Slice list, Slice token);
 
 /* After the head's bytes have been copied from 'from' to 'to': makes everything point there. */
 void head_move(Head *head, HttpHeader *headers, const char *from, const char *to);

@@ -5,13 +5,14 @@
 
 #include <stdlib.h>
 
-static const HeadLimits LIMITS = {.header_bytes_max = 1024, .body_bytes_max = 1000};
+static const HeadLimits LIMITS = {
+    .header_bytes_max = 1024, .body_bytes_max = 1000, .headers_max = HTTP_HEADERS_MAX};
 
 typedef struct Parsed {
     Status status;
     bool is_complete;
     Head head;
-    HttpHeader headers[HTTP_HEADERS_MAX];
+    HttpHeader headers[HTTP_NODE_HEADERS_MAX];
     Error err;
 } Parsed;
 

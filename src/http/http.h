@@ -24,6 +24,11 @@
 #include "base/random.h"
 #include "base/slice.h"
 
+/* Headers whose name begins so are the nodes' own: a request from anybody else that has one is
+ * refused with 400. */
+#define HTTP_NODE_HEADER_PREFIX "x-orrery-node-"
+
+typedef struct NodeSecret NodeSecret; /* see node_link.h */
 typedef struct HttpServer HttpServer;
 typedef struct HttpLoop HttpLoop;
 
@@ -49,6 +54,7 @@ typedef struct HttpRequest {
     Slice authority; /* the Host header; the server's own address if there was none */
     Slice peer; /* where the connection comes from: "192.0.2.7:50522" or "[2001:db8::7]:50522" */
     bool is_tls;
+    bool is_node; /* from a node of this cluster, which has proved it (node_link.h) */
     HttpClient client;
     const HttpHeader *headers;
     size_t header_count;
@@ -119,6 +125,11 @@ typedef struct HttpOptions {
      * not; requires 'requires_tls', or plain HTTP would be a way around it. */
     const char *client_ca_file;
     bool requires_tls; /* a plain request gets 403, whatever it asks for */
+    /* The secret of the cluster; NULL for a server that is no node: then nodes cannot connect, and
+     * node_link_send fails. The server keeps a copy. */
+    const NodeSecret *node_secret;
+    const char *node_host; /* where other nodes connect; needed with a secret */
+    uint16_t node_port;    /* 0 for any free one, see http_node_port */
     size_t header_bytes_max;
     size_t body_bytes_max;
     uint32_t connections_max; /* over all loops */
@@ -140,6 +151,7 @@ typedef struct HttpOptions {
 /* Binds the addresses and starts the loops; requests are served when it returns. */
 MUST_USE Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err);
 uint16_t http_server_port(const HttpServer *server);
+uint16_t http_node_port(const HttpServer *server); /* 0 without a node secret */
 
 /* Loads certificate, key and authorities of clients again, for new handshakes; connections that
  * exist go on as they are. All loops have them when it returns. If a file is not good nothing
@@ -169,9 +181,20 @@ typedef struct HttpTask {
 } HttpTask;
 void http_loop_post(HttpLoop *loop, HttpTask *task);
 
+/* Calls 'run' once, HTTP_LATER_MS from now, on the loop's thread, which is also the caller's. The
+ * timer is zeroed before its first use, stays valid until then, and may then be used again. Only
+ * for work on a request that is not answered yet: a loop does not end before. */
+#define HTTP_LATER_MS 20
+typedef struct HttpTimer {
+    void (*run)(struct HttpTimer *timer);
+    uint64_t room[6]; /* the loop's */
+} HttpTimer;
+void http_loop_later(HttpLoop *loop, HttpTimer *timer);
+
 void *http_loop_user(HttpLoop *loop); /* what loop_open returned */
 Random *http_loop_random(HttpLoop *loop);
 MetricsShard *http_loop_metrics(HttpLoop *loop);
+bool http_loop_can_send(const HttpLoop *loop); /* whether the server has a node secret */
 /* PEM text of the certificate that TLS clients of this loop see, and of its chain; empty if there
  * is none. Valid until the handler returns. */
 Slice http_loop_certificate(const HttpLoop *loop);

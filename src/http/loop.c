@@ -3,6 +3,7 @@
 
 #include "base/thread.h"
 #include "http/conn_int.h"
+#include "http/node_link_int.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -23,6 +24,12 @@
 
 /* A longer wait counts as this much, so that a few brief ones make up for it. */
 #define LONG_WAIT_US 400
+
+/* A connection on the node port must end its handshake and its proof within this. */
+#define PROOF_MS 5000
+
+/* Only the sender closes idle connections between nodes, long before this. */
+#define NODE_IDLE_MS 600000
 
 /* For clients that still send after an answer that closes the connection. */
 #define LINGER_MS 2000
@@ -64,16 +71,27 @@ void loop_join(HttpLoop *loop)
 
 static void listen_start(HttpLoop *loop)
 {
-    for (size_t i = 0; i < loop->listen_count; i++)
-        if (loop->listeners[i] != NULL)
-            h2o_socket_read_start(loop->listeners[i], on_accept);
+    for (size_t i = 0; i < loop->listener_count; i++)
+        if (loop->listeners[i].sock != NULL)
+            h2o_socket_read_start(loop->listeners[i].sock, on_accept);
 }
 
-static h2o_socket_t *watch_fd(HttpLoop *loop, int fd)
+static h2o_socket_t *watch_fd(HttpLoop *loop, int fd, void *data)
 {
     h2o_socket_t *sock = h2o_evloop_socket_create(loop->events, fd, H2O_SOCKET_FLAG_DONT_READ);
-    sock->data = loop;
+    sock->data = data;
     return sock;
+}
+
+static void take_listeners(HttpLoop *loop, PortKind port)
+{
+    for (size_t i = 0; i < loop->listen_counts[port]; i++) {
+        Listener *listener = &loop->listeners[loop->listener_count++];
+        listener->loop = loop;
+        listener->port = port;
+        listener->sock = watch_fd(loop, loop->listen_fds[port][i], listener);
+        loop->listen_fds[port][i] = -1;
+    }
 }
 
 static void open_timeouts(HttpLoop *loop)
@@ -83,11 +101,14 @@ static void open_timeouts(HttpLoop *loop)
         options->idle_ms < options->request_ms ? options->idle_ms : options->request_ms;
     h2o_timeout_init(loop->events, &loop->first_timeout, first_ms);
     h2o_timeout_init(loop->events, &loop->idle_timeout, options->idle_ms);
+    h2o_timeout_init(loop->events, &loop->proof_timeout, PROOF_MS);
+    h2o_timeout_init(loop->events, &loop->node_timeout, NODE_IDLE_MS);
     h2o_timeout_init(loop->events, &loop->request_timeout, options->request_ms);
     h2o_timeout_init(loop->events, &loop->body_timeout, loop->server->options.pace_ms);
     h2o_timeout_init(loop->events, &loop->answer_timeout, loop->server->options.pace_ms);
     h2o_timeout_init(loop->events, &loop->linger_timeout, LINGER_MS);
     h2o_timeout_init(loop->events, &loop->soon_timeout, 0);
+    h2o_timeout_init(loop->events, &loop->later_timeout, HTTP_LATER_MS);
     h2o_timeout_init(loop->events, &loop->pause_timeout, PAUSE_MS);
     loop->pause_timer.cb = on_pause_over;
     loop->drain_timer.cb = on_drain_over;
@@ -99,6 +120,7 @@ static void loop_open(HttpLoop *loop)
     h2o_linklist_init_anchor(&loop->conns);
     loop->events = h2o_evloop_create();
     open_timeouts(loop);
+    loop->links = node_links_open(loop);
     /* The eventfd stays open as long as any thread may post, which is longer than the loop lives.
      */
     int wake_fd = dup(loop->wake_fd);
@@ -106,12 +128,10 @@ static void loop_open(HttpLoop *loop)
         loop->open_error = errno;
         return;
     }
-    loop->wake = watch_fd(loop, wake_fd);
+    loop->wake = watch_fd(loop, wake_fd, loop);
     h2o_socket_read_start(loop->wake, on_wake);
-    for (size_t i = 0; i < loop->listen_count; i++) {
-        loop->listeners[i] = watch_fd(loop, loop->listen_fds[i]);
-        loop->listen_fds[i] = -1;
-    }
+    take_listeners(loop, PORT_PUBLIC);
+    take_listeners(loop, PORT_NODE);
     listen_start(loop);
     /* h2o does not say that it could not make its epoll descriptor until it is used. */
     if (h2o_evloop_run(loop->events, 0) != 0 && errno != EINTR)
@@ -123,10 +143,10 @@ static void loop_open(HttpLoop *loop)
 
 static void listen_end(HttpLoop *loop)
 {
-    for (size_t i = 0; i < loop->listen_count; i++) {
-        if (loop->listeners[i] != NULL)
-            h2o_socket_close(loop->listeners[i]);
-        loop->listeners[i] = NULL;
+    for (size_t i = 0; i < loop->listener_count; i++) {
+        if (loop->listeners[i].sock != NULL)
+            h2o_socket_close(loop->listeners[i].sock);
+        loop->listeners[i].sock = NULL;
     }
     h2o_timeout_unlink(&loop->pause_timer);
 }
@@ -134,6 +154,7 @@ static void listen_end(HttpLoop *loop)
 static void loop_close(HttpLoop *loop)
 {
     const HttpHandler *handler = &loop->server->options.handler;
+    node_links_close(loop->links);
     if (loop->open_error == 0 && handler->loop_close != NULL)
         handler->loop_close(handler->ctx, loop->user);
     listen_end(loop);
@@ -141,7 +162,8 @@ static void loop_close(HttpLoop *loop)
         h2o_socket_close(loop->wake);
     h2o_timeout_t *timeouts[] = {
         &loop->first_timeout,  &loop->idle_timeout,   &loop->request_timeout, &loop->body_timeout,
-        &loop->answer_timeout, &loop->linger_timeout, &loop->soon_timeout,    &loop->pause_timeout};
+        &loop->answer_timeout, &loop->linger_timeout, &loop->soon_timeout,    &loop->later_timeout,
+        &loop->pause_timeout,  &loop->proof_timeout,  &loop->node_timeout};
     for (size_t i = 0; i < ARRAY_COUNT(timeouts); i++)
         h2o_timeout_dispose(loop->events, timeouts[i]);
     if (loop->is_draining) {
@@ -238,14 +260,36 @@ static void on_wake(h2o_socket_t *sock, const char *error)
     }
 }
 
+/* Work that a request has to wait for. */
+
+typedef struct Later {
+    h2o_timeout_entry_t entry;
+    HttpTimer *timer;
+} Later;
+
+static_assert(sizeof(Later) <= sizeof(((HttpTimer *)NULL)->room), "a timer has room for h2o's own");
+
+static void on_later(h2o_timeout_entry_t *entry)
+{
+    HttpTimer *timer = CONTAINER_OF(entry, Later, entry)->timer;
+    timer->run(timer);
+}
+
+void http_loop_later(HttpLoop *loop, HttpTimer *timer)
+{
+    Later *later = (Later *)(void *)timer->room;
+    *later = (Later){.entry.cb = on_later, .timer = timer};
+    h2o_timeout_link(loop->events, &loop->later_timeout, &later->entry);
+}
+
 /* New connections. */
 
 static void pause_accepting(HttpLoop *loop, int code)
 {
     LOG_WARN(loop->server->options.log, "http.accept_paused", "loop=%u pause_ms=%d reason=\"%s\"",
              loop->index, PAUSE_MS, strerror(code));
-    for (size_t i = 0; i < loop->listen_count; i++)
-        h2o_socket_read_stop(loop->listeners[i]);
+    for (size_t i = 0; i < loop->listener_count; i++)
+        h2o_socket_read_stop(loop->listeners[i].sock);
     h2o_timeout_unlink(&loop->pause_timer);
     h2o_timeout_link(loop->events, &loop->pause_timeout, &loop->pause_timer);
 }
@@ -279,6 +323,19 @@ void loop_forget_client(HttpLoop *loop, HttpClient client)
         address_counts_leave(&server->addresses, client);
 }
 
+/* The connection of a client that has waited longest with this timeout, or NULL. Nodes are not
+ * counted with clients, so closing their connections makes no place. */
+static Conn *oldest_public(const h2o_timeout_t *timeout)
+{
+    const h2o_linklist_t *first = &timeout->_entries;
+    for (const h2o_linklist_t *link = first->next; link != first; link = link->next) {
+        Conn *conn = CONTAINER_OF(link, Conn, timer._link);
+        if (conn->port == PORT_PUBLIC)
+            return conn;
+    }
+    return NULL;
+}
+
 /* The server is full. Closes the connection of this loop that has waited longest for a client to
  * say something: one that never has, then one that stopped in the middle of a handshake or a head,
  * then one that is idle after a request. A client that works is none of these. Otherwise whoever
@@ -296,10 +353,9 @@ static bool make_place(HttpLoop *loop)
     };
     uint64_t now_ms = h2o_now(loop->events);
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        const h2o_linklist_t *first = &rows[i].timeout->_entries;
-        if (first->next == first)
+        Conn *oldest = oldest_public(rows[i].timeout);
+        if (oldest == NULL)
             continue;
-        Conn *oldest = CONTAINER_OF(first->next, Conn, timer._link);
         if (now_ms < oldest->timer.registered_at + rows[i].ms_min)
             continue;
         metrics_add(loop->metrics, METRIC_CONNECTIONS_EVICTED, 1);
@@ -325,12 +381,37 @@ static bool take_place(HttpLoop *loop, HttpClient client)
     return false;
 }
 
-static void on_accept(h2o_socket_t *listener, const char *error)
+static void take_client(HttpLoop *loop, h2o_socket_t *sock)
+{
+    HttpClient client = client_of_socket(h2o_socket_get_fd(sock));
+    if (!take_place(loop, client)) {
+        h2o_socket_close(sock);
+    } else if (!conn_open(loop, PORT_PUBLIC, sock, client)) {
+        metrics_add(loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
+        loop_forget_client(loop, client);
+        h2o_socket_close(sock);
+    }
+}
+
+/* Clients cannot take the places of nodes, nor the other way round. Those that have proved
+ * themselves have no limit here but memory: the senders limit them. */
+static void take_node(HttpLoop *loop, h2o_socket_t *sock)
+{
+    if (loop->proving_count >= LOOP_PROVING_MAX)
+        conn_close(CONTAINER_OF(loop->proof_timeout._entries.next, Conn, timer._link));
+    if (!conn_open(loop, PORT_NODE, sock, client_of_socket(h2o_socket_get_fd(sock)))) {
+        metrics_add(loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
+        h2o_socket_close(sock);
+    }
+}
+
+static void on_accept(h2o_socket_t *listening, const char *error)
 {
     (void)error; /* h2o does not accept for us */
-    HttpLoop *loop = listener->data;
+    Listener *listener = listening->data;
+    HttpLoop *loop = listener->loop;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        h2o_socket_t *sock = h2o_evloop_socket_accept(listener);
+        h2o_socket_t *sock = h2o_evloop_socket_accept(listening);
         if (sock == NULL && (errno == ECONNABORTED || errno == EINTR))
             continue;
         if (sock == NULL) {
@@ -338,14 +419,10 @@ static void on_accept(h2o_socket_t *listener, const char *error)
                 pause_accepting(loop, errno);
             return;
         }
-        HttpClient client = client_of_socket(h2o_socket_get_fd(sock));
-        if (!take_place(loop, client)) {
-            h2o_socket_close(sock);
-        } else if (!conn_open(loop, sock, client)) {
-            metrics_add(loop->metrics, METRIC_CONNECTIONS_REFUSED, 1);
-            loop_forget_client(loop, client);
-            h2o_socket_close(sock);
-        }
+        if (listener->port == PORT_NODE)
+            take_node(loop, sock);
+        else
+            take_client(loop, sock);
     }
 }
 
@@ -363,7 +440,9 @@ static void close_conns(HttpLoop *loop, void (*end)(Conn *conn))
 
 static void on_drain_over(h2o_timeout_entry_t *timer)
 {
-    close_conns(CONTAINER_OF(timer, HttpLoop, drain_timer), conn_close);
+    HttpLoop *loop = CONTAINER_OF(timer, HttpLoop, drain_timer);
+    close_conns(loop, conn_close);
+    node_links_stop(loop->links); /* the handler can answer what waits for other nodes */
 }
 
 static void drain(HttpTask *task)

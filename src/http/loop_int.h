@@ -11,6 +11,7 @@
 #include "http/gzip_int.h"
 #include "http/head_int.h"
 #include "http/listen_int.h"
+#include "http/node_proof_int.h"
 #include "http/tls_int.h"
 #include "http/transport_int.h"
 
@@ -31,7 +32,22 @@
  * slower one holds memory for too long. */
 #define PACE_BYTES_PER_S 4096
 
+/* Connections on the node port that may be proving themselves on one loop. Beyond it the oldest of
+ * them is closed, so that strangers cannot keep nodes out by connecting and doing nothing. */
+#define LOOP_PROVING_MAX 256
+
+/* A port is for clients or for nodes. */
+typedef enum PortKind { PORT_PUBLIC, PORT_NODE } PortKind;
+#define PORT_KINDS 2
+
+typedef struct Listener {
+    HttpLoop *loop;
+    PortKind port;
+    h2o_socket_t *sock; /* NULL before and after */
+} Listener;
+
 typedef struct Conn Conn;
+typedef struct NodeLinks NodeLinks;
 typedef struct Request Request;
 
 struct HttpLoop {
@@ -39,9 +55,9 @@ struct HttpLoop {
     HttpServer *server;
     uint32_t index;
     MetricsShard *metrics;
-    int wake_fd;     /* an eventfd: "there are tasks" */
-    int *listen_fds; /* the loop takes them when it opens, and leaves -1 */
-    size_t listen_count;
+    int wake_fd;                 /* an eventfd: "there are tasks" */
+    int *listen_fds[PORT_KINDS]; /* the loop takes them when it opens, and leaves -1 */
+    size_t listen_counts[PORT_KINDS];
     pthread_t thread;
     bool has_thread;
     int open_error; /* an errno, set before server->opened is posted */
@@ -53,23 +69,29 @@ struct HttpLoop {
     /* Loop thread only. */
     h2o_evloop_t *events;
     h2o_socket_t *wake;
-    h2o_socket_t *listeners[LISTEN_ADDRESSES_MAX];
+    Listener listeners[PORT_KINDS * LISTEN_ADDRESSES_MAX];
+    size_t listener_count;
     h2o_timeout_t first_timeout;   /* a connection that has sent no request yet */
     h2o_timeout_t idle_timeout;    /* a kept connection without a request */
+    h2o_timeout_t proof_timeout;   /* a connection on the node port that has not proved itself */
+    h2o_timeout_t node_timeout;    /* a kept connection of a node without a request */
     h2o_timeout_t request_timeout; /* a head or a handshake that does not come to its end */
     h2o_timeout_t body_timeout;    /* checks the pace of a body that is being received */
     h2o_timeout_t answer_timeout;  /* checks the pace of an answer that is being sent */
     h2o_timeout_t linger_timeout;  /* a client that still sends after the last answer */
     h2o_timeout_t soon_timeout;    /* runs at once, but not on this stack */
+    h2o_timeout_t later_timeout;   /* of http_loop_later */
     h2o_timeout_t pause_timeout;   /* accepting again after the system ran out of descriptors */
     h2o_timeout_t drain_timeout;
     h2o_timeout_entry_t pause_timer;
     h2o_timeout_entry_t drain_timer;
     h2o_linklist_t conns;
     size_t conn_count;
+    size_t proving_count; /* those that wait with proof_timeout */
     ConnMemoryShare memory;
     Tls *tls;             /* for new handshakes; NULL without a certificate */
     size_t request_count; /* not yet answered, with or without a connection */
+    NodeLinks *links;     /* connections to other nodes */
     Request *free_requests;
     size_t free_request_count;
     bool is_draining;
@@ -82,7 +104,7 @@ struct HttpLoop {
     uint64_t date_checked_at; /* the loop's own milliseconds */
     int64_t date_s;
     char date[DATE_LEN + 1];
-    HttpHeader headers[HTTP_HEADERS_MAX];
+    HttpHeader headers[HTTP_NODE_HEADERS_MAX];
     char record[TLS_RECORD_BYTES];
     char input[LOOP_INPUT_BYTES];
 };
@@ -90,8 +112,9 @@ struct HttpLoop {
 struct HttpServer {
     /* Immutable after open. */
     HttpOptions options;
-    HeadLimits limits;
-    Listeners listeners;
+    HeadLimits limits[PORT_KINDS];
+    Listeners listeners[PORT_KINDS];
+    NodeTls *node_tls; /* NULL without a node secret */
     HttpLoop **loops;
     char authority[LOOP_AUTHORITY_BYTES]; /* for requests that name no host */
     Latch opened;                         /* posted by each loop when it serves */

@@ -217,6 +217,11 @@ static Next shed(Conn *conn)
     return NEXT_WAIT;
 }
 
+static const HeadLimits *limits(const Conn *conn)
+{
+    return &conn->loop->server->limits[conn->port];
+}
+
 /* Makes the request one that the handler has, and that http_respond ends. */
 static void hand_over(Conn *conn, const HttpHeader *headers, Slice body)
 {
@@ -233,6 +238,7 @@ static void hand_over(Conn *conn, const HttpHeader *headers, Slice body)
             head->authority.len > 0 ? head->authority : slice_from_cstr(loop->server->authority),
         .peer = slice_from_cstr(conn->peer),
         .is_tls = conn->transport.ssl != NULL,
+        .is_node = conn->port == PORT_NODE,
         .client = conn->client,
         .headers = headers,
         .header_count = head->header_count,
@@ -317,8 +323,8 @@ static Status decode_chunks(Conn *conn, Error *err)
     size_t before = decoder->decoded;
     size_t len = conn->input.len - before;
     size_t rest = 0;
-    TRY(chunk_decode(decoder, conn->loop->server->limits.body_bytes_max, input_at(conn) + before,
-                     &len, &rest, err));
+    TRY(chunk_decode(decoder, limits(conn)->body_bytes_max, input_at(conn) + before, &len, &rest,
+                     err));
     conn->input.len = decoder->decoded + rest;
     return STATUS_OK;
 }
@@ -394,8 +400,8 @@ static Next take_head(Conn *conn)
     Head head;
     bool is_complete = false;
     HttpLoop *loop = conn->loop;
-    if (head_parse(input_at(conn), conn->input.len, conn->head_seen, &loop->server->limits,
-                   loop->headers, &head, &is_complete, &err) != STATUS_OK)
+    if (head_parse(input_at(conn), conn->input.len, conn->head_seen, limits(conn), loop->headers,
+                   &head, &is_complete, &err) != STATUS_OK)
         return refuse(conn, &err);
     conn->head_seen = is_complete ? 0 : conn->input.len;
     if (!is_complete)

@@ -4,9 +4,9 @@
  * body is sent from where it is. So an answer that the socket takes at once copies its headers once
  * and its body never.
  */
-#include "base/encoding.h"
 #include "base/mem.h"
 #include "http/conn_int.h"
+#include "http/wire_int.h"
 
 /* Compressing costs 10 to 20 us per KB, more than the rest of a small request, and the Node SDK
  * always accepts it. So only answers that are large for a network are compressed. */
@@ -135,92 +135,37 @@ static Slice status_line(int status)
     return SLICE_EMPTY;
 }
 
-static char *put(char *at, Slice text)
-{
-    if (text.len > 0)
-        memcpy(at, text.ptr, text.len);
-    return at + text.len;
-}
-
-static char *put_number(char *at, uint64_t number)
-{
-    return at + u64_print(number, at);
-}
-
 static char *put_status(char *at, int status)
 {
     Slice line = status_line(status);
     if (line.len > 0)
-        return put(at, line);
+        return wire_put(at, line);
     ASSERT(status >= 100 && status <= 999);
-    at = put_number(put(at, SLICE("HTTP/1.1 ")), (uint64_t)status);
-    return put(at, SLICE(" Unknown\r\n")); /* some clients want a reason */
-}
-
-/* Whether a byte of the word is below 0x20. */
-static bool has_control(uint64_t word)
-{
-    const uint64_t ones = ~(uint64_t)0 / 255;
-    return ((word - ones * 0x20) & ~word & (ones * 0x80)) != 0;
-}
-
-/* A value comes from the handler and may hold what a client chose. A line end in it would let that
- * client add headers or a whole answer, so control characters become spaces (I8). */
-static char *put_value(char *at, Slice value)
-{
-    char *end = put(at, value);
-    size_t i = 0;
-    bool is_clean = true;
-    for (; i + sizeof(uint64_t) <= value.len && is_clean; i += sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, at + i, sizeof(word));
-        is_clean = !has_control(word);
-    }
-    if (!is_clean)
-        i = 0;
-    for (; i < value.len; i++)
-        if ((unsigned char)at[i] < 0x20)
-            at[i] = ' ';
-    return end;
-}
-
-static char *put_headers(char *at, const HttpResponse *response)
-{
-    for (size_t i = 0; i < response->header_count; i++) {
-        const HttpHeader *header = &response->headers[i];
-        at = put(at, header->name);
-        *at++ = ':';
-        *at++ = ' ';
-        at = put_value(at, header->value);
-        *at++ = '\r';
-        *at++ = '\n';
-    }
-    return at;
+    at = wire_put_number(wire_put(at, SLICE("HTTP/1.1 ")), (uint64_t)status);
+    return wire_put(at, SLICE(" Unknown\r\n")); /* some clients want a reason */
 }
 
 static Slice print_head(Request *request, const HttpResponse *response, Slice body, bool is_gzip,
                         bool keeps_open)
 {
-    size_t size = FIXED_HEAD_BYTES;
-    for (size_t i = 0; i < response->header_count; i++)
-        size += response->headers[i].name.len + response->headers[i].value.len + 4;
+    size_t size = FIXED_HEAD_BYTES + wire_headers_size(response->headers, response->header_count);
     char *head = arena_alloc(&request->arena, size);
 
     char *at = put_status(head, response->status);
-    at = put(at, SLICE("server: orrery\r\ndate: "));
-    at = put(at, slice_make(http_loop_date(request->http.loop), DATE_LEN));
-    at = put(at, SLICE("\r\n"));
+    at = wire_put(at, SLICE("server: orrery\r\ndate: "));
+    at = wire_put(at, slice_make(http_loop_date(request->http.loop), DATE_LEN));
+    at = wire_put(at, SLICE("\r\n"));
     if (response->status != 204 && response->status != 304) {
-        at = put_number(put(at, SLICE("content-length: ")), body.len);
-        at = put(at, SLICE("\r\n"));
+        at = wire_put_number(wire_put(at, SLICE("content-length: ")), body.len);
+        at = wire_put(at, SLICE("\r\n"));
     }
     if (!keeps_open)
-        at = put(at, SLICE("connection: close\r\n"));
+        at = wire_put(at, SLICE("connection: close\r\n"));
     else if (request->head.is_http10)
-        at = put(at, SLICE("connection: keep-alive\r\n"));
+        at = wire_put(at, SLICE("connection: keep-alive\r\n"));
     if (is_gzip)
-        at = put(at, SLICE("content-encoding: gzip\r\nvary: accept-encoding\r\n"));
-    at = put(put_headers(at, response), SLICE("\r\n"));
+        at = wire_put(at, SLICE("content-encoding: gzip\r\nvary: accept-encoding\r\n"));
+    at = wire_put(wire_put_headers(at, response->headers, response->header_count), SLICE("\r\n"));
     ASSERT((size_t)(at - head) <= size);
     return slice_make(head, (size_t)(at - head));
 }

@@ -11,6 +11,21 @@ static Status open_parts(HttpServer *server, Error *err);
 static Status open_loops(HttpServer *server, Error *err);
 static void server_free(HttpServer *server);
 
+/* Nodes send what clients have sent to them, and more. */
+static void set_limits(HttpServer *server)
+{
+    const HttpOptions *options = &server->options;
+    server->limits[PORT_PUBLIC] = (HeadLimits){.header_bytes_max = options->header_bytes_max,
+                                               .body_bytes_max = options->body_bytes_max,
+                                               .headers_max = HTTP_HEADERS_MAX};
+    server->limits[PORT_NODE] = (HeadLimits){
+        .header_bytes_max = options->header_bytes_max + NODE_HEADER_BYTES_EXTRA,
+        .body_bytes_max = options->body_bytes_max > NODE_BODY_BYTES_MAX ? options->body_bytes_max
+                                                                        : NODE_BODY_BYTES_MAX,
+        .headers_max = HTTP_NODE_HEADERS_MAX,
+        .takes_node_headers = true};
+}
+
 Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err)
 {
     ASSERT(options->threads > 0);
@@ -21,10 +36,10 @@ Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err
     ASSERT(options->metrics->count >= options->threads);
     ASSERT(options->cert_file != NULL || !options->requires_tls);
     ASSERT(options->client_ca_file == NULL || options->requires_tls);
+    ASSERT(options->node_secret == NULL || options->node_host != NULL);
     HttpServer *server = MEM_NEW(HttpServer);
     server->options = *options;
-    server->limits = (HeadLimits){.header_bytes_max = options->header_bytes_max,
-                                  .body_bytes_max = options->body_bytes_max};
+    set_limits(server);
     if (options->pace_ms > options->request_ms)
         server->options.pace_ms = options->request_ms;
     address_counts_open(&server->addresses, options->address_connections_max);
@@ -44,7 +59,12 @@ Status http_server_open(const HttpOptions *options, HttpServer **out, Error *err
 
 uint16_t http_server_port(const HttpServer *server)
 {
-    return server->listeners.port;
+    return server->listeners[PORT_PUBLIC].port;
+}
+
+uint16_t http_node_port(const HttpServer *server)
+{
+    return server->listeners[PORT_NODE].port;
 }
 
 void http_server_close(HttpServer *server, uint32_t drain_ms)
@@ -72,8 +92,10 @@ static void server_free(HttpServer *server)
         mem_free(server->loops[i]);
     }
     mem_free(server->loops);
-    listen_close(&server->listeners);
+    for (size_t i = 0; i < PORT_KINDS; i++)
+        listen_close(&server->listeners[i]);
     tls_unref(server->tls);
+    node_tls_close(server->node_tls);
     address_counts_close(&server->addresses);
     latch_done(&server->opened);
     mem_free(server);
@@ -131,22 +153,33 @@ static Status open_parts(HttpServer *server, Error *err)
     if (options->cert_file != NULL)
         TRY(load_tls(server, &server->tls, err));
     TRY(listen_open(options->host, options->port, options->threads, options->log,
-                    &server->listeners, err));
+                    &server->listeners[PORT_PUBLIC], err));
+    if (options->node_secret != NULL) {
+        TRY(node_tls_open(options->node_secret, &server->node_tls, err));
+        server->options.node_secret = NULL; /* the caller's, which may go now */
+        if (listen_open(options->node_host, options->node_port, options->threads, options->log,
+                        &server->listeners[PORT_NODE], err) != STATUS_OK)
+            return error_context(err, "the port for other nodes");
+    }
     bool is_v6 = strchr(options->host, ':') != NULL;
     (void)snprintf(server->authority, sizeof(server->authority), is_v6 ? "[%s]:%u" : "%s:%u",
-                   options->host, server->listeners.port);
+                   options->host, server->listeners[PORT_PUBLIC].port);
     return STATUS_OK;
 }
 
 static HttpLoop *make_loop(HttpServer *server, uint32_t index)
 {
-    size_t address_count = server->listeners.address_count;
     HttpLoop *loop = MEM_NEW(HttpLoop);
     loop->server = server;
     loop->index = index;
     loop->metrics = &server->options.metrics->shards[index];
-    loop->listen_fds = server->listeners.fds + index * address_count;
-    loop->listen_count = address_count;
+    for (size_t i = 0; i < PORT_KINDS; i++) {
+        const Listeners *listeners = &server->listeners[i];
+        if (listeners->fds == NULL) /* no node port */
+            continue;
+        loop->listen_fds[i] = listeners->fds + index * listeners->address_count;
+        loop->listen_counts[i] = listeners->address_count;
+    }
     loop->memory.all = &server->memory;
     loop->tls = tls_ref(server->tls);
     loop->wake_fd = -1;

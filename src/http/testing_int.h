@@ -44,6 +44,8 @@ static inline uint64_t now_ms(void)
 
 /* The site. */
 
+#define SITE_LOOPS_MAX 8
+
 typedef struct Site {
     HttpServer *server;
     HttpOptions options;
@@ -56,6 +58,7 @@ typedef struct Site {
     _Atomic int handled_count;
     _Atomic int loops_opened;
     _Atomic int loops_closed;
+    HttpLoop *loops[SITE_LOOPS_MAX]; /* valid from site_start to site_end, in no order */
     char folder[64];
     char cert[96];
     char key[96];
@@ -93,6 +96,8 @@ static inline void page_echo(Site *site, HttpRequest *request, uint64_t number)
         {SLICE("x-authority"), request->authority},
         {SLICE("x-peer"), request->peer},
         {SLICE("x-tls"), request->is_tls ? SLICE("yes") : SLICE("no")},
+        {SLICE("x-node"), request->is_node ? SLICE("yes") : SLICE("no")},
+        {SLICE("x-node-sent"), http_header(request, SLICE(HTTP_NODE_HEADER_PREFIX "test"))},
         {SLICE("x-header-count"), arena_format(request->arena, "%zu", request->header_count)},
         {SLICE("x-sent"), http_header(request, SLICE("x-send"))},
         {SLICE("x-admitted"), request->user == site ? SLICE("yes") : SLICE("no")},
@@ -264,7 +269,9 @@ static inline bool site_admit(void *ctx, HttpRequest *request)
 static inline void *site_loop_open(void *ctx, HttpLoop *loop)
 {
     Site *site = ctx;
-    atomic_fetch_add(&site->loops_opened, 1);
+    int index = atomic_fetch_add(&site->loops_opened, 1);
+    if (index < SITE_LOOPS_MAX)
+        site->loops[index] = loop;
     return loop;
 }
 

@@ -51,7 +51,7 @@ static int give_no_password(char *text, int size, int is_writing, void *arg)
     return -1;
 }
 
-static void configure(SSL_CTX *tls)
+void tls_configure(SSL_CTX *tls)
 {
     SSL_CTX_set_default_passwd_cb(tls, give_no_password);
     SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
@@ -76,7 +76,7 @@ Status tls_open(const TlsFiles *files, Tls **out, Error *err)
     if (tls->context == NULL || SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) != 1 ||
         SSL_CTX_set_cipher_list(tls->context, CIPHERS) != 1)
         return tls_error(err, "cannot set up TLS");
-    configure(tls->context);
+    tls_configure(tls->context);
     TRY(load_pair(tls->context, files, err));
     if (files->client_ca != NULL)
         TRY(trust_clients(tls->context, files->client_ca, err));

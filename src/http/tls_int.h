@@ -37,5 +37,8 @@ Tls *tls_ref(Tls *tls);   /* accepts NULL */
 void tls_unref(Tls *tls); /* accepts NULL */
 DEFINE_AUTO(Tls *, tls_unref)
 
+/* What every context of the server has: how memory, reading and sessions work. */
+void tls_configure(SSL_CTX *context);
+
 /* STATUS_IO with OpenSSL's own words after the message. */
 MUST_USE Status tls_error(Error *err, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 TransportStep transport_peek(Transport *transport, uint8_t *byte)
 {
@@ -19,7 +20,8 @@ TransportStep transport_peek(Transport *transport, uint8_t *byte)
     return errno == EAGAIN || errno == EINTR ? TRANSPORT_BLOCKED : TRANSPORT_BROKEN;
 }
 
-TransportStep transport_handshake(Transport *transport, SSL_CTX *tls, bool *wants_write)
+TransportStep transport_handshake(Transport *transport, SSL_CTX *tls, TransportSide side,
+                                  bool *wants_write)
 {
     *wants_write = false;
     if (transport->ssl == NULL) {
@@ -28,9 +30,13 @@ TransportStep transport_handshake(Transport *transport, SSL_CTX *tls, bool *want
             transport->tls_is_broken = true;
             return TRANSPORT_BROKEN;
         }
+        if (side == TRANSPORT_SERVER)
+            SSL_set_accept_state(transport->ssl);
+        else
+            SSL_set_connect_state(transport->ssl);
     }
     ERR_clear_error();
-    int result = SSL_accept(transport->ssl);
+    int result = SSL_do_handshake(transport->ssl);
     if (result == 1)
         return TRANSPORT_DONE;
     int reason = SSL_get_error(transport->ssl, result);
@@ -164,6 +170,16 @@ TransportStep transport_write(Transport *transport, Output *output, char record[
                                   : write_tls(transport, output, record);
 }
 
+uint64_t transport_written(const Transport *transport)
+{
+    return transport->ssl == NULL ? 0 : BIO_number_written(SSL_get_wbio(transport->ssl));
+}
+
+uint64_t transport_received(const Transport *transport)
+{
+    return transport->ssl == NULL ? 0 : BIO_number_read(SSL_get_rbio(transport->ssl));
+}
+
 size_t transport_queued(const Transport *transport)
 {
     int queued = 0;
@@ -190,6 +206,9 @@ void transport_close(Transport *transport)
 {
     say_goodbye(transport);
     SSL_free(transport->ssl);
-    h2o_socket_close(transport->sock);
+    if (transport->sock != NULL)
+        h2o_socket_close(transport->sock);
+    else if (transport->fd >= 0)
+        (void)close(transport->fd); /* nothing is left to be said */
     *transport = (Transport){.fd = -1};
 }

@@ -1,4 +1,4 @@
-/* transport_int.h - bytes in and out of one accepted socket, plain or through TLS.
+/* transport_int.h - bytes in and out of one socket, plain or through TLS.
  *
  * h2o's event loop tells when the socket is ready; reading and writing are done here, straight on
  * the descriptor. h2o's own socket functions would do it too, but keep the whole encrypted answer
@@ -23,13 +23,16 @@ typedef enum TransportStep {
 } TransportStep;
 
 typedef struct Transport {
-    h2o_socket_t *sock;
+    h2o_socket_t *sock; /* NULL outside an event loop */
     int fd;
     bool tls_is_broken; /* after a fatal error OpenSSL must not send a close_notify */
     SSL *ssl;           /* NULL for plain HTTP */
 } Transport;
 
-/* An answer on its way out: first the head, then the body. */
+/* Which side of a connection this process is. */
+typedef enum TransportSide { TRANSPORT_SERVER, TRANSPORT_CLIENT } TransportSide;
+
+/* An answer, or a request to another node, on its way out: first the head, then the body. */
 typedef struct Output {
     Slice head;
     Slice body;
@@ -39,9 +42,10 @@ typedef struct Output {
 /* The first byte that the client sent, left where it is. */
 TransportStep transport_peek(Transport *transport, uint8_t *byte);
 
-/* Goes on with the server's side of a handshake, which the first call begins. BLOCKED sets
- * '*wants_write' when it is the output that has no room. */
-TransportStep transport_handshake(Transport *transport, SSL_CTX *tls, bool *wants_write);
+/* Goes on with this side of a handshake, which the first call begins. BLOCKED sets '*wants_write'
+ * when it is the output that has no room. */
+TransportStep transport_handshake(Transport *transport, SSL_CTX *tls, TransportSide side,
+                                  bool *wants_write);
 
 /* DONE: between 1 and 'size' bytes were read. '*has_more' means that bytes are waiting inside the
  * TLS layer, where the event loop does not see them. */
@@ -53,6 +57,11 @@ TransportStep transport_write(Transport *transport, Output *output, char record[
 
 /* Reads and discards bytes, without decrypting them. */
 TransportStep transport_discard(Transport *transport, char *bytes, size_t size);
+
+/* Bytes of all that was written through TLS that the system has taken, those of half a record
+ * included. */
+uint64_t transport_written(const Transport *transport);
+uint64_t transport_received(const Transport *transport); /* through TLS */
 
 /* Bytes that the system has taken and the client has not yet confirmed. */
 size_t transport_queued(const Transport *transport);
