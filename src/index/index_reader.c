@@ -409,3 +409,84 @@ Status index_walk_next(IndexWalk *walk, Slice *value, NumberSet *items, bool *fo
     }
     return STATUS_OK;
 }
+
+/* ---- paths ---- */
+
+struct IndexPathWalk {
+    IndexReader *reader;
+    StoreCursor *cursor;
+    bool is_last; /* no path can follow the one that was found last */
+};
+
+IndexPathWalk *index_path_walk_open(IndexReader *reader)
+{
+    static const char FIRST[] = {TERM_KIND};
+    static const char AFTER[] = {TERM_KIND + 1};
+    IndexPathWalk *walk = MEM_NEW(IndexPathWalk);
+    walk->reader = reader;
+    walk->cursor = store_cursor_open(reader->store, reader->snapshot, reader->space,
+                                     slice_make(FIRST, 1), slice_make(AFTER, 1));
+    return walk;
+}
+
+void index_path_walk_close(IndexPathWalk *walk)
+{
+    if (walk == NULL)
+        return;
+    store_cursor_close(walk->cursor);
+    mem_free(walk);
+}
+
+Status index_path_walk_next(IndexPathWalk *walk, TermPath *path, bool *found, bool *complete,
+                            Error *err)
+{
+    Entry entry = {0};
+    bool is_there = false;
+    *complete = true;
+    if (!walk->is_last)
+        TRY(read_entry(walk->cursor, false, &entry, &is_there, err));
+    if (is_there && !pay_key(walk->reader)) {
+        *complete = false;
+        is_there = false;
+    }
+    *found = is_there;
+    if (!is_there)
+        return STATUS_OK;
+    *path = be64_get(entry.key.ptr + 1);
+    walk->is_last = *path == UINT64_MAX;
+    if (!walk->is_last) {
+        AUTO(buf_done) Buf next;
+        buf_init(&next, STORE_KEY_BYTES_MAX);
+        key_at(&next, *path + 1, SLICE_EMPTY);
+        store_cursor_seek(walk->cursor, buf_view(&next));
+    }
+    return STATUS_OK;
+}
+
+Status index_path_items(IndexReader *reader, TermPath path, size_t max, uint64_t *numbers,
+                        size_t *count, Error *err)
+{
+    AUTO(bounds_done) Bounds bounds;
+    bounds_init(&bounds, (IndexRange){.path = path});
+    AUTO(store_cursor_close) StoreCursor *cursor = open_cursor(reader, &bounds);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    size_t taken = 0;
+    bool is_there = true;
+    while (taken < max && is_there) {
+        Entry entry;
+        TRY(read_entry(cursor, false, &entry, &is_there, err));
+        if (!is_there || !pay_key(reader))
+            break;
+        arena_reset(&arena);
+        SetBuilder *builder = set_builder_new(&arena);
+        TRY(set_builder_add_value(builder, entry.high, entry.set, err));
+        NumberSet set;
+        set_builder_finish(builder, &set);
+        SetWalk walk = set_walk_up(&set, 0);
+        while (taken < max && set_walk_next(&walk, &numbers[taken]))
+            taken++;
+    }
+    *count = taken;
+    return STATUS_OK;
+}

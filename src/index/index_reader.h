@@ -81,3 +81,20 @@ MUST_USE Status index_walk_next(IndexWalk *walk, Slice *value, NumberSet *items,
 void index_walk_seek(IndexWalk *walk, Slice value);
 void index_walk_close(IndexWalk *walk); /* accepts NULL */
 DEFINE_AUTO(IndexWalk *, index_walk_close)
+
+/* Walks the paths that the index has terms under, in the order of their hashes, from path to path:
+ * a key is paid for each. Among them are those of samples, composite and spatial indexes, and
+ * perhaps some whose last item has gone a moment ago. */
+typedef struct IndexPathWalk IndexPathWalk;
+IndexPathWalk *index_path_walk_open(IndexReader *reader);
+
+/* '*found' is false at the end; '*complete' is false, too, if the budget ended it. */
+MUST_USE Status index_path_walk_next(IndexPathWalk *walk, TermPath *path, bool *found,
+                                     bool *complete, Error *err);
+void index_path_walk_close(IndexPathWalk *walk); /* accepts NULL */
+DEFINE_AUTO(IndexPathWalk *, index_path_walk_close)
+
+/* Gets some items under any value of a path: at most 'max' numbers, fewer only if there are no more
+ * or the budget ends. */
+MUST_USE Status index_path_items(IndexReader *reader, TermPath path, size_t max, uint64_t *numbers,
+                                 size_t *count, Error *err);

@@ -183,8 +183,10 @@ static Index *index_random(Random *random)
     }
     store_txn_put(txn, SPACE, SLICE("\x0F"), SLICE("x"));
     store_txn_put(txn, SPACE, SLICE("\x11"), SLICE("x"));
-    store_txn_put(txn, SPACE + 1, SLICE("\x0F"), SLICE("x"));
     assert_ok(store_txn_commit_wait(txn, err));
+    StoreTxn *neighbour = store_txn_begin(index->store);
+    store_txn_put(neighbour, SPACE + 1, SLICE("\x0F"), SLICE("x"));
+    assert_ok(store_txn_commit_wait(neighbour, err));
     (void)index_read(index);
     return index;
 }

@@ -90,7 +90,7 @@ bool term_read(Arena *arena, Slice *bytes, TermValue *out);
  * the partition's key. A value of one byte, like TERM_PRESENT, is in no sample. */
 enum { TERM_SAMPLES = 7, TERM_SAMPLE_BITS = 6, TERM_SAMPLE_MORE_BITS = 2 };
 unsigned term_samples(Slice value); /* how many samples have it: the first ones */
-TermPath term_path_sample(TermPath path, unsigned sample);
+TermPath term_path_sample(TermPath path, unsigned sample); /* applied twice it gives the path */
 
 /* The key of a chunk, and back. */
 void term_key(Buf *out, TermPath path, Slice value, uint64_t high);

@@ -164,12 +164,12 @@ void group_note_changed(Group *group, const Key *key, Slice bytes)
     ItemCache *cache = partition->host->cache;
     if (cache == NULL || group->is_private)
         return;
-    uint64_t hash = item_cache_hash(cache, partition->space, key_slice(key));
+    uint64_t hash = item_cache_hash(cache, partition->cache_name, key_slice(key));
     supersede(group, hash);
     ARRAY_GROW(group->cache.list, group->cache.count, group->cache.capacity, 64);
     CachedItem *item = NULL;
     if (bytes.len > 0 && group->cache.count < RENEWED_MAX)
-        item = item_cache_prepare(cache, hash, partition->space, key_slice(key), bytes);
+        item = item_cache_prepare(cache, hash, partition->cache_name, key_slice(key), bytes);
     group->cache.list[group->cache.count++] = (CacheChange){hash, item};
 }
 

@@ -45,6 +45,9 @@ static void answer(Group *group, const Error *err)
         } else if (message->kind == MESSAGE_DROP) {
             PartitionDrop *drop = CONTAINER_OF(message, PartitionDrop, message);
             drop->done(drop);
+        } else if (message->kind == MESSAGE_STOP) {
+            PartitionStop *stop = CONTAINER_OF(message, PartitionStop, message);
+            stop->done(stop);
         } else if (message->kind == MESSAGE_MAINTAIN) {
             /* Not before: posted again, the message would leave this list for the queue. */
             atomic_store(&group->partition->inbox.maintain_posted, false);
@@ -63,6 +66,27 @@ static void answer(Group *group, const Error *err)
     inbox_forget_bytes(group->partition, bytes);
 }
 
+/* When a partition is retired or stopped, all that waits is refused with what is in the queue. */
+static void end_locks(Partition *partition)
+{
+    if (state_applies_messages(partition_state(partition)))
+        return;
+    epk_locks_give_back_all(&partition->locks);
+    epk_locks_put_waiting(&partition->locks, &partition->inbox.rest);
+}
+
+/* Another process may have written after the commit that failed, or that one may be done after all.
+ * Either way the partition does not know any more what is stored, and must be opened anew. */
+static void stop_if_unsure(Partition *partition, const Error *err)
+{
+    if (err->status != STATUS_NOT_OWNER && err->status != STATUS_TIMEOUT)
+        return;
+    LOG_WARN(partition->host->log, "partition.stopped", "partition=%u space=%llu reason=%s",
+             partition->id, (unsigned long long)partition->space, err->message);
+    partition->is_unsure = true;
+    state_stop(&partition->state, false);
+}
+
 /* On the commit thread. */
 static void on_commit(void *ctx, const Error *err)
 {
@@ -70,6 +94,8 @@ static void on_commit(void *ctx, const Error *err)
     Partition *partition = group->partition;
     if (err == NULL)
         group_take_effect(group);
+    else
+        stop_if_unsure(partition, err);
     if (group->index.is_changed)
         current_schema_publish_index(&partition->current, partition->writer.index,
                                      partition_index_percent(partition));
@@ -78,6 +104,8 @@ static void on_commit(void *ctx, const Error *err)
     group_end(group);
     if (has_more)
         (void)partition_maintain(partition);
+    if (UNLIKELY(partition->is_unsure))
+        end_locks(partition);
     inbox_release(partition);
 }
 
@@ -94,6 +122,7 @@ static void on_held_commit(void *ctx, const Error *err)
     if (err != NULL) {
         held->status = err->status;
         held->error = *err;
+        stop_if_unsure(group->partition, err);
     }
     group_end(group);
     latch_post(&held->done);
@@ -114,8 +143,8 @@ static void refuse_with(PartitionMessage *message, const Error *err)
         PartitionTransaction *transaction = CONTAINER_OF(message, PartitionTransaction, message);
         transaction->status = err->status;
         transaction->error = *err;
-    } else if (message->kind != MESSAGE_DROP && message->kind != MESSAGE_MAINTAIN &&
-               message->kind != MESSAGE_RECHECK) {
+    } else if (message->kind != MESSAGE_DROP && message->kind != MESSAGE_STOP &&
+               message->kind != MESSAGE_MAINTAIN && message->kind != MESSAGE_RECHECK) {
         Turn *turn = CONTAINER_OF(message, Turn, message);
         turn->status = err->status;
         turn->error = *err;
@@ -163,6 +192,17 @@ static void refuse_hold(const Partition *partition, PartitionMessage *message)
     refuse_with(message, &err);
 }
 
+/* A stop's turn: stores the time up to which expired items were not shown, which may be later than
+ * that of the newest write (I5). The commit may be refused; then the next owner has only that. */
+static void note_time(Group *group)
+{
+    Partition *partition = group->partition;
+    bool is_stopped = partition_state(partition) == PARTITION_STOPPED && !partition->is_unsure;
+    bool can_expire = group->schema->default_ttl_s != 0 && group->counters.items > 0;
+    if (is_stopped && can_expire && partition->damage == NULL)
+        group->is_changed = true; /* the time is part of the counters */
+}
+
 static void apply_message(Group *group, PartitionMessage *message)
 {
     Partition *partition = group->partition;
@@ -170,6 +210,10 @@ static void apply_message(Group *group, PartitionMessage *message)
      * by then, so nothing must be written to it (I9). */
     PartitionState state = atomic_load_explicit(&partition->state, memory_order_relaxed);
     ASSERT(state != PARTITION_FENCED && state != PARTITION_HELD);
+    if (UNLIKELY(message->kind == MESSAGE_STOP)) {
+        note_time(group);
+        return;
+    }
     if (UNLIKELY(!state_applies_messages(state))) {
         refuse_message(partition, message);
         return;
@@ -259,9 +303,9 @@ static LockVerdict look_at_locks(Group *group, QueueNode **link)
     Partition *partition = group->partition;
     EpkLocks *locks = &partition->locks;
     PartitionMessage *message = CONTAINER_OF(*link, PartitionMessage, node);
-    if (message->kind == MESSAGE_DROP) {
-        /* All that came before the drop is applied before it. No transaction commits any more:
-         * that would be after it. */
+    if (message->kind == MESSAGE_DROP || message->kind == MESSAGE_STOP) {
+        /* All that came before the drop is applied before it; what came before a stop is refused.
+         * No transaction commits any more: that would be after it. */
         epk_locks_give_back_all(locks);
         epk_locks_put_waiting(locks, link);
         return *link == &message->node ? LOCK_PASSES : LOCK_HOLDS;
@@ -353,15 +397,6 @@ Status group_commit_end(HeldCommit *held, Error *err)
     if (held->status != STATUS_OK)
         *err = held->error;
     return held->status;
-}
-
-/* When a partition is retired, all that waits is refused with what is in the queue. */
-static void end_locks(Partition *partition)
-{
-    if (state_applies_messages(partition_state(partition)))
-        return;
-    epk_locks_give_back_all(&partition->locks);
-    epk_locks_put_waiting(&partition->locks, &partition->inbox.rest);
 }
 
 /* On a writer thread. */

@@ -35,6 +35,7 @@ enum {
     MESSAGE_COMMIT,
     MESSAGE_UNLOCK,
     MESSAGE_RECHECK, /* of EpkLocks: what waits there is looked at again */
+    MESSAGE_STOP,    /* a PartitionStop */
 };
 
 /* A message whose sender waits for it. */

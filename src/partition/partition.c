@@ -97,6 +97,7 @@ Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id, Partit
     partition->host = host;
     partition->space = space;
     partition->id = id;
+    partition->cache_name = atomic_fetch_add(&host->openings, 1) + 1;
     atomic_init(&partition->state, PARTITION_SERVING);
     current_schema_init(&partition->current, schema);
     purge_list_init(&partition->purges);
@@ -180,6 +181,18 @@ static Status is_being_restored(const Partition *partition, Error *err)
     return status;
 }
 
+bool partition_is_stopped(const Partition *partition)
+{
+    return UNLIKELY(partition_state(partition) == PARTITION_STOPPED);
+}
+
+/* Looked at after something was read, once: a partition that is stopped stays so, and what is seen
+ * before that is nobody else's. */
+static Status check_served(const Partition *partition, Error *err)
+{
+    return partition_is_stopped(partition) ? partition_refuse(partition, err) : STATUS_OK;
+}
+
 Status partition_begin_read(const Partition *partition, uint64_t *restores, Error *err)
 {
     *restores = atomic_load(&partition->restores);
@@ -188,6 +201,7 @@ Status partition_begin_read(const Partition *partition, uint64_t *restores, Erro
 
 Status partition_end_read(const Partition *partition, uint64_t restores, Error *err)
 {
+    TRY(check_served(partition, err));
     return LIKELY(atomic_load(&partition->restores) == restores)
                ? STATUS_OK
                : is_being_restored(partition, err);
@@ -227,15 +241,16 @@ Status partition_get_bytes(Partition *partition, Slice key, bool puts, StoreRead
     const PartitionHost *host = partition->host;
     if (host->cache == NULL)
         return store_get(host->store, NULL, partition->space, key, read, value, found, err);
-    uint64_t hash = item_cache_hash(host->cache, partition->space, key);
+    uint64_t name = partition->cache_name;
+    uint64_t hash = item_cache_hash(host->cache, name, key);
     uint32_t ticket = 0;
-    if (item_cache_get(host->cache, hash, partition->space, key, value, &ticket)) {
+    if (item_cache_get(host->cache, hash, name, key, value, &ticket)) {
         *found = STORE_FOUND;
         return STATUS_OK;
     }
     TRY(store_get(host->store, NULL, partition->space, key, read, value, found, err));
     if (*found == STORE_FOUND && puts)
-        item_cache_put(host->cache, hash, partition->space, key, value->data, ticket);
+        item_cache_put(host->cache, hash, name, key, value->data, ticket);
     return STATUS_OK;
 }
 
@@ -260,8 +275,10 @@ Status partition_get(Partition *partition, const PartitionSchema *schema, const 
     uint64_t purged_lsn = purge_list_find(&partition->purges, epk_slice(epk)); /* first (I6) */
     TRY(partition_get_bytes(partition, key_slice(&key), true, read, value, found, err));
     if (*found != STORE_FOUND)
-        return STATUS_OK;
+        return check_served(partition, err);
     Status status = item_decode(value->data, item, err);
+    if (UNLIKELY(partition_is_stopped(partition)))
+        status = partition_refuse(partition, err);
     if (status != STATUS_OK ||
         item_is_gone(schema, item, now_for(partition->host, schema, item), purged_lsn)) {
         store_value_release(value);
@@ -280,6 +297,7 @@ Status partition_locate(Partition *partition, uint64_t number, Arena *arena, Sli
     StoreFound where = STORE_ABSENT;
     TRY(store_get(partition->host->store, NULL, partition->space, key_slice(&key), STORE_READ_ANY,
                   &value, &where, err));
+    TRY(check_served(partition, err));
     *found = where == STORE_FOUND;
     if (!*found)
         return STATUS_OK;
@@ -290,10 +308,14 @@ Status partition_locate(Partition *partition, uint64_t number, Arena *arena, Sli
 
 Status partition_refuse(const Partition *partition, Error *err)
 {
-    if (partition_state(partition) == PARTITION_RETIRED)
+    PartitionState state = partition_state(partition);
+    if (state == PARTITION_RETIRED)
         return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
                          "The partition key range %u is gone: others have taken it over.",
                          partition->id);
+    if (state == PARTITION_STOPPED)
+        return error_set(err, STATUS_NOT_OWNER, SUB_NONE,
+                         "The partition key range %u is not served here any more.", partition->id);
     return error_set(err, STATUS_NOT_FOUND, SUB_OWNER_NOT_FOUND,
                      "Owner resource does not exist: the container was deleted.");
 }
@@ -333,6 +355,15 @@ void partition_drop(Partition *partition, PartitionDrop *drop)
     drop->message.kind = MESSAGE_DROP;
     state_drop(&partition->state);
     inbox_post_always(partition, &drop->message);
+}
+
+/* Not through partition_post(): a stop is never refused. */
+void partition_stop(Partition *partition, PartitionStop *stop)
+{
+    ASSERT(stop->done != NULL);
+    stop->message.kind = MESSAGE_STOP;
+    state_stop(&partition->state, stop->is_gone);
+    inbox_post_always(partition, &stop->message);
 }
 
 bool partition_maintain(Partition *partition)

@@ -75,11 +75,16 @@ typedef struct PartitionHost {
      * service's limit is 20 GB. */
     uint64_t logical_bytes_max;
 
+    /* Whether this process serves the partition in a space; NULL if it serves all. */
+    bool (*serves)(void *ctx, StoreSpace space);
+    void *serves_ctx;
+
     _Atomic bool is_closing; /* no more background work; see partition_host_stop */
     _Atomic uint32_t active; /* partitions with a writer or on the way to the disk */
     _Atomic uint64_t waiting_bytes;
-    _Atomic int64_t ahead_us; /* of the monotonic clock: see host_time.c */
-    ObjectPool groups;        /* finished ones, to be used again: see group.c */
+    _Atomic int64_t ahead_us;  /* of the monotonic clock: see host_time.c */
+    _Atomic uint64_t openings; /* of partitions, each of which has a name of its own in the cache */
+    ObjectPool groups;         /* finished ones, to be used again: see group.c */
     TransactionList transactions;
 } PartitionHost;
 
@@ -93,11 +98,11 @@ void partition_host_stop(PartitionHost *host);
 uint32_t partition_host_now_s(PartitionHost *host);
 
 /* Opens the partition in a space, or begins an empty one. 'id' is the range's, 'schema' is shared.
- * A space is never used for another partition, even after a drop: the cache names items by it. If
- * the partition's own records are damaged it opens all the same, and refuses everything but a drop.
- * If an earlier version has written it, its items are counted by logical partition, once, unless
- * the host is closing; if that fails, which is logged, the limit of logical partitions does not
- * hold. */
+ * A space is never used for another partition, even after a drop. It may be opened again, after the
+ * one before was stopped. If the partition's own records are damaged it opens all the same, and
+ * refuses everything but a drop. If an earlier version has written it, its items are counted by
+ * logical partition, once, unless the host is closing; if that fails, which is logged, the limit of
+ * logical partitions does not hold. */
 MUST_USE Status partition_open(PartitionHost *host, StoreSpace space, uint32_t id,
                                PartitionSchema *schema, Partition **out, Error *err);
 Partition *partition_ref(Partition *partition);
@@ -240,6 +245,25 @@ struct PartitionDrop {
     void (*done)(PartitionDrop *drop);
 };
 void partition_drop(Partition *partition, PartitionDrop *drop);
+
+/* Another process is to serve the partition, or with 'is_gone' nobody: messages that wait, or are
+ * posted from now on, are refused with STATUS_NOT_OWNER (STATUS_GONE), and so are reads that begin.
+ * Transactions do not commit any more. 'done' is called when nothing is under way any more; then
+ * the partition may be opened anew, here or elsewhere. If items can expire, the time up to which
+ * they were seen is stored first, so that none is seen again by a clock that is behind.
+ *
+ * A partition stops by itself when the store refuses a commit with STATUS_NOT_OWNER, or does not
+ * know its outcome (STATUS_TIMEOUT). */
+typedef struct PartitionStop PartitionStop;
+struct PartitionStop {
+    PartitionMessage message;
+    bool is_gone;
+    void (*done)(PartitionStop *stop);
+};
+void partition_stop(Partition *partition, PartitionStop *stop);
+
+/* Whether it was stopped: an LSN that it has not published by now it never will. */
+bool partition_is_stopped(const Partition *partition);
 
 /* Asks the partition to remove expired and purged items and to continue rebuilding its index, a
  * bounded piece at a time. False, and nothing is done, if there is no such work; with a time to

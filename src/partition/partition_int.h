@@ -47,6 +47,8 @@ struct Partition {
     /* Immutable after open. */
     PartitionHost *host;
     StoreSpace space;
+    uint64_t cache_name; /* of this opening, in the cache: another process may have written since
+                            the one before (I10) */
     uint32_t id;
     bool has_sizes;    /* every logical partition has its record; false if they were not counted */
     bool has_log;      /* every item is in the change log; false if that could not be made */
@@ -73,6 +75,8 @@ struct Partition {
     WriterState writer;
     EpkLocks locks;
     uint32_t generation; /* see write_hold.h */
+    bool is_unsure; /* a commit was refused for another owner, or nobody knows its outcome: what
+                       the partition counts may not be what is stored */
 
     /* Set when it is retired, by the holder of the turn; for the last one to let go of it. */
     PartitionGone gone; /* NULL if it is not called */
@@ -87,7 +91,8 @@ static inline PartitionState partition_state(const Partition *partition)
 /* The reason why a damaged partition refuses everything. */
 MUST_USE Status partition_check_damage(const Partition *partition, Error *err);
 
-/* STATUS_GONE or STATUS_NOT_FOUND: why a retired or dropped partition refuses a message. */
+/* STATUS_GONE, STATUS_NOT_OWNER or STATUS_NOT_FOUND: why a retired, stopped or dropped partition
+ * refuses a message. */
 MUST_USE Status partition_refuse(const Partition *partition, Error *err);
 
 /* Queues a message if the partition's state accepts it; 'bytes' as for inbox_post. */
@@ -100,7 +105,8 @@ MUST_USE Status partition_end_turn(Turn *turn, Error *err);
 MUST_USE Status partition_take_turn(Partition *partition, Turn *turn, int kind, Error *err);
 
 /* Readers look at this before and after they choose what they see, so that they see nothing of a
- * restore that is half done (I27): STATUS_THROTTLED. */
+ * restore that is half done (I27): STATUS_THROTTLED. After that they also know whether the
+ * partition was stopped: STATUS_NOT_OWNER. */
 MUST_USE Status partition_begin_read(const Partition *partition, uint64_t *restores, Error *err);
 MUST_USE Status partition_end_read(const Partition *partition, uint64_t restores, Error *err);
 

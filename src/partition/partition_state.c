@@ -5,9 +5,10 @@
  */
 #include "partition/partition_state_int.h"
 
-static bool is_dropped(PartitionState state)
+/* By any thread, at any time. A stop may also retire. */
+static bool is_ended(PartitionState state)
 {
-    return state == PARTITION_DROPPING || state == PARTITION_DROPPED;
+    return !state_accepts_messages(state);
 }
 
 /* Returns the state that was found: 'from' if it was changed. */
@@ -18,27 +19,27 @@ static PartitionState change(_Atomic PartitionState *state, PartitionState from,
     return found;
 }
 
-static bool change_unless_dropped(_Atomic PartitionState *state, PartitionState from,
-                                  PartitionState to)
+static bool change_unless_ended(_Atomic PartitionState *state, PartitionState from,
+                                PartitionState to)
 {
     PartitionState found = change(state, from, to);
-    ASSERT(found == from || is_dropped(found));
+    ASSERT(found == from || is_ended(found));
     return found == from;
 }
 
 bool state_watch(_Atomic PartitionState *state)
 {
-    return change_unless_dropped(state, PARTITION_SERVING, PARTITION_WATCHED);
+    return change_unless_ended(state, PARTITION_SERVING, PARTITION_WATCHED);
 }
 
 bool state_fence(_Atomic PartitionState *state)
 {
-    return change_unless_dropped(state, PARTITION_WATCHED, PARTITION_FENCED);
+    return change_unless_ended(state, PARTITION_WATCHED, PARTITION_FENCED);
 }
 
 bool state_unfence(_Atomic PartitionState *state)
 {
-    return change_unless_dropped(state, PARTITION_FENCED, PARTITION_WATCHED);
+    return change_unless_ended(state, PARTITION_FENCED, PARTITION_WATCHED);
 }
 
 bool state_hold(_Atomic PartitionState *state)
@@ -48,7 +49,7 @@ bool state_hold(_Atomic PartitionState *state)
 
 void state_unhold(_Atomic PartitionState *state)
 {
-    (void)change_unless_dropped(state, PARTITION_HELD, PARTITION_SERVING);
+    (void)change_unless_ended(state, PARTITION_HELD, PARTITION_SERVING);
 }
 
 void state_unwatch(_Atomic PartitionState *state)
@@ -60,7 +61,9 @@ void state_unwatch(_Atomic PartitionState *state)
 void state_retire(_Atomic PartitionState *state)
 {
     PartitionState found = change(state, PARTITION_FENCED, PARTITION_RETIRED);
-    ASSERT(found == PARTITION_FENCED);
+    if (found == PARTITION_STOPPED)
+        found = change(state, PARTITION_STOPPED, PARTITION_RETIRED);
+    ASSERT(found == PARTITION_FENCED || found == PARTITION_STOPPED || found == PARTITION_RETIRED);
 }
 
 void state_drop(_Atomic PartitionState *state)
@@ -75,4 +78,12 @@ void state_end_drop(_Atomic PartitionState *state)
 {
     PartitionState found = change(state, PARTITION_DROPPING, PARTITION_DROPPED);
     ASSERT(!state_accepts_messages(found));
+}
+
+void state_stop(_Atomic PartitionState *state, bool is_gone)
+{
+    PartitionState found = atomic_load(state);
+    PartitionState to = is_gone ? PARTITION_RETIRED : PARTITION_STOPPED;
+    while (state_accepts_messages(found) && !atomic_compare_exchange_weak(state, &found, to))
+        continue;
 }

@@ -9,9 +9,21 @@
 #include "base/defs.h"
 #include "partition/partition_state_int.h"
 
-typedef enum Step { WATCH, FENCE, UNFENCE, UNWATCH, RETIRE, HOLD, UNHOLD, DROP, END_DROP } Step;
+typedef enum Step {
+    WATCH,
+    FENCE,
+    UNFENCE,
+    UNWATCH,
+    RETIRE,
+    HOLD,
+    UNHOLD,
+    DROP,
+    END_DROP,
+    STOP,
+    STOP_GONE,
+} Step;
 
-/* Returns false if a drop came first. */
+/* Returns false if a drop or a stop came first. */
 static bool take(_Atomic PartitionState *state, Step step)
 {
     switch (step) {
@@ -38,6 +50,12 @@ static bool take(_Atomic PartitionState *state, Step step)
     case END_DROP:
         state_end_drop(state);
         break;
+    case STOP:
+        state_stop(state, false);
+        break;
+    case STOP_GONE:
+        state_stop(state, true);
+        break;
     }
     return true;
 }
@@ -62,7 +80,23 @@ static void each_step_leads_where_the_drawing_says(void **ctx)
         {PARTITION_HELD, UNHOLD, PARTITION_SERVING},
         {PARTITION_HELD, DROP, PARTITION_DROPPING},
         {PARTITION_DROPPING, END_DROP, PARTITION_DROPPED},
+        {PARTITION_SERVING, STOP, PARTITION_STOPPED},
+        {PARTITION_WATCHED, STOP, PARTITION_STOPPED},
+        {PARTITION_FENCED, STOP, PARTITION_STOPPED},
+        {PARTITION_HELD, STOP, PARTITION_STOPPED},
+        {PARTITION_SERVING, STOP_GONE, PARTITION_RETIRED},
+        {PARTITION_HELD, STOP_GONE, PARTITION_RETIRED},
+        {PARTITION_STOPPED, RETIRE, PARTITION_RETIRED}, /* the move has ended all the same */
         /* Without effect. */
+        {PARTITION_DROPPING, STOP, PARTITION_DROPPING},
+        {PARTITION_DROPPED, STOP, PARTITION_DROPPED},
+        {PARTITION_RETIRED, STOP, PARTITION_RETIRED},
+        {PARTITION_RETIRED, RETIRE, PARTITION_RETIRED}, /* a stop has retired it */
+        {PARTITION_STOPPED, STOP_GONE, PARTITION_STOPPED},
+        {PARTITION_STOPPED, DROP, PARTITION_STOPPED},
+        {PARTITION_STOPPED, END_DROP, PARTITION_STOPPED},
+        {PARTITION_STOPPED, UNWATCH, PARTITION_STOPPED},
+        {PARTITION_STOPPED, UNHOLD, PARTITION_STOPPED},
         {PARTITION_SERVING, UNWATCH, PARTITION_SERVING},
         {PARTITION_RETIRED, UNWATCH, PARTITION_RETIRED},
         {PARTITION_DROPPING, UNWATCH, PARTITION_DROPPING},
@@ -94,10 +128,11 @@ static void what_is_moved_is_not_held(void **ctx)
     }
 }
 
-static void a_drop_that_came_first_stays(void **ctx)
+static void a_drop_or_stop_that_came_first_stays(void **ctx)
 {
     (void)ctx;
-    static const PartitionState states[] = {PARTITION_DROPPING, PARTITION_DROPPED};
+    static const PartitionState states[] = {PARTITION_DROPPING, PARTITION_DROPPED,
+                                            PARTITION_STOPPED};
     static const Step steps[] = {WATCH, FENCE, UNFENCE, HOLD};
     for (size_t i = 0; i < ARRAY_COUNT(states); i++) {
         for (size_t k = 0; k < ARRAY_COUNT(steps); k++) {
@@ -120,7 +155,7 @@ static void messages_are_refused_from_a_drop_on_and_applied_up_to_its_turn(void 
         {PARTITION_SERVING, true, true},   {PARTITION_WATCHED, true, true},
         {PARTITION_FENCED, true, true}, /* once it is served again */
         {PARTITION_DROPPING, false, true}, {PARTITION_DROPPED, false, false},
-        {PARTITION_RETIRED, false, false},
+        {PARTITION_RETIRED, false, false}, {PARTITION_STOPPED, false, false},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         assert_int_equal(state_accepts_messages(rows[i].state), rows[i].accepts);
@@ -133,7 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_step_leads_where_the_drawing_says),
         cmocka_unit_test(what_is_moved_is_not_held),
-        cmocka_unit_test(a_drop_that_came_first_stays),
+        cmocka_unit_test(a_drop_or_stop_that_came_first_stays),
         cmocka_unit_test(messages_are_refused_from_a_drop_on_and_applied_up_to_its_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,8 +231,10 @@ size_t transaction_bytes(const PartitionTransaction *transaction)
 
 static Status check_open(const PartitionTransaction *transaction, Error *err)
 {
-    const PartitionHost *host = transaction->partition->host;
-    return atomic_load_explicit(&host->transactions.is_stopped, memory_order_relaxed)
+    const Partition *partition = transaction->partition;
+    if (UNLIKELY(partition_state(partition) == PARTITION_STOPPED))
+        return partition_refuse(partition, err);
+    return atomic_load_explicit(&partition->host->transactions.is_stopped, memory_order_relaxed)
                ? transaction_stopped(err)
                : STATUS_OK;
 }

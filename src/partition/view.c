@@ -290,20 +290,20 @@ static bool in_range(Range range, Slice epk)
 static bool hint_place(PartitionView *view, uint64_t number)
 {
     ItemCache *cache = view->partition->host->cache;
-    StoreSpace space = view->partition->space;
+    uint64_t name = view->partition->cache_name;
     if (cache == NULL || view->moment.own != NULL)
         return false;
     Key key;
     key_number(&key, number);
-    uint64_t hash = item_cache_hash(cache, space, key_slice(&key));
+    uint64_t hash = item_cache_hash(cache, name, key_slice(&key));
     store_value_release(&view->place);
-    return item_cache_get(cache, hash, space, key_slice(&key), &view->place, &view->ticket);
+    return item_cache_get(cache, hash, name, key_slice(&key), &view->place, &view->ticket);
 }
 
 static Status read_place(PartitionView *view, uint64_t number, bool *found, Error *err)
 {
     const PartitionHost *host = view->partition->host;
-    StoreSpace space = view->partition->space;
+    uint64_t name = view->partition->cache_name;
     StoreFound where = STORE_ABSENT;
     Key key;
     key_number(&key, number);
@@ -312,7 +312,7 @@ static Status read_place(PartitionView *view, uint64_t number, bool *found, Erro
                    &where, err));
     *found = where == STORE_FOUND;
     if (*found && host->cache != NULL && view->puts && view->moment.own == NULL)
-        item_cache_put(host->cache, item_cache_hash(host->cache, space, key_slice(&key)), space,
+        item_cache_put(host->cache, item_cache_hash(host->cache, name, key_slice(&key)), name,
                        key_slice(&key), view->place.data, view->ticket);
     return store_check_known(where, err);
 }
@@ -389,6 +389,30 @@ Status partition_view_fetch(PartitionView *view, uint64_t number, Slice epk_from
     TRY(find_item(view, number, range, &epk, item, found, err));
     *found = *found && !is_gone(view, epk, item);
     return STATUS_OK;
+}
+
+static Status fetch_document(void *ctx, uint64_t number, Json *document, uint32_t *ts_s,
+                             bool *found, Error *err)
+{
+    Item item;
+    TRY(partition_view_fetch(ctx, number, SLICE_EMPTY, SLICE_EMPTY, &item, found, err));
+    if (*found) {
+        *document = item.document;
+        *ts_s = item.ts_s;
+    }
+    return STATUS_OK;
+}
+
+Status partition_view_names(PartitionView *view, IndexBudget *budget, IndexNames *names,
+                            bool *is_complete, Error *err)
+{
+    IndexReader reader = partition_view_index(view, budget);
+    IndexDocuments documents = {
+        .fetch = fetch_document,
+        .ctx = view,
+        .policies = {view->index->new_policy, view->index->old_policy},
+    };
+    return index_names_collect(names, &reader, &documents, is_complete, err);
 }
 
 Status partition_view_scan(PartitionView *view, const ScanOptions *options, PartitionScan **out,

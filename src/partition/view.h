@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "index/index_names.h"
 #include "index/index_policy.h"
 #include "index/index_reader.h"
 #include "partition/partition.h"
@@ -44,6 +45,10 @@ const SpatialIndex *partition_view_spatial(const PartitionView *view, const Inde
 
 /* Whether it shows writes of a transaction, which are not in the index: see transaction_view. */
 bool partition_view_has_own_writes(const PartitionView *view);
+
+/* Adds the names of the properties that the index has: see index_names.h. */
+MUST_USE Status partition_view_names(PartitionView *view, IndexBudget *budget, IndexNames *names,
+                                     bool *is_complete, Error *err);
 
 /* Indexed items that are gone but not yet removed: expired or purged.
  * '*complete' is false if there are too many to be listed: then count by fetching. */

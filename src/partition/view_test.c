@@ -305,9 +305,38 @@ static void indexes_of_other_kinds_are_known(TestPartition *t)
     schema_unref(first);
 }
 
+/* All names, with a space before each; '*is_complete' as the view says. */
+static Slice names_of(TestPartition *t, bool *is_complete)
+{
+    AUTO(partition_view_close) PartitionView *view = test_view(t);
+    AUTO(buf_done) Buf text;
+    IndexBudget budget = {.keys_left = 1000, .bytes_left = (size_t)1 << 20};
+    IndexNames *names = index_names_new(&t->arena);
+    assert_ok(partition_view_names(view, &budget, names, is_complete, err));
+    buf_init(&text, 1 << 16);
+    for (size_t position = 0; buf_byte(&text, ' '), index_names_next(names, &position, &text);)
+        ;
+    return arena_copy(&t->arena, buf_view(&text));
+}
+
+static void a_view_tells_the_names_that_its_index_has(TestPartition *t)
+{
+    bool is_complete = false;
+    assert_slice(names_of(t, &is_complete), SLICE(" "));
+    assert_true(is_complete);
+    assert_status(run_document(t, ITEM_CREATE, "{'id':'a','pk':'p','n':1,'u':2}"), STATUS_OK);
+    assert_slice(names_of(t, &is_complete), SLICE(" /_ts /id /pk /n "));
+    assert_true(is_complete);
+    /* A name goes with its last item. */
+    assert_status(run_document(t, ITEM_REPLACE, "{'id':'a','pk':'p','m':1}"), STATUS_OK);
+    assert_slice(names_of(t, &is_complete), SLICE(" /_ts /id /pk "));
+    assert_true(is_complete);
+}
+
 int main(void)
 {
     static const EngineTest tests[] = {
+        ENGINE_TEST(a_view_tells_the_names_that_its_index_has, .index = POLICY_N),
         ENGINE_TEST(an_empty_partition_has_an_empty_view, .ttl_s = 5),
         ENGINE_TEST(a_view_is_of_its_moment),
         ENGINE_TEST(only_the_range_asked_for_is_fetched),

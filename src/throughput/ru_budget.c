@@ -182,6 +182,11 @@ void budget_set(Budget *budget, const BudgetTerms *terms, uint64_t now_us)
     set_terms(budget, terms);
 }
 
+void budget_cut_credit(Budget *budget, uint64_t now_us)
+{
+    (void)limiter_cap(&budget->whole, to_ns(now_us), BUDGET_WINDOW_S * NS_PER_S);
+}
+
 BudgetAnswer budget_admit(Budget *budget, BudgetClass class, Charge ahead, uint64_t now_us,
                           uint32_t *wait_ms)
 {

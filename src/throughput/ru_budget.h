@@ -64,6 +64,9 @@ DEFINE_AUTO(Budget *, budget_unref)
 /* New terms, from now on. Credit and debt stay what they are in request units. */
 void budget_set(Budget *budget, const BudgetTerms *terms, uint64_t now_us);
 
+/* Forgets burst: at most a second's credit is left. Debt stays. */
+void budget_cut_credit(Budget *budget, uint64_t now_us);
+
 /* Whether a request may begin. If not, '*wait_ms' is how long until one may, provided that nothing
  * is charged meanwhile: after that it is admitted, a millisecond earlier it is not (I7). 'ahead' is
  * the charge of the requests that came together with it and are before it, so that a crowd of them

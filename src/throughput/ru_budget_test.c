@@ -577,10 +577,35 @@ static void threads_that_ask_for_too_much_get_what_there_is(void **state)
     assert_in_range(used, RU(2000) - 7, RU(2000) + 7 * THREADS); /* overdrafts are paid */
 }
 
+/* As when the partition comes from another node, where it may have spent everything. */
+static void credit_is_cut_to_a_second_and_debt_stays(void **state)
+{
+    (void)state;
+    FakeClock clock;
+    fake_clock_init(&clock, BEGIN_US);
+    BudgetTerms terms = {.share = RU(100), .is_enforced = true, .has_burst = true};
+    AUTO(budget_unref) Budget *budget = budget_new(&terms, BEGIN_US);
+    fake_clock_advance(&clock, 200 * SECOND);
+    uint64_t now_us = clock_monotonic_us(&clock.clock);
+    assert_true(budget_credit(budget, now_us) > RU(15000));
+    budget_cut_credit(budget, now_us);
+    assert_true(budget_credit(budget, now_us) == RU(100));
+    budget_cut_credit(budget, now_us);
+    assert_true(budget_credit(budget, now_us) == RU(100));
+    charge(budget, RU(1000), &clock);
+    assert_false(admits(budget, &clock));
+    budget_cut_credit(budget, now_us);
+    fake_clock_advance(&clock, 8 * SECOND);
+    assert_false(admits(budget, &clock)); /* 900 are owed */
+    fake_clock_advance(&clock, 2 * SECOND);
+    assert_true(admits(budget, &clock));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_accepted_is_what_is_provisioned),
+        cmocka_unit_test(credit_is_cut_to_a_second_and_debt_stays),
         cmocka_unit_test(a_second_of_what_was_not_used_is_kept_and_no_more),
         cmocka_unit_test(nothing_is_refused_that_stays_within_the_rate),
         cmocka_unit_test(after_the_wait_a_request_is_admitted_and_a_millisecond_earlier_not),
