@@ -34,6 +34,7 @@ typedef struct Runner {
     Arena *arena;
     VerdictContext context;
     LayoutOptions layout;
+    bool may_stop;
 } Runner;
 
 /* ---- measuring ---- */
@@ -47,14 +48,22 @@ static AdvisedKey *find_key(const Advice *advice, const KeyCandidate *key)
     return NULL;
 }
 
-/* Measures and judges a key; NULL if there are too many already. */
+static bool is_over(Runner *r)
+{
+    AdviceStop stop = r->advice->options.stop;
+    if (r->may_stop && !r->advice->is_cut_short && stop.is_due != NULL)
+        r->advice->is_cut_short = stop.is_due(stop.ctx);
+    return r->advice->is_cut_short;
+}
+
+/* Measures and judges a key; NULL if there are too many already, or no time. */
 static AdvisedKey *try_key(Runner *r, const KeyCandidate *candidate, double promise)
 {
     Advice *advice = r->advice;
     AdvisedKey *found = find_key(advice, candidate);
     if (found != NULL)
         found->promise = fmax(found->promise, promise);
-    if (found != NULL || advice->key_count == KEY_ADVICE_CANDIDATES_MAX)
+    if (found != NULL || advice->key_count == KEY_ADVICE_CANDIDATES_MAX || is_over(r))
         return found;
     AdvisedKey *key = ARENA_NEW(r->arena, AdvisedKey);
     key->key = *candidate;
@@ -316,9 +325,9 @@ static Slice conclude(const Advice *advice, Arena *arena)
         break;
     }
     return arena_format(arena, "Use %.*s%s.%s", SLICE_ARG(safe_text_cut(first->key.name, 200)), how,
-                        advice->work == NULL ? " No queries were given: with --queries the advice "
-                                               "also counts which partitions they visit."
-                                             : "");
+                        advice->work == NULL && advice->options.no_queries != NULL
+                            ? advice->options.no_queries
+                            : "");
 }
 
 /* ---- growth ---- */
@@ -386,6 +395,7 @@ void key_advice_make(const Sample *sample, const Workload *work, const KeyAdvice
     Part *parts = ARENA_NEW_ARRAY(arena, Part, PATH_STATS_MAX);
     size_t count = find_parts(out, parts);
     try_named(&r);
+    r.may_stop = true;
     try_singles(&r, parts, count);
     try_joined(&r, parts, count);
     try_repairs(&r, parts, count);

@@ -17,6 +17,12 @@
 #define KEY_ADVICE_PARTITIONS_DEFAULT 10
 #define KEY_ADVICE_ITEMS_PER_DAY_MAX  1e12
 
+/* Whether to try no more candidates: what was measured until then is the advice. */
+typedef struct AdviceStop {
+    bool (*is_due)(void *ctx); /* NULL if never */
+    void *ctx;
+} AdviceStop;
+
 typedef struct KeyAdviceOptions {
     uint32_t partitions;         /* physical ones to lay out; 1 to LAYOUT_PARTITIONS_MAX */
     bool are_partitions_given;   /* by the user: then the container is not taken for a small one */
@@ -26,7 +32,9 @@ typedef struct KeyAdviceOptions {
     const KeyCandidate *current; /* the key that the container has; NULL if not known */
     const IndexPolicy *policy;   /* that the container has, or the default one */
     const ChargeModel *model;
-    double now_s; /* since 1970 */
+    double now_s;           /* since 1970 */
+    const char *no_queries; /* said in the conclusion if there is no workload; NULL for nothing */
+    AdviceStop stop;        /* asked before each candidate but the named ones */
 } KeyAdviceOptions;
 
 typedef struct AdvisedKey {
@@ -49,6 +57,7 @@ typedef struct Advice {
     double items_per_day;      /* given or observed; 0 if not known */
     bool is_growth_given;
     bool is_small;       /* one physical partition will do for years */
+    bool is_cut_short;   /* by KeyAdviceOptions.stop */
     Slice conclusion;    /* in plain words */
     PolicyAdvice policy; /* if there is a workload */
 } Advice;

@@ -52,6 +52,40 @@ static void assert_finding(const Case *c, const char *name, FindingCode code, Fi
     fail_msg("%s has no finding %s", name, finding_code(code));
 }
 
+static bool count_down(void *ctx)
+{
+    size_t *left = ctx;
+    return (*left)-- == 0;
+}
+
+static void an_advice_that_is_stopped_has_the_named_keys_and_what_was_tried(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {0, 1, 3, 1000};
+    for (size_t i = 0; i < ARRAY_COUNT(counts); i++) {
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        Sample sample;
+        generate_users(&sample);
+        KeyAdviceOptions options = key_advice_options(&arena);
+        KeyCandidate current = {0};
+        Error err;
+        assert_int_equal(key_candidate_parse(&arena, SLICE("/country"), &current, &err), STATUS_OK);
+        size_t left = counts[i];
+        options.current = &current;
+        options.stop = (AdviceStop){.is_due = count_down, .ctx = &left};
+        Advice advice;
+        key_advice_make(&sample, NULL, &options, &arena, &advice);
+        assert_int_equal(advice.is_cut_short, i + 1 < ARRAY_COUNT(counts));
+        if (advice.is_cut_short)
+            assert_int_equal(advice.key_count, 1 + counts[i]);
+        assert_non_null(find_advised(&advice, "/country"));
+        assert_true(find_advised(&advice, "/country")->key.is_current);
+        assert_true(advice.conclusion.len > 0);
+        sample_done(&sample);
+    }
+}
+
 static void users_who_are_alike_are_the_key(void **state)
 {
     (void)state;
@@ -251,6 +285,7 @@ static void advice_is_repeatable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_advice_that_is_stopped_has_the_named_keys_and_what_was_tried),
         cmocka_unit_test(users_who_are_alike_are_the_key),
         cmocka_unit_test(a_celebrity_makes_users_a_bad_key),
         cmocka_unit_test(a_key_that_follows_the_time_is_a_moving_hot_spot),

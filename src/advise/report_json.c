@@ -129,6 +129,14 @@ static void put_layout(JsonWriter *w, const AdvisedKey *key)
     for (uint32_t i = 0; i < w->advice->options.partitions; i++)
         add_number(b, layout->partition_share[i]);
     json_end(b);
+    begin_array(b, "writes");
+    for (uint32_t i = 0; i < layout->windows; i++) {
+        json_begin_array(b);
+        for (uint32_t j = 0; j < w->advice->options.partitions; j++)
+            add_number(b, (double)layout->window_share[i][j]);
+        json_end(b);
+    }
+    json_end(b);
 }
 
 static void put_findings(JsonBuilder *b, const Verdict *verdict)
@@ -302,6 +310,7 @@ void report_json(const Advice *advice, Buf *out)
         json_end(b);
     }
     put_sample(&w);
+    put_bool(b, "allKeys", !advice->is_cut_short);
     begin_array(b, "keys");
     for (size_t i = 0; i < advice->key_count; i++)
         put_key(&w, advice->keys[i]);

@@ -9,66 +9,20 @@
  *                                                          |
  *              answer <-- publish <-- [ mailbox ] <--------+
  */
-#include "catalog/catalog.h"
+#include "catalog/catalog_int.h"
 
-#include "base/latch.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "catalog/catalog_load_int.h"
-#include "catalog/change_int.h"
-#include "catalog/cleaner_int.h"
-#include "catalog/maintenance_reminder_int.h"
-#include "catalog/move_thread_int.h"
 #include "catalog/offer_budgets_int.h"
-#include "catalog/saved_states_int.h"
 
 enum { GROUP_CHANGES_MAX = 1024 }; /* keeps one group's commit short */
-
-/* A message that is not a change is known by its address: there is one of each kind. */
-struct Catalog {
-    PartitionHost *host; /* immutable after open */
-    ProvisionRules rules;
-    Store *store;
-    const Clock *clock;
-    const Log *log;
-    MetricsShard *metrics;
-
-    pthread_mutex_t lock; /* guards from 'published' to 'listener_ctx' */
-    Snapshot *published;
-    void (*listener)(void *ctx);
-    void *listener_ctx;
-    _Atomic uint64_t version; /* of 'published'; atomic, so that readers need no lock */
-
-    Mailbox mailbox;
-    pthread_t thread;
-    bool is_running; /* opening thread only */
-    Cleaner cleaner;
-    MaintenanceReminder reminder;
-    MoveThread moves;
-    SavedStates saved;
-
-    QueueNode stop;      /* message from the opening thread */
-    QueueNode committed; /* message from the commit thread */
-    Error commit_error;  /* written before 'committed' is posted */
-    bool commit_failed;
-
-    CatalogCounters counters; /* catalogue's thread only, from here on */
-    QueueNode *pending_first; /* changes that wait for the next group */
-    QueueNode *pending_last;
-    QueueNode *group; /* changes on their way to the disk */
-    Snapshot *group_snapshot;
-    ContainerList dropped; /* by that group */
-    ContainerList kept;    /* likewise, for saved states */
-    GarbageList freed;     /* likewise: spaces that no saved state has any more */
-    GarbageList garbage;   /* found at the start */
-};
 
 /* ---- opening ---- */
 
 /* A new data folder starts counting at a random place: clients cache resource ids, and a folder
  * that was wiped must not look like the one before. */
-static Status begin_empty(Catalog *catalog, Error *err)
+Status catalog_begin_empty(Catalog *catalog, Error *err)
 {
     Random random;
     random_init_secret(&random);
@@ -120,15 +74,26 @@ Status catalog_skip_numbers(Catalog *catalog, uint32_t numbers, Error *err)
 
 static Status load(Catalog *catalog, bool is_read_only, Error *err)
 {
-    bool found = false;
-    TRY(catalog_load(catalog->host, is_read_only, &catalog->published, &catalog->counters, &found,
-                     &catalog->garbage, err));
-    return found || is_read_only ? STATUS_OK : begin_empty(catalog, err);
+    bool is_leader = atomic_load(&catalog->is_leader);
+    AUTO(catalog_load_done) CatalogLoad found = {0};
+    TRY(catalog_load(catalog->host,
+                     is_read_only ? LOAD_TO_READ_ONLY
+                     : is_leader  ? LOAD_TO_LEAD
+                                  : LOAD_TO_FOLLOW,
+                     NULL, &found, err));
+    catalog->published = TAKE(found.snapshot);
+    catalog->counters = found.counters;
+    catalog->garbage = found.garbage;
+    found.garbage = (GarbageList){0};
+    return found.found || is_read_only || !is_leader ? STATUS_OK
+                                                     : catalog_begin_empty(catalog, err);
 }
 
-static Status check_account(const Catalog *catalog, Error *err)
+/* A follower may not have seen any record yet. */
+Status catalog_check_account(const Catalog *catalog, Error *err)
 {
-    if (catalog->counters.is_serverless == catalog->rules.is_serverless)
+    if (catalog->counters.is_serverless == catalog->rules.is_serverless ||
+        catalog->counters.lsn == 0)
         return STATUS_OK;
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                      "the data folder holds a %s account, and cannot be served as a %s one: start "
@@ -140,7 +105,7 @@ static Status check_account(const Catalog *catalog, Error *err)
 
 /* ---- the thread ---- */
 
-static void publish(Catalog *catalog, Snapshot *snapshot)
+void catalog_publish(Catalog *catalog, Snapshot *snapshot)
 {
     (void)pthread_mutex_lock(&catalog->lock);
     Snapshot *old = catalog->published;
@@ -152,9 +117,10 @@ static void publish(Catalog *catalog, Snapshot *snapshot)
     snapshot_unref(old);
 }
 
-static void post_garbage(Catalog *catalog)
+void catalog_post_garbage(Catalog *catalog)
 {
-    for (size_t i = 0; i < catalog->garbage.count; i++)
+    bool is_leader = atomic_load(&catalog->is_leader);
+    for (size_t i = 0; is_leader && i < catalog->garbage.count; i++)
         cleaner_post(&catalog->cleaner, catalog->garbage.items[i]);
     catalog->garbage.count = 0;
 }
@@ -168,7 +134,7 @@ static void on_commit(void *ctx, const Error *err)
     mailbox_post(&catalog->mailbox, &catalog->committed);
 }
 
-static void answer_all(QueueNode *group)
+void catalog_answer(QueueNode *group)
 {
     while (group != NULL) {
         CatalogChange *change = CONTAINER_OF(group, CatalogChange, node);
@@ -205,6 +171,10 @@ static void begin_group(Catalog *catalog)
     ASSERT(catalog->dropped.count == 0 && catalog->kept.count == 0);
     ASSERT(catalog->freed.count == 0);
     QueueNode *group = take_group(catalog);
+    if (UNLIKELY(!atomic_load(&catalog->is_leader))) {
+        placement_refuse(catalog, group);
+        return;
+    }
     Work work = {
         .host = catalog->host,
         .rules = &catalog->rules,
@@ -215,6 +185,7 @@ static void begin_group(Catalog *catalog)
         .kept = &catalog->kept,
         .freed = &catalog->freed,
         .cleaner = &catalog->cleaner,
+        .placement = catalog->placement,
         .now_s = record_now_s(catalog),
         .now_us = clock_monotonic_us(catalog->clock),
     };
@@ -232,7 +203,11 @@ static void begin_group(Catalog *catalog)
         container_list_clear(&catalog->dropped);
         container_list_clear(&catalog->kept);
         catalog->freed.count = 0;
-        answer_all(group);
+        if (catalog->unpublished > 0)
+            placement_answer(catalog,
+                             group); /* they may rest on what is not published everywhere */
+        else
+            catalog_answer(group);
         return;
     }
     metrics_add(catalog->metrics, METRIC_CATALOG_CHANGES, (int64_t)applied);
@@ -245,18 +220,23 @@ static void begin_group(Catalog *catalog)
     store_txn_commit(work.txn, (StoreCompletion){.done = on_commit, .ctx = catalog});
 }
 
-static void follow_definition(const Container *container)
+static void set_schema(const PartitionHandle *handle, const Container *container)
+{
+    if (handle_is_local(handle))
+        partition_set_schema(handle_local(handle), container->schema);
+}
+
+void catalog_follow_definition(const Container *container)
 {
     for (size_t i = 0; i < container->range_count; i++)
-        partition_set_schema(handle_local(container_handle_at(container, i)), container->schema);
+        set_schema(container_handle_at(container, i), container);
     for (size_t i = 0; i < container->pending_count; i++)
-        partition_set_schema(handle_local(container_handle(container, &container->pending[i])),
-                             container->schema);
+        set_schema(container_handle(container, &container->pending[i]), container);
 }
 
 /* Uses the newest offer: another change of the group may have replaced or dropped it or its owner.
  */
-static void follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
+void catalog_follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us)
 {
     const Offer *offer = snapshot_offer(catalog->published, number);
     if (offer != NULL)
@@ -275,7 +255,7 @@ static void move_takes_effect(Catalog *catalog, const CatalogChange *change, uin
     if (catalog->rules.is_serverless)
         offer_budgets_set_serverless(change->result_container, &catalog->rules, now_us);
     else
-        follow_offer(catalog, before->offer, now_us);
+        catalog_follow_offer(catalog, before->offer, now_us);
 }
 
 /* A restored database has other definitions and offers, and perhaps partitions that were opened. */
@@ -285,12 +265,12 @@ static void restore_takes_effect(Catalog *catalog, uint32_t database, uint64_t n
     const Database *owner = snapshot_database(snapshot, database);
     if (owner == NULL)
         return; /* another change of the group has deleted it */
-    follow_offer(catalog, owner->offer, now_us);
+    catalog_follow_offer(catalog, owner->offer, now_us);
     const Container *container;
     for (uint32_t from = 0; (container = snapshot_next_container(snapshot, database, from)) != NULL;
          from = container->info.number + 1) {
-        follow_definition(container);
-        follow_offer(catalog, container->offer, now_us);
+        catalog_follow_definition(container);
+        catalog_follow_offer(catalog, container->offer, now_us);
         if (catalog->rules.is_serverless)
             offer_budgets_set_serverless(container, &catalog->rules, now_us);
     }
@@ -305,9 +285,9 @@ static void take_effect(Catalog *catalog, QueueNode *group)
     for (QueueNode *node = group; node != NULL; node = node->next) {
         const CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
         if (change->result_container != NULL)
-            follow_definition(change->result_container);
+            catalog_follow_definition(change->result_container);
         if (change->op == CATALOG_REPLACE_OFFER)
-            follow_offer(catalog, change->offer, now_us);
+            catalog_follow_offer(catalog, change->offer, now_us);
         if (change->before != NULL)
             move_takes_effect(catalog, change, now_us);
         if (change->op == CATALOG_RESTORE_STATE && change->status == STATUS_OK)
@@ -329,6 +309,15 @@ static void take_effect(Catalog *catalog, QueueNode *group)
     move_orders_notice(&catalog->moves.orders);
 }
 
+/* Another node leads, or nobody knows whether it does: what is durable may not be what is published
+ * here. It is read again before this node leads again (catalog_lead). */
+static void stop_leading_if_unsure(Catalog *catalog)
+{
+    Status status = catalog->commit_error.status;
+    if (catalog->placement != NULL && (status == STATUS_NOT_OWNER || status == STATUS_TIMEOUT))
+        catalog_follow(catalog);
+}
+
 /* The group is durable, or lost as a whole. A lost group fails every change in it, refused ones
  * too, because a refusal may rest on a change that is lost (I2). */
 static void end_group(Catalog *catalog)
@@ -348,21 +337,26 @@ static void end_group(Catalog *catalog)
             change->error = catalog->commit_error;
             change->status = catalog->commit_error.status;
         }
+        stop_leading_if_unsure(catalog);
     } else {
-        publish(catalog, TAKE(catalog->group_snapshot)); /* after the commit (I1) */
+        catalog_publish(catalog, TAKE(catalog->group_snapshot)); /* after the commit (I1) */
         take_effect(catalog, group);
     }
     container_list_clear(&catalog->dropped);
     container_list_clear(&catalog->kept);
     catalog->freed.count = 0;
-    answer_all(group);
+    if (catalog->placement == NULL || catalog->commit_failed)
+        catalog_answer(group);
+    else
+        placement_answer(catalog, group);
 }
 
 static void *run(void *arg)
 {
     Catalog *catalog = arg;
     bool stop = false;
-    while (!stop || catalog->group != NULL || catalog->pending_first != NULL) {
+    while (!stop || catalog->group != NULL || catalog->pending_first != NULL ||
+           catalog->unpublished > 0 || catalog->stopping != NULL) {
         QueueNode *node = mailbox_wait(&catalog->mailbox);
         while (node != NULL) {
             QueueNode *next = node->next;
@@ -370,6 +364,8 @@ static void *run(void *arg)
                 stop = true;
             } else if (node == &catalog->committed) {
                 end_group(catalog);
+            } else if (node == &catalog->ordered) {
+                placement_take_orders(catalog);
             } else {
                 node->next = NULL;
                 if (catalog->pending_last == NULL)
@@ -380,6 +376,8 @@ static void *run(void *arg)
             }
             node = next;
         }
+        if (catalog->group == NULL)
+            placement_run_orders(catalog);
         while (catalog->group == NULL && catalog->pending_first != NULL)
             begin_group(catalog);
     }
@@ -387,6 +385,19 @@ static void *run(void *arg)
 }
 
 /* ---- the public functions ---- */
+
+/* Whether this process leads. */
+static bool open_placement(Catalog *catalog)
+{
+    const CatalogPlacement *placement = catalog->placement;
+    bool is_leader = placement == NULL || placement->is_local(placement->ctx, SPACE_CATALOG);
+    atomic_init(&catalog->is_leader, is_leader);
+    if (placement != NULL) {
+        catalog->host->serves = placement->is_local;
+        catalog->host->serves_ctx = placement->ctx;
+    }
+    return is_leader;
+}
 
 Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
 {
@@ -396,6 +407,8 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     catalog->clock = options->clock;
     catalog->log = options->log;
     catalog->metrics = options->metrics;
+    catalog->placement = options->placement;
+    bool is_leader = open_placement(catalog);
     catalog->rules = PROVISION_RULES_DEFAULT;
     catalog->rules.is_enforced = false;
     if (options->throughput != NULL)
@@ -404,26 +417,29 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     int failed = pthread_mutex_init(&catalog->lock, NULL);
     ASSERT(failed == 0);
     mailbox_init(&catalog->mailbox);
+    queue_init(&catalog->orders);
     TRY(workers_start(catalog->host->writers, err)); /* partitions count on it */
-    TRY(cleaner_open(&catalog->cleaner, catalog->store, options->log, err));
+    TRY(cleaner_open(&catalog->cleaner, catalog->store, options->placement, options->log, err));
+    cleaner_pause(&catalog->cleaner, !is_leader);
     TRY(load(catalog, options->is_read_only, err));
     if (options->throughput != NULL)
-        TRY(check_account(catalog, err));
+        TRY(catalog_check_account(catalog, err));
     offer_budgets_set_all(catalog->published, &catalog->rules, clock_monotonic_us(catalog->clock));
     if (!options->is_read_only)
-        post_garbage(catalog);
+        catalog_post_garbage(catalog);
     TRY(reminder_open(&catalog->reminder, catalog, err));
     TRY(thread_start(&catalog->thread, "orrery-catalog", run, catalog, err));
     catalog->is_running = true;
     saved_states_open(&catalog->saved, catalog, catalog->counters.saved_next,
                       &catalog->moves.orders, options->log);
-    if (!options->is_read_only)
+    if (!options->is_read_only && is_leader)
         TRY(saved_states_recover(&catalog->saved, err));
     if (options->moves != NULL)
         TRY(move_thread_open(&catalog->moves,
                              &(MoveThreadOptions){
                                  .catalog = catalog,
                                  .cleaner = &catalog->cleaner,
+                                 .placement = options->placement,
                                  .rules = *options->moves,
                                  .provision = catalog->rules,
                                  .clock = options->clock,
@@ -493,6 +509,7 @@ SavedStates *catalog_saved_states(Catalog *catalog)
 
 Status catalog_order_move(Catalog *catalog, const MoveOrder *order, uint64_t *event, Error *err)
 {
+    TRY(placement_check_leads(catalog, err));
     return move_orders_add(&catalog->moves.orders, order, event, err);
 }
 

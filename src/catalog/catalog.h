@@ -22,6 +22,8 @@
 /* Containers that share a database's throughput; the service has the same limit. */
 #define SHARED_CONTAINERS_MAX 25
 
+typedef struct CatalogPlacement CatalogPlacement; /* placement.h */
+
 typedef struct CatalogOptions {
     PartitionHost *host; /* outlives the catalogue; its store is the catalogue's too */
     const Clock *clock;
@@ -31,10 +33,13 @@ typedef struct CatalogOptions {
      * decided when a data folder is made; opening it as the other kind is refused. */
     const ProvisionRules *throughput;
     const MoveRules *moves; /* NULL if no partition is split or merged, not even by an order */
-    bool is_read_only;      /* writes nothing, and undoes no interrupted move in the store */
+    const CatalogPlacement *placement; /* NULL if this process serves everything, alone */
+    bool is_read_only; /* writes nothing, and undoes no interrupted move in the store */
 } CatalogOptions;
 
-/* Loads what is in the store, or begins an empty catalogue. */
+/* Loads what is in the store, or begins an empty catalogue. With a placement to which the
+ * catalogue's own space is not local, it follows: then it writes nothing, not even to undo what a
+ * start undoes, until catalog_lead. */
 MUST_USE Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err);
 void catalog_close(Catalog *catalog); /* accepts NULL */
 DEFINE_AUTO(Catalog *, catalog_close)
@@ -180,6 +185,12 @@ ProvisionHistory catalog_provision_history(const Snapshot *snapshot, const Offer
 MUST_USE Status catalog_find_unknown_spaces(Store *store,
                                             void (*found)(void *ctx, StoreSpace space), void *ctx,
                                             Error *err);
+
+/* Calls 'found' for every space that a journal must know of, in order: those with data, and those
+ * that a range names, in the map or pending, also of a container that is kept for a saved state. A
+ * range may have a space in which there is nothing yet. For tools. */
+MUST_USE Status catalog_find_all_spaces(Store *store, void (*found)(void *ctx, StoreSpace space),
+                                        void *ctx, Error *err);
 
 /* STATUS_PRECONDITION_FAILED unless 'if_match' is empty, "*" or 'etag'. */
 MUST_USE Status catalog_check_etag(Slice if_match, Slice etag, Error *err);

@@ -1,8 +1,9 @@
-/* catalog_load_int.h - from the records in the store to the first snapshot. */
+/* catalog_load_int.h - from the records in the store to a snapshot: at the start, and again when
+ * another node has written records. */
 #pragma once
 
+#include "catalog/catalog.h"
 #include "catalog/record_int.h"
-#include "catalog/snapshot.h"
 
 /* Pieces of garbage that were found at the start. */
 typedef struct GarbageList {
@@ -13,11 +14,33 @@ typedef struct GarbageList {
 
 void garbage_list_add(GarbageList *list, Garbage garbage);
 
-/* Loads what is in the store, and undoes the moves that the end of the process has
- * interrupted (I10): their spaces are among the garbage. With 'is_read_only' the store keeps their
- * records, and only the snapshot shows no move. '*found' is false, and the snapshot empty, if the
- * store holds no catalogue yet. STATUS_CORRUPT if this program cannot have written what it holds.
- */
-MUST_USE Status catalog_load(PartitionHost *host, bool is_read_only, Snapshot **snapshot,
-                             CatalogCounters *counters, bool *found, GarbageList *garbage,
-                             Error *err);
+/* What becomes of moves that are under way in the records. */
+typedef enum LoadMode {
+    LOAD_TO_LEAD, /* they are undone, in the store, too (I10): their spaces are among the garbage */
+    LOAD_TO_FOLLOW,    /* they go on elsewhere: the snapshot shows them */
+    LOAD_TO_READ_ONLY, /* the store keeps their records, and the snapshot shows none */
+} LoadMode;
+
+/* What a load has found. */
+typedef struct CatalogLoad {
+    Snapshot *snapshot; /* the caller's */
+    CatalogCounters counters;
+    bool found; /* false, and the snapshot empty, if the store holds no catalogue yet */
+    GarbageList garbage;
+
+    /* What 'old' did not have, or had otherwise; not filled in without it. */
+    struct {
+        uint32_t *offers; /* numbers */
+        size_t offer_count;
+        size_t offer_capacity;
+        ContainerList containers;
+    } changed;
+} CatalogLoad;
+
+/* Loads what is in the store. Of 'old' (NULL if there is none) each object is kept whose record
+ * says the same, as the same object; the others have their partitions and budgets. STATUS_CORRUPT
+ * if this program cannot have written what the store holds. */
+MUST_USE Status catalog_load(PartitionHost *host, LoadMode mode, const Snapshot *old,
+                             CatalogLoad *out, Error *err);
+void catalog_load_done(CatalogLoad *load); /* what it still has */
+DEFINE_AUTO_VALUE(CatalogLoad, catalog_load_done)

@@ -9,6 +9,7 @@
 #include "catalog/cleaner_int.h"
 #include "catalog/epk_range.h"
 #include "catalog/offer_budgets_int.h"
+#include "catalog/placement.h"
 
 Status catalog_check_etag(Slice if_match, Slice etag, Error *err)
 {
@@ -211,6 +212,40 @@ Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *er
     return STATUS_OK;
 }
 
+Status change_place_spaces(const Work *work, StoreSpace first, size_t count, StoreSpace beside,
+                           Error *err)
+{
+    const CatalogPlacement *placement = work->placement;
+    return placement == NULL ? STATUS_OK
+                             : placement->create(placement->ctx, first, count, beside, err);
+}
+
+/* The space of a range, in another container of the database, that spends its budget number 'at'. 0
+ * if there is none. */
+static StoreSpace find_sharing(const Work *work, uint32_t database, size_t at)
+{
+    const Container *container;
+    for (uint32_t from = 0;
+         (container = snapshot_next_container(work->snapshot, database, from)) != NULL;
+         from = container->info.number + 1) {
+        if (container->offer == 0 && at < container->range_count)
+            return container->ranges[at].space;
+    }
+    return 0;
+}
+
+/* Ranges that share the throughput of their database are placed one by one: see I9. */
+static Status place_ranges(const Work *work, const ContainerRecord *record, bool is_sharing,
+                           Error *err)
+{
+    StoreSpace first = record->ranges[0].space;
+    if (work->placement == NULL || !is_sharing)
+        return change_place_spaces(work, first, record->range_count, 0, err);
+    for (size_t i = 0; i < record->range_count; i++)
+        TRY(change_place_spaces(work, first + i, 1, find_sharing(work, record->database, i), err));
+    return STATUS_OK;
+}
+
 /* Divides the whole range of hashes evenly and gives each part a space of its own. */
 static Status make_ranges(Work *work, Arena *arena, PartitionKind kind, uint32_t first,
                           uint32_t count, ContainerRecord *record, Error *err)
@@ -304,6 +339,7 @@ static Status create_container(Work *work, CatalogChange *change, Error *err)
         TRY(create_offer(work, throughput.provision, change->database, record.number, &offer, err));
         record.offer = offer->info.number;
     }
+    TRY(place_ranges(work, &record, record.offer == 0 && database->partitions > 0, err));
     AUTO(container_unref) Container *container = NULL;
     TRY(container_new(&record, work->host, database, NULL, &container, err));
     if (!snapshot_put_container(work->snapshot, container_ref(container)))

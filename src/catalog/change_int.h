@@ -21,6 +21,7 @@ typedef struct Work {
     ContainerList *kept;    /* likewise, but saved states have them */
     GarbageList *freed;     /* spaces of containers that no saved state has any more */
     Cleaner *cleaner;
+    const CatalogPlacement *placement; /* NULL if there is none */
     int64_t now_s;
     uint64_t now_us; /* monotonic */
     bool takes_room; /* the group has other changes than drops */
@@ -74,6 +75,10 @@ MUST_USE Status change_name_collision(Error *err);
 /* Gives out a number once (I3). */
 MUST_USE Status change_take_number(uint32_t *next, uint32_t max, uint32_t *out, Error *err);
 MUST_USE Status change_take_spaces(Work *work, size_t count, StoreSpace *first, Error *err);
+/* Has the placement, if there is one, choose who serves new spaces: beside the owner of another
+ * space, unless that is 0. Before their partitions are opened. */
+MUST_USE Status change_place_spaces(const Work *work, StoreSpace first, size_t count,
+                                    StoreSpace beside, Error *err);
 void change_put_garbage(Work *work, const PartitionRange *ranges, size_t count);
 
 /* Notes with the offer of a container, before partitions of the container go, the most that they

@@ -208,6 +208,7 @@ Status change_begin_move(Work *work, CatalogChange *change, Error *err)
     arena_init(&arena, 4096);
     StoreSpace space = 0;
     TRY(change_take_spaces(work, change->cut_count + 1, &space, err));
+    TRY(change_place_spaces(work, space, change->cut_count + 1, sources.ranges[0].space, err));
     ContainerRecord record = container_record(old);
     record.pending = make_targets(&arena, &record, &sources, change, space, ++work->counters->lsn);
     record.pending_count = change->cut_count + 1;

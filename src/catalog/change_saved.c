@@ -229,6 +229,28 @@ static Status find_map(Restore *restore, ContainerRecord *record, const Containe
     return STATUS_OK;
 }
 
+/* The spaces of a container that was kept may have no owner any more. */
+static Status place_revived(const Work *work, const ContainerRecord *record, Error *err)
+{
+    Garbage run;
+    for (size_t from = 0; garbage_next(record->ranges, record->range_count, &from, &run);)
+        TRY(change_place_spaces(work, run.first, run.last - run.first + 1, 0, err));
+    return STATUS_OK;
+}
+
+/* Items are taken back where they are. */
+static Status check_is_here(const Container *container, Error *err)
+{
+    for (size_t i = 0; i < container->range_count; i++) {
+        if (!handle_is_local(container_handle_at(container, i)))
+            return error_set(err, STATUS_NOT_OWNER, SUB_NONE,
+                             "Partition %u of container '%.*s' is served by another node; a "
+                             "snapshot is restored where all partitions of the database are.",
+                             container->ranges[i].id, SLICE_CUT(container->info.id, 200));
+    }
+    return STATUS_OK;
+}
+
 static Status restore_container(void *ctx, const ContainerRecord *saved, Error *err)
 {
     Restore *restore = ctx;
@@ -239,9 +261,12 @@ static Status restore_container(void *ctx, const ContainerRecord *saved, Error *
     if (database == NULL)
         return change_owner_not_found(err, "database");
     TRY(find_map(restore, &record, &live, err));
+    if (live == NULL)
+        TRY(place_revived(work, &record, err));
     AUTO(container_unref) Container *container = NULL;
     TRY(container_new(&record, work->host, database, live, &container, err));
     if (live == NULL) {
+        TRY(check_is_here(container, err));
         /* Before anybody can use them. The sender of the change lets go of them. */
         for (size_t i = 0; i < container->range_count; i++)
             partition_hold_new(handle_local(container_handle_at(container, i)));

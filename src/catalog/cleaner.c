@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "base/thread_background.h"
+#include "catalog/placement.h"
 
 typedef struct GarbageMessage {
     QueueNode node;
@@ -35,12 +36,15 @@ static Status is_empty(Store *store, Garbage garbage, bool *out, Error *err)
     return STATUS_OK;
 }
 
-static Status clean(Store *store, StoreTxn *txn, Garbage garbage, Error *err)
+static Status clean(const Cleaner *cleaner, StoreTxn *txn, Garbage garbage, Error *err)
 {
+    const CatalogPlacement *placement = cleaner->placement;
     bool empty = false;
-    TRY(is_empty(store, garbage, &empty, err));
+    TRY(is_empty(cleaner->store, garbage, &empty, err));
     if (!empty)
-        TRY(store_drop_spaces(store, garbage.first, garbage.last, err));
+        TRY(store_drop_spaces(cleaner->store, garbage.first, garbage.last, err));
+    if (placement != NULL && placement->dropped != NULL)
+        placement->dropped(placement->ctx, garbage.first, garbage.last);
     record_delete_garbage(txn, garbage);
     return STATUS_OK;
 }
@@ -67,9 +71,9 @@ static void clean_all(Cleaner *cleaner, QueueNode *node)
         AUTO(mem_free) void *owned = CONTAINER_OF(node, GarbageMessage, node);
         Garbage garbage = ((GarbageMessage *)owned)->garbage;
         node = node->next;
-        if (garbage.first == 0 || is_stopped(cleaner))
+        if (garbage.first == 0 || is_stopped(cleaner) || atomic_load(&cleaner->is_paused))
             continue;
-        if (clean(cleaner->store, txn, garbage, &err) == STATUS_OK)
+        if (clean(cleaner, txn, garbage, &err) == STATUS_OK)
             cleaned++;
         else
             LOG_WARN(cleaner->log, "catalog.clean_failed",
@@ -99,9 +103,17 @@ static void destroy(Cleaner *cleaner)
     (void)pthread_mutex_destroy(&cleaner->lock);
 }
 
-Status cleaner_open(Cleaner *cleaner, Store *store, const Log *log, Error *err)
+void cleaner_pause(Cleaner *cleaner, bool is_paused)
+{
+    atomic_store(&cleaner->is_paused, is_paused);
+}
+
+Status cleaner_open(Cleaner *cleaner, Store *store, const CatalogPlacement *placement,
+                    const Log *log, Error *err)
 {
     cleaner->store = store;
+    cleaner->placement = placement;
+    atomic_init(&cleaner->is_paused, false);
     cleaner->log = log;
     atomic_init(&cleaner->stop, false);
     mailbox_init(&cleaner->mailbox);
@@ -124,6 +136,22 @@ void cleaner_post(Cleaner *cleaner, Garbage garbage)
     mailbox_post(&cleaner->mailbox, &message->node);
 }
 
+void cleaner_begin_drop(Cleaner *cleaner)
+{
+    (void)pthread_mutex_lock(&cleaner->lock);
+    cleaner->drops++;
+    (void)pthread_mutex_unlock(&cleaner->lock);
+}
+
+void cleaner_end_drop(Cleaner *cleaner)
+{
+    (void)pthread_mutex_lock(&cleaner->lock);
+    ASSERT(cleaner->drops > 0);
+    cleaner->drops--;
+    (void)pthread_cond_signal(&cleaner->drops_changed);
+    (void)pthread_mutex_unlock(&cleaner->lock);
+}
+
 /* Ranges whose partitions are being dropped; each partition answers once. */
 typedef struct DropGroup {
     Cleaner *cleaner;
@@ -131,17 +159,16 @@ typedef struct DropGroup {
     const PartitionRange *ranges;
     size_t count;
     bool stays;          /* nothing is cleaned */
-    _Atomic size_t left; /* partitions that have not answered */
+    _Atomic size_t left; /* partitions that have not answered, and the thread that posts */
     struct RangeDrop {
         PartitionDrop drop;
         struct DropGroup *group;
     } drops[];
 } DropGroup;
 
-/* On a writer's thread or the commit thread. */
-static void on_dropped(PartitionDrop *drop)
+/* On a writer's thread or the commit thread, or the thread that drops. */
+static void end_one(DropGroup *group)
 {
-    DropGroup *group = CONTAINER_OF(drop, struct RangeDrop, drop)->group;
     if (atomic_fetch_sub(&group->left, 1) > 1)
         return;
     Cleaner *cleaner = group->cleaner;
@@ -151,11 +178,12 @@ static void on_dropped(PartitionDrop *drop)
         cleaner_post(cleaner, garbage);
     container_unref(group->container);
     mem_free(group);
-    (void)pthread_mutex_lock(&cleaner->lock);
-    ASSERT(cleaner->drops > 0);
-    cleaner->drops--;
-    (void)pthread_cond_signal(&cleaner->drops_changed);
-    (void)pthread_mutex_unlock(&cleaner->lock);
+    cleaner_end_drop(cleaner);
+}
+
+static void on_dropped(PartitionDrop *drop)
+{
+    end_one(CONTAINER_OF(drop, struct RangeDrop, drop)->group);
 }
 
 static void drop(Cleaner *cleaner, const Container *container, const PartitionRange *ranges,
@@ -169,18 +197,20 @@ static void drop(Cleaner *cleaner, const Container *container, const PartitionRa
     group->ranges = ranges;
     group->count = count;
     group->stays = stays;
-    atomic_init(&group->left, count);
-    (void)pthread_mutex_lock(&cleaner->lock);
-    cleaner->drops++;
-    (void)pthread_mutex_unlock(&cleaner->lock);
-    /* The last answer frees 'group', so nothing of it is read after the last drop is posted. */
+    atomic_init(&group->left, count + 1);
+    cleaner_begin_drop(cleaner);
     for (size_t i = 0; i < count; i++) {
         group->drops[i].drop.done = on_dropped;
         group->drops[i].group = group;
     }
-    for (size_t i = 0; i < count; i++)
-        partition_drop(handle_local(container_handle(container, &ranges[i])),
-                       &group->drops[i].drop);
+    for (size_t i = 0; i < count; i++) {
+        Partition *partition = handle_local(container_handle(container, &ranges[i]));
+        if (partition != NULL)
+            partition_drop(partition, &group->drops[i].drop);
+        else
+            end_one(group);
+    }
+    end_one(group); /* this thread's own, without which the last answer would have freed it */
 }
 
 void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionRange *ranges,

@@ -11,11 +11,15 @@
 
 #include <pthread.h>
 
+typedef struct CatalogPlacement CatalogPlacement; /* placement.h */
+
 typedef struct Cleaner {
-    Store *store;         /* immutable after open */
-    const Log *log;       /* immutable after open */
-    Mailbox mailbox;      /* GarbageMessages */
-    pthread_mutex_t lock; /* guards 'drops' */
+    Store *store;                      /* immutable after open */
+    const Log *log;                    /* immutable after open */
+    const CatalogPlacement *placement; /* immutable after open; NULL if there is none */
+    _Atomic bool is_paused;            /* another node leads: nothing is cleaned here */
+    Mailbox mailbox;                   /* GarbageMessages */
+    pthread_mutex_t lock;              /* guards 'drops' */
     pthread_cond_t drops_changed;
     uint32_t drops; /* calls of cleaner_drop whose partitions have not all ended */
     _Atomic bool stop;
@@ -23,19 +27,27 @@ typedef struct Cleaner {
     bool is_running; /* opening thread only */
 } Cleaner;
 
-MUST_USE Status cleaner_open(Cleaner *cleaner, Store *store, const Log *log, Error *err);
+MUST_USE Status cleaner_open(Cleaner *cleaner, Store *store, const CatalogPlacement *placement,
+                             const Log *log, Error *err);
+
+/* While it is paused, garbage that is posted is left to its record. */
+void cleaner_pause(Cleaner *cleaner, bool is_paused);
 void cleaner_post(Cleaner *cleaner, Garbage garbage); /* after its record is durable */
 
-/* Drops the partitions of ranges that are no longer in use, all or some of a container's, and
- * cleans their spaces when the last of these partitions has ended. */
+/* Drops the partitions of ranges that are no longer in use, all or some of a container's, as far as
+ * they are served here, and cleans their spaces when the last of these partitions has ended. */
 void cleaner_drop(Cleaner *cleaner, const Container *container, const PartitionRange *ranges,
                   size_t count);
 
-/* Drops the partitions of a container that a saved state has. Their spaces stay. */
+/* Drops the partitions of a container that a saved state has, or that another node has dropped.
+ * Their spaces stay. */
 void cleaner_keep(Cleaner *cleaner, const Container *container);
 
-/* Whether partitions are being dropped, so that their spaces must not be opened again yet. */
+/* Whether partitions are being dropped, so that their spaces must not be opened again yet. What
+ * ends in another way counts from the first function to the second, which any thread calls. */
 bool cleaner_is_dropping(Cleaner *cleaner);
+void cleaner_begin_drop(Cleaner *cleaner);
+void cleaner_end_drop(Cleaner *cleaner);
 
 /* Waits for partitions that are being dropped, and finishes the piece under way. What is left keeps
  * its record (I5). */

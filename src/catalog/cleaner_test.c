@@ -113,7 +113,7 @@ static void a_restart_goes_on_cleaning(TestCatalog *t)
 }
 
 typedef struct UnknownSpaces {
-    StoreSpace spaces[8];
+    StoreSpace spaces[16];
     size_t count;
 } UnknownSpaces;
 
@@ -147,6 +147,12 @@ static void data_without_a_record_is_found(TestCatalog *t)
     assert_int_equal(unknown.count, 2);
     assert_int_equal(unknown.spaces[0], next);
     assert_int_equal(unknown.spaces[1], next + 3);
+    UnknownSpaces all = {0}; /* with the catalogue's own, and one that is empty yet */
+    assert_ok(catalog_find_all_spaces(t->store, note_unknown_space, &all, err));
+    assert_int_equal(all.count, 9);
+    assert_int_equal(all.spaces[0], SPACE_CATALOG);
+    for (size_t i = 1; i < all.count; i++)
+        assert_int_equal(all.spaces[i], first + i - 1);
     assert_ok(store_drop_spaces(t->store, next, next + 3, err));
     txn = store_txn_begin(t->store);
     record_delete_garbage(txn, (Garbage){.first = next + 1, .last = next + 2});

@@ -12,16 +12,17 @@
 #include "base/cond.h"
 #include "base/thread.h"
 
-/* Reminds every partition. True if another round will be needed. */
+/* Reminds every partition that this process serves. True if another round will be needed. */
 static bool remind(CatalogReader *reader)
 {
     const Snapshot *snapshot = catalog_read(reader);
     bool again = false;
     SnapshotWalk walk = {0};
     while (snapshot_next(snapshot, &walk)) {
-        for (size_t i = 0; i < walk.container->range_count; i++)
-            again =
-                partition_maintain(handle_local(container_handle_at(walk.container, i))) || again;
+        for (size_t i = 0; i < walk.container->range_count; i++) {
+            Partition *partition = handle_local(container_handle_at(walk.container, i));
+            again = (partition != NULL && partition_maintain(partition)) || again;
+        }
     }
     return again;
 }

@@ -9,6 +9,8 @@
  */
 #include "catalog/move_driver_int.h"
 
+#include "base/mem.h"
+#include "catalog/catalog_int.h"
 #include "catalog/split_int.h"
 
 #include <time.h>
@@ -19,6 +21,7 @@ enum {
     CATCH_UPS_MAX = 10000, /* rounds before the source is taken to be too busy */
     FENCES_MAX = 20,       /* fences that may time out before the same */
     PURGE_WAIT_MS = 10,
+    OUTCOME_WAIT_MS = 10,
     PURGE_WAITS_MAX = 6000, /* before a move gives up, because partition keys are being deleted */
 };
 
@@ -115,13 +118,68 @@ static Status find_cuts(Job *job, const Container *container, Cuts *out, Error *
                      range->id);
 }
 
+static Status was_deleted(Error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "The container was deleted.");
+}
+
+static Status is_elsewhere(const PartitionRange *range, Error *err)
+{
+    return error_set(err, STATUS_NOT_OWNER, SUB_NONE,
+                     "Partition %u is served by another node; a move needs it here.", range->id);
+}
+
+/* The first of these ranges that is served elsewhere; NULL if all are served here. */
+static const PartitionRange *find_elsewhere(const Container *container,
+                                            const PartitionRange *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!handle_is_local(container_handle(container, &ranges[i])))
+            return &ranges[i];
+    }
+    return NULL;
+}
+
+/* The sources as the order names them; 0 if it is out of date, which the catalogue will say. */
+static size_t find_sources(const Job *job, const Container *container, const PartitionRange **first)
+{
+    *first = container_range(container, job->order->range_first);
+    const PartitionRange *last = container_range(container, job->order->range_last);
+    return *first == NULL || last == NULL || last < *first ? 0 : (size_t)(last - *first) + 1;
+}
+
+/* Brings the sources here, of which some are served elsewhere, and looks again. */
+static Status gather(Job *job, Container **container, Error *err)
+{
+    const CatalogPlacement *placement = job->driver->placement;
+    const PartitionRange *sources = NULL;
+    size_t count = find_sources(job, *container, &sources);
+    const PartitionRange *elsewhere = find_elsewhere(*container, sources, count);
+    if (elsewhere == NULL)
+        return STATUS_OK;
+    if (placement == NULL || placement->gather == NULL)
+        return is_elsewhere(elsewhere, err);
+    StoreSpace *spaces = ARENA_NEW_ARRAY(&job->arena, StoreSpace, count);
+    for (size_t i = 0; i < count; i++)
+        spaces[i] = sources[i].space;
+    TRY(placement->gather(placement->ctx, spaces, count, err));
+    container_unref(TAKE(*container));
+    *container = find_container(job);
+    if (*container == NULL)
+        return was_deleted(err);
+    count = find_sources(job, *container, &sources);
+    elsewhere = find_elsewhere(*container, sources, count);
+    return elsewhere == NULL ? STATUS_OK : is_elsewhere(elsewhere, err);
+}
+
 /* Lets the catalogue make the targets. */
 static Status begin(Job *job, Error *err)
 {
     const MoveOrder *order = job->order;
     AUTO(container_unref) Container *container = find_container(job);
     if (container == NULL)
-        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "The container was deleted.");
+        return was_deleted(err);
+    TRY(gather(job, &container, err));
     Cuts cuts;
     TRY(find_cuts(job, container, &cuts, err));
     CatalogChange change = {
@@ -156,6 +214,11 @@ static Status open_move(Job *job, Error *err)
     size_t source_count = 0;
     const PartitionRange *sources = container_sources(container, &source_count);
     ASSERT(sources != NULL);
+    const PartitionRange *elsewhere = find_elsewhere(container, sources, source_count);
+    if (elsewhere == NULL)
+        elsewhere = find_elsewhere(container, container->pending, container->pending_count);
+    if (elsewhere != NULL)
+        return is_elsewhere(elsewhere, err);
     const MovePart *from = parts_of(job, sources, source_count);
     const MovePart *to = parts_of(job, container->pending, container->pending_count);
     job->move = move_new(from, source_count, to, container->pending_count);
@@ -264,15 +327,81 @@ static void on_gone(void *ctx, StoreSpace space)
     cleaner_link_post(ctx, (Garbage){space, space});
 }
 
+/* A partition that has gone to another node meanwhile may have been written to there. */
+static Status check_served(const Job *job, Error *err)
+{
+    const Container *container = job->container;
+    size_t count = 0;
+    const PartitionRange *sources = container_sources(container, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (!handle_is_served(container_handle(container, &sources[i])))
+            return is_elsewhere(&sources[i], err);
+    }
+    for (size_t i = 0; i < container->pending_count; i++) {
+        if (!handle_is_served(container_handle(container, &container->pending[i])))
+            return is_elsewhere(&container->pending[i], err);
+    }
+    return STATUS_OK;
+}
+
+static void on_source_stopped(PartitionStop *stop)
+{
+    mem_free(stop);
+}
+
+/* Nobody knows whether the map has changed. If it has, what the sources take from now on is lost.
+ * So they are stopped before the fence is taken down: what waits is refused, and nothing was done.
+ */
+static void stop_sources(Job *job)
+{
+    size_t count = 0;
+    const PartitionRange *sources = container_sources(job->container, &count);
+    for (size_t i = 0; i < count; i++) {
+        PartitionStop *stop = MEM_NEW(PartitionStop);
+        stop->done = on_source_stopped;
+        partition_stop(handle_local(container_handle(job->container, &sources[i])), stop);
+    }
+    move_cancel(job->move);
+}
+
+/* Waits until the catalogue was read again. If the sources are still in the map, they are served
+ * on, where they were. */
+static void serve_again(Job *job, uint64_t loads)
+{
+    const CatalogPlacement *placement = job->driver->placement;
+    Catalog *catalog = job->driver->catalog;
+    while (placement_loads(catalog) == loads && !is_stopped(job))
+        (void)nanosleep(&(struct timespec){.tv_nsec = OUTCOME_WAIT_MS * 1000000L}, NULL);
+    AUTO(container_unref) Container *now = is_stopped(job) ? NULL : find_container(job);
+    size_t count = 0;
+    const PartitionRange *sources = container_sources(job->container, &count);
+    for (size_t i = 0; now != NULL && i < count; i++) {
+        Error err;
+        StoreSpace space = sources[i].space;
+        if (container_range(now, sources[i].id) != NULL &&
+            placement->is_local(placement->ctx, space) &&
+            catalog_serve(catalog, space, &err) != STATUS_OK)
+            LOG_WARN(job->driver->log, "move.source_lost", "container=%u range=%u reason=%s",
+                     job->order->container, sources[i].id, err.message);
+    }
+}
+
 /* Changes the map while writes wait, in one commit (I10). */
 static Status change_map(Job *job, Error *err)
 {
+    uint64_t loads = placement_loads(job->driver->catalog);
+    TRY(check_served(job, err));
     CatalogChange change = {
         .op = CATALOG_END_MOVE,
         .database = job->order->database,
         .container = job->order->container,
     };
-    TRY(catalog_change(job->driver->catalog, &change, err));
+    Status status = catalog_change(job->driver->catalog, &change, err);
+    if (status == STATUS_TIMEOUT && job->driver->placement != NULL) {
+        stop_sources(job);
+        serve_again(job, loads);
+    }
+    TRY(status);
     size_t source_count = 0;
     (void)container_sources(job->container, &source_count);
     cleaner_link_ref(job->driver->cleaner, (uint32_t)source_count); /* each source gives one back */
@@ -292,7 +421,8 @@ static Status run_steps(Job *job, Error *err)
 /* If the move cannot be undone now, the next start undoes it (I10). */
 static void undo(Job *job)
 {
-    move_cancel(job->move);
+    if (job->move != NULL)
+        move_cancel(job->move);
     CatalogChange change = {
         .op = CATALOG_UNDO_MOVE,
         .database = job->order->database,

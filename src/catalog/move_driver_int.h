@@ -14,9 +14,10 @@
 typedef struct MoveDriver {
     Catalog *catalog;
     CleanerLink *cleaner;
-    MoveOrders *orders;     /* shows how the move goes on, and whether to stop */
-    MoveBackoffs *backoffs; /* of the driving thread */
-    uint64_t bytes_per_s;   /* 0 if the rate is not limited */
+    const CatalogPlacement *placement; /* NULL if there is none */
+    MoveOrders *orders;                /* shows how the move goes on, and whether to stop */
+    MoveBackoffs *backoffs;            /* of the driving thread */
+    uint64_t bytes_per_s;              /* 0 if the rate is not limited */
     const Clock *clock;
     const Log *log;
 } MoveDriver;

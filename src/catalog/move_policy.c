@@ -68,14 +68,16 @@ static MoveOrder order_of(const Container *container, size_t first, size_t last,
     };
 }
 
-/* The index of the range that holds most; SIZE_MAX if all are backed off. */
+/* The index of the range that holds most; SIZE_MAX if all are backed off. What a partition holds
+ * that is served elsewhere is not known, here and below. */
 static size_t find_largest(const Search *search, const Container *container)
 {
     size_t largest = SIZE_MAX;
     uint64_t most = 0;
     for (size_t i = 0; i < container->range_count; i++) {
         uint64_t bytes = handle_usage(container_handle_at(container, i)).bytes;
-        if (is_backed_off(search, container->ranges[i].space) ||
+        if (!handle_is_local(container_handle_at(container, i)) ||
+            is_backed_off(search, container->ranges[i].space) ||
             (largest != SIZE_MAX && bytes <= most))
             continue;
         largest = i;
@@ -158,9 +160,11 @@ static bool find_merge(const Search *search, const Container *container, uint32_
     uint64_t least = search->policy->rules.partition_bytes_max / 2;
     bool found = false;
     for (size_t i = 0; i + 1 < container->range_count; i++) {
-        uint64_t bytes = handle_usage(container_handle_at(container, i)).bytes +
-                         handle_usage(container_handle_at(container, i + 1)).bytes;
-        if (bytes > least || is_backed_off(search, container->ranges[i].space))
+        const PartitionHandle *left = container_handle_at(container, i);
+        const PartitionHandle *right = container_handle_at(container, i + 1);
+        uint64_t bytes = handle_usage(left).bytes + handle_usage(right).bytes;
+        if (!handle_is_local(left) || !handle_is_local(right) || bytes > least ||
+            is_backed_off(search, container->ranges[i].space))
             continue;
         least = bytes;
         found = true;
@@ -210,6 +214,7 @@ typedef struct Group {
     size_t first; /* indexes of ranges */
     size_t last;
     uint64_t bytes;
+    bool is_known; /* what they hold */
 } Group;
 
 /* The left one of the two neighbours that hold least together; SIZE_MAX if none may be merged. */
@@ -220,7 +225,8 @@ static size_t find_pair(const Group *groups, size_t count, uint64_t bytes_max)
     for (size_t i = 0; i + 1 < count; i++) {
         uint64_t bytes = groups[i].bytes + groups[i + 1].bytes;
         bool is_better = found == SIZE_MAX ? bytes <= least : bytes < least;
-        if (!is_better || groups[i + 1].last - groups[i].first >= MOVE_RANGES_MAX)
+        if (!is_better || !groups[i].is_known || !groups[i + 1].is_known ||
+            groups[i + 1].last - groups[i].first >= MOVE_RANGES_MAX)
             continue;
         found = i;
         least = bytes;
@@ -245,7 +251,8 @@ size_t move_policy_plan_merges(const MovePolicy *policy, const Snapshot *snapsho
     size_t count = container->range_count;
     Group *groups = ARENA_NEW_ARRAY(arena, Group, count);
     for (size_t i = 0; i < count; i++)
-        groups[i] = (Group){i, i, handle_usage(container_handle_at(container, i)).bytes};
+        groups[i] = (Group){i, i, handle_usage(container_handle_at(container, i)).bytes,
+                            handle_is_local(container_handle_at(container, i))};
     /* As much as automatic merges allow: what is merged must not be split again soon. */
     uint64_t bytes_max = policy->rules.partition_bytes_max / 2;
     uint32_t kept = partitions_kept(policy, snapshot, container);

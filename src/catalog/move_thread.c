@@ -6,10 +6,13 @@
 
 #include "base/thread.h"
 #include "base/thread_background.h"
+#include "catalog/placement.h"
 
-/* Finds what is due in the newest snapshot, and makes an event for it. */
+/* Finds what is due in the newest snapshot, and makes an event for it. That is the leader's. */
 static bool find_due(MoveThread *moves, WaitingOrder *out)
 {
+    if (!catalog_is_leader(moves->catalog))
+        return false;
     CatalogReader reader;
     catalog_reader_init(&reader, moves->catalog);
     MoveReason reason = MOVE_ASKED;
@@ -57,6 +60,7 @@ Status move_thread_open(MoveThread *moves, const MoveThreadOptions *options, Err
     moves->driver = (MoveDriver){
         .catalog = options->catalog,
         .cleaner = cleaner_link_new(options->cleaner),
+        .placement = options->placement,
         .orders = &moves->orders,
         .backoffs = &moves->backoffs,
         .bytes_per_s = options->rules.bytes_per_s,

@@ -17,6 +17,7 @@ typedef struct MoveThread {
 typedef struct MoveThreadOptions {
     Catalog *catalog;
     Cleaner *cleaner;
+    const CatalogPlacement *placement; /* NULL if there is none */
     MoveRules rules;
     ProvisionRules provision;
     const Clock *clock;

@@ -1,5 +1,4 @@
-/* partition_handle.c - see partition_handle.h: the handles of partitions that this process serves.
- */
+/* partition_handle.c - see partition_handle.h. */
 #include "catalog/partition_handle_int.h"
 
 #include "catalog/resource.h"
@@ -29,56 +28,85 @@ const PartitionRange *handle_range(const PartitionHandle *handle)
     return handle->range;
 }
 
+bool handle_is_local(const PartitionHandle *handle)
+{
+    return handle->partition != NULL;
+}
+
 Partition *handle_local(const PartitionHandle *handle)
 {
     return handle->partition;
 }
 
+bool handle_is_served(const PartitionHandle *handle)
+{
+    return handle->partition != NULL && !partition_is_stopped(handle->partition);
+}
+
+static Status served_elsewhere(const PartitionHandle *handle, Error *err)
+{
+    return error_set(err, STATUS_NOT_OWNER, SUB_NONE,
+                     "The partition key range %u is served by another node.", handle->range->id);
+}
+
+#define TRY_LOCAL(handle, err)                     \
+    do {                                           \
+        if (UNLIKELY((handle)->partition == NULL)) \
+            return served_elsewhere(handle, err);  \
+    } while (0)
+
 uint64_t handle_lsn(const PartitionHandle *handle)
 {
-    return partition_lsn(handle->partition);
+    return LIKELY(handle->partition != NULL) ? partition_lsn(handle->partition) : 0;
 }
 
 PartitionUsage handle_usage(const PartitionHandle *handle)
 {
-    return partition_usage(handle->partition);
+    return LIKELY(handle->partition != NULL) ? partition_usage(handle->partition)
+                                             : (PartitionUsage){0};
 }
 
 uint64_t handle_index_bytes(const PartitionHandle *handle)
 {
-    return partition_index_bytes(handle->partition);
+    return LIKELY(handle->partition != NULL) ? partition_index_bytes(handle->partition) : 0;
 }
 
 unsigned handle_index_progress(const PartitionHandle *handle)
 {
-    return partition_index_progress(handle->partition);
+    return LIKELY(handle->partition != NULL) ? partition_index_progress(handle->partition) : 0;
 }
 
 uint64_t handle_logical_bytes_max(const PartitionHandle *handle, const PartitionSchema *schema)
 {
-    return partition_logical_bytes_max(handle->partition, schema);
+    return LIKELY(handle->partition != NULL)
+               ? partition_logical_bytes_max(handle->partition, schema)
+               : 0;
 }
 
 Status handle_get(PartitionHandle *handle, const PartitionSchema *schema, const Epk *epk, Slice id,
                   StoreRead read, Item *item, StoreValue *value, StoreFound *found, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return partition_get(handle->partition, schema, epk, id, read, item, value, found, err);
 }
 
 Status handle_locate(PartitionHandle *handle, uint64_t number, Arena *arena, Slice *epk, Slice *id,
                      bool *found, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return partition_locate(handle->partition, number, arena, epk, id, found, err);
 }
 
 Status handle_submit(PartitionHandle *handle, PartitionWrite *write, Error *err)
 {
+    TRY_LOCAL(handle, err);
     write->message.generation = handle->generation;
     return partition_submit(handle->partition, write, err);
 }
 
 Status handle_purge(PartitionHandle *handle, PartitionPurge *purge, Error *err)
 {
+    TRY_LOCAL(handle, err);
     purge->message.generation = handle->generation;
     return partition_purge(handle->partition, purge, err);
 }
@@ -86,40 +114,47 @@ Status handle_purge(PartitionHandle *handle, PartitionPurge *purge, Error *err)
 Status handle_scan_open(PartitionHandle *handle, PartitionSchema *schema,
                         const ScanOptions *options, PartitionScan **out, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return partition_scan_open(handle->partition, schema, options, out, err);
 }
 
 Status handle_view_open(PartitionHandle *handle, PartitionSchema *schema, StoreRead read,
                         PartitionView **out, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return partition_view_open(handle->partition, schema, read, out, err);
 }
 
 Status handle_feed_open(PartitionHandle *handle, PartitionSchema *schema,
                         const FeedOptions *options, ChangeFeed **out, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return change_feed_open(handle->partition, schema, options, out, err);
 }
 
 Status handle_txn_begin(PartitionHandle *handle, PartitionSchema *schema, const Epk *epk,
                         uint64_t deadline_us, PartitionTransaction **out, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return transaction_begin(handle->partition, schema, epk, deadline_us, out, err);
 }
 
 Status handle_hold(PartitionHandle *handle, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return write_hold_begin(handle->partition, err);
 }
 
 void handle_let_go(PartitionHandle *handle, uint32_t generation)
 {
-    write_hold_end(handle->partition, generation);
+    if (handle->partition != NULL)
+        write_hold_end(handle->partition, generation);
 }
 
 Status handle_count_keys(PartitionHandle *handle, const PartitionSchema *schema, ScanBudget *budget,
                          LogicalCount *out, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return logical_partitions_count(handle->partition, schema, handle->range->min_bytes,
                                     handle->range->max_bytes, budget, out, err);
 }
@@ -127,6 +162,7 @@ Status handle_count_keys(PartitionHandle *handle, const PartitionSchema *schema,
 Status handle_add_largest(PartitionHandle *handle, LargestPartitions *top, ScanBudget *budget,
                           bool *is_complete, Slice *next, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return largest_partitions_add(top, handle->partition, handle->range->min_bytes,
                                   handle->range->max_bytes, budget, is_complete, next, err);
 }
@@ -134,6 +170,7 @@ Status handle_add_largest(PartitionHandle *handle, LargestPartitions *top, ScanB
 Status handle_key_text(PartitionHandle *handle, const PartitionSchema *schema, Slice epk,
                        Arena *arena, Slice *text, bool *found, Error *err)
 {
+    TRY_LOCAL(handle, err);
     return logical_partition_key_text(handle->partition, schema, epk, arena, text, found, err);
 }
 

@@ -5,9 +5,10 @@
  * admission and charging of requests, because the process that serves a partition decides what it
  * may spend.
  *
- * This process serves all partitions, so a handle passes each call on to its Partition, Budget and
- * History. A partition that is served elsewhere needs another implementation of these functions,
- * and no other caller: except by handle_local(), no pointer to a partition leaves this module.
+ * Of a partition that this process serves, a handle passes each call on to its Partition, Budget
+ * and History. Of one that is served elsewhere (placement.h) it has no Partition: then functions
+ * that can fail fail with STATUS_NOT_OWNER, what is said of the contents is 0, and the Budget and
+ * the History are there. Except by handle_local(), no pointer to a partition leaves this module.
  *
  * Ownership  A Container owns the handles of its ranges, and keeps what they use alive. A caller
  *            that keeps a handle longer than its snapshot holds a reference on the container.
@@ -35,9 +36,14 @@ PartitionHandle *container_handle_at(const Container *container, size_t index);
 
 const PartitionRange *handle_range(const PartitionHandle *handle);
 
-/* The partition itself if this process serves it, otherwise NULL. For moves, clean-up and tools,
- * which run where the data is. */
+/* Whether this process serves the partition; and the partition itself if so, otherwise NULL: for
+ * moves, clean-up and tools, which run where the data is. */
+bool handle_is_local(const PartitionHandle *handle);
 Partition *handle_local(const PartitionHandle *handle);
+
+/* Whether this process still serves the partition: a handle of an older snapshot may name one that
+ * was stopped since, and that publishes no LSN any more. */
+bool handle_is_served(const PartitionHandle *handle);
 
 /* ---- what the partition holds ---- */
 

@@ -5,7 +5,7 @@
 
 struct PartitionHandle {
     const PartitionRange *range; /* of the container that owns the handle */
-    Partition *partition;        /* these three are references of the handle's own */
+    Partition *partition;        /* these three are references; NULL if it is served elsewhere */
     Budget *budget;
     History *history;
     uint32_t generation; /* of the container, see partition/write_hold.h */

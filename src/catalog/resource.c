@@ -134,7 +134,27 @@ typedef struct RangeSource {
     PartitionHost *host;
     const Database *sharing; /* the database whose budgets it spends; NULL if it has its own */
     const Container *old;
+    StoreSpace changed;   /* the partition of this space is the next one; 0 if none is */
+    Partition *partition; /* borrowed; NULL if it is served elsewhere */
 } RangeSource;
+
+/* A partition that is served elsewhere is not opened. One of the old container stays where it is,
+ * until placement.h says otherwise. */
+static Status open_partition(const Container *container, const RangeSource *source,
+                             const PartitionHandle *before, PartitionHandle *handle, Error *err)
+{
+    const PartitionRange *range = handle->range;
+    PartitionHost *host = source->host;
+    const bool is_changed = source->changed != 0 && range->space == source->changed;
+    Partition *known = is_changed ? source->partition : before != NULL ? before->partition : NULL;
+    if (known != NULL)
+        handle->partition = partition_ref(known);
+    else if (!is_changed && before == NULL &&
+             (host->serves == NULL || host->serves(host->serves_ctx, range->space)))
+        return partition_open(host, range->space, range->id, container->schema, &handle->partition,
+                              err);
+    return STATUS_OK;
+}
 
 /* Copies 'from' into 'ranges' and opens their handles. '*opened' counts the handles that hold
  * something, so that they are released if the next one fails.
@@ -158,11 +178,7 @@ static Status open_ranges(Container *container, const RangeSource *source,
                                           : budget_new(&(BudgetTerms){0}, 0);
         handle->history = before != NULL ? history_ref(before->history) : history_new();
         *opened = i + 1;
-        if (before != NULL)
-            handle->partition = partition_ref(before->partition);
-        else
-            TRY(partition_open(source->host, range->space, range->id, container->schema,
-                               &handle->partition, err));
+        TRY(open_partition(container, source, before, handle, err));
     }
     return STATUS_OK;
 }
@@ -247,8 +263,8 @@ static Status make_key_before(Container *container, Json before, Error *err)
     return STATUS_OK;
 }
 
-Status container_new(const ContainerRecord *record, PartitionHost *host, const Database *database,
-                     const Container *old, Container **out, Error *err)
+static Status make_container(const ContainerRecord *record, const RangeSource *source,
+                             Container **out, Error *err)
 {
     AUTO(container_unref) Container *container = MEM_NEW(Container);
     atomic_init(&container->refs, 1);
@@ -274,11 +290,26 @@ Status container_new(const ContainerRecord *record, PartitionHost *host, const D
     TRY(make_key_before(container, record->before, err));
     TRY(make_schema(container, err));
     container->partition_key = container->schema->key;
-    bool is_sharing = record->offer == 0 && database != NULL && database->partitions > 0;
-    RangeSource source = {.host = host, .sharing = is_sharing ? database : NULL, .old = old};
-    TRY(open_all_ranges(container, record, &source, err));
+    TRY(open_all_ranges(container, record, source, err));
     *out = TAKE(container);
     return STATUS_OK;
+}
+
+Status container_new(const ContainerRecord *record, PartitionHost *host, const Database *database,
+                     const Container *old, Container **out, Error *err)
+{
+    bool is_sharing = record->offer == 0 && database != NULL && database->partitions > 0;
+    RangeSource source = {.host = host, .sharing = is_sharing ? database : NULL, .old = old};
+    return make_container(record, &source, out, err);
+}
+
+Status container_with_partition(const Container *old, StoreSpace space, Partition *partition,
+                                Container **out, Error *err)
+{
+    ASSERT(space != 0);
+    ContainerRecord record = container_record(old);
+    RangeSource source = {.old = old, .changed = space, .partition = partition};
+    return make_container(&record, &source, out, err);
 }
 
 ContainerRecord container_record(const Container *container)

@@ -194,8 +194,9 @@ typedef struct EncryptionKeyRecord {
     Json definition;
 } EncryptionKeyRecord;
 
-/* Everything is copied. container_new opens the partitions, pending ones too, or takes those of
- * 'old', the container that this one replaces, with their budgets and histories. Without an offer
+/* Everything is copied. container_new opens the partitions that this process serves, pending ones
+ * too, or takes those of 'old', the container that this one replaces, with their budgets and
+ * histories. Without an offer
  * of its own it spends the budgets of 'database', which is NULL if there are none to share, or if
  * those of 'old' are kept. It fails, with STATUS_CORRUPT, on a definition that is not a normal
  * form, and when a partition cannot be opened. New budgets have no terms yet. */
@@ -203,6 +204,10 @@ Database *database_new(const DatabaseRecord *record);
 MUST_USE Status container_new(const ContainerRecord *record, PartitionHost *host,
                               const Database *database, const Container *old, Container **out,
                               Error *err);
+/* The same container, in which the partition of one space is 'partition', of which a reference is
+ * made, or is served elsewhere if that is NULL. It keeps its budget. */
+MUST_USE Status container_with_partition(const Container *old, StoreSpace space,
+                                         Partition *partition, Container **out, Error *err);
 Offer *offer_new(const OfferRecord *record);
 /* STATUS_CORRUPT on a definition that is not a normal form. */
 MUST_USE Status encryption_key_new(const EncryptionKeyRecord *record, EncryptionKey **out,

@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "base/mem.h"
-#include "catalog/change_int.h"
+#include "catalog/catalog_int.h"
 #include "catalog/saved_states_int.h"
 #include "partition/baseline.h"
 
@@ -81,6 +81,20 @@ static Partition *partition_at(const Container *container, size_t range)
     return handle_local(container_handle_at(container, range));
 }
 
+/* What is done with a state is done where all partitions of its database are. */
+static Status check_is_here(const Container *container, Error *err)
+{
+    for (size_t i = 0; i < container->range_count; i++) {
+        if (partition_at(container, i) == NULL)
+            return error_set(err, STATUS_NOT_OWNER, SUB_NONE,
+                             "Partition %u of container '%.*s' is served by another node; a "
+                             "snapshot is saved and restored where all partitions of its database "
+                             "are.",
+                             container->ranges[i].id, SLICE_CUT(container->info.id, 200));
+    }
+    return STATUS_OK;
+}
+
 /* Holds the partitions of the database's containers: of those that are in 'state', or of all. */
 static Status hold(Job *job, uint32_t database, const SavedState *state, Error *err)
 {
@@ -95,6 +109,8 @@ static Status hold(Job *job, uint32_t database, const SavedState *state, Error *
         if (state == NULL || saved_state_has(state, database, container->info.number))
             add_container(job, container);
     }
+    for (size_t i = 0; i < job->containers.count; i++)
+        TRY(check_is_here(job->containers.items[i], err));
     job->held = held_partitions_new();
     for (size_t i = 0; i < job->containers.count; i++) {
         for (size_t r = 0; r < job->containers.items[i]->range_count; r++)
@@ -146,9 +162,9 @@ static void forget_in(Job *job, const Container *container)
     for (size_t i = 0; i < container->range_count; i++) {
         Partition *partition = partition_at(container, i);
         Error err;
-        if (partition_baseline_count(partition) > 0 &&
+        if (partition != NULL && partition_baseline_count(partition) > 0 &&
             partition_keep_baselines(partition, known, count, &err) != STATUS_OK &&
-            !may_retry(err.status))
+            !may_retry(err.status) && err.status != STATUS_NOT_OWNER)
             LOG_WARN(job->saved->log, "snapshot.forget_failed", "container=%u reason=%s",
                      container->info.number, err.message);
     }
@@ -176,8 +192,10 @@ static void wait_for_purges(Job *job, uint32_t database)
         for (uint32_t from = 0;
              (container = snapshot_next_container(snapshot, database, from)) != NULL;
              from = container->info.number + 1) {
-            for (size_t r = 0; r < container->range_count; r++)
-                has_some = has_some || partition_has_purges(partition_at(container, r));
+            for (size_t r = 0; r < container->range_count; r++) {
+                Partition *partition = partition_at(container, r);
+                has_some = has_some || (partition != NULL && partition_has_purges(partition));
+            }
         }
         if (has_some)
             rest_ms(TRY_WAIT_MS);
@@ -210,6 +228,7 @@ Status catalog_save_state(Catalog *catalog, Slice database_id, Slice name, bool 
     AUTO(job_end) Job job;
     job_begin(&job, catalog_saved_states(catalog));
     TRY(saved_name_check(name, err));
+    TRY(placement_check_leads(catalog, err));
     Status status = STATUS_RETRY_WITH;
     for (int i = 0; may_retry(status) && i < TRIES_MAX; i++) {
         const Database *database = snapshot_database_by_id(catalog_read(&job.reader), database_id);
@@ -218,6 +237,9 @@ Status catalog_save_state(Catalog *catalog, Slice database_id, Slice name, bool 
         uint32_t number = database->info.number;
         if (i > 0)
             rest_ms(TRY_WAIT_MS);
+        else if (catalog->placement != NULL)
+            forget_in_database(&job,
+                               number); /* of states that were dropped while it was elsewhere */
         status = try_save(&job, number, name, has_replaced, err);
         release(&job);
         if (status != STATUS_OK || *has_replaced)
@@ -234,7 +256,8 @@ static bool is_stopped(const SavedStates *saved)
 }
 
 /* The records of the catalogue are as they were; now the items. It must not fail any more, so it
- * waits until it can be done, unless something is damaged. */
+ * waits until it can be done, unless something is damaged, or this node has lost a partition or the
+ * lead. */
 static Status finish(Job *job, uint32_t state, Error *err)
 {
     CatalogChange change = {.op = CATALOG_END_RESTORE, .saved = state};
@@ -243,7 +266,8 @@ static Status finish(Job *job, uint32_t state, Error *err)
         if (status == STATUS_OK)
             status = catalog_change(job->saved->catalog, &change, err);
         catalog_change_release(&change);
-        if (status == STATUS_OK || status == STATUS_CORRUPT || is_stopped(job->saved))
+        if (status == STATUS_OK || status == STATUS_CORRUPT || status == STATUS_NOT_OWNER ||
+            is_stopped(job->saved))
             return status;
         if (tries % 50 == 0)
             LOG_WARN(job->saved->log, "snapshot.restore_waits", "reason=%s", err->message);
@@ -288,6 +312,7 @@ Status catalog_restore_state(Catalog *catalog, Slice database_id, Slice name, Er
 {
     AUTO(job_end) Job job;
     job_begin(&job, catalog_saved_states(catalog));
+    TRY(placement_check_leads(catalog, err));
     const SavedState *found = snapshot_saved_by_name(catalog_read(&job.reader), database_id, name);
     if (found == NULL)
         return no_such_state(database_id, name, err);
@@ -308,6 +333,7 @@ Status catalog_drop_state(Catalog *catalog, Slice database_id, Slice name, Error
 {
     AUTO(job_end) Job job;
     job_begin(&job, catalog_saved_states(catalog));
+    TRY(placement_check_leads(catalog, err));
     const SavedState *state = snapshot_saved_by_name(catalog_read(&job.reader), database_id, name);
     if (state == NULL)
         return no_such_state(database_id, name, err);
@@ -377,21 +403,39 @@ static Status recover_restore(Job *job, const SavedState *state, Error *err)
     return status == STATUS_CORRUPT ? STATUS_OK : status;
 }
 
+static Status recover(Job *job, Error *err)
+{
+    AUTO(snapshot_unref) Snapshot *snapshot = snapshot_ref(catalog_read(&job->reader));
+    const SavedState *state;
+    for (uint32_t from = 0; (state = snapshot_next_saved(snapshot, from)) != NULL;
+         from = state->number + 1) {
+        Status status = state->is_restoring ? recover_restore(job, state, err) : STATUS_OK;
+        if (status == STATUS_NOT_OWNER)
+            LOG_WARN(job->saved->log, "snapshot.restore_waits",
+                     "database=%.*s name=%.*s reason=%s (repeat it)",
+                     SLICE_CUT(state->database_id, 200), SLICE_ARG(state->name), err->message);
+        else if (status != STATUS_OK)
+            return status;
+    }
+    SnapshotWalk walk = {0};
+    while (snapshot_next(snapshot, &walk))
+        forget_in(job, walk.container);
+    return STATUS_OK;
+}
+
 Status saved_states_recover(SavedStates *saved, Error *err)
 {
     AUTO(job_end) Job job;
     job_begin(&job, saved);
-    AUTO(snapshot_unref) Snapshot *snapshot = snapshot_ref(catalog_read(&job.reader));
-    const SavedState *state;
-    for (uint32_t from = 0; (state = snapshot_next_saved(snapshot, from)) != NULL;
-         from = state->number + 1) {
-        if (state->is_restoring)
-            TRY(recover_restore(&job, state, err));
-    }
-    SnapshotWalk walk = {0};
-    while (snapshot_next(snapshot, &walk))
-        forget_in(&job, walk.container);
-    return STATUS_OK;
+    return recover(&job, err);
+}
+
+Status saved_states_lead(SavedStates *saved, uint32_t next, Error *err)
+{
+    AUTO(job_end) Job job;
+    job_begin(&job, saved);
+    saved->next = saved->next < next ? next : saved->next;
+    return recover(&job, err);
 }
 
 /* ---- for tools ---- */

@@ -23,4 +23,8 @@ void saved_states_close(SavedStates *saved); /* does nothing if it is not open *
  * save that was cut off has left in partitions. */
 MUST_USE Status saved_states_recover(SavedStates *saved, Error *err);
 
+/* The same when this node begins to lead; 'next' is the number of the next state. A restore whose
+ * partitions are not all here stays cut off: it can be repeated by hand when they are. */
+MUST_USE Status saved_states_lead(SavedStates *saved, uint32_t next, Error *err);
+
 SavedStates *catalog_saved_states(Catalog *catalog);

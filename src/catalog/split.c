@@ -13,6 +13,9 @@
 static Status open_walk(const PartitionHandle *handle, LogicalPartitions **out, Error *err)
 {
     const PartitionRange *range = handle_range(handle);
+    if (!handle_is_local(handle))
+        return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "Partition %u is served by another node.",
+                         range->id);
     return logical_partitions_open(handle_local(handle), range->min_bytes, range->max_bytes, out,
                                    err);
 }

@@ -71,6 +71,8 @@ typedef struct TestCatalog {
     Arena arena; /* what changes point to */
     const ProvisionRules *rules;
     const MoveRules *moves; /* from the next opening on */
+    const CatalogPlacement *placement;
+    const Clock *catalog_clock; /* NULL for the same one as everybody's */
 } TestCatalog;
 
 /* What catalog_open says about the store as it is. */
@@ -81,11 +83,13 @@ static inline Status test_try_open(TestCatalog *t, Error *err)
                               .clock = &t->clock.clock,
                               .log = &t->log};
     CatalogOptions options = {.host = &t->host,
-                              .clock = &t->clock.clock,
+                              .clock =
+                                  t->catalog_clock != NULL ? t->catalog_clock : &t->clock.clock,
                               .log = &t->log,
                               .metrics = &t->metrics.shards[0],
                               .throughput = t->rules,
-                              .moves = t->moves};
+                              .moves = t->moves,
+                              .placement = t->placement};
     Status status = catalog_open(&options, &t->catalog, err);
     if (status != STATUS_OK) {
         partition_host_stop(&t->host);
@@ -127,7 +131,8 @@ static inline void test_reopen(TestCatalog *t)
     assert_ok(test_try_open(t, err));
 }
 
-static inline void test_open_with(TestCatalog *t, TestEngine engine, const ProvisionRules *rules)
+/* Everything but the store and the catalogue. */
+static inline void test_init(TestCatalog *t, TestEngine engine, const ProvisionRules *rules)
 {
     *t = (TestCatalog){.engine = engine, .rules = rules};
     if (engine == TEST_ROCKSDB)
@@ -138,6 +143,11 @@ static inline void test_open_with(TestCatalog *t, TestEngine engine, const Provi
                    .clock = &t->clock.clock};
     metrics_init(&t->metrics, 1);
     arena_init(&t->arena, 4096);
+}
+
+static inline void test_open_with(TestCatalog *t, TestEngine engine, const ProvisionRules *rules)
+{
+    test_init(t, engine, rules);
     test_open_store(t);
     assert_ok(test_try_open(t, err));
 }
@@ -147,14 +157,19 @@ static inline void test_open(TestCatalog *t, TestEngine engine)
     test_open_with(t, engine, NULL);
 }
 
-static inline void test_close(TestCatalog *t)
+static inline void test_done(TestCatalog *t)
 {
-    test_close_catalog(t);
-    store_close(TAKE(t->store));
     test_folder_done(&t->folder);
     (void)close(t->log.fd);
     metrics_done(&t->metrics);
     arena_done(&t->arena);
+}
+
+static inline void test_close(TestCatalog *t)
+{
+    test_close_catalog(t);
+    store_close(TAKE(t->store));
+    test_done(t);
 }
 DEFINE_AUTO_VALUE(TestCatalog, test_close)
 

@@ -86,6 +86,22 @@ void page_notes_plan(PageNotes *notes, const Reading *reading, const char *how)
         notes->plans[notes->plan_count++] = one;
 }
 
+void page_notes_remote(PageNotes *notes, const Reading *reading)
+{
+    if (notes == NULL || !notes->options->wants_explain || notes->plan_count == READINGS_MAX)
+        return;
+    if (notes->plans == NULL)
+        notes->plans = ARENA_NEW_ARRAY(notes->arena, Json, READINGS_MAX);
+    JsonBuilder b;
+    json_build(&b, notes->arena);
+    json_begin_object(&b);
+    add_text(&b, SLICE("by"), SLICE("another node"));
+    if (reading->order != NULL)
+        add_text(&b, SLICE("orderedBy"), reading->order->spec);
+    json_end(&b);
+    notes->plans[notes->plan_count++] = json_built(&b);
+}
+
 /* Adds 'spec' unless it is there already, is too long, or the list is full. */
 static void add_spec(Arena *arena, SpecList *to, Slice spec)
 {

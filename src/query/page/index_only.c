@@ -5,6 +5,7 @@
  * only if the filter is, if no value was cut, and if what has expired or was purged can be taken
  * away; otherwise nothing is counted here and documents are read.
  */
+#include "query/page/group_list_int.h"
 #include "query/page/page_int.h"
 #include "query/sql/functions_int.h"
 
@@ -319,26 +320,10 @@ static Status count_sum(Counting *counting, const CountedPart *part, Counted *ou
 
 /* ---- groups ---- */
 
-typedef struct Group {
-    Value key;
-    Counted *counted;
-} Group;
-
-struct GroupList {
-    Group *groups;
-    size_t count;
-    size_t capacity;
-};
-
 static Status add_group(Counting *counting, GroupList *list, const Value *key, Group **out)
 {
-    Arena *arena = counting->arena;
-    size_t parts = counting->select->aggregate_count;
-    TRY(RUN_GROW(counting->context->run, arena, list->groups, list->count, list->capacity, 64));
-    TRY(run_reserve(counting->context->run, parts * sizeof(Counted)));
-    *out = &list->groups[list->count++];
-    **out = (Group){.key = *key, .counted = ARENA_NEW_ARRAY(arena, Counted, parts)};
-    return STATUS_OK;
+    return group_list_add(list, counting->context->run, counting->arena,
+                          counting->select->aggregate_count, key, out);
 }
 
 /* An aggregate over the path itself that is grouped by; false if that is not exact. */
@@ -468,7 +453,7 @@ Status page_count_groups(ReadContext *context, Reading *reading, Arena *arena, G
         .arena = arena,
         .planner = &reading->planner,
         .select = request->query->select,
-        .sum_max = SUM_EXACT_MAX / (double)request->options->target_count,
+        .sum_max = SUM_EXACT_MAX / (double)request->sum_targets,
     };
     GroupList *list = ARENA_NEW(arena, GroupList);
     bool done = is_plain(counting.select) && read_key(&counting) && read_parts(&counting);

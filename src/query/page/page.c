@@ -1,16 +1,15 @@
 /* page.c - see page.h: runs a query over the documents of its targets until the page is full. */
 #include "query/page/call_batch_int.h"
 #include "query/page/page_int.h"
+#include "query/page/remote_reading_int.h"
 
 enum {
     BRIEF_DOCUMENTS = 200, /* a page of the usual 100, and some that it does not take */
     BRIEF_DOCUMENT_BYTES = 512 << 10,
 };
 
-/* Of its time a page gives half to the index, since the other way, whatever it is, needs the rest;
- * and some is left for what had begun when time was over: a document is not left half-way. */
-#define INDEX_US_MIN ((uint64_t)50000)
-#define GRACE_US     ((uint64_t)1000000)
+/* For what had begun when time was over: a document is not left half-way. */
+#define GRACE_US ((uint64_t)1000000)
 
 /* The caller that wanted it brief asks again, for as long as it takes. */
 static Status give_up(const Page *page)
@@ -85,7 +84,10 @@ static Status count_target(Page *page, GroupList **out)
     const Clock *clock = page->request.options->clock;
     uint64_t begun_us = clock_monotonic_us(clock);
     Reading *reading = page_reader_begin_alone(&page->reader);
-    TRY(page_count_groups(&page->reader.context, reading, page->arena, out));
+    if (reading->target->view != NULL)
+        TRY(page_count_groups(&page->reader.context, reading, page->arena, out));
+    else
+        TRY(remote_count_groups(&page->reader, reading, out));
     page_reader_end_alone(&page->reader, *out != NULL);
     page->reader.context.index_us += clock_monotonic_us(clock) - begun_us;
     return STATUS_OK;
@@ -214,12 +216,13 @@ static Status run_page(Page *page)
     return finish(page);
 }
 
-static uint64_t index_deadline_us(const QueryPageOptions *options, uint64_t begun_us,
-                                  uint64_t left_us)
+static bool has_remote(const QueryPageOptions *options)
 {
-    if (options->deadline_us == 0 || options->is_brief)
-        return options->deadline_us;
-    return begun_us + (left_us / 2 > INDEX_US_MIN ? left_us / 2 : INDEX_US_MIN);
+    for (size_t i = 0; i < options->target_count; i++) {
+        if (UNLIKELY(options->targets[i].view == NULL))
+            return true;
+    }
+    return false;
 }
 
 static void init_reader(Page *page, const QueryPageOptions *options)
@@ -239,11 +242,10 @@ static void init_reader(Page *page, const QueryPageOptions *options)
     page_reader_init(&page->reader, context, page->arena, page->results.out, &page->work);
 }
 
-Status query_page(const Query *query, const QueryPageOptions *options, Arena *arena, Buf *text,
-                  QueryPage *out, Error *err)
+/* '*sorts_rows' becomes true, and the call fails, if the page has to be made with it. */
+static Status make_page(const Query *query, const QueryPageOptions *options, bool *sorts_rows,
+                        Arena *arena, Buf *text, QueryPage *out, Error *err)
 {
-    TRY(query_check_available(query, err));
-    ASSERT(options->items_max > 0);
     uint64_t begun_us = clock_monotonic_us(options->clock);
     uint64_t left_us = options->deadline_us > begun_us ? options->deadline_us - begun_us : 0;
     bool has_deadline = options->deadline_us != 0;
@@ -267,7 +269,10 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
     Page page = {
         .request = {.options = options,
                     .query = query,
-                    .index_deadline_us = index_deadline_us(options, begun_us, left_us)},
+                    .index_deadline_us = page_index_deadline_us(options, begun_us),
+                    .sum_targets = options->target_count,
+                    .has_remote = has_remote(options),
+                    .sorts_rows = *sorts_rows},
         .notes = {.arena = arena, .options = options},
         .results = {.request = &page.request,
                     .out = out,
@@ -279,12 +284,13 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
         .arena = arena,
         .err = err,
     };
-    if (options->is_brief && query->user_call_count > 0)
+    if (options->is_brief && (query->user_call_count > 0 || page.request.has_remote))
         return give_up(&page);
     init_reader(&page, options);
     Status status = run_page(&page);
     end_calls(&page);
     page_reader_done(&page.reader);
+    *sorts_rows = page.reader.is_refused;
     TRY(status);
     out->is_ordered = query->select->order_by != NULL;
     out->work = page.work.targets;
@@ -298,4 +304,19 @@ Status query_page(const Query *query, const QueryPageOptions *options, Arena *ar
     out->metrics.total_us = clock_monotonic_us(options->clock) - begun_us;
     page_notes_finish(&page.notes, out);
     return STATUS_OK;
+}
+
+Status query_page(const Query *query, const QueryPageOptions *options, Arena *arena, Buf *text,
+                  QueryPage *out, Error *err)
+{
+    TRY(query_check_available(query, err));
+    ASSERT(options->items_max > 0);
+    bool sorts_rows = false;
+    size_t text_before = text->len;
+    Status status = make_page(query, options, &sorts_rows, arena, text, out, err);
+    if (LIKELY(!sorts_rows) || options->position.len > 0)
+        return status;
+    text->len = text_before;
+    text->full = false;
+    return make_page(query, options, &sorts_rows, arena, text, out, err);
 }

@@ -13,7 +13,7 @@
  *
  * Functions of users are called for some tens of documents at a time, those that the page reads
  * next (call_batch_int.h). If one fails that the page needs, the page fails with its error. A page
- * that is brief never calls any.
+ * that is brief never calls any, nor does it ask another node.
  *
  * Ownership  Everything that comes out lives in the arena given. Targets are borrowed.
  * Threads    A worker's; it may take as long as 'deadline_us' allows, and a second more for what
@@ -36,9 +36,12 @@
  * of text to which clients limit continuation tokens. */
 #define QUERY_POSITION_BYTES_MAX 752
 
+typedef struct QueryRemote QueryRemote;
+
 typedef struct QueryTarget {
-    PartitionView *view;
-    Slice epk_from; /* the range of EPKs that the query may see */
+    PartitionView *view;       /* NULL if another node serves it, */
+    const QueryRemote *remote; /* which is asked by this: see remote_batch.h; otherwise NULL */
+    Slice epk_from;            /* the range of EPKs that the query may see */
     Slice epk_to;
     bool is_whole;  /* the query may see all of the partition */
     uint32_t range; /* for the caller: which range of the container it is */

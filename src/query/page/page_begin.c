@@ -1,6 +1,7 @@
 /* page_begin.c - what is asked of a page, and how its results come of documents: PageRequest. */
 #include "query/page/page_int.h"
 #include "query/plan/query_traits_int.h"
+#include "query/sql/functions_int.h"
 
 bool page_request_is_late(const PageRequest *request)
 {
@@ -8,6 +9,43 @@ bool page_request_is_late(const PageRequest *request)
     bool may_pause = page_request_streams(request) && o->pause_clock != NULL;
     const Clock *clock = may_pause ? o->pause_clock : o->clock;
     return o->deadline_us != 0 && clock_monotonic_us(clock) >= o->deadline_us;
+}
+
+/* Of its time a page gives half to the index, since the other way, whatever it is, needs the rest.
+ */
+#define INDEX_US_MIN ((uint64_t)50000)
+
+uint64_t page_index_deadline_us(const QueryPageOptions *options, uint64_t begun_us)
+{
+    if (options->deadline_us == 0 || options->is_brief)
+        return options->deadline_us;
+    uint64_t left_us = options->deadline_us > begun_us ? options->deadline_us - begun_us : 0;
+    return begun_us + (left_us / 2 > INDEX_US_MIN ? left_us / 2 : INDEX_US_MIN);
+}
+
+bool page_needs_system(const Query *query, bool is_ordered)
+{
+    return plan_needs_system(query) || (query->select->order_by != NULL && !is_ordered);
+}
+
+static Status find_unsteady(void *context, Node *node)
+{
+    bool *found = context;
+    *found = *found ||
+             (node->kind == NODE_CALL && (node->call.function->flags & FUNCTION_UNSTEADY) != 0);
+    return *found ? STATUS_OK : node_each_child(node, find_unsteady, context);
+}
+
+bool page_request_tests_documents(const PageRequest *request)
+{
+    const Select *select = request->query->select;
+    const Source *source = select->sources;
+    bool is_alone = select->where != NULL && source->next == NULL && source->subquery == NULL &&
+                    !source->iterate;
+    bool is_unsteady = false;
+    Node *where = UNCONST(Node, select->where); /* looks only */
+    return is_alone && !page_request_calls(request) &&
+           find_unsteady(&is_unsteady, where) == STATUS_OK && !is_unsteady;
 }
 
 static Status read_position(Page *page)
@@ -32,7 +70,8 @@ static Status find_order(Page *page)
         return STATUS_OK;
     bool was_sorted = request->has_from &&
                       (request->from.mode == PAGE_GATHERED || request->from.mode == PAGE_WHOLE);
-    bool may_serve = !select->is_grouped && !select->distinct && !was_sorted;
+    bool may_serve =
+        !select->is_grouped && !select->distinct && !was_sorted && !request->sorts_rows;
     TRY(page_reader_begin_order(&page->reader, may_serve, &request->is_ordered));
     page->results.out->is_reversed =
         request->is_ordered && page->reader.readings[0].order->numbers_down;
@@ -140,13 +179,11 @@ static void begin_feed(Page *page)
 Status page_begin(Page *page)
 {
     PageRequest *request = &page->request;
-    const Select *select = request->query->select;
     TRY(read_position(page));
     TRY(page_resume_read(request, page->arena, &request->resume, page->err));
     TRY(find_order(page));
     request->way = choose_way(request);
-    request->needs_system =
-        plan_needs_system(request->query) || (select->order_by != NULL && !request->is_ordered);
+    request->needs_system = page_needs_system(request->query, request->is_ordered);
     TRY(check_position(page));
     TRY(resume(page));
     begin_feed(page);

@@ -19,7 +19,7 @@ typedef struct PageResults {
     Meter printing;     /* of rows */
 } PageResults;
 
-/* Groups that the index alone has given: index_only.c. */
+/* Groups that the index alone has given: group_list_int.h. */
 typedef struct GroupList GroupList;
 
 typedef struct Page {

@@ -7,6 +7,7 @@
 #include "query/eval/query_testing_int.h"
 #include "query/page/container_testing_int.h"
 #include "query/page/page_random_int.h"
+#include "query/page/remote_testing_int.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -44,6 +45,7 @@ typedef struct Scope {
     uint64_t index_keys_max;
     bool any_plan;      /* not only the best */
     size_t slice_items; /* of a helper; 0 if one thread reads the page alone */
+    bool has_remote;    /* some targets are another node's, for every page others */
 } Scope;
 
 static Workers *workers;
@@ -164,6 +166,7 @@ static void choose_scope(Model *m, Arena *arena, Scope *scope)
     scope->any_plan = below(m, 2) == 0;
     if (below(m, 2) == 0)
         scope->slice_items = (size_t)below(m, 30) + 1;
+    scope->has_remote = below(m, 2) == 0;
 }
 
 static size_t documents_in(Model *m, const Scope *scope, Json *out)
@@ -178,6 +181,16 @@ static size_t documents_in(Model *m, const Scope *scope, Json *out)
 }
 
 /* ---- pages ---- */
+
+/* One target is always here: a page is made where something of it is. */
+static void hide_targets(Model *m, TestRemote *remote, TestTargets *targets)
+{
+    size_t here = targets->count == 0 ? 0 : (size_t)below(m, targets->count);
+    for (size_t i = 0; i < targets->count; i++) {
+        if (i != here && below(m, 2) == 0)
+            test_remote_hide(remote, targets->list, i);
+    }
+}
 
 static Status run_page(Model *m, const Query *query, Arena *arena, Scope *scope, Slice position,
                        Buf *text, QueryPage *out, Error *err)
@@ -208,6 +221,13 @@ static Status run_page(Model *m, const Query *query, Arena *arena, Scope *scope,
         .functions = &FAKE_FUNCTIONS,
         .functions_context = &fake,
     };
+    TestTargets shown = targets;
+    TestRemote remote = {.sizes = &m->random};
+    if (scope->has_remote) {
+        test_remote_begin(&remote, query, &options, &targets);
+        hide_targets(m, &remote, &shown);
+        options.targets = shown.list;
+    }
     atomic_store(&m->t.clock.step_us, scope->page_us == 0 ? 0 : below(m, 60) + 1);
     if (scope->page_us != 0)
         options.deadline_us = clock_monotonic_us(clock) + scope->page_us;

@@ -1,6 +1,7 @@
 /* page_read.c - the documents of a page, over all of its targets: see page_reader_int.h. */
 #include "query/page/call_batch_int.h"
 #include "query/page/read_ahead_int.h"
+#include "query/page/remote_reading_int.h"
 
 enum {
     CLOCK_DOCUMENTS = 16, /* between two looks at the clock */
@@ -70,12 +71,19 @@ const ReadingCalls READING_LOCAL_CALLS = {
     .close = close_local,
 };
 
+static const ReadingCalls *choose_calls(const PageRequest *request, const QueryTarget *target)
+{
+    if (UNLIKELY(target->view == NULL))
+        return &READING_REMOTE_CALLS;
+    return page_request_calls(request) ? &CALL_BATCH_CALLS : &READING_LOCAL_CALLS;
+}
+
 void reading_begin(ReadContext *context, Reading *reading, const QueryTarget *target,
                    size_t target_index)
 {
     const PageRequest *request = context->request;
     *reading = (Reading){
-        .calls = page_request_calls(request) ? &CALL_BATCH_CALLS : &READING_LOCAL_CALLS,
+        .calls = choose_calls(request, target),
         .target = target,
         .target_index = target_index,
         .epk_from = target->epk_from,
@@ -91,7 +99,8 @@ void reading_begin(ReadContext *context, Reading *reading, const QueryTarget *ta
         .random = context->plan_random,
         .err = context->err,
     };
-    planner_begin(&reading->planner, &context->budget);
+    if (LIKELY(target->view != NULL)) /* the other node plans */
+        planner_begin(&reading->planner, &context->budget);
 }
 
 void reading_done(ReadContext *context, Reading *reading)
@@ -100,6 +109,25 @@ void reading_done(ReadContext *context, Reading *reading)
     ASSERT(context->run->held >= reading->held);
     context->run->held -= reading->held;
     arena_done(&reading->memory);
+}
+
+static Status ask_where(ReadContext *context, Reading *reading, const Item *item, Value *answer)
+{
+    Run *run = context->run;
+    arena_reset(&run->sources);
+    arena_reset(&run->rows);
+    run->scratch = &run->sources;
+    TRY(plan_bind(&reading->planner, item, &run->sources));
+    run->scratch = &run->rows;
+    TRY(run_charge(run, 1));
+    return eval(run, context->request->query->select->where, answer);
+}
+
+bool reading_passes(ReadContext *context, Reading *reading, const Item *item)
+{
+    Value answer;
+    return ask_where(context, reading, item, &answer) != STATUS_OK ||
+           (answer.type == JSON_BOOL && answer.boolean);
 }
 
 /* ---- the reader ---- */
@@ -147,19 +175,38 @@ void page_reader_end_readings(PageReader *reader)
     reader->context.budget.bytes_left = PAGE_SETS_BYTES_MAX;
 }
 
+/* An order is the same in all targets, but its numbers may run down. Those of other nodes are read
+ * as the ones here; without one here, rows are sorted. */
+static bool share_order(PageReader *reader)
+{
+    const OrderBy *order = NULL;
+    for (size_t i = 0; i < reader->reading_count && order == NULL; i++)
+        order = reader->readings[i].order;
+    for (size_t i = 0; i < reader->reading_count; i++) {
+        Reading *reading = &reader->readings[i];
+        if (reading->target->view == NULL)
+            reading->order = order;
+    }
+    return order != NULL;
+}
+
 Status page_reader_begin_order(PageReader *reader, bool may_serve, bool *is_served)
 {
     const PageRequest *request = reader->context.request;
     *is_served = may_serve;
     for (size_t i = 0; i < request->options->target_count; i++) {
         Reading *reading = add_reading(reader, i);
-        TRY(plan_order(&reading->planner, &reading->order));
-        *is_served = *is_served && reading->order != NULL;
+        if (LIKELY(reading->target->view != NULL)) {
+            TRY(plan_order(&reading->planner, &reading->order));
+            *is_served = *is_served && reading->order != NULL;
+        }
         if (!page_is_range(reading->epk_from, reading->epk_to))
             reading_set_state(reading, READING_OVER);
         reading->position = request->from.place;
         reading->is_at_place = request->has_from;
     }
+    if (request->has_remote)
+        *is_served = share_order(reader) && *is_served;
     if (!*is_served)
         page_reader_end_readings(reader);
     return STATUS_OK;
@@ -271,7 +318,8 @@ static bool begin_part(PageReader *reader)
     const PageRequest *request = reader->context.request;
     const QueryPageOptions *o = request->options;
     bool is_much = o->target_count - reader->target > 1 && !page_reader_is_full(reader);
-    if (reader->ahead == NULL && is_much && read_ahead_is_possible(request)) {
+    if (reader->ahead == NULL && is_much && !request->has_remote &&
+        read_ahead_is_possible(request)) {
         reader->ahead = read_ahead_open_targets(reader);
         reader->target = o->target_count;
     }
@@ -420,6 +468,8 @@ void page_reader_peek(PageReader *reader)
         uint64_t keys = call_batch_keys(reading);
         if (reading->part != NULL && !reader->is_sliced)
             keys = read_ahead_part_keys(reading->part);
+        if (reading->remote != NULL)
+            keys = remote_reading_keys(reading->remote);
         page_work_add_frozen_keys(reader->work, reading->target_index, keys);
     }
     page_cursor_mark_last(&reader->cursor);
@@ -475,20 +525,22 @@ static void stop_between(PageReader *reader, ReadingState state)
         enter_phase(reader, PAGE_STOPPED_BETWEEN);
 }
 
-/* Helpers may pause after a document that has no result, and a batch after its last one. */
+/* Helpers and other nodes may pause after a document that has no result, and a batch after its last
+ * one. */
 static bool is_passed(const PageReader *reader, const Reading *reading)
 {
     bool passed = false;
-    if (reading->part != NULL || reading->batch != NULL)
+    if (reading->part != NULL || reading->batch != NULL || reading->remote != NULL)
         (void)reading->calls->position(reading, &reader->context.run->sources, &passed);
     return passed;
 }
 
-/* One reading may pause at the very place of a document that another one has; and where helpers
- * have paused, only the cursor can tell. */
+/* One reading may pause at the very place of a document that another one has; and where helpers or
+ * another node have paused, only the cursor can tell. */
 static bool must_mark(const PageReader *reader, const Reading *reading)
 {
-    return reading->state == READING_READY ? reader->reading_count > 1 || reading->part != NULL
+    bool has_own_end = reading->part != NULL || reading->remote != NULL;
+    return reading->state == READING_READY ? reader->reading_count > 1 || has_own_end
                                            : is_passed(reader, reading);
 }
 

@@ -23,6 +23,9 @@ typedef struct PageReader PageReader;
 typedef struct ReadAhead ReadAhead;
 typedef struct ReadAheadPart ReadAheadPart;
 
+/* Documents that another node sends: remote_reading_int.h. */
+typedef struct RemoteReading RemoteReading;
+
 /* Documents whose calls of users' functions are made together: call_batch_int.h. */
 typedef struct CallBatch CallBatch;
 
@@ -107,8 +110,8 @@ typedef enum ReadingState {
 
 typedef struct Reading Reading;
 
-/* How documents of a reading come: from a partition here, or from a helper. They come in one order,
- * and each has a position at which another reading can begin. */
+/* How documents of a reading come: from a partition here, a helper, or another node. They come in
+ * one order, and each has a position at which another reading can begin. */
 typedef struct ReadingCalls {
     /* NEW to EMPTY or OVER: from 'position' on, in the order of 'mode'. */
     Status (*open)(PageReader *reader, Reading *reading);
@@ -145,7 +148,8 @@ struct Reading {
     IndexAdvice advice;   /* if indexes are wanted */
 
     DocumentSource *source;   /* of a partition here, or */
-    ReadAheadPart *part;      /* of helpers */
+    ReadAheadPart *part;      /* of helpers, or */
+    RemoteReading *remote;    /* of another node */
     CallBatch *batch;         /* of the source, with calls; otherwise NULL */
     const OrderBy *sorted_by; /* the order of its documents; NULL if by number or EPK */
 
@@ -184,14 +188,19 @@ void reading_begin(ReadContext *context, Reading *reading, const QueryTarget *ta
                    size_t target_index);
 void reading_done(ReadContext *context, Reading *reading);
 
+/* Asks WHERE about a document of the reading; for page_request_tests_documents. What fails here is
+ * left to the page, which asks again with more memory, and fails if it has to. */
+bool reading_passes(ReadContext *context, Reading *reading, const Item *item);
+
 /* page_plan.c: plans a reading and opens its source; the first makes only the filter, of WHERE and
  * partition key, and in '*key' that of the key alone (NULL if there is none). */
 MUST_USE Status page_plan_filter(ReadContext *context, Reading *reading, Filter **key);
 MUST_USE Status page_plan(ReadContext *context, Reading *reading);
 
-/* explain.c: how a target is read, and, when it was, which indexes served and which would have. All
- * of them accept NULL for 'notes'. */
+/* explain.c: how a target is read, here or by another node, and, when it was, which indexes served
+ * and which would have. All of them accept NULL for 'notes'. */
 void page_notes_plan(PageNotes *notes, const Reading *reading, const char *how);
+void page_notes_remote(PageNotes *notes, const Reading *reading);
 void page_notes_indexes(PageNotes *notes, const Reading *reading);
 void page_notes_finish(const PageNotes *notes, QueryPage *out);
 
@@ -281,6 +290,7 @@ struct PageReader {
     Slice done_to;    /* the EPK up to which everything was read */
     ReadAhead *ahead; /* what is left of the targets, with helpers; NULL if the page reads alone */
     bool is_sliced;   /* 'ahead' has slices of one target */
+    bool is_refused;  /* another node cannot serve the order: the page must sort */
 
     uint32_t peeks_left; /* documents that it looks at while PEEKING */
     uint64_t looked;     /* at documents, since the last look at the clock */

@@ -73,6 +73,9 @@ typedef struct PageRequest {
     bool is_ordered;    /* documents come in the order of ORDER BY */
     bool needs_system;  /* of documents, their system properties */
     double rows_wanted; /* results that the page is to have, and what is skipped before them */
+    size_t sum_targets; /* whose sums are added up */
+    bool has_remote;    /* another node serves one of the targets */
+    bool sorts_rows;    /* although indexes here may serve ORDER BY: on another node they do not */
 } PageRequest;
 
 /* Whether a page that ends anywhere can be continued there. */
@@ -89,6 +92,16 @@ static inline bool page_request_calls(const PageRequest *request)
 
 /* Whether the page's time is over. */
 bool page_request_is_late(const PageRequest *request);
+
+/* Until when the index may be read before the first document. */
+uint64_t page_index_deadline_us(const QueryPageOptions *options, uint64_t begun_us);
+
+/* Whether documents need their system properties. */
+bool page_needs_system(const Query *query, bool is_ordered);
+
+/* Whether a document by itself tells what WHERE says, each time the same, without a call of a
+ * user's function. */
+bool page_request_tests_documents(const PageRequest *request);
 
 /* page_position.c */
 Slice page_position_print(Arena *arena, const PagePosition *position);

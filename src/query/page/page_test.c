@@ -608,7 +608,8 @@ static void loading_and_writing_are_measured_with_few_looks_at_the_clock(void **
         {"SELECT VALUE COUNT(1) FROM c WHERE c.n < 900 AND c.m + 0 < 5", 900, 1001, 1, 150},
     };
     for (size_t i = 0; i < ARRAY_COUNT(ROWS); i++) {
-        TestClock meter = {.clock = {test_clock_wall, test_clock_monotonic}};
+        TestClock meter = {
+            .clock = {.wall_us = test_clock_wall, .monotonic_us = test_clock_monotonic}};
         atomic_store(&meter.step_us, 10);
         AUTO(answered_done) Answered answered;
         ask(t, ROWS[i].query, (Asked){.meter_clock = &meter.clock}, &answered);

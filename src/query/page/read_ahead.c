@@ -3,7 +3,6 @@
 
 #include "base/encoding.h"
 #include "base/mem.h"
-#include "query/sql/functions_int.h"
 
 #include <pthread.h>
 
@@ -128,27 +127,6 @@ static void begin(ReadAheadPart *part)
     part->reading.mode = part->mode_wanted;
 }
 
-static Status ask_where(ReadAheadPart *part, const Item *item, Value *answer)
-{
-    Run *run = &part->run;
-    arena_reset(&run->sources);
-    arena_reset(&run->rows);
-    run->scratch = &run->sources;
-    TRY(plan_bind(&part->reading.planner, item, &run->sources));
-    run->scratch = &run->rows;
-    TRY(run_charge(run, 1));
-    return eval(run, part->context.request->query->select->where, answer);
-}
-
-/* What is too much for a part, which has less memory than the page, is left to the page: it asks
- * again, and fails if it has to. */
-static bool passes(ReadAheadPart *part, const Item *item)
-{
-    Value answer;
-    return !part->ahead->tests || ask_where(part, item, &answer) != STATUS_OK ||
-           (answer.type == JSON_BOOL && answer.boolean);
-}
-
 static Status keep(ReadAheadPart *part, Batch *batch, const Item *item)
 {
     Kept *kept = ARENA_NEW(&batch->arena, Kept);
@@ -194,7 +172,7 @@ static Status look(ReadAheadPart *part, Batch *batch, uint64_t turn_end_us, bool
             return STATUS_OK;
         }
         part->is_passed = true;
-        if (passes(part, &item)) {
+        if (!part->ahead->tests || reading_passes(&part->context, reading, &item)) {
             TRY(keep(part, batch, &item));
         } else {
             part->passed += source_was_fetched(reading->source);
@@ -322,25 +300,6 @@ bool read_ahead_is_possible(const PageRequest *request)
            !page_request_calls(request);
 }
 
-static Status find_unsteady(void *context, Node *node)
-{
-    bool *found = context;
-    *found = *found ||
-             (node->kind == NODE_CALL && (node->call.function->flags & FUNCTION_UNSTEADY) != 0);
-    return *found ? STATUS_OK : node_each_child(node, find_unsteady, context);
-}
-
-/* Whether a document by itself tells what WHERE says, each time the same. */
-static bool tests_documents(const Select *select)
-{
-    const Source *source = select->sources;
-    bool is_alone = select->where != NULL && source->next == NULL && source->subquery == NULL &&
-                    !source->iterate;
-    bool is_unsteady = false;
-    Node *where = UNCONST(Node, select->where); /* looks only */
-    return is_alone && find_unsteady(&is_unsteady, where) == STATUS_OK && !is_unsteady;
-}
-
 static ReadAhead *ahead_new(const PageReader *reader, size_t count)
 {
     const PageRequest *request = reader->context.request;
@@ -354,7 +313,7 @@ static ReadAhead *ahead_new(const PageReader *reader, size_t count)
     ahead->request = request;
     ahead->window_max = threads < WINDOW_MAX ? threads : WINDOW_MAX;
     ahead->window = page_request_streams(request) ? 1 : ahead->window_max;
-    ahead->tests = tests_documents(request->query->select);
+    ahead->tests = page_request_tests_documents(request);
     ahead->parts = MEM_NEW_ARRAY(ReadAheadPart, count);
     ahead->static_ticks = run_static_ticks(reader->context.run); /* the same for all */
     ahead->run_options = reader->context.run->options;

@@ -1,0 +1,482 @@
+/* placement_hooks_test.c - the hooks of a placement: in which order they are called, what becomes
+ * of a change when one fails, and moves whose sources are elsewhere. */
+#include "catalog/move_policy_int.h"
+#include "catalog/move_testing_int.h"
+#include "catalog/placement_testing_int.h"
+#include "catalog/saved_states.h"
+#include "partition/baseline.h"
+
+#define NONE MANUAL(0)
+
+enum { KEYS = 40, PATIENCE_MS = 20000 };
+
+static void expect_events(TestNode *node, const char *expected)
+{
+    assert_slice(node_events(node), slice_from_cstr(expected));
+}
+
+/* ---- create, published, dropped ---- */
+
+static void spaces_are_placed_before_the_change_that_makes_them(void **state)
+{
+    (void)state;
+    AUTO(node_close) TestNode a;
+    node_open(&a, NULL, true, &NODE_RULES);
+    uint32_t database = make_database(&a.t, "d", NONE);
+    uint32_t shared = make_database(&a.t, "shared", MANUAL(2000));
+    expect_events(&a, "published; published; ");
+    (void)make_container(&a.t, database, "c", MANUAL(2000));
+    expect_events(&a, "create 0-1; published; ");
+    /* Ranges that share a budget are placed together, one by one. */
+    (void)make_container(&a.t, shared, "x", NONE);
+    expect_events(&a, "create 2-2; create 3-3; published; ");
+    (void)make_container(&a.t, shared, "y", NONE);
+    expect_events(&a, "create 4-4 beside 2; create 5-5 beside 3; published; ");
+    (void)make_container(&a.t, shared, "own", MANUAL(1000));
+    expect_events(&a, "create 6-6; published; ");
+    const Container *container = snapshot_container_by_id(test_read(&a.t), database, SLICE("c"));
+    begin_move(&a.t, database, container->info.number, 1, 1, "30");
+    expect_events(&a, "create 7-8 beside 1; published; ");
+}
+
+static void a_change_whose_spaces_nobody_takes_is_refused_alone(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    Slice before = test_dump(&pair.a.t);
+    pair.a.create_status = STATUS_UNAVAILABLE;
+    AUTO(test_change_done) TestChange c;
+    fill_container(&c, pair.database, row_definition(&pair.a.t.arena, "none", ""), NONE);
+    assert_int_equal(test_run(pair.a.t.catalog, &c), STATUS_UNAVAILABLE);
+    assert_non_null(strstr(c.change.error.message, "no node takes it"));
+    AUTO(test_change_done) TestChange m;
+    fill_begin(&pair.a.t, &m, container_at(&pair, &pair.a), 0, 0, "05");
+    assert_int_equal(test_run(pair.a.t.catalog, &m), STATUS_UNAVAILABLE);
+    assert_slice(test_dump(&pair.a.t), before);
+    /* In one group with others. */
+    TestChange group[2];
+    fill_container(&group[0], pair.database, row_definition(&pair.a.t.arena, "none", ""), NONE);
+    fill_database(&group[1], SLICE("other"), NONE);
+    run_as_group(&pair.a.t, group, ARRAY_COUNT(group));
+    assert_int_equal(group[0].change.status, STATUS_UNAVAILABLE);
+    assert_int_equal(group[1].change.status, STATUS_OK);
+    for (size_t i = 0; i < ARRAY_COUNT(group); i++)
+        test_change_done(&group[i]);
+    pair.a.create_status = STATUS_OK;
+    (void)make_container(&pair.a.t, pair.database, "none", NONE);
+    node_refresh(&pair.b);
+    expect_same(&pair);
+}
+
+static void answers_wait_until_all_nodes_have_published(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    TestNode *a = &pair.a;
+    a->delays = true;
+    AUTO(test_change_done) TestChange first, second, refused;
+    fill_database(&first, SLICE("first"), NONE);
+    catalog_submit(a->t.catalog, &first.change);
+    while (node_delayed(a) < 1)
+        (void)usleep(100);
+    /* It is published here, and does not hold up the next one. */
+    assert_non_null(snapshot_database_by_id(test_read(&a->t), SLICE("first")));
+    fill_database(&second, SLICE("second"), NONE);
+    catalog_submit(a->t.catalog, &second.change);
+    while (node_delayed(a) < 2)
+        (void)usleep(100);
+    /* A refusal rests on what was not answered yet. */
+    fill_database(&refused, SLICE("first"), NONE);
+    catalog_submit(a->t.catalog, &refused.change);
+    while (node_delayed(a) < 3)
+        (void)usleep(100);
+    assert_false(test_is_answered(&first));
+    assert_false(test_is_answered(&second));
+    assert_false(test_is_answered(&refused));
+    /* Nor does it hold up what the placement asks for. */
+    node_hand_over(a, &pair.b, space_of(&pair, 0));
+    node_refresh(&pair.b);
+    a->delays = false;
+    node_publish(a);
+    assert_int_equal(test_wait(&first), STATUS_OK);
+    assert_int_equal(test_wait(&second), STATUS_OK);
+    assert_int_equal(test_wait(&refused), STATUS_CONFLICT);
+    /* With nothing left to wait for, a refusal is answered at once. */
+    (void)node_events(a);
+    AUTO(test_change_done) TestChange again;
+    fill_database(&again, SLICE("first"), NONE);
+    assert_int_equal(test_run(a->t.catalog, &again), STATUS_CONFLICT);
+    expect_events(a, "");
+}
+
+static void closing_waits_for_what_is_not_published_everywhere(void **state)
+{
+    (void)state;
+    AUTO(test_change_done) TestChange c;
+    {
+        AUTO(node_close) TestNode a;
+        node_open(&a, NULL, true, &NODE_RULES);
+        a.delays = true;
+        fill_database(&c, SLICE("d"), NONE);
+        catalog_submit(a.t.catalog, &c.change);
+        while (node_delayed(&a) < 1)
+            (void)usleep(100);
+        assert_false(test_is_answered(&c));
+    }
+    assert_int_equal(test_wait(&c), STATUS_OK);
+}
+
+static void a_group_that_fails_is_not_published(void **state)
+{
+    (void)state;
+    AUTO(node_close) TestNode a;
+    node_open(&a, NULL, true, &NODE_RULES);
+    memory_store_fail_commits(a.t.store, 1, STATUS_UNAVAILABLE);
+    AUTO(test_change_done) TestChange c;
+    fill_database(&c, SLICE("d"), NONE);
+    assert_int_equal(test_run(a.t.catalog, &c), STATUS_UNAVAILABLE);
+    expect_events(&a, "");
+    assert_true(catalog_is_leader(a.t.catalog)); /* the disk says nothing about owners */
+}
+
+static void the_placement_hears_of_spaces_that_were_emptied(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    assert_int_equal(write_item(handle_at(&pair, &pair.a, 0), "{'id':'1'}"), STATUS_OK);
+    node_hand_over(&pair.a, &pair.b, space_of(&pair, 1)); /* one is elsewhere */
+    StoreSpace space = space_of(&pair, 0);
+    assert_int_equal(delete_one(&pair.a.t, CATALOG_DELETE_CONTAINER, pair.database, pair.container),
+                     STATUS_OK);
+    for (int ms = 0; count_garbage(pair.a.t.store) > 0 && ms < PATIENCE_MS; ms++)
+        (void)usleep(1000);
+    assert_int_equal(count_keys(pair.a.t.store, space), 0);
+    expect_events(&pair.a, "published; dropped 0-1; ");
+    node_refresh(&pair.b);
+    expect_events(&pair.b, ""); /* it drops its copies by itself */
+}
+
+static void states_are_restored_where_all_partitions_are(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    TestNode *a = &pair.a;
+    bool has_replaced = false;
+    Error failure = {0};
+    assert_ok(catalog_save_state(a->t.catalog, SLICE("d"), SLICE("s"), &has_replaced, err));
+    StoreSpace space = space_of(&pair, 1);
+    node_hand_over(a, &pair.b, space);
+    assert_int_equal(
+        catalog_save_state(a->t.catalog, SLICE("d"), SLICE("t"), &has_replaced, &failure),
+        STATUS_NOT_OWNER);
+    assert_int_equal(catalog_restore_state(a->t.catalog, SLICE("d"), SLICE("s"), &failure),
+                     STATUS_NOT_OWNER);
+    /* The container is dropped, and comes back where it was. */
+    assert_int_equal(delete_one(&a->t, CATALOG_DELETE_CONTAINER, pair.database, pair.container),
+                     STATUS_OK);
+    node_refresh(&pair.b);
+    (void)node_events(a);
+    assert_int_equal(catalog_restore_state(a->t.catalog, SLICE("d"), SLICE("s"), &failure),
+                     STATUS_OK); /* this placement takes what it is asked to place */
+    Slice events = node_events(a);
+    assert_true(slice_starts_with(events, SLICE("create 0-1; published; ")));
+    node_refresh(&pair.b);
+    expect_same(&pair);
+    assert_int_equal(write_item(handle_at(&pair, a, 1), "{'id':'1'}"), STATUS_OK);
+    assert_ok(catalog_stop_serving(a->t.catalog, space, err));
+    assert_int_equal(delete_one(&a->t, CATALOG_DELETE_CONTAINER, pair.database, pair.container),
+                     STATUS_OK);
+    a->takes_new = false; /* another node was given one of its partitions meanwhile */
+    a->local_count = 0;
+    Slice before = test_dump(&a->t);
+    assert_int_equal(catalog_restore_state(a->t.catalog, SLICE("d"), SLICE("s"), &failure),
+                     STATUS_NOT_OWNER);
+    assert_slice(test_dump(&a->t), before);
+}
+
+static bool is_restoring(TestNode *node)
+{
+    return snapshot_saved_by_name(test_read(&node->t), SLICE("d"), SLICE("s"))->is_restoring;
+}
+
+/* As a leader leaves it that dies while items are taken back. */
+static void cut_off_restore(Pair *pair)
+{
+    bool has_replaced = false;
+    assert_ok(catalog_save_state(pair->a.t.catalog, SLICE("d"), SLICE("s"), &has_replaced, err));
+    assert_int_equal(write_item(handle_at(pair, &pair->a, 0), "{'id':'later'}"), STATUS_OK);
+    SavedRecord record =
+        saved_state_record(snapshot_saved_by_name(test_read(&pair->a.t), SLICE("d"), SLICE("s")));
+    record.is_restoring = true;
+    StoreTxn *txn = store_txn_begin(pair->a.t.store);
+    record_put_saved(txn, &record);
+    assert_ok(store_txn_commit_wait(txn, err));
+}
+
+/* Other nodes need not publish anything for that: the caller may be the one who says when they
+ * have. */
+static void a_new_leader_finishes_a_restore_if_all_partitions_are_here(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    cut_off_restore(&pair);
+    node_switch(&pair.a, &pair.b); /* nothing is here: it leads all the same */
+    assert_true(is_restoring(&pair.b));
+    node_switch(&pair.b, &pair.a);
+    assert_false(is_restoring(&pair.a));
+    assert_int_equal(handle_usage(handle_at(&pair, &pair.a, 0)).items, 0);
+
+    cut_off_restore(&pair);
+    node_hand_over(&pair.a, &pair.b, space_of(&pair, 0));
+    node_hand_over(&pair.a, &pair.b, space_of(&pair, 1));
+    pair.b.delays = true;
+    node_switch(&pair.a, &pair.b);
+    assert_false(is_restoring(&pair.b));
+    assert_int_equal(node_delayed(&pair.b), 0);
+    assert_int_equal(handle_usage(handle_at(&pair, &pair.b, 0)).items, 0);
+}
+
+/* Else each state that is dropped meanwhile would leave one, up to BASELINES_MAX. */
+static void partitions_forget_states_that_were_dropped_while_they_were_elsewhere(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    TestNode *a = &pair.a;
+    bool has_replaced = false;
+    StoreSpace space = space_of(&pair, 0);
+    assert_ok(catalog_save_state(a->t.catalog, SLICE("d"), SLICE("s"), &has_replaced, err));
+    node_refresh(&pair.b);
+    node_hand_over(a, &pair.b, space);
+    assert_ok(catalog_drop_state(a->t.catalog, SLICE("d"), SLICE("s"), err));
+    assert_int_equal(partition_baseline_count(handle_local(handle_at(&pair, &pair.b, 0))), 1);
+    assert_int_equal(partition_baseline_count(handle_local(handle_at(&pair, a, 1))), 0);
+    node_hand_over(&pair.b, a, space);
+    assert_ok(catalog_save_state(a->t.catalog, SLICE("d"), SLICE("t"), &has_replaced, err));
+    assert_int_equal(partition_baseline_count(handle_local(handle_at(&pair, a, 0))), 1);
+}
+
+/* ---- moves ---- */
+
+static const MoveRules BY_ORDER = {.partition_bytes_max = 0};
+
+/* A container with items. */
+static void fill_pair(Pair *pair, Provision provision)
+{
+    pair->database = make_database(&pair->a.t, "d", NONE);
+    pair->container = make_container(&pair->a.t, pair->database, "c", provision);
+    for (int key = 0; key < KEYS; key++)
+        assert_int_equal(put_item(&pair->a.t, pair->database, pair->container, key, key + 1, 10),
+                         STATUS_OK);
+    node_refresh(&pair->b);
+    (void)node_events(&pair->a);
+}
+
+/* A container with items, on two nodes of which the first moves partitions. */
+static void open_for_moves(Pair *pair, const MoveRules *moves, Provision provision)
+{
+    node_init(&pair->a, NULL, true, &NODE_RULES);
+    pair->a.t.moves = moves;
+    assert_ok(test_try_open(&pair->a.t, err));
+    node_open(&pair->b, pair->a.t.store, false, &NODE_RULES);
+    fill_pair(pair, provision);
+}
+
+static MoveEvent wait_for_move(TestNode *node)
+{
+    MoveEvent event = {.stage = MOVE_WAITING};
+    for (int ms = 0; ms < PATIENCE_MS; ms++) {
+        if (catalog_moves(node->t.catalog, &event, 1) == 1 && move_stage_is_final(event.stage))
+            return event;
+        (void)usleep(1000);
+    }
+    fail_msg("the move does not end");
+    return event;
+}
+
+static void order_split(Pair *pair)
+{
+    MoveOrder order = {.database = pair->database, .container = pair->container, .parts = 2};
+    uint64_t event = 0;
+    assert_ok(catalog_order_move(pair->a.t.catalog, &order, &event, err));
+}
+
+static void the_sources_of_a_move_are_brought_here_first(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    open_for_moves(&pair, &BY_ORDER, MANUAL(1000));
+    StoreSpace space = space_of(&pair, 0);
+    node_hand_over(&pair.a, &pair.b, space);
+    /* The other node lets go of it when it is asked to. */
+    assert_ok(catalog_stop_serving(pair.b.t.catalog, space, err));
+    order_split(&pair);
+    MoveEvent event = wait_for_move(&pair.a);
+    if (event.stage != MOVE_DONE)
+        fail_msg("%s", event.message);
+    Slice events = node_events(&pair.a);
+    if (!slice_starts_with(events, SLICE("gather 0-0; create 1-2 beside 0; published; ")))
+        fail_msg("%.*s", SLICE_ARG(events));
+    const Container *container = container_at(&pair, &pair.a);
+    assert_int_equal(container->range_count, 2);
+    for (int key = 0; key < KEYS; key++)
+        assert_int_equal(get_item(container, key), key + 1);
+    node_refresh(&pair.b);
+    expect_same(&pair);
+}
+
+static void a_move_whose_sources_do_not_come_gives_up(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    open_for_moves(&pair, &BY_ORDER, MANUAL(1000));
+    node_hand_over(&pair.a, &pair.b, space_of(&pair, 0));
+    pair.a.gather_status = STATUS_UNAVAILABLE;
+    order_split(&pair);
+    MoveEvent event = wait_for_move(&pair.a);
+    assert_int_equal(event.stage, MOVE_FAILED);
+    assert_non_null(strstr(event.message, "the other node does not answer"));
+    expect_events(&pair.a, "gather 0-0; ");
+    assert_int_equal(container_at(&pair, &pair.a)->range_next, 1); /* nothing was begun */
+    assert_int_equal(put_item(&pair.b.t, pair.database, pair.container, 1, 100, 10), STATUS_OK);
+}
+
+static void a_move_whose_targets_are_elsewhere_is_undone(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    open_for_moves(&pair, &BY_ORDER, MANUAL(1000));
+    pair.a.takes_new = false;
+    order_split(&pair);
+    MoveEvent event = wait_for_move(&pair.a);
+    assert_int_equal(event.stage, MOVE_FAILED);
+    assert_non_null(strstr(event.message, "is served by another node"));
+    const Container *container = container_at(&pair, &pair.a);
+    assert_int_equal(container->pending_count, 0);
+    assert_int_equal(container->range_count, 1);
+    assert_int_equal(put_item(&pair.a.t, pair.database, pair.container, 1, 100, 10), STATUS_OK);
+    for (int ms = 0; count_garbage(pair.a.t.store) > 0 && ms < PATIENCE_MS; ms++)
+        (void)usleep(1000);
+    assert_int_equal(count_garbage(pair.a.t.store), 0);
+}
+
+/* A clock that has the commit of the map fail, whose outcome nobody knows then. */
+typedef struct FailingClock {
+    Clock clock;
+    TestNode *node;
+    _Atomic bool has_failed;
+} FailingClock;
+
+static uint64_t failing_wall_us(const Clock *clock)
+{
+    FailingClock *own = CONTAINER_OF(UNCONST(Clock, clock), FailingClock, clock);
+    char thread[16] = "";
+    MoveEvent event;
+    (void)pthread_getname_np(pthread_self(), thread, sizeof(thread));
+    bool is_switching = strcmp(thread, "orrery-catalog") == 0 &&
+                        catalog_moves(own->node->t.catalog, &event, 1) == 1 &&
+                        event.stage == MOVE_SWITCHING;
+    if (is_switching && !atomic_exchange(&own->has_failed, true))
+        memory_store_fail_commits(own->node->t.store, 1, STATUS_TIMEOUT);
+    return clock_wall_us(&own->node->t.clock.clock);
+}
+
+static uint64_t failing_monotonic_us(const Clock *clock)
+{
+    FailingClock *own = CONTAINER_OF(UNCONST(Clock, clock), FailingClock, clock);
+    return clock_monotonic_us(&own->node->t.clock.clock);
+}
+
+/* The sources take nothing until it is known whether they are still in the map. */
+static void a_move_whose_end_is_unknown_keeps_nothing_that_could_be_lost(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    FailingClock clock = {.clock = {failing_wall_us, failing_monotonic_us}, .node = &pair.a};
+    atomic_init(&clock.has_failed, false);
+    node_init(&pair.a, NULL, true, &NODE_RULES);
+    pair.a.t.moves = &BY_ORDER;
+    pair.a.t.catalog_clock = &clock.clock;
+    assert_ok(test_try_open(&pair.a.t, err));
+    node_open(&pair.b, pair.a.t.store, false, &NODE_RULES);
+    fill_pair(&pair, MANUAL(1000));
+    AUTO(container_unref) Container *kept = container_ref(container_at(&pair, &pair.a));
+    PartitionHandle *source = container_handle_at(kept, 0);
+    order_split(&pair);
+    for (int ms = 0; handle_is_served(source) && ms < PATIENCE_MS; ms++)
+        (void)usleep(1000);
+    assert_true(atomic_load(&clock.has_failed));
+    assert_int_equal(write_item(source, "{'id':'lost'}"), STATUS_NOT_OWNER);
+    while (catalog_is_leader(pair.a.t.catalog))
+        (void)usleep(100);
+    assert_ok(catalog_lead(pair.a.t.catalog, err));
+    MoveEvent event = wait_for_move(&pair.a);
+    assert_int_equal(event.stage, MOVE_FAILED);
+    const Container *container = container_at(&pair, &pair.a);
+    assert_int_equal(container->range_count, 1);
+    assert_int_equal(container->pending_count, 0);
+    assert_true(handle_is_served(container_handle_at(container, 0)));
+    assert_int_equal(put_item(&pair.a.t, pair.database, pair.container, 1, 100, 10), STATUS_OK);
+    for (int key = 2; key < KEYS; key++)
+        assert_int_equal(get_item(container, key), key + 1);
+    for (int ms = 0; count_garbage(pair.a.t.store) > 0 && ms < PATIENCE_MS; ms++)
+        (void)usleep(1000);
+    node_refresh(&pair.b);
+    expect_same(&pair);
+}
+
+/* What a partition holds is only known where it is served: what looks empty is not merged. */
+static void partitions_that_are_elsewhere_are_not_merged_for_being_small(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    static const MoveRules merging = {.merges = true, .partition_bytes_max = (uint64_t)1 << 30};
+    open_for_moves(&pair, &BY_ORDER, MANUAL(3000));
+    MovePolicy policy = {.rules = merging, .provision = NODE_RULES};
+    MoveBackoffs backoffs = {0};
+    MoveOrder order;
+    MoveReason reason;
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, CATALOG_REPLACE_OFFER);
+    c.change.offer = container_at(&pair, &pair.a)->offer;
+    c.change.provision = MANUAL(1000);
+    assert_int_equal(test_run(pair.a.t.catalog, &c), STATUS_OK);
+    node_refresh(&pair.b);
+    assert_true(move_policy_find_due(&policy, &backoffs, test_read(&pair.a.t), 0, &order, &reason));
+    assert_false(
+        move_policy_find_due(&policy, &backoffs, test_read(&pair.b.t), 0, &order, &reason));
+    MoveOrder *orders = NULL;
+    assert_int_equal(move_policy_plan_merges(&policy, test_read(&pair.b.t),
+                                             container_at(&pair, &pair.b), &pair.b.t.arena,
+                                             &orders),
+                     0);
+    node_hand_over(&pair.a, &pair.b, space_of(&pair, 1));
+    assert_false(
+        move_policy_find_due(&policy, &backoffs, test_read(&pair.a.t), 0, &order, &reason));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spaces_are_placed_before_the_change_that_makes_them),
+        cmocka_unit_test(a_change_whose_spaces_nobody_takes_is_refused_alone),
+        cmocka_unit_test(answers_wait_until_all_nodes_have_published),
+        cmocka_unit_test(closing_waits_for_what_is_not_published_everywhere),
+        cmocka_unit_test(a_group_that_fails_is_not_published),
+        cmocka_unit_test(the_placement_hears_of_spaces_that_were_emptied),
+        cmocka_unit_test(states_are_restored_where_all_partitions_are),
+        cmocka_unit_test(a_new_leader_finishes_a_restore_if_all_partitions_are_here),
+        cmocka_unit_test(partitions_forget_states_that_were_dropped_while_they_were_elsewhere),
+        cmocka_unit_test(the_sources_of_a_move_are_brought_here_first),
+        cmocka_unit_test(a_move_whose_sources_do_not_come_gives_up),
+        cmocka_unit_test(a_move_whose_targets_are_elsewhere_is_undone),
+        cmocka_unit_test(a_move_whose_end_is_unknown_keeps_nothing_that_could_be_lost),
+        cmocka_unit_test(partitions_that_are_elsewhere_are_not_merged_for_being_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
