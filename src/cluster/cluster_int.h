@@ -1,0 +1,313 @@
+/* cluster_int.h - what the files of this folder share: the Cluster, and its steps.
+ *
+ * Each thread of the Cluster calls one step again and again; a test calls the steps itself, with
+ * clocks of its own.
+ *
+ *     lease     lease_step      renews
+ *     manager   manage_step     reads the engine, watches, takes over, hands over, follows, trims
+ *     catalog   catalog_step    publishes what another node wrote in the catalogue; the barrier
+ *     seeder    seed_step       copies spaces from other nodes
+ *     server    (serving.c)     answers other nodes where that may wait
+ *     reach     reach_step      finds nodes that cannot be reached
+ *
+ * Locks, in this order: a lane, then Cluster.lock, then a shard of the owners. None is held while
+ * another thread is waited for; a lane is held for one statement of the engine.
+ */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "cluster/lease_int.h"
+#include "cluster/owner_table_int.h"
+#include "cluster/parts_int.h"
+#include "cluster/spaces_int.h"
+#include "cluster/spread_int.h"
+#include "cluster/watch_int.h"
+
+/* The life of this node, as the engine sees it:
+ *
+ *     JOINED --> DROPPED --> OUT --> JOINED (a new incarnation)
+ *        |          |         |
+ *        +----------+---------+----> LEFT
+ *
+ * DROPPED: it was declared dead, and drops what it served. OUT: it serves nothing. Only then it
+ * joins anew: a lease of the new incarnation must not be taken for one of what was served before.
+ */
+typedef enum MemberState { MEMBER_JOINED, MEMBER_DROPPED, MEMBER_OUT, MEMBER_LEFT } MemberState;
+
+enum {
+    MANAGE_MS = 100,       /* between two rounds with nothing to do */
+    VIEW_US = 1000000,     /* between two reads of the engine, unless one is asked for */
+    VIEW_US_MIN = 10000,   /* and if one is asked for */
+    RANK_US = 200000,      /* that each rank waits before it takes over */
+    RETRY_US = 1000000,    /* before a space that could not be taken is tried again */
+    REPLACE_US = 60000000, /* a dead node's copies are not made elsewhere before that */
+    PIN_US = 600000000,    /* a copy that was asked for is kept for that long */
+    CUT_OFF_US = 5000000,  /* others must complain for so long before a node gives up */
+    TRIM_US = 10000000,    /* between two rounds of trimming */
+    ENGINE_US = 5000000,   /* between two looks at the engine itself */
+    SPREAD_US = 1000000,   /* between two spaces that this node gives away to spread them */
+    SETTLED_US = 10000000, /* nodes must be the same for so long before spaces are spread */
+    OWN_US = 10000000,     /* a space may take so long to apply the rest of its log */
+    LAG_MAX = 64,          /* entries that a copy may be behind before it becomes the owner */
+    CALL_MS = 500,         /* a request to another node */
+    ORDERS_MAX = 64,
+};
+
+/* A move of one space that was asked for. */
+typedef struct SpaceOrder {
+    StoreSpace space;
+    char node[JOURNAL_NAME_MAX + 1];
+    uint64_t until_us; /* boot time */
+    const char *reason;
+} SpaceOrder;
+
+/* A change of the catalogue that waits until all nodes have it. */
+typedef struct Barrier {
+    uint64_t seq;
+    void (*done)(void *ctx);
+    void *ctx;
+    uint64_t begun_us; /* boot time */
+} Barrier;
+
+/* The engine itself, as it was read last. */
+typedef struct EngineState {
+    uint64_t bytes;
+    char warning[CLUSTER_WARNING_MAX];
+    size_t warning_len;
+} EngineState;
+
+typedef struct Waker {
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    bool is_woken;
+} Waker;
+void waker_init(Waker *waker);
+void waker_done(Waker *waker);
+void waker_wake(Waker *waker);
+void waker_wait(Waker *waker, uint32_t ms);
+
+typedef struct Serving Serving;
+
+struct Cluster {
+    /* immutable after cluster_new */
+    Journal *journal;
+    ClusterFolder *folder;
+    const Clock *clock;
+    const Log *log;
+    MetricsShard *metrics;
+    char node[JOURNAL_NAME_MAX + 1];
+    Arena join_arena;
+    JournalJoin join;
+    uint32_t replicas;
+    uint64_t keep_us;
+    uint64_t journal_bytes_max;
+    uint8_t cluster[16];
+    Status (*call)(void *ctx, ClusterCall *call, Error *err);
+    void *call_ctx;
+    bool (*reaches)(void *ctx, Slice address);
+    void *reaches_ctx;
+    CatalogPlacement placement;
+
+    /* set once, before the threads that use them */
+    ClusterStore store;
+    ClusterCatalog catalog;
+
+    Lease lease;
+    pthread_mutex_t node_lane;  /* JOURNAL_LANE_NODE */
+    pthread_mutex_t admin_lane; /* JOURNAL_LANE_ADMIN */
+
+    /* atomic */
+    _Atomic bool has_store;
+    _Atomic bool has_catalog;
+    _Atomic bool is_stopping;
+    _Atomic bool is_refresh_wanted;
+    _Atomic bool is_draining; /* an operator wants that */
+    _Atomic bool is_leaving;
+    _Atomic bool is_cut_off;       /* most others cannot reach this node */
+    _Atomic uint64_t own_renewals; /* completed */
+    _Atomic uint64_t lapses;       /* of the lease */
+    _Atomic uint64_t catalog_done; /* entries of the catalogue that are published here */
+    _Atomic uint64_t incarnation;
+
+    /* guarded by 'lock' */
+    pthread_mutex_t lock;
+    MemberState member;
+    SpaceTable spaces;
+    NodeWatch watch;
+    Barrier *barriers;
+    size_t barrier_count;
+    size_t barrier_capacity;
+    SpaceOrder orders[ORDERS_MAX];
+    size_t order_count;
+    StoreSpace *dropped; /* to be forgotten */
+    size_t dropped_count;
+    size_t dropped_capacity;
+    char unreachable[JOURNAL_UNREACHABLE_MAX];
+    ClusterEvent events[CLUSTER_EVENTS_MAX];
+    uint64_t event_count;
+    uint64_t take_overs; /* since the start */
+    uint64_t hand_overs;
+    EngineState engine;
+
+    Owners owners; /* see there */
+
+    /* lease thread only */
+    uint64_t renewed_us; /* boot time before the newest renewal was sent; 0 if there was none */
+    bool renew_failed;
+
+    /* manager thread only */
+    Arena view_arena;
+    ClusterView view;
+    uint64_t view_us; /* boot time of the newest read; 0 if there was none */
+    uint64_t lapses_seen;
+    uint64_t rejoin_us;
+    uint64_t trimmed_us;
+    uint64_t engine_asked_us; /* 0 if it is to be asked at once */
+    uint64_t cut_off_us;      /* when most others could reach it last */
+    uint64_t spread_us;
+    uint64_t round_us;   /* when that was looked at last */
+    uint64_t nodes_hash; /* of the living nodes, and since when they are the same */
+    uint64_t nodes_since_us;
+    bool view_failed;
+
+    /* catalog thread only */
+    uint64_t poked_seq;
+    uint64_t poked_us;
+    uint32_t barrier_pause_ms;
+
+    /* threads */
+    Waker lease_waker;
+    Waker manager_waker;
+    Waker catalog_waker;
+    Waker seeder_waker;
+    Waker reach_waker;
+    pthread_t threads[5];
+    size_t thread_count;
+    bool has_lease_thread;
+    pthread_t lease_thread;
+    Serving *serving;
+    struct SeedSessions *seeds; /* one thread at a time: the server's */
+};
+
+/* Makes a Cluster that has no threads: a test calls the steps. */
+MUST_USE Status cluster_create(const ClusterOptions *options, Cluster **out, Error *err);
+void cluster_bind_store(Cluster *cluster, ClusterStore store);
+void cluster_bind_catalog(Cluster *cluster, ClusterCatalog catalog);
+void cluster_destroy(Cluster *cluster);
+/* One round of joining: whether the catalogue's space is led or followed to its end. */
+MUST_USE Status cluster_try_join_catalog(Cluster *cluster, bool *is_ready, bool *is_leader,
+                                         Error *err);
+MUST_USE Status cluster_make_catalog_space(Cluster *cluster, Error *err);
+MUST_USE Status cluster_reach_catalog_end(Cluster *cluster, Error *err);
+MUST_USE Status cluster_start_threads(Cluster *cluster, Error *err);
+void cluster_pause_ms(uint32_t ms);
+void cluster_end_membership(Cluster *cluster);
+
+static inline uint64_t cluster_now_us(const Cluster *cluster)
+{
+    return clock_boot_us(cluster->clock);
+}
+
+/* ---- node_lease.c ---- */
+void lease_step(Cluster *cluster);
+void cluster_renew_soon(Cluster *cluster);
+MUST_USE Status cluster_rejoin(Cluster *cluster, Error *err);
+
+/* ---- manage.c ---- */
+void manage_step(Cluster *cluster);
+/* Reads nodes, owners and, if asked for, replicas, into the arena. */
+MUST_USE Status cluster_read_view(Cluster *cluster, bool with_replicas, Arena *arena,
+                                  ClusterView *view, uint64_t *begun_us, Error *err);
+void drop_all_spaces(Cluster *cluster, const char *reason);
+/* Owners as they were read replace older ones, for requests. */
+void cluster_note_owners(Cluster *cluster, const ClusterView *view);
+void cluster_wake_manager(Cluster *cluster);
+
+/* ---- ownership.c ---- */
+/* The engine says that the space is this node's in 'tail.epoch': serves it, if nothing newer is
+ * known. Failures are noted, and tried again. */
+void own_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail, const char *reason);
+/* Takes over what this node may, of the newest view; waits for its rank. */
+void take_over_space(Cluster *cluster, const ClusterView *view, const JournalOwner *owner);
+/* Serves nothing of the space any more. */
+void drop_space(Cluster *cluster, StoreSpace space, const char *reason);
+void clean_lost_spaces(Cluster *cluster);
+/* Serves what the rows give to this node; also by the catalogue's thread, before it publishes. */
+void own_assigned(Cluster *cluster, const JournalOwner *owners, size_t count);
+/* Does the same with a space that was just made, on the catalogue's own thread. */
+void own_new_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail);
+/* Spaces that are this node's in the engine, but of no use to it in this epoch any more: gives them
+ * to a node with a copy, or to itself in a new epoch. */
+void rescue_assigned(Cluster *cluster, const ClusterView *view);
+bool cluster_serves(Cluster *cluster, StoreSpace space);
+void cluster_publish_space(Cluster *cluster, StoreSpace space, Slice node, uint64_t incarnation,
+                           uint64_t epoch, bool is_served);
+
+/* ---- hand_over.c ---- */
+/* Takes the next step of giving the space to the node; true when it was given or cannot be. */
+bool hand_over_space(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
+                     const char *reason);
+/* Reasons that are compared by address: what an operator has placed is not spread for a while. */
+extern const char REASON_OPERATOR[];
+void continue_hand_overs(Cluster *cluster);
+void carry_out_orders(Cluster *cluster, const ClusterView *view);
+void give_all_away(Cluster *cluster, const ClusterView *view, const char *reason);
+void spread_evenly(Cluster *cluster, const ClusterView *view);
+MUST_USE Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, const char *reason,
+                              Error *err);
+
+/* ---- following.c ---- */
+void follow_spaces(Cluster *cluster, const ClusterView *view);
+void forget_dropped(Cluster *cluster);
+
+/* ---- barrier.c ---- */
+void catalog_step(Cluster *cluster);
+void barrier_step(Cluster *cluster);
+void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx);
+void barriers_release(Cluster *cluster);
+
+/* ---- new_spaces.c ---- */
+Status cluster_create_spaces(void *ctx, StoreSpace first, size_t count, StoreSpace beside,
+                             Error *err);
+void cluster_dropped(void *ctx, StoreSpace first, StoreSpace last);
+Status cluster_gather(void *ctx, const StoreSpace *spaces, size_t count, Error *err);
+
+/* ---- seeding.c ---- */
+void seed_step(Cluster *cluster);
+
+/* ---- engine_state.c ---- */
+void engine_step(Cluster *cluster);
+void engine_note_silence(Cluster *cluster);
+uint64_t engine_bytes(Cluster *cluster);
+
+/* ---- trimming.c ---- */
+void trim_step(Cluster *cluster, const ClusterView *view);
+
+/* ---- node_requests.c, serving.c, node_calls.c ---- */
+/* Answers a request of another node. Waits. */
+int node_answer(Cluster *cluster, Slice path, Buf *out);
+bool node_request_waits(Slice path);
+MUST_USE Status node_call(Cluster *cluster, Slice address, const char *what, const char *query,
+                          uint32_t timeout_ms, Buf *answer, Error *err);
+/* The same for what the other node would find by itself, only later. */
+void node_tell(Cluster *cluster, Slice address, const char *what, const char *query);
+Serving *serving_new(Cluster *cluster);
+MUST_USE Status serving_start(Serving *serving, Error *err);
+void serving_free(Serving *serving); /* accepts NULL */
+
+/* Copies of spaces that other nodes are reading. */
+typedef struct SeedSessions SeedSessions;
+SeedSessions *seed_sessions_new(Cluster *cluster);
+MUST_USE Status seed_sessions_answer(SeedSessions *sessions, StoreSpace space, uint64_t session,
+                                     uint64_t piece, Buf *out, Error *err);
+void seed_sessions_free(SeedSessions *sessions); /* accepts NULL */
+
+/* The value of 'name' in a query string; empty if it is not there. */
+Slice query_value(Slice query, Slice name);
+
+/* ---- reach.c ---- */
+void reach_step(Cluster *cluster);
+
+/* ---- events.c ---- */
+void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_t epoch, Slice node,
+                   const char *format, ...) PRINTF_LIKE(6, 7);

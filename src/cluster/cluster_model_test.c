@@ -1,0 +1,240 @@
+/* cluster_model_test.c - random lives of a cluster: processes that end, pause and come back, nodes
+ * that are cut from the engine or from each other, an engine that fails, statements that are lost
+ * or late, moves, drains, changes of the catalogue, and writes all the time.
+ *
+ * At every step at most one node may answer for a space. When all is well again, everything is
+ * served, each write that was acknowledged is there, and copies are equal. */
+#include "cluster/cluster_testing_int.h"
+
+enum { NODES = 4, SPACES = 6, STEPS = 150, LIVES = 12 };
+
+static Sim sim;
+
+static SimNode *any_node(void)
+{
+    return &sim.nodes[random_below(&sim.random, sim.count)];
+}
+
+static size_t count_running(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < sim.count; i++)
+        count += sim.nodes[i].cluster != NULL && !sim.nodes[i].is_paused;
+    return count;
+}
+
+static void write_somewhere(void)
+{
+    for (int i = 0; i < 4; i++) {
+        StoreSpace space = 2 + random_below(&sim.random, SPACES);
+        SimNode *node = any_node(); /* perhaps one that only believes to own it */
+        if (node->cluster != NULL && !node->is_paused && sim_serves(node, space))
+            (void)sim_write(node, space);
+    }
+}
+
+static void change_catalogue(void)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        SimNode *node = &sim.nodes[i];
+        if (node->cluster != NULL && !node->is_paused && node->leads)
+            (void)sim_change(node);
+    }
+}
+
+static void order_move(void)
+{
+    SimNode *node = any_node();
+    Error failure;
+    if (node->cluster == NULL || node->is_paused)
+        return;
+    Status status = cluster_order(node->cluster, 1 + random_below(&sim.random, SPACES + 1),
+                                  slice_from_cstr(any_node()->name), REASON_OPERATOR, &failure);
+    assert_int_equal(status, STATUS_OK);
+}
+
+static void order_drain(void)
+{
+    SimNode *node = any_node();
+    Error failure;
+    if (node->cluster == NULL || node->is_paused)
+        return;
+    Status status = cluster_drain(node->cluster, slice_from_cstr(any_node()->name),
+                                  random_below(&sim.random, 3) == 0, &failure);
+    assert_true(status == STATUS_OK || status == STATUS_NOT_FOUND || status == STATUS_UNAVAILABLE ||
+                status == STATUS_THROTTLED);
+}
+
+static void disturb_node(void)
+{
+    SimNode *node = any_node();
+    Error failure;
+    switch (random_below(&sim.random, 8)) {
+    case 0:
+        if (count_running() > 2)
+            sim_kill(node);
+        break;
+    case 1:
+    case 2:
+        if (node->cluster == NULL)
+            (void)sim_try_start(node, &failure);
+        break;
+    case 3:
+        node->is_paused = node->cluster != NULL && !node->is_paused && count_running() > 2;
+        break;
+    case 4:
+        node->is_paused = false;
+        break;
+    case 5:
+        memory_journal_cut(node->journal, random_below(&sim.random, 2) == 0);
+        break;
+    case 6:
+        node->is_unreachable = random_below(&sim.random, 2) == 0;
+        break;
+    default:
+        if (node->cluster != NULL && count_running() > 2) { /* it leaves on purpose */
+            cluster_end_membership(node->cluster);
+            sim_kill(node);
+        }
+        break;
+    }
+}
+
+static void disturb_engine(void)
+{
+    static const MemoryJournalChaos chaos = {
+        .lose_request = 20, .lose_answer = 20, .delay = 10, .refuse = 20, .deliver = 100};
+    switch (random_below(&sim.random, 6)) {
+    case 0:
+        memory_journal_set_down(sim.engine, true);
+        break;
+    case 1:
+    case 2:
+        memory_journal_set_down(sim.engine, false);
+        break;
+    case 3:
+        memory_journal_crash_restart(sim.engine);
+        break;
+    case 4:
+        memory_journal_promote(sim.engine);
+        break;
+    default:
+        memory_journal_set_chaos(sim.engine, random_below(&sim.random, 2) == 0 ? &chaos : NULL);
+        break;
+    }
+}
+
+static void step(void)
+{
+    switch (random_below(&sim.random, 12)) {
+    case 0:
+        disturb_node();
+        break;
+    case 1:
+        if (random_below(&sim.random, 4) == 0)
+            disturb_engine();
+        break;
+    case 2:
+        order_move();
+        break;
+    case 3:
+        if (random_below(&sim.random, 4) == 0)
+            order_drain();
+        break;
+    case 4:
+        change_catalogue();
+        break;
+    case 5:
+        if (random_below(&sim.random, 4) == 0) {
+            SimNode *node = any_node(); /* its wall clock is set */
+            fake_clock_set_wall(&node->clock,
+                                clock_wall_us(&node->clock.clock) + UINT64_C(100000000));
+        }
+        break;
+    default:
+        break;
+    }
+    write_somewhere();
+    sim_run(&sim, 100 + random_below(&sim.random, 8) * 100);
+}
+
+static void heal(void)
+{
+    memory_journal_set_chaos(sim.engine, NULL);
+    memory_journal_set_down(sim.engine, false);
+    while (memory_journal_delayed(sim.engine) > 0) {
+        (void)memory_journal_deliver(sim.engine, 0);
+        sim_check_owners(&sim);
+    }
+    for (size_t i = 0; i < sim.count; i++) {
+        SimNode *node = &sim.nodes[i];
+        node->is_paused = node->is_unreachable = false;
+        memory_journal_cut(node->journal, false);
+    }
+    sim_run(&sim, 10000);
+    for (size_t i = 0; i < sim.count; i++) {
+        Error failure;
+        SimNode *node = &sim.nodes[i];
+        if (node->cluster == NULL && !sim_try_start(node, &failure))
+            fail_msg("%s does not start: %s", node->name, failure.message);
+    }
+    sim_run(&sim, 10000);
+    for (size_t i = 0; i < sim.count; i++)
+        assert_ok(
+            cluster_drain(sim.nodes[0].cluster, slice_from_cstr(sim.nodes[i].name), false, err));
+    sim_run(&sim, 30000);
+}
+
+static void check_all(void)
+{
+    for (StoreSpace space = 1; space <= SPACES + 1; space++) {
+        SimNode *owner = sim_owner(&sim, space);
+        if (owner == NULL)
+            fail_msg("nobody serves space %d", (int)space);
+        const SimCopy *copy = sim_copy(owner, space);
+        if (sim.unsure[space] == 0 ? copy->sum != sim.written[space]
+                                   : copy->sum < sim.written[space])
+            fail_msg("space %d: %llu were written, %llu are there", (int)space,
+                     (unsigned long long)sim.written[space], (unsigned long long)copy->sum);
+        size_t copies = 0;
+        for (size_t i = 0; i < sim.count; i++) {
+            const SimCopy *other = sim_copy(&sim.nodes[i], space);
+            if (other == NULL)
+                continue;
+            copies++;
+            assert_int_equal(other->place.seq, copy->place.seq);
+            assert_memory_equal(&other->place.chain, &copy->place.chain, sizeof(JournalChain));
+            assert_int_equal(other->sum, copy->sum);
+        }
+        assert_true(copies >= sim.replicas);
+    }
+    for (size_t i = 0; i < sim.count; i++) { /* every change was answered */
+        const Cluster *cluster = sim.nodes[i].cluster;
+        if (cluster->barrier_count > 0)
+            fail_msg("%s waits for %llu, and has published %llu", cluster->node,
+                     (unsigned long long)cluster->barriers[0].seq,
+                     (unsigned long long)atomic_load(&cluster->catalog_done));
+    }
+}
+
+static void random_lives_keep_every_promise(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    for (uint64_t life = 0; life < LIVES; life++) {
+        (void)printf("life %llu\n", (unsigned long long)life);
+        sim_init(&sim, NODES, 3, seed * 1000 + life);
+        sim_begin(&sim, SPACES);
+        for (int i = 0; i < STEPS; i++)
+            step();
+        heal();
+        check_all();
+        sim_done(&sim);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_lives_keep_every_promise)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,696 @@
+/* cluster_testing_int.h - several nodes in one process, for tests: Clusters over one engine in
+ * memory, each with a clock of its own, a store and a catalogue that are simple enough to be looked
+ * through. The test calls the steps; no thread is started. Not part of the library.
+ *
+ * An entry is a number of 8 bytes. The store keeps, of each space, how many it has applied and
+ * their sum, so that two copies at the same place can be compared.
+ */
+#pragma once
+
+#include "base/encoding.h"
+#include "base/random.h"
+#include "base/test_seed.h"
+#include "base/testing.h"
+#include "cluster/cluster_int.h"
+#include "journal/memory/memory_journal.h"
+
+enum { SIM_NODES_MAX = 5, SIM_SPACES_MAX = 64 };
+
+typedef struct SimCopy {
+    StoreSpace space; /* 0 if it is free */
+    SpaceRole role;
+    JournalPlace place;
+    uint64_t epoch; /* owned */
+    uint64_t sum;
+} SimCopy;
+
+typedef struct Sim Sim;
+
+typedef struct SimNode {
+    Sim *sim;
+    char name[24];
+    char address[32];
+    TestFolder data;
+    FakeClock clock;
+    Journal *journal;
+    ClusterFolder *folder;
+    Cluster *cluster; /* NULL if the process does not run */
+    ReplicationHooks hooks;
+    bool is_paused;
+    bool is_unreachable;
+    SimCopy copies[SIM_SPACES_MAX];
+    bool leads;
+    bool is_journal_full;
+    uint64_t published;                /* of the catalogue, by this node */
+    StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
+    size_t served_count;
+} SimNode;
+
+struct Sim {
+    MemoryJournalEngine *engine;
+    SimNode nodes[SIM_NODES_MAX];
+    size_t count;
+    uint32_t replicas;
+    Random random;
+    Log log;
+    uint64_t next_write;
+    StoreSpace shared_from;               /* spaces from here on share a budget; 0 if none do */
+    size_t changes_done;                  /* of the catalogue, that may be answered */
+    uint64_t written[SIM_SPACES_MAX + 1]; /* the sum of what was acknowledged, of each space */
+    uint64_t unsure[SIM_SPACES_MAX + 1];  /* writes of unknown outcome */
+};
+
+/* ---- the store ---- */
+
+static inline SimCopy *sim_copy(SimNode *node, StoreSpace space)
+{
+    for (size_t i = 0; i < SIM_SPACES_MAX; i++) {
+        if (node->copies[i].space == space)
+            return &node->copies[i];
+    }
+    return NULL;
+}
+
+static inline size_t sim_places(void *ctx, ReplicaPlace *out, size_t max)
+{
+    SimNode *node = ctx;
+    size_t count = 0;
+    for (size_t i = 0; i < SIM_SPACES_MAX; i++) {
+        const SimCopy *copy = &node->copies[i];
+        if (copy->space == 0)
+            continue;
+        if (count < max)
+            out[count] = (ReplicaPlace){.space = copy->space,
+                                        .role = copy->role,
+                                        .applied = copy->place,
+                                        .durable_seq = copy->place.seq};
+        count++;
+    }
+    return count;
+}
+
+static inline ReplicaPlace sim_place(void *ctx, StoreSpace space)
+{
+    const SimCopy *copy = sim_copy(ctx, space);
+    if (copy == NULL)
+        return (ReplicaPlace){.space = space, .role = SPACE_ABSENT};
+    return (ReplicaPlace){
+        .space = space, .role = copy->role, .applied = copy->place, .durable_seq = copy->place.seq};
+}
+
+static inline void sim_follow(void *ctx, StoreSpace space)
+{
+    SimNode *node = ctx;
+    SimCopy *copy = sim_copy(node, space);
+    if (copy != NULL)
+        return; /* also if it is refused */
+    copy = sim_copy(node, 0);
+    assert_non_null(copy);
+    *copy = (SimCopy){.space = space, .role = SPACE_FOLLOWED};
+}
+
+/* Reads what is new, up to 'seq'. False if the engine cannot be reached, or has no more of it. */
+static inline bool sim_catch_up(SimNode *node, SimCopy *copy, uint64_t seq, bool *is_behind)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    Error err;
+    JournalEntries entries;
+    *is_behind = false;
+    while (copy->place.seq < seq) {
+        if (journal_read(node->journal, JOURNAL_LANE_FOLLOW, copy->space, copy->place.seq, 1 << 16,
+                         &arena, &entries, &err) != STATUS_OK ||
+            journal_report(node->journal, JOURNAL_LANE_FOLLOW, NULL, 0, &err) != STATUS_OK)
+            return false;
+        *is_behind = entries.count == 0 && entries.base > copy->place.seq;
+        if (entries.count == 0)
+            break;
+        for (size_t i = 0; i < entries.count && copy->place.seq < seq; i++) {
+            const JournalEntry *entry = &entries.items[i];
+            assert_int_equal(entry->bytes.len, 8);
+            assert_int_equal(entry->seq, copy->place.seq + 1);
+            copy->place = (JournalPlace){entry->epoch, entry->seq, entry->chain};
+            copy->sum += be64_get(entry->bytes.ptr);
+        }
+    }
+    return true;
+}
+
+static inline Status sim_own(void *ctx, StoreSpace space, const JournalPlace *tail,
+                             uint64_t deadline_us, Error *err)
+{
+    (void)deadline_us;
+    SimNode *node = ctx;
+    SimCopy *copy = sim_copy(node, space);
+    assert_non_null(copy);
+    bool is_behind;
+    if (copy->place.seq > tail->seq)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "the log has lost entries");
+    if (!sim_catch_up(node, copy, tail->seq, &is_behind) || copy->place.seq != tail->seq)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the log cannot be read to its end");
+    if (tail->seq > 0 && memcmp(&copy->place.chain, &tail->chain, sizeof(tail->chain)) != 0)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "the log has another chain");
+    copy->role = SPACE_OWNED;
+    copy->epoch = tail->epoch;
+    return STATUS_OK;
+}
+
+static inline Status sim_yield(void *ctx, StoreSpace space, JournalPlace *last, Error *err)
+{
+    SimCopy *copy = sim_copy(ctx, space);
+    if (copy == NULL || copy->role != SPACE_OWNED)
+        return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "the space is not owned");
+    copy->role = SPACE_FOLLOWED;
+    *last = copy->place;
+    last->epoch = copy->epoch;
+    return STATUS_OK;
+}
+
+static inline Status sim_forget(void *ctx, StoreSpace space, Error *err)
+{
+    (void)err;
+    SimCopy *copy = sim_copy(ctx, space);
+    if (copy != NULL) {
+        assert_int_not_equal(copy->role, SPACE_OWNED);
+        *copy = (SimCopy){0};
+    }
+    return STATUS_OK;
+}
+
+static inline void sim_poke(void *ctx)
+{
+    (void)ctx;
+}
+
+/* A copy travels as one piece: place and sum. */
+static inline Status sim_source_open(void *ctx, StoreSpace space, SeedSource **out, Error *err)
+{
+    SimCopy *copy = sim_copy(ctx, space);
+    if (copy == NULL || copy->role == SPACE_ABSENT)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "there is no copy");
+    *out = mem_copy(copy, sizeof(*copy));
+    return STATUS_OK;
+}
+
+static inline Status sim_source_next(SeedSource *source, size_t bytes_max, Buf *piece,
+                                     bool *is_last, Error *err)
+{
+    (void)bytes_max;
+    (void)err;
+    buf_bytes(piece, source, sizeof(SimCopy));
+    *is_last = true;
+    return STATUS_OK;
+}
+
+static inline void sim_source_close(SeedSource *source)
+{
+    mem_free(source);
+}
+
+typedef struct SimTarget {
+    SimNode *node;
+    StoreSpace space;
+    SimCopy copy;
+    bool has_copy;
+} SimTarget;
+
+static inline Status sim_target_open(void *ctx, StoreSpace space, SeedTarget **out, Error *err)
+{
+    TRY(sim_forget(ctx, space, err));
+    SimTarget *target = MEM_NEW(SimTarget);
+    target->node = ctx;
+    target->space = space;
+    *out = (SeedTarget *)(void *)target;
+    return STATUS_OK;
+}
+
+static inline Status sim_target_put(SeedTarget *opaque, Slice piece, Error *err)
+{
+    SimTarget *target = (SimTarget *)(void *)opaque;
+    if (piece.len != sizeof(SimCopy))
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "expected a whole copy");
+    memcpy(&target->copy, piece.ptr, sizeof(SimCopy));
+    target->has_copy = true;
+    return STATUS_OK;
+}
+
+static inline Status sim_target_finish(SeedTarget *opaque, Error *err)
+{
+    SimTarget *target = (SimTarget *)(void *)opaque;
+    if (!target->has_copy)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "expected a copy");
+    SimCopy *copy = sim_copy(target->node, 0);
+    assert_non_null(copy);
+    *copy = target->copy;
+    copy->role = SPACE_FOLLOWED;
+    return STATUS_OK;
+}
+
+static inline void sim_target_close(SeedTarget *target)
+{
+    mem_free(target);
+}
+
+static inline void sim_set_full(void *ctx, bool is_full)
+{
+    ((SimNode *)ctx)->is_journal_full = is_full;
+}
+
+static inline ClusterStore sim_store(SimNode *node)
+{
+    return (ClusterStore){
+        .ctx = node,
+        .places = sim_places,
+        .place = sim_place,
+        .follow = sim_follow,
+        .own = sim_own,
+        .yield = sim_yield,
+        .forget = sim_forget,
+        .poke = sim_poke,
+        .set_full = sim_set_full,
+        .source_open = sim_source_open,
+        .source_next = sim_source_next,
+        .source_close = sim_source_close,
+        .target_open = sim_target_open,
+        .target_put = sim_target_put,
+        .target_finish = sim_target_finish,
+        .target_close = sim_target_close,
+    };
+}
+
+/* ---- the catalogue ---- */
+
+static inline Status sim_lead(void *ctx, Error *err)
+{
+    (void)err;
+    ((SimNode *)ctx)->leads = true;
+    return STATUS_OK;
+}
+
+static inline void sim_follow_catalog(void *ctx)
+{
+    ((SimNode *)ctx)->leads = false;
+}
+
+static inline Status sim_refresh(void *ctx, Error *err)
+{
+    (void)err;
+    SimNode *node = ctx;
+    node->published = sim_place(node, SPACE_OF_CATALOG).applied.seq;
+    return STATUS_OK;
+}
+
+static inline bool sim_serves(const SimNode *node, StoreSpace space)
+{
+    for (size_t i = 0; i < node->served_count; i++) {
+        if (node->served[i] == space)
+            return true;
+    }
+    return false;
+}
+
+static inline Status sim_serve(void *ctx, StoreSpace space, Error *err)
+{
+    (void)err;
+    SimNode *node = ctx;
+    assert_int_equal(sim_place(node, space).role, SPACE_OWNED);
+    if (!sim_serves(node, space))
+        node->served[node->served_count++] = space;
+    return STATUS_OK;
+}
+
+static inline Status sim_stop_serving(void *ctx, StoreSpace space, Error *err)
+{
+    (void)err;
+    SimNode *node = ctx;
+    for (size_t i = 0; i < node->served_count; i++) {
+        if (node->served[i] == space) {
+            node->served[i] = node->served[--node->served_count];
+            break;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Those from Sim.shared_from on. */
+static inline void sim_list_shared(void *ctx, Arena *arena, StoreSpace **out, size_t *count)
+{
+    const Sim *sim = ((SimNode *)ctx)->sim;
+    *out = ARENA_NEW_ARRAY(arena, StoreSpace, SIM_SPACES_MAX);
+    *count = 0;
+    for (StoreSpace space = sim->shared_from; space != 0 && space < SIM_SPACES_MAX; space++)
+        (*out)[(*count)++] = space;
+}
+
+static inline ClusterCatalog sim_catalog(SimNode *node)
+{
+    return (ClusterCatalog){.ctx = node,
+                            .lead = sim_lead,
+                            .follow = sim_follow_catalog,
+                            .refresh = sim_refresh,
+                            .serve = sim_serve,
+                            .stop_serving = sim_stop_serving,
+                            .list_shared = sim_list_shared};
+}
+
+/* ---- nodes ---- */
+
+static inline Status sim_call(void *ctx, ClusterCall *call, Error *err)
+{
+    SimNode *from = ctx;
+    Sim *sim = from->sim;
+    for (size_t i = 0; i < sim->count; i++) {
+        SimNode *to = &sim->nodes[i];
+        if (!slice_equal(slice_from_cstr(to->address), call->address))
+            continue;
+        if (to->cluster == NULL || to->is_paused || to->is_unreachable)
+            break;
+        call->status = node_answer(to->cluster, call->path, call->answer);
+        return STATUS_OK;
+    }
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "no answer from '%.*s'",
+                     SLICE_ARG(call->address));
+}
+
+static inline bool sim_reaches(void *ctx, Slice address)
+{
+    SimNode *from = ctx;
+    for (size_t i = 0; i < from->sim->count; i++) {
+        SimNode *to = &from->sim->nodes[i];
+        if (slice_equal(slice_from_cstr(to->address), address))
+            return !to->is_unreachable && !to->is_paused && to->cluster != NULL;
+    }
+    return false;
+}
+
+static inline void sim_init(Sim *sim, size_t count, uint32_t replicas, uint64_t seed)
+{
+    static const uint8_t secret[JOURNAL_SECRET_BYTES] = {7};
+    memset(sim, 0, sizeof(*sim));
+    sim->engine = memory_journal_engine_new(seed);
+    sim->count = count;
+    sim->replicas = replicas;
+    sim->log = (Log){.fd = 2, .level = LOG_LEVEL_ERROR, .clock = clock_real()};
+    if (getenv("SIM_LOG") != NULL) /* NOLINT(concurrency-mt-unsafe): no thread sets it */
+        sim->log.level = LOG_LEVEL_INFO;
+    random_init(&sim->random, seed);
+    for (size_t i = 0; i < count; i++) {
+        SimNode *node = &sim->nodes[i];
+        node->sim = sim;
+        (void)snprintf(node->name, sizeof(node->name), "n%u", (unsigned)i);
+        (void)snprintf(node->address, sizeof(node->address), "10.0.0.%u:1", (unsigned)i);
+        test_folder_init(&node->data);
+        fake_clock_init(&node->clock, 1000000000 + i * 12345);
+        MemoryJournalOptions options = {.clock = clock_real()};
+        memory_journal_open(sim->engine, secret, &options, &node->journal);
+    }
+}
+
+/* Begins a process; false if it may not join. */
+static inline bool sim_try_start(SimNode *node, Error *error)
+{
+    JournalMember member;
+    JournalJoin join = {.name = slice_from_cstr(node->name),
+                        .address = slice_from_cstr(node->address),
+                        .advertise = SLICE("http://here/"),
+                        .region = SLICE("r")};
+    if (cluster_folder_open(node->data.path, slice_from_cstr(node->name), &node->folder, error) !=
+        STATUS_OK)
+        return false;
+    if (cluster_folder_join(node->folder, node->journal, &join, &member, error) != STATUS_OK) {
+        cluster_folder_close(TAKE(node->folder));
+        return false;
+    }
+    ClusterOptions options = {.journal = node->journal,
+                              .folder = node->folder,
+                              .member = member,
+                              .join = join,
+                              .node = node->name,
+                              .replicas = node->sim->replicas,
+                              .clock = &node->clock.clock,
+                              .log = &node->sim->log,
+                              .call = sim_call,
+                              .call_ctx = node,
+                              .reaches = sim_reaches,
+                              .reaches_ctx = node};
+    assert_ok(cluster_create(&options, &node->cluster, err));
+    node->hooks = cluster_hooks(node->cluster);
+    for (size_t i = 0; i < SIM_SPACES_MAX; i++)
+        node->copies[i].role = SPACE_FOLLOWED;
+    node->served_count = 0;
+    node->leads = false;
+    lease_step(node->cluster);
+    cluster_bind_store(node->cluster, sim_store(node));
+    const JournalNewSpace space = {.space = SPACE_OF_CATALOG,
+                                   .node = slice_from_cstr(node->name),
+                                   .incarnation = member.incarnation};
+    return journal_create_spaces(node->journal, JOURNAL_LANE_ADMIN, &space, 1, error) == STATUS_OK;
+}
+
+/* Opens the catalogue as soon as its space is there. */
+static inline void sim_join_catalog(SimNode *node)
+{
+    Error err;
+    bool is_ready;
+    bool is_leader;
+    if (cluster_try_join_catalog(node->cluster, &is_ready, &is_leader, &err) != STATUS_OK ||
+        !is_ready)
+        return;
+    node->leads = is_leader;
+    for (size_t i = 0; i < SIM_SPACES_MAX; i++) {
+        StoreSpace space = node->copies[i].space;
+        if (space > SPACE_OF_CATALOG && cluster_serves(node->cluster, space))
+            node->served[node->served_count++] = space;
+    }
+    node->published = sim_place(node, SPACE_OF_CATALOG).applied.seq;
+    cluster_bind_catalog(node->cluster, sim_catalog(node));
+    atomic_store(&node->cluster->catalog_done, node->published);
+}
+
+/* The process ends at once. */
+static inline void sim_kill(SimNode *node)
+{
+    if (node->cluster == NULL)
+        return;
+    cluster_destroy(node->cluster);
+    node->cluster = NULL;
+    cluster_folder_close(TAKE(node->folder));
+}
+
+static inline void sim_done(Sim *sim)
+{
+    for (size_t i = 0; i < sim->count; i++) {
+        sim_kill(&sim->nodes[i]);
+        journal_close(sim->nodes[i].journal);
+        test_folder_done(&sim->nodes[i].data);
+    }
+    memory_journal_engine_free(sim->engine);
+}
+
+static inline bool sim_tail(SimNode *node, StoreSpace space, JournalPlace *tail)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    const JournalOwner *owner = NULL;
+    size_t found = 0;
+    Error err;
+    bool is_known = journal_owners(node->journal, JOURNAL_LANE_FOLLOW, &space, 1, &arena, &owner,
+                                   &found, &err) == STATUS_OK &&
+                    found > 0;
+    if (is_known)
+        *tail = owner->tail;
+    return is_known;
+}
+
+/* What the store's follower does: reads new entries, and says how far it is. */
+static inline void sim_follow_logs(SimNode *node)
+{
+    JournalReplica rows[SIM_SPACES_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < SIM_SPACES_MAX; i++) {
+        SimCopy *copy = &node->copies[i];
+        if (copy->space == 0)
+            continue;
+        bool is_behind = false;
+        uint64_t before = copy->place.seq;
+        JournalPlace tail;
+        if (copy->role == SPACE_FOLLOWED && sim_tail(node, copy->space, &tail) &&
+            tail.seq < copy->place.seq) {
+            copy->role = SPACE_ABSENT;
+            node->hooks.behind(node->hooks.ctx, copy->space);
+        }
+        if (copy->role == SPACE_ABSENT)
+            continue;
+        if (copy->role == SPACE_FOLLOWED)
+            (void)sim_catch_up(node, copy, UINT64_MAX, &is_behind);
+        if (is_behind) {
+            node->hooks.behind(node->hooks.ctx, copy->space);
+            continue;
+        }
+        if (copy->place.seq > before)
+            node->hooks.applied(node->hooks.ctx, copy->space, copy->place.seq);
+        rows[count++] = (JournalReplica){.space = copy->space,
+                                         .node = slice_from_cstr(node->name),
+                                         .state = REPLICA_FOLLOWING,
+                                         .applied = copy->place.seq,
+                                         .durable = copy->place.seq};
+    }
+    Error err;
+    if (journal_report(node->journal, JOURNAL_LANE_FOLLOW, rows, count, &err) != STATUS_OK)
+        return; /* the engine is away */
+}
+
+/* Serving, as a client sees it: what may be answered by this node now. */
+static inline bool sim_may_answer(SimNode *node, StoreSpace space)
+{
+    if (node->cluster == NULL)
+        return false;
+    bool has_partition = space == SPACE_OF_CATALOG ? node->leads : sim_serves(node, space);
+    return has_partition && cluster_serves(node->cluster, space) &&
+           cluster_lease_holds(node->cluster);
+}
+
+/* No two nodes may answer for a space at the same moment. */
+static inline void sim_check_owners(Sim *sim)
+{
+    for (StoreSpace space = 1; space <= SIM_SPACES_MAX; space++) {
+        size_t answering = 0;
+        for (size_t i = 0; i < sim->count; i++)
+            answering += sim_may_answer(&sim->nodes[i], space);
+        if (answering > 1)
+            fail_msg("%zu nodes answer for space %d", answering, (int)space);
+    }
+}
+
+/* One round of every process that runs, in a random order. */
+static inline void sim_round(Sim *sim)
+{
+    size_t first = random_below(&sim->random, sim->count);
+    for (size_t i = 0; i < sim->count; i++) {
+        SimNode *node = &sim->nodes[(first + i) % sim->count];
+        if (node->cluster == NULL || node->is_paused)
+            continue;
+        sim_follow_logs(node);
+        if (!atomic_load(&node->cluster->has_catalog))
+            sim_join_catalog(node);
+        if (random_below(&sim->random, 2) == 0)
+            seed_step(node->cluster);
+        manage_step(node->cluster);
+        sim_check_owners(sim);
+        catalog_step(node->cluster);
+        sim_check_owners(sim);
+        reach_step(node->cluster);
+    }
+}
+
+/* Time passes for all, also for those that are paused: 'ms', in rounds of 100 ms. Leases are
+ * renewed each second. */
+static inline void sim_run(Sim *sim, uint64_t ms)
+{
+    for (uint64_t passed = 0; passed < ms; passed += 100) {
+        for (size_t i = 0; i < sim->count; i++)
+            fake_clock_advance(&sim->nodes[i].clock, 100000);
+        sim_check_owners(sim);
+        for (size_t i = 0; i < sim->count; i++) {
+            SimNode *node = &sim->nodes[i];
+            bool is_due =
+                node->cluster != NULL && !node->is_paused &&
+                cluster_now_us(node->cluster) - node->cluster->renewed_us >= LEASE_RENEW_US;
+            if (is_due || (node->cluster != NULL && !node->is_paused &&
+                           node->cluster->lease_waker.is_woken)) {
+                node->cluster->lease_waker.is_woken = false;
+                lease_step(node->cluster);
+            }
+        }
+        sim_round(sim);
+    }
+}
+
+static inline SimNode *sim_owner(Sim *sim, StoreSpace space)
+{
+    for (size_t i = 0; i < sim->count; i++) {
+        if (sim_may_answer(&sim->nodes[i], space))
+            return &sim->nodes[i];
+    }
+    return NULL;
+}
+
+/* A write at a node that serves the space, as the store does it. True if it is acknowledged. */
+static inline bool sim_write(SimNode *node, StoreSpace space)
+{
+    Sim *sim = node->sim;
+    SimCopy *copy = sim_copy(node, space);
+    if (copy == NULL || copy->role != SPACE_OWNED)
+        return false;
+    uint8_t bytes[8];
+    uint64_t value = ++sim->next_write;
+    be64_put(bytes, value);
+    JournalAppend one = {.space = space,
+                         .before = copy->place,
+                         .epoch = copy->epoch,
+                         .bytes = slice_make(bytes, sizeof(bytes))};
+    Error err;
+    uint64_t deadline_us = clock_monotonic_us(clock_real()) + 20000;
+    Status status =
+        journal_append(node->journal, JOURNAL_LANE_APPEND_0, &one, 1, deadline_us, &err);
+    if (one.outcome == APPEND_DONE) {
+        assert_int_equal(status, STATUS_OK);
+        copy->place = one.after;
+        copy->sum += value;
+        sim->written[space] += value;
+        return true;
+    }
+    if (one.outcome == APPEND_PENDING)
+        return false;
+    sim->unsure[space] += one.outcome == APPEND_UNKNOWN;
+    /* As the real store: what the engine has lost is refused, and there is no copy any more. */
+    copy->role = one.outcome == APPEND_LOST ? SPACE_ABSENT : SPACE_FOLLOWED;
+    err.status = one.outcome == APPEND_LOST ? STATUS_CORRUPT : STATUS_NOT_OWNER;
+    node->hooks.lost(node->hooks.ctx, space, &err);
+    return false;
+}
+
+/* A change of the catalogue by the node that leads; Sim.changes_done counts it when it may be
+ * answered. */
+static inline void sim_change_done(void *ctx)
+{
+    ((Sim *)ctx)->changes_done++;
+}
+
+static inline bool sim_change(SimNode *node)
+{
+    if (!node->leads || !sim_write(node, SPACE_OF_CATALOG))
+        return false;
+    node->published = sim_place(node, SPACE_OF_CATALOG).applied.seq;
+    const CatalogPlacement *placement = cluster_placement(node->cluster);
+    placement->published(placement->ctx, sim_change_done, node->sim);
+    return true;
+}
+
+/* Starts all, makes spaces 2 to 1 + 'spaces', and waits until all is served. */
+static inline void sim_begin(Sim *sim, size_t spaces)
+{
+    Error failure;
+    for (size_t i = 0; i < sim->count; i++) {
+        assert_true(sim_try_start(&sim->nodes[i], &failure));
+        sim_run(sim, 200);
+        if (i == 0)
+            assert_true(sim_change(&sim->nodes[0])); /* the catalogue's first record */
+    }
+    sim_run(sim, 2000);
+    SimNode *leader = sim_owner(sim, SPACE_OF_CATALOG);
+    assert_non_null(leader);
+    const CatalogPlacement *placement = cluster_placement(leader->cluster);
+    if (spaces > 0) {
+        assert_ok(placement->create(placement->ctx, 2, spaces, 0, err));
+        for (StoreSpace space = 2; space < 2 + spaces; space++) {
+            if (placement->is_local(placement->ctx, space))
+                leader->served[leader->served_count++] = space;
+        }
+        assert_true(sim_change(leader));
+        sim_run(sim, 2000);
+        assert_int_equal(sim->changes_done, 2);
+    }
+}
+
+#define CASE(test) cmocka_unit_test_teardown(test, end)

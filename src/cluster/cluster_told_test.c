@@ -1,0 +1,191 @@
+/* cluster_told_test.c - what a node tells of its cluster: its status, warnings and counts, and the
+ * answers to requests that make no sense. cluster_testing_int.h has the nodes. */
+#include "cluster/cluster_testing_int.h"
+
+static Sim sim;
+
+static void begin(size_t nodes, uint32_t replicas, size_t spaces)
+{
+    sim_init(&sim, nodes, replicas, 1);
+    sim_begin(&sim, spaces);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    sim_done(&sim);
+    return 0;
+}
+
+static size_t count_owned(const SimNode *node, size_t spaces)
+{
+    size_t count = 0;
+    for (StoreSpace space = 1; space <= spaces + 1; space++)
+        count += node->cluster != NULL && cluster_serves(node->cluster, space);
+    return count;
+}
+
+static SimNode *other_than(const SimNode *node)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        if (&sim.nodes[i] != node && sim.nodes[i].cluster != NULL && !sim.nodes[i].is_paused)
+            return &sim.nodes[i];
+    }
+    return NULL;
+}
+
+static void the_status_says_who_is_who(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    Slice json;
+    assert_ok(cluster_status(sim.nodes[1].cluster, &arena, &json, err));
+    static const char *const words[] = {
+        "\"node\":\"n1\"",     "\"name\":\"n2\"", "\"state\":\"live\"",   "\"spaceCount\":4",
+        "\"leaseHolds\":true", "\"replicas\":[",  "\"kind\":\"serving\"", "\"here\":\"serving\""};
+    char *text = arena_cstr(&arena, json);
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++) {
+        if (strstr(text, words[i]) == NULL)
+            fail_msg("expected %s in %s", words[i], text);
+    }
+}
+
+static void requests_of_nodes_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    begin(1, 1, 1);
+    static const struct {
+        const char *path;
+        int status;
+    } rows[] = {
+        {"/_node/ping", 200},
+        {"/_node/poke", 200},
+        {"/_node/poke?catalog=1&owners=1", 200},
+        {"/_node/poke?system=x&timeline=99999999999", 200},
+        {"/_node/", 404},
+        {"/_node", 404},
+        {"/_node/else?space=2", 404},
+        {"/_node/place", 400},
+        {"/_node/place?space=", 400},
+        {"/_node/place?space=0", 400},
+        {"/_node/place?space=-1", 400},
+        {"/_node/place?space=99999999999999999999", 400},
+        {"/_node/place?space=77", 404},
+        {"/_node/place?space=2", 200},
+        {"/_node/place?&&&=&space=2&space=3", 200},
+        {"/_node/follow?space=77", 404},
+        {"/_node/move?space=2", 400},
+        {"/_node/move?space=77&node=n0", 421},
+        {"/_node/move?space=2&node=n0", 200},
+        {"/_node/seed?space=2", 400},
+        {"/_node/seed?space=2&session=0&piece=1", 404},
+        {"/_node/seed?space=2&session=5&piece=0", 404},
+        {"/_node/seed?space=77&session=0&piece=0", 404},
+        {"/_node/seed?space=2&session=0&piece=0", 200},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(buf_done) Buf out;
+        buf_init(&out, 1 << 20);
+        int status = node_answer(sim.nodes[0].cluster, slice_from_cstr(rows[i].path), &out);
+        if (status != rows[i].status)
+            fail_msg("%s: expected %d, found %d", rows[i].path, rows[i].status, status);
+    }
+}
+
+static int64_t counted(const Metrics *metrics, Metric metric)
+{
+    sim_run(&sim, 2000);
+    return metrics_total(metrics, metric);
+}
+
+static void expect_warning(const SimNode *node, const char *expected)
+{
+    char text[CLUSTER_WARNING_MAX];
+    Slice found = slice_make(text, cluster_engine_warning(node->cluster, text));
+    assert_true(slice_starts_with(found, slice_from_cstr(expected)));
+    assert_true(expected[0] != '\0' || found.len == 0);
+}
+
+static void what_is_wrong_with_the_engine_is_known_as_long_as_it_is(void **state)
+{
+    (void)state;
+    begin(1, 1, 2);
+    Metrics metrics;
+    metrics_init(&metrics, 1);
+    SimNode *node = &sim.nodes[0];
+    node->cluster->metrics = &metrics.shards[0];
+    assert_int_equal(counted(&metrics, METRIC_CLUSTER_ENGINE_WARNING), 0);
+    expect_warning(node, "");
+    for (int i = 0; i < 2; i++) {
+        memory_journal_set_down(sim.engine, true);
+        assert_int_equal(counted(&metrics, METRIC_CLUSTER_ENGINE_WARNING), 1);
+        expect_warning(node, "the engine does not answer");
+        memory_journal_set_down(sim.engine, false);
+        assert_int_equal(counted(&metrics, METRIC_CLUSTER_ENGINE_WARNING), 0);
+        expect_warning(node, "");
+    }
+    /* Statements that write would wait for the standby now; the step only reads. */
+    memory_journal_set_standby(sim.engine, false);
+    engine_step(node->cluster);
+    expect_warning(node, ""); /* it was asked a moment ago */
+    fake_clock_advance(&node->clock, ENGINE_US);
+    engine_step(node->cluster);
+    expect_warning(node, "the standby is away");
+    memory_journal_set_standby(sim.engine, true);
+    fake_clock_advance(&node->clock, ENGINE_US);
+    engine_step(node->cluster);
+    expect_warning(node, "");
+    node->cluster->journal_bytes_max = 0; /* whatever it holds */
+    fake_clock_advance(&node->clock, ENGINE_US);
+    engine_step(node->cluster);
+    expect_warning(node, "the journal is full");
+    assert_true(node->is_journal_full);
+    node->cluster->journal_bytes_max = UINT64_MAX;
+    fake_clock_advance(&node->clock, ENGINE_US);
+    engine_step(node->cluster);
+    expect_warning(node, "");
+    assert_false(node->is_journal_full);
+    node->cluster->metrics = NULL;
+    metrics_done(&metrics);
+}
+
+static void what_a_node_does_is_counted(void **state)
+{
+    (void)state;
+    begin(2, 2, 4);
+    Metrics metrics;
+    metrics_init(&metrics, 1);
+    SimNode *dead = sim_owner(&sim, 2);
+    SimNode *node = other_than(dead);
+    node->cluster->metrics = &metrics.shards[0];
+    int64_t owned = counted(&metrics, METRIC_CLUSTER_SPACES_OWNED);
+    int64_t taken = counted(&metrics, METRIC_CLUSTER_TAKE_OVERS); /* at the start, if any */
+    assert_int_equal(owned, count_owned(node, 4));
+    assert_int_equal(counted(&metrics, METRIC_CLUSTER_SPACES_FOLLOWED), 5 - owned);
+    assert_int_equal(counted(&metrics, METRIC_CLUSTER_ENTRIES_BEHIND), 0);
+    sim_kill(dead);
+    sim_run(&sim, 20000);
+    assert_int_equal(counted(&metrics, METRIC_CLUSTER_SPACES_OWNED), 5);
+    assert_int_equal(counted(&metrics, METRIC_CLUSTER_TAKE_OVERS), taken + 5 - owned);
+    assert_int_equal(counted(&metrics, METRIC_CLUSTER_HAND_OVERS), 0);
+    Error err;
+    assert_true(sim_try_start(dead, &err));
+    sim_run(&sim, 120000); /* until it has its share again */
+    assert_int_equal(counted(&metrics, METRIC_CLUSTER_HAND_OVERS), count_owned(dead, 4));
+    assert_true(count_owned(dead, 4) > 0);
+    node->cluster->metrics = NULL;
+    metrics_done(&metrics);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(the_status_says_who_is_who),
+        CASE(requests_of_nodes_that_make_no_sense_are_refused),
+        CASE(what_is_wrong_with_the_engine_is_known_as_long_as_it_is),
+        CASE(what_a_node_does_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

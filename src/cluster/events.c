@@ -1,0 +1,36 @@
+/* events.c - what has happened to owners and nodes, for operators: the newest CLUSTER_EVENTS_MAX,
+ * and all in the log. */
+#include "cluster/cluster_int.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_t epoch, Slice node,
+                   const char *format, ...)
+{
+    ClusterEvent event = {
+        .at_us = clock_wall_us(cluster->clock), .kind = kind, .space = space, .epoch = epoch};
+    Slice name = slice_first(node, JOURNAL_NAME_MAX);
+    memcpy(event.node, name.ptr, name.len);
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(event.reason, sizeof(event.reason), format, args);
+    va_end(args);
+    (void)pthread_mutex_lock(&cluster->lock);
+    event.number = ++cluster->event_count;
+    cluster->events[(event.number - 1) % CLUSTER_EVENTS_MAX] = event;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    LOG_INFO(cluster->log, "cluster.event", "kind=%s space=%llu epoch=%llu node=%s reason=\"%s\"",
+             kind, (unsigned long long)space, (unsigned long long)epoch, event.node, event.reason);
+}
+
+size_t cluster_events(Cluster *cluster, ClusterEvent *out, size_t max)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    size_t count = 0;
+    for (uint64_t number = cluster->event_count;
+         number > 0 && count < max && cluster->event_count - number < CLUSTER_EVENTS_MAX; number--)
+        out[count++] = cluster->events[(number - 1) % CLUSTER_EVENTS_MAX];
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return count;
+}

@@ -1,0 +1,181 @@
+/* following.c - which copies this node keeps, beside what it owns. */
+#include "cluster/cluster_int.h"
+
+#include "base/array.h"
+
+/* Nodes that copies are kept on: those that live, and those that may come back. */
+static bool *count_nodes(Cluster *cluster, const ClusterView *view, Arena *arena)
+{
+    bool *counts = ARENA_NEW_ARRAY(arena, bool, view->node_count + 1);
+    uint64_t now_us = cluster_now_us(cluster);
+    (void)pthread_mutex_lock(&cluster->lock);
+    for (size_t i = 0; i < view->node_count; i++) {
+        const JournalNode *node = &view->nodes[i];
+        uint64_t dead_us = node_watch_dead_for_us(&cluster->watch, node->name, now_us);
+        counts[i] = node->state == NODE_LIVE || (node->state == NODE_DEAD && dead_us < REPLACE_US);
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return counts;
+}
+
+/* Copies that this node need not keep are dropped when all that are wanted are there without it. */
+static bool has_copies(const ClusterView *view, const JournalOwner *owner, Slice but,
+                       uint32_t wanted)
+{
+    size_t copies = 0;
+    for (size_t i = 0; i < view->node_count; i++) {
+        if (!view_is_living(view, i) || slice_equal(view->nodes[i].name, but))
+            continue;
+        const JournalReplica *replica = view_replica(view, owner->space, view->nodes[i].name);
+        bool is_owner = slice_equal(view->nodes[i].name, owner->node);
+        copies += is_owner || (replica != NULL && replica->state == REPLICA_FOLLOWING);
+    }
+    return copies >= wanted;
+}
+
+static void begin_following(Cluster *cluster, StoreSpace space)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    bool begins = slot->state == SPACE_STATE_ABSENT;
+    if (begins)
+        space_enter(slot, SPACE_STATE_FOLLOWING);
+    (void)pthread_mutex_unlock(&cluster->lock);
+    if (begins)
+        cluster->store.follow(cluster->store.ctx, space);
+}
+
+static void forget(Cluster *cluster, StoreSpace space)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    bool is_ours = slot->state == SPACE_STATE_FOLLOWING;
+    if (is_ours)
+        space_enter(slot, SPACE_STATE_ABSENT);
+    bool is_absent = slot->state == SPACE_STATE_ABSENT;
+    if (is_absent)
+        space_table_remove(&cluster->spaces, space);
+    (void)pthread_mutex_unlock(&cluster->lock);
+    if (!is_absent)
+        return;
+    Error err;
+    if (cluster->store.forget(cluster->store.ctx, space, &err) != STATUS_OK)
+        LOG_WARN(cluster->log, "cluster.forget_failed", "space=%llu message=\"%s\"",
+                 (unsigned long long)space, err.message);
+}
+
+/* First the others stop counting on the copy, then it goes. */
+static void stop_following(Cluster *cluster, StoreSpace space)
+{
+    Error err;
+    (void)pthread_mutex_lock(&cluster->admin_lane);
+    Status status = journal_expel(cluster->journal, JOURNAL_LANE_ADMIN, space,
+                                  slice_from_cstr(cluster->node), &err);
+    (void)pthread_mutex_unlock(&cluster->admin_lane);
+    if (status == STATUS_OK)
+        forget(cluster, space);
+}
+
+static SpaceSlot slot_of(Cluster *cluster, StoreSpace space)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    const SpaceSlot *slot = space_table_find(&cluster->spaces, space);
+    SpaceSlot copy = slot != NULL ? *slot : (SpaceSlot){.space = space};
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return copy;
+}
+
+/* A space had a row of an owner, and has none any more: it was dropped. */
+static void forget_unknown(Cluster *cluster, const ClusterView *view)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    (void)pthread_mutex_lock(&cluster->lock);
+    StoreSpace *spaces = ARENA_NEW_ARRAY(&arena, StoreSpace, cluster->spaces.count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < cluster->spaces.count; i++) {
+        const SpaceSlot *slot = &cluster->spaces.items[i];
+        if (slot->seen_in_engine && view_owner(view, slot->space) == NULL)
+            spaces[count++] = slot->space;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    for (size_t i = 0; i < count; i++) {
+        drop_space(cluster, spaces[i], "it was dropped");
+        forget(cluster, spaces[i]);
+    }
+}
+
+/* Rows that were read show which copies are of spaces that exist. */
+static void note_seen(Cluster *cluster, const ClusterView *view)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    for (size_t i = 0; i < cluster->spaces.count; i++) {
+        SpaceSlot *slot = &cluster->spaces.items[i];
+        slot->seen_in_engine = slot->seen_in_engine || view_owner(view, slot->space) != NULL;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+}
+
+void follow_spaces(Cluster *cluster, const ClusterView *view)
+{
+    size_t self = view_node(view, slice_from_cstr(cluster->node));
+    if (self == NO_NODE)
+        return;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    const bool *counts = count_nodes(cluster, view, &arena);
+    uint64_t now_us = cluster_now_us(cluster);
+    for (size_t i = 0; i < view->owner_count; i++) {
+        const JournalOwner *owner = &view->owners[i];
+        SpaceSlot slot = slot_of(cluster, owner->space);
+        /* Every node that lives publishes the catalogue, also while it is drained. */
+        bool is_wanted =
+            owner->sealed != -1 && (owner->space == SPACE_OF_CATALOG || slot.pinned_us > now_us ||
+                                    spread_follows(view, counts, owner, self, cluster->replicas));
+        bool is_own = slice_equal(owner->node, view->nodes[self].name);
+        if (slot.state == SPACE_STATE_ABSENT && is_wanted)
+            begin_following(cluster, owner->space);
+        else if (slot.state == SPACE_STATE_FOLLOWING && !is_wanted && !is_own &&
+                 view_owner_lives(view, owner) &&
+                 has_copies(view, owner, view->nodes[self].name, cluster->replicas))
+            stop_following(cluster, owner->space);
+    }
+    forget_unknown(cluster, view);
+    note_seen(cluster, view);
+}
+
+/* Spaces that the catalogue's owner has removed: their rows go, which tells all nodes to drop their
+ * copies (forget_unknown). */
+void forget_dropped(Cluster *cluster)
+{
+    if (!cluster_serves(cluster, SPACE_OF_CATALOG))
+        return;
+    (void)pthread_mutex_lock(&cluster->lock);
+    StoreSpace *spaces = cluster->dropped;
+    size_t count = cluster->dropped_count;
+    cluster->dropped = NULL;
+    cluster->dropped_count = cluster->dropped_capacity = 0;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    if (count == 0)
+        return;
+    Error err;
+    size_t done = 0;
+    Status status = STATUS_OK;
+    while (done < count && status == STATUS_OK) {
+        size_t some = count - done < JOURNAL_SPACES_MAX ? count - done : JOURNAL_SPACES_MAX;
+        (void)pthread_mutex_lock(&cluster->admin_lane);
+        status =
+            journal_forget_spaces(cluster->journal, JOURNAL_LANE_ADMIN, spaces + done, some, &err);
+        (void)pthread_mutex_unlock(&cluster->admin_lane);
+        done += status == STATUS_OK ? some : 0;
+    }
+    if (status != STATUS_OK)
+        LOG_WARN(cluster->log, "cluster.forget_failed", "message=\"%s\"", err.message);
+    (void)pthread_mutex_lock(&cluster->lock);
+    for (; done < count; done++) {
+        ARRAY_GROW(cluster->dropped, cluster->dropped_count, cluster->dropped_capacity, 16);
+        cluster->dropped[cluster->dropped_count++] = spaces[done];
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    mem_free(spaces);
+}

@@ -1,0 +1,147 @@
+/* orders.c - what an operator asks for, and what a move of ranges needs. */
+#include "cluster/cluster_int.h"
+
+#include <stdio.h>
+
+enum { ORDER_WAIT_MS = 60000, ORDER_PAUSE_MS = 20, ORDER_CALL_MS = 3000 };
+
+static Status read_nodes(Cluster *cluster, Arena *arena, ClusterView *view, Error *err)
+{
+    (void)pthread_mutex_lock(&cluster->admin_lane);
+    Status status = journal_nodes(cluster->journal, JOURNAL_LANE_ADMIN, arena, &view->nodes,
+                                  &view->node_count, err);
+    (void)pthread_mutex_unlock(&cluster->admin_lane);
+    return status;
+}
+
+static Status find_living(Cluster *cluster, Slice name, Error *err)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    ClusterView view = {0};
+    TRY(read_nodes(cluster, &arena, &view, err));
+    size_t node = view_node(&view, name);
+    if (node == NO_NODE)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "the cluster has no node '%.*s'",
+                         SLICE_CUT(name, JOURNAL_NAME_MAX));
+    if (!view_is_living(&view, node))
+        return error_set(err, STATUS_CONFLICT, SUB_NONE, "the node '%.*s' is dead",
+                         SLICE_CUT(name, JOURNAL_NAME_MAX));
+    return STATUS_OK;
+}
+
+/* Gives the order to whoever serves the space. */
+static Status send_order(Cluster *cluster, StoreSpace space, Slice node, Error *err)
+{
+    if (cluster_serves(cluster, space))
+        return cluster_order(cluster, space, node, REASON_OPERATOR, err);
+    ClusterOwner owner = cluster_owner(cluster, space);
+    if (!owner.is_known || owner.address[0] == '\0')
+        return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "nobody serves the partition now");
+    char query[128];
+    (void)snprintf(query, sizeof(query), "space=%llu&node=%.*s", (unsigned long long)space,
+                   SLICE_CUT(node, JOURNAL_NAME_MAX));
+    AUTO(buf_done) Buf answer;
+    buf_init(&answer, 4096);
+    return node_call(cluster, slice_from_cstr(owner.address), "move", query, ORDER_CALL_MS, &answer,
+                     err);
+}
+
+/* Moves the space, and waits until the node owns it. */
+static Status move_and_wait(Cluster *cluster, StoreSpace space, Slice node, uint32_t wait_ms,
+                            Error *err)
+{
+    bool is_sent = false;
+    uint32_t waited_ms = 0;
+    for (; waited_ms < wait_ms && !atomic_load(&cluster->is_stopping);
+         waited_ms += ORDER_PAUSE_MS) {
+        ClusterOwner owner = cluster_owner(cluster, space);
+        if (owner.is_known && slice_equal(slice_from_cstr(owner.node), node))
+            return STATUS_OK;
+        if (!is_sent) {
+            Status status = send_order(cluster, space, node, err);
+            if (status != STATUS_OK && status != STATUS_NOT_OWNER)
+                return status;
+            is_sent = status == STATUS_OK;
+        }
+        if (waited_ms % 500 == 0)
+            cluster_refresh_owners(cluster);
+        cluster_pause_ms(ORDER_PAUSE_MS);
+    }
+    return error_set(err, STATUS_TIMEOUT, SUB_NONE,
+                     "the partition %llu has not arrived at '%.*s' yet; the move goes on",
+                     (unsigned long long)space, SLICE_CUT(node, JOURNAL_NAME_MAX));
+}
+
+Status cluster_move(Cluster *cluster, StoreSpace space, Slice node, Error *err)
+{
+    OwnerRow row;
+    OwnerNode owner;
+    if (!owners_find(&cluster->owners, space, &row, &owner))
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "there is no partition %llu",
+                         (unsigned long long)space);
+    TRY(find_living(cluster, node, err));
+    return move_and_wait(cluster, space, node, ORDER_WAIT_MS, err);
+}
+
+/* On the thread for moves, of the node that leads: each space is asked of its owner. */
+Status cluster_gather(void *ctx, const StoreSpace *spaces, size_t count, Error *err)
+{
+    Cluster *cluster = ctx;
+    for (size_t i = 0; i < count; i++) {
+        TRY(move_and_wait(cluster, spaces[i], slice_from_cstr(cluster->node), ORDER_WAIT_MS, err));
+        if (!cluster_serves(cluster, spaces[i]))
+            return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "the partition %llu moved on",
+                             (unsigned long long)spaces[i]);
+    }
+    return STATUS_OK;
+}
+
+Status cluster_drain(Cluster *cluster, Slice node, bool is_draining, Error *err)
+{
+    bool done = false;
+    (void)pthread_mutex_lock(&cluster->admin_lane);
+    Status status =
+        journal_set_draining(cluster->journal, JOURNAL_LANE_ADMIN, node, is_draining, &done, err);
+    (void)pthread_mutex_unlock(&cluster->admin_lane);
+    TRY(status);
+    if (!done)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "the cluster has no living node '%.*s'",
+                         SLICE_CUT(node, JOURNAL_NAME_MAX));
+    cluster_event(cluster, is_draining ? "draining" : "drainEnded", 0, 0, node,
+                  "an operator asked for it");
+    cluster_refresh_owners(cluster);
+    return STATUS_OK;
+}
+
+Status cluster_remove(Cluster *cluster, Slice node, Error *err)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_LARGE_BYTES);
+    ClusterView view;
+    uint64_t begun_us;
+    TRY(cluster_read_view(cluster, false, &arena, &view, &begun_us, err));
+    size_t index = view_node(&view, node);
+    if (index == NO_NODE)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "the cluster has no node '%.*s'",
+                         SLICE_CUT(node, JOURNAL_NAME_MAX));
+    if (view_is_living(&view, index))
+        return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                         "the node '%.*s' is alive: drain it and stop it first",
+                         SLICE_CUT(node, JOURNAL_NAME_MAX));
+    if (view.loads[index] > 0)
+        return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                         "the node '%.*s' still owns %zu partitions that nobody could take over",
+                         SLICE_CUT(node, JOURNAL_NAME_MAX), view.loads[index]);
+    bool done = false;
+    (void)pthread_mutex_lock(&cluster->admin_lane);
+    Status status = journal_remove_node(cluster->journal, JOURNAL_LANE_ADMIN, node, &done, err);
+    (void)pthread_mutex_unlock(&cluster->admin_lane);
+    TRY(status);
+    if (!done)
+        return error_set(err, STATUS_CONFLICT, SUB_NONE, "the node '%.*s' has come back",
+                         SLICE_CUT(node, JOURNAL_NAME_MAX));
+    cluster_event(cluster, "removed", 0, 0, node, "an operator asked for it");
+    cluster_refresh_owners(cluster);
+    return STATUS_OK;
+}

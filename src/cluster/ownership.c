@@ -1,0 +1,355 @@
+/* ownership.c - beginning and ceasing to serve spaces.
+ *
+ * Whoever finds in the engine that a space is this node's calls own_space, from any thread. The
+ * state of the slot decides who works on it: the thread that entered TAKING. What was read before
+ * this node gave the space away is refused by 'epoch_gone'.
+ */
+#include "cluster/cluster_int.h"
+
+bool cluster_serves(Cluster *cluster, StoreSpace space)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    const SpaceSlot *slot = space_table_find(&cluster->spaces, space);
+    bool serves = slot != NULL && slot->state == SPACE_STATE_SERVING && !slot->is_lost;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return serves;
+}
+
+void cluster_publish_space(Cluster *cluster, StoreSpace space, Slice node, uint64_t incarnation,
+                           uint64_t epoch, bool is_served)
+{
+    OwnerRow row = {
+        .space = space,
+        .epoch = epoch,
+        .incarnation = incarnation,
+        .is_served = is_served,
+        .is_local = is_served && slice_equal(node, slice_from_cstr(cluster->node)),
+    };
+    (void)pthread_mutex_lock(&cluster->lock);
+    owners_set(&cluster->owners, &row, node);
+    (void)pthread_mutex_unlock(&cluster->lock);
+}
+
+static void publish_own(Cluster *cluster, StoreSpace space, uint64_t epoch, bool is_served)
+{
+    cluster_publish_space(cluster, space, slice_from_cstr(cluster->node),
+                          atomic_load(&cluster->incarnation), epoch, is_served);
+}
+
+/* Tells the catalogue, if there is one: before that, it asks for each space when it is opened. */
+static Status tell_catalog(Cluster *cluster, StoreSpace space, bool serves, Error *err)
+{
+    if (!atomic_load(&cluster->has_catalog))
+        return STATUS_OK;
+    const ClusterCatalog *catalog = &cluster->catalog;
+    if (space != SPACE_OF_CATALOG)
+        return serves ? catalog->serve(catalog->ctx, space, err)
+                      : catalog->stop_serving(catalog->ctx, space, err);
+    if (serves)
+        return catalog->lead(catalog->ctx, err);
+    catalog->follow(catalog->ctx);
+    return STATUS_OK;
+}
+
+/* Enters TAKING, unless another thread is at work, or what was read is old. */
+static bool begin_taking(Cluster *cluster, StoreSpace space, uint64_t epoch, uint64_t *incarnation)
+{
+    uint64_t now_us = cluster_now_us(cluster);
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    bool is_free = slot->state == SPACE_STATE_ABSENT || slot->state == SPACE_STATE_FOLLOWING;
+    bool takes = is_free && cluster->member == MEMBER_JOINED && epoch > slot->epoch_gone &&
+                 slot->retry_us <= now_us;
+    bool is_absent = slot->state == SPACE_STATE_ABSENT;
+    if (takes && is_absent)
+        space_enter(slot, SPACE_STATE_FOLLOWING);
+    if (takes) {
+        space_enter(slot, SPACE_STATE_TAKING);
+        slot->epoch = epoch;
+    }
+    *incarnation = atomic_load(&cluster->incarnation);
+    (void)pthread_mutex_unlock(&cluster->lock);
+    if (takes && is_absent)
+        cluster->store.follow(cluster->store.ctx, space);
+    return takes;
+}
+
+static void give_up_taking(Cluster *cluster, StoreSpace space, const Error *err)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    uint64_t epoch = slot->epoch;
+    bool is_refused = err->status == STATUS_CORRUPT || slot->is_refused;
+    bool needs_seed = is_refused || slot->needs_seed;
+    space_enter(slot, SPACE_STATE_FOLLOWING);
+    if (needs_seed)
+        space_enter(slot, SPACE_STATE_SEEDING);
+    if (is_refused)
+        space_enter(slot, SPACE_STATE_REFUSED);
+    slot->retry_us = cluster_now_us(cluster) + RETRY_US;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    cluster_event(cluster, is_refused ? "engineLost" : "takeFailed", space, epoch,
+                  slice_from_cstr(cluster->node), "%s", err->message);
+    if (needs_seed && !is_refused)
+        waker_wake(&cluster->seeder_waker);
+}
+
+/* Enters SERVING, unless this node was declared dead since, or the store has lost the space. */
+static bool begin_serving(Cluster *cluster, StoreSpace space, uint64_t incarnation)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    bool serves = cluster->member == MEMBER_JOINED && !slot->is_lost &&
+                  atomic_load(&cluster->incarnation) == incarnation;
+    if (serves)
+        space_enter(slot, SPACE_STATE_SERVING);
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return serves;
+}
+
+static void serve_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail,
+                        bool tells_catalog, const char *reason)
+{
+    uint64_t incarnation;
+    if (!begin_taking(cluster, space, tail->epoch, &incarnation))
+        return;
+    Error err;
+    JournalPlace last;
+    uint64_t deadline_us = clock_monotonic_us(cluster->clock) + OWN_US;
+    if (cluster->store.own(cluster->store.ctx, space, tail, deadline_us, &err) != STATUS_OK) {
+        give_up_taking(cluster, space, &err);
+        return;
+    }
+    if (!begin_serving(cluster, space, incarnation)) {
+        /* Of no consequence if it fails: the store has lost the space already. */
+        Status status = cluster->store.yield(cluster->store.ctx, space, &last, &err);
+        if (status == STATUS_OK)
+            status = error_set(&err, STATUS_NOT_OWNER, SUB_NONE, "the node was declared dead");
+        LOG_DEBUG(cluster->log, "cluster.not_served", "space=%llu status=%d",
+                  (unsigned long long)space, (int)status);
+        give_up_taking(cluster, space, &err);
+        return;
+    }
+    if (tells_catalog && tell_catalog(cluster, space, true, &err) != STATUS_OK) {
+        drop_space(cluster, space, err.message);
+        return;
+    }
+    if (space == SPACE_OF_CATALOG)
+        atomic_store(&cluster->catalog_done, tail->seq);
+    publish_own(cluster, space, tail->epoch, true);
+    cluster_event(cluster, "serving", space, tail->epoch, slice_from_cstr(cluster->node), "%s",
+                  reason);
+}
+
+void own_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail, const char *reason)
+{
+    serve_space(cluster, space, tail, true, reason);
+}
+
+/* The catalogue's thread asks for the space when the change that makes it is applied, so nothing
+ * need be told, and it could not be waited for. */
+void own_new_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail)
+{
+    serve_space(cluster, space, tail, false, "new");
+}
+
+/* A space that is this node's in the engine, in an epoch in which the store has lost it. */
+static bool is_useless(Cluster *cluster, const JournalOwner *owner)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    const SpaceSlot *slot = space_table_find(&cluster->spaces, owner->space);
+    bool useless = slot != NULL && slot->state == SPACE_STATE_FOLLOWING &&
+                   owner->tail.epoch <= slot->epoch_gone;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return useless;
+}
+
+/* Gives it to a node with a copy, or to this one in a new epoch. */
+static void rescue(Cluster *cluster, const ClusterView *view, const JournalOwner *owner,
+                   size_t self)
+{
+    size_t to = spread_choose(view, owner->space, self);
+    const JournalReplica *replica =
+        to != NO_NODE ? view_replica(view, owner->space, view->nodes[to].name) : NULL;
+    bool has_copy = replica != NULL && replica->state == REPLICA_FOLLOWING &&
+                    replica->applied + LAG_MAX >= owner->tail.seq;
+    const JournalNode *node = &view->nodes[has_copy ? to : self];
+    bool done = false;
+    Error err;
+    (void)pthread_mutex_lock(&cluster->node_lane);
+    Status status = journal_hand_over(cluster->journal, owner->space, &owner->tail, node->name,
+                                      node->incarnation, &done, &err);
+    (void)pthread_mutex_unlock(&cluster->node_lane);
+    if (status == STATUS_OK && done)
+        cluster_event(cluster, "rescued", owner->space, owner->tail.epoch + 1, node->name,
+                      "this node cannot serve it any more in epoch %llu",
+                      (unsigned long long)owner->tail.epoch);
+    cluster_refresh_owners(cluster);
+}
+
+void rescue_assigned(Cluster *cluster, const ClusterView *view)
+{
+    size_t self = view_node(view, slice_from_cstr(cluster->node));
+    for (size_t i = 0; self != NO_NODE && i < view->owner_count; i++) {
+        const JournalOwner *owner = &view->owners[i];
+        if (owner->incarnation == atomic_load(&cluster->incarnation) &&
+            slice_equal(owner->node, view->nodes[self].name) && is_useless(cluster, owner))
+            rescue(cluster, view, owner, self);
+    }
+}
+
+void own_assigned(Cluster *cluster, const JournalOwner *owners, size_t count)
+{
+    uint64_t incarnation = atomic_load(&cluster->incarnation);
+    for (size_t i = 0; i < count && !atomic_load(&cluster->is_stopping); i++) {
+        const JournalOwner *owner = &owners[i];
+        if (owner->incarnation == incarnation &&
+            slice_equal(owner->node, slice_from_cstr(cluster->node)))
+            own_space(cluster, owner->space, &owner->tail, "assigned");
+    }
+}
+
+/* Whether it is this node's turn: its rank waits from when the owner was first found dead. */
+static bool is_turn(Cluster *cluster, const ClusterView *view, const JournalOwner *owner)
+{
+    Slice me = slice_from_cstr(cluster->node);
+    if (slice_equal(owner->node, me))
+        return owner->incarnation < atomic_load(&cluster->incarnation);
+    size_t self = view_node(view, me);
+    size_t rank = self == NO_NODE ? NO_NODE : spread_rank(view, owner, self);
+    uint64_t now_us = cluster_now_us(cluster);
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, owner->space);
+    if (slot->orphan_us == 0)
+        slot->orphan_us = now_us;
+    /* A node that has come back takes its own spaces itself, if it can. */
+    size_t home = view_node(view, owner->node);
+    uint64_t wait_us = view_is_living(view, home) ? 10 * RANK_US : 0;
+    bool is_due = rank != NO_NODE && now_us - slot->orphan_us >= wait_us + rank * RANK_US;
+    bool is_free = slot->state == SPACE_STATE_FOLLOWING || slot->state == SPACE_STATE_ABSENT;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return is_due && is_free;
+}
+
+void take_over_space(Cluster *cluster, const ClusterView *view, const JournalOwner *owner)
+{
+    if (!is_turn(cluster, view, owner))
+        return;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    JournalOwner now;
+    bool done = false;
+    Error err;
+    (void)pthread_mutex_lock(&cluster->node_lane);
+    Status status = journal_take_over(cluster->journal, owner->space, owner->tail.epoch, &arena,
+                                      &now, &done, &err);
+    (void)pthread_mutex_unlock(&cluster->node_lane);
+    if (status != STATUS_OK)
+        LOG_WARN(cluster->log, "cluster.take_over_failed", "space=%llu message=\"%s\"",
+                 (unsigned long long)owner->space, err.message);
+    if (status != STATUS_OK || !done) {
+        cluster_refresh_owners(cluster); /* someone was faster, or the answer was lost */
+        return;
+    }
+    (void)pthread_mutex_lock(&cluster->lock);
+    cluster->take_overs++;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    cluster_event(cluster, "takeOver", owner->space, now.tail.epoch, slice_from_cstr(cluster->node),
+                  "from %.*s, incarnation %llu", SLICE_CUT(owner->node, JOURNAL_NAME_MAX),
+                  (unsigned long long)owner->incarnation);
+    own_space(cluster, owner->space, &now.tail, "taken over");
+}
+
+void drop_space(Cluster *cluster, StoreSpace space, const char *reason)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    bool is_served = slot->state == SPACE_STATE_SERVING;
+    uint64_t epoch = slot->epoch;
+    if (is_served)
+        space_enter(slot, SPACE_STATE_YIELDING);
+    (void)pthread_mutex_unlock(&cluster->lock);
+    if (!is_served)
+        return;
+    publish_own(cluster, space, epoch, false);
+    Error err;
+    JournalPlace last;
+    if (tell_catalog(cluster, space, false, &err) != STATUS_OK)
+        LOG_WARN(cluster->log, "cluster.stop_failed", "space=%llu message=\"%s\"",
+                 (unsigned long long)space, err.message);
+    if (cluster->store.yield(cluster->store.ctx, space, &last, &err) != STATUS_OK)
+        LOG_WARN(cluster->log, "cluster.yield_failed", "space=%llu message=\"%s\"",
+                 (unsigned long long)space, err.message);
+    (void)pthread_mutex_lock(&cluster->lock);
+    slot = space_table_get(&cluster->spaces, space);
+    space_enter(slot, SPACE_STATE_FOLLOWING);
+    slot->retry_us = cluster_now_us(cluster) + RETRY_US;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    cluster_event(cluster, "dropped", space, epoch, slice_from_cstr(cluster->node), "%s", reason);
+}
+
+/* The store follows the space already, or refuses its log. */
+static void clean_lost_space(Cluster *cluster, StoreSpace space, uint64_t epoch, bool is_refused)
+{
+    Error err;
+    publish_own(cluster, space, epoch, false);
+    if (tell_catalog(cluster, space, false, &err) != STATUS_OK)
+        LOG_WARN(cluster->log, "cluster.stop_failed", "space=%llu message=\"%s\"",
+                 (unsigned long long)space, err.message);
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    space_enter(slot, SPACE_STATE_FOLLOWING);
+    if (is_refused) {
+        space_enter(slot, SPACE_STATE_SEEDING);
+        space_enter(slot, SPACE_STATE_REFUSED);
+    }
+    slot->epoch_gone = epoch;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    cluster_event(cluster, is_refused ? "engineLost" : "lost", space, epoch,
+                  slice_from_cstr(cluster->node), "%s",
+                  is_refused ? "the engine has lost writes that it had acknowledged: run `orrery "
+                               "cluster recover`"
+                             : "another node owns it, or an append has failed");
+}
+
+Status cluster_recover(Cluster *cluster, StoreSpace space, Error *err)
+{
+    size_t count = 0;
+    (void)pthread_mutex_lock(&cluster->lock);
+    for (size_t i = 0; i < cluster->spaces.count; i++) {
+        SpaceSlot *slot = &cluster->spaces.items[i];
+        if (slot->state != SPACE_STATE_REFUSED || (space != 0 && slot->space != space))
+            continue;
+        space_enter(slot, SPACE_STATE_SEEDING);
+        slot->accepts_log = true;
+        slot->retry_us = 0;
+        count++;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    if (count == 0)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                         "this node refuses no partition, or not that one");
+    cluster_event(cluster, "recover", space, 0, slice_from_cstr(cluster->node),
+                  "an operator accepts what the engine has, for %zu partitions", count);
+    waker_wake(&cluster->seeder_waker);
+    return STATUS_OK;
+}
+
+void clean_lost_spaces(Cluster *cluster)
+{
+    for (StoreSpace from = 0;;) {
+        (void)pthread_mutex_lock(&cluster->lock);
+        const SpaceSlot *lost = NULL;
+        for (size_t i = 0; i < cluster->spaces.count && lost == NULL; i++) {
+            const SpaceSlot *slot = &cluster->spaces.items[i];
+            if (slot->space >= from && slot->is_lost && slot->state == SPACE_STATE_SERVING)
+                lost = slot;
+        }
+        SpaceSlot copy = lost != NULL ? *lost : (SpaceSlot){0};
+        (void)pthread_mutex_unlock(&cluster->lock);
+        if (copy.space == 0)
+            return;
+        clean_lost_space(cluster, copy.space, copy.epoch, copy.is_refused);
+        from = copy.space + 1;
+    }
+}

@@ -1,0 +1,140 @@
+/* parts.c - see parts_int.h. */
+#include "cluster/parts_int.h"
+
+#include "base/array.h"
+
+static size_t places(void *ctx, ReplicaPlace *out, size_t max)
+{
+    return replication_places(ctx, out, max);
+}
+
+static ReplicaPlace place(void *ctx, StoreSpace space)
+{
+    return replication_place(ctx, space);
+}
+
+static void follow(void *ctx, StoreSpace space)
+{
+    replication_follow(ctx, space);
+}
+
+static Status own(void *ctx, StoreSpace space, const JournalPlace *tail, uint64_t deadline_us,
+                  Error *err)
+{
+    return replication_own(ctx, space, tail, deadline_us, err);
+}
+
+static Status yield(void *ctx, StoreSpace space, JournalPlace *last, Error *err)
+{
+    return replication_yield(ctx, space, last, err);
+}
+
+static Status forget(void *ctx, StoreSpace space, Error *err)
+{
+    return replication_forget(ctx, space, err);
+}
+
+static void poke(void *ctx)
+{
+    replication_poke(ctx);
+}
+
+static void set_full(void *ctx, bool is_full)
+{
+    replication_set_full(ctx, is_full);
+}
+
+static Status source_open(void *ctx, StoreSpace space, SeedSource **out, Error *err)
+{
+    return seed_source_open(ctx, space, out, err);
+}
+
+static Status target_open(void *ctx, StoreSpace space, SeedTarget **out, Error *err)
+{
+    return seed_target_open(ctx, space, out, err);
+}
+
+ClusterStore cluster_store_of(Replication *replication)
+{
+    return (ClusterStore){
+        .ctx = replication,
+        .places = places,
+        .place = place,
+        .follow = follow,
+        .own = own,
+        .yield = yield,
+        .forget = forget,
+        .poke = poke,
+        .set_full = set_full,
+        .source_open = source_open,
+        .source_next = seed_source_next,
+        .source_close = seed_source_close,
+        .target_open = target_open,
+        .target_put = seed_target_put,
+        .target_finish = seed_target_finish,
+        .target_close = seed_target_close,
+    };
+}
+
+static Status lead(void *ctx, Error *err)
+{
+    return catalog_lead(ctx, err);
+}
+
+static void follow_catalog(void *ctx)
+{
+    catalog_follow(ctx);
+}
+
+static Status refresh(void *ctx, Error *err)
+{
+    return catalog_refresh(ctx, err);
+}
+
+static Status serve(void *ctx, StoreSpace space, Error *err)
+{
+    return catalog_serve(ctx, space, err);
+}
+
+static Status stop_serving(void *ctx, StoreSpace space, Error *err)
+{
+    return catalog_stop_serving(ctx, space, err);
+}
+
+static void add_ranges(const Container *container, Arena *arena, StoreSpace **out, size_t *count,
+                       size_t *capacity)
+{
+    for (size_t i = 0; i < container->range_count; i++) {
+        ARRAY_GROW_IN(arena, *out, *count, *capacity, 16);
+        (*out)[(*count)++] = handle_range(container_handle_at(container, i))->space;
+    }
+}
+
+static void list_shared(void *ctx, Arena *arena, StoreSpace **out, size_t *count)
+{
+    size_t capacity = 0;
+    *out = NULL;
+    *count = 0;
+    CatalogReader reader;
+    catalog_reader_init(&reader, ctx);
+    const Snapshot *snapshot = catalog_read(&reader);
+    SnapshotWalk walk = {0};
+    while (snapshot_next(snapshot, &walk)) {
+        if (walk.container->offer == 0)
+            add_ranges(walk.container, arena, out, count, &capacity);
+    }
+    catalog_reader_done(&reader);
+}
+
+ClusterCatalog cluster_catalog_of(Catalog *catalog)
+{
+    return (ClusterCatalog){
+        .ctx = catalog,
+        .lead = lead,
+        .follow = follow_catalog,
+        .refresh = refresh,
+        .serve = serve,
+        .stop_serving = stop_serving,
+        .list_shared = list_shared,
+    };
+}

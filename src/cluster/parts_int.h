@@ -1,0 +1,44 @@
+/* parts_int.h - what a Cluster calls in the store and in the catalogue, as functions that a test
+ * can replace. parts.c fills in the real ones.
+ *
+ * Threads    Any of the Cluster's; each waits as the header of the real function says.
+ */
+#pragma once
+
+#include "catalog/placement.h"
+#include "store/replicated/replicated_store.h"
+
+typedef struct ClusterStore {
+    void *ctx; /* a Replication */
+    size_t (*places)(void *ctx, ReplicaPlace *out, size_t max);
+    ReplicaPlace (*place)(void *ctx, StoreSpace space);
+    void (*follow)(void *ctx, StoreSpace space);
+    Status (*own)(void *ctx, StoreSpace space, const JournalPlace *tail, uint64_t deadline_us,
+                  Error *err);
+    Status (*yield)(void *ctx, StoreSpace space, JournalPlace *last, Error *err);
+    Status (*forget)(void *ctx, StoreSpace space, Error *err);
+    void (*poke)(void *ctx);
+    void (*set_full)(void *ctx, bool is_full);
+    Status (*source_open)(void *ctx, StoreSpace space, SeedSource **out, Error *err);
+    Status (*source_next)(SeedSource *source, size_t bytes_max, Buf *piece, bool *is_last,
+                          Error *err);
+    void (*source_close)(SeedSource *source);
+    Status (*target_open)(void *ctx, StoreSpace space, SeedTarget **out, Error *err);
+    Status (*target_put)(SeedTarget *target, Slice piece, Error *err);
+    Status (*target_finish)(SeedTarget *target, Error *err);
+    void (*target_close)(SeedTarget *target);
+} ClusterStore;
+
+typedef struct ClusterCatalog {
+    void *ctx; /* a Catalog */
+    Status (*lead)(void *ctx, Error *err);
+    void (*follow)(void *ctx);
+    Status (*refresh)(void *ctx, Error *err);
+    Status (*serve)(void *ctx, StoreSpace space, Error *err);
+    Status (*stop_serving)(void *ctx, StoreSpace space, Error *err);
+    /* Adds to '*out', in the arena, the spaces of ranges that share a budget with others. */
+    void (*list_shared)(void *ctx, Arena *arena, StoreSpace **out, size_t *count);
+} ClusterCatalog;
+
+ClusterStore cluster_store_of(Replication *replication);
+ClusterCatalog cluster_catalog_of(Catalog *catalog);

@@ -1,0 +1,177 @@
+/* seeding.c - copying a space from another node, because the log does not reach back far enough.
+ *
+ * The row of this replica comes first: from then on nothing is trimmed that is appended after the
+ * snapshot of the source was taken. If the log is whole, and no node has a copy, the copy begins
+ * empty at the beginning of the log.
+ */
+#include "cluster/cluster_int.h"
+
+#include "base/encoding.h"
+
+#include <stdio.h>
+
+enum { HEAD_BYTES = 9, SEED_CALL_MS = 10000, TRIES_MAX = 3, ANSWER_BYTES_MAX = 16 << 20 };
+
+static StoreSpace next_seeding(Cluster *cluster)
+{
+    StoreSpace space = 0;
+    uint64_t now_us = cluster_now_us(cluster);
+    (void)pthread_mutex_lock(&cluster->lock);
+    for (size_t i = 0; i < cluster->spaces.count && space == 0; i++) {
+        const SpaceSlot *slot = &cluster->spaces.items[i];
+        if (slot->state == SPACE_STATE_SEEDING && slot->retry_us <= now_us)
+            space = slot->space;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return space;
+}
+
+static Status make_row(Cluster *cluster, StoreSpace space, Error *err)
+{
+    JournalReplica row = {
+        .space = space, .node = slice_from_cstr(cluster->node), .state = REPLICA_SEEDING};
+    (void)pthread_mutex_lock(&cluster->admin_lane);
+    Status status = journal_report(cluster->journal, JOURNAL_LANE_ADMIN, &row, 1, err);
+    (void)pthread_mutex_unlock(&cluster->admin_lane);
+    return status;
+}
+
+/* One piece; asked for again if no answer comes. */
+static Status read_piece(Cluster *cluster, Slice address, StoreSpace space, uint64_t *session,
+                         uint64_t piece, Buf *answer, bool *is_last, Error *err)
+{
+    char query[128];
+    (void)snprintf(query, sizeof(query), "space=%llu&session=%llu&piece=%llu",
+                   (unsigned long long)space, (unsigned long long)*session,
+                   (unsigned long long)piece);
+    Status status = STATUS_OK;
+    int tries = *session == 0 ? 1 : TRIES_MAX;
+    for (int i = 0; i < tries; i++) {
+        status = node_call(cluster, address, "seed", query, SEED_CALL_MS, answer, err);
+        if (status != STATUS_UNAVAILABLE)
+            break;
+    }
+    TRY(status);
+    Slice text = buf_view(answer);
+    if (text.len < HEAD_BYTES || (uint8_t)text.ptr[8] > 1)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "'%.*s' sent no piece of a copy",
+                         SLICE_CUT(address, 100));
+    *session = be64_get(text.ptr);
+    *is_last = text.ptr[8] == 1;
+    return STATUS_OK;
+}
+
+static Status copy_pieces(Cluster *cluster, Slice address, StoreSpace space, SeedTarget *target,
+                          Error *err)
+{
+    AUTO(buf_done) Buf answer;
+    buf_init(&answer, ANSWER_BYTES_MAX);
+    uint64_t session = 0;
+    bool is_last = false;
+    for (uint64_t piece = 0; !is_last; piece++) {
+        if (atomic_load(&cluster->is_stopping))
+            return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the node is being stopped");
+        TRY(read_piece(cluster, address, space, &session, piece, &answer, &is_last, err));
+        TRY(cluster->store.target_put(target, slice_from(buf_view(&answer), HEAD_BYTES), err));
+    }
+    return STATUS_OK;
+}
+
+static Status seed_from(Cluster *cluster, Slice address, StoreSpace space, Error *err)
+{
+    SeedTarget *target = NULL;
+    TRY(cluster->store.target_open(cluster->store.ctx, space, &target, err));
+    Status status = copy_pieces(cluster, address, space, target, err);
+    if (status == STATUS_OK)
+        status = cluster->store.target_finish(target, err);
+    cluster->store.target_close(target);
+    return status;
+}
+
+/* Whether the node may have a copy that is of use. */
+static bool may_be_source(Cluster *cluster, const ClusterView *view, const JournalOwner *owner,
+                          size_t node)
+{
+    Slice name = view->nodes[node].name;
+    if (!view_is_living(view, node) || slice_equal(name, slice_from_cstr(cluster->node)))
+        return false;
+    const JournalReplica *replica = view_replica(view, owner->space, name);
+    return slice_equal(name, owner->node) ||
+           (replica != NULL && replica->state == REPLICA_FOLLOWING &&
+            replica->applied >= owner->base);
+}
+
+/* Asks the nodes that may have a copy, the owner first. STATUS_NOT_FOUND if none has one. */
+static Status seed_from_any(Cluster *cluster, const ClusterView *view, const JournalOwner *owner,
+                            Error *err)
+{
+    Status status = error_set(err, STATUS_NOT_FOUND, SUB_NONE, "no living node has a copy");
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < view->node_count && status == STATUS_NOT_FOUND; i++) {
+            bool is_owner = slice_equal(view->nodes[i].name, owner->node);
+            if (is_owner == (round == 0) && may_be_source(cluster, view, owner, i))
+                status = seed_from(cluster, view->nodes[i].address, owner->space, err);
+        }
+    }
+    return status;
+}
+
+static Status seed_space(Cluster *cluster, StoreSpace space, Error *err)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_LARGE_BYTES);
+    ClusterView view;
+    uint64_t begun_us;
+    TRY(make_row(cluster, space, err));
+    TRY(cluster_read_view(cluster, true, &arena, &view, &begun_us, err));
+    const JournalOwner *owner = view_owner(&view, space);
+    if (owner == NULL)
+        return STATUS_OK; /* dropped: the manager forgets it */
+    Status status = seed_from_any(cluster, &view, owner, err);
+    if (status != STATUS_NOT_FOUND || owner->base > 0)
+        return status;
+    TRY(cluster->store.forget(cluster->store.ctx, space, err));
+    cluster->store.follow(cluster->store.ctx, space);
+    return STATUS_OK;
+}
+
+/* The store says that the log has another history, by having no copy any more: refuses the space,
+ * unless an operator has accepted the log. */
+static bool is_refused(Cluster *cluster, StoreSpace space)
+{
+    bool has_copy = cluster->store.place(cluster->store.ctx, space).role != SPACE_ABSENT;
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    bool refuses = !has_copy && !slot->accepts_log;
+    if (refuses)
+        space_enter(slot, SPACE_STATE_REFUSED);
+    else
+        slot->accepts_log = true; /* from here on the copy is being replaced */
+    (void)pthread_mutex_unlock(&cluster->lock);
+    if (refuses)
+        cluster_event(cluster, "engineLost", space, 0, slice_from_cstr(cluster->node),
+                      "this copy has writes that the engine has not: run `orrery cluster recover`");
+    return refuses;
+}
+
+void seed_step(Cluster *cluster)
+{
+    StoreSpace space = next_seeding(cluster);
+    if (space == 0 || !atomic_load(&cluster->has_store) || is_refused(cluster, space))
+        return;
+    Error err;
+    Status status = seed_space(cluster, space, &err);
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    if (status == STATUS_OK) {
+        space_enter(slot, SPACE_STATE_FOLLOWING);
+        slot->accepts_log = false;
+    } else {
+        slot->retry_us = cluster_now_us(cluster) + RETRY_US;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    cluster_event(cluster, status == STATUS_OK ? "seeded" : "seedFailed", space, 0,
+                  slice_from_cstr(cluster->node), "%s", status == STATUS_OK ? "" : err.message);
+    if (status == STATUS_OK)
+        cluster_wake_manager(cluster);
+}

@@ -1,0 +1,70 @@
+/* spaces_int.h - the spaces of this node, and what it does with each.
+ *
+ *     ABSENT --> FOLLOWING --> TAKING --> SERVING --> YIELDING
+ *       ^         |  ^  ^        |          |           |
+ *       +---------+  |  +--------+----------+-----------+
+ *                    v
+ *                 SEEDING <--> REFUSED
+ *
+ * FOLLOWING: a replica, or about to be one. TAKING: the engine says that the space is this node's;
+ * the store applies the rest of its log. SERVING: the store takes transactions, the catalogue has
+ * the partition. YIELDING: it has no more, and the engine is asked to give it to another node; that
+ * is asked again until the answer is known, because a statement that was sent may still arrive.
+ * SEEDING: the copy of another replica is being read. REFUSED: the log has another history than
+ * this copy, so the engine has lost writes that it had acknowledged; only an operator can end that
+ * (cluster_recover), because any other copy would hide what was lost.
+ *
+ * TAKING and YIELDING belong to the thread that entered them, which works without the lock. A space
+ * that the store has lost goes back to FOLLOWING, or to SEEDING if its copy is of no use.
+ *
+ * Threads    None of its own; Cluster.lock guards it. A slot's address is good only under the lock.
+ */
+#pragma once
+
+#include "journal/journal.h"
+#include "store/store.h"
+
+typedef enum SpaceState {
+    SPACE_STATE_ABSENT,
+    SPACE_STATE_FOLLOWING,
+    SPACE_STATE_SEEDING,
+    SPACE_STATE_REFUSED,
+    SPACE_STATE_TAKING,
+    SPACE_STATE_SERVING,
+    SPACE_STATE_YIELDING,
+} SpaceState;
+
+typedef struct SpaceSlot {
+    StoreSpace space;
+    SpaceState state;
+    bool is_lost;        /* SERVING, but the store has it no more: the manager cleans up */
+    bool is_refused;     /* TAKING or lost: the log has another history */
+    bool needs_seed;     /* TAKING: the log does not reach back to the copy */
+    bool accepts_log;    /* an operator has said that the log is right */
+    bool seen_in_engine; /* it had a row of an owner */
+    bool is_placed;      /* YIELDING: an operator wants it where it goes */
+    bool is_handing;     /* YIELDING, and what is below of the hand-over is known */
+    uint64_t epoch;      /* TAKING, SERVING and YIELDING: this node's */
+    uint64_t epoch_gone; /* up to here the space is this node's no more, whatever was read before */
+    uint64_t retry_us;   /* boot time before which taking it is not tried again */
+    uint64_t pinned_us;  /* boot time until which it stays on this node, owned or followed */
+    uint64_t orphan_us;  /* boot time at which its owner was first found dead; 0 if it is not */
+    JournalPlace last;   /* YIELDING: where it was left */
+    char to[JOURNAL_NAME_MAX + 1]; /* YIELDING: the next owner */
+    uint64_t to_incarnation;
+} SpaceSlot;
+
+typedef struct SpaceTable {
+    SpaceSlot *items; /* in order of space */
+    size_t count;
+    size_t capacity;
+} SpaceTable;
+
+void space_table_done(SpaceTable *table);
+SpaceSlot *space_table_find(const SpaceTable *table, StoreSpace space); /* NULL if there is none */
+SpaceSlot *space_table_get(SpaceTable *table, StoreSpace space);        /* ABSENT if it is new */
+void space_table_remove(SpaceTable *table, StoreSpace space);           /* must be ABSENT */
+
+/* Asserts that the transition is one of those above. */
+void space_enter(SpaceSlot *slot, SpaceState state);
+const char *space_state_text(SpaceState state);
