@@ -13,6 +13,7 @@
 #include "api/admin/chaos_int.h"
 #include "api/admin/orrery_int.h"
 #include "api/admin/swap_session_int.h"
+#include "api/core/forward_int.h"
 #include "api/core/response_int.h"
 #include "api/core/usage_int.h"
 #include "api/dispatch_int.h"
@@ -22,7 +23,7 @@
 static bool counts_failures(const ApiRequest *r)
 {
     const Api *api = r->api;
-    return api->failures != NULL &&
+    return api->failures != NULL && !r->http->is_node &&
            (!r->http->client.is_local || api->options.limits_local_failures);
 }
 
@@ -80,6 +81,7 @@ static Status act(ApiRequest *r, Error *err)
         return orrery_request(r, err);
     TRY(request_read_version(r, err));
     r->snapshot = catalog_read(&r->loop->reader);
+    r->is_routed = r->address.type != RESOURCE_ACCOUNT;
     return route_request(r, err);
 }
 
@@ -100,7 +102,8 @@ static ApiRequest *begin(Api *api, HttpRequest *http)
 {
     ApiRequest *r = request_new(api, http);
     Error err;
-    if (request_check_source(r, &err) != STATUS_OK) {
+    Status source = http->is_node ? forward_accept(r, &err) : request_check_source(r, &err);
+    if (source != STATUS_OK) {
         respond_error(r, &err);
         return NULL;
     }

@@ -4,6 +4,7 @@
 #include "api/admin/chaos_int.h"
 #include "api/admin/orrery_int.h"
 #include "api/control/resource_handlers_int.h"
+#include "api/core/forward_int.h"
 #include "api/items/batch_body_int.h"
 #include "api/items/document_handlers_int.h"
 
@@ -149,6 +150,7 @@ Status route_request(ApiRequest *r, Error *err)
     TRY(check_consistency(r, err));
     TRY(check_provisioned(r, err));
     TRY(request_resolve(r, err));
+    TRY(forward_check_catalog(r, err));
     TRY(check_intended(r, err));
     TRY(check_token_key(r, err));
     if (UNLIKELY(r->api->chaos != NULL)) {

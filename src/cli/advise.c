@@ -138,6 +138,8 @@ static Status run(AdviseApp *app, Advice *out, Error *err)
         .policy = policy,
         .model = charge_model_default(),
         .now_s = (double)clock_wall_s(clock_real()),
+        .no_queries = " No queries were given: with --queries the advice also counts which "
+                      "partitions they visit.",
     };
     key_advice_make(&app->sample, app->work.count > 0 ? &app->work : NULL, &options, &app->arena,
                     out);

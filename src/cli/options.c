@@ -593,6 +593,7 @@ static Status to_flags(const Settings *s, ServeOptions *o, Error *err)
         {"temporary", s->temporary, &o->temporary},
         {"stop-at-eof", s->stop_at_eof, &o->stop_at_eof},
         {"no-previous-images", s->no_previous_images, &o->no_previous_images},
+        {"allow-weak-engine", s->allow_weak_engine, &o->cluster.allows_weak_engine},
         {"accept-lost-writes", s->accept_lost_writes, &o->accept_lost_writes},
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
@@ -612,6 +613,32 @@ static Status check_seed(const ServeOptions *o, const Settings *s, Error *err)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--seed - and --stop-at-eof exclude each other: the input would end with "
                          "the seed file, and the server with it");
+    return STATUS_OK;
+}
+
+static Status to_cluster(Arena *arena, const Settings *s, ServeOptions *o, Error *err)
+{
+    ClusterTexts texts = {
+        .cluster = s->cluster,
+        .secret = s->cluster_secret,
+        .node = s->node,
+        .advertise = s->advertise,
+        .peer = s->peer,
+    };
+    ClusterSettings *c = &o->cluster;
+    TRY(cluster_settings_read(arena, &texts, c, err));
+    TRY(to_u32("replicas", s->replicas, CLUSTER_REPLICAS_MAX, &c->replicas, err));
+    TRY(to_u32("journal-keep", s->journal_keep, CLUSTER_KEEP_S_MAX, &c->keep_s, err));
+    TRY(to_size("journal-bytes", s->journal_bytes, &c->journal_bytes, err));
+    if (c->replicas == 0 || c->keep_s == 0 || c->journal_bytes < CLUSTER_JOURNAL_BYTES_MIN)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--replicas and --journal-keep must be at least 1, --journal-bytes at "
+                         "least %lluM",
+                         (unsigned long long)(CLUSTER_JOURNAL_BYTES_MIN >> 20));
+    if (c->engine != NULL && o->durability == STORE_DURABILITY_RELAXED)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "--durability relaxed and --cluster exclude each other: the journal's "
+                         "engine makes writes durable");
     return STATUS_OK;
 }
 
@@ -668,6 +695,7 @@ static Status convert(Arena *arena, const Settings *s, ServeOptions *out, Error 
                 err));
     TRY(to_moves(s, &o.moves, err));
     TRY(to_durability(s->durability, &o.durability, err));
+    TRY(to_cluster(arena, s, &o, err));
     if (!log_level_parse(slice_from_cstr(s->log_level), &o.log_level))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "--log-level must be error, warn, info or debug, not '%s'", s->log_level);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "catalog/move_orders.h"
 #include "cli/arguments.h"
+#include "cli/cluster_settings.h"
 #include "cli/memory_budget.h"
 #include "store/store.h"
 #include "throughput/charge.h"
@@ -77,7 +78,8 @@ typedef struct ServeOptions {
     ApiMerge merge;
     bool extensions;
     const char *seed; /* NULL if there is none */
-    bool temporary;   /* 'data' is then made by the server */
+    ClusterSettings cluster;
+    bool temporary; /* 'data' is then made by the server */
     bool stop_at_eof;
     bool no_previous_images;
     LogLevel log_level;

@@ -13,14 +13,17 @@
 #include "api/api.h"
 #include "base/random.h"
 #include "catalog/saved_states.h"
+#include "cli/cluster_node.h"
 #include "cli/commands.h"
 #include "cli/data_files.h"
+#include "cli/file_limit.h"
 #include "cli/identity_fetch.h"
 #include "cli/options.h"
 #include "cli/serve_seed.h"
 #include "cli/server_sandbox.h"
 #include "cli/service_notify.h"
 #include "cli/temporary_folder.h"
+#include "cli/token_secret.h"
 #include "http/cert.h"
 #include "http/http.h"
 #include "store/rocksdb/rocksdb_store.h"
@@ -36,7 +39,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,14 +47,14 @@ enum {
     /* A quarter of the cache holds blocks, for searches and scans. The rest holds items, which take
      * less room alone than with their neighbours in a block. */
     CACHE_BLOCKS_SHARE = 4,
-    DRAIN_MS = 4000, /* of the five seconds that stopping may take */
+    LEAVE_MS = 15000, /* of a node that gives its partitions to others */
+    DRAIN_MS = 4000,  /* of the five seconds that stopping may take */
     EXIT_USAGE = 2,
     PACE_MS = 10000,
     HEADER_BYTES_MAX = 64 << 10,
     HTTP_BODY_BYTES_MAX = 4 << 20, /* larger than any resource; the api has the exact limits */
     WORKER_JOBS_MAX = 4096,
     IDENTITY_RELOAD_MS = 10000, /* the least time between two readings for unknown keys */
-    RESERVED_FILES = 512,       /* of the process's files, for the store and the rest */
 };
 
 typedef struct Server {
@@ -67,6 +69,7 @@ typedef struct Server {
     const char *cert;
     const char *cert_key;
     TokenSecret token_secret;
+    ClusterNode *node; /* NULL if the server is no node of a cluster */
     Store *store;
     Workers *writers; /* apply writes to partitions */
     Workers *loaders; /* the same, to partitions that a split or a merge fills */
@@ -76,6 +79,7 @@ typedef struct Server {
     Workers *workers; /* queries and lists */
     Workers *bodies;  /* large bodies */
     Workers *readers; /* single items that are not in memory */
+    Workers *asked;   /* what pages of other nodes ask; no thread starts before one asks */
     ScriptPool *scripts;
     Api *api;
     HttpServer *http;
@@ -237,51 +241,13 @@ static Status open_certificate(Server *server, Error *err)
     return ensure_certificate(server, err);
 }
 
-/* A damaged disk leaves zeros, which are a secret that is easy to guess. */
-static bool is_blank(const TokenSecret *secret)
-{
-    static const TokenSecret ZEROS;
-    return memcmp(secret, &ZEROS, sizeof(ZEROS)) == 0;
-}
-
-/* The secret that signs continuation tokens is made once and kept, so that tokens survive a
- * restart. If it is lost, clients in the middle of a query must begin again. */
+/* Continuation tokens of a cluster are good on every node. */
 static Status open_token_secret(Server *server, Error *err)
 {
-    const char *path = arena_format(&server->arena, "%s/token.key", server->options.data).ptr;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return error_set_errno(err, errno, "cannot open '%s'", path);
-    TokenSecret *secret = &server->token_secret;
-    bool is_done =
-        read(fd, secret, sizeof(*secret)) == (ssize_t)sizeof(*secret) && !is_blank(secret);
-    if (!is_done) {
-        random_secret(secret, sizeof(*secret));
-        is_done = pwrite(fd, secret, sizeof(*secret), 0) == (ssize_t)sizeof(*secret);
-    }
-    int code = errno;
-    (void)close(fd); /* a failed write was reported */
-    return is_done ? STATUS_OK : error_set_errno(err, code, "cannot write '%s'", path);
-}
-
-/* Every connection is a file, so the limit is raised as far as the system permits. */
-static void raise_file_limit(Server *server)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit); /* the limit stays as it is then */
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return;
-    uint64_t room =
-        limit.rlim_cur > 2 * RESERVED_FILES ? limit.rlim_cur - RESERVED_FILES : limit.rlim_cur / 2;
-    if (server->options.connections_max > room) {
-        LOG_WARN(&server->log, "server.few_files",
-                 "connections_max=%llu wanted=%u (raise the limit with ulimit -n)",
-                 (unsigned long long)room, server->options.connections_max);
-        server->options.connections_max = (uint32_t)room;
-    }
+    if (server->node == NULL)
+        return token_secret_open(&server->arena, server->options.data, &server->token_secret, err);
+    cluster_node_token_secret(server->node, &server->token_secret, sizeof(server->token_secret));
+    return STATUS_OK;
 }
 
 static Status open_audit(Server *server, Error *err)
@@ -298,6 +264,21 @@ static Status open_audit(Server *server, Error *err)
     return audit_open(&options, &server->audit, err);
 }
 
+static Status open_node(Server *server, Error *err)
+{
+    ClusterNodeOptions options = {
+        .settings = &server->options.cluster,
+        .data = server->options.data,
+        .region = server->options.region,
+        .clock = server->log.clock,
+        .log = &server->log,
+        .metrics = &server->metrics.shards[server->options.threads + 2],
+    };
+    if (options.settings->engine == NULL)
+        return cluster_node_check_absent(options.data, err);
+    return cluster_node_open(&options, &server->node, err);
+}
+
 static Status open_store(Server *server, Error *err)
 {
     const ServeOptions *o = &server->options;
@@ -309,7 +290,9 @@ static Status open_store(Server *server, Error *err)
         .merge = &PARTITION_MERGE,
         .accepts_lost_writes = o->accept_lost_writes,
     };
-    return rocksdb_store_open(&options, &server->store, err);
+    return server->node == NULL
+               ? rocksdb_store_open(&options, &server->store, err)
+               : cluster_node_open_store(server->node, &options, &server->store, err);
 }
 
 static Status open_catalog(Server *server, Error *err)
@@ -336,6 +319,7 @@ static Status open_catalog(Server *server, Error *err)
         .metrics = &server->metrics.shards[server->options.threads],
         .throughput = &server->options.throughput,
         .moves = &server->options.moves,
+        .placement = server->node == NULL ? NULL : cluster_node_placement(server->node),
     };
     return catalog_open(&options, &server->catalog, err);
 }
@@ -353,6 +337,8 @@ static void open_api(Server *server)
     server->bodies = workers_open("orrery-body", half, WORKER_JOBS_MAX);
     workers_set_background(server->bodies);
     server->readers = workers_open("orrery-reader", server->options.threads, WORKER_JOBS_MAX);
+    server->asked = workers_open("orrery-asked", server->options.threads, WORKER_JOBS_MAX);
+    workers_set_background(server->asked);
     ScriptPoolOptions scripts = {
         .clock = server->log.clock,
         .workers_max = memory->script_jobs,
@@ -368,6 +354,7 @@ static void open_api(Server *server)
         .workers = server->workers,
         .bodies = server->bodies,
         .readers = server->readers,
+        .node_workers = server->asked,
         .scripts = server->scripts,
         .clock = server->log.clock,
         .log = &server->log,
@@ -396,6 +383,7 @@ static void open_api(Server *server)
         .has_extensions = server->options.extensions,
         .hides_previous_images = server->options.no_previous_images,
         .has_chaos = server->options.enable_chaos,
+        .cluster = server->node == NULL ? NULL : cluster_node_api(server->node),
     };
     history_pool_init(&server->histories, HISTORIES_MAX);
     server->api = api_open(&options);
@@ -426,6 +414,8 @@ static Status open_http(Server *server, Error *err)
         .metrics = &server->metrics,
         .handler = api_handler(server->api),
     };
+    if (server->node != NULL)
+        cluster_node_links(server->node, &options);
     return http_server_open(&options, &server->http, err);
 }
 
@@ -491,15 +481,18 @@ static void log_sandbox(const Server *server)
 static Status server_open(Server *server, Error *err)
 {
     ASSERT(server->options.threads > 0);
-    /* One shard per loop, one for the catalogue's thread and one for the audit log's. */
-    metrics_init(&server->metrics, server->options.threads + 2);
+    /* One shard per loop, one each for the threads of the catalogue, the audit log and the cluster.
+     */
+    metrics_init(&server->metrics, server->options.threads + 3);
     TRY(open_keys(server, err));
     TRY(check_exposure(server, err)); /* before anything is made */
-    raise_file_limit(server);
+    server->options.connections_max =
+        file_limit_raise(server->options.connections_max, &server->log);
     TRY(make_folder(server->options.data, err));
     enter_sandbox(server); /* before the first thread */
     start_heap_thread();
     TRY(open_audit(server, err));
+    TRY(open_node(server, err));
     TRY(open_store(server, err)); /* also fails if another process has the folder */
     /* From here on nobody else changes the keys in the folder. Until now `orrery key` could. */
     TRY(open_keys(server, err));
@@ -510,17 +503,21 @@ static Status server_open(Server *server, Error *err)
     TRY(open_catalog(server, err));
     open_api(server);
     api_set_starting(server->api, server->options.seed != NULL);
-    return open_http(server, err);
+    TRY(open_http(server, err));
+    return server->node == NULL ? STATUS_OK
+                                : cluster_node_start(server->node, server->catalog, err);
 }
 
 static void server_close(Server *server)
 {
     catalog_stop_restores(server->catalog);
+    cluster_node_leave(server->node, LEAVE_MS);
     http_server_close(server->http, DRAIN_MS);
     script_pool_close(server->scripts);
     workers_close(server->workers);
     workers_close(server->bodies);
     workers_close(server->readers);
+    workers_close(server->asked);
     api_close(server->api);
     audit_close(server->audit);
     /* Background work of partitions ends first. Then the catalogue releases the partitions, so that
@@ -531,7 +528,9 @@ static void server_close(Server *server)
     workers_close(server->writers);
     workers_close(server->loaders);
     item_cache_close(server->host.cache);
+    cluster_node_stop(server->node);
     store_close(server->store);
+    cluster_node_close(server->node);
     identity_source_close(server->identities);
     key_ring_close(server->keys);
     metrics_done(&server->metrics);
@@ -692,6 +691,7 @@ static Status run(Server *server, const sigset_t *signals, Error *err)
     if (is_stopped)
         return STATUS_OK;
     print_banner(server);
+    cluster_node_print(server->node, stdout);
     log_sandbox(server);
     LOG_INFO(&server->log, "server.ready", "port=%u threads=%u memory_mb=%llu took_ms=%.1f",
              http_server_port(server->http), server->options.threads,

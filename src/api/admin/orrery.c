@@ -4,9 +4,10 @@
 #include "api/core/response_int.h"
 #include "base/encoding.h"
 
-static const OrreryKind *const KINDS[] = {&ORRERY_CONTAINERS, &ORRERY_METRICS, &ORRERY_LAYOUT,
-                                          &ORRERY_TOP,        &ORRERY_HISTORY, &ORRERY_QUERIES,
-                                          &ORRERY_EVENTS};
+static const OrreryKind *const KINDS[] = {
+    &ORRERY_CONTAINERS, &ORRERY_METRICS, &ORRERY_LAYOUT, &ORRERY_TOP,    &ORRERY_HISTORY,
+    &ORRERY_QUERIES,    &ORRERY_PATHS,   &ORRERY_ADVICE, &ORRERY_EVENTS,
+};
 
 /* ---- parameters ---- */
 
@@ -152,8 +153,8 @@ static Status find_kind(ApiRequest *r, Slice path, const OrreryKind **out, Error
     return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
                      "There is no such path. There are /_orrery/containers, /_orrery/events, "
                      "/_orrery/metrics, /_orrery/keys, /_orrery/backup, /_orrery/swap, "
-                     "/_orrery/snapshots, and layout, top, "
-                     "history and queries under "
+                     "/_orrery/snapshots, /_orrery/cluster, and layout, top, "
+                     "history, queries, paths and advice under "
                      "/_orrery/dbs/{id}/colls/{id}/.");
 }
 
@@ -184,17 +185,33 @@ Status orrery_admit(ApiRequest *r, Error *err)
         return swap_admit(r, err);
     if (snapshots_is_path(path))
         return snapshots_admit(r, path, err);
+    if (cluster_is_path(path))
+        return cluster_admit(r, err);
     if (!r->is_head && !slice_equal(r->http->method, SLICE("GET")))
         return error_set(err, STATUS_METHOD_NOT_ALLOWED, SUB_NONE,
                          "%.*s is not possible here; GET is.", SLICE_CUT(r->http->method, 20));
     r->operation = OPERATION_READ;
     TRY(find_kind(r, path, &r->page, err));
+    r->tells_names = r->page->tells_names;
     return request_authorise(r, r->page->takes_bearer, err);
+}
+
+/* These are about one folder and its partitions, and know nothing of other nodes. */
+static Status check_alone(const ApiRequest *r, Slice path, Error *err)
+{
+    bool changes_keys = keys_is_path(path) && slice_equal(r->http->method, SLICE("POST"));
+    if (r->api->options.cluster == NULL ||
+        (!changes_keys && !backup_is_path(path) && !swap_is_path(path) && !snapshots_is_path(path)))
+        return STATUS_OK;
+    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
+                     "A node of a cluster does not do this: docs/cluster.md says what to do "
+                     "instead.");
 }
 
 Status orrery_request(ApiRequest *r, Error *err)
 {
     Slice path = path_after_prefix(r);
+    TRY(check_alone(r, path, err));
     if (chaos_is_path(path))
         return chaos_request(r, path, err);
     if (keys_is_path(path))
@@ -207,6 +224,8 @@ Status orrery_request(ApiRequest *r, Error *err)
         return swap_request(r, path, query, err);
     if (snapshots_is_path(path))
         return snapshots_request(r, path, query, err);
+    if (cluster_is_path(path))
+        return cluster_request(r, path, query, err);
     OrreryPage *page = ARENA_NEW(r->arena, OrreryPage);
     page->request = r;
     page->kind = r->page;
@@ -313,6 +332,12 @@ void put_text(Buf *out, const char *name, Slice text)
 {
     put_name(out, name);
     json_print_string(text, out);
+}
+
+void put_json(Buf *out, const char *name, Slice json)
+{
+    put_name(out, name);
+    buf_slice(out, json);
 }
 
 void put_number(Buf *out, const char *name, uint64_t number)

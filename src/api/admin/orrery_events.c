@@ -1,5 +1,5 @@
 /* orrery_events.c - what has happened to partitions lately: splits, merges, and seconds in which
- * requests were turned away. */
+ * requests were turned away; on a node of a cluster, changes of owners and nodes as well. */
 #include "api/admin/orrery_int.h"
 
 enum { EVENTS_COUNT, EVENTS_DEFAULT = 100, THROTTLE_ROWS_MAX = 1000, THROTTLE_SECONDS = 60 };
@@ -103,6 +103,9 @@ static Status run_events(OrreryPage *page)
     put_number(out, "time", page->now_s);
     put_moves(out, page);
     put_throttles(out, page);
+    const ApiCluster *cluster = page->request->api->options.cluster;
+    if (cluster != NULL)
+        put_json(out, "cluster", cluster->events(cluster->ctx, page->request->arena));
     put_close(out, '}');
     return STATUS_OK;
 }

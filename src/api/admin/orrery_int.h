@@ -5,11 +5,14 @@
  *     /_orrery/events                                     recent splits, merges and throttles
  *     /_orrery/keys                                       the account's keys: orrery_keys.c
  *     /_orrery/backup                                     copying all data: orrery_backup.c
+ *     /_orrery/cluster                                    nodes of a cluster: orrery_cluster.c
  *     /_orrery/snapshots                                  saved states: orrery_snapshots.c
  *     /_orrery/dbs/{db}/colls/{coll}/layout               physical partitions: size, use, limits
  *     /_orrery/dbs/{db}/colls/{coll}/top                  logical partitions that stand out
  *     /_orrery/dbs/{db}/colls/{coll}/history              seconds, or steps of five minutes
  *     /_orrery/dbs/{db}/colls/{coll}/queries              texts of queries, without values
+ *     /_orrery/dbs/{db}/colls/{coll}/paths                properties that the index has
+ *     /_orrery/dbs/{db}/colls/{coll}/advice               which partition key it should have
  *
  * They are read with the same keys as everything else, read-only ones included, signed as a read of
  * the container, or of the account. Answers are made on a worker from the catalogue's snapshot and
@@ -21,6 +24,7 @@
 
 #include "api/core/logical_sizes_int.h"
 #include "api/core/request_int.h"
+#include "throughput/query_log.h"
 #include "throughput/top_keys.h"
 
 /* For paths under /_orrery: admit authorises the request and finds what it asks for, request
@@ -44,6 +48,9 @@ Status swap_request(ApiRequest *r, Slice path, Slice query, Error *err);
 bool snapshots_is_path(Slice path); /* likewise */
 MUST_USE Status snapshots_admit(ApiRequest *r, Slice path, Error *err);
 Status snapshots_request(ApiRequest *r, Slice path, Slice query, Error *err);
+bool cluster_is_path(Slice path); /* likewise */
+MUST_USE Status cluster_admit(ApiRequest *r, Error *err);
+Status cluster_request(ApiRequest *r, Slice path, Slice query, Error *err);
 
 Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge */
 
@@ -60,6 +67,7 @@ typedef struct OrreryKind {
     Slice name;           /* the last part of the path */
     bool is_of_container; /* otherwise of the account */
     bool takes_bearer;    /* "Authorization: Bearer <key>", too */
+    bool tells_names;     /* and nothing else: also for a token that may read all items */
     const char *parameters[ORRERY_PARAMETERS_MAX];
     Status (*parse)(OrreryPage *page, Error *err); /* on the loop; may be NULL */
     Status (*run)(OrreryPage *page);               /* on a worker: fills in text, or error */
@@ -70,6 +78,8 @@ extern const OrreryKind ORRERY_LAYOUT;
 extern const OrreryKind ORRERY_TOP;
 extern const OrreryKind ORRERY_HISTORY;
 extern const OrreryKind ORRERY_QUERIES;
+extern const OrreryKind ORRERY_PATHS;
+extern const OrreryKind ORRERY_ADVICE;
 extern const OrreryKind ORRERY_METRICS;
 extern const OrreryKind ORRERY_EVENTS;
 
@@ -103,6 +113,11 @@ struct OrreryPage {
             int by;
             uint32_t count;
         } queries;
+        struct {
+            uint32_t sample;     /* items */
+            uint32_t partitions; /* to lay out */
+            double growth;       /* items a day; 0 if it was not given */
+        } advice;
         struct {
             HistoryGrain grain;
             uint64_t from_s;
@@ -149,11 +164,15 @@ void orrery_use_add(OrreryUse *sum, const OrreryUse *use);
 uint64_t orrery_consumption(const Snapshot *snapshot, const Container *container,
                             const PartitionHandle *partition, uint64_t now_s);
 
+/* The answer about recorded queries, which `orrery advise` understands as well. */
+void orrery_queries_print(const OrreryPage *page, QueryCount by, size_t rows_max, Buf *out);
+
 /* Append JSON text piece by piece, with a comma after everything but an opening bracket. */
 void put_name(Buf *out, const char *name);
 void put_open(Buf *out, const char *name, char bracket); /* without a name in an array */
 void put_close(Buf *out, char bracket);
 void put_text(Buf *out, const char *name, Slice text); /* valid UTF-8 */
+void put_json(Buf *out, const char *name, Slice json);
 void put_number(Buf *out, const char *name, uint64_t number);
 void put_id(Buf *out, const char *name, uint32_t id); /* of a range, as text */
 void put_hundredths(Buf *out, const char *name, uint64_t hundredths);

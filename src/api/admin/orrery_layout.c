@@ -70,6 +70,7 @@ static void put_range(Buf *out, const OrreryPage *page, size_t index, const Logi
     for (size_t i = 0; i < range->parent_count; i++)
         put_id(out, NULL, range->parents[i]);
     put_close(out, ']');
+    put_number(out, "space", range->space); /* what /_orrery/cluster calls it */
     put_size(out, usage.items, usage.bytes);
     put_logical(out, counts, logical->count, logical->is_exact);
     put_use(out, &use, &allotted);

@@ -46,14 +46,13 @@ static void put_paths(Buf *out, const PartitionKeyDefinition *key)
     put_close(out, ']');
 }
 
-static Status run_queries(OrreryPage *page)
+void orrery_queries_print(const OrreryPage *page, QueryCount by, size_t rows_max, Buf *out)
 {
-    Buf *out = &page->text;
     const QueryLog *logs[USAGE_LOOPS_MAX];
     size_t log_count = usage_query_logs(page->request->api, logs);
     QueryRow *rows = NULL;
-    size_t count = query_log_read(logs, log_count, page->container->info.number,
-                                  BY_COUNTS[page->queries.by], page->request->arena, &rows);
+    size_t count = query_log_read(logs, log_count, page->container->info.number, by,
+                                  page->request->arena, &rows);
     uint64_t since_s = page->now_s;
     for (size_t i = 0; i < count; i++)
         since_s = rows[i].first_s < since_s ? rows[i].first_s : since_s;
@@ -61,15 +60,20 @@ static Status run_queries(OrreryPage *page)
     put_text(out, "database", page->database->info.id);
     put_text(out, "container", page->container->info.id);
     put_paths(out, &page->container->partition_key);
-    put_text(out, "by", BY_NAMES[page->queries.by]);
+    put_text(out, "by", BY_NAMES[by == QUERY_CHARGE ? 0 : 1]);
     put_number(out, "time", page->now_s);
     put_number(out, "since", since_s);
     put_number(out, "queries", count);
     put_open(out, "rows", '[');
-    for (size_t i = 0; i < count && i < page->queries.count; i++)
+    for (size_t i = 0; i < count && i < rows_max; i++)
         put_query(out, &rows[i]);
     put_close(out, ']');
     put_close(out, '}');
+}
+
+static Status run_queries(OrreryPage *page)
+{
+    orrery_queries_print(page, BY_COUNTS[page->queries.by], page->queries.count, &page->text);
     return STATUS_OK;
 }
 

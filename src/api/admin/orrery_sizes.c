@@ -11,6 +11,13 @@
 
 /* ---- how many ---- */
 
+/* What another node serves is not looked at. */
+static bool is_elsewhere(const OrreryPage *page, size_t index)
+{
+    return page->request->api->options.cluster != NULL &&
+           !handle_is_local(container_handle_at(page->container, index));
+}
+
 /* If a partition has no sizes, the counts are unknown; the rest of the answer is still shown. */
 static Status count_all(OrreryPage *page, LogicalSizes *facts)
 {
@@ -23,6 +30,10 @@ static Status count_all(OrreryPage *page, LogicalSizes *facts)
         ScanBudget budget = {.entries =
                                  LOGICAL_PARTITIONS_COUNT_ENTRIES / container->range_count + 1000,
                              .deadline_us = deadline_us};
+        if (is_elsewhere(page, i)) {
+            facts->is_known = false;
+            continue;
+        }
         Status status = handle_count_keys(container_handle_at(container, i), container->schema,
                                           &budget, &facts->counts[i], &page->error);
         if (status == STATUS_UNAVAILABLE)
@@ -69,6 +80,8 @@ static Status find_largest(OrreryPage *page, LogicalSizes *facts)
     facts->is_complete = true;
     for (size_t i = 0; i < container->range_count && facts->is_complete; i++) {
         Slice next;
+        if (is_elsewhere(page, i))
+            continue;
         TRY(handle_add_largest(container_handle_at(container, i), top, &budget, &facts->is_complete,
                                &next, &page->error));
     }

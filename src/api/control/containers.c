@@ -1,8 +1,10 @@
 /* containers.c - /dbs/{db}/colls and /dbs/{db}/colls/{coll}. */
+#include "api/control/container_usage_int.h"
 #include "api/control/feed_int.h"
 #include "api/control/mutation_int.h"
 #include "api/control/partition_statistics_int.h"
 #include "api/control/resource_handlers_int.h"
+#include "api/core/forward_int.h"
 #include "api/core/quota_int.h"
 #include "api/core/response_int.h"
 #include "partition/partition.h"
@@ -134,25 +136,19 @@ static size_t script_count(const ApiRequest *r, StoredScriptKind kind)
     return snapshot_script_count(r->snapshot, container_scripts(r->container, kind));
 }
 
-static void add_quota(const ApiRequest *r, Response *response)
+static void add_quota(const ApiRequest *r, Response *response, const ContainerUsage *usage)
 {
-    if (!quota_is_wanted(r))
-        return;
-    const Container *container = r->container;
-    quota_headers(r, response, container, container->ranges, container->range_count,
-                  arena_format(r->arena, "functions=%zu;storedProcedures=%zu;triggers=%zu;",
-                               script_count(r, STORED_FUNCTION), script_count(r, STORED_PROCEDURE),
-                               script_count(r, STORED_TRIGGER)));
-    unsigned progress = 100; /* of the slowest partition */
-    for (size_t i = 0; i < container->range_count; i++) {
-        unsigned percent = handle_index_progress(container_handle_at(container, i));
-        progress = percent < progress ? percent : progress;
-    }
+    quota_headers_of(r, response, r->container, &usage->held,
+                     arena_format(r->arena, "functions=%zu;storedProcedures=%zu;triggers=%zu;",
+                                  script_count(r, STORED_FUNCTION),
+                                  script_count(r, STORED_PROCEDURE),
+                                  script_count(r, STORED_TRIGGER)));
     response_header(response, SLICE("x-ms-documentdb-collection-index-transformation-progress"),
-                    arena_format(r->arena, "%u", progress));
+                    arena_format(r->arena, "%u", usage->progress));
 }
 
-Status containers_read(ApiRequest *r, Error *err)
+/* 'usage' is NULL if it was not asked for. */
+static Status answer_read(ApiRequest *r, const ContainerUsage *usage, Error *err)
 {
     const WireResource *shown = wire_container(r->container, is_old_client(r));
     Response response;
@@ -163,7 +159,8 @@ Status containers_read(ApiRequest *r, Error *err)
     response_header(
         &response, SLICE("x-ms-alt-content-path"),
         arena_format(r->arena, "dbs/%.*s", SLICE_ARG(wire_database(r->database)->uri_id)));
-    add_quota(r, &response);
+    if (usage != NULL)
+        add_quota(r, &response, usage);
     if (!unchanged) {
         response_header(&response, SLICE("content-type"), SLICE("application/json"));
         response.body = shown->body;
@@ -171,6 +168,25 @@ Status containers_read(ApiRequest *r, Error *err)
     if (!unchanged && request_flag(r, "x-ms-documentdb-populatepartitionstatistics"))
         return statistics_respond(r, &response, shown->body, err);
     response_send(r, &response);
+    return STATUS_OK;
+}
+
+static void on_usage(ApiRequest *r, const ContainerUsage *usage)
+{
+    Error err;
+    if (answer_read(r, usage, &err) != STATUS_OK)
+        respond_error(r, &err);
+}
+
+Status containers_read(ApiRequest *r, Error *err)
+{
+    const PartitionRange *only = NULL;
+    TRY(forward_range(r, &only, err));
+    if (only != NULL)
+        return container_usage_answer(r, only, err);
+    if (!quota_is_wanted(r))
+        return answer_read(r, NULL, err);
+    container_usage_find(r, on_usage);
     return STATUS_OK;
 }
 

@@ -1,6 +1,7 @@
 /* mutation.c - see mutation_int.h. */
 #include "api/control/mutation_int.h"
 
+#include "api/core/forward_int.h"
 #include "api/core/request_audit_int.h"
 #include "api/core/response_int.h"
 #include "api/core/wire_int.h"
@@ -94,6 +95,7 @@ void mutation_submit(Mutation *mutation)
     ApiRequest *r = mutation->request;
     ASSERT(mutation->answer != NULL);
     note_subject(mutation);
+    forward_keep(r);
     /* These belong to the loop's snapshot, which may be gone when the answer comes. */
     r->database = NULL;
     r->container = NULL;

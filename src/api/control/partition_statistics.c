@@ -78,10 +78,19 @@ static Status find_keys(Look *look, PartitionHandle *partition)
     return STATUS_OK;
 }
 
+/* What another node serves is left out. */
+static bool is_elsewhere(const Statistics *s, size_t index)
+{
+    return s->request->api->options.cluster != NULL &&
+           !handle_is_local(container_handle_at(s->container, index));
+}
+
 static Status look_at(Look *look, size_t index)
 {
     Statistics *s = look->statistics;
     PartitionHandle *partition = container_handle_at(s->container, index);
+    if (is_elsewhere(s, index))
+        return STATUS_OK;
     look->count_budget.entries = look->count_entries;
     Status status = handle_count_keys(partition, s->container->schema, &look->count_budget,
                                       &look->facts->counts[index], &s->error);
@@ -142,14 +151,15 @@ static unsigned long long kilobytes(uint64_t bytes)
 }
 
 /* '*next' is the first key that is not printed yet: they are in the order of the partitions. */
-static void print_range(Statistics *s, const LogicalSizes *facts, size_t index, size_t *next)
+static void print_range(Statistics *s, const LogicalSizes *facts, size_t index, bool is_first,
+                        size_t *next)
 {
     const PartitionRange *range = &s->container->ranges[index];
     PartitionUsage usage = handle_usage(container_handle_at(s->container, index));
     buf_format(&s->text,
                "%s{\"id\":\"%u\",\"sizeInKB\":%llu,\"documentCount\":%llu,"
                "\"sampledDistinctPartitionKeyCount\":%llu,\"partitionKeys\":[",
-               index == 0 ? "" : ",", range->id, kilobytes(usage.bytes),
+               is_first ? "" : ",", range->id, kilobytes(usage.bytes),
                (unsigned long long)usage.items, (unsigned long long)facts->counts[index].count);
     const char *comma = "";
     for (; *next < facts->largest_count && facts->largest[*next].range == range->id; ++*next) {
@@ -170,8 +180,13 @@ static void print_all(Statistics *s, const LogicalSizes *facts)
     buf_slice(&s->text, slice_first(s->body, s->body.len - 1));
     buf_slice(&s->text, SLICE(",\"statistics\":["));
     size_t next = 0;
-    for (size_t i = 0; i < count; i++)
-        print_range(s, facts, i, &next);
+    bool is_first = true;
+    for (size_t i = 0; i < count; i++) {
+        if (is_elsewhere(s, i))
+            continue;
+        print_range(s, facts, i, is_first, &next);
+        is_first = false;
+    }
     buf_slice(&s->text, SLICE("]}"));
     ASSERT(!buf_full(&s->text));
 }

@@ -88,6 +88,8 @@ static AccessClass item_class(const ApiRequest *r, AccessClass class)
 
 AccessClass access_class(const ApiRequest *r)
 {
+    if (r->is_admin && r->tells_names)
+        return ACCESS_PROPERTY_NAMES;
     if (r->is_admin)
         return r->operation == OPERATION_READ ? ACCESS_MANAGEMENT_READ : ACCESS_MANAGEMENT_CHANGE;
     /* {container}/operations/{name}: reading one is refused later, as what it is. */

@@ -1,6 +1,7 @@
 /* api_options.h - what the api is opened with. */
 #pragma once
 
+#include "api/core/api_cluster.h"
 #include "api/core/audit.h"
 #include "api/core/browsers.h"
 #include "api/core/consistency.h"
@@ -41,7 +42,9 @@ typedef struct ApiOptions {
     Workers *workers; /* for pages */
     Workers *bodies;  /* to read and print large bodies, which cannot give way to other work */
     Workers *readers; /* for single items that are not in memory, so that none waits for a query */
-    ScriptPool *scripts; /* NULL if none can run */
+    Workers *node_workers; /* for what pages of other nodes ask; NULL for 'workers', which is right
+                              only if there are no other nodes */
+    ScriptPool *scripts;   /* NULL if none can run */
     const Clock *clock;
     const Log *log;
     Metrics *metrics;
@@ -69,5 +72,6 @@ typedef struct ApiOptions {
     ApiMerge merge;             /* of queries */
     bool has_extensions;        /* runs queries that the service refuses, where that is possible */
     bool hides_previous_images; /* deletes in change feeds come without what was deleted */
+    const ApiCluster *cluster;  /* outlives the Api; NULL if this process serves everything */
     bool has_chaos;             /* faults can be asked for under /_orrery/chaos */
 } ApiOptions;

@@ -37,20 +37,19 @@ static uint64_t bytes_max_of(const Container *container, const PartitionRange *r
     return max != 0 ? max : QUOTA_BYTES;
 }
 
-void quota_headers(const ApiRequest *r, Response *response, const Container *container,
-                   const PartitionRange *ranges, size_t count, Slice scripts)
+void quota_add(QuotaUsage *usage, const PartitionHandle *partition)
 {
-    uint64_t index_bytes = 0;
-    PartitionUsage total = {0};
-    for (size_t i = 0; i < count; i++) {
-        const PartitionHandle *partition = container_handle(container, &ranges[i]);
-        PartitionUsage usage = handle_usage(partition);
-        total.items += usage.items;
-        total.bytes += usage.bytes;
-        index_bytes += handle_index_bytes(partition);
-    }
-    unsigned long long quota = kilobytes(bytes_max_of(container, &ranges[0]));
-    unsigned long long used = kilobytes(total.bytes + index_bytes);
+    PartitionUsage one = handle_usage(partition);
+    usage->items += one.items;
+    usage->bytes += one.bytes;
+    usage->index_bytes += handle_index_bytes(partition);
+}
+
+static void put_headers(const ApiRequest *r, Response *response, uint64_t bytes_max,
+                        const QuotaUsage *usage, Slice scripts)
+{
+    unsigned long long quota = kilobytes(bytes_max);
+    unsigned long long used = kilobytes(usage->bytes + usage->index_bytes);
     response_header(response, SLICE("x-ms-resource-quota"),
                     arena_format(r->arena,
                                  "documentSize=%llu;documentsSize=%llu;documentsCount=-1;"
@@ -60,6 +59,21 @@ void quota_headers(const ApiRequest *r, Response *response, const Container *con
                     arena_format(r->arena,
                                  "%.*sdocumentSize=%llu;documentsSize=%llu;documentsCount=%llu;"
                                  "collectionSize=%llu;",
-                                 SLICE_ARG(scripts), used / 1024, kilobytes(total.bytes),
-                                 (unsigned long long)total.items, used));
+                                 SLICE_ARG(scripts), used / 1024, kilobytes(usage->bytes),
+                                 (unsigned long long)usage->items, used));
+}
+
+void quota_headers(const ApiRequest *r, Response *response, const Container *container,
+                   const PartitionRange *ranges, size_t count, Slice scripts)
+{
+    QuotaUsage usage = {0};
+    for (size_t i = 0; i < count; i++)
+        quota_add(&usage, container_handle(container, &ranges[i]));
+    put_headers(r, response, bytes_max_of(container, &ranges[0]), &usage, scripts);
+}
+
+void quota_headers_of(const ApiRequest *r, Response *response, const Container *container,
+                      const QuotaUsage *usage, Slice scripts)
+{
+    put_headers(r, response, bytes_max_of(container, &container->ranges[0]), usage, scripts);
 }

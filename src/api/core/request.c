@@ -235,7 +235,7 @@ static Status authorise(ApiRequest *r, bool takes_bearer, Error *err)
 {
     AuthRequest auth = {.method = r->http->method, .address = &r->address};
     TRY(find_credentials(r, &auth, err));
-    r->now_s = clock_wall_s(r->api->options.clock);
+    r->now_s = r->node_time_s != 0 ? r->node_time_s : clock_wall_s(r->api->options.clock);
     const AuthKeys *keys = key_read(&r->loop->keys);
     r->keys_version = r->loop->keys.version;
     Status status = takes_bearer && auth_is_bearer(auth.authorization)

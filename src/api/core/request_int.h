@@ -89,6 +89,9 @@ struct Api {
     /* Atomic: /healthz says that the server is not ready yet. */
     atomic_bool is_starting;
 
+    /* Atomic: a worker makes advice about a partition key, one at a time. */
+    atomic_bool is_advising;
+
     /* Atomic: the sketches of each loop that has ever been opened, see usage_int.h. */
     _Atomic uint32_t top_count;
     _Atomic(Top *) tops[USAGE_LOOPS_MAX];
@@ -156,12 +159,14 @@ struct ApiRequest {
     Slice origin; /* of a web page that may read the answer, for CORS headers; or empty */
     bool is_head;
     bool is_admin;           /* its path is under /_orrery, whatever its address says */
+    bool tells_names;        /* of those: it asks for names of properties in a container only */
     Consistency consistency; /* of what it reads */
     uint32_t version;        /* 20200715 for 2020-07-15 */
     Address address;
     Operation operation;
     int64_t now_s; /* when it was authorised, by the wall clock */
     Principal principal;
+    int64_t node_time_s;   /* when another node has received it; 0 if none has */
     uint64_t keys_version; /* of the keys with which it was authorised */
     bool shows_identity;   /* it came with an identity token */
 
@@ -178,11 +183,15 @@ struct ApiRequest {
     /* What it uses. */
     BudgetClass class; /* priority and bucket: see throttle_int.h */
     UsageKey usage;
+    StoreSpace space;            /* of the partition that was asked last; 0 if none was */
     PartitionHandle *refused_by; /* that turned it away; valid while it is answered */
 
     /* How far it is. */
     struct RequestBody *body; /* see request_body_int.h; NULL if it was not read on a worker */
     uint32_t token_seconds;   /* lifetime of the tokens that it asks for */
+    bool is_routed;           /* it was authorised, and its answer rests on what is stored */
+    bool is_kept;             /* see forward_keep */
+    struct Forward *forward;  /* see forward_int.h; NULL if it did not go to another node */
     bool is_past_chaos;       /* it was run before, and meets no more faults */
     Slice error_info;         /* "additionalErrorInfo" of a failure; empty if there is none */
     Slice error_text;         /* of a script, in place of the Error's message; empty if none */

@@ -1,6 +1,7 @@
 /* response.c - see response_int.h. */
 #include "api/core/response_int.h"
 
+#include "api/core/forward_int.h"
 #include "api/core/request_audit_int.h"
 #include "api/core/usage_int.h"
 #include "base/encoding.h"
@@ -80,6 +81,8 @@ void response_send(ApiRequest *r, Response *response)
 {
     ASSERT(response->status >= 200);
     ASSERT(response->status <= 599);
+    if (UNLIKELY(r->api->options.cluster != NULL) && forward_takes_over(r, response))
+        return;
     const Log *log = r->api->options.log;
     uint64_t took_us = clock_monotonic_us(r->api->options.clock) - r->http->begun_us;
     response_header(response, SLICE("x-ms-request-duration-ms"),

@@ -23,12 +23,20 @@ static void respond_health(ApiRequest *r, int status, Slice word, Slice reason)
         json_print_string(reason, &text);
         buf_byte(&text, ',');
     }
+    const ApiCluster *cluster = r->api->options.cluster;
+    Slice warning = cluster == NULL ? SLICE_EMPTY : cluster->warning(cluster->ctx, r->arena);
+    if (warning.len > 0) {
+        buf_slice(&text, SLICE("\"warnings\":["));
+        json_print_string(warning, &text);
+        buf_slice(&text, SLICE("],"));
+    }
     buf_slice(&text, SLICE("\"version\":\"" ORRERY_VERSION "\"}"));
     respond_text(r, status, JSON_TYPE, arena_copy(r->arena, buf_view(&text)));
 }
 
 /* 503 only while the server starts or nothing can be written. Damaged data fails the requests that
- * need it. A person should look at it, but clients need not be kept away from everything else. */
+ * need it. A person should look at it, but clients need not be kept away from everything else. The
+ * same goes for warnings about the engine of a cluster. */
 static void answer_health(ApiRequest *r)
 {
     Error err;

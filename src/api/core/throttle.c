@@ -49,6 +49,11 @@ Status throttle_admit_after(ApiRequest *r, PartitionHandle *partition, Charge ah
                             uint64_t now_us, Error *err)
 {
     uint32_t wait_ms = 0;
+    r->space = handle_range(partition)->space;
+    if (UNLIKELY(!handle_is_local(partition)))
+        return error_set(err, STATUS_NOT_OWNER, SUB_NONE,
+                         "Another node of the cluster serves partition key range %u.",
+                         handle_range(partition)->id);
     BudgetAnswer answer = admit(r, partition, ahead, now_us, true, &wait_ms);
     if (LIKELY(answer == BUDGET_ADMITTED))
         return STATUS_OK;

@@ -1,6 +1,7 @@
 /* document_context.c - see document_context_int.h. */
 #include "api/items/document_context_int.h"
 
+#include "api/core/forward_int.h"
 #include "api/core/quota_int.h"
 #include "api/core/session_int.h"
 #include "api/core/throttle_int.h"
@@ -39,6 +40,7 @@ void document_hold(DocumentContext *context)
 {
     ApiRequest *r = context->request;
     ASSERT(context->held == NULL);
+    forward_keep(r);
     context->held = container_ref(context->container);
     r->database = NULL; /* these belong to the loop's snapshot */
     r->container = NULL;

@@ -4,7 +4,8 @@
  * order. A page ends when it has enough items or bytes, or when it has looked at enough entries
  * (I5): items that have expired take time too. So a page may be empty, with a token
  * (document_position_int.h) for the next one. Items that were not changed in between are neither
- * lost nor repeated.
+ * lost nor repeated. A page has items of one node of a cluster: it ends before a range of another
+ * one, to which the next page goes.
  */
 #include "api/core/throttle_int.h"
 #include "api/items/document_handlers_int.h"
@@ -173,6 +174,30 @@ static Status walk_range(ListPage *list, const PartitionRange *range, const Scan
     return STATUS_OK;
 }
 
+/* Whether everything in the range is before the place at which a list by EPK goes on. */
+static bool is_passed(const ScanOptions *options, const PartitionRange *range)
+{
+    return options->order == SCAN_BY_EPK && options->at.len > 0 &&
+           slice_compare(range->max_bytes, options->at) <= 0;
+}
+
+/* Where the page ends before a range of which it has read nothing. */
+static Slice begin_of(const ScanOptions *options, const PartitionRange *range)
+{
+    static const char first[SCAN_NUMBER_BYTES] = {0};
+    if (options->order == SCAN_BY_EPK)
+        return slice_compare(range->min_bytes, options->at) > 0 ? range->min_bytes : options->at;
+    return options->at.len > 0 ? options->at : slice_make(first, sizeof(first));
+}
+
+/* Whether the page ends before the range: another node serves it, and the next page is asked
+ * there. The first range of a page is always asked for, so that such a request goes to its owner.
+ */
+static bool ends_before(const ListPage *list, const PartitionRange *range)
+{
+    return list->page.bill.is_admitted && !document_page_is_local(&list->page, range);
+}
+
 /* Walks the piece 'index' of the page's place, which begins at 'from', over all the partitions that
  * have something of it; the last piece is what comes after the others. */
 static Status walk_piece(ListPage *list, size_t index, Slice from)
@@ -193,10 +218,15 @@ static Status walk_piece(ListPage *list, size_t index, Slice from)
         return STATUS_OK;
     for (size_t i = 0; i < container->range_count; i++) {
         const PartitionRange *range = &container->ranges[i];
-        if (!document_extent_overlaps(range, options.epk_from, options.epk_to))
+        if (!document_extent_overlaps(range, options.epk_from, options.epk_to) ||
+            is_passed(&options, range))
             continue;
         Slice position;
-        TRY(walk_range(list, range, &options, &position));
+        list->is_full = ends_before(list, range);
+        if (list->is_full)
+            position = begin_of(&options, range);
+        else
+            TRY(walk_range(list, range, &options, &position));
         if (list->is_full) {
             document_position_advance(&list->place, index, range->min_bytes, range->max_bytes,
                                       position);

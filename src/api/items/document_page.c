@@ -1,6 +1,7 @@
 /* document_page.c - see document_page_int.h. */
 #include "api/items/document_page_int.h"
 
+#include "api/core/forward_int.h"
 #include "api/core/session_int.h"
 #include "api/core/throttle_int.h"
 #include "api/core/usage_int.h"
@@ -23,6 +24,11 @@ Status document_page_admit(DocumentPage *page, const PartitionRange *range)
                           document_page_now_us(page), &page->answer.error);
 }
 
+bool document_page_is_local(const DocumentPage *page, const PartitionRange *range)
+{
+    return handle_is_local(container_handle(page->container, range));
+}
+
 static void add_session(PageAnswer *answer, Slice entry)
 {
     Buf *session = &answer->session;
@@ -32,6 +38,11 @@ static void add_session(PageAnswer *answer, Slice entry)
     if (session->len > 0)
         buf_byte(session, ',');
     buf_slice(session, entry);
+}
+
+void document_page_add_session(DocumentPage *page, Slice entry)
+{
+    add_session(&page->answer, entry);
 }
 
 void document_page_session(DocumentPage *page, const PartitionRange *range)
@@ -62,7 +73,8 @@ static void note_ahead(DocumentPage *page, const PartitionRange *range, uint64_t
 static bool is_published(const DocumentPage *page)
 {
     for (size_t i = 0; i < page->ahead_count; i++) {
-        if (handle_lsn(page->ahead[i].partition) < page->ahead[i].lsn)
+        if (handle_lsn(page->ahead[i].partition) < page->ahead[i].lsn &&
+            handle_is_served(page->ahead[i].partition))
             return false;
     }
     return true;
@@ -121,13 +133,14 @@ void document_page_charge(DocumentPage *page, const PartitionRange *range, Charg
 }
 
 /* How far it came is not known: it is charged like any request that is refused, to the first
- * partition that it was about. */
+ * partition of this node that it was about. */
 static void charge_failure(DocumentPage *page)
 {
     const Container *container = page->container;
     size_t first = 0;
     while (first + 1 < container->range_count &&
-           !document_extent_needs(&page->extent, &container->ranges[first]))
+           (!document_extent_needs(&page->extent, &container->ranges[first]) ||
+            !document_page_is_local(page, &container->ranges[first])))
         first++;
     page->bill.count = 0;
     page->bill.sum = 0;
@@ -147,9 +160,12 @@ static Slice pay(DocumentPage *page)
     ApiRequest *r = page->request;
     const PageBill *bill = &page->bill;
     uint64_t now_us = document_page_now_us(page);
-    for (size_t i = 0; i < bill->count; i++)
+    for (size_t i = 0; i < bill->count; i++) {
+        if (!document_page_is_local(page, &page->container->ranges[bill->charges[i].range]))
+            continue; /* its owner has paid */
         throttle_pay(r, container_handle_at(page->container, bill->charges[i].range),
                      bill->charges[i].charge, now_us);
+    }
     return response_charge(r, bill->sum);
 }
 
@@ -245,7 +261,8 @@ static bool run_briefly(DocumentPage *page)
     page->is_brief = true;
     run(page);
     page->is_brief = false;
-    bool is_answered = page->answer.status == STATUS_THROTTLED || page->is_behind ||
+    bool is_answered = page->answer.status == STATUS_THROTTLED ||
+                       page->answer.status == STATUS_NOT_OWNER || page->is_behind ||
                        (page->answer.status == STATUS_OK && !is_too_long(page));
     note_attempt(page->request->loop, is_answered);
     if (!is_answered)
@@ -257,6 +274,8 @@ static void begin_text(DocumentPage *page)
 {
     Buf *text = &page->answer.text;
     buf_init(text, page->text_bytes_max + 2 * ENVELOPE_BYTES_MAX);
+    if (page->is_binary)
+        return;
     (void)buf_reserve(text, TEXT_BYTES_FIRST);
     buf_slice(text, SLICE("{\"_rid\":\""));
     buf_slice(text, page->container->info.rid);
@@ -290,7 +309,8 @@ Status document_page_post(DocumentPage *page, Error *err)
         on_answer(&page->task);
         return STATUS_OK;
     }
-    if (workers_post(r->api->options.workers, &page->job))
+    forward_keep(r);
+    if (workers_post(page->workers != NULL ? page->workers : r->api->options.workers, &page->job))
         return STATUS_OK;
     buf_done(&page->answer.text);
     buf_done(&page->answer.session);
@@ -337,11 +357,14 @@ static void fill_response(DocumentPage *page, Response *response)
     ApiRequest *r = page->request;
     PageAnswer *answer = &page->answer;
     /* A list of an empty range of EPKs has visited no partition. */
-    if (answer->session.len == 0)
-        document_page_session(page, target_range(page->container, page->extent.epk_from));
+    const PartitionRange *first = target_range(page->container, page->extent.epk_from);
+    if (answer->session.len == 0 && document_page_is_local(page, first))
+        document_page_session(page, first);
     response_begin(r, response, answer->is_not_modified ? 304 : 200, pay(page));
     if (!answer->is_not_modified)
-        response_header(response, SLICE("content-type"), SLICE("application/json"));
+        response_header(response, SLICE("content-type"),
+                        page->is_binary ? SLICE("application/octet-stream")
+                                        : SLICE("application/json"));
     response_header(response, SLICE("x-ms-item-count"),
                     arena_format(r->arena, "%zu", answer->count));
     if (answer->continuation.len > 0)
@@ -352,7 +375,8 @@ static void fill_response(DocumentPage *page, Response *response)
         buf_done(&answer->text);
         return;
     }
-    end_text(answer);
+    if (!page->is_binary)
+        end_text(answer);
     response_own_body(response, &answer->text);
 }
 
@@ -380,7 +404,9 @@ static void on_answer(HttpTask *task)
     if (answer->status == STATUS_OK) {
         fill_response(page, &response);
     } else {
-        if (answer->status != STATUS_THROTTLED) /* which has cost nothing */
+        if (answer->status == STATUS_NOT_OWNER)
+            page->bill.count = 0;                    /* another node does it, and is paid for it */
+        else if (answer->status != STATUS_THROTTLED) /* which has cost nothing */
             charge_failure(page);
         response_error(r, &response, &answer->error, pay(page));
         buf_done(&answer->text);

@@ -61,6 +61,8 @@ struct DocumentPage {
     bool can_be_brief;                    /* 'run' may be tried on the loop, with 'is_brief' */
     bool is_instant;                      /* trying is sure to answer it, and takes no time */
     bool is_brief;                        /* fail where it would take long, or wait for the disk */
+    bool is_binary;                       /* the answer is bytes for another node */
+    Workers *workers;                     /* that run it; NULL for those of all pages */
     DocumentClock clock;                  /* on a worker */
     ApiRequest *request;
     Container *container; /* a reference of its own */
@@ -87,6 +89,9 @@ MUST_USE Status document_page_post(DocumentPage *page, Error *err);
 /* Whether the page may look at a partition: STATUS_THROTTLED in its error if not. */
 MUST_USE Status document_page_admit(DocumentPage *page, const PartitionRange *range);
 
+/* Whether this node of a cluster serves the range. */
+bool document_page_is_local(const DocumentPage *page, const PartitionRange *range);
+
 /* Adds what a partition has done to the bill; partitions are visited in their order. */
 void document_page_charge(DocumentPage *page, const PartitionRange *range, Charge charge);
 
@@ -101,5 +106,8 @@ void document_page_session(DocumentPage *page, const PartitionRange *range);
 /* The same with the LSN of the snapshot that is read. The answer waits until it is published, so
  * that no partition refuses the token. */
 void document_page_session_at(DocumentPage *page, const PartitionRange *range, uint64_t lsn);
+
+/* Adds what another node has said of its range to the answer's session token. */
+void document_page_add_session(DocumentPage *page, Slice entry);
 
 uint64_t document_page_now_us(const DocumentPage *page);

@@ -6,6 +6,7 @@
  */
 #include "api/items/document_handlers_int.h"
 #include "api/items/document_query_int.h"
+#include "api/items/document_remote_int.h"
 #include "api/items/document_report_int.h"
 #include "api/items/document_scope_int.h"
 #include "api/items/document_token_int.h"
@@ -52,26 +53,52 @@ static Status open_target(DocumentQuery *q, const PartitionRange *range, QueryTa
     return STATUS_OK;
 }
 
-/* All partitions that are asked must admit the page (I6). Once they have, it runs, also if it has
- * to begin again on a worker. */
+/* All partitions of this node that are asked must admit the page (I6), and those of other nodes
+ * when they are asked. Once they have, it runs, also if it has to begin again on a worker. The page
+ * is made where one of its ranges is: here, or by the owner of the first. There it begins again,
+ * too, if one of another node has moved meanwhile. */
 static Status admit(DocumentQuery *q)
 {
     const Container *container = q->page.container;
-    bool needs_any = false;
-    for (size_t i = 0; i < container->range_count && !q->page.bill.is_admitted; i++) {
-        if (!document_extent_needs(&q->page.extent, &container->ranges[i]))
+    const PartitionRange *here = NULL;
+    const PartitionRange *elsewhere = NULL;
+    if (q->page.bill.is_admitted)
+        return STATUS_OK;
+    for (size_t i = 0; i < container->range_count; i++) {
+        const PartitionRange *range = &container->ranges[i];
+        if (!document_extent_needs(&q->page.extent, range))
             continue;
-        needs_any = true;
-        TRY(document_page_admit(&q->page, &container->ranges[i]));
+        bool is_local = document_page_is_local(&q->page, range);
+        const PartitionRange **first = is_local ? &here : &elsewhere;
+        *first = *first == NULL ? range : *first;
+        if (is_local)
+            TRY(document_page_admit(&q->page, range));
     }
-    if (!needs_any && !q->page.bill.is_admitted)
-        TRY(document_page_admit(&q->page, &container->ranges[0])); /* see open_targets */
+    q->has_remote = elsewhere != NULL;
+    if (here == NULL) {
+        here = elsewhere != NULL ? elsewhere : &container->ranges[0]; /* see open_targets */
+        TRY(document_page_admit(&q->page, here));
+    }
+    q->page.request->space = here->space;
     q->page.bill.is_admitted = true;
     return STATUS_OK;
 }
 
-/* Opens a view of every partition that can have something of what is asked for. The caller closes
- * them, also if this fails. */
+QueryTarget document_query_target(const DocumentQuery *q, uint32_t index)
+{
+    const PartitionRange *range = &q->page.container->ranges[index];
+    const DocumentExtent *extent = &q->page.extent;
+    QueryTarget target = {.range = index, .epk_from = extent->epk_from, .epk_to = extent->epk_to};
+    if (slice_compare(range->min_bytes, extent->epk_from) > 0)
+        target.epk_from = range->min_bytes;
+    if (slice_compare(range->max_bytes, extent->epk_to) < 0)
+        target.epk_to = range->max_bytes;
+    target.is_whole = is_whole(range, &target);
+    return target;
+}
+
+/* Opens a view of every partition here that can have something of what is asked for. The caller
+ * closes them, also if this fails. */
 static Status open_targets(DocumentQuery *q, QueryTarget *targets, size_t *count)
 {
     const Container *container = q->page.container;
@@ -80,16 +107,12 @@ static Status open_targets(DocumentQuery *q, QueryTarget *targets, size_t *count
         if (!document_extent_needs(&q->page.extent, range))
             continue;
         QueryTarget *target = &targets[*count];
-        target->range = (uint32_t)i;
-        target->epk_from = slice_compare(range->min_bytes, q->page.extent.epk_from) > 0
-                               ? range->min_bytes
-                               : q->page.extent.epk_from;
-        target->epk_to = slice_compare(range->max_bytes, q->page.extent.epk_to) < 0
-                             ? range->max_bytes
-                             : q->page.extent.epk_to;
-        target->is_whole = is_whole(range, target);
+        *target = document_query_target(q, (uint32_t)i);
         ++*count; /* its view may be there even if this fails */
-        TRY(open_target(q, range, target));
+        if (UNLIKELY(!document_page_is_local(&q->page, range)))
+            document_remote_target(q, target);
+        else
+            TRY(open_target(q, range, target));
         if (UNLIKELY(q->page.is_behind))
             return q->page.answer.error.status;
     }
@@ -102,6 +125,21 @@ static Status open_targets(DocumentQuery *q, QueryTarget *targets, size_t *count
     TRY(open_target(q, first, &targets[0]));
     *count = 1;
     return STATUS_OK;
+}
+
+/* What ranges of other nodes have read their owners have paid; the rows that were made of it are
+ * this node's work. */
+static QueryTargetWork add_rows(const QueryTarget *targets, size_t count,
+                                const QueryTargetWork *work, QueryTargetWork first)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (targets[i].view != NULL)
+            continue;
+        first.results += work[i].results;
+        first.result_bytes += work[i].result_bytes;
+        first.user_calls += work[i].user_calls;
+    }
+    return first;
 }
 
 static void charge_target(DocumentQuery *q, const QueryTarget *target, const QueryTargetWork *work)
@@ -118,17 +156,28 @@ static void charge_target(DocumentQuery *q, const QueryTarget *target, const Que
                          charge_query(q->page.request->api->options.charges, &done));
 }
 
+/* One target is always here: see admit(). */
+static const QueryTarget *find_local(const QueryTarget *targets)
+{
+    while (targets->view == NULL)
+        targets++;
+    return targets;
+}
+
 /* Each partition that was visited pays for what it did. If none was, because nothing stored is
  * asked for, the first one pays. */
 static void charge_targets(DocumentQuery *q, const QueryTarget *targets, size_t count,
                            const QueryTargetWork *work)
 {
+    size_t first = (size_t)(find_local(targets) - targets);
     for (size_t i = 0; i < count; i++) {
-        if (work[i].is_visited)
-            charge_target(q, &targets[i], &work[i]);
+        QueryTargetWork done = i == first ? add_rows(targets, count, work, work[i]) : work[i];
+        bool has_work = done.is_visited || done.results > 0;
+        if (has_work && targets[i].view != NULL)
+            charge_target(q, &targets[i], &done);
     }
     if (q->page.bill.count == 0)
-        charge_target(q, &targets[0], &work[0]);
+        charge_target(q, &targets[first], &work[first]);
 }
 
 /* Limits the parts to the whole: they come from samples, and from clocks that may have jumped. */
@@ -142,10 +191,9 @@ static void fit_parts(QueryMetrics *m)
     }
 }
 
-static Status run_in(DocumentQuery *q, const QueryTarget *targets, size_t count, Arena *arena)
+QueryPageOptions document_query_options(DocumentQuery *q, const QueryTarget *targets, size_t count)
 {
-    ApiRequest *r = q->page.request;
-    const Api *api = r->api;
+    const Api *api = q->page.request->api;
     bool wants_metrics = (q->wanted & DOCUMENT_REPORT_METRICS) != 0;
     QueryPageOptions options = {
         .targets = targets,
@@ -181,6 +229,14 @@ static Status run_in(DocumentQuery *q, const QueryTarget *targets, size_t count,
         options.memory_max = BRIEF_BYTES_MAX;
         options.steps_max = BRIEF_STEPS_MAX;
     }
+    return options;
+}
+
+static Status run_in(DocumentQuery *q, const QueryTarget *targets, size_t count, Arena *arena)
+{
+    ApiRequest *r = q->page.request;
+    const Api *api = r->api;
+    QueryPageOptions options = document_query_options(q, targets, count);
     QueryPage out;
     TRY(query_page(q->query, &options, arena, &q->page.answer.text, &out, &q->page.answer.error));
     if (!q->page.is_brief) /* the page's clock may have jumped */
@@ -189,6 +245,8 @@ static Status run_in(DocumentQuery *q, const QueryTarget *targets, size_t count,
     query_record_work(q, &out.metrics);
     q->page.answer.count = out.count;
     charge_targets(q, targets, count, out.work);
+    if (q->remote != NULL)
+        document_remote_end(q);
     if (!out.is_done)
         q->page.answer.continuation = document_token_print(
             r->arena, &api->options.token_secret, q->page.container->info.rid,
@@ -230,9 +288,13 @@ static Status run_query(DocumentQuery *q)
         ARENA_NEW_ARRAY(q->page.request->arena, QueryTarget, q->page.container->range_count);
     size_t count = 0;
     TRY(admit(q));
+    if (UNLIKELY(q->has_remote) && q->page.is_brief)
+        return error_set(&q->page.answer.error, STATUS_TIMEOUT, SUB_NONE, "a worker must do this");
+    if (UNLIKELY(q->has_remote))
+        document_remote_begin(q);
     Status status = open_targets(q, targets, &count);
     if (status == STATUS_OK && q->page.items_max == 0)
-        run_empty(q, targets[0].range);
+        run_empty(q, find_local(targets)->range);
     else if (status == STATUS_OK)
         status = run_targets(q, targets, count);
     document_functions_end(&q->page.functions);
@@ -270,6 +332,8 @@ static Status read_query(DocumentQuery *q, const Container *container, Slice bod
     q->parse_us = clock_monotonic_us(clock) - begun_us;
     TRY(document_scope_check(q, container, err));
     query_record_begin(q, container);
+    if (q->is_batch) /* it says where it begins */
+        return STATUS_OK;
     if (q->is_walking)
         TRY(document_walk_begin(q, container, err));
     return q->token.len > 0 ? read_token(q, container, err) : STATUS_OK;
@@ -281,7 +345,19 @@ static Status read_and_run(DocumentPage *page)
     if (q->body.len > 0)
         TRY(read_query(q, q->page.container, q->body, &q->page.answer.error));
     q->body = SLICE_EMPTY;
-    return run_query(q);
+    return q->is_batch ? document_batch_run(q) : run_query(q);
+}
+
+/* A page that asks other nodes waits for them, so it is not tried on the loop. */
+static bool asks_others(const DocumentQuery *q, const Container *container)
+{
+    size_t counts[2] = {0}; /* of ranges of other nodes, and of this one */
+    for (size_t i = 0; i < container->range_count; i++) {
+        const PartitionRange *range = &container->ranges[i];
+        if (document_extent_needs(&q->page.extent, range))
+            counts[handle_is_local(container_handle(container, range))]++;
+    }
+    return counts[0] > 0 && counts[1] > 0;
 }
 
 Status documents_query(ApiRequest *r, Error *err)
@@ -292,17 +368,19 @@ Status documents_query(ApiRequest *r, Error *err)
         return documents_changes(r, err);
     DocumentQuery *q = ARENA_NEW(r->arena, DocumentQuery);
     TRY(document_page_init(&q->page, r, read_and_run, err));
-    q->page.answered = query_record_end;
+    TRY(document_batch_read(r, q, err));
+    q->page.answered = q->is_batch ? NULL : query_record_end; /* the other node notes it */
     q->wanted = document_report_wanted(r);
     TRY(document_scope_read(r, q, err));
     q->token = arena_copy(r->arena, slice_trim(request_header(r, "x-ms-continuation")));
     bool is_long = r->http->body.len > LOOP_QUERY_BYTES_MAX;
-    q->page.can_be_brief = !is_long && r->api->limits.brief_us > 0;
+    q->page.can_be_brief = !is_long && !q->is_batch && r->api->limits.brief_us > 0;
     if (is_long)
         q->body = arena_copy(r->arena, r->http->body);
     else
         TRY(read_query(q, r->container, r->http->body, err));
-    if (q->query != NULL && query_calls_functions(q->query))
+    if (q->query != NULL && (query_calls_functions(q->query) ||
+                             (r->api->options.cluster != NULL && asks_others(q, r->container))))
         q->page.can_be_brief = false;
     return document_page_post(&q->page, err);
 }

@@ -130,7 +130,8 @@ static void await_lsn(ColdRead *read)
     if (read->status != STATUS_OK || read->found != STORE_FOUND || read->item.lsn <= read->lsn)
         return;
     read->lsn = read->item.lsn;
-    while (handle_lsn(read->context.partition) < read->lsn)
+    while (handle_lsn(read->context.partition) < read->lsn &&
+           handle_is_served(read->context.partition))
         (void)nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
 }
 

@@ -137,7 +137,14 @@ static Status run_in_transaction(ScriptSession *session, ScriptRunner *runner, E
     session->soft_us = now_us + SCRIPT_SOFT_US;
     session->budget =
         handle_credit(partition, now_us) + handle_share(partition) * (SCRIPT_HARD_US / 1000000);
-    TRY(session->run(session, runner, err));
+    Status status = session->run(session, runner, err);
+    if (status != STATUS_OK && r->api->options.cluster != NULL && !handle_is_local(partition)) {
+        /* Reads were refused, and the script took that for its own failure. Nothing was done. */
+        session->result = (ScriptResult){0};
+        return error_set(err, STATUS_NOT_OWNER, SUB_NONE,
+                         "Another node serves the partition by now.");
+    }
+    TRY(status);
     return transaction_commit(session->transaction, &session->lsn, err);
 }
 

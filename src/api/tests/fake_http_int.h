@@ -18,6 +18,8 @@
 #include "base/encoding.h"
 #include "base/mailbox.h"
 #include "base/mem.h"
+#include "catalog/placement.h"
+#include "http/node_link.h"
 #include "store/memory/memory_store.h"
 
 #include <fcntl.h>
@@ -34,6 +36,10 @@ struct HttpLoop {
     Random random;
     MetricsShard *metrics;
     Mailbox tasks;
+    HttpTimer *timers[4]; /* that are to run */
+    size_t timer_count;
+    NodeCall *calls[4]; /* to other nodes, not yet answered */
+    size_t call_count;
 };
 
 typedef struct FakeServer {
@@ -52,6 +58,7 @@ typedef struct FakeServer {
     HttpLoop loop;
     Arena arena;           /* of answers, and for callers */
     bool is_out_of_memory; /* http_request_reserve refuses */
+    bool is_node;          /* requests come from another node */
 } FakeServer;
 
 typedef struct FakeRequest {
@@ -64,6 +71,7 @@ typedef struct FakeRequest {
     Slice date; /* that is signed; empty for the clock's */
     Slice authority;
     bool is_tls;
+    bool is_node;          /* it comes from another node */
     bool body_comes_later; /* than the head */
 } FakeRequest;
 
@@ -124,6 +132,20 @@ void http_loop_post(HttpLoop *loop, HttpTask *task)
     mailbox_post(&loop->tasks, &task->node);
 }
 
+/* Timers run when the test says so. */
+void http_loop_later(HttpLoop *loop, HttpTimer *timer)
+{
+    ASSERT(loop->timer_count < ARRAY_COUNT(loop->timers));
+    loop->timers[loop->timer_count++] = timer;
+}
+
+/* Calls wait for the test to answer them. */
+void node_link_send(HttpLoop *loop, NodeCall *call)
+{
+    ASSERT(loop->call_count < ARRAY_COUNT(loop->calls));
+    loop->calls[loop->call_count++] = call;
+}
+
 void *http_loop_user(HttpLoop *loop)
 {
     return loop->user;
@@ -150,8 +172,21 @@ Slice http_loop_certificate(const HttpLoop *loop)
     return SLICE("PEM");
 }
 
-static inline void fake_open_catalog(FakeServer *server, const ProvisionRules *rules)
+/* Of a node of a cluster: everything is served here until a test says catalog_stop_serving. */
+static inline bool fake_is_local(void *ctx UNUSED, StoreSpace space UNUSED)
 {
+    return true;
+}
+
+static inline Status fake_create(void *ctx UNUSED, StoreSpace first UNUSED, size_t count UNUSED,
+                                 StoreSpace beside UNUSED, Error *err UNUSED)
+{
+    return STATUS_OK;
+}
+
+static inline void fake_open_catalog(FakeServer *server, const ProvisionRules *rules, bool is_node)
+{
+    static const CatalogPlacement placement = {.is_local = fake_is_local, .create = fake_create};
     server->host = (PartitionHost){.store = server->store,
                                    .writers = workers_open("test", 1, UINT32_MAX),
                                    .clock = &server->clock.clock,
@@ -162,7 +197,8 @@ static inline void fake_open_catalog(FakeServer *server, const ProvisionRules *r
                               .log = &server->log,
                               .metrics = &server->metrics.shards[1],
                               .throughput = rules,
-                              .moves = &moves};
+                              .moves = &moves,
+                              .placement = is_node ? &placement : NULL};
     Error err;
     Status status = catalog_open(&options, &server->catalog, &err);
     ASSERT(status == STATUS_OK);
@@ -181,7 +217,7 @@ static inline void fake_server_open_with(FakeServer *server, const ApiOptions *o
     metrics_init(&server->metrics, 2);
     arena_init(&server->arena, 4096);
     memory_store_open_with(&PARTITION_MERGE, &server->store);
-    fake_open_catalog(server, rules);
+    fake_open_catalog(server, rules, options != NULL && options->cluster != NULL);
     server->workers = workers_open("test", 1, 2);
     KeyRingOptions keys = {.given.primary_read_only = SLICE(FAKE_READ_KEY),
                            .given_by[KEY_SLOT_PRIMARY_READ_ONLY] = "--read-only-key",
@@ -253,7 +289,7 @@ static inline Slice fake_sign(FakeServer *server, const FakeRequest *request, Sl
         path = slice_from(path, strlen("/_orrery"));
         if (chaos_is_path(path))
             path = slice_from(path, strlen("/chaos"));
-        if (backup_is_path(path))
+        if (backup_is_path(path) || cluster_is_path(path))
             path = SLICE("/");
         size_t parts = snapshots_is_path(path) && slice_starts_with(path, SLICE("/dbs/")) ? 2 : 1;
         parts += parts == 2 && slice_ends_with(path, SLICE("/restore")) ? 1 : 0;
@@ -309,6 +345,7 @@ static inline void fake_fill(FakeExchange *exchange, const FakeRequest *request)
                           .path = fake_own(request->path),
                           .authority = fake_own(authority),
                           .is_tls = request->is_tls,
+                          .is_node = server->is_node || request->is_node,
                           .headers = headers,
                           .header_count = count,
                           .body = fake_own(request->body),

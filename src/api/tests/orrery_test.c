@@ -412,6 +412,30 @@ static void metrics_are_those_of_each_range(void **state)
     expect_holds(answer.body, "orrery_partition_bytes{database=\"q\\\"\",container=\"c\"");
 }
 
+/* Of all ranges, sorted, as policies spell them. */
+static void the_properties_of_the_index_are_listed(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_two(&server);
+    static const char *const before[] = {
+        "\"paths\":[],\"isComplete\":true",
+    };
+    static const char *const after[] = {
+        "\"database\":\"db\",\"container\":\"c\"",
+        "\"paths\":[\"/\\\"first "
+        "name\\\"\",\"/_ts\",\"/address\",\"/address/city\",\"/id\",\"/pk\","
+        "\"/tags\",\"/tags/[]\"],\"isComplete\":true",
+    };
+    FakeAnswer answer = expect_status(&server, &(Ask){"GET", VIEW "paths"}, 200);
+    expect_holds(answer.body, before[0]);
+    make_item(&server, "{'id':'1','pk':'a','address':{'city':'x'}}");
+    make_item(&server, "{'id':'1','pk':'b','tags':['x'],'first name':1}");
+    answer = expect_status(&server, &(Ask){"GET", VIEW "paths", .key = FAKE_READ_KEY}, 200);
+    for (size_t i = 0; i < ARRAY_COUNT(after); i++)
+        expect_holds(answer.body, after[i]);
+}
+
 /* Any key is accepted, but one is needed; unsigned only where clients cannot sign. */
 static void a_key_is_needed_and_a_read_only_one_is_enough(void **state)
 {
@@ -427,6 +451,8 @@ static void a_key_is_needed_and_a_read_only_one_is_enough(void **state)
         {{"GET", "/_orrery/metrics", .key = FAKE_READ_KEY}, 200},
         {{"HEAD", VIEW "layout", .key = FAKE_READ_KEY}, 200},
         {{"GET", VIEW "layout", .key = ""}, 401},
+        {{"GET", VIEW "paths", .key = ""}, 401},
+        {{"GET", VIEW "paths", .key = "d3Jvbmc="}, 401},
         {{"GET", "/_orrery/containers", .key = ""}, 401},
         {{"GET", "/_orrery/metrics", .key = ""}, 401},
         {{"GET", VIEW "layout", .key = "d3Jvbmc="}, 401},
@@ -469,6 +495,10 @@ static void what_cannot_be_asked_is_refused_with_what_can(void **state)
         {{"GET", "/_orrery/dbs/db/colls/none/layout"}, 404, "no colls/none"},
         {{"GET", "/_orrery/dbs/none/colls/c/layout"}, 404, "dbs/none"},
         {{"GET", VIEW "layout?x=1"}, 400, "'x' is not a parameter of 'layout'"},
+        {{"GET", VIEW "paths?count=1"}, 400, "'count' is not a parameter of 'paths'"},
+        {{"POST", VIEW "paths"}, 405, "GET"},
+        {{"GET", "/_orrery/dbs/db/colls/none/paths"}, 404, "no colls/none"},
+        {{"GET", "/_orrery/paths"}, 404, "/_orrery/containers"},
         {{"GET", VIEW "top?by"}, 400, "'by' must be a value"},
         {{"GET", VIEW "top?by=%zz"}, 400, "'by' must be a value"},
         {{"GET", VIEW "top?by=cost"}, 400, "ru, throttled or size, not 'cost'"},
@@ -590,6 +620,7 @@ int main(void)
         cmocka_unit_test(keys_are_shown_as_clients_send_them_and_cut_when_long),
         cmocka_unit_test(containers_are_listed_with_the_busiest_first),
         cmocka_unit_test(metrics_are_those_of_each_range),
+        cmocka_unit_test(the_properties_of_the_index_are_listed),
         cmocka_unit_test(a_key_is_needed_and_a_read_only_one_is_enough),
         cmocka_unit_test(what_cannot_be_asked_is_refused_with_what_can),
         cmocka_unit_test(history_is_cut_to_whole_slots),

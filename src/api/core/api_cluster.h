@@ -1,0 +1,57 @@
+/* api_cluster.h - what the api asks of the cluster that this process is a node of.
+ *
+ * The layer of the cluster is above the api, so cli fills this in. Without a cluster there is none,
+ * and this process serves everything.
+ *
+ * Threads    Any thread, except as noted; none of the functions waits, except as noted.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "http/node_link.h"
+#include "store/store.h"
+
+#define API_NODE_ADDRESS_MAX 300
+
+/* The node that serves a space. */
+typedef struct ApiOwner {
+    bool is_known;
+    bool is_local;
+    uint64_t epoch;                     /* grows whenever the owner changes */
+    char address[API_NODE_ADDRESS_MAX]; /* for node_link_send; empty if it is this node */
+} ApiOwner;
+
+typedef struct ApiCluster {
+    void *ctx;
+    ApiOwner (*owner)(void *ctx, StoreSpace space);
+    ApiOwner (*catalog_owner)(void *ctx);
+
+    /* Whether what this node has read may be told: no other node can have been made the owner of
+     * what it read. To be asked after the data was read. */
+    bool (*lease_holds)(void *ctx);
+
+    /* An owner is not the one that this node knows: looks for the new one soon. */
+    void (*refresh)(void *ctx);
+
+    /* node_client_call: waits for the answer, so it is for workers. */
+    void (*call)(void *ctx, NodeCall *call);
+
+    /* What is wrong with the engine of the cluster, as far as it is known; in the arena, empty if
+     * there is nothing. The newest changes of owners and nodes, as a JSON array. */
+    Slice (*warning)(void *ctx, Arena *arena);
+    Slice (*events)(void *ctx, Arena *arena);
+
+    /* For operators; on a worker, since they wait. 'node' is a name, 'json' lives in the arena. */
+    Status (*status)(void *ctx, Arena *arena, Slice *json, Error *err);
+    Status (*drain)(void *ctx, Slice node, bool is_draining, Error *err);
+    Status (*remove)(void *ctx, Slice node, Error *err);
+    Status (*move)(void *ctx, StoreSpace space, Slice node, Error *err);
+
+    /* What this node's own copy of a space holds, and up to where, as JSON: at the same place all
+     * copies hold the same. STATUS_NOT_FOUND if there is no copy here. Reads the whole space. */
+    /* Gives up copies of a space (0: of all) that hold writes which the engine has lost. */
+    Status (*recover)(void *ctx, StoreSpace space, Error *err);
+    Status (*digest)(void *ctx, StoreSpace space, Arena *arena, Slice *json, Error *err);
+} ApiCluster;

@@ -1,0 +1,88 @@
+/* cluster_view.c - see cluster_view.h. What a server sent is made harmless before it is shown. */
+#include "cli/cluster_view.h"
+
+#include "base/buf.h"
+#include "cli/connection.h"
+#include "json/json.h"
+
+static Slice text_of(Arena *arena, Json object, const char *name)
+{
+    return connection_safe_text(arena, json_get(object, slice_from_cstr(name)));
+}
+
+static long long number_of(Json object, const char *name)
+{
+    int64_t value = 0;
+    (void)json_to_i64(json_get(object, slice_from_cstr(name)), &value); /* 0 if it is none */
+    return value;
+}
+
+static void print_nodes(Arena *arena, Json answer, FILE *to)
+{
+    (void)fprintf(to, "%-16s %-9s %6s %7s %8s %9s  %s\n", "NODE", "STATE", "OWNS", "COPIES",
+                  "BEHIND", "RENEWED", "ADDRESS");
+    for (JsonIter it = json_iter(json_get(answer, SLICE("nodes"))); json_next(&it);) {
+        Slice name = text_of(arena, it.value, "name");
+        Slice state = text_of(arena, it.value, "state");
+        Slice advertise = text_of(arena, it.value, "advertise");
+        (void)fprintf(to, "%-16.*s %-9.*s %6lld %7lld %8lld %7.1f s  %.*s\n", SLICE_ARG(name),
+                      SLICE_ARG(state), number_of(it.value, "owned"),
+                      number_of(it.value, "followed"), number_of(it.value, "lag"),
+                      (double)number_of(it.value, "renewalAgeMs") / 1000, SLICE_ARG(advertise));
+    }
+}
+
+/* "b +0, c +12": the other nodes that have a copy, and how many entries it lacks. */
+static Slice print_copies(Arena *arena, Json space, Slice owner)
+{
+    AUTO(buf_done) Buf text;
+    buf_init(&text, 4096);
+    for (JsonIter it = json_iter(json_get(space, SLICE("replicas"))); json_next(&it);) {
+        Slice node = text_of(arena, it.value, "node");
+        Slice state = text_of(arena, it.value, "state");
+        long long lag = number_of(space, "tail") - number_of(it.value, "applied");
+        if (slice_equal(node, owner))
+            continue;
+        buf_format(&text, "%s%.*s ", text.len == 0 ? "" : ", ", SLICE_ARG(node));
+        if (slice_equal(state, SLICE("following")))
+            buf_format(&text, "+%lld", lag > 0 ? lag : 0);
+        else
+            buf_slice(&text, state);
+    }
+    return arena_copy(arena, buf_view(&text));
+}
+
+static void print_spaces(Arena *arena, Json answer, FILE *to)
+{
+    (void)fprintf(to, "\n%-20s %-16s %7s %10s  %s\n", "SPACE", "OWNER", "EPOCH", "ENTRIES",
+                  "COPIES");
+    Json spaces = json_get(answer, SLICE("spaces"));
+    for (JsonIter it = json_iter(spaces); json_next(&it);) {
+        Slice owner = text_of(arena, it.value, "owner");
+        Slice copies = print_copies(arena, it.value, owner);
+        long long id = number_of(it.value, "id");
+        char space[32];
+        (void)snprintf(space, sizeof(space), id == 1 ? "%lld (catalogue)" : "%lld", id);
+        (void)fprintf(to, "%-20s %-16.*s %7lld %10lld  %.*s\n", space, SLICE_ARG(owner),
+                      number_of(it.value, "epoch"), number_of(it.value, "tail"), SLICE_ARG(copies));
+    }
+    long long left = number_of(answer, "spaceCount") - (long long)json_count(spaces);
+    if (left > 0)
+        (void)fprintf(to, "... and %lld more\n", left);
+}
+
+Status cluster_view_print(Arena *arena, Slice json, FILE *to, Error *err)
+{
+    Json answer;
+    TRY(json_parse(arena, json, &answer, err));
+    Slice engine = text_of(arena, answer, "engine");
+    (void)fprintf(to, "Journal: %.*s\n", SLICE_ARG(engine));
+    for (JsonIter it = json_iter(json_get(answer, SLICE("warnings"))); json_next(&it);) {
+        Slice warning = connection_safe_text(arena, it.value);
+        (void)fprintf(to, "WARNING: %.*s\n", SLICE_ARG(warning));
+    }
+    (void)fprintf(to, "\n");
+    print_nodes(arena, answer, to);
+    print_spaces(arena, answer, to);
+    return STATUS_OK;
+}
