@@ -79,6 +79,24 @@ copy-kills: deps-test build/orrery $(SDK) ## copies that take a name over under 
 	@echo "== Killing copies that take a name over"
 	@node test/copy-kills.mjs
 
+# Not in a home folder, into which the engine's user may not look.
+CLUSTER_DATA := $(or $(TMPDIR),/tmp)/orrery-cluster
+
+.PHONY: cluster
+cluster: deps-test build/orrery ## three nodes of a cluster and their engine on this machine, to look at; data in /tmp/orrery-cluster
+	@echo "== Serving a cluster with data in $(CLUSTER_DATA)"
+	@tools/cluster.sh build/orrery $(CLUSTER_DATA) $(ARGS)
+
+.PHONY: cluster-kills
+cluster-kills: deps-test build/orrery $(SDK) ## three nodes and their engine under clients, killed, stopped and cut off at random, for ROUNDS rounds (10) from SEED; needs root
+	@echo "== Killing nodes and the engine of a cluster"
+	@node test/cluster-kills.mjs
+
+.PHONY: cluster-test
+cluster-test: deps-test build/orrery $(SDK) ## the end-to-end tests against three nodes, each request at another one
+	@echo "== Running the end-to-end tests against three nodes"
+	@tools/cluster-e2e.sh build/orrery
+
 .PHONY: import-kills
 import-kills: build/orrery ## import and export a million items (ARGS=20000 for fewer), killed and resumed, and compare digests
 	@tools/import-kills.sh $(ARGS)
@@ -93,7 +111,7 @@ bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/buil
 explorer: deps-explorer $(EXPLORER) build/orrery ## build the explorer, the web page at /_explorer/, into the server; needs Node.js
 
 .PHONY: explorer-test
-explorer-test: deps-browser explorer explorer/test/node_modules/.package-lock.json ## the explorer in a real browser, against the real server
+explorer-test: deps-browser deps-test explorer $(SDK) explorer/test/node_modules/.package-lock.json ## the explorer in a real browser, against the real server
 	@echo "== Running the explorer's tests in Chromium"
 	@cd explorer/test && ORRERY=$(CURDIR)/build/orrery node --test --test-reporter=spec *.test.mjs
 
@@ -172,13 +190,15 @@ $(PRESETS:%=build-%): build-%: build/%/build.ninja
 	@echo "== Building everything in build/$*"
 	@cmake --build build/$* -j $(JOBS)
 
+# The journal's tests start servers of their own.
+$(PRESETS:%=unit-%): | deps-test
 $(filter-out unit-tsan,$(PRESETS:%=unit-%)): unit-%: build-%
 	@echo "== Running the unit tests of build/$*"
 	@ctest --test-dir build/$* --output-on-failure --no-tests=error -j $(TESTS)
 
 # The other layers have no threads, locks or atomics for the thread sanitizer to check, except for the
 # threads that help with a page of a query.
-THREADED := base store throughput partition catalog script http api
+THREADED := base journal store throughput partition catalog cluster script http api
 unit-tsan: build/tsan/build.ninja
 	@echo "== Building and running the unit tests of build/tsan, of the layers with threads"
 	@cmake --build build/tsan -j $(JOBS) --target $(THREADED:%=%_tests) query_read_ahead_test
@@ -190,6 +210,7 @@ $(PRESETS:%=e2e-%): e2e-%: build/%/build.ninja $(SDK)
 	@cmake --build build/$* -j $(JOBS) --target orrery
 	@echo "== Running the end-to-end tests against the server of build/$*"
 	@tools/e2e.sh $(CURDIR)/build$(if $(filter release,$*),,/$*)/orrery
+	@$(if $(filter release,$*),tools/cluster-e2e.sh build/orrery fast)
 
 # npm writes this file at the end, so it is older than the lock exactly when something is missing.
 $(SDK): test/package.json test/package-lock.json test/.npmrc | deps-test

@@ -69,13 +69,16 @@ const ROUTES = [
     ["GET", `${D}/clientencryptionkeys/none`, "ynnnnnn"],
     ["GET", "/offers", "ynnnnnn"],
     ["GET", "/_orrery/events", "ynnnnnn"],
+    ["GET", `/_orrery${C}/layout`, "ynnnnnn"],
+    ["GET", `/_orrery${C}/paths`, "yyynnnn"],
 ];
 
 for (const [method, path, may, more = {}, body] of ROUTES) {
     const headers = { "x-ms-documentdb-partitionkey": '["x"]', "content-type": "application/json", ...more };
     const request = { method, path, headers, body };
-    // What is under /_orrery is signed as a request for the account.
-    const covered = path.startsWith("/_orrery") ? { type: "", link: "" } : {};
+    // What is under /_orrery is signed as a request for the account, or for the container.
+    const isOfContainer = path.startsWith(`/_orrery${C}/`);
+    const covered = isOfContainer ? { type: "colls", link: C.slice(1) } : path.startsWith("/_orrery") ? { type: "", link: "" } : {};
     test(`${method} ${path} ${Object.keys(more)}`, async () => {
         errorAnswer(await callWith(server, undefined, request), 401, "Unauthorized", { substatus: 5000 });
         errorAnswer(await callWith(server, "null", request), 401, "Unauthorized", { substatus: 5001 });

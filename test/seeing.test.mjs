@@ -120,6 +120,10 @@ for (const size of SIZES)
             ranges.map(({ id, minInclusive, maxExclusive, parents }) => [id, minInclusive, maxExclusive, parents]),
         );
 
+        const spaces = layout.ranges.map(({ space }) => space);
+        assert.ok(spaces.every((space) => Number.isSafeInteger(space) && space > 1)); // 1 is the catalogue's
+        assert.equal(new Set(spaces).size, size.partitions);
+
         // The current second is included, if it is asked for.
         const later = Math.floor(Date.now() / 1000) + 2;
         for (const grain of ["second", "5min"]) {
@@ -272,7 +276,7 @@ test("what cannot be asked is refused in the protocol's form", async () => {
         ["top?count=1000", 400, "BadRequest", /from 1 to 100/],
         ["history?grain=day", 400, "BadRequest", /second or 5min/],
         ["history?from=0", 400, "BadRequest", /at most 3600 seconds/],
-        ["nothing", 404, "NotFound", /layout, top, history and queries/],
+        ["nothing", 404, "NotFound", /layout, top, history, queries, paths and advice/],
     ];
     for (const [what, status, code, message] of rows)
         errorAnswer(await look(server, what, { link }), status, code, { message });

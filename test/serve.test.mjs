@@ -204,7 +204,16 @@ test("a closed standard file is not taken by a file of the database", async (t) 
     const child = spawn("sh", ["-c", `exec "$0" serve --data "$1" --port 0 <&- >&- 2>&-`, BINARY, data], { stdio: "ignore" });
     t.after(() => child.kill("SIGKILL"));
     const ended = new Promise((resolve) => child.once("exit", resolve));
-    const links = () => readdirSync(`/proc/${child.pid}/fd`).map((fd) => [fd, readlinkSync(`/proc/${child.pid}/fd/${fd}`)]);
+    // A file may be closed between the listing of its number and the look at it.
+    const link = (fd) => {
+        try {
+            return readlinkSync(`/proc/${child.pid}/fd/${fd}`);
+        } catch (e) {
+            if (e.code !== "ENOENT") throw e;
+            return "closed meanwhile";
+        }
+    };
+    const links = () => readdirSync(`/proc/${child.pid}/fd`).map((fd) => [fd, link(fd)]);
     await until(() => existsSync(join(data, "store/LOCK")) && links().some(([, link]) => link.endsWith("/store/LOCK")));
     for (const [fd, link] of links()) if (Number(fd) <= 2) assert.equal(link, "/dev/null");
     child.kill("SIGTERM");

@@ -76,7 +76,8 @@ check_installed() {
     expect /etc/orrery/orrery.conf 'root:root 644'
     expect /usr/bin/orrery 'root:root 755'
     getent passwd orrery | grep -q ':/var/lib/orrery:/usr/sbin/nologin$' || fail 'the user is not a system user'
-    gzip -dc /usr/share/man/man1/orrery.1.gz | grep -q '^\.SS orrery serve$' || fail 'the manual page is missing'
+    # Without -q: a reader that ends early is a failure of the writer, once the page is longer than a pipe.
+    gzip -dc /usr/share/man/man1/orrery.1.gz | grep '^\.SS orrery serve$' >/dev/null || fail 'the manual page is missing'
     bash -c '. /usr/share/bash-completion/completions/orrery && complete -p orrery' >/dev/null
     dpkg-query -W -f '${Conffiles}' orrery | grep -q ' /etc/orrery/orrery.conf ' || fail 'the configuration is no conffile'
     [ -e /etc/systemd/system/multi-user.target.wants/orrery.service ] || fail 'the service is not enabled'

@@ -61,7 +61,7 @@ export function run(args, { env = {}, cwd, within = [] } = {}) {
     return { status: result.status, stdout: result.stdout, stderr: result.stderr };
 }
 
-class Server {
+export class Server {
     #child;
     #exited;
     #watchers = []; // called with each new line until they return true
@@ -178,8 +178,13 @@ export async function startServer(t, options = {}) {
     return server.start();
 }
 
-/** One server for all tests of a file; it must end well, or the file fails. */
+/** One server for all tests of a file; it must end well, or the file fails. With ORRERY_TEST_NODES=N it is a
+ * cluster of so many nodes, and each request goes to another one. */
 export async function sharedServer(options = {}) {
+    if (process.env.ORRERY_TEST_NODES) {
+        const { sharedCluster } = await import("./cluster.mjs");
+        return sharedCluster(Number(process.env.ORRERY_TEST_NODES), options);
+    }
     const server = new Server(options);
     await server.start();
     after(() => server.stopWell());

@@ -1,0 +1,501 @@
+// Three nodes over a PostgreSQL server with a synchronous standby: any node answers anything, nothing that was
+// acknowledged is lost when one dies, and nobody notices when one is stopped on purpose.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import test, { after, before, describe } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+
+import { Engine, startCluster } from "./lib/cluster.mjs";
+import { clientOf } from "./lib/sdk.mjs";
+import { run, startServer, temporaryFolder } from "./lib/server.mjs";
+import { call } from "./lib/wire.mjs";
+
+const PARTITIONS = 4;
+const SERVED_AGAIN_MS = 10_000;
+let engine;
+
+before(() => (engine = new Engine()));
+after(() => engine.end());
+
+/** A client without the SDK's own retries, so that a test sees what a node answers. */
+function plainClient(node) {
+    return clientOf(node, {
+        connectionPolicy: {
+            enableBackgroundEndpointRefreshing: false,
+            retryOptions: { maxRetryAttemptCount: 0, maxWaitTimeInSeconds: 0 },
+        },
+    });
+}
+
+async function makeContainer(cluster, id = "items", node = cluster.nodes[0]) {
+    const { database } = await clientOf(node).databases.createIfNotExists({ id: "shop" });
+    await database.containers.create(
+        { id, partitionKey: { paths: ["/pk"], version: 2 } },
+        { offerThroughput: PARTITIONS * 6000 },
+    );
+    return cluster.nodes.map((one) => clientOf(one).database("shop").container(id));
+}
+
+/** How many partitions each node owns, the catalogue left out. */
+function owned(status) {
+    const counts = {};
+    for (const space of status.spaces) if (space.id !== 1) counts[space.owner] = (counts[space.owner] ?? 0) + 1;
+    return counts;
+}
+
+describe("three nodes", () => {
+    let cluster;
+    let containers;
+
+    after(() => Promise.all(cluster.nodes.map((node) => node.stopWell())));
+    before(async () => {
+        cluster = await startCluster({ after: () => undefined }, { engine });
+        await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 3, "three nodes");
+        containers = await makeContainer(cluster);
+    });
+
+    test("the partitions of a container are spread over all nodes", async () => {
+        const counts = owned(await cluster.status());
+        assert.equal(Object.values(counts).reduce((a, b) => a + b), PARTITIONS);
+        assert.ok(Object.keys(counts).length >= 2, JSON.stringify(counts));
+    });
+
+    test("what was created at one node is used at another at once", async () => {
+        for (let i = 0; i < 10; i++) {
+            const maker = cluster.nodes[i % 3];
+            const user = cluster.nodes[(i + 1) % 3];
+            await clientOf(maker).database("shop").containers.create({ id: `c${i}`, partitionKey: "/pk" });
+            const used = plainClient(user).database("shop").container(`c${i}`);
+            await used.items.create({ id: "1", pk: "a" });
+            await clientOf(cluster.nodes[(i + 2) % 3]).database("shop").container(`c${i}`).delete();
+            const { statusCode } = await used.item("1", "a").read();
+            assert.equal(statusCode, 404);
+        }
+    });
+
+    test("items are written and read at every node", async () => {
+        for (let i = 0; i < 60; i++) {
+            const [a, b, c] = [0, 1, 2].map((n) => containers[(i + n) % 3]);
+            const id = `crud${i}`;
+            const pk = `k${i}`;
+            const { resource: made } = await a.items.create({ id, pk, n: i });
+            const { resource: read, etag } = await b.item(id, pk).read();
+            assert.deepEqual(read, made);
+            await c.item(id, pk).replace({ id, pk, n: -i }, { accessCondition: { type: "IfMatch", condition: etag } });
+            await assert.rejects(
+                a.item(id, pk).replace({ id, pk }, { accessCondition: { type: "IfMatch", condition: etag } }),
+                { code: 412 },
+            );
+            await b.item(id, pk).patch([{ op: "incr", path: "/n", value: 1 }]);
+            assert.equal((await c.item(id, pk).read()).resource.n, 1 - i);
+            await assert.rejects(b.items.create({ id, pk }), { code: 409 });
+            const batch = await a.items.batch([{ operationType: "Create", resourceBody: { id: `${id}b`, pk } }], pk);
+            assert.equal(batch.result[0].statusCode, 201);
+            await c.item(`${id}b`, pk).delete();
+            assert.equal((await a.item(`${id}b`, pk).read()).statusCode, 404);
+        }
+    });
+
+    test("queries, lists and feeds give the same at every node", async () => {
+        const made = await makeContainer(cluster, "queried");
+        const all = [];
+        for (let i = 0; i < 200; i++) {
+            const { resource } = await made[i % 3].items.create({ id: `i${i}`, pk: `k${i % 40}`, n: i % 7 });
+            all.push(resource);
+        }
+        const ids = (list) => list.map((item) => item.id).sort();
+        for (const container of made) {
+            const list = await container.items.readAll({ maxItemCount: 17 }).fetchAll();
+            assert.deepEqual(ids(list.resources), ids(all));
+            const some = await container.items.query("SELECT * FROM c WHERE c.n = 3", { maxItemCount: 5 }).fetchAll();
+            assert.deepEqual(ids(some.resources), ids(all.filter((item) => item.n === 3)));
+            const sorted = await container.items.query("SELECT VALUE c.n FROM c ORDER BY c.n").fetchAll();
+            assert.deepEqual(sorted.resources, all.map((item) => item.n).sort((a, b) => a - b));
+            const counted = await container.items.query("SELECT VALUE COUNT(1) FROM c").fetchAll();
+            assert.deepEqual(counted.resources, [all.length]);
+            const one = await container.items
+                .query("SELECT * FROM c WHERE c.n >= 0", { partitionKey: "k7" })
+                .fetchAll();
+            assert.deepEqual(ids(one.resources), ids(all.filter((item) => item.pk === "k7")));
+            const feed = container.items.getChangeFeedIterator({ changeFeedStartFrom: undefined, maxItemCount: 50 });
+            const seen = [];
+            for (let quiet = 0; quiet < 2; ) {
+                const page = await feed.readNext();
+                quiet = page.statusCode === 304 ? quiet + 1 : 0;
+                if (page.statusCode !== 304) seen.push(...page.result);
+                if (seen.length >= all.length) break;
+            }
+        }
+    });
+
+    test("a query that the server merges runs at every node", async () => {
+        const made = await makeContainer(cluster, "merged");
+        for (let i = 0; i < 60; i++) await made[i % 3].items.create({ id: `i${i}`, pk: `k${i}`, n: i });
+        for (const node of cluster.nodes) {
+            const ask = (query) =>
+                call(node, {
+                    method: "POST",
+                    path: "/dbs/shop/colls/merged/docs",
+                    headers: {
+                        "content-type": "application/query+json",
+                        "x-ms-documentdb-isquery": "true",
+                        "x-ms-documentdb-query-enablecrosspartition": "true",
+                        "x-ms-max-item-count": "-1",
+                    },
+                    body: { query },
+                });
+            const sum = await ask("SELECT VALUE SUM(c.n) FROM c");
+            assert.deepEqual(sum.json?.Documents, [1770], sum.text);
+            const top = await ask("SELECT TOP 5 VALUE c.n FROM c ORDER BY c.n DESC");
+            assert.deepEqual(top.json?.Documents, [59, 58, 57, 56, 55], top.text);
+        }
+    });
+
+    test("pages of a merged query begin at one node and go on at the others", async () => {
+        const made = await makeContainer(cluster, "paged");
+        for (let i = 0; i < 90; i++)
+            await made[i % 3].items.create({ id: `i${i}`, pk: `k${i}`, n: (i * 37) % 90, m: i % 4 });
+        const all = Array.from({ length: 90 }, (_, i) => i);
+        const rows = {
+            "SELECT VALUE c.n FROM c ORDER BY c.n": all,
+            "SELECT VALUE c.n FROM c ORDER BY c.n DESC OFFSET 4 LIMIT 50": [...all].reverse().slice(4, 54),
+            "SELECT VALUE c.n FROM c WHERE c.n >= 30 AND LENGTH(c.id) = 3 ORDER BY c.n": all.filter(
+                (n) => n >= 30 && [...all].some((i) => i >= 10 && (i * 37) % 90 === n),
+            ),
+            "SELECT DISTINCT VALUE c.m FROM c ORDER BY c.m": [0, 1, 2, 3],
+            "SELECT VALUE AVG(c.n) FROM c": [44.5],
+        };
+        for (const [query, expected] of Object.entries(rows)) {
+            const found = [];
+            for (let i = 0, token; i === 0 || token !== undefined; i++) {
+                const answer = await call(cluster.nodes[i % 3], {
+                    method: "POST",
+                    path: "/dbs/shop/colls/paged/docs",
+                    headers: {
+                        "content-type": "application/query+json",
+                        "x-ms-documentdb-isquery": "true",
+                        "x-ms-documentdb-query-enablecrosspartition": "true",
+                        "x-ms-max-item-count": "7",
+                        ...(token ? { "x-ms-continuation": token } : {}),
+                    },
+                    body: { query },
+                });
+                assert.equal(answer.status, 200, answer.text);
+                found.push(...answer.json.Documents);
+                token = answer.headers["x-ms-continuation"];
+            }
+            assert.deepEqual(found, expected, query);
+        }
+    });
+
+    test("items are deleted by a prefix of their key at every node", async () => {
+        const { container } = await clientOf(cluster.nodes[0]).database("shop").containers.create(
+            { id: "prefixes", partitionKey: { paths: ["/t", "/u"], kind: "MultiHash", version: 2 } },
+            { offerThroughput: PARTITIONS * 6000 },
+        );
+        for (let i = 0; i < 30; i++) await container.items.create({ id: `${i}`, t: `t${i % 3}`, u: `u${i}` });
+        for (let i = 0; i < 3; i++) {
+            const here = clientOf(cluster.nodes[i]).database("shop").container("prefixes");
+            await here.deleteAllItemsForPartitionKey([`t${i}`]);
+            const left = await container.items.readAll().fetchAll();
+            assert.equal(left.resources.length, 20 - 10 * i);
+        }
+    });
+
+    test("what a container holds is told by every node", async () => {
+        const made = await makeContainer(cluster, "counted");
+        for (let i = 0; i < 60; i++) await made[i % 3].items.create({ id: `i${i}`, pk: `k${i}`, text: "x".repeat(999) });
+        const shown = [];
+        const ranges = new Set();
+        for (const node of cluster.nodes) {
+            const answer = await call(node, {
+                path: "/dbs/shop/colls/counted",
+                headers: {
+                    "x-ms-documentdb-populatequotainfo": "true",
+                    "x-ms-documentdb-populatepartitionstatistics": "true",
+                },
+            });
+            assert.equal(answer.status, 200, answer.text);
+            assert.equal(answer.headers["x-ms-documentdb-collection-index-transformation-progress"], "100");
+            shown.push(answer.headers["x-ms-resource-usage"]);
+            for (const { id, documentCount } of answer.json.statistics) {
+                assert.ok(documentCount > 0, `range ${id} of node ${node.name}`);
+                assert.ok(!ranges.has(id), `range ${id} is told of by its owner alone`);
+                ranges.add(id);
+            }
+            const path = "/_orrery/dbs/shop/colls/counted/layout";
+            const layout = await call(node, { path, type: "colls", link: "dbs/shop/colls/counted" });
+            assert.equal(layout.status, 200, layout.text);
+            assert.equal(layout.json.ranges.length, PARTITIONS);
+        }
+        assert.match(shown[0], /;documentsCount=60;/);
+        assert.deepEqual(shown, Array(3).fill(shown[0]));
+        assert.equal(ranges.size, PARTITIONS);
+    });
+
+    test("stored procedures run at the owner, wherever they are called", async () => {
+        const body = `function add(id, by) {
+            var own = getContext().getCollection();
+            own.queryDocuments(own.getSelfLink(), "SELECT * FROM c WHERE c.id = '" + id + "'", function (e, list) {
+                if (e) throw e;
+                var item = list[0] || { id: id, pk: "p", n: 0 };
+                item.n += by;
+                own.upsertDocument(own.getSelfLink(), item);
+                getContext().getResponse().setBody(item.n);
+            });
+        }`;
+        await containers[0].scripts.storedProcedures.create({ id: "add", body });
+        let sum = 0;
+        for (let i = 1; i <= 12; i++) {
+            sum += i;
+            const { resource } = await containers[i % 3].scripts.storedProcedure("add").execute("p", ["total", i]);
+            assert.equal(resource, sum);
+        }
+    });
+
+    test("a session token of one node is good at the others", async () => {
+        for (let i = 0; i < 30; i++) {
+            const [writer, reader] = [containers[i % 3], containers[(i + 1) % 3]];
+            const { headers } = await writer.items.create({ id: `s${i}`, pk: `s${i}` });
+            const sessionToken = headers["x-ms-session-token"];
+            assert.equal((await reader.item(`s${i}`, `s${i}`).read({ sessionToken })).statusCode, 200);
+        }
+    });
+
+    test("a page of a query goes on at another node", async () => {
+        const pages = [];
+        let token;
+        for (let i = 0; ; i++) {
+            const answer = await call(cluster.nodes[i % 3], {
+                method: "POST",
+                path: "/dbs/shop/colls/queried/docs",
+                headers: {
+                    "content-type": "application/query+json",
+                    "x-ms-documentdb-isquery": "true",
+                    "x-ms-documentdb-query-enablecrosspartition": "true",
+                    "x-ms-max-item-count": "7",
+                    ...(token ? { "x-ms-continuation": token } : {}),
+                },
+                body: { query: "SELECT VALUE c.id FROM c" },
+            });
+            assert.equal(answer.status, 200, answer.text);
+            pages.push(...answer.json.Documents);
+            token = answer.headers["x-ms-continuation"];
+            if (!token) break;
+            assert.ok(i < 500);
+        }
+        assert.equal(new Set(pages).size, 200);
+        assert.equal(pages.length, 200);
+    });
+
+    test("the account document names the node that was asked", async () => {
+        for (const node of cluster.nodes) {
+            const { json } = await call(node, { path: "/", type: "", link: "" });
+            assert.equal(json.writableLocations[0].databaseAccountEndpoint, `${node.endpoint}/`);
+        }
+    });
+
+    test("a client cannot speak as a node does", async () => {
+        for (const name of ["x-orrery-node-client", "x-orrery-node-host", "x-orrery-node-time"]) {
+            const answer = await call(cluster.nodes[0], { path: "/dbs", headers: { [name]: "http 127.0.0.1:1" } });
+            assert.equal(answer.status, 400, name);
+        }
+    });
+
+    test("orrery cluster shows and moves", async () => {
+        const at = ["--endpoint", cluster.nodes[1].endpoint];
+        const shown = run(["cluster", "status", ...at]);
+        assert.equal(shown.status, 0, shown.stderr);
+        for (const name of ["a", "b", "c"]) assert.match(shown.stdout, new RegExp(`^${name}\\b`, "m"));
+        const { spaces } = await cluster.status();
+        const { id: space, owner } = spaces.find((one) => one.id !== 1);
+        const target = ["a", "b", "c"].find((name) => name !== owner);
+        const moved = run(["cluster", "move", String(space), target, ...at]);
+        assert.equal(moved.status, 0, moved.stderr);
+        await cluster.until((s) => s.spaces.find((one) => one.id === space).owner === target, "moved");
+        assert.equal(run(["cluster", "move", String(space), "nobody", ...at]).status, 1);
+        assert.equal(run(["cluster", "drain"]).status, 2);
+    });
+});
+
+test("copies at the same place of the log are equal, and a node without a copy says so", async (t) => {
+    const cluster = await startCluster(t, { engine, count: 2 });
+    await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 2, "two nodes");
+    const [container] = await makeContainer(cluster);
+    for (let i = 0; i < 40; i++) await container.items.create({ id: `i${i}`, pk: `k${i}`, text: "x".repeat(i) });
+    const ask = async (node, space) => {
+        const answer = await call(node, { path: `/_orrery/cluster/digest?space=${space}`, type: "", link: "" });
+        return { status: answer.status, ...answer.json };
+    };
+    const { spaces } = await cluster.status();
+    const digests = new Set();
+    for (const { id } of spaces) {
+        for (let tries = 0; ; tries++) {
+            const [a, b] = await Promise.all(cluster.nodes.map((node) => ask(node, id)));
+            if (a.status === 200 && b.status === 200 && a.place === b.place) {
+                assert.equal(a.digest, b.digest, `space ${id} at ${a.place}`);
+                digests.add(a.digest);
+                break;
+            }
+            assert.ok(tries < 1000, `space ${id}: ${JSON.stringify([a, b])}`);
+            await wait(20);
+        }
+    }
+    assert.equal(digests.size, spaces.length, "a digest says what a space holds");
+    assert.equal((await ask(cluster.nodes[0], 999_999)).status, 404);
+    assert.equal((await ask(cluster.nodes[0], "x")).status, 400);
+});
+
+/** Clients that write all the time, each at any living node; what was acknowledged, and what was not. */
+class Writers {
+    acknowledged = new Map(); // id -> last acknowledged n
+    tried = new Map(); // id -> last n that was sent
+    errors = [];
+    #running = true;
+    #lastDone = Date.now();
+    longestGap_ms = 0;
+
+    constructor(cluster, container, count = 6) {
+        this.cluster = cluster;
+        this.done = Promise.all(Array.from({ length: count }, (_, i) => this.#write(container, i)));
+    }
+
+    async #write(container, writer) {
+        for (let i = 0; this.#running; i++) {
+            const nodes = this.cluster.living;
+            const node = nodes[(i + writer) % nodes.length];
+            const id = `w${writer}-${i % 50}`;
+            this.tried.set(id, i);
+            try {
+                await clientOf(node).database("shop").container(container).items.upsert({ id, pk: id, n: i });
+                this.acknowledged.set(id, i);
+                const now = Date.now();
+                this.longestGap_ms = Math.max(this.longestGap_ms, now - this.#lastDone);
+                this.#lastDone = now;
+            } catch (error) {
+                this.errors.push(error);
+                await wait(20);
+            }
+        }
+    }
+
+    async stop() {
+        this.#running = false;
+        await this.done;
+    }
+
+    /** Every acknowledged write is there, or a later one of which nobody knows. */
+    async check(container) {
+        for (const [id, n] of this.acknowledged) {
+            const { resource } = await container.item(id, id).read();
+            assert.ok(resource, `${id} is lost`);
+            assert.ok(resource.n >= n && resource.n <= this.tried.get(id), `${id}: ${resource.n}, acknowledged ${n}`);
+        }
+    }
+}
+
+test("nothing acknowledged is lost when a node dies, and it is served again", { timeout: 180_000 }, async (t) => {
+    const cluster = await startCluster(t, { engine });
+    await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 3, "three nodes");
+    await makeContainer(cluster);
+    const writers = new Writers(cluster, "items");
+    await wait(2000);
+    for (const victim of [0, 1]) {
+        const node = cluster.nodes[victim];
+        await node.kill();
+        const died = Date.now();
+        await wait(SERVED_AGAIN_MS);
+        const containers = cluster.living.map((one) => clientOf(one).database("shop").container("items"));
+        for (const container of containers) {
+            for (let i = 0; i < 40; i++) await container.items.upsert({ id: `after${i}`, pk: `after${i}`, victim });
+        }
+        t.diagnostic(`node ${node.name}: every partition was served ${Date.now() - died} ms after its death`);
+        await node.start();
+        await cluster.until((s) => s.nodes.filter((n) => n.state === "live").length === 3, "three nodes again");
+    }
+    await writers.stop();
+    t.diagnostic(`${writers.acknowledged.size} items, longest gap ${writers.longestGap_ms} ms, ${writers.errors.length} errors`);
+    for (const error of writers.errors) assert.ok([408, 429, "ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(error.code), `${error.code}: ${error.message}`);
+    for (const node of cluster.nodes) await writers.check(clientOf(node).database("shop").container("items"));
+    for (const node of cluster.nodes) await node.stopWell();
+    for (const node of cluster.nodes) {
+        const checked = run(["check", "--data", node.data]);
+        assert.equal(checked.status, 0, checked.stdout + checked.stderr);
+    }
+});
+
+test("nobody sees an error when nodes are stopped on purpose, one after the other", { timeout: 180_000 }, async (t) => {
+    const cluster = await startCluster(t, { engine });
+    await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 3, "three nodes");
+    await makeContainer(cluster);
+    const [kept] = cluster.nodes;
+    const writers = new Writers({ living: [kept] }, "items", 4);
+    await wait(1000);
+    for (const node of cluster.nodes.slice(1)) {
+        await node.stopWell();
+        await wait(500);
+        await node.start();
+        await cluster.until((s) => s.nodes.filter((n) => n.state === "live").length === 3, "three nodes again");
+    }
+    await writers.stop();
+    assert.deepEqual(writers.errors.map((error) => `${error.code} ${error.message}`), []);
+    await writers.check(clientOf(kept).database("shop").container("items"));
+    t.diagnostic(`longest gap ${writers.longestGap_ms} ms`);
+});
+
+test("the engine's primary dies and its standby takes over", { timeout: 180_000 }, async (t) => {
+    const own = new Engine();
+    t.after(() => own.end());
+    const cluster = await startCluster(t, { engine: own });
+    await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 3, "three nodes");
+    await makeContainer(cluster);
+    const writers = new Writers(cluster, "items");
+    await wait(1500);
+    own.kill(own.primary);
+    await wait(500);
+    own.promote();
+    await wait(SERVED_AGAIN_MS);
+    const before = writers.acknowledged.size;
+    await wait(1000);
+    await writers.stop();
+    assert.ok(before > 0);
+    for (const node of cluster.nodes) await writers.check(clientOf(node).database("shop").container("items"));
+    for (const error of writers.errors) assert.ok([408, 429].includes(error.code), `${error.code}: ${error.message}`);
+});
+
+test("a folder belongs to one node of one cluster", async (t) => {
+    const cluster = await startCluster(t, { engine, count: 1 });
+    const [node] = cluster.nodes;
+    await node.stopWell();
+    const refused = async (options, why) => {
+        const { args } = options;
+        const result = run(["serve", "--data", node.data, "--host", "127.0.0.1", ...args]);
+        assert.equal(result.status, 1, result.stderr);
+        assert.match(result.stderr, why);
+    };
+    await refused({ args: ["--port", "0"] }, /--cluster/);
+    const other = await startCluster(t, { engine, count: 1 });
+    await refused(await other.options("a"), /another cluster|of this name|other cluster/i);
+    await refused(await cluster.options("b"), /'a'|another name/i);
+    const alone = await startServer(t, {});
+    await alone.stopWell();
+    const result = run(["serve", "--data", alone.data, ...(await cluster.options("z")).args]);
+    assert.equal(result.status, 1);
+    assert.match(result.stderr, /adopt|no cluster/);
+    assert.ok(existsSync(join(node.data, "CLUSTER")));
+});
+
+test("two processes cannot be one node", async (t) => {
+    const cluster = await startCluster(t, { engine, count: 1 });
+    const folder = join(temporaryFolder(), "data");
+    const result = run(["serve", "--data", folder, "--host", "127.0.0.1", ...(await cluster.options("a")).args]);
+    assert.equal(result.status, 1);
+    assert.match(result.stderr, /'a'/);
+});
+
+test("docs/cluster.md names every option of a node", () => {
+    const text = readFileSync(new URL("../docs/cluster.md", import.meta.url), "utf8");
+    for (const option of ["cluster", "cluster-secret", "node", "advertise", "peer", "replicas", "journal-keep", "journal-bytes", "allow-weak-engine"])
+        assert.ok(text.includes(`--${option}`), option);
+});
