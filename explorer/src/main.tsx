@@ -1,7 +1,9 @@
 // main.tsx - the page: who is signed in, the tree, and what the address names.
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
+import { isNode, lookForCluster } from "./api/cluster";
 import { credential, forgetCredential } from "./api/session";
+import { Cluster } from "./pages/cluster";
 import { Container } from "./pages/container";
 import { Overview } from "./pages/overview";
 import { SignIn } from "./pages/sign_in";
@@ -19,6 +21,7 @@ function signOut(): void {
     hasSignedOut = true;
     forgetCredential();
     databases.value = null;
+    isNode.value = null;
 }
 
 function Page() {
@@ -26,6 +29,8 @@ function Page() {
     switch (at.page) {
     case "overview":
         return <Overview />;
+    case "cluster":
+        return <Cluster />;
     case "container":
         return <Container db={at.db} coll={at.coll} tab={at.tab} />;
     case "users":
@@ -36,7 +41,11 @@ function Page() {
 }
 
 function Signed() {
-    useEffect(() => attempt(readDatabases), []);
+    useEffect(() => {
+        attempt(readDatabases);
+        if (credential.value?.kind === "key") // a token may not see it
+            attempt(lookForCluster);
+    }, []);
     return (
         <>
             <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>{texts.skip}</a>

@@ -7,6 +7,7 @@ export type Tab = (typeof TABS)[number];
 
 export type Route =
     | { page: "overview" }
+    | { page: "cluster" }
     | { page: "users"; db: string }
     | { page: "container"; db: string; coll: string; tab: Tab }
     | { page: "none" };
@@ -21,6 +22,8 @@ export function parseRoute(hash: string): Route {
     const [kind, db, what, coll, tab] = parts;
     if (kind === undefined)
         return { page: "overview" };
+    if (kind === "cluster" && db === undefined)
+        return { page: "cluster" };
     if (kind !== "dbs" || db === undefined)
         return { page: "none" };
     if (what === "users")
@@ -30,6 +33,7 @@ export function parseRoute(hash: string): Route {
     return { page: "none" };
 }
 
+export const CLUSTER_LINK = "#/cluster";
 export const usersLink = (db: string): string => `#/dbs/${encodeURIComponent(db)}/users`;
 export const containerLink = (db: string, coll: string, tab: Tab = "items"): string =>
     `#/dbs/${encodeURIComponent(db)}/colls/${encodeURIComponent(coll)}/${tab}`;

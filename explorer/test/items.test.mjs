@@ -13,6 +13,26 @@ test("on loopback with the development key the page signs in by itself and shows
     await page.getByRole("cell", { name: "orders" }).waitFor();
 });
 
+test("an item is opened by its id and partition key, whatever the list shows", async (t) => {
+    const server = await startServer(t, ["--no-rate-limit"]);
+    await makeOrders(server, 120);
+    const page = await openPage(t, server, { path: "/_explorer/#/dbs/shop/colls/orders", allowErrors: [/404/] });
+    await page.getByText("100 items, more on the server").waitFor();
+    await page.locator("summary", { hasText: "Open an item by its id" }).press("Enter");
+    const form = page.getByRole("form", { name: "Open an item by its id" });
+    await form.getByLabel("Id").fill("none");
+    await form.getByLabel("Partition key").fill("c1");
+    await form.getByRole("button", { name: "Open item" }).click();
+    await page.getByText(/partition key is a JSON array/i).first().waitFor();
+    await form.getByLabel("Partition key").fill(JSON.stringify([`c${119 % 7}`]));
+    await form.getByRole("button", { name: "Open item" }).click();
+    await page.getByText(/^Failed: .*(404|not exist|no item)/i).first().waitFor();
+    await form.getByLabel("Id").fill("119");
+    await form.getByRole("button", { name: "Open item" }).click();
+    await page.getByRole("textbox", { name: "119" }).getByText('"total": 178.5').waitFor();
+    await expectAccessible(page);
+});
+
 test("with another key it asks, refuses a wrong one, and forgets it when signed out", async (t) => {
     const key = Buffer.alloc(64, 7).toString("base64");
     const server = await startServer(t, ["--key", key]);

@@ -161,6 +161,34 @@ test("the map is readable in dark and on a phone, and asks for nothing when it i
     assert.equal(asked, 0);
 });
 
+test("a cell shows the queries of its time, and of another time that there were none", async (t) => {
+    const server = await startServer(t, ["--no-rate-limit"]);
+    await makeOrders(server, 10);
+    const body = { query: "SELECT * FROM c WHERE c.customer = 'c1' AND c.total > 5", parameters: [] };
+    const headers = { "x-ms-documentdb-isquery": "True", "content-type": "application/query+json", "x-ms-documentdb-partitionkey": '["c1"]' };
+    const ask = () => call(server, "POST", `${COLL}/docs`, { body, headers });
+    await ask();
+    const page = await openPage(t, server, { path: MAP });
+    const map = page.getByRole("application");
+    await map.waitFor(SLOW);
+    await map.focus();
+    const queries = page.getByRole("region", { name: /^Queries of the container at that time/ });
+    for (let i = 0; i < 60 && !await queries.isVisible(); i++) {
+        await ask();
+        await page.keyboard.press("End");
+        await page.waitForTimeout(200);
+    }
+    const row = queries.getByRole("row").nth(1);
+    assert.match(await row.textContent(), /c\.total > @n\d/);
+    assert.doesNotMatch(await row.textContent(), /c1|> 5\b/);
+    assert.ok(Number(await row.getByRole("cell").nth(2).textContent()) >= 1);
+    assert.ok(Number(await row.getByRole("cell").nth(3).textContent()) > 0);
+    await expectAccessible(page);
+    await page.keyboard.press("Home");
+    await page.getByText("No queries were recorded then.").waitFor(SLOW);
+    assert.ok(await page.evaluate(() => document.scrollingElement.scrollHeight <= innerHeight), "only what is in the page scrolls");
+});
+
 test("without --enable-chaos the page says so; without the container it stops, and goes on with the next one", async (t) => {
     const server = await startServer(t);
     await makeOrders(server, 3);

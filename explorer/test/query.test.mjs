@@ -1,7 +1,7 @@
 // query.test.mjs - the SQL editor, its results, and how they were found.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
+import { call, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
 
 async function openQuery(t, count, options) {
     const server = await startServer(t, ["--no-rate-limit"]);
@@ -14,7 +14,7 @@ test("a query is run by keyboard, shown as a table and as JSON, page after page"
     const { page, editor } = await openQuery(t, 150);
     await write(editor, "SELECT c.id, c.total FROM c WHERE c.total >= 15 ORDER BY c.total");
     await page.keyboard.press("Control+Enter");
-    await page.getByText(/^100 rows, [\d.]+ RU, \d+ ms, 1 page$/).waitFor();
+    await page.getByText(/^100 rows, [\d.]+ RU, [\d.]+ ms, 1 page$/).waitFor();
     await page.getByRole("button", { name: "Next page" }).click();
     await page.getByText(/^140 rows, .* 2 pages$/).waitFor();
     assert.equal(await page.getByRole("row").count(), 141);
@@ -53,6 +53,64 @@ test("keywords, functions and names of properties are completed", async (t) => {
     await page.keyboard.type(".cust");
     await page.getByRole("option", { name: "customer" }).click();
     assert.match(await editor.textContent(), /c\.customer$/);
+});
+
+// Opens the list of completions at the end of a text.
+async function completions(page, editor, text, typed) {
+    await write(editor, text);
+    await page.keyboard.type(typed);
+    await page.getByRole("listbox").waitFor();
+    return page.getByRole("listbox").getByRole("option").allTextContents();
+}
+
+test("completion knows every property of the index, nested ones, elements of arrays and names to quote", async (t) => {
+    const server = await startServer(t, ["--no-rate-limit"]);
+    const indexingPolicy = { includedPaths: [{ path: "/*" }], excludedPaths: [{ path: "/note/?" }] };
+    await makeOrders(server, 120, { more: { indexingPolicy } });
+    const rare = {
+        id: "zz", customer: "rare", address: { city: "Ulm", street: "x" }, "first name": "Ada", order: 1,
+        lines: [{ article: "book", "unit price": 3 }], matrix: [[{ cell: 1 }]], note: "not in the index",
+    };
+    await call(server, "POST", "dbs/shop/colls/orders/docs", { body: rare, headers: { "x-ms-documentdb-partitionkey": '["rare"]' } });
+    const page = await openPage(t, server, { path: "/_explorer/#/dbs/shop/colls/orders/query" });
+    const editor = page.getByRole("textbox", { name: "SQL" });
+    const rows = [
+        ["SELECT * FROM c WHERE c", ".address.ci", "city", "SELECT * FROM c WHERE c.address.city"],
+        ["SELECT * FROM c WHERE c", ".fir", "first name", 'SELECT * FROM c WHERE c["first name"]'],
+        ["SELECT * FROM c WHERE c", '["fir', "first name", 'SELECT * FROM c WHERE c["first name"]'],
+        ["SELECT * FROM c WHERE c", "['addr", "address", "SELECT * FROM c WHERE c.address"],
+        ["SELECT * FROM c WHERE c", ".ord", "order", 'SELECT * FROM c WHERE c["order"]'],
+        ["SELECT * FROM c WHERE c.lines[0]", ".art", "article", "SELECT * FROM c WHERE c.lines[0].article"],
+        ["SELECT * FROM c WHERE c.matrix[0][1]", ".ce", "cell", "SELECT * FROM c WHERE c.matrix[0][1].cell"],
+        ['SELECT * FROM c WHERE c["address"]', ".str", "street", 'SELECT * FROM c WHERE c["address"].street'],
+        ["SELECT * FROM c JOIN l IN c.lines WHERE l", ".uni", "unit price", 'SELECT * FROM c JOIN l IN c.lines WHERE l["unit price"]'],
+        ["SELECT VALUE EXISTS(SELECT VALUE 1 FROM m IN c.matrix JOIN n IN m WHERE n", ".ce", "cell", /n\.cell$/],
+        ["SELECT * FROM orders WHERE orders", ".cust", "customer", "SELECT * FROM orders WHERE orders.customer"],
+    ];
+    for (const [text, typed, name, expected] of rows) {
+        await completions(page, editor, text, typed);
+        await page.getByRole("option", { name }).first().click();
+        const found = await editor.textContent();
+        assert.ok(expected instanceof RegExp ? expected.test(found) : found === expected, `${text}${typed}: ${found}`);
+    }
+    // What is in none of the first items is there all the same, and what the index does not have says so if a sample shows it.
+    const all = await completions(page, editor, "SELECT * FROM c WHERE c", ".");
+    for (const name of ["address", "customer", "first name", "lines", "total"])
+        assert.ok(all.some((text) => text.startsWith(name)), `${name} of ${all}`);
+    assert.ok(all.some((text) => /^lines\s*array$/.test(text)), `${all}`);
+    assert.equal(all.some((text) => text.startsWith("note")), false);
+    await page.keyboard.press("Escape");
+    await expectAccessible(page);
+});
+
+test("properties that the index does not have are taken from a sample, and marked", async (t) => {
+    const server = await startServer(t);
+    const indexingPolicy = { includedPaths: [{ path: "/*" }], excludedPaths: [{ path: "/status/?" }] };
+    await makeOrders(server, 3, { more: { indexingPolicy } });
+    const page = await openPage(t, server, { path: "/_explorer/#/dbs/shop/colls/orders/query" });
+    const all = await completions(page, page.getByRole("textbox", { name: "SQL" }), "SELECT * FROM c WHERE c", ".");
+    assert.ok(all.some((text) => /^status\s*not indexed$/.test(text)), `${all}`);
+    assert.ok(all.includes("total"), `${all}`);
 });
 
 test("queries that have been run are kept in the browser", async (t) => {

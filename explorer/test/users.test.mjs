@@ -141,6 +141,36 @@ test("a token for one partition key shows the items of that key", async (t) => {
     assert.equal((await call(server, "GET", "dbs/shop/colls/orders/docs/1", { headers })).note, "hers");
 });
 
+test("a token for an item opens that item, and no other", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 4);
+    const token = await tokenFor(server, { permissionMode: "All", resource: "dbs/shop/colls/orders/docs/1", resourcePartitionKey: ["c1"] });
+    const page = await openPage(t, server, { allowErrors: [/403/] });
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await signIn(page, token);
+    await openFor(page, "orders");
+    const form = page.getByRole("form", { name: "Open an item by its id" }); // opened by itself, since there is no list
+    const open = async (id, key) => {
+        await form.getByLabel("Id").fill(id);
+        await form.getByLabel("Partition key").fill(key);
+        await form.getByRole("button", { name: "Open item" }).press("Enter");
+    };
+    const failed = page.getByText(/^Failed: .*\(403/);
+    await failed.getByRole("button", { name: "Dismiss" }).click(); // the list
+    await failed.waitFor({ state: "detached" });
+    await open("2", '["c2"]');
+    await failed.waitFor();
+    await open("1", '["c1"]');
+    const editor = page.getByRole("textbox", { name: "1", exact: true });
+    await editor.getByText('"customer": "c1"').waitFor();
+    await expectAccessible(page);
+    await write(editor, JSON.stringify({ id: "1", customer: "c1", note: "by token" }));
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Saved, /).waitFor();
+    const headers = { "x-ms-documentdb-partitionkey": '["c1"]' };
+    assert.equal((await call(server, "GET", "dbs/shop/colls/orders/docs/1", { headers })).note, "by token");
+});
+
 test("a token for an item cannot list, on a telephone in the dark", async (t) => {
     const server = await startServer(t);
     await makeOrders(server, 4);

@@ -1,5 +1,5 @@
 // orrery.ts - what the server tells about its partitions: /_orrery, described in docs/seeing.md and docs/splits.md.
-import { pathOf, request } from "./client";
+import { ApiError, pathOf, request } from "./client";
 
 export type Grain = "second" | "5min";
 export const STEP_S: Record<Grain, number> = { second: 1, "5min": 300 };
@@ -9,6 +9,7 @@ export interface RangeLayout {
     min: string; // hashes in hexadecimal; "" and "FF" are the ends
     max: string;
     parents: string[];
+    space: number; // what the cluster calls it
     items: number;
     bytes: number;
     logicalPartitions: number | null;
@@ -49,6 +50,11 @@ export interface History {
     from: number;
     to: number;
     ranges: { id: string; isKept: boolean; ru: number[]; requests: number[]; throttled: number[] }[];
+}
+
+export interface IndexPaths {
+    paths: string[]; // as indexing policies spell them
+    isComplete: boolean;
 }
 
 export interface Throttle {
@@ -96,6 +102,28 @@ export async function readTop(db: string, coll: string, by: By, count: number, s
     }
     const sum = Math.max(total, rows.reduce((all, row) => all + row.amount, 0));
     return [...keys.values()].map((row) => ({ ...row, share: sum > 0 ? row.amount / sum : 0 })).sort((a, b) => b.amount - a.amount);
+}
+
+export const readPaths = (db: string, coll: string, signal?: AbortSignal): Promise<IndexPaths> => get(link(db, coll, "paths"), signal);
+
+export interface RecordedQuery {
+    query: string | null; // without values; null for all that are too long to be kept
+    executions: number;
+    partitionVisits: number;
+    ru: number;
+    first: number; // seconds since 1970
+    last: number;
+}
+
+// What the server has recorded since it began, the most expensive first; null if it records nothing.
+export async function readQueries(db: string, coll: string, signal?: AbortSignal): Promise<RecordedQuery[] | null> {
+    try {
+        return (await get<{ rows: RecordedQuery[] }>(link(db, coll, "queries?by=ru&count=100"), signal)).rows;
+    } catch (error) {
+        if (error instanceof ApiError && error.status === 400)
+            return null;
+        throw error;
+    }
 }
 
 export const readEvents = (signal?: AbortSignal): Promise<Events> => get("_orrery/events", signal);

@@ -7,8 +7,9 @@ import { Dialog } from "../parts/dialog";
 import { Difference } from "../parts/difference";
 import { Editor } from "../parts/editor";
 import { attempt, tell } from "../parts/notices";
+import { TextField } from "../parts/fields";
 import { saveFile, UploadButton } from "../parts/files";
-import { keyHeader, type ContainerDefinition } from "../state";
+import { keyHeader, keyValuesHeader, parseKey, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
 
 interface Item extends JsonObject {
@@ -91,6 +92,22 @@ function ItemEditor({ container, docs, item, onDone }: {
     );
 }
 
+// Reads one item, which a token for a single item may, and which is cheaper than looking for it in the list.
+function OpenItem({ container, isOpen, onRead }: { container: ContainerDefinition; isOpen: boolean; onRead: (id: string, key: string) => Promise<void> }) {
+    const [id, setId] = useState("");
+    const [key, setKey] = useState("");
+    return (
+        <details open={isOpen}>
+            <summary>{texts.items.openOne}</summary>
+            <form class="form" aria-label={texts.items.openOne} onSubmit={(event) => { event.preventDefault(); attempt(() => onRead(id, key)); }}>
+                <TextField label={texts.items.id} value={id} onChange={setId} isRequired />
+                <TextField label={texts.key.label} hint={texts.items.keyHint(container.partitionKey.paths.join(", "))} value={key} onChange={setKey} />
+                <button type="submit">{texts.items.openIt}</button>
+            </form>
+        </details>
+    );
+}
+
 export function Items({ db, container }: { db: string; container: ContainerDefinition }) {
     const docs = pathOf("dbs", db, "colls", container.id, "docs");
     const [items, setItems] = useState<Item[] | null>(null);
@@ -115,6 +132,13 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
         });
     }
 
+    async function readOne(id: string, key: string): Promise<void> {
+        const headers = key.trim() === "" ? {} : keyValuesHeader(parseKey(key));
+        const { body } = await request<Item>("GET", `${docs}/${encodeURIComponent(id)}`, { headers });
+        setItems((before) => [body, ...(before ?? []).filter((item) => item["_rid"] !== body["_rid"])]);
+        setOpen(body);
+    }
+
     async function upload(rows: JsonObject[], onProgress: (count: number) => void): Promise<number> {
         let failed = 0;
         for (const [i, row] of rows.entries()) {
@@ -137,6 +161,7 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
                     <UploadButton upload={upload} />
                     <button onClick={() => saveFile(`${container.id}.json`, JSON.stringify(items, null, 2))}>{texts.items.download}</button>
                 </div>
+                <OpenItem container={container} isOpen={isRefused} onRead={readOne} />
                 <p class="hint" role="status">{isRefused ? texts.items.refused : items.length === 0 ? texts.items.empty : texts.items.shown(items.length, next === null)}</p>
                 <ul class="scroll">
                     {items.map((item) => (

@@ -1,19 +1,22 @@
 // map.tsx - the physical partitions of a container, live: the map, what is in a cell, the use of the whole container,
 // what has happened, and where the bytes are.
 import { useRef, useState } from "preact/hooks";
+import { isNode, readCluster, type ClusterStatus } from "../api/cluster";
 import {
-    askMerge, askSplit, checkChaos, keyText, readEvents, readHistory, readLayout, readTop, STEP_S,
-    type Grain, type Layout, type Move, type RangeLayout, type Throttle, type TopRow,
+    askMerge, askSplit, checkChaos, keyText, readEvents, readHistory, readLayout, readQueries, readTop, STEP_S,
+    type Grain, type History, type Layout, type Move, type RangeLayout, type RecordedQuery, type Throttle, type TopRow,
 } from "../api/orrery";
 import { percentOf } from "../parts/heat";
 import { attempt, tell } from "../parts/notices";
 import { bytes, clock, count, decimal } from "../parts/numbers";
-import { bandOf, Legend, PartitionMap, type CellPlace } from "../parts/partition_map";
+import { OwnerRecord } from "../parts/owner_record";
+import { bandOf, Legend, PartitionMap, type CellPlace, type OwnerMark } from "../parts/partition_map";
 import { PartitionRecord, type Band } from "../parts/partition_record";
 import { useRepeated } from "../parts/repeat";
 import { Series } from "../parts/series";
 import type { ContainerDefinition } from "../state";
 import { texts } from "../texts";
+import { Advice } from "./advice";
 
 const PERIOD_MS = 1000;
 const OTHER_PERIOD_MS = 60_000; // of the window that is not shown, so that a split does not take it away
@@ -21,6 +24,7 @@ const TOP_PERIOD_MS = 5000;
 const SIZES_PERIOD_MS = 15_000;
 const TOP_KEYS = 100; // of the container, to find those of one partition
 const KEYS_SHOWN = 10;
+const QUERIES_SHOWN = 10;
 const SIZES_SHOWN = 15;
 const MOVES_SHOWN = 30;
 const TABLE_ROWS = 30;
@@ -51,9 +55,13 @@ function CellDetails({ db, container, record, grain, place, range, onClose }: Pa
     record: PartitionRecord; grain: Grain; place: CellPlace; range: RangeLayout | undefined; onClose: () => void;
 }) {
     const [keys, setKeys] = useState<{ byRu: TopRow[]; byThrottled: TopRow[] } | null>(null);
+    const [queries, setQueries] = useState<RecordedQuery[] | null>(null);
     useRepeated(async (signal) => {
-        const [byRu, byThrottled] = await Promise.all([readTop(db, container.id, "ru", TOP_KEYS, signal), readTop(db, container.id, "throttled", TOP_KEYS, signal)]);
+        const [byRu, byThrottled, recorded] = await Promise.all([
+            readTop(db, container.id, "ru", TOP_KEYS, signal), readTop(db, container.id, "throttled", TOP_KEYS, signal), readQueries(db, container.id, signal),
+        ]);
         setKeys({ byRu, byThrottled });
+        setQueries(recorded);
     }, TOP_PERIOD_MS, "top");
     const band = bandOf(record, place.id);
     if (band === undefined)
@@ -98,7 +106,36 @@ function CellDetails({ db, container, record, grain, place, range, onClose }: Pa
                     </table>
                 </div>
             )}
+            {queries !== null && <CellQueries queries={queries} from={place.slot * STEP_S[grain]} to={(place.slot + 1) * STEP_S[grain]} />}
         </section>
+    );
+}
+
+// The server counts queries by their text, not by partition and second: these were in use at that time.
+function CellQueries({ queries, from, to }: { queries: RecordedQuery[]; from: number; to: number }) {
+    const rows = queries.filter((row) => row.first < to && row.last >= from).slice(0, QUERIES_SHOWN);
+    return (
+        <>
+            <h3>{texts.map.queries}</h3>
+            {rows.length === 0 ? <p>{texts.map.noQueries}</p> : (
+                <div class="scroll" tabIndex={0} role="region" aria-label={texts.map.queries}>
+                    <table>
+                        <thead><tr><th scope="col">{texts.advice.query}</th><th scope="col" class="number">{texts.map.ru}</th><th scope="col" class="number">{texts.map.executions}</th><th scope="col" class="number">{texts.map.ruEach}</th><th scope="col" class="number">{texts.map.visitsEach}</th></tr></thead>
+                        <tbody>
+                            {rows.map((row) => (
+                                <tr key={row.query}>
+                                    <td class="key"><code>{row.query ?? texts.map.longQueries}</code></td>
+                                    <td class="number">{decimal(row.ru)}</td>
+                                    <td class="number">{count(row.executions)}</td>
+                                    <td class="number">{row.executions > 0 ? decimal(row.ru / row.executions) : ""}</td>
+                                    <td class="number">{row.executions > 0 ? decimal(row.partitionVisits / row.executions) : ""}</td>
+                                </tr>
+                            ))}
+                        </tbody>
+                    </table>
+                </div>
+            )}
+        </>
     );
 }
 
@@ -123,7 +160,7 @@ const moveText = (move: Omit<Move, "database" | "container">): string =>
     texts.map.move(move.what, move.sources.join(", "), move.targets.join(", "), move.stage, move.reason)
     + (move.stage === "done" ? texts.map.moveDone(count(move.items), decimal(move.fenceMicroseconds / 1000)) : move.stage === "failed" ? `: ${move.message}` : ` (${move.percent} %)`);
 
-function Happened({ moves, throttles, move }: { moves: Move[]; throttles: Throttle[]; move: Layout["move"] }) {
+function Happened({ moves, owners, throttles, move }: { moves: Move[]; owners: OwnerMark[]; throttles: Throttle[]; move: Layout["move"] }) {
     return (
         <section aria-label={texts.map.events}>
             <h2>{texts.map.events}</h2>
@@ -135,19 +172,43 @@ function Happened({ moves, throttles, move }: { moves: Move[]; throttles: Thrott
                     ))}
                 </ul>
             </div>
+            {isNode.value === true && (
+                <div role="log" aria-label={texts.map.owners}>
+                    <ul>
+                        {owners.slice(0, MOVES_SHOWN).map((one) => (
+                            <li key={`${one.id} ${one.epoch}`}><time>{clock(one.at)}</time> {texts.map.ownerChange(one.id, one.owner, one.reason)}</li>
+                        ))}
+                    </ul>
+                </div>
+            )}
             <ul>
                 {spells(throttles).map((spell) => (
                     <li key={spell.from} class="problem"><time>{clock(spell.from)}</time> {texts.map.spell(count(spell.throttled), spell.to - spell.from + 1)}</li>
                 ))}
             </ul>
-            {moves.length === 0 && throttles.length === 0 && move === null && <p class="hint">{texts.map.noEvents}</p>}
+            {moves.length === 0 && owners.length === 0 && throttles.length === 0 && move === null && <p class="hint">{texts.map.noEvents}</p>}
         </section>
     );
 }
 
 /* ---- where the bytes are ---- */
 
-function Partitions({ layout }: { layout: Layout }) {
+const FIGURES = 8; // columns
+
+function Figures({ range, largest }: { range: RangeLayout; largest: number }) {
+    return (
+        <>
+            <td class="number">{count(range.items)}</td>
+            <td class="number">{range.logicalPartitions === null ? "" : `${range.logicalPartitionsExact ? "" : "~"}${count(range.logicalPartitions)}`}</td>
+            <td class="number">{bytes(range.bytes)}</td><td class="bar-cell"><Bar value={range.bytes} of={largest} /></td>
+            <td class="number">{count(range.ru.allotted)}</td><td class="number">{decimal(range.ru.lastSecond)}</td>
+            <td class="number">{decimal(range.normalizedConsumption)} %</td>
+            <td class={range.throttled.lastMinute > 0 ? "number problem" : "number"}>{count(range.throttled.lastMinute)}</td>
+        </>
+    );
+}
+
+function Partitions({ layout, owners }: { layout: Layout; owners: ContainerOwners }) {
     const largest = Math.max(...layout.ranges.map((range) => range.bytes));
     return (
         <section>
@@ -156,7 +217,8 @@ function Partitions({ layout }: { layout: Layout }) {
                 <table>
                     <thead>
                         <tr>
-                            <th scope="col">{texts.map.partition}</th><th scope="col">{texts.map.hashes}</th><th scope="col" class="number">{texts.overview.items}</th><th scope="col" class="number">{texts.map.keys}</th>
+                            <th scope="col">{texts.map.partition}</th>{owners.isKnown && <th scope="col">{texts.map.owner}</th>}<th scope="col">{texts.map.hashes}</th>
+                            <th scope="col" class="number">{texts.overview.items}</th><th scope="col" class="number">{texts.map.keys}</th>
                             <th scope="col" class="number">{texts.overview.size}</th><th scope="col"><span class="visually-hidden">{texts.map.sizeBar}</span></th>
                             <th scope="col" class="number">{texts.map.allotted}</th><th scope="col" class="number">{texts.map.lastSecond}</th><th scope="col" class="number">{texts.map.peak}</th><th scope="col" class="number">{texts.overview.throttled}</th>
                         </tr>
@@ -164,12 +226,8 @@ function Partitions({ layout }: { layout: Layout }) {
                     <tbody>
                         {layout.ranges.map((range) => (
                             <tr key={range.id}>
-                                <td>{range.id}</td><td class="key">{spanText(range)}</td><td class="number">{count(range.items)}</td>
-                                <td class="number">{range.logicalPartitions === null ? "" : `${range.logicalPartitionsExact ? "" : "~"}${count(range.logicalPartitions)}`}</td>
-                                <td class="number">{bytes(range.bytes)}</td><td class="bar-cell"><Bar value={range.bytes} of={largest} /></td>
-                                <td class="number">{count(range.ru.allotted)}</td><td class="number">{decimal(range.ru.lastSecond)}</td>
-                                <td class="number">{decimal(range.normalizedConsumption)} %</td>
-                                <td class={range.throttled.lastMinute > 0 ? "number problem" : "number"}>{count(range.throttled.lastMinute)}</td>
+                                <td>{range.id}</td>{owners.isKnown && <td>{owners.ownerOf(range.space) ?? texts.map.unknown}</td>}<td class="key">{spanText(range)}</td>
+                                {owners.isElsewhere(range.space) ? <td colSpan={FIGURES} class="hint">{texts.map.elsewhere}</td> : <Figures range={range} largest={largest} />}
                             </tr>
                         ))}
                     </tbody>
@@ -260,27 +318,56 @@ function Trouble({ db, container, layout }: PageProps & { layout: Layout }) {
     );
 }
 
-// For a POSIX shell.
-const quoted = (text: string): string => /^[\w./:-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
-
-function Advice({ db, container }: PageProps) {
-    const command = `orrery advise --endpoint ${quoted(location.origin)} --database ${quoted(db)} --container ${quoted(container.id)}`;
-    return (
-        <details>
-            <summary>{texts.map.advice}</summary>
-            <p>{texts.map.adviceHint(container.partitionKey.paths.join(", "))}</p>
-            <pre class="command" tabIndex={0} role="region" aria-label={texts.map.adviceCommand}>{command}</pre>
-        </details>
-    );
-}
-
 /* ---- the page ---- */
 
 interface Seen {
     layout: Layout;
     moves: Move[];
+    owners: OwnerMark[];
     throttles: Throttle[];
     tick: number;
+}
+
+// The changes of owner of one container's partitions, also of those that are gone.
+class ContainerOwners {
+    marks: OwnerMark[] = [];
+    private status: ClusterStatus | null = null; // null: the server is alone, or could not tell yet
+    private readonly record = new OwnerRecord();
+    private readonly idOf = new Map<number, string>(); // by space
+
+    // 'status' is null if the node could not tell it.
+    take(layout: Layout, status: ClusterStatus | null): void {
+        for (const { space, id } of layout.ranges)
+            this.idOf.set(space, id);
+        if (status === null)
+            return;
+        this.status = status;
+        this.record.take(status, layout.time);
+        this.marks = this.record.changes.flatMap(({ space, ...change }) => {
+            const id = this.idOf.get(space);
+            return id === undefined ? [] : [{ id, ...change }];
+        });
+    }
+
+    get isKnown(): boolean {
+        return this.status !== null;
+    }
+
+    ownerOf(space: number): string | undefined {
+        return this.status?.spaces.find(({ id }) => id === space)?.owner;
+    }
+
+    // Whether another node serves it: of such a partition this one has no numbers, not even that they are none.
+    isElsewhere(space: number): boolean {
+        const owner = this.ownerOf(space);
+        return owner !== undefined && owner !== this.status?.node;
+    }
+
+    // What is known of the use of partitions.
+    seenOf(history: History, layout: Layout): History {
+        const elsewhere = new Set(layout.ranges.filter(({ space }) => this.isElsewhere(space)).map(({ id }) => id));
+        return { ...history, ranges: history.ranges.filter(({ id }) => !elsewhere.has(id)) };
+    }
 }
 
 export function MapPage({ db, container }: PageProps) {
@@ -290,31 +377,37 @@ export function MapPage({ db, container }: PageProps) {
     const [isTableOpen, setTableOpen] = useState(false);
     const [columns, setColumns] = useState(0);
     const record = useRef<PartitionRecord | null>(null);
+    const owners = useRef(new ContainerOwners());
     const otherAt = useRef(-Infinity); // when the other window was last read
 
     const { failure, again } = useRepeated(async (signal) => {
         const layout = await readLayout(db, container.id, signal);
         if (record.current?.rid !== layout.rid) {
             record.current = new PartitionRecord(layout.rid);
+            owners.current = new ContainerOwners();
             otherAt.current = -Infinity;
         }
         const known = record.current;
         known.takeLayout(layout);
-        const [events, history] = await Promise.all([
+        const [events, history, status] = await Promise.all([
             readEvents(signal),
             layout.hasStatistics ? readHistory(db, container.id, grain, known.askFrom(grain, layout.time), signal) : null,
+            // Without its engine a node cannot tell owners; the rest is shown all the same.
+            isNode.value === true ? readCluster(signal).catch(() => null) : null,
         ]);
         const isHere = (row: { database: string; container: string }): boolean => row.database === db && row.container === container.id;
         const moves = events.moves.filter(isHere);
         known.takeMoves(moves);
+        owners.current.take(layout, status);
+        const here = owners.current;
         if (history !== null)
-            known.takeHistory(grain, history);
+            known.takeHistory(grain, here.seenOf(history, layout));
         if (layout.hasStatistics && performance.now() - otherAt.current > OTHER_PERIOD_MS) {
             otherAt.current = performance.now();
             const other = grain === "second" ? "5min" : "second";
-            known.takeHistory(other, await readHistory(db, container.id, other, known.askFrom(other, layout.time), signal));
+            known.takeHistory(other, here.seenOf(await readHistory(db, container.id, other, known.askFrom(other, layout.time), signal), layout));
         }
-        setSeen((before) => ({ layout, moves, throttles: events.throttles.filter(isHere), tick: (before?.tick ?? 0) + 1 }));
+        setSeen((before) => ({ layout, moves, owners: here.marks, throttles: events.throttles.filter(isHere), tick: (before?.tick ?? 0) + 1 }));
     }, PERIOD_MS, grain);
 
     if (seen === null || record.current === null)
@@ -335,8 +428,8 @@ export function MapPage({ db, container }: PageProps) {
             {!layout.hasStatistics && <p>{texts.map.noStatistics}</p>}
             {isShown && (
                 <>
-                    <Legend />
-                    <PartitionMap record={record.current} grain={grain} moves={moves} chosen={chosen} onChoose={setChosen} onColumns={setColumns} tick={tick} />
+                    <Legend hasOwners={isNode.value === true} />
+                    <PartitionMap record={record.current} grain={grain} moves={moves} owners={seen.owners} chosen={chosen} onChoose={setChosen} onColumns={setColumns} tick={tick} />
                     <p class="hint" id="map-keys">{texts.map.keysHint}</p>
                     <p class="visually-hidden" role="status">{chosen === null ? "" : cellText(record.current, grain, chosen)}</p>
                     {chosen !== null && (
@@ -347,9 +440,9 @@ export function MapPage({ db, container }: PageProps) {
             )}
             <div class="beside">
                 {isShown && <section class="use"><h2>{texts.map.series}</h2><Series record={record.current} grain={grain} count={columns} tick={tick} /></section>}
-                <Happened moves={moves} throttles={throttles} move={layout.move} />
+                <Happened moves={moves} owners={seen.owners} throttles={throttles} move={layout.move} />
             </div>
-            <Partitions layout={layout} />
+            <Partitions layout={layout} owners={owners.current} />
             <Sizes db={db} container={container} layout={layout} />
             {isShown && (
                 <details onToggle={(event) => setTableOpen(event.currentTarget.open)}>

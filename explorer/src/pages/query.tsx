@@ -1,5 +1,5 @@
 // query.tsx - SQL: an editor that knows the language, results in pages, and how they were found.
-import { autocompletion, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import { autocompletion, completionKeymap, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { json } from "@codemirror/lang-json";
 import { SQLDialect, sql } from "@codemirror/lang-sql";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
@@ -8,16 +8,19 @@ import { keymap, type EditorView } from "@codemirror/view";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { functions, keywords } from "virtual:language";
 import { list, pathOf, type Json, type JsonObject } from "../api/client";
+import { readPaths } from "../api/orrery";
 import { faultsOf, queryPage, type Filter, type QueryPage } from "../api/query";
 import { Editor } from "../parts/editor";
 import { saveFile } from "../parts/files";
 import { tellFailure } from "../parts/notices";
+import { addPath, addSample, aliasesOf, asStep, namesAt, newNames, startedName, type NameNode, type Started } from "../parts/property_names";
 import type { ContainerDefinition } from "../state";
 import { texts } from "../texts";
 
 const HISTORY_MAX = 30;
 const COLUMNS_MAX = 30;
 const SAMPLE = 50;
+const NAMES_OLD_MS = 30_000; // then they are read again
 
 const dialect = SQLDialect.define({
     keywords: keywords.join(" ").toLowerCase(),
@@ -46,29 +49,52 @@ function addToHistory(db: string, coll: string, query: string): string[] {
 
 /* ---- completion ---- */
 
-// The names of properties in a sample of the items: below "address." those of addresses.
-function addNames(value: Json, path: string, out: Map<string, Set<string>>): void {
-    if (Array.isArray(value)) {
-        for (const element of value)
-            addNames(element, path, out);
-    } else if (value !== null && typeof value === "object") {
-        const names = out.get(path) ?? new Set();
-        out.set(path, names);
-        for (const [name, inner] of Object.entries(value)) {
-            names.add(name);
-            addNames(inner, path === "" ? name : `${path}.${name}`, out);
-        }
-    }
+const reserved: ReadonlySet<string> = new Set(keywords);
+
+// What the index has, and the rest from a sample of the items. A token for a part of the container may read neither.
+async function readNames(db: string, coll: string): Promise<NameNode> {
+    const names = newNames();
+    const [indexed, sample] = await Promise.allSettled([readPaths(db, coll), list(pathOf("dbs", db, "colls", coll, "docs"), null, { size: SAMPLE })]);
+    if (indexed.status === "fulfilled")
+        for (const path of indexed.value.paths)
+            addPath(names, path);
+    if (sample.status === "fulfilled")
+        for (const row of sample.value.rows)
+            addSample(names, row);
+    return names;
 }
 
-function completer(names: { current: Map<string, Set<string>> }) {
-    return (context: CompletionContext): CompletionResult | null => {
-        const path = context.matchBefore(/[A-Za-z_]\w*(\.\w*)+/);
-        if (path !== null) {
-            const parts = path.text.split(".");
-            const last = parts.pop()!;
-            const found = names.current.get(parts.slice(1).join(".")) ?? names.current.get(parts.join(".")) ?? new Set();
-            return { from: context.pos - last.length, options: [...found].sort().map((label) => ({ label, type: "property" })) };
+function propertyOption(name: string, node: NameNode, started: Started): Completion {
+    const details = [
+        node.element !== null ? texts.query.array : node.names.size > 0 ? texts.query.object : "",
+        node.isIndexed ? "" : texts.query.notIndexed,
+    ];
+    return {
+        label: name,
+        type: "property",
+        detail: details.filter((text) => text !== "").join(", "),
+        boost: node.isIndexed ? 1 : 0,
+        // Replaces the dot or the bracket as well, since the name may need the other one.
+        apply: (view, _, from, to) => {
+            const rest = started.opening === "." ? "" : /^["']?\s*\]?/.exec(view.state.sliceDoc(to, to + 10))![0];
+            const insert = asStep(name, reserved);
+            const begin = from - started.opening.length;
+            view.dispatch({ changes: { from: begin, to: to + rest.length, insert }, selection: { anchor: begin + insert.length }, userEvent: "input.complete" });
+        },
+    };
+}
+
+function completer(names: () => Promise<NameNode>) {
+    return async (context: CompletionContext): Promise<CompletionResult | null> => {
+        const query = context.state.doc.toString();
+        const started = startedName(query.slice(0, context.pos));
+        if (started !== null) {
+            const found = namesAt(await names(), query, started.path);
+            return {
+                from: context.pos - started.typed.length,
+                options: [...found].map(([name, node]) => propertyOption(name, node, started)),
+                validFor: started.opening === "." ? /^\w*$/ : /^[^"'\\]*$/,
+            };
         }
         const word = context.matchBefore(/\w+/);
         if (word === null && !context.explicit)
@@ -76,6 +102,7 @@ function completer(names: { current: Map<string, Set<string>> }) {
         return {
             from: word?.from ?? context.pos,
             options: [
+                ...[...aliasesOf(query).keys()].map((label) => ({ label, type: "variable" })),
                 ...keywords.map((label) => ({ label, type: "keyword" })),
                 ...functions.map((label) => ({ label, type: "function", apply: `${label}(` })),
             ],
@@ -91,10 +118,11 @@ const cellText = (value: Json | undefined): string => value === undefined ? "" :
 function ResultTable({ rows }: { rows: Json[] }) {
     const columns = [...new Set(rows.flatMap((row) => isObject(row) ? Object.keys(row) : [texts.query.value]))]
         .filter((name) => !["_rid", "_self", "_attachments"].includes(name)).slice(0, COLUMNS_MAX);
+    const isNumeric = (name: string): boolean => typeof rows.map((row) => isObject(row) ? row[name] : row).find((value) => value !== undefined && value !== null) === "number";
     return (
         <div class="scroll results" tabIndex={0} role="region" aria-label={texts.query.results}>
             <table>
-                <thead><tr>{columns.map((name) => <th key={name}>{name}</th>)}</tr></thead>
+                <thead><tr>{columns.map((name) => <th key={name} class={isNumeric(name) ? "number" : ""}>{name}</th>)}</tr></thead>
                 <tbody>
                     {rows.map((row, i) => (
                         <tr key={i}>
@@ -157,12 +185,15 @@ export function Query({ db, container }: { db: string; container: ContainerDefin
     const [shape, setShape] = useState<"table" | "json">("table");
     const [isRunning, setRunning] = useState(false);
     const view = useRef<EditorView | null>(null);
-    const names = useRef(new Map<string, Set<string>>());
+    const names = useRef({ readAt: -Infinity, found: Promise.resolve(newNames()) });
     const current = useRef({ text: chosen, run: (_next: QueryPage | null): void => undefined });
 
-    useEffect(() => {
-        list(docs, null, { size: SAMPLE }).then(({ rows }) => { for (const row of rows) addNames(row, "", names.current); }, () => undefined);
-    }, [docs]);
+    function currentNames(): Promise<NameNode> {
+        if (performance.now() - names.current.readAt > NAMES_OLD_MS)
+            names.current = { readAt: performance.now(), found: readNames(db, container.id) };
+        return names.current.found;
+    }
+    useEffect(() => void currentNames(), [docs]); // so that the first completion need not wait
 
     function choose(query: string): void {
         current.current.text = query;
@@ -193,7 +224,7 @@ export function Query({ db, container }: { db: string; container: ContainerDefin
     const more: Extension = useMemo(() => [
         Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => { current.current.run(null); return true; } }])),
         keymap.of(completionKeymap),
-        autocompletion({ override: [completer(names)] }),
+        autocompletion({ override: [completer(currentNames)] }),
         lintGutter(),
     ], []);
 

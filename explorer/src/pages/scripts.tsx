@@ -141,7 +141,7 @@ function ScriptEditor({ container, root, open, onDone }: {
                 </div>
                 <TextField label={texts.definition.name} value={id} onChange={setId} isRequired />
                 {kind === "triggers" && (
-                    <div class="beside">
+                    <div class="pair">
                         <ChoiceField label={texts.scripts.type} value={type} choices={choices(TYPES, type)} onChange={setType} />
                         <ChoiceField label={texts.scripts.operation} value={operation} choices={choices(OPERATIONS, operation)} onChange={setOperation} />
                     </div>

@@ -1,12 +1,13 @@
 // tree.tsx - databases and containers, beside the page, and what makes and deletes them.
 import { useEffect, useState } from "preact/hooks";
+import { isNode } from "../api/cluster";
 import { pathOf, request } from "../api/client";
 import { credential } from "../api/session";
 import { Dialog } from "../parts/dialog";
 import { TextField } from "../parts/fields";
 import { attempt, tell, wordsOf } from "../parts/notices";
 import { bytes, count } from "../parts/numbers";
-import { containerLink, go, route, usersLink } from "../route";
+import { CLUSTER_LINK, containerLink, go, route, usersLink } from "../route";
 import { databases, keyValuesHeader, openContainer, parseKey, readDatabases } from "../state";
 import { texts } from "../texts";
 import { NewContainer, NewDatabase } from "./new_resource";
@@ -57,7 +58,7 @@ function DeleteDialog({ db, coll, onClose }: { db: string; coll: string | null; 
         onClose();
         tell(texts.tree.deleted(name));
         const at = route.value;
-        if (at.page !== "overview" && at.page !== "none" && at.db === db && (coll === null || (at.page === "container" && at.coll === coll)))
+        if ((at.page === "users" || at.page === "container") && at.db === db && (coll === null || (at.page === "container" && at.coll === coll)))
             go("#/");
         attempt(readDatabases);
     }
@@ -114,6 +115,7 @@ export function Tree() {
                 <button onClick={() => attempt(readDatabases)}>{texts.tree.refresh}</button>
             </div>
             <p><a href="#/" aria-current={route.value.page === "overview" ? "page" : undefined}>{texts.overview.title}</a></p>
+            {isNode.value === true && <p><a href={CLUSTER_LINK} aria-current={route.value.page === "cluster" ? "page" : undefined}>{texts.cluster.title}</a></p>}
             {isToken && ((databases.value ?? []).length === 0 ? <OpenContainer /> : <details><summary>{texts.tree.openAnother}</summary><OpenContainer /></details>)}
             {databases.value === null && <p>{texts.loading}</p>}
             {databases.value?.length === 0 && !isToken && <p class="hint">{texts.tree.empty}</p>}

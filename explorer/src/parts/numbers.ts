@@ -6,6 +6,9 @@ const UNITS = ["bytes", "KB", "MB", "GB", "TB"];
 export const count = (value: number): string => whole.format(value);
 export const decimal = (value: number): string => short.format(value);
 
+// A share of all, 0.25, as "25%".
+export const percent = (share: number): string => `${share > 0 && share < 0.1 ? (share * 100).toFixed(share < 0.001 ? 2 : 1) : whole.format(share * 100)}%`;
+
 export function bytes(value: number): string {
     let unit = 0;
     while (value >= 1000 && unit < UNITS.length - 1) {

@@ -12,6 +12,15 @@ import { clock } from "./numbers";
 import { COLUMNS_MAX, type Band, type PartitionRecord } from "./partition_record";
 import { isDark } from "./theme";
 
+// A partition that another node of the cluster has since then.
+export interface OwnerMark {
+    id: string; // of the partition
+    at: number; // seconds since 1970
+    epoch: number;
+    owner: string;
+    reason: string;
+}
+
 export interface CellPlace {
     id: string; // of the partition
     slot: number;
@@ -21,6 +30,7 @@ interface MapProps {
     record: PartitionRecord;
     grain: Grain;
     moves: Move[];
+    owners: OwnerMark[]; // the newest first
     chosen: CellPlace | null;
     onChoose: (place: CellPlace | null) => void;
     onColumns: (count: number) => void; // how many fit
@@ -185,13 +195,41 @@ function paintMoves(context: CanvasRenderingContext2D, grain: Grain, g: Geometry
     }
 }
 
+// A bar through the band, and the name of the new owner where there is room; the newest names come first.
+function paintOwners(context: CanvasRenderingContext2D, grain: Grain, g: Geometry, colours: Colours, owners: OwnerMark[], bands: Map<string, Band>): void {
+    const placed = owners.flatMap((mark) => {
+        const slot = Math.floor(mark.at / STEP_S[grain]);
+        const band = bands.get(mark.id);
+        const top = band === undefined ? undefined : g.edges.get(band.min);
+        const bottom = band === undefined ? undefined : g.edges.get(band.max);
+        return top === undefined || bottom === undefined || slot < g.from || slot > g.to ? []
+            : [{ mark, x: g.left + across(g, slot), y: g.top + top, height: bottom - top - g.ratio }];
+    });
+    for (const [colour, half] of [[colours.paper, 2], [colours.text, 1]] as const) { // so that bars are seen on every colour
+        context.fillStyle = colour;
+        for (const { x, y, height } of placed)
+            context.fillRect(x - half * g.ratio, y, 2 * half * g.ratio, height);
+    }
+    const begins = new Map<string, number>(); // where the last name in each band begins
+    for (const { mark, x, y, height } of placed) {
+        const text = texts.map.ownerLabel(mark.owner);
+        const width = context.measureText(text).width + 8 * g.ratio;
+        const begin = Math.min(x - width / 2, g.left + g.columns * g.column - width);
+        if (height < 17 * g.ratio || begin + width > (begins.get(mark.id) ?? Infinity))
+            continue;
+        begins.set(mark.id, begin);
+        label(context, g, colours, text, x, y + g.ratio);
+    }
+}
+
 function paintOver(context: CanvasRenderingContext2D, props: MapProps, g: Geometry, colours: Colours): void {
-    const { record, grain, moves, chosen } = props;
+    const { record, grain, moves, owners, chosen } = props;
     context.clearRect(0, 0, context.canvas.width, context.canvas.height);
     context.font = LABEL_FONT.replace("11px", `${11 * g.ratio}px`);
     const bands = new Map(record.bands.map((band) => [band.id, band]));
     paintTimes(context, grain, g, colours);
     paintNames(context, record, grain, g, colours);
+    paintOwners(context, grain, g, colours, owners, bands);
     paintMoves(context, grain, g, colours, moves, bands);
     const band = chosen === null ? undefined : bands.get(chosen.id);
     if (chosen !== null && band !== undefined && chosen.slot >= g.from && chosen.slot < g.to) {
@@ -316,7 +354,7 @@ export function PartitionMap(props: MapProps) {
 }
 
 // What the colours mean; painted, as inline styles are not allowed.
-export function Legend() {
+export function Legend({ hasOwners }: { hasOwners: boolean }) {
     const dark = isDark.value;
     const colours = coloursOf(dark);
     const swatch = (colour: string) => (element: HTMLElement | null): void => { element?.style.setProperty("background-color", colour); };
@@ -327,6 +365,7 @@ export function Legend() {
             ))}
             <li key={`${dark}429`}><span class="swatch swatch-throttled" ref={swatch(colours.throttled)} />{texts.map.throttledCells}</li>
             <li><span class="swatch swatch-unknown" />{texts.map.unknown}</li>
+            {hasOwners && <li><span class="swatch swatch-owner" />{texts.map.ownerChanged}</li>}
         </ul>
     );
 }

@@ -1,0 +1,180 @@
+// cluster.test.mjs - nodes, owners and a partition that moves, in a cluster of three nodes over a PostgreSQL pair.
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { Engine, startCluster } from "../../test/lib/cluster.mjs";
+import { call, expectAccessible, openPage, picture, startServer } from "./browser.mjs";
+
+const SLOW = { timeout: 20_000 };
+const MAP = "/_explorer/#/dbs/shop/colls/orders/map";
+const READ_ONLY = Buffer.alloc(64, 9).toString("base64");
+let engine;
+let cluster;
+const closing = []; // browsers, which go before the nodes that they ask
+
+before(async () => {
+    engine = new Engine();
+    cluster = await startCluster({ after: () => undefined }, { engine, args: ["--read-only-key", READ_ONLY] });
+    const [a] = cluster.nodes;
+    await cluster.until(({ nodes }) => nodes.filter(({ state }) => state === "live").length === 3, "complete");
+    await call(a, "POST", "dbs", { body: { id: "shop" } });
+    await call(a, "POST", "dbs/shop/colls", {
+        body: { id: "orders", partitionKey: { paths: ["/customer"], kind: "Hash", version: 2 } },
+        headers: { "x-ms-offer-throughput": "24000" },
+    });
+    for (let i = 0; i < 40; i++) {
+        const item = { id: String(i), customer: `c${i}` };
+        await call(a, "POST", "dbs/shop/colls/orders/docs", { body: item, headers: { "x-ms-documentdb-partitionkey": JSON.stringify([item.customer]) } });
+    }
+});
+
+after(async () => {
+    for (const close of closing)
+        await close();
+    await Promise.all(cluster.nodes.map((node) => node.stopWell()));
+    engine.end();
+});
+
+const pageOf = (t, node, options) => openPage(t, { endpoint: node.endpoint, closing }, options);
+
+// Waits until each node has each partition, and tells who owns the second one of the container, and who else there is.
+async function settled() {
+    const { spaces, nodes } = await cluster.until((status) => status.spaces.every(({ ownerLives, owner, replicas }) =>
+        ownerLives && status.nodes.every(({ name }) => name === owner || replicas.some(({ node, state }) => node === name && state === "following"))), "settled");
+    const range = (await call(cluster.nodes[0], "GET", "_orrery/dbs/shop/colls/orders/layout")).ranges[1];
+    const { owner } = spaces.find(({ id }) => id === range.space);
+    const [to, neither] = nodes.map(({ name }) => name).filter((name) => name !== owner);
+    return { id: range.id, space: range.space, from: owner, to, neither };
+}
+
+const move = ({ space, to }) => call(cluster.nodes[0], "POST", `_orrery/cluster/move?space=${space}&node=${to}`);
+const nodeOf = (name) => cluster.nodes.find((node) => node.name === name);
+
+const rowOf = (page, table, text) => page.getByRole("region", { name: table, exact: true }).getByRole("row").filter({ hasText: text });
+
+test("nodes, owners, copies and a move are seen as they are", async (t) => {
+    const [a] = cluster.nodes;
+    const page = await pageOf(t, a);
+    await page.getByRole("link", { name: "Cluster" }).click();
+    const log = page.getByRole("log", { name: "Recent events" });
+    await log.getByText("a serves the catalogue: assigned").waitFor(SLOW);
+
+    for (const node of cluster.nodes) {
+        const row = rowOf(page, "Nodes", node.endpoint);
+        await row.getByRole("rowheader", { name: node.name }).waitFor();
+        await row.getByText("live", { exact: true }).waitFor();
+    }
+    const place = await settled();
+    await move(place);
+    const { id, from, to, space } = place;
+    const row = rowOf(page, "Partitions and their owners", `shop/orders ${id}`);
+    const owner = row.getByRole("cell").nth(2);
+    await owner.filter({ hasText: new RegExp(`^${to}$`) }).waitFor(SLOW);
+    assert.equal(await row.getByRole("cell").nth(1).textContent(), String(space));
+    await row.getByText(new RegExp(`^${from}: \\d+$`)).waitFor(SLOW); // what was the owner has a copy
+    await log.getByText(new RegExp(`shop/orders ${id} is owned by ${to} now|${to} serves shop/orders ${id}`)).first().waitFor(SLOW);
+    await rowOf(page, "Partitions and their owners", "the catalogue").waitFor();
+
+    // The numbers of the page are those of the server.
+    const status = await cluster.status(a);
+    for (const { name, owned } of status.nodes)
+        assert.equal(await rowOf(page, "Nodes", nodeOf(name).endpoint).getByRole("cell").nth(1).textContent(), String(owned));
+    await expectAccessible(page);
+    await picture(page, "cluster");
+});
+
+// How many bars in the colour of texts the map has, at the lower end of the second of four bands: names of owners are at
+// the upper end. Run in the page.
+function barsOf() {
+    const canvas = document.querySelectorAll(".map canvas")[1];
+    const [left, top, bottom] = [34, 18, 20];
+    const row = top + Math.floor((canvas.height - top - bottom) / 2) - 4;
+    const { data } = canvas.getContext("2d").getImageData(left, row, canvas.width - left, 1);
+    const isText = (x) => data[4 * x] === 0x1c && data[4 * x + 1] === 0x21 && data[4 * x + 2] === 0x30 && data[4 * x + 3] === 255;
+    let bars = 0;
+    for (let x = 0; x < data.length / 4; x++)
+        bars += isText(x) && (x === 0 || !isText(x - 1)) ? 1 : 0;
+    return bars;
+}
+
+test("a change of owner is drawn on the map as it happens, whichever node shows the page", async (t) => {
+    // A node tells why it has given or got a partition; of one between two others, the page sees only that it has moved.
+    for (const [role, reason] of [["from", /now: from [abc]$/], ["to", /now: assigned$/], ["neither", /now$/]]) {
+        const place = await settled();
+        const { id, to } = place;
+        const page = await pageOf(t, nodeOf(place[role]), { path: MAP });
+        await page.getByRole("application", { name: /Map of the partitions/ }).waitFor(SLOW);
+        await page.getByText("changed its owner").waitFor(SLOW);
+        const changes = page.getByRole("log", { name: "Changes of owner" }).getByRole("listitem");
+        const before = await changes.count();
+        await move(place);
+        await changes.nth(before).waitFor(SLOW); // one more than there were
+        await changes.first().filter({ hasText: `partition ${id} is owned by ${to} now` }).waitFor(SLOW);
+        await changes.first().filter({ hasText: reason }).waitFor(SLOW);
+        await rowOf(page, "Physical partitions", to).filter({ has: page.getByRole("cell", { name: id, exact: true }) }).first().waitFor(SLOW);
+        // A node has no numbers of a partition of another one, and says so instead of none.
+        const row = rowOf(page, "Physical partitions", "").nth(Number(id) + 1);
+        assert.equal(await row.getByText("Its node has the numbers.").count(), role === "to" ? 0 : 1);
+        const lines = await changes.filter({ hasText: `partition ${id} ` }).count();
+        for (let i = 0; i < 100 && await page.evaluate(barsOf) !== lines; i++)
+            await page.waitForTimeout(100);
+        assert.equal(await page.evaluate(barsOf), lines, "each change is a bar");
+        assert.ok(lines > 0);
+        await expectAccessible(page);
+        await picture(page, `cluster-map-${role}`);
+    }
+});
+
+test("the page is readable in dark on a phone; a node is drained and used again with the keyboard", async (t) => {
+    const [a, b] = cluster.nodes;
+    const page = await pageOf(t, a, { path: "/_explorer/#/cluster", colorScheme: "dark", viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 });
+    await page.getByRole("button", { name: "Drain node b" }).press("Enter", SLOW);
+    const dialog = page.getByRole("dialog", { name: "Drain node b" });
+    await expectAccessible(page);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    assert.equal((await cluster.status(a)).nodes.find(({ name }) => name === "b").state, "live", "nothing without the second yes");
+    await page.getByRole("button", { name: "Drain node b" }).press("Enter");
+    await dialog.getByRole("button", { name: "Drain", exact: true }).press("Enter");
+    const row = rowOf(page, "Nodes", b.endpoint);
+    await row.getByText("draining").waitFor(SLOW);
+    await row.getByRole("cell").nth(1).filter({ hasText: /^0$/ }).waitFor({ timeout: 60_000 });
+    await page.getByRole("button", { name: "Use node b again" }).press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Use again" }).press("Enter");
+    await row.getByText("live", { exact: true }).waitFor(SLOW);
+    assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll("main *")].filter((element) =>
+        element.closest(".scroll, .events, .visually-hidden") === null && element.getBoundingClientRect().right > innerWidth).map((element) => element.outerHTML.slice(0, 100))), [], "nothing sticks out");
+    await expectAccessible(page);
+    await picture(page, "cluster-phone-dark");
+});
+
+test("a read-only key sees the cluster and cannot change it; a token sees nothing of it", async (t) => {
+    const [a] = cluster.nodes;
+    const page = await pageOf(t, a, { allowErrors: [/401|403/] });
+    const signIn = async (text) => {
+        await page.getByRole("button", { name: "Sign out" }).click();
+        await page.getByLabel("Key, connection string or resource token").fill(text);
+        await page.getByRole("button", { name: "Sign in" }).click();
+    };
+    await signIn(READ_ONLY);
+    await page.getByRole("link", { name: "Cluster" }).click();
+    await page.getByRole("button", { name: "Drain node b" }).click();
+    const dialog = page.getByRole("dialog", { name: "Drain node b" });
+    await dialog.getByRole("button", { name: "Drain", exact: true }).click();
+    await dialog.getByRole("alert").filter({ hasText: "read-only key" }).waitFor(SLOW);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await cluster.status(a)).nodes.find(({ name }) => name === "b").state, "live");
+
+    await call(a, "POST", "dbs/shop/users", { body: { id: "ada" } });
+    const { _token } = await call(a, "POST", "dbs/shop/users/ada/permissions", { body: { id: "all", permissionMode: "All", resource: "dbs/shop/colls/orders" } });
+    await signIn(_token);
+    await page.getByText("A resource token does not show the cluster.").waitFor(SLOW); // the address is still that of the page
+    assert.equal(await page.getByRole("link", { name: "Cluster" }).count(), 0);
+});
+
+test("a server alone shows nothing of it", async (t) => {
+    const server = await startServer(t);
+    const page = await openPage(t, server, { path: "/_explorer/#/cluster" });
+    await page.getByText("This server is not a node of a cluster.").waitFor(SLOW);
+    assert.equal(await page.getByRole("link", { name: "Cluster" }).count(), 0);
+    await expectAccessible(page);
+});
