@@ -4,6 +4,8 @@
 #include "partition/transaction_testing_int.h"
 
 #include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
 
 /* A transaction that begins on a thread of its own, and has to wait. All that was answered before
  * is forgotten by then: see start_begin. */
@@ -15,14 +17,30 @@ typedef struct Beginner {
     Status status;
     Error error;
     pthread_t thread;
+    _Atomic pid_t thread_id;
 } Beginner;
 
 static void *begin_quietly(void *arg)
 {
     Beginner *b = arg;
+    atomic_store(&b->thread_id, gettid());
     b->status = transaction_begin(b->t->partition, b->t->schema, &b->epk, b->deadline_us,
                                   &b->transaction, &b->error);
     return NULL;
+}
+
+/* Whether the thread sleeps, or has ended. */
+static bool is_waiting(const Beginner *b)
+{
+    char path[64];
+    char line[128] = "";
+    (void)snprintf(path, sizeof(path), "/proc/self/task/%d/stat", atomic_load(&b->thread_id));
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return true;
+    const char *name_end = fgets(line, sizeof(line), file) == NULL ? NULL : strrchr(line, ')');
+    (void)fclose(file);
+    return name_end == NULL || name_end[2] != 'R';
 }
 
 static void start_begin(Beginner *b, TestPartition *t, const char *pk, uint64_t us)
@@ -32,6 +50,8 @@ static void start_begin(Beginner *b, TestPartition *t, const char *pk, uint64_t 
     uint64_t bytes = atomic_load(&t->partition->inbox.waiting_bytes);
     assert_int_equal(pthread_create(&b->thread, NULL, begin_quietly, b), 0);
     while (atomic_load(&t->partition->inbox.waiting_bytes) == bytes)
+        (void)sched_yield();
+    while (!is_waiting(b)) /* the message is counted before it is posted */
         (void)sched_yield();
 }
 
