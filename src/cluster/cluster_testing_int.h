@@ -58,6 +58,10 @@ struct Sim {
     size_t changes_done;                  /* of the catalogue, that may be answered */
     uint64_t written[SIM_SPACES_MAX + 1]; /* the sum of what was acknowledged, of each space */
     uint64_t unsure[SIM_SPACES_MAX + 1];  /* writes of unknown outcome */
+    struct {
+        const SimNode *node;
+        uint64_t incarnation;
+    } owned_by[SIM_SPACES_MAX + 1]; /* of each space, the last to own it */
 };
 
 /* ---- the store ---- */
@@ -136,6 +140,45 @@ static inline bool sim_catch_up(SimNode *node, SimCopy *copy, uint64_t seq, bool
     return true;
 }
 
+static inline bool sim_lives(const JournalNode *nodes, size_t count, const char *name,
+                             uint64_t incarnation)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slice_equal(nodes[i].name, slice_from_cstr(name)) &&
+            nodes[i].incarnation == incarnation)
+            return nodes[i].state != NODE_DEAD;
+    }
+    return false;
+}
+
+/* A space of a dead node has another owner only after the catalogue has (C9). */
+static inline void sim_check_fenced(SimNode *node, StoreSpace space)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    const uint64_t catalog = SPACE_OF_CATALOG;
+    const JournalNode *nodes = NULL;
+    const JournalOwner *leader = NULL;
+    size_t count = 0;
+    size_t found = 0;
+    Error err;
+    const SimNode *before = node->sim->owned_by[space].node;
+    uint64_t incarnation = node->sim->owned_by[space].incarnation;
+    node->sim->owned_by[space].node = node;
+    node->sim->owned_by[space].incarnation = atomic_load(&node->cluster->incarnation);
+    if (before == NULL || space == SPACE_OF_CATALOG ||
+        journal_nodes(node->journal, JOURNAL_LANE_ADMIN, &arena, &nodes, &count, &err) !=
+            STATUS_OK ||
+        journal_owners(node->journal, JOURNAL_LANE_ADMIN, &catalog, 1, &arena, &leader, &found,
+                       &err) != STATUS_OK ||
+        found == 0 || sim_lives(nodes, count, before->name, incarnation))
+        return;
+    if (slice_equal(leader->node, slice_from_cstr(before->name)) &&
+        leader->incarnation == incarnation)
+        fail_msg("space %d was taken from %s, which may still change the catalogue", (int)space,
+                 before->name);
+}
+
 static inline Status sim_own(void *ctx, StoreSpace space, const JournalPlace *tail,
                              uint64_t deadline_us, Error *err)
 {
@@ -150,6 +193,7 @@ static inline Status sim_own(void *ctx, StoreSpace space, const JournalPlace *ta
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the log cannot be read to its end");
     if (tail->seq > 0 && memcmp(&copy->place.chain, &tail->chain, sizeof(tail->chain)) != 0)
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "the log has another chain");
+    sim_check_fenced(node, space);
     copy->role = SPACE_OWNED;
     copy->epoch = tail->epoch;
     return STATUS_OK;

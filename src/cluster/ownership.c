@@ -231,9 +231,18 @@ static bool is_turn(Cluster *cluster, const ClusterView *view, const JournalOwne
     return is_due && is_free;
 }
 
+/* Whether the dead owner has the catalogue, too. Its last statement there may still arrive: the end
+ * of a move, by which this space goes, with all that another owner would write to it (C9). */
+static bool may_change_catalog(const ClusterView *view, const JournalOwner *owner)
+{
+    const JournalOwner *leader = view_owner(view, SPACE_OF_CATALOG);
+    return owner->space != SPACE_OF_CATALOG && leader != NULL &&
+           leader->incarnation == owner->incarnation && slice_equal(leader->node, owner->node);
+}
+
 void take_over_space(Cluster *cluster, const ClusterView *view, const JournalOwner *owner)
 {
-    if (!is_turn(cluster, view, owner))
+    if (may_change_catalog(view, owner) || !is_turn(cluster, view, owner))
         return;
     AUTO(arena_done) Arena arena;
     arena_init(&arena, ARENA_SMALL_BYTES);

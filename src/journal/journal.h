@@ -219,7 +219,7 @@ MUST_USE Status journal_take_over(Journal *journal, uint64_t space, uint64_t epo
                                   JournalOwner *out, bool *done, Error *err);
 
 /* Gives a space to another incarnation. The caller serves nothing of it from before the call on.
- * '*done' is false if the space was no longer the caller's at 'place'. */
+ * '*done' is false if the space was no longer the caller's at 'place', or the other is dead. */
 MUST_USE Status journal_hand_over(Journal *journal, uint64_t space, const JournalPlace *place,
                                   Slice node, uint64_t incarnation, bool *done, Error *err);
 

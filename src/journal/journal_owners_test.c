@@ -238,6 +238,8 @@ static void a_space_is_handed_over_at_one_place(Fixture *fixture)
     other.chain.bytes[3] ^= 1;
     assert_ok(journal_hand_over(a, 1, &other, b.node, b.incarnation, &done, err));
     assert_false(done);
+    assert_ok(journal_hand_over(a, 1, &place, b.node, b.incarnation + 9, &done, err));
+    assert_false(done); /* nobody lives under that incarnation */
     assert_ok(journal_hand_over(a, 1, &place, b.node, b.incarnation, &done, err));
     assert_true(done);
     assert_int_equal(append(a, &place, "y"), APPEND_NOT_OWNER);
@@ -247,6 +249,19 @@ static void a_space_is_handed_over_at_one_place(Fixture *fixture)
     assert_int_equal(owner.tail.epoch, 2);
     assert_int_equal(append(node(fixture, 1), &owner.tail, "z"), APPEND_DONE);
     assert_slice_text(log_text(a, 1, 0), "x|z");
+}
+
+static void a_space_is_not_handed_over_to_the_dead(Fixture *fixture)
+{
+    JournalPlace place = two_nodes(fixture);
+    Journal *a = node(fixture, 0);
+    JournalSelf b = journal_self(node(fixture, 1));
+    bool done = true;
+    declare_dead(a, node(fixture, 1));
+    assert_ok(journal_hand_over(a, 1, &place, b.node, b.incarnation, &done, err));
+    assert_false(done);
+    assert_slice_text(owner_of(a, 1).node, "a");
+    assert_int_equal(append(a, &place, "x"), APPEND_DONE);
 }
 
 static void a_sealed_space_takes_nothing_until_its_move_unseals_it(Fixture *fixture)
@@ -322,6 +337,7 @@ static const JournalTest TESTS[] = {
     TEST(a_space_is_taken_from_the_dead_only),
     TEST(a_node_takes_its_own_spaces_over_when_it_starts_again),
     TEST(a_space_is_handed_over_at_one_place),
+    TEST(a_space_is_not_handed_over_to_the_dead),
     TEST(a_sealed_space_takes_nothing_until_its_move_unseals_it),
     TEST(spaces_are_made_for_the_living_and_forgotten),
 };

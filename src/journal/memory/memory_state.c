@@ -336,9 +336,11 @@ static void change_space(MemoryState *state, const MemoryStatement *statement, M
         space->sealed = 0;
     } else {
         MemorySpace *space = space_at_place(state, statement);
-        if (space == NULL)
+        bool is_seal = statement->kind == MEMORY_SEAL;
+        if (space == NULL ||
+            (!is_seal && !is_living(state, statement->node, statement->incarnation)))
             return;
-        if (statement->kind == MEMORY_SEAL)
+        if (is_seal)
             space->sealed = statement->move;
         else
             give(space, statement->node, statement->incarnation);
