@@ -81,12 +81,10 @@ Status cluster_rejoin(Cluster *cluster, Error *err)
 {
     JournalMember member;
     (void)pthread_mutex_lock(&cluster->node_lane);
-    LeaseMoment sent = lease_moment(&cluster->lease);
     Status status =
         cluster_folder_join(cluster->folder, cluster->journal, &cluster->join, &member, err);
     (void)pthread_mutex_unlock(&cluster->node_lane);
     TRY(status);
-    (void)sent;
     atomic_store(&cluster->incarnation, member.incarnation);
     set_member(cluster, MEMBER_OUT, MEMBER_JOINED);
     cluster_event(cluster, "joined", 0, 0, slice_from_cstr(cluster->node), "incarnation %llu",
