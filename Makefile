@@ -207,9 +207,9 @@ unit-tsan: build/tsan/build.ninja
 # The tests start the server that the variable names.
 $(PRESETS:%=e2e-%): e2e-%: build/%/build.ninja $(SDK)
 	@echo "== Building the server of build/$*"
-	@cmake --build build/$* -j $(JOBS) --target orrery
+	@cmake --build build/$* -j $(JOBS) --target orrery orrery_next
 	@echo "== Running the end-to-end tests against the server of build/$*"
-	@tools/e2e.sh $(CURDIR)/build$(if $(filter release,$*),,/$*)/orrery
+	@ORRERY_NEXT=$(CURDIR)/build/$*/orrery_next tools/e2e.sh $(CURDIR)/build$(if $(filter release,$*),,/$*)/orrery
 	@$(if $(filter release,$*),tools/cluster-e2e.sh build/orrery fast)
 
 # npm writes this file at the end, so it is older than the lock exactly when something is missing.

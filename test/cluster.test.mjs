@@ -6,6 +6,7 @@ import { join } from "node:path";
 import test, { after, before, describe } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 
+import { Writers } from "./lib/cluster-writers.mjs";
 import { Engine, startCluster } from "./lib/cluster.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { run, startServer, temporaryFolder } from "./lib/server.mjs";
@@ -346,54 +347,6 @@ test("copies at the same place of the log are equal, and a node without a copy s
     assert.equal((await ask(cluster.nodes[0], 999_999)).status, 404);
     assert.equal((await ask(cluster.nodes[0], "x")).status, 400);
 });
-
-/** Clients that write all the time, each at any living node; what was acknowledged, and what was not. */
-class Writers {
-    acknowledged = new Map(); // id -> last acknowledged n
-    tried = new Map(); // id -> last n that was sent
-    errors = [];
-    #running = true;
-    #lastDone = Date.now();
-    longestGap_ms = 0;
-
-    constructor(cluster, container, count = 6) {
-        this.cluster = cluster;
-        this.done = Promise.all(Array.from({ length: count }, (_, i) => this.#write(container, i)));
-    }
-
-    async #write(container, writer) {
-        for (let i = 0; this.#running; i++) {
-            const nodes = this.cluster.living;
-            const node = nodes[(i + writer) % nodes.length];
-            const id = `w${writer}-${i % 50}`;
-            this.tried.set(id, i);
-            try {
-                await clientOf(node).database("shop").container(container).items.upsert({ id, pk: id, n: i });
-                this.acknowledged.set(id, i);
-                const now = Date.now();
-                this.longestGap_ms = Math.max(this.longestGap_ms, now - this.#lastDone);
-                this.#lastDone = now;
-            } catch (error) {
-                this.errors.push(error);
-                await wait(20);
-            }
-        }
-    }
-
-    async stop() {
-        this.#running = false;
-        await this.done;
-    }
-
-    /** Every acknowledged write is there, or a later one of which nobody knows. */
-    async check(container) {
-        for (const [id, n] of this.acknowledged) {
-            const { resource } = await container.item(id, id).read();
-            assert.ok(resource, `${id} is lost`);
-            assert.ok(resource.n >= n && resource.n <= this.tried.get(id), `${id}: ${resource.n}, acknowledged ${n}`);
-        }
-    }
-}
 
 test("nothing acknowledged is lost when a node dies, and it is served again", { timeout: 180_000 }, async (t) => {
     const cluster = await startCluster(t, { engine });

@@ -11,7 +11,7 @@
 #   standby FOLDER SERVER    makes the server anew, as the synchronous standby of the other one
 #   save FOLDER SERVER       copies the server's files while it is stopped
 #   restore FOLDER SERVER    puts that copy in place of the server, which waits for no standby then
-#   sql FOLDER SERVER SQL    prints what the server answers
+#   sql FOLDER SERVER SQL [DATABASE]   prints what the server answers
 #   dump FOLDER SERVER       pg_dump of all, into nothing
 #   end FOLDER               ends both and removes FOLDER
 #
@@ -54,7 +54,7 @@ port() {
 }
 
 sql() {
-    as_owner env PGOPTIONS='-c client_min_messages=warning' "$bin/psql" -XAtq -h 127.0.0.1 -p "$(port "$1")" -U postgres -d postgres -c "$2"
+    as_owner env PGOPTIONS='-c client_min_messages=warning' "$bin/psql" -XAtq -h 127.0.0.1 -p "$(port "$1")" -U postgres -d "${3:-postgres}" -c "$2"
 }
 
 is_running() {
@@ -192,7 +192,7 @@ case $command in
         sql "$server" "ALTER SYSTEM SET synchronous_standby_names = ''"
         sql "$server" "SELECT pg_reload_conf()" >/dev/null
         ;;
-    sql) sql "$server" "${4:?}" ;;
+    sql) sql "$server" "${4:?}" "${5:-}" ;;
     dump) as_owner "$bin/pg_dumpall" -h 127.0.0.1 -p "$(port "$server")" -U postgres >/dev/null ;;
     end) end ;;
     *) usage ;;

@@ -54,6 +54,7 @@ static Status open_journal(Adoption *a, Error *err)
     PostgresJournalOptions options = {
         .url = a->settings.engine,
         .allow_insecure = a->settings.allows_weak_engine,
+        .format = JOURNAL_FORMAT,
         .log = &a->log,
         .clock = a->log.clock,
     };

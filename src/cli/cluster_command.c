@@ -40,6 +40,7 @@ typedef struct Action {
     ClientMethod method;
     const char *path; /* with a %s for each operand; NULL if no node is asked */
     const char *done; /* what is said afterwards, likewise; NULL if the answer is shown */
+    Status (*show)(Arena *arena, Slice answer, FILE *to, Error *err); /* how it is shown */
 } Action;
 
 static const char ADOPT[] = "adopt";
@@ -47,26 +48,30 @@ static const char ADOPT[] = "adopt";
 static const Action ACTIONS[] = {
     {"secret",
      "prints a new secret, which all nodes of a cluster share: orrery cluster secret > FILE", 0,
-     NULL, CLIENT_GET, NULL, NULL},
+     NULL, CLIENT_GET, NULL, NULL, NULL},
     {ADOPT, "makes the first node of a new cluster of the data folder of a server that is stopped",
-     0, NULL, CLIENT_GET, NULL, NULL},
+     0, NULL, CLIENT_GET, NULL, NULL, NULL},
     {"status", "shows the nodes, who owns how many partitions, and how far copies are behind", 0,
-     NULL, CLIENT_GET, "/_orrery/cluster", NULL},
+     NULL, CLIENT_GET, "/_orrery/cluster", NULL, cluster_view_print},
     {"drain", "gives all partitions of a node to the others, and keeps new ones away from it", 1,
      "a node", CLIENT_POST, "/_orrery/cluster/drain?node=%s",
-     "Node '%s' gives its partitions to the others."},
+     "Node '%s' gives its partitions to the others.", NULL},
     {"undrain", "lets a node that was drained own partitions again", 1, "a node", CLIENT_DELETE,
-     "/_orrery/cluster/drain?node=%s", "Node '%s' may own partitions again."},
+     "/_orrery/cluster/drain?node=%s", "Node '%s' may own partitions again.", NULL},
     {"remove", "forgets a node that is dead and does not come back", 1, "a node", CLIENT_DELETE,
-     "/_orrery/cluster/nodes?node=%s", "Node '%s' is forgotten."},
+     "/_orrery/cluster/nodes?node=%s", "Node '%s' is forgotten.", NULL},
     {"move", "makes a node the owner of a partition, by the number of its space", 2,
      "a space and a node", CLIENT_POST, "/_orrery/cluster/move?space=%s&node=%s",
-     "Space %s belongs to node '%s'."},
+     "Space %s belongs to node '%s'.", NULL},
+    {"upgrade",
+     "has the cluster write the newest format that all its nodes read, after the last of them was "
+     "started with a newer program; older programs cannot join from then on",
+     0, NULL, CLIENT_POST, "/_orrery/cluster/upgrade", NULL, cluster_view_print_upgrade},
     {"recover",
      "has the node that is asked give up its copy of a partition that holds writes which the "
      "engine has lost, and follow what the journal has; 0 for all such partitions",
      1, "a space, or 0", CLIENT_POST, "/_orrery/cluster/recover?space=%s",
-     "The node follows the journal again in space %s."},
+     "The node follows the journal again in space %s.", NULL},
 };
 
 typedef struct ClusterApp {
@@ -94,6 +99,7 @@ const Command CLUSTER_COMMAND = {
              "cluster drain | undrain NODE [options]\n"
              "cluster remove NODE          [options]\n"
              "cluster move SPACE NODE      [options]\n"
+             "cluster upgrade              [options]\n"
              "cluster recover SPACE        [options]",
     .about =
         "Makes the secret that the nodes of a cluster share, makes a cluster of the data of one "
@@ -288,7 +294,7 @@ static Status run(ClusterApp *app, Error *err)
         (void)printf("%.*s\n", SLICE_ARG(body));
         return STATUS_OK;
     }
-    return cluster_view_print(&app->arena, body, stdout, err);
+    return app->action->show(&app->arena, body, stdout, err);
 }
 
 int cluster_main(int argc, char *const *argv, char *const *environment)

@@ -116,6 +116,7 @@ static Status open_journal(ClusterNode *node, const ClusterNodeOptions *options,
     PostgresJournalOptions journal = {
         .url = node->settings.engine,
         .allow_insecure = node->settings.allows_weak_engine,
+        .format = JOURNAL_FORMAT,
         .log = options->log,
         .clock = options->clock,
     };
@@ -245,6 +246,11 @@ static Status api_move(void *ctx, StoreSpace space, Slice node, Error *err)
     return cluster_move(((ClusterNode *)ctx)->cluster, space, node, err);
 }
 
+static Status api_upgrade(void *ctx, Arena *arena, Slice *json, Error *err)
+{
+    return cluster_upgrade(((ClusterNode *)ctx)->cluster, arena, json, err);
+}
+
 static Status api_recover(void *ctx, StoreSpace space, Error *err)
 {
     return cluster_recover(((ClusterNode *)ctx)->cluster, space, err);
@@ -283,6 +289,7 @@ Status cluster_node_open(const ClusterNodeOptions *options, ClusterNode **out, E
         .drain = api_drain,
         .remove = api_remove,
         .move = api_move,
+        .upgrade = api_upgrade,
         .recover = api_recover,
         .digest = api_digest,
     };

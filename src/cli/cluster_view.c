@@ -76,7 +76,8 @@ Status cluster_view_print(Arena *arena, Slice json, FILE *to, Error *err)
     Json answer;
     TRY(json_parse(arena, json, &answer, err));
     Slice engine = text_of(arena, answer, "engine");
-    (void)fprintf(to, "Journal: %.*s\n", SLICE_ARG(engine));
+    (void)fprintf(to, "Journal: %.*s, format %lld\n", SLICE_ARG(engine),
+                  number_of(answer, "format"));
     for (JsonIter it = json_iter(json_get(answer, SLICE("warnings"))); json_next(&it);) {
         Slice warning = connection_safe_text(arena, it.value);
         (void)fprintf(to, "WARNING: %.*s\n", SLICE_ARG(warning));
@@ -84,5 +85,19 @@ Status cluster_view_print(Arena *arena, Slice json, FILE *to, Error *err)
     (void)fprintf(to, "\n");
     print_nodes(arena, answer, to);
     print_spaces(arena, answer, to);
+    return STATUS_OK;
+}
+
+Status cluster_view_print_upgrade(Arena *arena, Slice json, FILE *to, Error *err)
+{
+    Json answer;
+    TRY(json_parse(arena, json, &answer, err));
+    long long format = number_of(answer, "format");
+    long long before = number_of(answer, "before");
+    if (format > before)
+        (void)fprintf(to, "The cluster writes format %lld now, instead of %lld.\n", format, before);
+    else
+        (void)fprintf(to, "The cluster writes format %lld, the newest that its nodes know.\n",
+                      format);
     return STATUS_OK;
 }

@@ -1,4 +1,5 @@
-/* cluster_view.h - the nodes and partitions of a cluster as a table, for `orrery cluster status`.
+/* cluster_view.h - what `orrery cluster` prints of a node's answers: nodes and partitions as a
+ * table, the format that the cluster writes.
  */
 #pragma once
 
@@ -10,3 +11,6 @@
 
 /* Prints the answer of GET /_orrery/cluster. */
 MUST_USE Status cluster_view_print(Arena *arena, Slice json, FILE *to, Error *err);
+
+/* Prints that of POST /_orrery/cluster/upgrade. */
+MUST_USE Status cluster_view_print_upgrade(Arena *arena, Slice json, FILE *to, Error *err);

@@ -104,6 +104,12 @@ MUST_USE Status cluster_move(Cluster *cluster, StoreSpace space, Slice node, Err
 MUST_USE Status cluster_drain(Cluster *cluster, Slice node, bool is_draining, Error *err);
 MUST_USE Status cluster_remove(Cluster *cluster, Slice node, Error *err);
 
+/* Raises the format that the cluster writes to the newest that all its living nodes read; '*json'
+ * is
+ * {"format":N,"before":N} then. STATUS_CONFLICT if older nodes keep it where it is; the message
+ * names them. */
+MUST_USE Status cluster_upgrade(Cluster *cluster, Arena *arena, Slice *json, Error *err);
+
 /* Accepts that the engine has lost writes which it had acknowledged: this node gives up its copies
  * of the space (0 for all that it refuses), and follows what the log has. STATUS_NOT_FOUND if it
  * refuses none. To be run on each node that has such copies. */

@@ -427,9 +427,16 @@ static inline bool sim_reaches(void *ctx, Slice address)
     return false;
 }
 
-static inline void sim_init(Sim *sim, size_t count, uint32_t replicas, uint64_t seed)
+/* 'format' is the newest that the node's program reads; 0 for that of the others. */
+static inline void sim_open_journal(SimNode *node, uint32_t format)
 {
     static const uint8_t secret[JOURNAL_SECRET_BYTES] = {7};
+    MemoryJournalOptions options = {.clock = clock_real(), .format = format};
+    memory_journal_open(node->sim->engine, secret, &options, &node->journal);
+}
+
+static inline void sim_init(Sim *sim, size_t count, uint32_t replicas, uint64_t seed)
+{
     memset(sim, 0, sizeof(*sim));
     sim->engine = memory_journal_engine_new(seed);
     sim->count = count;
@@ -445,8 +452,7 @@ static inline void sim_init(Sim *sim, size_t count, uint32_t replicas, uint64_t 
         (void)snprintf(node->address, sizeof(node->address), "10.0.0.%u:1", (unsigned)i);
         test_folder_init(&node->data);
         fake_clock_init(&node->clock, 1000000000 + i * 12345);
-        MemoryJournalOptions options = {.clock = clock_real()};
-        memory_journal_open(sim->engine, secret, &options, &node->journal);
+        sim_open_journal(node, 0);
     }
 }
 

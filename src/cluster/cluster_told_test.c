@@ -179,6 +179,60 @@ static void what_a_node_does_is_counted(void **state)
     metrics_done(&metrics);
 }
 
+static Status upgrade(const SimNode *node, const char *expected, Error *error)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    Slice json = SLICE_EMPTY;
+    TRY(cluster_upgrade(node->cluster, &arena, &json, error));
+    assert_slice_text(json, expected);
+    return STATUS_OK;
+}
+
+/* Ends the process and begins one of another program, which reads formats up to this one. */
+static bool start_as(SimNode *node, uint32_t format, Error *error)
+{
+    sim_kill(node);
+    journal_close(TAKE(node->journal));
+    sim_open_journal(node, format);
+    bool is_started = sim_try_start(node, error);
+    sim_run(&sim, 20000);
+    return is_started;
+}
+
+static void the_format_is_raised_when_no_older_program_is_left(void **state)
+{
+    (void)state;
+    enum { OLD = JOURNAL_FORMAT, NEW = JOURNAL_FORMAT + 1 };
+    begin(2, 2, 2);
+    Error error = {0};
+    assert_int_equal(OLD, 1);
+    assert_ok(upgrade(&sim.nodes[0], "{\"format\":1,\"before\":1}", err));
+    assert_true(start_as(&sim.nodes[1], NEW, &error));
+    assert_true(sim_write(sim_owner(&sim, 2), 2));
+    for (size_t i = 0; i < 2; i++) {
+        assert_status(upgrade(&sim.nodes[i], "", &error), STATUS_CONFLICT);
+        assert_non_null(strstr(error.message, "start 'n0' with the newer program"));
+        assert_int_equal(journal_format(sim.nodes[i].journal), OLD);
+    }
+    assert_true(start_as(&sim.nodes[0], NEW, &error));
+    assert_int_equal(journal_format(sim.nodes[0].journal), OLD);
+    assert_ok(upgrade(&sim.nodes[1], "{\"format\":2,\"before\":1}", err));
+    sim_run(&sim, 2000);
+    assert_int_equal(journal_format(sim.nodes[0].journal), NEW);
+    for (StoreSpace space = 2; space <= 3; space++)
+        assert_true(sim_write(sim_owner(&sim, space), space));
+    sim_run(&sim, 2000);
+    for (StoreSpace space = 2; space <= 3; space++) {
+        for (size_t i = 0; i < 2; i++)
+            assert_int_equal(sim_copy(&sim.nodes[i], space)->sum, sim.written[space]);
+    }
+    assert_ok(upgrade(&sim.nodes[0], "{\"format\":2,\"before\":2}", err));
+    assert_false(start_as(&sim.nodes[0], OLD, &error));
+    assert_status(error.status, STATUS_CONFLICT);
+    assert_non_null(strstr(error.message, "writes format 2; this program reads up to 1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +240,7 @@ int main(void)
         CASE(requests_of_nodes_that_make_no_sense_are_refused),
         CASE(what_is_wrong_with_the_engine_is_known_as_long_as_it_is),
         CASE(what_a_node_does_is_counted),
+        CASE(the_format_is_raised_when_no_older_program_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

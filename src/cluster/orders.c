@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-enum { ORDER_WAIT_MS = 60000, ORDER_PAUSE_MS = 20, ORDER_CALL_MS = 3000 };
+enum { ORDER_WAIT_MS = 60000, ORDER_PAUSE_MS = 20, ORDER_CALL_MS = 3000, UPGRADE_NAMES_MAX = 300 };
 
 static Status read_nodes(Cluster *cluster, Arena *arena, ClusterView *view, Error *err)
 {
@@ -111,6 +111,56 @@ Status cluster_drain(Cluster *cluster, Slice node, bool is_draining, Error *err)
     cluster_event(cluster, is_draining ? "draining" : "drainEnded", 0, 0, node,
                   "an operator asked for it");
     cluster_refresh_owners(cluster);
+    return STATUS_OK;
+}
+
+/* The newest format that a living node reads. */
+static uint32_t newest_format(const ClusterView *view)
+{
+    uint32_t newest = 0;
+    for (size_t i = 0; i < view->node_count; i++) {
+        if (view_is_living(view, i) && view->nodes[i].format > newest)
+            newest = view->nodes[i].format;
+    }
+    return newest;
+}
+
+/* The names of living nodes that read nothing newer than 'format'. */
+static Slice older_nodes(const ClusterView *view, uint32_t format, Arena *arena)
+{
+    AUTO(buf_done) Buf names;
+    buf_init(&names, UPGRADE_NAMES_MAX);
+    for (size_t i = 0; i < view->node_count; i++) {
+        if (view_is_living(view, i) && view->nodes[i].format <= format)
+            buf_format(&names, "%s'%.*s'", names.len == 0 ? "" : ", ",
+                       SLICE_ARG(view->nodes[i].name));
+    }
+    return arena_copy(arena, buf_view(&names));
+}
+
+Status cluster_upgrade(Cluster *cluster, Arena *arena, Slice *json, Error *err)
+{
+    ClusterView view = {0};
+    uint32_t before = journal_format(cluster->journal);
+    uint32_t after = 0;
+    TRY(read_nodes(cluster, arena, &view, err));
+    (void)pthread_mutex_lock(&cluster->admin_lane);
+    Status status = journal_upgrade(cluster->journal, JOURNAL_LANE_ADMIN, &after, err);
+    (void)pthread_mutex_unlock(&cluster->admin_lane);
+    TRY(status);
+    uint32_t newest = newest_format(&view);
+    if (after <= before && newest > after) {
+        Slice names = older_nodes(&view, after, arena);
+        return error_set(
+            err, STATUS_CONFLICT, SUB_NONE,
+            "the cluster stays at format %u, although a node reads %u: start %.*s with "
+            "the newer program, or stop it for good",
+            after, newest, SLICE_CUT(names, UPGRADE_NAMES_MAX));
+    }
+    if (after > before)
+        cluster_event(cluster, "upgraded", 0, 0, slice_from_cstr(cluster->node),
+                      "an operator asked for it: format %u instead of %u", after, before);
+    *json = arena_format(arena, "{\"format\":%u,\"before\":%u}", after, before);
     return STATUS_OK;
 }
 

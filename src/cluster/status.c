@@ -233,6 +233,7 @@ Status cluster_status(Cluster *cluster, Arena *arena, Slice *json, Error *err)
     add_number(b, "journalBytes", status.usage.bytes);
     add_number(b, "journalEntries", status.usage.entries);
     add_number(b, "replicasWanted", cluster->replicas);
+    add_number(b, "format", journal_format(cluster->journal));
     add_warnings(cluster, b, &status);
     add_nodes(cluster, b, &status.view);
     add_spaces(cluster, b, &status.view);

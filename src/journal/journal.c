@@ -9,7 +9,8 @@ enum { READ_TRIES = 3 };
 /* ---- common to engines ---- */
 
 void journal_init(Journal *journal, const JournalOps *ops, const Clock *clock,
-                  const uint8_t secret[JOURNAL_SECRET_BYTES], uint32_t pause_ms_max)
+                  const uint8_t secret[JOURNAL_SECRET_BYTES], uint32_t pause_ms_max,
+                  uint32_t format)
 {
     journal->ops = ops;
     journal->clock = clock;
@@ -19,7 +20,8 @@ void journal_init(Journal *journal, const JournalOps *ops, const Clock *clock,
     random_secret(journal->process, sizeof(journal->process));
     journal->node[0] = '\0';
     atomic_init(&journal->incarnation, 0);
-    atomic_init(&journal->format, JOURNAL_FORMAT);
+    journal->format_newest = format != 0 ? format : JOURNAL_FORMAT;
+    atomic_init(&journal->format, journal->format_newest);
 }
 
 void journal_done(Journal *journal)
@@ -214,7 +216,33 @@ Status journal_renew(Journal *journal, uint64_t catalog, Slice unreachable, bool
     for (Slice rest = unreachable; rest.len > 0;)
         TRY(check_name(slice_cut(&rest, ','), err));
     JournalSelf self = journal_self(journal);
-    return journal->ops->renew(journal, &self, catalog, unreachable, is_member, is_draining, err);
+    TRY(journal->ops->renew(journal, &self, catalog, unreachable, is_member, is_draining, err));
+    /* An upgrade waits for all living nodes, so this one was not among them, or somebody has
+     * changed the row by hand. Its next join says what is wrong. */
+    if (journal_format(journal) > journal->format_newest)
+        *is_member = false;
+    return STATUS_OK;
+}
+
+uint32_t journal_format(const Journal *journal)
+{
+    return atomic_load_explicit(&journal->format, memory_order_relaxed);
+}
+
+uint32_t journal_format_newest(const Journal *journal)
+{
+    return journal->format_newest;
+}
+
+Status journal_upgrade(Journal *journal, JournalLane lane, uint32_t *format, Error *err)
+{
+    uint32_t after = 0;
+    TRY(journal->ops->upgrade(journal, lane, &after, err));
+    if (after <=
+        journal->format_newest) /* else this node was declared dead, and does not know yet */
+        atomic_store_explicit(&journal->format, after, memory_order_relaxed);
+    *format = after;
+    return STATUS_OK;
 }
 
 Status journal_nodes(Journal *journal, JournalLane lane, Arena *arena, const JournalNode **out,

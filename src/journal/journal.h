@@ -30,7 +30,13 @@
 
 #define JOURNAL_CHAIN_BYTES 16
 #define JOURNAL_NAME_MAX    63 /* characters of a node's name: letters, digits, '-', '_', '.' */
-#define JOURNAL_FORMAT      1  /* the newest that this program reads and writes */
+
+/* The newest format that this program reads and writes: of entries, kinds of merges, tables. What
+ * the cluster writes may be older: see journal_format. A build of the next format for the tests
+ * defines it. */
+#ifndef JOURNAL_FORMAT
+#define JOURNAL_FORMAT 1
+#endif
 
 #define JOURNAL_SECRET_BYTES  32 /* the cluster's secret, which the engine never sees */
 #define JOURNAL_ATTEMPT_BYTES 16
@@ -162,14 +168,25 @@ typedef struct JournalMember {
 
 /* Makes the tables if there are none, and begins a new incarnation of the node. STATUS_CONFLICT if
  * a node of this name lives elsewhere, if the folder is of another cluster, or if the cluster's
- * format is newer than JOURNAL_FORMAT. Must be called before any function below. */
+ * format is newer than the journal's newest. Must be called before any function below. */
 MUST_USE Status journal_join(Journal *journal, const JournalJoin *join, JournalMember *out,
                              Error *err);
 
-/* '*is_member' is false if this incarnation was declared dead: it must drop all its spaces and
- * join anew. '*is_draining' says what an operator has asked for. */
+/* '*is_member' is false if this incarnation was declared dead, or the cluster's format is newer
+ * than what the journal reads: it must drop all its spaces and join anew. '*is_draining' says what
+ * an operator has asked for. */
 MUST_USE Status journal_renew(Journal *journal, uint64_t catalog, Slice unreachable,
                               bool *is_member, bool *is_draining, Error *err);
+
+/* The format that the cluster writes, as it was at the newest renewal, and the newest that this
+ * journal reads. What this node writes must be of the first, so that every node reads it; what it
+ * reads may be of any up to the second. Any thread. */
+uint32_t journal_format(const Journal *journal);
+uint32_t journal_format_newest(const Journal *journal);
+
+/* Raises the cluster's format to the newest that all living nodes read, which is '*format' then: it
+ * may be what it was. A node that does not read it can no longer join. */
+MUST_USE Status journal_upgrade(Journal *journal, JournalLane lane, uint32_t *format, Error *err);
 
 MUST_USE Status journal_nodes(Journal *journal, JournalLane lane, Arena *arena,
                               const JournalNode **out, size_t *count, Error *err);

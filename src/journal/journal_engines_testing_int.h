@@ -9,6 +9,7 @@ enum { NODES_MAX = 4, ROTATE_BYTES = 32 << 10 };
 typedef struct Fixture {
     MemoryJournalEngine *memory; /* or NULL */
     const PostgresPair *pair;    /* or NULL */
+    uint32_t formats[NODES_MAX]; /* the newest that each reads; 0 for JOURNAL_FORMAT */
     Journal *journals[NODES_MAX];
     PgProxy *proxies[NODES_MAX];
 } Fixture;
@@ -48,13 +49,15 @@ static inline Journal *node(Fixture *fixture, unsigned index)
     if (fixture->journals[index] != NULL)
         return fixture->journals[index];
     if (fixture->memory != NULL) {
-        memory_journal_open(fixture->memory, TEST_SECRET, NULL, &fixture->journals[index]);
+        MemoryJournalOptions options = {.format = fixture->formats[index]};
+        memory_journal_open(fixture->memory, TEST_SECRET, &options, &fixture->journals[index]);
     } else {
         fixture->proxies[index] = proxy_new(pair_port(fixture->pair, "a"));
         Slice url =
             arena_format(&test_arena, "postgresql://postgres@127.0.0.1:%u/postgres?sslmode=disable",
                          fixture->proxies[index]->port);
-        fixture->journals[index] = open_postgres(arena_cstr(&test_arena, url), ROTATE_BYTES);
+        fixture->journals[index] =
+            open_postgres_of(arena_cstr(&test_arena, url), ROTATE_BYTES, fixture->formats[index]);
     }
     return fixture->journals[index];
 }

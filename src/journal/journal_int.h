@@ -102,6 +102,7 @@ typedef struct JournalOps {
     Status (*trim)(Journal *journal, JournalLane lane, uint64_t space, uint64_t epoch, uint64_t seq,
                    Error *err);
     Status (*rotate)(Journal *journal, JournalLane lane, Error *err);
+    Status (*upgrade)(Journal *journal, JournalLane lane, uint32_t *format, Error *err);
     Status (*usage)(Journal *journal, JournalLane lane, Arena *arena, JournalUsage *out,
                     Error *err);
 
@@ -116,18 +117,22 @@ struct Journal {
     const Clock *clock;
     EVP_PKEY *key;                          /* the cluster's secret */
     uint32_t pause_ms_max;                  /* between two tries of an append */
+    uint32_t format_newest;                 /* that it reads */
     uint8_t process[JOURNAL_ATTEMPT_BYTES]; /* names this Journal, to repeat a lost join */
 
     /* Written by journal_join. A node keeps its name; it changes its incarnation when it joins
      * anew, while other lanes may be inside a call. */
     char node[JOURNAL_NAME_MAX + 1];
     _Atomic uint64_t incarnation; /* 0 before the first join; 'node' is written before it */
-    _Atomic uint32_t format;      /* of new entries */
+
+    _Atomic uint32_t format; /* of new entries; written by joins and renewals */
 };
 
-/* For an engine: fills in what is common, and releases it. */
+/* For an engine: fills in what is common, and releases it. 'format' is the newest that the journal
+ * reads, 0 for JOURNAL_FORMAT. */
 void journal_init(Journal *journal, const JournalOps *ops, const Clock *clock,
-                  const uint8_t secret[JOURNAL_SECRET_BYTES], uint32_t pause_ms_max);
+                  const uint8_t secret[JOURNAL_SECRET_BYTES], uint32_t pause_ms_max,
+                  uint32_t format);
 void journal_done(Journal *journal);
 
 /* Who this journal has joined as. Asserts that it has. */

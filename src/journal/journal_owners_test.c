@@ -324,6 +324,67 @@ static void spaces_are_made_for_the_living_and_forgotten(Fixture *fixture)
     assert_int_equal(append(a, &place, "y"), APPEND_NOT_OWNER);
 }
 
+static uint32_t upgraded(Fixture *fixture, unsigned index)
+{
+    uint32_t format = 0;
+    assert_ok(journal_upgrade(node(fixture, index), JOURNAL_LANE_ADMIN, &format, err));
+    assert_int_equal(journal_format(node(fixture, index)), format);
+    return format;
+}
+
+static void expect_renewal(Fixture *fixture, unsigned index, bool is_member_expected,
+                           uint32_t format)
+{
+    bool is_member = !is_member_expected;
+    bool is_draining = true;
+    assert_ok(journal_renew(node(fixture, index), 0, SLICE_EMPTY, &is_member, &is_draining, err));
+    assert_int_equal(is_member, is_member_expected);
+    assert_int_equal(journal_format(node(fixture, index)), format);
+}
+
+static void the_format_is_the_newest_that_all_the_living_read(Fixture *fixture)
+{
+    fixture->formats[0] = 5;
+    fixture->formats[1] = 7;
+    fixture->formats[2] = 6;
+    assert_int_equal(join(fixture, 0).format, 5);
+    assert_int_equal(join(fixture, 1).format, 5);
+    assert_int_equal(join(fixture, 2).format, 5);
+    create_space(node(fixture, 1), 1);
+    JournalPlace place = owner_of(node(fixture, 1), 1).tail;
+    assert_int_equal(append(node(fixture, 1), &place, "of five"), APPEND_DONE);
+    assert_int_equal(upgraded(fixture, 1), 5); /* "a" reads no newer one */
+    assert_int_equal(upgraded(fixture, 0), 5);
+    expect_renewal(fixture, 1, true, 5);
+
+    declare_dead(node(fixture, 1), node(fixture, 0));
+    assert_int_equal(upgraded(fixture, 1), 6);
+    assert_int_equal(upgraded(fixture, 2), 6);
+    assert_int_equal(append(node(fixture, 1), &place, "of six"), APPEND_DONE);
+    JournalEntries entries = {0};
+    assert_ok(journal_read(node(fixture, 2), JOURNAL_LANE_FOLLOW, 1, 0, 1 << 20, &test_arena,
+                           &entries, err));
+    assert_int_equal(entries.count, 2);
+    assert_int_equal(entries.items[0].format, 5);
+    assert_int_equal(entries.items[1].format, 6);
+
+    /* The program that is too old is told, and does not come back. */
+    uint32_t format = 0;
+    assert_ok(journal_upgrade(node(fixture, 0), JOURNAL_LANE_ADMIN, &format, err));
+    assert_int_equal(format, 6);
+    expect_renewal(fixture, 0, false, 5);
+    JournalMember out = {0};
+    JournalJoin again = {.name = SLICE("a"), .address = SLICE("x"), .advertise = SLICE("y")};
+    assert_status(try_join(node(fixture, 0), &again, &out), STATUS_CONFLICT);
+    /* Once no other reads less, the newest; it never goes back. */
+    declare_dead(node(fixture, 1), node(fixture, 2));
+    assert_int_equal(upgraded(fixture, 1), 7);
+    fixture->formats[3] = 9;
+    assert_int_equal(join(fixture, 3).format, 7);
+    assert_int_equal(upgraded(fixture, 3), 7);
+    expect_renewal(fixture, 3, true, 7);
+}
+
 static const JournalTest TESTS[] = {
 #define TEST(name)  \
     {               \
@@ -340,6 +401,7 @@ static const JournalTest TESTS[] = {
     TEST(a_space_is_not_handed_over_to_the_dead),
     TEST(a_sealed_space_takes_nothing_until_its_move_unseals_it),
     TEST(spaces_are_made_for_the_living_and_forgotten),
+    TEST(the_format_is_the_newest_that_all_the_living_read),
 };
 
 int main(void)

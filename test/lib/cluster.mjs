@@ -41,8 +41,8 @@ export class Engine {
 
     primary = "a";
 
-    sql(server, text) {
-        return pair("sql", this.folder, server, text);
+    sql(server, text, database = "postgres") {
+        return pair("sql", this.folder, server, text, database);
     }
 
     kill(server) {
@@ -123,6 +123,32 @@ export class Cluster {
     async status(node = this.living[0]) {
         const answer = await call(node, { path: "/_orrery/cluster", type: "", link: "" });
         if (answer.status !== 200) throw new Error(`status ${answer.status}: ${answer.text}`);
+        return answer.json;
+    }
+
+    /** Waits until the copies of each space are at the same place of its log; they must be equal. Returns the digests. */
+    async compareCopies() {
+        const digests = [];
+        for (const { id } of (await this.status()).spaces) {
+            for (const end = Date.now() + 20_000; ; await wait(20)) {
+                const copies = await Promise.all(this.nodes.map((node) => this.#copy(node, id)));
+                const [first, ...others] = copies.filter(Boolean);
+                if (first && others.every(({ place }) => place === first.place)) {
+                    const isSame = others.every(({ digest }) => digest === first.digest);
+                    if (!isSame) throw new Error(`copies of space ${id} differ at ${first.place}`);
+                    digests.push(first.digest);
+                    break;
+                }
+                if (Date.now() > end) throw new Error(`space ${id}: ${JSON.stringify(copies)}`);
+            }
+        }
+        return digests;
+    }
+
+    async #copy(node, space) {
+        const answer = await call(node, { path: `/_orrery/cluster/digest?space=${space}`, type: "", link: "" });
+        if (answer.status === 404) return undefined; // there is none on this node
+        if (answer.status !== 200) throw new Error(`space ${space} of ${node.name}: ${answer.status} ${answer.text}`);
         return answer.json;
     }
 

@@ -2,7 +2,7 @@
 //
 // Every server has its own temporary folder and takes any free port, so tests may run beside each
 // other. Whatever a test forgets is killed when its process exits, and the folders go with it.
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +12,9 @@ import { fileURLToPath } from "node:url";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const BINARY = process.env.ORRERY ?? process.env.ORRERY_BIN ?? join(ROOT, "build/orrery");
+
+/** The same program, as if the journal of a cluster had one more format (the target orrery_next). */
+export const NEXT_BINARY = process.env.ORRERY_NEXT ?? join(ROOT, "build/release/orrery_next");
 
 /** The key of every sample, accepted on loopback addresses when no other is given. */
 export const DEVELOPMENT_KEY =
@@ -61,6 +64,17 @@ export function run(args, { env = {}, cwd, within = [] } = {}) {
     return { status: result.status, stdout: result.stdout, stderr: result.stderr };
 }
 
+/** The same, while this process goes on. */
+export function runBeside(args, { within = [] } = {}) {
+    const [file, ...rest] = [...within, BINARY, ...args];
+    return new Promise((resolve, reject) => {
+        execFile(file, rest, { env: environment(), encoding: "utf8" }, (error, stdout, stderr) => {
+            if (error && typeof error.code !== "number") reject(error);
+            else resolve({ status: error?.code ?? 0, stdout, stderr });
+        });
+    });
+}
+
 export class Server {
     #child;
     #exited;
@@ -75,12 +89,12 @@ export class Server {
     }
 
     async start() {
-        const { args = [], env = {}, host = "127.0.0.1", cwd, within = [] } = this.options;
+        const { args = [], env = {}, host = "127.0.0.1", cwd, within = [], binary = BINARY } = this.options;
         // Tests are in a hurry: only those that are about throttling are throttled.
         const limit = this.options.isThrottled ? [] : ["--no-rate-limit"];
         const keys = this.options.key ? ["--key", this.options.key] : [];
         const serve = ["serve", "--data", this.data, "--host", host, "--port", "0", ...limit, ...keys, ...args];
-        const [file, ...rest] = [...within, BINARY, ...serve];
+        const [file, ...rest] = [...within, binary, ...serve];
         const child = spawn(file, rest, { env: environment(env), cwd, stdio: ["ignore", "pipe", "pipe"] });
         this.#child = child;
         running.add(child);

@@ -6,8 +6,9 @@
  *     DELETE /_orrery/cluster/drain?node=n              it may own partitions again
  *     DELETE /_orrery/cluster/nodes?node=n              forgets a dead node
  *     POST   /_orrery/cluster/move?space=s&node=n       makes a node the owner of a partition
- *     POST   /_orrery/cluster/recover?space=s           the asked node gives up what the engine
- * lost GET    /_orrery/cluster/digest?space=s            what the asked node's copy of it holds
+ *     POST   /_orrery/cluster/upgrade                   all nodes write the newest format they know
+ *     POST   /_orrery/cluster/recover?space=s           gives up what the engine lost, on this node
+ *     GET    /_orrery/cluster/digest?space=s            what the copy on this node holds
  *
  * All are signed as requests for the account. Reading is for every key, the rest for master keys.
  * A worker asks the cluster, which may wait for its engine.
@@ -24,6 +25,7 @@ typedef enum ClusterAct {
     CLUSTER_UNDRAIN,
     CLUSTER_REMOVE,
     CLUSTER_MOVE,
+    CLUSTER_UPGRADE,
     CLUSTER_RECOVER,
     CLUSTER_DIGEST
 } ClusterAct;
@@ -54,6 +56,8 @@ static Status obey(ClusterOrder *order)
                               &order->error);
     case CLUSTER_REMOVE:
         return cluster->remove(cluster->ctx, order->node, &order->error);
+    case CLUSTER_UPGRADE:
+        return cluster->upgrade(cluster->ctx, order->request->arena, &order->json, &order->error);
     case CLUSTER_RECOVER:
         return cluster->recover(cluster->ctx, order->space, &order->error);
     case CLUSTER_DIGEST:
@@ -119,6 +123,7 @@ static Status find_act(const ApiRequest *r, Slice path, ClusterAct *out, Error *
         {SLICE_INIT("DELETE"), SLICE_INIT("/drain"), CLUSTER_UNDRAIN},
         {SLICE_INIT("DELETE"), SLICE_INIT("/nodes"), CLUSTER_REMOVE},
         {SLICE_INIT("POST"), SLICE_INIT("/move"), CLUSTER_MOVE},
+        {SLICE_INIT("POST"), SLICE_INIT("/upgrade"), CLUSTER_UPGRADE},
         {SLICE_INIT("POST"), SLICE_INIT("/recover"), CLUSTER_RECOVER},
         {SLICE_INIT("GET"), SLICE_INIT("/digest"), CLUSTER_DIGEST},
     };
@@ -132,7 +137,8 @@ static Status find_act(const ApiRequest *r, Slice path, ClusterAct *out, Error *
         err, STATUS_METHOD_NOT_ALLOWED, SUB_NONE,
         "There are GET /_orrery/cluster, GET /_orrery/cluster/digest?space=, POST and DELETE "
         "/_orrery/cluster/drain?node=, DELETE /_orrery/cluster/nodes?node=, POST "
-        "/_orrery/cluster/move?space=&node= and POST /_orrery/cluster/recover?space=.");
+        "/_orrery/cluster/move?space=&node=, POST /_orrery/cluster/upgrade and POST "
+        "/_orrery/cluster/recover?space=.");
 }
 
 static Status parse(ClusterOrder *order, Slice path, Slice query, Error *err)
@@ -140,8 +146,9 @@ static Status parse(ClusterOrder *order, Slice path, Slice query, Error *err)
     Slice space = SLICE_EMPTY;
     TRY(find_act(order->request, slice_from(path, PREFIX.len), &order->act, err));
     TRY(read_parameters(order, query, &space, err));
+    bool is_about_all = order->act == CLUSTER_STATUS || order->act == CLUSTER_UPGRADE;
     bool is_here = order->act == CLUSTER_DIGEST || order->act == CLUSTER_RECOVER;
-    bool is_about_node = order->act != CLUSTER_STATUS && !is_here;
+    bool is_about_node = !is_about_all && !is_here;
     if (is_about_node && order->node.len == 0)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "The parameter 'node' is needed.");
     bool is_about_space = order->act == CLUSTER_MOVE || is_here;

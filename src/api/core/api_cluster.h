@@ -49,9 +49,13 @@ typedef struct ApiCluster {
     Status (*remove)(void *ctx, Slice node, Error *err);
     Status (*move)(void *ctx, StoreSpace space, Slice node, Error *err);
 
-    /* What this node's own copy of a space holds, and up to where, as JSON: at the same place all
-     * copies hold the same. STATUS_NOT_FOUND if there is no copy here. Reads the whole space. */
+    /* Raises the format that the cluster writes; says what it was and is, as JSON. */
+    Status (*upgrade)(void *ctx, Arena *arena, Slice *json, Error *err);
+
     /* Gives up copies of a space (0: of all) that hold writes which the engine has lost. */
     Status (*recover)(void *ctx, StoreSpace space, Error *err);
+
+    /* What this node's own copy of a space holds, and up to where, as JSON: at the same place all
+     * copies hold the same. STATUS_NOT_FOUND if there is no copy here. Reads the whole space. */
     Status (*digest)(void *ctx, StoreSpace space, Arena *arena, Slice *json, Error *err);
 } ApiCluster;

@@ -143,6 +143,7 @@ static const Row ROWS[] = {
     {RESOURCE_COUNT, OPERATION_EXECUTE, "POST", "/_orrery/cluster/drain?node=b", "nnnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_EXECUTE, "DELETE", "/_orrery/cluster/drain?node=b", "nnnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_EXECUTE, "DELETE", "/_orrery/cluster/nodes?node=b", "nnnnnnnnn"},
+    {RESOURCE_COUNT, OPERATION_EXECUTE, "POST", "/_orrery/cluster/upgrade", "nnnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_EXECUTE, "POST", "/_orrery/cluster/recover?space=9", "nnnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_EXECUTE, "POST", "/_orrery/cluster/move?space=9&node=b", "nnnnnnnnn"},
     {RESOURCE_COUNT, OPERATION_EXECUTE, "PUT", "/_orrery" DB "/snapshots/s", "nnnnnnnnn"},

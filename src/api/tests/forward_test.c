@@ -77,6 +77,13 @@ static Status move(void *ctx, StoreSpace space, Slice node, Error *err UNUSED)
     return STATUS_OK;
 }
 
+static Status upgrade(void *ctx, Arena *arena, Slice *json, Error *err UNUSED)
+{
+    note_order(ctx, "upgrade", SLICE("all"));
+    *json = arena_copy(arena, SLICE("{\"format\":2,\"before\":1}"));
+    return STATUS_OK;
+}
+
 static Status recover(void *ctx, StoreSpace space, Error *err UNUSED)
 {
     char what[32];
@@ -101,6 +108,7 @@ static void open_cluster(FakeServer *server, FakeCluster *cluster)
                                      .status = cluster_status,
                                      .drain = drain,
                                      .remove = remove_node,
+                                     .upgrade = upgrade,
                                      .recover = recover,
                                      .move = move},
                              .catalog = HERE,
@@ -459,6 +467,8 @@ static void orders_reach_the_cluster(void **state UNUSED)
         {{"POST", "/_orrery/cluster/move?space=65536&node=b"}, 204, "move 65536 b"},
         {{"POST", "/_orrery/cluster/recover?space=65536"}, 204, "recover 65536 here"},
         {{"POST", "/_orrery/cluster/recover"}, 400, ""},
+        {{"POST", "/_orrery/cluster/upgrade"}, 200, "upgrade all"},
+        {{"POST", "/_orrery/cluster/upgrade", .key = FAKE_READ_KEY}, 401, ""},
         {{"POST", "/_orrery/cluster/move?space=x&node=b"}, 400, ""},
         {{"POST", "/_orrery/cluster/move?space=1"}, 400, ""},
         {{"POST", "/_orrery/cluster/drain?node=b&node=c"}, 400, ""},

@@ -41,7 +41,8 @@ void memory_journal_open(MemoryJournalEngine *engine, const uint8_t secret[JOURN
     MemoryJournal *memory = MEM_NEW(MemoryJournal);
     const Clock *clock = options == NULL || options->clock == NULL ? clock_real() : options->clock;
     bool has_no_pause = options != NULL && options->has_no_pause;
-    journal_init(&memory->journal, &MEMORY_JOURNAL_OPS, clock, secret, has_no_pause ? 0 : 2);
+    journal_init(&memory->journal, &MEMORY_JOURNAL_OPS, clock, secret, has_no_pause ? 0 : 2,
+                 options == NULL ? 0 : options->format);
     memory->engine = engine;
     *out = &memory->journal;
 }

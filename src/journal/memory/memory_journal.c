@@ -249,7 +249,8 @@ static Status read_entries(Journal *journal, JournalLane lane, uint64_t space, u
 
 static Status join(Journal *journal, const JournalJoin *join_as, JournalMember *out, Error *err)
 {
-    MemoryStatement statement = {.kind = MEMORY_JOIN, .join = join_as};
+    MemoryStatement statement = {
+        .kind = MEMORY_JOIN, .format = journal->format_newest, .join = join_as};
     random_secret(statement.new_cluster, sizeof(statement.new_cluster));
     MemoryResult result = {0};
     TRY(run_write(journal, JOURNAL_LANE_NODE, &statement, &result, err));
@@ -264,6 +265,8 @@ static Status renew(Journal *journal, const JournalSelf *self, uint64_t catalog,
         .kind = MEMORY_RENEW, .self = *self, .number = catalog, .unreachable = unreachable};
     MemoryResult result = {0};
     TRY(run_write(journal, JOURNAL_LANE_NODE, &statement, &result, err));
+    if (result.has_changed)
+        atomic_store_explicit(&journal->format, result.format, memory_order_relaxed);
     *is_member = result.has_changed;
     *is_draining = result.is_draining;
     return STATUS_OK;
@@ -492,6 +495,15 @@ static Status rotate(Journal *journal, JournalLane lane, Error *err)
     return run_plain(journal, lane, &statement, err);
 }
 
+static Status upgrade(Journal *journal, JournalLane lane, uint32_t *format, Error *err)
+{
+    MemoryStatement statement = {.kind = MEMORY_UPGRADE, .format = journal->format_newest};
+    MemoryResult result = {0};
+    TRY(run_write(journal, lane, &statement, &result, err));
+    *format = result.format;
+    return STATUS_OK;
+}
+
 static Status usage(Journal *journal, JournalLane lane, Arena *arena, JournalUsage *out, Error *err)
 {
     (void)arena; /* the texts are constants */
@@ -559,6 +571,7 @@ const JournalOps MEMORY_JOURNAL_OPS = {
     .expel = expel,
     .trim = trim,
     .rotate = rotate,
+    .upgrade = upgrade,
     .usage = usage,
     .engine_id = engine_id,
     .meet = meet,

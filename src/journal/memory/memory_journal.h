@@ -24,6 +24,7 @@ DEFINE_AUTO(MemoryJournalEngine *, memory_journal_engine_free)
 typedef struct MemoryJournalOptions {
     const Clock *clock; /* NULL for the real one. Deadlines are read from it. */
     bool has_no_pause;  /* between two tries of an append, for a clock that is not the real one */
+    uint32_t format;    /* the newest that the journal reads; 0 for JOURNAL_FORMAT */
 } MemoryJournalOptions;
 
 /* One Journal for each node. 'options' may be NULL. */

@@ -178,10 +178,10 @@ static Status join(MemoryState *state, const MemoryStatement *statement, MemoryR
         (is_first || memcmp(join->cluster_of_folder, state->cluster, sizeof(none)) != 0))
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
                          "the data folder belongs to another cluster than the journal");
-    if (!is_first && state->format > JOURNAL_FORMAT)
+    if (!is_first && state->format > statement->format)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                         "the cluster writes format %u; this program reads up to %d", state->format,
-                         JOURNAL_FORMAT);
+                         "the cluster writes format %u; this program reads up to %u", state->format,
+                         statement->format);
     MemoryNode *node = memory_state_node(state, join->name);
     if (node != NULL && node->incarnation != join->incarnation_of_folder &&
         node->state != NODE_DEAD &&
@@ -193,7 +193,7 @@ static Status join(MemoryState *state, const MemoryStatement *statement, MemoryR
                          (unsigned long long)join->incarnation_of_folder);
     if (is_first) {
         state->has_cluster = true;
-        state->format = JOURNAL_FORMAT;
+        state->format = statement->format;
         memcpy(state->cluster, statement->new_cluster, sizeof(state->cluster));
         memcpy(state->maker, join->attempt, sizeof(state->maker));
     }
@@ -207,7 +207,7 @@ static Status join(MemoryState *state, const MemoryStatement *statement, MemoryR
     *node = (MemoryNode){.incarnation = ++state->last_incarnation,
                          .renewal = 1,
                          .state = NODE_LIVE,
-                         .format = JOURNAL_FORMAT};
+                         .format = statement->format};
     copy_text(node->node, sizeof(node->node), join->name);
     copy_text(node->address, sizeof(node->address), join->address);
     copy_text(node->advertise, sizeof(node->advertise), join->advertise);
@@ -230,6 +230,22 @@ static void renew(MemoryState *state, const MemoryStatement *statement, MemoryRe
     copy_text(node->unreachable, sizeof(node->unreachable), statement->unreachable);
     result->has_changed = true;
     result->is_draining = node->state == NODE_DRAINING;
+    result->format = state->format;
+}
+
+/* 'statement->format' is the newest that the journal reads which asks. */
+static void upgrade(MemoryState *state, const MemoryStatement *statement, MemoryResult *result)
+{
+    uint32_t format = statement->format;
+    for (size_t i = 0; i < state->node_count; i++) {
+        const MemoryNode *node = &state->nodes[i];
+        if (node->state != NODE_DEAD && node->format < format)
+            format = node->format;
+    }
+    if (format > state->format)
+        state->format = format;
+    result->has_changed = true; /* also the same format is written, as any engine does */
+    result->format = state->format;
 }
 
 static void set_draining(MemoryState *state, const MemoryStatement *statement, MemoryResult *result)
@@ -492,6 +508,9 @@ Status memory_state_apply(MemoryState *state, const MemoryStatement *statement,
         rotate(state);
         result->has_changed = true;
         break;
+    case MEMORY_UPGRADE:
+        upgrade(state, statement, result);
+        break;
     }
     return STATUS_OK;
 }
@@ -559,6 +578,7 @@ static bool lock_rows(const MemoryState *state, const MemoryStatement *statement
     case MEMORY_REPORT:
     case MEMORY_EXPEL:
     case MEMORY_ROTATE:
+    case MEMORY_UPGRADE:
         break;
     }
     return was_locked;

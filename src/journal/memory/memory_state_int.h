@@ -91,6 +91,7 @@ typedef enum MemoryStatementKind {
     MEMORY_EXPEL,
     MEMORY_TRIM,
     MEMORY_ROTATE,
+    MEMORY_UPGRADE,
 } MemoryStatementKind;
 
 /* A kind uses the members that the function of its name in journal_int.h has arguments for. */
@@ -120,6 +121,7 @@ typedef struct MemoryResult {
     bool has_changed;
     bool *moved; /* for each append; NULL if nobody asks */
     bool is_draining;
+    uint32_t format; /* of the cluster, after a renewal or an upgrade */
     JournalMember member;
     const MemorySpace *space; /* that was taken over */
 } MemoryResult;

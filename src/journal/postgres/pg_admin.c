@@ -118,6 +118,37 @@ Status pg_rotate(Journal *journal, JournalLane lane, Error *err)
     return STATUS_OK;
 }
 
+/* ---- upgrades ---- */
+
+/* A node that joins meanwhile does so before, and is counted, or after, and sees the new format. */
+Status pg_upgrade(Journal *journal, JournalLane lane, uint32_t *format, Error *err)
+{
+    PostgresJournal *pg = pg_of(journal);
+    TRY(pg_lane_ready(pg, lane, pg_after_ms(PG_ADMIN_MS), err));
+    char sql[SQL_BYTES];
+    (void)snprintf(sql, sizeof(sql),
+                   PG_BEGIN_ALONE "UPDATE cluster SET format = GREATEST(format, LEAST(%u,"
+                                  " (SELECT min(format) FROM node WHERE state < 2)))"
+                                  " RETURNING format",
+                   journal->format_newest);
+    AUTO(pg_result_done) PgResult row = {0};
+    Status status = run_text(pg, lane, sql, &row, err);
+    uint64_t after = 0;
+    if (status == STATUS_OK && pg_rows(&row) != 1)
+        status = error_set(err, STATUS_CORRUPT, SUB_NONE, "the engine has no row of the cluster");
+    if (status == STATUS_OK)
+        status = text_to_u64(&row, 0, 0, &after, err);
+    AUTO(pg_result_done) PgResult done = {0};
+    if (status == STATUS_OK)
+        status = run_text(pg, lane, "COMMIT", &done, err);
+    if (status != STATUS_OK) { /* the end of the session undoes what it has begun */
+        pg_lane_close(pg, &pg->lanes[lane]);
+        return status;
+    }
+    *format = (uint32_t)after;
+    return STATUS_OK;
+}
+
 /* ---- usage ---- */
 
 /* A role without pg_read_all_stats sees that there are standbys, but nothing about them. */

@@ -203,6 +203,10 @@ MUST_USE Status pg_call_done(PostgresJournal *pg, JournalLane lane, PgStatement 
 MUST_USE Status pg_settle(PostgresJournal *pg, Slice node, JournalLane lane, uint32_t ms,
                           Error *err);
 
+/* Begins a transaction which no other join or upgrade runs beside. The number is this program's
+ * own. */
+#define PG_BEGIN_ALONE "BEGIN; SELECT pg_advisory_xact_lock(7816109263158640761);"
+
 /* ---- the functions of JournalOps ---- */
 
 EngineReply pg_append(Journal *journal, const JournalSelf *self, JournalLane lane,
@@ -215,6 +219,7 @@ MUST_USE Status pg_read(Journal *journal, JournalLane lane, uint64_t space, uint
                         size_t bytes_max, Arena *arena, JournalEntries *out, Error *err);
 MUST_USE Status pg_join(Journal *journal, const JournalJoin *join, JournalMember *out, Error *err);
 MUST_USE Status pg_rotate(Journal *journal, JournalLane lane, Error *err);
+MUST_USE Status pg_upgrade(Journal *journal, JournalLane lane, uint32_t *format, Error *err);
 MUST_USE Status pg_usage(Journal *journal, JournalLane lane, Arena *arena, JournalUsage *out,
                          Error *err);
 extern const JournalOps PG_OPS;

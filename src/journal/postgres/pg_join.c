@@ -35,10 +35,9 @@ static const char TABLES_SQL[] =
                                "FROM entry_1"
                                " UNION ALL SELECT * FROM entry_2 UNION ALL SELECT * FROM entry_3";
 
-/* One node at a time looks whether there are tables. The number is this program's own. */
-static const char BEGIN_SQL[] = "BEGIN; SELECT pg_advisory_xact_lock(7816109263158640761);"
-                                "SELECT to_regclass('orrery.cluster') IS NOT NULL,"
-                                " to_regnamespace('orrery') IS NOT NULL";
+/* One node at a time looks whether there are tables, and none while the format is raised. */
+static const char BEGIN_SQL[] = PG_BEGIN_ALONE "SELECT to_regclass('orrery.cluster') IS NOT NULL,"
+                                               " to_regnamespace('orrery') IS NOT NULL";
 
 /* ---- a transaction ---- */
 
@@ -93,7 +92,7 @@ static Status make_cluster(const Joining *joining, Error *err)
     AUTO(pg_params_done) PgParams params;
     pg_params_init(&params);
     pg_param_bytes(&params, slice_make(id, sizeof(id)));
-    pg_param_u64(&params, JOURNAL_FORMAT);
+    pg_param_u64(&params, joining->pg->journal.format_newest);
     pg_param_bytes(&params, attempt_of(joining->join));
     AUTO(pg_result_done) PgResult made = {0};
     return run(joining, PG_MAKE_CLUSTER, &params, &made, err);
@@ -124,10 +123,11 @@ static Status look_at_cluster(Joining *joining, JournalMember *member, Error *er
         memcmp(of_folder, member->cluster, sizeof(none)) != 0)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
                          "the data folder belongs to another cluster than the journal");
-    if (format > JOURNAL_FORMAT)
+    uint32_t newest = joining->pg->journal.format_newest;
+    if (format > newest)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                         "the cluster writes format %llu; this program reads up to %d",
-                         (unsigned long long)format, JOURNAL_FORMAT);
+                         "the cluster writes format %llu; this program reads up to %u",
+                         (unsigned long long)format, newest);
     return STATUS_OK;
 }
 
@@ -137,7 +137,7 @@ static Status join_cluster(const Joining *joining, JournalMember *member, Error 
     AUTO(pg_params_done) PgParams params;
     pg_params_init(&params);
     pg_param_bytes(&params, join->name);
-    pg_param_u64(&params, JOURNAL_FORMAT);
+    pg_param_u64(&params, joining->pg->journal.format_newest);
     pg_param_u64(&params, join->incarnation_of_folder);
     pg_param_bytes(&params, attempt_of(join));
     pg_param_bytes(&params, join->address);

@@ -109,13 +109,19 @@ static inline const char *pair_url(const PostgresPair *pair, const char *options
     return arena_cstr(&test_arena, url);
 }
 
-static inline Journal *open_postgres(const char *url, uint64_t rotate_bytes)
+/* 'format' is the newest that the journal reads; 0 for JOURNAL_FORMAT. */
+static inline Journal *open_postgres_of(const char *url, uint64_t rotate_bytes, uint32_t format)
 {
-    PostgresJournalOptions options = {.url = url, .rotate_bytes = rotate_bytes};
+    PostgresJournalOptions options = {.url = url, .rotate_bytes = rotate_bytes, .format = format};
     memcpy(options.secret, TEST_SECRET, sizeof(options.secret));
     Journal *journal = NULL;
     assert_ok(postgres_journal_open(&options, &journal, err));
     return journal;
+}
+
+static inline Journal *open_postgres(const char *url, uint64_t rotate_bytes)
+{
+    return open_postgres_of(url, rotate_bytes, 0);
 }
 
 /* ---- the proxy ---- */

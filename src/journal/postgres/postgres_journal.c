@@ -24,7 +24,7 @@ Status postgres_journal_open(const PostgresJournalOptions *options, Journal **ou
     TRY(pg_target_parse(&libpq, options->url, options->allow_insecure, &target, err));
     PostgresJournal *pg = MEM_NEW(PostgresJournal);
     journal_init(&pg->journal, &PG_OPS, options->clock == NULL ? clock_real() : options->clock,
-                 options->secret, 500);
+                 options->secret, 500, options->format);
     pg->libpq = libpq;
     pg->target = target;
     pg->log = options->log;
@@ -428,6 +428,7 @@ const JournalOps PG_OPS = {
     .expel = expel,
     .trim = trim,
     .rotate = pg_rotate,
+    .upgrade = pg_upgrade,
     .usage = pg_usage,
     .engine_id = engine_id,
     .meet = meet,

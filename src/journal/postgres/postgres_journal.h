@@ -27,6 +27,7 @@ typedef struct PostgresJournalOptions {
     bool allow_insecure;
 
     uint64_t rotate_bytes; /* 0 for POSTGRES_JOURNAL_ROTATE_BYTES */
+    uint32_t format;       /* the newest that the journal reads; 0 for JOURNAL_FORMAT */
     const Log *log;        /* NULL for none */
     const Clock *clock;    /* NULL for the real one; sockets wait by the real one always */
 } PostgresJournalOptions;

@@ -251,7 +251,7 @@ Status replication_adopt(const ReplicationAdoption *options, Error *err)
     entry_writer_init(&writer);
     AUTO(buf_done) Buf bytes;
     buf_init(&bytes, 64);
-    Status status = entry_finish(&writer, &bytes, err);
+    Status status = entry_finish(&writer, journal_format(options->journal), &bytes, err);
     adopter.first_entry = buf_view(&bytes);
     if (status == STATUS_OK)
         status = adopt_all(&adopter, err);

@@ -284,7 +284,7 @@ static void entries_done(Entries *entries)
 DEFINE_AUTO_VALUE(Entries, entries_done)
 
 /* Fails only for a transaction that is alone in its group: see APPEND_BYTES_MAX. */
-static Status make_entries(const AppendGroup *group, Entries *entries, Error *err)
+static Status make_entries(const AppendGroup *group, uint32_t format, Entries *entries, Error *err)
 {
     static_assert(APPEND_BYTES_MAX < JOURNAL_ENTRY_BYTES_MAX / 2, "only one can be too large");
     EntryWriter *writer = MEM_NEW(EntryWriter);
@@ -299,7 +299,7 @@ static Status make_entries(const AppendGroup *group, Entries *entries, Error *er
             entry_add(writer, &txn->writes);
         buf_init(&entries->bytes[i], JOURNAL_ENTRY_BYTES_MAX);
         if (status == STATUS_OK)
-            status = entry_finish(writer, &entries->bytes[i], err);
+            status = entry_finish(writer, format, &entries->bytes[i], err);
         entries->appends[i] = (JournalAppend){.space = slot->space->space,
                                               .before = slot->before,
                                               .epoch = slot->space->epoch,
@@ -323,7 +323,8 @@ static void append(AppendLane *lane, AppendGroup *group)
     Replication *replication = lane->replication;
     AUTO(entries_done) Entries entries = {0};
     uint64_t deadline_us = clock_monotonic_us(replication->clock) + APPEND_US_MAX;
-    group->err.status = make_entries(group, &entries, &group->err);
+    group->err.status =
+        make_entries(group, journal_format(replication->journal), &entries, &group->err);
     if (group->err.status == STATUS_OK) {
         Error err;
         Status status = journal_append(replication->journal, lane->lane, entries.appends,

@@ -1,12 +1,14 @@
 /* entry_format.c - see entry_format_int.h.
  *
- *     entry = | format u8 = 1 | codec u8 | bytes of the writes u32 LE | writes, coded |
+ *     entry = | format u8 | codec u8 | bytes of the writes u32 LE | writes, coded |
  *     codec = 0: as they are; 1: an LZ4 block
  *     write = | kind + 4 * shared: varint | rest: varint | rest bytes | value: varint | value |
  *     kind  = 1 put; 2 delete, which has no value; 3 merge, of which the value is an operand
  *
  * A key is the first 'shared' bytes of the key before it and the 'rest' bytes; it comes without its
  * space, which the journal knows. Keys that are put or deleted come in order within a transaction.
+ *
+ * The format is that of the cluster when the entry was made. All formats so far are the same.
  *
  * A varint has 7 bits in each byte, the lowest first; all bytes but the last have the highest bit
  * set.
@@ -92,16 +94,16 @@ void entry_add(EntryWriter *writer, const EngineWrites *writes)
     }
 }
 
-static void put_head(Buf *out, unsigned codec, size_t len)
+static void put_head(Buf *out, uint32_t format, unsigned codec, size_t len)
 {
     uint32_t bytes = (uint32_t)len;
-    char head[HEAD_BYTES] = {ENTRY_FORMAT, (char)codec};
+    char head[HEAD_BYTES] = {(char)format, (char)codec};
     memcpy(head + 2, &bytes, sizeof(bytes));
     buf_bytes(out, head, sizeof(head));
 }
 
 /* False, and nothing is written, if it would not become shorter. */
-static bool put_compressed(Buf *out, Slice body)
+static bool put_compressed(Buf *out, uint32_t format, Slice body)
 {
     if (body.len < LZ4_BYTES_MIN || !buf_reserve(out, HEAD_BYTES + body.len))
         return false;
@@ -109,17 +111,18 @@ static bool put_compressed(Buf *out, Slice body)
                                    (int)body.len - 1);
     if (len <= 0)
         return false;
-    put_head(out, CODEC_LZ4, body.len);
+    put_head(out, format, CODEC_LZ4, body.len);
     out->len += (size_t)len;
     return true;
 }
 
-Status entry_finish(EntryWriter *writer, Buf *out, Error *err)
+Status entry_finish(EntryWriter *writer, uint32_t format, Buf *out, Error *err)
 {
+    ASSERT(format >= 1 && format <= UINT8_MAX);
     Slice body = buf_view(&writer->body);
     bool fits = !buf_full(&writer->body);
-    if (fits && !put_compressed(out, body)) {
-        put_head(out, CODEC_PLAIN, body.len);
+    if (fits && !put_compressed(out, format, body)) {
+        put_head(out, format, CODEC_PLAIN, body.len);
         buf_slice(out, body);
     }
     buf_reset(&writer->body);
@@ -255,7 +258,7 @@ static Status read_compressed(Slice coded, size_t len, const StoreMerge *kinds, 
     return read_writes(slice_make(body, len), kinds, space, tree, merges, err);
 }
 
-Status entry_read(Slice bytes, const StoreMerge *kinds, StoreSpace space, Tree *tree, Buf *merges,
+Status entry_read(Slice bytes, const EntryKnown *known, StoreSpace space, Tree *tree, Buf *merges,
                   Error *err)
 {
     if (bytes.len < HEAD_BYTES || bytes.len > JOURNAL_ENTRY_BYTES_MAX)
@@ -264,17 +267,17 @@ Status entry_read(Slice bytes, const StoreMerge *kinds, StoreSpace space, Tree *
     unsigned codec = (uint8_t)bytes.ptr[1];
     uint32_t len = 0;
     memcpy(&len, bytes.ptr + 2, sizeof(len));
-    if (format > ENTRY_FORMAT)
+    if (format > known->format)
         return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
                          "an entry of the journal has format %u, and this program reads %u: it "
                          "needs a newer one",
-                         format, ENTRY_FORMAT);
+                         format, known->format);
     if (format == 0 || codec > CODEC_LZ4)
         return damaged(err, "its head is of no format");
     Slice rest = slice_from(bytes, HEAD_BYTES);
     if (codec == CODEC_LZ4)
-        return read_compressed(rest, len, kinds, space, tree, merges, err);
+        return read_compressed(rest, len, known->kinds, space, tree, merges, err);
     if (len != rest.len)
         return damaged(err, "its length is wrong");
-    return read_writes(rest, kinds, space, tree, merges, err);
+    return read_writes(rest, known->kinds, space, tree, merges, err);
 }

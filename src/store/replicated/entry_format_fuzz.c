@@ -39,7 +39,8 @@ static Status read_into(Slice bytes, Contents *contents)
     Error err;
     *contents = (Contents){.tree = {0}};
     buf_init(&contents->merges, SIZE_MAX);
-    Status status = entry_read(bytes, &KIND, SPACE, &contents->tree, &contents->merges, &err);
+    static const EntryKnown known = {JOURNAL_FORMAT, &KIND};
+    Status status = entry_read(bytes, &known, SPACE, &contents->tree, &contents->merges, &err);
     ASSERT(status == STATUS_OK || status == STATUS_CORRUPT || status == STATUS_NOT_IMPLEMENTED);
     return status;
 }
@@ -66,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AUTO(buf_done) Buf bytes;
     buf_init(&bytes, JOURNAL_ENTRY_BYTES_MAX);
     Error err;
-    Status status = entry_finish(writer, &bytes, &err);
+    Status status = entry_finish(writer, JOURNAL_FORMAT, &bytes, &err);
     entry_writer_done(writer);
     mem_free(writer);
     ASSERT(status == STATUS_OK);

@@ -28,7 +28,8 @@ DEFINE_AUTO_VALUE(Contents, contents_done)
 
 static Status read_into(Slice bytes, Contents *contents, Error *err)
 {
-    return entry_read(bytes, &TEST_MERGE, SPACE, &contents->tree, &contents->merges, err);
+    static const EntryKnown known = {JOURNAL_FORMAT, &TEST_MERGE};
+    return entry_read(bytes, &known, SPACE, &contents->tree, &contents->merges, err);
 }
 
 static void put(Contents *contents, Slice key, Slice value)
@@ -51,7 +52,7 @@ static void write_entry(const Contents *contents, size_t count, Buf *out)
         EngineWrites writes = {contents[i].tree, buf_view(&contents[i].merges)};
         entry_add(writer, &writes);
     }
-    assert_ok(entry_finish(writer, out, err));
+    assert_ok(entry_finish(writer, JOURNAL_FORMAT, out, err));
     entry_writer_done(writer);
     mem_free(writer);
 }

@@ -81,13 +81,14 @@ static void portion_free(Portion *portion)
 }
 DEFINE_AUTO(Portion *, portion_free)
 
-static Status check_entry(const ReplicaSpace *space, const JournalPlace *before,
-                          const JournalEntry *entry, Error *err)
+static Status check_entry(const Replication *replication, const ReplicaSpace *space,
+                          const JournalPlace *before, const JournalEntry *entry, Error *err)
 {
-    if (entry->format > JOURNAL_FORMAT)
+    uint32_t newest = journal_format_newest(replication->journal);
+    if (entry->format > newest)
         return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
                          "write %llu has format %u, and this program reads %u",
-                         (unsigned long long)entry->seq, entry->format, JOURNAL_FORMAT);
+                         (unsigned long long)entry->seq, entry->format, newest);
     if (entry->seq != before->seq + 1 || !chain_equal(&entry->before, &before->chain))
         return other_history(space, entry->seq, err);
     return STATUS_OK;
@@ -97,14 +98,14 @@ static Status check_entry(const ReplicaSpace *space, const JournalPlace *before,
 static Status add_entry(const Replication *replication, const ReplicaSpace *space, Portion *portion,
                         const JournalEntry *entry, Error *err)
 {
-    TRY(check_entry(space, &portion->after, entry, err));
+    TRY(check_entry(replication, space, &portion->after, entry, err));
     EngineWrites *writes = &portion->writes[portion->count];
     Buf *merges = &portion->merges[portion->count];
     *writes = (EngineWrites){.tree = {0}};
     buf_init(merges, SIZE_MAX); /* bounded by the entry's length */
     portion->count++;
-    Status status = entry_read(entry->bytes, replication->engine.merge, space->space, &writes->tree,
-                               merges, err);
+    EntryKnown known = {journal_format_newest(replication->journal), replication->engine.merge};
+    Status status = entry_read(entry->bytes, &known, space->space, &writes->tree, merges, err);
     writes->merges = buf_view(merges);
     if (status != STATUS_OK) {
         portion->count--;

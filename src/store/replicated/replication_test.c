@@ -228,6 +228,63 @@ static void an_entry_of_a_newer_program_stops_the_space_unharmed(void **state)
     }
 }
 
+/* The node stops, and starts with a program that reads formats up to this one. */
+static void restart_as(TestCluster *cluster, TestNode *node, uint32_t format)
+{
+    MemoryJournalOptions options = {.clock = node->clock, .format = format};
+    node_close_store(node);
+    journal_close(TAKE(node->journal));
+    memory_journal_open(cluster->engine, TEST_CLUSTER_SECRET, &options, &node->journal);
+    node->member = test_join(node->journal, node->name, node->member.incarnation);
+    node_open_store(node);
+}
+
+/* The entry at this place of the log has the format, inside and outside. */
+static void expect_format(TestNode *node, uint64_t seq, uint32_t format)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    JournalEntries entries = {0};
+    assert_ok(journal_read(node->journal, JOURNAL_LANE_ADMIN, SPACE, seq - 1, 1 << 20, &arena,
+                           &entries, err));
+    assert_true(entries.count > 0);
+    assert_int_equal(entries.items[0].seq, seq);
+    assert_int_equal(entries.items[0].format, format);
+    assert_int_equal(entries.items[0].bytes.ptr[0], format);
+}
+
+static void a_newer_program_writes_what_older_ones_read_until_the_upgrade(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    enum { OLD = JOURNAL_FORMAT, NEW = JOURNAL_FORMAT + 1 };
+    restart_as(&cluster, a, NEW);
+    node_own(a, SPACE);
+    put_now(a->store, SPACE, "k", "1");
+    replication_follow(b->replication, SPACE);
+    expect_caught_up(b, a, SPACE);
+    expect_format(a, 1, OLD);
+    expect_key(b->store, NULL, SPACE, "k", "1");
+
+    /* The folder of the older program is read by the newer one. */
+    restart_as(&cluster, b, NEW);
+    uint32_t format = 0;
+    assert_ok(journal_upgrade(b->journal, JOURNAL_LANE_ADMIN, &format, err));
+    assert_int_equal(format, NEW);
+    bool is_member = false;
+    bool is_draining = false;
+    assert_ok(journal_renew(a->journal, 0, SLICE_EMPTY, &is_member, &is_draining, err));
+    assert_true(is_member);
+    put_now(a->store, SPACE, "k", "2");
+    expect_caught_up(b, a, SPACE);
+    expect_format(a, 2, NEW);
+    expect_key(b->store, NULL, SPACE, "k", "2");
+    expect_equal(a, b, SPACE);
+}
+
 /* ---- owners ---- */
 
 static void a_space_is_handed_over_and_back(void **state)
@@ -412,6 +469,7 @@ int main(void)
         cmocka_unit_test(nothing_is_applied_that_the_engine_may_forget),
         cmocka_unit_test(another_history_is_refused),
         cmocka_unit_test(an_entry_of_a_newer_program_stops_the_space_unharmed),
+        cmocka_unit_test(a_newer_program_writes_what_older_ones_read_until_the_upgrade),
         cmocka_unit_test(a_space_is_handed_over_and_back),
         cmocka_unit_test(a_deposed_owner_learns_it_from_its_append_and_follows),
         cmocka_unit_test(a_copy_is_a_space_at_its_place_and_is_followed),
