@@ -281,6 +281,14 @@ static Status begin_session(PostgresJournal *pg, JournalLane number, uint64_t de
 
 /* ---- lanes ---- */
 
+/* One that was replaced by its standby and still lives takes connections as before, and its answers
+ * wait for that standby for ever. */
+void pg_leave_host(PostgresJournal *pg, size_t host)
+{
+    size_t next = (host + 1) % pg->target.host_count;
+    (void)atomic_compare_exchange_strong(&pg->host, &host, next);
+}
+
 static Status connect_lane(PostgresJournal *pg, JournalLane number, uint64_t deadline_us,
                            Error *err)
 {
@@ -293,6 +301,7 @@ static Status connect_lane(PostgresJournal *pg, JournalLane number, uint64_t dea
         *lane = (PgLane){0};
         bool is_connected = connect_host(pg, lane, host, deadline_us, &error) == STATUS_OK;
         if (is_connected && begin_session(pg, number, deadline_us, &error) == STATUS_OK) {
+            lane->host = host;
             atomic_store_explicit(&pg->host, host, memory_order_relaxed);
             return STATUS_OK;
         }
@@ -302,6 +311,7 @@ static Status connect_lane(PostgresJournal *pg, JournalLane number, uint64_t dea
             *err = error;
         has_reason |= is_connected;
     }
+    pg_leave_host(pg, first); /* it may have taken all the time that there was */
     return STATUS_UNAVAILABLE;
 }
 

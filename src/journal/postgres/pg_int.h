@@ -72,6 +72,7 @@ typedef struct PgNotices {
 typedef struct PgLane {
     PGconn *conn; /* NULL if there is none */
     uint32_t timeline;
+    size_t host; /* of the target */
     PgNotices notices;
     bool is_prepared[PG_STATEMENT_COUNT];
 } PgLane;
@@ -100,7 +101,7 @@ typedef struct PostgresJournal {
 
     /* Any thread. */
     _Atomic uint64_t generation; /* the current table of entries, times PG_TABLES and more */
-    _Atomic size_t host;         /* that took writes the last time */
+    _Atomic size_t host;         /* to be tried first: it took writes the last time */
     pthread_mutex_t lock;        /* guards 'id' */
     JournalEngineId id;
 } PostgresJournal;
@@ -122,6 +123,8 @@ void pg_target_done(const Libpq *libpq, PgTarget *target);
 MUST_USE Status pg_lane_ready(PostgresJournal *pg, JournalLane lane, uint64_t deadline_us,
                               Error *err);
 void pg_lane_close(const PostgresJournal *pg, PgLane *lane);
+/* The host does not answer: the next connection tries another one first. */
+void pg_leave_host(PostgresJournal *pg, size_t host);
 
 /* Waits until the connection's socket can be read or written, as 'events' of poll(2) say. False
  * if the deadline has passed. */

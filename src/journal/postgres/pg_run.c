@@ -114,6 +114,7 @@ static EngineReply finish(PostgresJournal *pg, PgLane *lane, uint64_t deadline_u
     AUTO(pg_result_done) PgResult answer = {.libpq = &pg->libpq};
     switch (read_answer(pg, lane, deadline_us, &answer)) {
     case WAITED_LATE:
+        pg_leave_host(pg, lane->host);
         return lost(pg, lane, "the deadline has passed", err);
     case WAITED_CLOSED:
         return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
