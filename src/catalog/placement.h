@@ -69,9 +69,10 @@ MUST_USE Status catalog_refresh(Catalog *catalog, Error *err);
 MUST_USE Status catalog_serve(Catalog *catalog, StoreSpace space, Error *err);
 MUST_USE Status catalog_stop_serving(Catalog *catalog, StoreSpace space, Error *err);
 
-/* Whether a record of the catalogue in 'store' names each of these spaces: of a range, in the map
- * or pending, of a container that is kept for a saved state, or as garbage that the leader has not
- * removed yet. A space that was not given out yet, as far as the records say, counts as named: its
- * record may be on its way. A node drops its copy of those that are not named, after a refresh. */
-MUST_USE Status catalog_find_named(Store *store, const StoreSpace *spaces, size_t count,
+/* Whether a record of the catalogue, as this node has it, names each of these spaces: of a range,
+ * in the map or pending, of a container that is kept for a saved state, or as garbage that the
+ * leader has not removed yet. A space that was not given out yet, as far as the records say, counts
+ * as named: its record may be on its way. A node drops its copy of those that are not named, after
+ * a refresh. */
+MUST_USE Status catalog_find_named(Catalog *catalog, const StoreSpace *spaces, size_t count,
                                    bool *is_named, Error *err);

@@ -473,7 +473,7 @@ static void spaces_are_named_until_the_leader_has_emptied_them(void **state)
     for (int ms = 0; count_garbage(pair.a.t.store) > 0 && ms < PATIENCE_MS; ms++)
         (void)usleep(1000);
     bool is_named[ARRAY_COUNT(spaces)];
-    assert_ok(catalog_find_named(pair.a.t.store, spaces, ARRAY_COUNT(spaces), is_named, err));
+    assert_ok(catalog_find_named(pair.a.t.catalog, spaces, ARRAY_COUNT(spaces), is_named, err));
     static const bool expected[] = {true, true, false, true, true};
     for (size_t i = 0; i < ARRAY_COUNT(spaces); i++)
         assert_int_equal(is_named[i], expected[i]);

@@ -8,6 +8,7 @@
  */
 #include "base/array.h"
 #include "base/mem.h"
+#include "catalog/catalog_int.h"
 #include "catalog/placement.h"
 #include "catalog/record_int.h"
 
@@ -94,11 +95,11 @@ static bool has_space(const Owned *owned, StoreSpace space)
     return low < owned->count && owned->items[low].first <= space;
 }
 
-Status catalog_find_named(Store *store, const StoreSpace *spaces, size_t count, bool *is_named,
+Status catalog_find_named(Catalog *catalog, const StoreSpace *spaces, size_t count, bool *is_named,
                           Error *err)
 {
     AUTO(owned_done) Owned owned = {0};
-    TRY(load_owned(store, true, &owned, err));
+    TRY(load_owned(catalog->store, true, &owned, err));
     for (size_t i = 0; i < count; i++)
         is_named[i] = spaces[i] < SPACE_PARTITION_FIRST || spaces[i] >= owned.next ||
                       has_space(&owned, spaces[i]);

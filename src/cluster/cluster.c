@@ -99,8 +99,6 @@ Status cluster_create(const ClusterOptions *options, Cluster **out, Error *err)
     memcpy(cluster->cluster, options->member.cluster, sizeof(cluster->cluster));
     cluster->call = options->call;
     cluster->call_ctx = options->call_ctx;
-    cluster->reaches = options->reaches;
-    cluster->reaches_ctx = options->reaches_ctx;
     cluster->placement = (CatalogPlacement){
         .ctx = cluster,
         .is_local = serves_space,
@@ -128,6 +126,7 @@ void cluster_destroy(Cluster *cluster)
     seed_sessions_free(cluster->seeds);
     space_table_done(&cluster->spaces);
     node_watch_done(&cluster->watch);
+    replica_watch_done(&cluster->replica_watch);
     owners_done(&cluster->owners);
     mem_free(cluster->dropped);
     mem_free(cluster->barriers);
@@ -313,7 +312,6 @@ static void note_copies(Cluster *cluster)
         bool is_new = slot->state == SPACE_STATE_ABSENT;
         if (is_new)
             space_enter(slot, SPACE_STATE_FOLLOWING);
-        slot->seen_in_engine = places[i].applied.seq > 0; /* else it had no entries there */
         (void)pthread_mutex_unlock(&cluster->lock);
         if (is_new)
             store->follow(store->ctx, places[i].space);

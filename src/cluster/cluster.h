@@ -56,10 +56,6 @@ typedef struct ClusterOptions {
      * 'call_ctx'. Called on several threads. */
     Status (*call)(void *ctx, ClusterCall *call, Error *err);
     void *call_ctx;
-    /* Whether this node reaches another one; NULL if that is not looked at. Waits a second at most.
-     */
-    bool (*reaches)(void *ctx, Slice address);
-    void *reaches_ctx;
 } ClusterOptions;
 
 /* 'ctx' is a NodeClient (http/node_link.h). */

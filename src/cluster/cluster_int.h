@@ -19,6 +19,7 @@
 #include "cluster/lease_int.h"
 #include "cluster/owner_table_int.h"
 #include "cluster/parts_int.h"
+#include "cluster/replica_watch_int.h"
 #include "cluster/spaces_int.h"
 #include "cluster/spread_int.h"
 #include "cluster/watch_int.h"
@@ -41,11 +42,14 @@ enum {
     RANK_US = 200000,      /* that each rank waits before it takes over */
     RETRY_US = 1000000,    /* before a space that could not be taken is tried again */
     REPLACE_US = 60000000, /* a dead node's copies are not made elsewhere before that */
-    PIN_US = 600000000,    /* a copy that was asked for is kept for that long */
-    CUT_OFF_US = 5000000,  /* others must complain for so long before a node gives up */
-    TRIM_US = 10000000,    /* between two rounds of trimming */
-    ENGINE_US = 5000000,   /* between two looks at the engine itself */
-    SPREAD_US = 1000000,   /* between two spaces that this node gives away to spread them */
+    ROWLESS_US =
+        10000000,         /* a copy is without a row of the engine for so long until that is told */
+    PIN_US = 600000000,   /* a copy that was asked for is kept for that long */
+    CUT_OFF_US = 5000000, /* others must complain for so long before a node gives up */
+    STUCK_US = 60000000,  /* a copy on a living node applies nothing for so long, of a long log */
+    TRIM_US = 10000000,   /* between two rounds of trimming */
+    ENGINE_US = 5000000,  /* between two looks at the engine itself */
+    SPREAD_US = 1000000,  /* between two spaces that this node gives away to spread them */
     SETTLED_US = 10000000, /* nodes must be the same for so long before spaces are spread */
     OWN_US = 10000000,     /* a space may take so long to apply the rest of its log */
     LAG_MAX = 64,          /* entries that a copy may be behind before it becomes the owner */
@@ -104,8 +108,6 @@ struct Cluster {
     uint8_t cluster[16];
     Status (*call)(void *ctx, ClusterCall *call, Error *err);
     void *call_ctx;
-    bool (*reaches)(void *ctx, Slice address);
-    void *reaches_ctx;
     CatalogPlacement placement;
 
     /* set once, before the threads that use them */
@@ -162,6 +164,7 @@ struct Cluster {
     uint64_t lapses_seen;
     uint64_t rejoin_us;
     uint64_t trimmed_us;
+    ReplicaWatch replica_watch;
     uint64_t engine_asked_us; /* 0 if it is to be asked at once */
     uint64_t cut_off_us;      /* when most others could reach it last */
     uint64_t spread_us;
@@ -276,8 +279,9 @@ Status cluster_gather(void *ctx, const StoreSpace *spaces, size_t count, Error *
 void seed_step(Cluster *cluster);
 
 /* ---- engine_state.c ---- */
-void engine_step(Cluster *cluster);
-void engine_note_silence(Cluster *cluster);
+/* 'is_answering': the manager could read what it needs, which takes an acknowledged write (J10). An
+ * engine whose standby is away answers this alone, and says so. */
+void engine_step(Cluster *cluster, bool is_answering);
 uint64_t engine_bytes(Cluster *cluster);
 
 /* ---- trimming.c ---- */

@@ -491,13 +491,21 @@ static void nothing_is_trimmed_that_only_the_owner_has(void **state)
     assert_int_equal(row[0].base, 0);
 }
 
+/* As the catalogue does it: the rows go, and a record says that nothing names the spaces. */
+static void drop_spaces(SimNode *leader, StoreSpace first, StoreSpace last)
+{
+    const CatalogPlacement *placement = cluster_placement(leader->cluster);
+    placement->dropped(placement->ctx, first, last);
+    for (StoreSpace space = first; space <= last; space++)
+        sim.dropped_at[space] = sim_place(leader, SPACE_OF_CATALOG).applied.seq + 1;
+    assert_true(sim_change(leader));
+}
+
 static void dropped_spaces_vanish_from_all_nodes(void **state)
 {
     (void)state;
     begin(3, 3, 6);
-    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    const CatalogPlacement *placement = cluster_placement(leader->cluster);
-    placement->dropped(placement->ctx, 3, 5);
+    drop_spaces(sim_owner(&sim, SPACE_OF_CATALOG), 3, 5);
     sim_run(&sim, 4000);
     for (StoreSpace space = 2; space <= 7; space++) {
         bool is_dropped = space >= 3 && space <= 5;
@@ -517,8 +525,7 @@ static void a_node_that_was_away_forgets_what_was_dropped(void **state)
     sim_run(&sim, 1000);
     sim_kill(other);
     sim_run(&sim, 10000);
-    const CatalogPlacement *placement = cluster_placement(leader->cluster);
-    placement->dropped(placement->ctx, 3, 3);
+    drop_spaces(leader, 3, 3);
     sim_run(&sim, 2000);
     Error failure;
     assert_non_null(sim_copy(other, 3));
@@ -526,6 +533,36 @@ static void a_node_that_was_away_forgets_what_was_dropped(void **state)
     sim_run(&sim, 3000);
     assert_null(sim_copy(other, 3));
     assert_non_null(sim_copy(other, 4));
+}
+
+static bool warns(const SimNode *node, const char *text)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    Slice json;
+    Error failure;
+    return cluster_status(node->cluster, &arena, &json, &failure) == STATUS_OK &&
+           strstr(arena_cstr(&arena, json), text) != NULL;
+}
+
+/* The engine is restored from a backup that is older than a container. */
+static void copies_that_the_engine_has_forgotten_are_kept(void **state)
+{
+    (void)state;
+    begin(2, 2, 2);
+    memory_journal_backup(sim.engine);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    const CatalogPlacement *placement = cluster_placement(leader->cluster);
+    assert_ok(placement->create(placement->ctx, 4, 2, 0, err));
+    assert_true(sim_change(leader));
+    sim_run(&sim, 2000);
+    memory_journal_restore(sim.engine);
+    sim_run(&sim, 20000);
+    for (size_t i = 0; i < 2; i++) {
+        for (StoreSpace space = 4; space <= 5; space++)
+            assert_non_null(sim_copy(&sim.nodes[i], space));
+        assert_true(warns(&sim.nodes[i], "does not know 2 partitions"));
+    }
 }
 
 static void a_log_that_has_lost_entries_is_not_served(void **state)
@@ -607,6 +644,72 @@ static void replicas_of_a_node_that_is_dead_for_long_are_expelled(void **state)
     assert_int_equal(base, 1);
 }
 
+static ReplicaState state_of(const SimNode *node, StoreSpace space, uint64_t *base)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    ClusterView view;
+    uint64_t begun_us;
+    assert_ok(cluster_read_view(node->cluster, true, &arena, &view, &begun_us, err));
+    *base = view_owner(&view, space)->base;
+    const JournalReplica *replica = view_replica(&view, space, slice_from_cstr(node->name));
+    assert_non_null(replica);
+    return replica->state;
+}
+
+static void a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew(void **state)
+{
+    (void)state;
+    begin(3, 3, 2);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *other = other_than(owner);
+    sim_run(&sim, 1000);
+    other->is_stuck = true;
+    assert_true(sim_write(owner, 2));
+    uint64_t base;
+    sim_run(&sim, 14 * 60000);
+    assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
+    sim_run(&sim, 2 * 60000);
+    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
+    assert_int_equal(base, 1);
+    other->is_stuck = false;
+    sim_run(&sim, 5000);
+    assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
+
+    /* While the log is long, that is found sooner. */
+    other->is_stuck = true;
+    for (size_t i = 0; i < 3; i++)
+        sim.nodes[i].cluster->journal_bytes_max = 4;
+    assert_true(sim_write(owner, 2));
+    sim_run(&sim, 90000);
+    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
+    assert_nothing_lost(2);
+}
+
+/* With two nodes the log is never trimmed behind the only other copy, so it needs no new one. */
+static void an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again(void **state)
+{
+    (void)state;
+    begin(2, 2, 2);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *other = other_than(owner);
+    sim_run(&sim, 1000);
+    sim_kill(other);
+    sim_run(&sim, 10000);
+    owner = sim_owner(&sim, 2);
+    assert_true(sim_write(owner, 2));
+    sim_run(&sim, 20 * 60000);
+    Error failure;
+    assert_true(sim_try_start(other, &failure));
+    uint64_t base;
+    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
+    assert_int_equal(base, 0);
+    sim_run(&sim, 40000);
+    assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
+    assert_int_equal(base, 1);
+    assert_nothing_lost(2);
+}
+
 static void a_node_that_most_others_cannot_reach_gives_its_spaces_up(void **state)
 {
     (void)state;
@@ -678,8 +781,11 @@ int main(void)
         CASE(nothing_is_trimmed_that_only_the_owner_has),
         CASE(dropped_spaces_vanish_from_all_nodes),
         CASE(a_node_that_was_away_forgets_what_was_dropped),
+        CASE(copies_that_the_engine_has_forgotten_are_kept),
         CASE(a_log_that_has_lost_entries_is_not_served),
         CASE(replicas_of_a_node_that_is_dead_for_long_are_expelled),
+        CASE(a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew),
+        CASE(an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again),
         CASE(a_node_that_most_others_cannot_reach_gives_its_spaces_up),
         CASE(two_nodes_that_do_not_reach_each_other_keep_their_spaces),
         CASE(a_space_whose_append_has_failed_is_served_in_another_epoch),

@@ -37,9 +37,10 @@ typedef struct SimNode {
     Cluster *cluster; /* NULL if the process does not run */
     ReplicationHooks hooks;
     bool is_paused;
-    bool is_unreachable;
+    bool is_unreachable; /* from the other nodes, nor they from it */
     SimCopy copies[SIM_SPACES_MAX];
     bool leads;
+    bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
     uint64_t published;                /* of the catalogue, by this node */
     StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
@@ -54,10 +55,11 @@ struct Sim {
     Random random;
     Log log;
     uint64_t next_write;
-    StoreSpace shared_from;               /* spaces from here on share a budget; 0 if none do */
-    size_t changes_done;                  /* of the catalogue, that may be answered */
-    uint64_t written[SIM_SPACES_MAX + 1]; /* the sum of what was acknowledged, of each space */
-    uint64_t unsure[SIM_SPACES_MAX + 1];  /* writes of unknown outcome */
+    StoreSpace shared_from;                  /* spaces from here on share a budget; 0 if none do */
+    size_t changes_done;                     /* of the catalogue, that may be answered */
+    uint64_t dropped_at[SIM_SPACES_MAX + 1]; /* the catalogue's entry that does it; 0 if none */
+    uint64_t written[SIM_SPACES_MAX + 1];    /* the sum of what was acknowledged, of each space */
+    uint64_t unsure[SIM_SPACES_MAX + 1];     /* writes of unknown outcome */
     struct {
         const SimNode *node;
         uint64_t incarnation;
@@ -376,6 +378,18 @@ static inline Status sim_stop_serving(void *ctx, StoreSpace space, Error *err)
     return STATUS_OK;
 }
 
+static inline Status sim_find_named(void *ctx, const StoreSpace *spaces, size_t count,
+                                    bool *is_named, Error *err)
+{
+    (void)err;
+    SimNode *node = ctx;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t seq = spaces[i] <= SIM_SPACES_MAX ? node->sim->dropped_at[spaces[i]] : 0;
+        is_named[i] = seq == 0 || sim_place(node, SPACE_OF_CATALOG).applied.seq < seq;
+    }
+    return STATUS_OK;
+}
+
 /* Those from Sim.shared_from on. */
 static inline void sim_list_shared(void *ctx, Arena *arena, StoreSpace **out, size_t *count)
 {
@@ -394,6 +408,7 @@ static inline ClusterCatalog sim_catalog(SimNode *node)
                             .refresh = sim_refresh,
                             .serve = sim_serve,
                             .stop_serving = sim_stop_serving,
+                            .find_named = sim_find_named,
                             .list_shared = sim_list_shared};
 }
 
@@ -407,24 +422,13 @@ static inline Status sim_call(void *ctx, ClusterCall *call, Error *err)
         SimNode *to = &sim->nodes[i];
         if (!slice_equal(slice_from_cstr(to->address), call->address))
             continue;
-        if (to->cluster == NULL || to->is_paused || to->is_unreachable)
+        if (to->cluster == NULL || to->is_paused || to->is_unreachable || from->is_unreachable)
             break;
         call->status = node_answer(to->cluster, call->path, call->answer);
         return STATUS_OK;
     }
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "no answer from '%.*s'",
                      SLICE_ARG(call->address));
-}
-
-static inline bool sim_reaches(void *ctx, Slice address)
-{
-    SimNode *from = ctx;
-    for (size_t i = 0; i < from->sim->count; i++) {
-        SimNode *to = &from->sim->nodes[i];
-        if (slice_equal(slice_from_cstr(to->address), address))
-            return !to->is_unreachable && !to->is_paused && to->cluster != NULL;
-    }
-    return false;
 }
 
 /* 'format' is the newest that the node's program reads; 0 for that of the others. */
@@ -480,9 +484,7 @@ static inline bool sim_try_start(SimNode *node, Error *error)
                               .clock = &node->clock.clock,
                               .log = &node->sim->log,
                               .call = sim_call,
-                              .call_ctx = node,
-                              .reaches = sim_reaches,
-                              .reaches_ctx = node};
+                              .call_ctx = node};
     assert_ok(cluster_create(&options, &node->cluster, err));
     node->hooks = cluster_hooks(node->cluster);
     for (size_t i = 0; i < SIM_SPACES_MAX; i++)
@@ -571,7 +573,7 @@ static inline void sim_follow_logs(SimNode *node)
         }
         if (copy->role == SPACE_ABSENT)
             continue;
-        if (copy->role == SPACE_FOLLOWED)
+        if (copy->role == SPACE_FOLLOWED && !node->is_stuck)
             (void)sim_catch_up(node, copy, UINT64_MAX, &is_behind);
         if (is_behind) {
             node->hooks.behind(node->hooks.ctx, copy->space);

@@ -128,23 +128,32 @@ static void what_is_wrong_with_the_engine_is_known_as_long_as_it_is(void **state
     }
     /* Statements that write would wait for the standby now; the step only reads. */
     memory_journal_set_standby(sim.engine, false);
-    engine_step(node->cluster);
+    engine_step(node->cluster, true);
     expect_warning(node, ""); /* it was asked a moment ago */
     fake_clock_advance(&node->clock, ENGINE_US);
-    engine_step(node->cluster);
+    engine_step(node->cluster, true);
     expect_warning(node, "the standby is away");
     memory_journal_set_standby(sim.engine, true);
     fake_clock_advance(&node->clock, ENGINE_US);
-    engine_step(node->cluster);
+    engine_step(node->cluster, true);
+    expect_warning(node, "");
+    /* The manager's own reads are not acknowledged then. */
+    memory_journal_set_standby(sim.engine, false);
+    fake_clock_advance(&node->clock, VIEW_US);
+    manage_step(node->cluster);
+    expect_warning(node, "the standby is away");
+    memory_journal_set_standby(sim.engine, true);
+    fake_clock_advance(&node->clock, VIEW_US);
+    manage_step(node->cluster);
     expect_warning(node, "");
     node->cluster->journal_bytes_max = 0; /* whatever it holds */
     fake_clock_advance(&node->clock, ENGINE_US);
-    engine_step(node->cluster);
+    engine_step(node->cluster, true);
     expect_warning(node, "the journal is full");
     assert_true(node->is_journal_full);
     node->cluster->journal_bytes_max = UINT64_MAX;
     fake_clock_advance(&node->clock, ENGINE_US);
-    engine_step(node->cluster);
+    engine_step(node->cluster, true);
     expect_warning(node, "");
     assert_false(node->is_journal_full);
     node->cluster->metrics = NULL;

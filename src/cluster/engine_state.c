@@ -5,6 +5,8 @@
  */
 #include "cluster/cluster_int.h"
 
+#define ENGINE_IS_SILENT SLICE("the engine does not answer: nothing can be written")
+
 static void note(Cluster *cluster, const JournalUsage *usage, Slice warning)
 {
     Slice text = slice_first(warning, CLUSTER_WARNING_MAX);
@@ -24,7 +26,7 @@ static void note(Cluster *cluster, const JournalUsage *usage, Slice warning)
                  usage == NULL ? 0ULL : (unsigned long long)usage->bytes);
 }
 
-void engine_step(Cluster *cluster)
+void engine_step(Cluster *cluster, bool is_answering)
 {
     uint64_t now_us = cluster_now_us(cluster);
     if (cluster->engine_asked_us != 0 && now_us - cluster->engine_asked_us < ENGINE_US)
@@ -36,22 +38,20 @@ void engine_step(Cluster *cluster)
     (void)pthread_mutex_lock(&cluster->admin_lane);
     Status status = journal_usage(cluster->journal, JOURNAL_LANE_ADMIN, &arena, &usage, &err);
     (void)pthread_mutex_unlock(&cluster->admin_lane);
+    cluster->engine_asked_us = now_us;
     if (status != STATUS_OK) {
-        engine_note_silence(cluster);
+        note(cluster, NULL, ENGINE_IS_SILENT);
         return;
     }
-    cluster->engine_asked_us = now_us;
     bool is_full = usage.bytes >= cluster->journal_bytes_max;
     cluster->store.set_full(cluster->store.ctx, is_full);
-    note(cluster, &usage,
-         is_full ? SLICE("the journal is full (--journal-bytes): writes are answered 429")
-                 : usage.warning);
-}
-
-void engine_note_silence(Cluster *cluster)
-{
-    cluster->engine_asked_us = 0; /* asked as soon as it answers again */
-    note(cluster, NULL, SLICE("the engine does not answer: nothing can be written"));
+    Slice warning = usage.warning;
+    if (is_full)
+        warning = SLICE("the journal is full (--journal-bytes): writes are answered 429. It is "
+                        "trimmed when enough nodes have a copy of each partition");
+    else if (warning.len == 0 && !is_answering)
+        warning = ENGINE_IS_SILENT;
+    note(cluster, &usage, warning);
 }
 
 size_t cluster_engine_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX])

@@ -76,6 +76,37 @@ static void stop_following(Cluster *cluster, StoreSpace space)
         forget(cluster, space);
 }
 
+/* It was expelled while it was away, and has read the rest of the log since: nothing that it lacks
+ * was trimmed. Only this thread drops copies, so it knows that this one stays. */
+static void count_again(Cluster *cluster, const ClusterView *view, const JournalOwner *owner)
+{
+    const JournalReplica *replica =
+        view_replica(view, owner->space, slice_from_cstr(cluster->node));
+    if (replica == NULL || replica->state != REPLICA_EXPELLED)
+        return;
+    ReplicaPlace place = cluster->store.place(cluster->store.ctx, owner->space);
+    if (place.role != SPACE_FOLLOWED || place.durable_seq < owner->base ||
+        place.applied.seq + LAG_MAX < owner->tail.seq)
+        return;
+    JournalReplica row = {.space = owner->space,
+                          .node = slice_from_cstr(cluster->node),
+                          .applied = place.applied.seq,
+                          .durable = place.durable_seq};
+    Error err;
+    /* The row of one that was expelled begins anew only as that of a new copy. */
+    static const ReplicaState steps[] = {REPLICA_SEEDING, REPLICA_FOLLOWING};
+    Status status = STATUS_OK;
+    (void)pthread_mutex_lock(&cluster->admin_lane);
+    for (size_t i = 0; i < ARRAY_COUNT(steps) && status == STATUS_OK; i++) {
+        row.state = steps[i];
+        status = journal_report(cluster->journal, JOURNAL_LANE_ADMIN, &row, 1, &err);
+    }
+    (void)pthread_mutex_unlock(&cluster->admin_lane);
+    if (status != STATUS_OK)
+        LOG_INFO(cluster->log, "cluster.report_waits", "space=%llu message=\"%s\"",
+                 (unsigned long long)owner->space, err.message);
+}
+
 static SpaceSlot slot_of(Cluster *cluster, StoreSpace space)
 {
     (void)pthread_mutex_lock(&cluster->lock);
@@ -85,35 +116,50 @@ static SpaceSlot slot_of(Cluster *cluster, StoreSpace space)
     return copy;
 }
 
-/* A space had a row of an owner, and has none any more: it was dropped. */
-static void forget_unknown(Cluster *cluster, const ClusterView *view)
+/* Spaces of this node that the engine has no row of. */
+static size_t list_rowless(Cluster *cluster, const ClusterView *view, Arena *arena,
+                           StoreSpace **out)
 {
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_SMALL_BYTES);
+    uint64_t now_us = cluster_now_us(cluster);
     (void)pthread_mutex_lock(&cluster->lock);
-    StoreSpace *spaces = ARENA_NEW_ARRAY(&arena, StoreSpace, cluster->spaces.count + 1);
+    StoreSpace *spaces = ARENA_NEW_ARRAY(arena, StoreSpace, cluster->spaces.count + 1);
     size_t count = 0;
     for (size_t i = 0; i < cluster->spaces.count; i++) {
-        const SpaceSlot *slot = &cluster->spaces.items[i];
-        if (slot->seen_in_engine && view_owner(view, slot->space) == NULL)
+        SpaceSlot *slot = &cluster->spaces.items[i];
+        bool has_row = view_owner(view, slot->space) != NULL;
+        slot->rowless_us = has_row ? 0 : slot->rowless_us != 0 ? slot->rowless_us : now_us;
+        if (!has_row)
             spaces[count++] = slot->space;
     }
     (void)pthread_mutex_unlock(&cluster->lock);
+    *out = spaces;
+    return count;
+}
+
+/* The row of a dropped space goes, and so does its copy as soon as the catalogue does not name the
+ * space here, too. A row that is missing alone proves nothing: an engine that was restored from a
+ * backup has none of what is newer, and this copy may be all that is left of it (C10). */
+static void forget_dropped_copies(Cluster *cluster, const ClusterView *view)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    StoreSpace *spaces;
+    size_t count = list_rowless(cluster, view, &arena, &spaces);
+    if (count == 0 || !atomic_load(&cluster->has_catalog))
+        return;
+    bool *is_named = ARENA_NEW_ARRAY(&arena, bool, count);
+    Error err;
+    if (cluster->catalog.find_named(cluster->catalog.ctx, spaces, count, is_named, &err) !=
+        STATUS_OK) {
+        LOG_WARN(cluster->log, "cluster.forget_failed", "message=\"%s\"", err.message);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
+        if (is_named[i])
+            continue;
         drop_space(cluster, spaces[i], "it was dropped");
         forget(cluster, spaces[i]);
     }
-}
-
-/* Rows that were read show which copies are of spaces that exist. */
-static void note_seen(Cluster *cluster, const ClusterView *view)
-{
-    (void)pthread_mutex_lock(&cluster->lock);
-    for (size_t i = 0; i < cluster->spaces.count; i++) {
-        SpaceSlot *slot = &cluster->spaces.items[i];
-        slot->seen_in_engine = slot->seen_in_engine || view_owner(view, slot->space) != NULL;
-    }
-    (void)pthread_mutex_unlock(&cluster->lock);
 }
 
 void follow_spaces(Cluster *cluster, const ClusterView *view)
@@ -139,13 +185,14 @@ void follow_spaces(Cluster *cluster, const ClusterView *view)
                  view_owner_lives(view, owner) &&
                  has_copies(view, owner, view->nodes[self].name, cluster->replicas))
             stop_following(cluster, owner->space);
+        else if (slot.state == SPACE_STATE_FOLLOWING && is_wanted && !is_own)
+            count_again(cluster, view, owner);
     }
-    forget_unknown(cluster, view);
-    note_seen(cluster, view);
+    forget_dropped_copies(cluster, view);
 }
 
 /* Spaces that the catalogue's owner has removed: their rows go, which tells all nodes to drop their
- * copies (forget_unknown). */
+ * copies (forget_dropped_copies). */
 void forget_dropped(Cluster *cluster)
 {
     if (!cluster_serves(cluster, SPACE_OF_CATALOG))

@@ -15,7 +15,16 @@
 
 const char REASON_OPERATOR[] = "an operator asked for it";
 
-/* Asks how far the other node's copy is, or for a copy; true if it may become the owner now. */
+/* What the engine was told of the other node's copy. */
+static bool is_reported_near(const ClusterView *view, StoreSpace space, size_t to, uint64_t seq)
+{
+    const JournalReplica *replica = view_replica(view, space, view->nodes[to].name);
+    return replica != NULL && replica->state == REPLICA_FOLLOWING &&
+           replica->applied + LAG_MAX >= seq;
+}
+
+/* Asks how far the other node's copy is, or for a copy; true if it may become the owner now. A node
+ * that reaches no other one gives what it has to whoever has a copy. */
 static bool is_caught_up(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to)
 {
     Slice address = view->nodes[to].address;
@@ -24,6 +33,9 @@ static bool is_caught_up(Cluster *cluster, const ClusterView *view, StoreSpace s
     AUTO(buf_done) Buf answer;
     buf_init(&answer, 4096);
     Error err;
+    ReplicaPlace own = cluster->store.place(cluster->store.ctx, space);
+    if (atomic_load(&cluster->is_cut_off))
+        return is_reported_near(view, space, to, own.applied.seq);
     Status status = node_call(cluster, address, "place", query, CALL_MS, &answer, &err);
     if (status != STATUS_OK) {
         if (status == STATUS_NOT_FOUND)
@@ -31,7 +43,6 @@ static bool is_caught_up(Cluster *cluster, const ClusterView *view, StoreSpace s
         return false;
     }
     uint64_t seq;
-    ReplicaPlace own = cluster->store.place(cluster->store.ctx, space);
     return slice_to_u64(buf_view(&answer), &seq) && seq + LAG_MAX >= own.applied.seq;
 }
 

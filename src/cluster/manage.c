@@ -155,6 +155,14 @@ static void note_view(Cluster *cluster, uint64_t begun_us)
     (void)pthread_mutex_unlock(&cluster->lock);
 }
 
+/* The engine itself is looked at as soon as it begins or ceases to answer. */
+static void note_answering(Cluster *cluster, bool is_answering)
+{
+    if (cluster->view_failed == is_answering)
+        cluster->engine_asked_us = 0;
+    cluster->view_failed = !is_answering;
+}
+
 static bool read_engine(Cluster *cluster)
 {
     /* Requests that meet a space which nobody serves ask for a read each time. */
@@ -170,12 +178,12 @@ static bool read_engine(Cluster *cluster)
         STATUS_OK) {
         if (!cluster->view_failed)
             LOG_WARN(cluster->log, "cluster.read_failed", "message=\"%s\"", err.message);
-        cluster->view_failed = true;
-        engine_note_silence(cluster);
+        note_answering(cluster, false);
+        engine_step(cluster, false);
         cluster->view = (ClusterView){0};
         return false;
     }
-    cluster->view_failed = false;
+    note_answering(cluster, true);
     cluster->view_us = begun_us;
     note_view(cluster, begun_us);
     return true;
@@ -214,29 +222,6 @@ static void watch_others(Cluster *cluster)
     }
 }
 
-/* More than half of the other living nodes, and at least two, say that they cannot reach this one.
- */
-static bool is_cut_off(Cluster *cluster)
-{
-    const ClusterView *view = &cluster->view;
-    size_t others = 0;
-    size_t complaints = 0;
-    Slice me = slice_from_cstr(cluster->node);
-    for (size_t i = 0; i < view->node_count; i++) {
-        if (!view_is_living(view, i) || slice_equal(view->nodes[i].name, me))
-            continue;
-        others++;
-        Slice names = view->nodes[i].unreachable;
-        while (names.len > 0) {
-            if (slice_equal(slice_cut(&names, ','), me)) {
-                complaints++;
-                break;
-            }
-        }
-    }
-    return complaints >= 2 && complaints * 2 > others;
-}
-
 /* Every row that may be acted upon: the catalogue alone as long as there is no catalogue to serve
  * other spaces, but what is this node's own already is served before that, so that the catalogue
  * finds it when it is opened. */
@@ -258,7 +243,8 @@ static void act_on_owners(Cluster *cluster)
 static bool is_cut_off_for_long(Cluster *cluster)
 {
     uint64_t now_us = cluster_now_us(cluster);
-    if (!is_cut_off(cluster) || now_us - cluster->round_us > VIEW_US * 2)
+    size_t self = view_node(&cluster->view, slice_from_cstr(cluster->node));
+    if (!view_is_cut_off(&cluster->view, self) || now_us - cluster->round_us > VIEW_US * 2)
         cluster->cut_off_us = now_us;
     cluster->round_us = now_us;
     return now_us - cluster->cut_off_us >= CUT_OFF_US;
@@ -343,7 +329,7 @@ void manage_step(Cluster *cluster)
         return;
     continue_hand_overs(cluster);
     if (read_engine(cluster)) {
-        engine_step(cluster);
+        engine_step(cluster, true);
         watch_others(cluster);
         act_on_owners(cluster);
         follow_spaces(cluster, &cluster->view);

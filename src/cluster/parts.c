@@ -101,6 +101,12 @@ static Status stop_serving(void *ctx, StoreSpace space, Error *err)
     return catalog_stop_serving(ctx, space, err);
 }
 
+static Status find_named(void *ctx, const StoreSpace *spaces, size_t count, bool *is_named,
+                         Error *err)
+{
+    return catalog_find_named(ctx, spaces, count, is_named, err);
+}
+
 static void add_ranges(const Container *container, Arena *arena, StoreSpace **out, size_t *count,
                        size_t *capacity)
 {
@@ -135,6 +141,7 @@ ClusterCatalog cluster_catalog_of(Catalog *catalog)
         .refresh = refresh,
         .serve = serve,
         .stop_serving = stop_serving,
+        .find_named = find_named,
         .list_shared = list_shared,
     };
 }

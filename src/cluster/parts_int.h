@@ -36,6 +36,9 @@ typedef struct ClusterCatalog {
     Status (*refresh)(void *ctx, Error *err);
     Status (*serve)(void *ctx, StoreSpace space, Error *err);
     Status (*stop_serving)(void *ctx, StoreSpace space, Error *err);
+    /* Whether the catalogue, as far as this node has it, names each of the spaces. */
+    Status (*find_named)(void *ctx, const StoreSpace *spaces, size_t count, bool *is_named,
+                         Error *err);
     /* Adds to '*out', in the arena, the spaces of ranges that share a budget with others. */
     void (*list_shared)(void *ctx, Arena *arena, StoreSpace **out, size_t *count);
 } ClusterCatalog;

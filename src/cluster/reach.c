@@ -1,10 +1,20 @@
-/* reach.c - which nodes this one cannot reach; it says so with its renewals. */
+/* reach.c - which nodes this one cannot reach; it says so with its renewals.
+ *
+ * Each look also tells the others of the newest timeline of the engine that this node has met, and
+ * its own answer tells it of theirs.
+ */
 #include "cluster/cluster_int.h"
+
+static bool reaches(Cluster *cluster, Slice address)
+{
+    AUTO(buf_done) Buf answer;
+    buf_init(&answer, 64);
+    Error err;
+    return node_call(cluster, address, "ping", "", CALL_MS, &answer, &err) == STATUS_OK;
+}
 
 void reach_step(Cluster *cluster)
 {
-    if (cluster->reaches == NULL)
-        return;
     AUTO(arena_done) Arena arena;
     arena_init(&arena, ARENA_SMALL_BYTES);
     const JournalNode *nodes = NULL;
@@ -23,7 +33,7 @@ void reach_step(Cluster *cluster)
         if (node->state == NODE_DEAD || node->catalog == 0 ||
             slice_equal(node->name, slice_from_cstr(cluster->node)) ||
             names.len + node->name.len + 1 >= JOURNAL_UNREACHABLE_MAX - 1 ||
-            cluster->reaches(cluster->reaches_ctx, node->address))
+            reaches(cluster, node->address))
             continue;
         if (names.len > 0)
             buf_byte(&names, ',');

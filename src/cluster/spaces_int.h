@@ -41,13 +41,13 @@ typedef struct SpaceSlot {
     bool is_refused;     /* TAKING or lost: the log has another history */
     bool needs_seed;     /* TAKING: the log does not reach back to the copy */
     bool accepts_log;    /* an operator has said that the log is right */
-    bool seen_in_engine; /* it had a row of an owner */
     bool is_placed;      /* YIELDING: an operator wants it where it goes */
     bool is_handing;     /* YIELDING, and what is below of the hand-over is known */
     uint64_t epoch;      /* TAKING, SERVING and YIELDING: this node's */
     uint64_t epoch_gone; /* up to here the space is this node's no more, whatever was read before */
     uint64_t retry_us;   /* boot time before which taking it is not tried again */
     uint64_t pinned_us;  /* boot time until which it stays on this node, owned or followed */
+    uint64_t rowless_us; /* boot time at which the engine was first found to have no row of it */
     uint64_t orphan_us;  /* boot time at which its owner was first found dead; 0 if it is not */
     JournalPlace last;   /* YIELDING: where it was left */
     char to[JOURNAL_NAME_MAX + 1]; /* YIELDING: the next owner */

@@ -22,6 +22,30 @@ bool view_is_living(const ClusterView *view, size_t node)
     return node != NO_NODE && view->nodes[node].state != NODE_DEAD;
 }
 
+bool view_is_cut_off(const ClusterView *view, size_t node)
+{
+    size_t others = 0;
+    size_t complaints = 0;
+    for (size_t i = 0; i < view->node_count; i++) {
+        if (i == node || !view_is_living(view, i))
+            continue;
+        others++;
+        Slice names = view->nodes[i].unreachable;
+        while (names.len > 0) {
+            if (slice_equal(slice_cut(&names, ','), view->nodes[node].name)) {
+                complaints++;
+                break;
+            }
+        }
+    }
+    return complaints >= 2 && complaints * 2 > others;
+}
+
+static bool may_get_more(const ClusterView *view, size_t node)
+{
+    return view->nodes[node].state == NODE_LIVE && !view_is_cut_off(view, node);
+}
+
 const JournalOwner *view_owner(const ClusterView *view, StoreSpace space)
 {
     size_t from = 0;
@@ -165,7 +189,7 @@ size_t spread_choose(const ClusterView *view, StoreSpace space, size_t but)
     size_t best = NO_NODE;
     bool best_follows = false;
     for (size_t i = 0; i < view->node_count; i++) {
-        if (i == but || view->nodes[i].state != NODE_LIVE)
+        if (i == but || !may_get_more(view, i))
             continue;
         const JournalReplica *replica =
             space != 0 ? view_replica(view, space, view->nodes[i].name) : NULL;
@@ -184,7 +208,7 @@ bool spread_is_uneven(const ClusterView *view, size_t node, size_t *to)
     size_t most = NO_NODE;
     size_t least = NO_NODE;
     for (size_t i = 0; i < view->node_count; i++) {
-        if (view->nodes[i].state != NODE_LIVE)
+        if (!may_get_more(view, i))
             continue;
         if (most == NO_NODE || view->loads[i] > view->loads[most])
             most = i;

@@ -30,6 +30,8 @@ typedef struct ClusterView {
 
 size_t view_node(const ClusterView *view, Slice name); /* NO_NODE if there is none */
 bool view_is_living(const ClusterView *view, size_t node);
+/* More than half of the other living nodes, and at least two, say that they cannot reach it. */
+bool view_is_cut_off(const ClusterView *view, size_t node);
 const JournalOwner *view_owner(const ClusterView *view, StoreSpace space);
 const JournalReplica *view_replica(const ClusterView *view, StoreSpace space, Slice node);
 /* The index of the first replica of the space; the others of the space stand behind it. */
@@ -50,7 +52,8 @@ bool spread_follows(const ClusterView *view, const bool *counts, const JournalOw
  * they own; NO_NODE if it may not. If no replica is left and the log is whole, all may. */
 size_t spread_rank(const ClusterView *view, const JournalOwner *owner, size_t node);
 
-/* The node that should get one more space, of those that live and are not draining, other than
+/* The node that should get one more space, of those that live, are reached by the others and are
+ * not draining, other than
  * 'but' (NO_NODE for none): one that follows the space, if 'space' is not 0 and there is one, with
  * the least load. NO_NODE if there is none. */
 size_t spread_choose(const ClusterView *view, StoreSpace space, size_t but);

@@ -162,10 +162,21 @@ static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *sta
     if (!lease_holds(&cluster->lease))
         json_add_string(b, SLICE("The lease of this node does not hold."));
     size_t refused = 0;
+    size_t rowless = 0;
+    uint64_t now_us = cluster_now_us(cluster);
     (void)pthread_mutex_lock(&cluster->lock);
-    for (size_t i = 0; i < cluster->spaces.count; i++)
-        refused += cluster->spaces.items[i].state == SPACE_STATE_REFUSED;
+    for (size_t i = 0; i < cluster->spaces.count; i++) {
+        const SpaceSlot *slot = &cluster->spaces.items[i];
+        refused += slot->state == SPACE_STATE_REFUSED;
+        rowless += slot->state != SPACE_STATE_ABSENT && slot->rowless_us != 0 &&
+                   now_us - slot->rowless_us >= ROWLESS_US;
+    }
     (void)pthread_mutex_unlock(&cluster->lock);
+    if (rowless > 0)
+        json_add_string(b, arena_format(b->arena,
+                                        "The engine does not know %zu partitions that this node "
+                                        "has copies of: was it restored from a backup?",
+                                        rowless));
     if (refused > 0)
         json_add_string(b,
                         arena_format(b->arena,

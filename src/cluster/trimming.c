@@ -2,13 +2,14 @@
  *
  * The owner of a space trims its log up to what the least durable member has on disk. Members are
  * all replicas that are not expelled, dead ones, too: one that comes back soon needs the rest of
- * the log, and nothing else. One that is behind for longer than 'keep_us', or dead while the log
- * fills the engine, is expelled, and seeded anew when it comes back.
+ * the log, and nothing else. One that is dead for longer than 'keep_us', or lives and has applied
+ * nothing for so long, is expelled, and seeded anew when it comes back; while the log fills the
+ * engine, a dead one at once, and one that hangs after STUCK_US.
  */
 #include "cluster/cluster_int.h"
 
-static bool has_waited(Cluster *cluster, const ClusterView *view, const JournalReplica *replica,
-                       bool is_full)
+static bool has_waited(Cluster *cluster, const ClusterView *view, const JournalOwner *owner,
+                       const JournalReplica *replica, bool is_full)
 {
     uint64_t now_us = cluster_now_us(cluster);
     (void)pthread_mutex_lock(&cluster->lock);
@@ -16,7 +17,12 @@ static bool has_waited(Cluster *cluster, const ClusterView *view, const JournalR
     (void)pthread_mutex_unlock(&cluster->lock);
     if (view_node(view, replica->node) == NO_NODE)
         return true; /* the node was removed */
-    return dead_us > 0 && (is_full || dead_us > cluster->keep_us);
+    if (dead_us > 0)
+        return is_full || dead_us > cluster->keep_us;
+    if (replica->state != REPLICA_FOLLOWING || replica->applied >= owner->tail.seq)
+        return false; /* a copy that is being made has no place yet */
+    uint64_t stuck_us = replica_watch_see(&cluster->replica_watch, replica, now_us);
+    return stuck_us > (is_full && STUCK_US < cluster->keep_us ? STUCK_US : cluster->keep_us);
 }
 
 /* The least durable member; false if there are too few of them. */
@@ -32,7 +38,7 @@ static bool find_bound(Cluster *cluster, const ClusterView *view, const JournalO
             continue;
         bool is_own = slice_equal(replica->node, slice_from_cstr(cluster->node));
         if (!is_own && replica->durable < owner->tail.seq &&
-            has_waited(cluster, view, replica, is_full)) {
+            has_waited(cluster, view, owner, replica, is_full)) {
             Error err;
             (void)pthread_mutex_lock(&cluster->admin_lane);
             Status status = journal_expel(cluster->journal, JOURNAL_LANE_ADMIN, owner->space,
@@ -83,6 +89,7 @@ void trim_step(Cluster *cluster, const ClusterView *view)
             LOG_INFO(cluster->log, "cluster.trim_waits", "space=%llu message=\"%s\"",
                      (unsigned long long)owner->space, err.message);
     }
+    replica_watch_end_round(&cluster->replica_watch);
     if (cluster_serves(cluster, SPACE_OF_CATALOG))
         rotate(cluster);
 }
