@@ -377,7 +377,7 @@ static void begin(ApiRequest *r)
 static bool rests_on_lease(const ApiRequest *r, const Response *response)
 {
     bool is_done = response->status >= 200 && response->status < 300;
-    return r->is_routed && (is_read(r) || !is_done) && response->status < 500 &&
+    return r->is_routed && (is_read(r) || r->has_only_read || !is_done) && response->status < 500 &&
            response->status != status_http(STATUS_THROTTLED);
 }
 

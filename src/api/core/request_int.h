@@ -190,6 +190,7 @@ struct ApiRequest {
     struct RequestBody *body; /* see request_body_int.h; NULL if it was not read on a worker */
     uint32_t token_seconds;   /* lifetime of the tokens that it asks for */
     bool is_routed;           /* it was authorised, and its answer rests on what is stored */
+    bool has_only_read;       /* it could have written, but has made nothing durable */
     bool is_kept;             /* see forward_keep */
     struct Forward *forward;  /* see forward_int.h; NULL if it did not go to another node */
     bool is_past_chaos;       /* it was run before, and meets no more faults */

@@ -109,11 +109,15 @@ static void answer(Batch *batch)
     BatchResult *results = ARENA_NEW_ARRAY(r->arena, BatchResult, batch->count);
     Charge total = 0;
     bool good = true;
+    r->has_only_read = true;
     if (r->refused_by != NULL) /* some of its operations */
         usage_throttled(r);
     for (size_t i = 0; i < batch->count; i++) {
         fill_result(batch, i, &results[i], &total);
         good = good && results[i].status < 400;
+        bool has_written =
+            batch->results[i]->status == STATUS_OK && batch->results[i]->op != ITEM_READ;
+        r->has_only_read = r->has_only_read && !has_written;
     }
     Buf body;
     buf_init(&body, PAGE_BYTES_MAX);

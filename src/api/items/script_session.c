@@ -260,6 +260,7 @@ static void on_loop(HttpTask *task)
     if (runs_again(session))
         return;
     release(session);
+    session->context.request->has_only_read = session->write_count == 0;
     if (session->status == STATUS_OK)
         session->answer(session);
     else

@@ -3,6 +3,15 @@
 
 #include "api/core/forward_int.h"
 
+#define BATCH                                  \
+    {                                          \
+        "x-ms-cosmos-is-batch-request", "True" \
+    }
+#define ATOMIC                             \
+    {                                      \
+        "x-ms-cosmos-batch-atomic", "True" \
+    }
+
 /* A cluster of which a test decides everything. */
 typedef struct FakeCluster {
     ApiCluster api;
@@ -414,6 +423,10 @@ static void nothing_that_was_read_is_told_without_a_lease(void **state UNUSED)
         {"POST", DOCS, "{'id':'1','pk':'a'}"}, /* 409 */
         {"DELETE", DOCS "/none", NULL, {PK("['a']")}},
         {"GET", DOCS},
+        {"GET", DOCS "/1", NULL, {PK("['a']"), {"if-none-match", "*"}}},               /* 304 */
+        {"PUT", DOCS "/1", "{'id':'1','pk':'a'}", {PK("['a']"), {"if-match", "old"}}}, /* 412 */
+        {"POST", DOCS, "[{'operationType':'Read','id':'1'}]", {PK("['a']"), BATCH, ATOMIC}},
+        {"POST", DOCS, "[{'operationType':'Delete','id':'none'}]", {PK("['a']"), BATCH, ATOMIC}},
     };
     for (size_t i = 0; i < ARRAY_COUNT(reads); i++) {
         Flight f;
@@ -441,6 +454,13 @@ static void what_was_written_is_told_without_a_lease(void **state UNUSED)
     open_cluster(&f.server, &f.cluster);
     f.cluster.has_lease = false;
     (void)expect_status(&f.server, &(Ask){"POST", DOCS, "{'id':'1','pk':'a'}"}, 201);
+    (void)expect_status(&f.server,
+                        &(Ask){"POST",
+                               DOCS,
+                               "[{'operationType':'Read','id':'1'},"
+                               "{'operationType':'Delete','id':'1'}]",
+                               {PK("['a']"), BATCH, ATOMIC}},
+                        200);
     fake_server_close(&f.server);
 }
 
