@@ -68,6 +68,12 @@ class Tiny {
         return event;
     }
 
+    /** Does what a client has given up before. */
+    land({ key, ops }) {
+        this.lsn++;
+        for (const op of ops) this.#apply(key, op);
+    }
+
     /** A single operation that cannot be done. */
     refuse(session, key, text, status) {
         const [kind, id] = text.split(" ");
@@ -330,6 +336,121 @@ const DOUBTS = [
 for (const [name, rule, change] of DOUBTS)
     test(`it is noticed if ${name}`, () => {
         const made = doubtful(true, "patch i1", "create i3");
+        change(made);
+        expectRule(made.history, rule);
+    });
+
+// --- What one client was told or shown, all must see: requests that are current, at any node of a cluster
+
+const beCurrent = ({ history }) => history.events.forEach((event) => (event.isCurrent = true));
+
+/** Everybody asks for the first time after `b` has written; nobody has a token. */
+function strangers() {
+    const tiny = new Tiny("k", "m");
+    const made = { tiny, history: tiny.history };
+    made.first = tiny.write("a", "k", "create i1");
+    made.removed = tiny.write("a", "k", "create i2");
+    made.latestBefore = tiny.page("latest", "latest", 0);
+    made.second = tiny.write("b", "k", "replace i1", "delete i2");
+    made.read = tiny.read("c", "k", "i1");
+    made.absent = tiny.read("d", "k", "i2");
+    made.look = tiny.look("e", "k");
+    made.refused = tiny.refuse("f", "k", "create i1", 409);
+    made.nothing = Object.assign(tiny.refuse("f", "k", "create i3", 429), { results: undefined, lsn: undefined });
+    made.page = tiny.page("all", "all", 1);
+    made.end = tiny.page("all", "all", made.page.etag);
+    made.latest = tiny.page("latest", "latest", made.latestBefore.etag);
+    made.latestEnd = tiny.page("latest", "latest", made.latest.etag);
+    made.other = tiny.write("b", "m", "create i1");
+    made.otherEnd = tiny.page("other", "all", tiny.lsn);
+    beCurrent(tiny);
+    return made;
+}
+
+/** A write that is done after its client was told that nobody knows; others see it. */
+function late(...texts) {
+    const tiny = new Tiny("k");
+    const made = { tiny, history: tiny.history };
+    made.first = tiny.write("a", "k", "create i1", "create i2");
+    made.open = Object.assign(tiny.writeInDoubt(false, "a", "k", ...texts), { isOpen: true });
+    made.next = tiny.write("b", "k", "create i3");
+    made.before = tiny.read("c", "k", "i1");
+    made.latestBefore = tiny.page("latest", "latest", 0);
+    tiny.land(made.open);
+    made.read = tiny.read("d", "k", "i1");
+    made.look = tiny.look("e", "k");
+    made.again = tiny.read("g", "k", "i1");
+    made.page = tiny.page("all", "all", 1);
+    made.last = tiny.look("h", "k");
+    made.end = tiny.page("all", "all", made.page.etag);
+    made.latest = tiny.page("latest", "latest", made.latestBefore.etag);
+    made.latestAnew = tiny.page("anew", "latest", 0);
+    made.refused = tiny.refuse("f", "k", "create i3", 409);
+    beCurrent(tiny);
+    return made;
+}
+
+/** The feed ends here, and says so. */
+const endAt = (page, lsn) => recount(Object.assign(page, { etag: lsn, lsn, lsnHeader: lsn, entries: [] }));
+
+test("what strangers see is good", () => assert.deepEqual(checkHistory(strangers().history), []));
+
+for (const texts of [["patch i1"], ["delete i1"], ["create i4", "patch i1", "delete i2"]])
+    test(`a write may be done after its client has given up: ${texts}`, () =>
+        assert.deepEqual(checkHistory(late(...texts).history), []));
+
+const STALE = [
+    ["a session reads less than another was told", "current state", strangers, ({ read, first }) => (read.item = itemOf(first))],
+    ["a session reads what another has removed", "current state", strangers, ({ absent: read, removed }) =>
+        Object.assign(read, { status: 200, item: itemOf(removed) })],
+    ["a session queries less than another was told", "current state", strangers, ({ look, first, removed }) =>
+        (look.items = [itemOf(first), itemOf(removed)])],
+    ["a query of several pages has less than another was told", "current state", strangers, ({ look, first }) =>
+        Object.assign(look, { items: [itemOf(first)], isSnapshot: false })],
+    ["a write is refused because of what another has removed", "refusal", strangers, ({ refused }) =>
+        (refused.ops[0].id = "i2")],
+    ["a page that is the end lacks a write that was acknowledged", "current state", strangers, ({ page, end }) => {
+        without(page, 2, 2);
+        page.etag -= 1;
+        Object.assign(endAt(end, page.etag), { from: page.etag });
+    }],
+    ["a page of latest versions that is the end lacks a write", "current state", strangers, ({ history, latest, latestEnd }) => {
+        remove(history.events, latest);
+        Object.assign(endAt(latestEnd, latest.from), { from: latest.from });
+    }],
+    ["a follower begins before what was acknowledged, and not now", "current state", strangers, ({ otherEnd }) =>
+        Object.assign(endAt(otherEnd, otherEnd.etag - 1), { from: "*" })],
+    ["a follower is shown what was refused", "invented", strangers, ({ otherEnd, nothing }) => {
+        show(otherEnd, nothing);
+        otherEnd.from -= 1;
+    }],
+    ["a session reads what was refused", "invented", strangers, ({ read, nothing }) =>
+        (read.item = { ...read.item, ...nothing.ops[0].body })],
+
+    ["a session reads less than another", "current state", late, ({ history, again, look, first }) => {
+        remove(history.events, look);
+        again.item = itemOf(first);
+    }],
+    ["a session reads less than another has queried", "current state", late, ({ history, again, read, first }) => {
+        remove(history.events, read);
+        again.item = itemOf(first);
+    }],
+    ["a session queries less than a follower was shown", "current state", late, ({ history, last, read, look, again, first }) => {
+        remove(history.events, read, look, again);
+        last.items = last.items.map((item) => (item.id === "i1" ? itemOf(first) : item));
+    }],
+    ["a follower ends before what another was shown", "current state", late, ({ tiny, page }) =>
+        Object.assign(endAt(tiny.page("second", "all", 1), page.etag - 1), { from: page.etag - 1, isCurrent: true })],
+    ["a follower is shown what another has seen replaced", "stale entry", late, ({ latestAnew, latestBefore }) =>
+        (latestAnew.entries = [...latestBefore.entries])],
+    ["a write is refused because of what a follower saw removed", "refusal", () => late("delete i1"), ({ refused }) =>
+        (refused.ops[0].id = "i1")],
+    ["a write that is over is done late", "order of writes", late, ({ open }) => delete open.isOpen],
+];
+
+for (const [name, rule, build, change] of STALE)
+    test(`it is noticed if ${name}`, () => {
+        const made = build("patch i1");
         change(made);
         expectRule(made.history, rule);
     });

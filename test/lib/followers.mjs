@@ -10,7 +10,7 @@ import { setTimeout as wait } from "node:timers/promises";
 
 import { parseToken, tokenText } from "./history.mjs";
 import { callItems } from "./items.mjs";
-import { Gone, attempt } from "./sessions.mjs";
+import { Gone, attempt, whileSpread } from "./sessions.mjs";
 
 const MODES = { latest: "Incremental Feed", all: "Full-Fidelity Feed" };
 const WIRE = { "x-ms-cosmos-changefeed-wire-format-version": "2021-09-15" };
@@ -20,6 +20,7 @@ const PAUSE_MS = 30; // at most, between two pages
 export class Follower {
     tokens = new Map();
     pages = 0;
+    entries = 0;
     gone = 0;
 
     /**
@@ -38,7 +39,7 @@ export class Follower {
     async follow(server, isOver) {
         await this.#run(server, async () => {
             while (!isOver()) {
-                await this.#poll(this.random.pick(this.cursors));
+                await whileSpread(server, () => this.#poll(this.random.pick(this.cursors)));
                 await wait(this.random.below(PAUSE_MS));
             }
         });
@@ -48,7 +49,8 @@ export class Follower {
     async drain(server) {
         await this.#run(server, async () => {
             for (const cursor of this.cursors) cursor.isAtEnd = false;
-            for (let next; (next = this.cursors.find(({ isAtEnd }) => !isAtEnd)); ) await this.#poll(next);
+            for (let next; (next = this.cursors.find(({ isAtEnd }) => !isAtEnd)); )
+                await whileSpread(server, () => this.#poll(next));
             this.history.add({ type: "drained", follower: this.name });
         });
     }
@@ -101,7 +103,9 @@ export class Follower {
         const { etag: from } = cursor;
         const size = this.random.pick(SIZES);
         const sent = this.sendsTokens ? [...this.tokens] : [];
-        const page = { type: "page", follower: this.name, mode: this.mode, scope, from, sent, size, invoked: this.history.now() };
+        const page = { type: "page", follower: this.name, mode: this.mode, scope, from, sent, size, isCurrent: true };
+        const level = this.world.levels && this.random.pick(this.world.levels);
+        page.invoked = this.history.now();
         const answer = await attempt(this.server, () =>
             callItems(this.server, this.world.container, {
                 key: scope.key,
@@ -112,6 +116,7 @@ export class Follower {
                     ...(from !== 0 && { "if-none-match": from === "*" ? "*" : `"${from}"` }),
                     ...(size !== undefined && { "x-ms-max-item-count": String(size) }),
                     ...(sent.length > 0 && { "x-ms-session-token": tokenText(sent) }),
+                    ...(level && { "x-ms-consistency-level": level }),
                     ...headers,
                 },
             }),
@@ -144,6 +149,7 @@ export class Follower {
             [[page.range, page.lsn]] = pairs;
             this.tokens.set(page.range, Math.max(page.lsn, this.tokens.get(page.range) ?? 0));
             cursor.etag = page.etag;
+            this.entries += page.entries.length;
         }
         cursor.isAtEnd = status !== 200;
         this.history.add(page);

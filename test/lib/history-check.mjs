@@ -4,8 +4,11 @@
 //
 // - A session has, for each key, an LSN that it has seen at least (its floor): of its own writes, of versions that it
 //   read, of those that a session had whose tokens it took over. What a read shows must be the state as of some LSN from
-//   the floor on. The session token of the request is another floor, even if the session itself has seen less.
-// - A page of the feed of all versions shows exactly the writes after the LSN that it continues from, up to its ETag.
+//   the floor on. The session token of the request is another floor, even if the session itself has seen less. So is, if
+//   the event is current, everything that was acknowledged to anybody, or seen by anybody, before the request. So it is for
+//   a write that is refused.
+// - A page of the feed of all versions shows exactly the writes after the LSN that it continues from, up to its ETag. A
+//   page that is the end, and current, has all that a read would have to show.
 // - A page of the feed of latest versions shows items in order, each as it was at some time during the request, and none is
 //   missing that did not change meanwhile.
 // - All pages of a follower together, key by key: what was shown is one unbroken piece of the log, or, in the feed of
@@ -26,8 +29,9 @@ export function checkHistory(history) {
     };
     const logs = new LogBuilder(history, fail).build();
     const ancestors = ancestorsOf(history);
-    new SessionChecker(history, logs, ancestors, fail).check();
-    new FeedChecker(history, logs, ancestors, fail).check();
+    const known = new Known(history, logs);
+    new SessionChecker(history, logs, ancestors, known, fail).check();
+    new FeedChecker(history, logs, ancestors, known, fail).check();
     return violations;
 }
 
@@ -53,13 +57,39 @@ function demandOf({ sent = [], range }, ancestors) {
     return Math.max(0, ...sent.filter(([id]) => own.has(id)).map(([, lsn]) => lsn));
 }
 
+/** What anybody knew of a key at some time: the largest LSN that was acknowledged or shown to a client. */
+class Known {
+    #seen = new Map(); // key -> { completed, lsn } in both orders
+
+    constructor(history, logs) {
+        this.logs = logs;
+        for (const key of logs.keys()) this.#seen.set(key, []);
+        for (const event of history.events) {
+            if (event.type === "page") for (const entry of event.entries) this.#see(event, keyOf(entry), lsnOf(entry));
+            const items = event.type === "look" ? event.items : event.item ? [event.item] : [];
+            for (const { pk, v } of items) this.#see(event, pk, logs.get(pk)?.byText.get(v)?.lsn);
+        }
+    }
+
+    #see({ completed }, key, lsn) {
+        const seen = this.#seen.get(key); // of a key that nobody writes to there is none
+        if (seen && lsn > (seen.at(-1)?.lsn ?? 0)) seen.push({ completed, lsn });
+    }
+
+    /** Before a request was sent. */
+    before(invoked, key) {
+        const seen = this.#seen.get(key).findLast(({ completed }) => completed < invoked);
+        return Math.max(seen?.lsn ?? 0, this.logs.get(key).settledBefore(invoked));
+    }
+}
+
 // --- Sessions
 
 class SessionChecker {
     #floors = new Map(); // session -> key -> { lsn, rule }
 
-    constructor(history, logs, ancestors, fail) {
-        Object.assign(this, { history, logs, ancestors, fail });
+    constructor(history, logs, ancestors, known, fail) {
+        Object.assign(this, { history, logs, ancestors, known, fail });
     }
 
     check() {
@@ -100,7 +130,7 @@ class SessionChecker {
     #checkRefusal(event) {
         if (!event.results) return; // a procedure that gave up
         const log = this.logs.get(event.key);
-        const from = Math.max(log.settledBefore(event.invoked), this.#floorOf(event.session, event.key).lsn);
+        const from = Math.max(this.known.before(event.invoked, event.key), this.#floorOf(event.session, event.key).lsn);
         const statuses = JSON.stringify(event.results.map(({ status }) => status));
         const isReason = (lsn) => JSON.stringify(replay(log.stateAt(lsn), event).statuses) === statuses;
         if (this.#search(log, from, event.completed, isReason) === undefined)
@@ -116,10 +146,10 @@ class SessionChecker {
 
     /** The least LSN that the request may be answered from, and which rule says so. */
     #bound(event, key) {
-        if (event.isCurrent) return { lsn: this.logs.get(key).settledBefore(event.invoked), rule: "current state" };
         const floor = this.#floorOf(event.session, key);
-        const demanded = demandOf(event, this.ancestors);
-        return demanded > floor.lsn ? { lsn: demanded, rule: "session token" } : floor;
+        const demands = [{ lsn: demandOf(event, this.ancestors), rule: "session token" }];
+        if (event.isCurrent) demands.push({ lsn: this.known.before(event.invoked, key), rule: "current state" });
+        return demands.reduce((most, one) => (one.lsn > most.lsn ? one : most), floor);
     }
 
     /** The version that an item is; it must be exactly that. */
@@ -199,8 +229,8 @@ const fromOf = (page) => (page.from === "*" ? page.etag : page.from);
 class FeedChecker {
     #followers = new Map(); // name -> { mode, pages, isDrained }
 
-    constructor(history, logs, ancestors, fail) {
-        Object.assign(this, { history, logs, ancestors, fail });
+    constructor(history, logs, ancestors, known, fail) {
+        Object.assign(this, { history, logs, ancestors, known, fail });
     }
 
     check() {
@@ -243,9 +273,15 @@ class FeedChecker {
         if (size > 0 && entries.length > size && transactions > 1) fail("page", `${entries.length} entries of ${size}`);
         this.#checkEntries(page);
         for (const name of this.history.keysIn(page.scope)) {
+            if (page.status === 304 && page.isCurrent) this.#checkEnd(page, name);
             if (page.mode === "all") this.#checkAll(page, name);
             else this.#checkLatest(page, name);
         }
+    }
+
+    #checkEnd(page, key) {
+        const lsn = this.known.before(page.invoked, key);
+        if (page.etag < lsn) this.fail("current state", key, page, `the feed ends at ${page.etag}, before LSN ${lsn}`);
     }
 
     #checkEntries(page) {
@@ -296,7 +332,7 @@ class FeedChecker {
             if (!version) continue;
             if (seen.has(version.id)) this.fail("repeated", key, page, `${describeEntry(entry)}: twice in a page`);
             seen.add(version.id);
-            if (version.next && version.next.event.completed < page.invoked)
+            if (version.next && version.next.lsn <= this.known.before(page.invoked, key))
                 this.fail("stale entry", key, page, `${describeEntry(entry)}: '${version.next.op.v}' came before the request`);
         }
         for (const { versions } of log.between(fromOf(page), page.etag)) {

@@ -43,6 +43,9 @@ export function replay(state, event) {
     return { versions, statuses: versions.map(({ status }) => status) };
 }
 
+/** When it was over. What a node was asked may be done by another one, after the client has given up. */
+export const endOf = ({ isOpen, completed }) => (isOpen ? Infinity : completed);
+
 /** How many of a list in the order of LSNs have one of at most `lsn`. */
 function countUpTo(list, lsn) {
     let [low, high] = [0, list.length];
@@ -89,7 +92,7 @@ export class Log {
 
     /** The smallest LSN that a request which was invoked then had to see, if nothing may lag behind. */
     settledBefore(invoked) {
-        const found = this.transactions.findLast(({ event }) => event.completed < invoked);
+        const found = this.transactions.findLast(({ event }) => endOf(event) < invoked);
         return found?.lsn ?? 0;
     }
 
@@ -223,7 +226,7 @@ export class LogBuilder {
         for (const lsn of lsns) {
             const event = done.get(lsn) ?? this.#findDoubt(log, state, shown.get(lsn), lsn);
             if (!event) continue;
-            if (event.completed < invoked)
+            if (endOf(event) < invoked)
                 this.fail("order of writes", key, event, `LSN ${lsn} is after one whose write began later`);
             invoked = Math.max(invoked, event.invoked);
             const { versions, statuses } = replay(state, event);
@@ -285,7 +288,7 @@ export class LogBuilder {
         const before = log.transactions.at(-1)?.event;
         const next = [...this.#done.get(log.key).keys()].filter((one) => one > lsn);
         const after = this.#done.get(log.key).get(Math.min(...next));
-        return (!before || before.invoked < event.completed) && (!after || event.invoked < after.completed);
+        return (!before || before.invoked < endOf(event)) && (!after || event.invoked < after.completed);
     }
 
     /** The LSNs of a range are given out one after the other, each once. */

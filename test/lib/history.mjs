@@ -6,14 +6,16 @@
 //
 //     write    session, key, how ("single", "batch", "procedure"), ops, outcome, status, range, lsn, results
 //              ops: { kind, id, v, body, ifMatch }; each has a text `v` of its own, by which its version is known
-//              outcome: "done", "refused" (nothing was written), "unknown" (the connection broke)
+//              outcome: "done", "refused" (nothing was written), "unknown" (the connection broke); isOpen: and may still
+//              be done after that
 //              results: for each op { status, item }
-//     read     session, key, id, sent, status, item (null if there is none), range, lsn
-//     look     the same for all items of some keys: how, keys, items, isSnapshot (all in one page), isCurrent (everything
-//              that was acknowledged before must be there, whoever wrote it)
+//     read     session, key, id, sent, status, item (null if there is none), range, lsn, isCurrent (it must show everything
+//              that was acknowledged or seen before, whoever wrote or saw it)
+//     look     the same for all items of some keys: how, keys, items, isSnapshot (all in one page)
 //     handover from, to: the second session goes on with the tokens of both
 //     page     of a change feed: follower, mode ("latest", "all"), scope { key } or { range, min, max }, size, from
-//              (an LSN, 0 for the beginning, "*" for now), sent, status, etag, range, lsn, lsnHeader, count, entries
+//              (an LSN, 0 for the beginning, "*" for now), sent, isCurrent, status, etag, range, lsn, lsnHeader, count,
+//              entries
 //     drained  follower: has read everything that there is
 //     ranges   the list of partition key ranges at some time
 //     note     text: something that happened to the server

@@ -3,6 +3,9 @@
 // All sessions write to the same few items, so that they meet. Half of them send all tokens that they know with every
 // request, dead ranges included; the others find out the range of a key, and send the one token that they have for it or
 // its parents.
+//
+// A server may be all nodes of a cluster (`isSpread`): each request goes to another one. Then the loss of one node is not
+// the end: a session goes on at the others with all that it knows.
 import assert from "node:assert/strict";
 import { Agent } from "node:http";
 import { setTimeout as wait } from "node:timers/promises";
@@ -14,10 +17,22 @@ import { askPage } from "./queries.mjs";
 import { executeRaw, flow } from "./scripts.mjs";
 import { call } from "./wire.mjs";
 
-/** The server went away during a request. */
+/** The server went away during a request, or says that it does not know how the request has ended. */
 export class Gone extends Error {}
 
+/** The same, and surely nothing was done. */
+export class Refused extends Gone {}
+
 const isConnection = (error) => error.code !== "ERR_ASSERTION" && typeof error.code === "string";
+
+/** What a node answers while another one is away: 408 if a write may have been done, 429 and 503 if nothing was. */
+function checkNode(answer) {
+    if (answer.status === 408) throw new Gone(answer.text);
+    if (answer.status === 503) throw new Refused(answer.text);
+    if (answer.status !== 429) return;
+    assert.equal(answer.headers["x-ms-substatus"], "3092", answer.text);
+    throw new Refused(answer.text);
+}
 
 /** Sends, and says Gone if the server, which is about to end, did not answer or failed. */
 export async function attempt(server, send) {
@@ -25,11 +40,22 @@ export async function attempt(server, send) {
     try {
         answer = await send();
     } catch (error) {
+        if (error.code === "ECONNREFUSED") throw new Refused(error.message);
         if (isConnection(error)) throw new Gone(error.message);
         throw error;
     }
     if (answer.status >= 500 && server.isDoomed) throw new Gone(`${answer.status}`);
+    if (server.isSpread) checkNode(answer);
     return answer;
+}
+
+/** One node that is gone is not the end if there are others. */
+export async function whileSpread(server, work) {
+    try {
+        await work();
+    } catch (error) {
+        if (!server.isSpread || !(error instanceof Gone)) throw error;
+    }
 }
 
 /** The partition key ranges of a container, as a client remembers them. */
@@ -73,7 +99,7 @@ export class Session {
     #etags = new Map(); // key and id -> the last ETag that was seen
     #made = 0;
 
-    /** `world`: { history, container, ranges, procedureId } */
+    /** `world`: { history, container, ranges, procedureId }, and `levels` of consistency for reads, if they have any */
     constructor(name, world, random) {
         Object.assign(this, { name, world, random, history: world.history });
         this.keys = [...world.history.keys.keys()];
@@ -87,7 +113,7 @@ export class Session {
         try {
             while (!isOver()) {
                 const name = this.#choose();
-                await this[name](others);
+                await whileSpread(server, () => this[name](others));
                 this.done[name] = (this.done[name] ?? 0) + 1;
                 await wait(this.random.below(PAUSE_MS));
             }
@@ -115,7 +141,13 @@ export class Session {
         return Math.max(...lsns) > 0 ? [[range.id, Math.max(...lsns)]] : [];
     }
 
-    #headers = (sent) => (sent.length > 0 ? { "x-ms-session-token": tokenText(sent) } : {});
+    #headers(sent) {
+        const level = this.world.levels && this.random.pick(this.world.levels);
+        return {
+            ...(sent.length > 0 && { "x-ms-session-token": tokenText(sent) }),
+            ...(level && { "x-ms-consistency-level": level }),
+        };
+    }
 
     /** Takes over the token of an answer; a range that is not known yet is a reason to look at the map. */
     async #learn(event, answer) {
@@ -168,7 +200,11 @@ export class Session {
             this.history.add(event);
             await this.#learn(event, answer);
         } catch (error) {
-            if (event.outcome === "unknown") this.history.add(event);
+            if (event.outcome === "unknown") {
+                if (error instanceof Refused) event.outcome = "refused";
+                else if (this.server.isSpread) event.isOpen = true;
+                this.history.add(event);
+            }
             throw error;
         }
     }
@@ -209,6 +245,7 @@ export class Session {
         await this.#record(key, "batch", ops, send, ({ status, json, text }) => {
             assert.ok(status === 200 || status === 207, `${status} ${text}`);
             const results = json.map(({ statusCode, resourceBody }) => ({ status: statusCode, item: resourceBody ?? null }));
+            if (this.server.isSpread && results.some((result) => result.status === 429)) throw new Refused(text);
             return { isDone: status === 200, results };
         });
     }
@@ -226,6 +263,7 @@ export class Session {
         await this.#record(key, "procedure", ops, send, ({ status, json, text }) => {
             // A script that had to wait for long may be told to come to an end, and then has written nothing.
             if (status === 400 && text.includes("was not accepted")) return { isDone: false };
+            if (status === 400 && text.includes("not served here any more")) throw new Refused(text); // TEMP defect D1
             assert.equal(status, 200, text);
             return { isDone: true, results: ops.map((_, i) => ({ item: json[i] ?? null })) };
         });
@@ -235,7 +273,7 @@ export class Session {
 
     async #readItem(key, id) {
         const sent = this.#tokensFor(key);
-        const event = { type: "read", session: this.name, key, id, sent, invoked: this.history.now() };
+        const event = { type: "read", session: this.name, key, id, sent, isCurrent: true, invoked: this.history.now() };
         const answer = await attempt(this.server, () =>
             callItems(this.server, this.world.container, { key, id, headers: this.#headers(sent), agent: this.agent }),
         );
@@ -261,7 +299,8 @@ export class Session {
 
     /** All pages of something about some keys; `send` is given the headers of a page. */
     async #look(how, keys, sent, send) {
-        const event = { type: "look", how, session: this.name, keys, sent, items: [], invoked: this.history.now() };
+        const event = { type: "look", how, session: this.name, keys, sent, items: [], isCurrent: true };
+        event.invoked = this.history.now();
         let token;
         let pages = 0;
         do {
