@@ -3,7 +3,14 @@
 
 #include <stdio.h>
 
-enum { ORDER_WAIT_MS = 60000, ORDER_PAUSE_MS = 20, ORDER_CALL_MS = 3000, UPGRADE_NAMES_MAX = 300 };
+enum {
+    ORDER_WAIT_MS = 60000,
+    GATHER_WAIT_MS = 10000, /* no other move begins meanwhile; one that fails is tried again */
+    ORDER_AGAIN_MS = 1000,
+    ORDER_PAUSE_MS = 20,
+    ORDER_CALL_MS = 3000,
+    UPGRADE_NAMES_MAX = 300
+};
 
 static Status read_nodes(Cluster *cluster, Arena *arena, ClusterView *view, Error *err)
 {
@@ -47,22 +54,22 @@ static Status send_order(Cluster *cluster, StoreSpace space, Slice node, Error *
                      err);
 }
 
-/* Moves the space, and waits until the node owns it. */
+/* Moves the space, and waits until the node owns it. The order is given again now and then, because
+ * it is forgotten with the owner that has it. */
 static Status move_and_wait(Cluster *cluster, StoreSpace space, Slice node, uint32_t wait_ms,
                             Error *err)
 {
-    bool is_sent = false;
-    uint32_t waited_ms = 0;
-    for (; waited_ms < wait_ms && !atomic_load(&cluster->is_stopping);
+    bool is_due = true;
+    for (uint32_t waited_ms = 0; waited_ms < wait_ms && !atomic_load(&cluster->is_stopping);
          waited_ms += ORDER_PAUSE_MS) {
         ClusterOwner owner = cluster_owner(cluster, space);
         if (owner.is_known && slice_equal(slice_from_cstr(owner.node), node))
             return STATUS_OK;
-        if (!is_sent) {
+        if (is_due || waited_ms % ORDER_AGAIN_MS == 0) {
             Status status = send_order(cluster, space, node, err);
             if (status != STATUS_OK && status != STATUS_NOT_OWNER)
                 return status;
-            is_sent = status == STATUS_OK;
+            is_due = status != STATUS_OK;
         }
         if (waited_ms % 500 == 0)
             cluster_refresh_owners(cluster);
@@ -89,7 +96,7 @@ Status cluster_gather(void *ctx, const StoreSpace *spaces, size_t count, Error *
 {
     Cluster *cluster = ctx;
     for (size_t i = 0; i < count; i++) {
-        TRY(move_and_wait(cluster, spaces[i], slice_from_cstr(cluster->node), ORDER_WAIT_MS, err));
+        TRY(move_and_wait(cluster, spaces[i], slice_from_cstr(cluster->node), GATHER_WAIT_MS, err));
         if (!cluster_serves(cluster, spaces[i]))
             return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "the partition %llu moved on",
                              (unsigned long long)spaces[i]);
