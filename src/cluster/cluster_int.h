@@ -47,13 +47,14 @@ enum {
     PIN_US = 600000000,   /* a copy that was asked for is kept for that long */
     CUT_OFF_US = 5000000, /* others must complain for so long before a node gives up */
     STUCK_US = 60000000,  /* a copy on a living node applies nothing for so long, of a long log */
-    TRIM_US = 10000000,   /* between two rounds of trimming */
-    ENGINE_US = 5000000,  /* between two looks at the engine itself */
-    SPREAD_US = 1000000,  /* between two spaces that this node gives away to spread them */
-    SETTLED_US = 10000000, /* nodes must be the same for so long before spaces are spread */
-    OWN_US = 10000000,     /* a space may take so long to apply the rest of its log */
-    LAG_MAX = 64,          /* entries that a copy may be behind before it becomes the owner */
-    CALL_MS = 500,         /* a request to another node */
+    ROWS_CHECK_US = 5000000, /* a change of the catalogue has its rows so long before its commit */
+    TRIM_US = 10000000,      /* between two rounds of trimming */
+    ENGINE_US = 5000000,     /* between two looks at the engine itself */
+    SPREAD_US = 1000000,     /* between two spaces that this node gives away to spread them */
+    SETTLED_US = 10000000,   /* nodes must be the same for so long before spaces are spread */
+    OWN_US = 10000000,       /* a space may take so long to apply the rest of its log */
+    LAG_MAX = 64,            /* entries that a copy may be behind before it becomes the owner */
+    CALL_MS = 500,           /* a request to another node */
     ORDERS_MAX = 64,
 };
 
@@ -130,6 +131,8 @@ struct Cluster {
     _Atomic uint64_t lapses;       /* of the lease */
     _Atomic uint64_t catalog_done; /* entries of the catalogue that are published here */
     _Atomic uint64_t incarnation;
+    _Atomic uint64_t
+        rows_due_us; /* when to compare rows with the catalogue (monotonic); 0: never */
 
     /* guarded by 'lock' */
     pthread_mutex_t lock;
@@ -172,6 +175,7 @@ struct Cluster {
     uint64_t nodes_hash; /* of the living nodes, and since when they are the same */
     uint64_t nodes_since_us;
     bool view_failed;
+    bool is_leading; /* it served the catalogue in the last round */
 
     /* catalog thread only */
     uint64_t poked_seq;
@@ -261,7 +265,7 @@ MUST_USE Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, co
 
 /* ---- following.c ---- */
 void follow_spaces(Cluster *cluster, const ClusterView *view);
-void forget_dropped(Cluster *cluster);
+void forget_dropped(Cluster *cluster, const ClusterView *view);
 
 /* ---- barrier.c ---- */
 void catalog_step(Cluster *cluster);

@@ -369,6 +369,29 @@ static void spaces_are_gathered_for_a_move_of_ranges(void **state)
                      STATUS_NOT_FOUND);
 }
 
+/* As a change of the catalogue leaves them that is refused after its rows were made. */
+static void rows_that_the_catalogue_does_not_name_are_dropped(void **state)
+{
+    (void)state;
+    begin(2);
+    RealNode *leader = owner_of(SPACE_OF_CATALOG);
+    uint32_t database = make_database(leader, "d");
+    make_container(leader, database, "c");
+    const StoreSpace space = 1 << 16; /* the first that the catalogue gives out */
+    WAIT_UNTIL(owner_of(space) != NULL);
+    CatalogChange change = {.op = CATALOG_DELETE_DATABASE, .database = database};
+    assert_ok(catalog_change(leader->catalog, &change, err));
+    catalog_change_release(&change);
+    WAIT_UNTIL(owner_of(space) == NULL);
+    const CatalogPlacement *placement = cluster_placement(leader->cluster);
+    assert_ok(placement->create(placement->ctx, space, 1, 0, err));
+    assert_ok(placement->create(placement->ctx, SPACE_OF_TEST, 1, 0, err));
+    WAIT_UNTIL(owner_of(space) != NULL);
+    WAIT_UNTIL(owner_of(space) == NULL);
+    /* The catalogue may yet name one that it has not given out. */
+    assert_non_null(owner_of(SPACE_OF_TEST));
+}
+
 static void a_node_that_leaves_hands_everything_over(void **state)
 {
     (void)state;
@@ -447,6 +470,7 @@ int main(void)
         CASE(a_container_is_on_every_node_when_its_creation_is_answered),
         CASE(a_space_moves_under_load_and_no_write_is_lost),
         CASE(spaces_are_gathered_for_a_move_of_ranges),
+        CASE(rows_that_the_catalogue_does_not_name_are_dropped),
         CASE(a_node_that_leaves_hands_everything_over),
         CASE(a_node_that_dies_is_replaced),
         CASE(a_new_node_is_seeded_where_the_log_was_trimmed),

@@ -191,12 +191,55 @@ void follow_spaces(Cluster *cluster, const ClusterView *view)
     forget_dropped_copies(cluster, view);
 }
 
+/* Whether the rows must be compared with the catalogue: after a while of leading, and after a while
+ * in which spaces were made. */
+static bool is_check_due(Cluster *cluster)
+{
+    uint64_t due_us = atomic_load(&cluster->rows_due_us);
+    uint64_t now_us = cluster_now_us(cluster);
+    if (!cluster->is_leading) {
+        cluster->is_leading = true;
+        atomic_store(&cluster->rows_due_us, now_us + ROWS_CHECK_US);
+        return false;
+    }
+    return due_us != 0 && due_us <= now_us &&
+           atomic_compare_exchange_strong(&cluster->rows_due_us, &due_us, 0);
+}
+
+/* The rows of a change that was not committed are of no use, and the next change may have taken
+ * other numbers. What the catalogue's owner does not name, and cannot name any more, goes. */
+static void drop_unnamed_rows(Cluster *cluster, const ClusterView *view)
+{
+    if (!is_check_due(cluster) || view->owner_count == 0)
+        return;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    StoreSpace *spaces = ARENA_NEW_ARRAY(&arena, StoreSpace, view->owner_count);
+    bool *is_named = ARENA_NEW_ARRAY(&arena, bool, view->owner_count);
+    for (size_t i = 0; i < view->owner_count; i++)
+        spaces[i] = view->owners[i].space;
+    Error err;
+    if (cluster->catalog.find_named(cluster->catalog.ctx, spaces, view->owner_count, is_named,
+                                    &err) != STATUS_OK) {
+        LOG_WARN(cluster->log, "cluster.forget_failed", "message=\"%s\"", err.message);
+        atomic_store(&cluster->rows_due_us, cluster_now_us(cluster) + ROWS_CHECK_US);
+        return;
+    }
+    for (size_t i = 0; i < view->owner_count; i++) {
+        if (!is_named[i])
+            cluster_dropped(cluster, spaces[i], spaces[i]);
+    }
+}
+
 /* Spaces that the catalogue's owner has removed: their rows go, which tells all nodes to drop their
  * copies (forget_dropped_copies). */
-void forget_dropped(Cluster *cluster)
+void forget_dropped(Cluster *cluster, const ClusterView *view)
 {
-    if (!cluster_serves(cluster, SPACE_OF_CATALOG))
+    if (!cluster_serves(cluster, SPACE_OF_CATALOG)) {
+        cluster->is_leading = false;
         return;
+    }
+    drop_unnamed_rows(cluster, view);
     (void)pthread_mutex_lock(&cluster->lock);
     StoreSpace *spaces = cluster->dropped;
     size_t count = cluster->dropped_count;

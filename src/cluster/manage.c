@@ -333,8 +333,8 @@ void manage_step(Cluster *cluster)
         watch_others(cluster);
         act_on_owners(cluster);
         follow_spaces(cluster, &cluster->view);
-        forget_dropped(cluster);
         if (atomic_load(&cluster->has_catalog)) {
+            forget_dropped(cluster, &cluster->view);
             give_away(cluster);
             trim_step(cluster, &cluster->view);
         }

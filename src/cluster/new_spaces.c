@@ -64,6 +64,7 @@ Status cluster_create_spaces(void *ctx, StoreSpace first, size_t count, StoreSpa
     TRY(choose_owners(&view, first, count, beside, spaces, err));
     const JournalOwner *rows;
     size_t found;
+    atomic_store(&cluster->rows_due_us, begun_us + ROWS_CHECK_US);
     TRY(make_rows(cluster, spaces, count, &arena, &rows, &found, err));
     for (size_t i = 0; i < count; i++) {
         bool is_own = slice_equal(rows[i].node, slice_from_cstr(cluster->node)) &&
