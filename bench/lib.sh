@@ -6,6 +6,7 @@
 temp=$(mktemp -d)
 mkdir "$temp/rounds"
 pids=()
+declare -A end_signals=() # of those that TERM does not end in time
 
 # stop PID [SIGNAL]: ends a process that we started, and forgets it.
 stop() {
@@ -18,9 +19,8 @@ stop() {
 }
 cleanup() {
     local pid
-    # An interrupt is what makes PostgreSQL stop without waiting for its clients.
     for pid in "${pids[@]}"; do
-        stop "$pid" "$([ "$pid" = "${postgres_pid:-}" ] && echo INT || echo TERM)"
+        stop "$pid" "${end_signals[$pid]:-TERM}"
     done
     rm -rf "$temp"
 }
@@ -59,12 +59,14 @@ rss_kb() {
     awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
 }
 
+server_log=$temp/orrery.log
+
 # launch_server FOLDER PORT [OPTION...]: its process is $server_pid then.
 launch_server() {
     local folder=$1 port=$2
     shift 2
     # The SDK of partitions.mjs is known to merge partitions by itself, and is to do so only when it is told.
-    "$orrery" serve --data "$folder" --port "$port" --merge always "$@" >"$temp/orrery.log" 2>&1 &
+    "$orrery" serve --data "$folder" --port "$port" --merge always "$@" >"$server_log" 2>&1 &
     server_pid=$!
     pids+=("$server_pid")
 }
@@ -73,7 +75,7 @@ launch_server() {
 start_server() {
     launch_server "$@"
     "${load[@]}" --ready --unsigned --url "http://127.0.0.1:$2/healthz" || {
-        cat "$temp/orrery.log" >&2
+        cat "$server_log" >&2
         exit 1
     }
 }

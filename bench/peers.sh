@@ -93,20 +93,56 @@ start_postgres_server() {
     local i buffers=$2
     postgres_port=$1
     shift 2
-    chmod 711 "$temp"
-    mkdir "$temp/postgres"
-    [ "$(id -u)" != 0 ] || chown postgres: "$temp/postgres"
+    postgres_options=(-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c synchronous_commit=on -c fsync=on
+        -c shared_buffers="$buffers" -c max_wal_size=8GB -c checkpoint_timeout=1h "$@")
+    make_postgres_folder postgres
     (cd / && as_postgres "$postgres_bin/initdb" -D "$temp/postgres" -U bench --auth=trust -E UTF8 --locale=C \
         >"$temp/initdb.log" 2>&1)
-    (cd / && as_postgres "$postgres_bin/postgres" -D "$temp/postgres" -p "$postgres_port" \
-        -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c synchronous_commit=on -c fsync=on \
-        -c shared_buffers="$buffers" -c max_wal_size=8GB -c checkpoint_timeout=1h "$@" >"$temp/postgres.log" 2>&1) &
-    postgres_pid=$!
-    pids+=("$postgres_pid")
+    run_postgres postgres "$postgres_port"
+    postgres_pids=("$postgres_pid")
     for i in $(seq 100); do
         ! pg -c 'SELECT 1' >"$temp/created" 2>&1 || break
         sleep 0.1
     done
+}
+
+make_postgres_folder() {
+    chmod 711 "$temp"
+    mkdir -m 700 "$temp/$1"
+    [ "$(id -u)" != 0 ] || chown postgres: "$temp/$1"
+}
+
+# run_postgres FOLDER PORT [OPTION...]: its process is $postgres_pid then.
+run_postgres() {
+    local folder=$temp/$1 port=$2
+    shift 2
+    (cd / && as_postgres "$postgres_bin/postgres" -D "$folder" -p "$port" "${postgres_options[@]}" "$@" \
+        >"$folder.log" 2>&1) &
+    postgres_pid=$!
+    pids+=("$postgres_pid")
+    end_signals[$postgres_pid]=INT # it does not wait for its clients then
+}
+
+# start_standby PORT: from here on, what the server acknowledges is on the disk of its standby, too. The
+# standby's process is $standby_pid then, and postgres_cpu_ms is about both.
+start_standby() {
+    local postgres_pid i
+    standby_port=$1
+    make_postgres_folder standby
+    (cd / && as_postgres "$postgres_bin/pg_basebackup" -h 127.0.0.1 -p "$postgres_port" -U bench -D "$temp/standby" \
+        -c fast -X stream >"$temp/basebackup.log" 2>&1)
+    (cd / && as_postgres touch "$temp/standby/standby.signal")
+    run_postgres standby "$standby_port" \
+        -c "primary_conninfo=host=127.0.0.1 port=$postgres_port user=bench application_name=standby"
+    standby_pid=$postgres_pid
+    postgres_pids+=("$standby_pid")
+    pg -c "ALTER SYSTEM SET synchronous_standby_names = 'standby'" -c 'SELECT pg_reload_conf()' >"$temp/created"
+    for i in $(seq 100); do
+        [ "$(pg -At -c "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")" = 0 ] || return 0
+        sleep 0.1
+    done
+    echo "bench: the standby of PostgreSQL does not follow: $(tail -3 "$temp/standby.log")" >&2
+    exit 1
 }
 
 # start_postgres PORT: with the items in it.
@@ -167,16 +203,17 @@ pgbench_run() {
         "${pgbench_variables[@]}" "$@" postgres
 }
 
-# All its processes: those that have ended count for the first one, so the connections of the last
-# run are given the time to end. One that ends between the two looks is lost, and does little.
+# All processes of it and of its standby: those that have ended count for the first one, so the connections of
+# the last run are given the time to end. One that ends between the two looks is lost, and does little.
 postgres_cpu_ms() {
-    local children pid files=()
+    local server pid files=()
     sleep 0.3
-    children=$(cat "/proc/$postgres_pid/task/$postgres_pid/children")
-    for pid in $children; do
-        files+=("/proc/$pid/stat")
+    for server in "${postgres_pids[@]}"; do
+        for pid in "$server" $(cat "/proc/$server/task/$server/children"); do
+            files+=("/proc/$pid/stat")
+        done
     done
-    { cat "/proc/$postgres_pid/stat" "${files[@]}" 2>"$temp/gone" || true; } | awk -v tick="$(getconf CLK_TCK)" \
+    { cat "${files[@]}" 2>"$temp/gone" || true; } | awk -v tick="$(getconf CLK_TCK)" \
         '{ sub(/.*\) /, ""); sum += $12 + $13 + $14 + $15 } END { print sum * 1000 / tick }'
 }
 

@@ -74,7 +74,13 @@ class Disk {
         this.#do("fallocate", "-l", String(this.#filler), join(this.folder, "filler"));
     }
 
-    /** What leave() took is free again. */
+    /** Something else takes all of it, to the last byte, whoever else writes meanwhile. */
+    fill() {
+        this.leave(1);
+        this.#do("sh", "-c", 'cat /dev/zero >>"$0" 2>/dev/null || true', join(this.folder, "filler"));
+    }
+
+    /** What leave() or fill() took is free again. */
     release() {
         this.#filler = 0;
         this.#do("rm", join(this.folder, "filler"));

@@ -1,7 +1,8 @@
 // kill-clients.mjs - the clients of cluster-kills.mjs: what they do, what they know, and whether the cluster agrees.
 //
 // A client asks one node, and another one after an error, as behind a load balancer. No request is sent twice: what
-// ended without an answer may have been done or not, and both are fine; what was acknowledged must be there once.
+// ended without an answer may have been done or not, and both are fine; what was acknowledged, or seen by anybody, must be
+// there once, and everybody must see it from then on.
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
 
@@ -9,8 +10,12 @@ import { ChangeFeedStartFrom } from "@azure/cosmos";
 
 import { clientOf } from "./sdk.mjs";
 
-export const COUNTERS = 12;
+export const CONTAINER = { id: "items", database: { id: "kills" } };
+const COUNTERS = 12;
 const REQUEST_MS = 4000;
+const NEVER_MS = 60_000;
+const NAME_MAX = 60; // of an error without a code
+const CALM_MS = 20_000; // for a request while nothing happens to the cluster
 const PROCEDURE = `function append(id, tag) {
     var own = getContext().getCollection();
     var is = own.readDocument(own.getAltLink() + "/docs/" + id, function (error, item) {
@@ -23,23 +28,81 @@ const PROCEDURE = `function append(id, tag) {
 }`;
 
 /** What happened to an operation, as its client knows it. */
+const DONE = "done";
 const REFUSED = "refused"; // surely not done
 const UNKNOWN = "unknown";
 
 function meaning(error) {
-    // 429, 449 and 503 say that nothing was done; 412 and 409 are answers about what is there.
-    return [400, 404, 409, 412, 429, 449, 503].includes(error.code) ? REFUSED : UNKNOWN;
+    // 403 (of a node whose clock is wrong), 410, 429, 449 and 503 say that nothing was done; 412 and 409 are answers
+    // about what is there.
+    return [400, 403, 404, 409, 410, 412, 429, 449, 503].includes(error.code) ? REFUSED : UNKNOWN;
+}
+
+// A script that meets an error of its own writes throws it, so a client gets it as one of the script.
+const isOfScript = (error) => error.code === 400 && /Encountered exception while executing function/.test(error.message);
+
+const beginsWith = (list, first) => first.every((one, i) => one === list[i]);
+
+/** A counter has a list, to the end of which each operation appends its tag. Whoever looks at the list must see what others
+ * had done, or had seen, before. */
+class Counter {
+    #operations = new Map(); // tag -> { state, begun, ended }
+    #known = []; // the longest list that somebody has seen
+
+    begin(tag) {
+        this.#operations.set(tag, { state: UNKNOWN, begun: performance.now(), ended: Infinity });
+    }
+
+    end(tag, state) {
+        const operation = this.#operations.get(tag);
+        if (operation) Object.assign(operation, { state, ended: performance.now() });
+    }
+
+    /** Somebody looks: what is wrong with the list that will be found, as a function of it. */
+    look() {
+        const known = this.#known;
+        const done = [...this.#operations].filter(([, { state }]) => state === DONE).map(([tag]) => tag);
+        return (list) => {
+            const there = new Set(list);
+            const wrong = done.filter((tag) => !there.has(tag)).map((tag) => `${tag} is not there`);
+            if (!beginsWith(list, known)) wrong.push(`the list does not begin as somebody has seen it before, with ${known}: ${list}`);
+            const [shorter, longer] = list.length < this.#known.length ? [list, this.#known] : [this.#known, list];
+            if (!beginsWith(longer, shorter)) wrong.push(`two lists differ: ${shorter} and ${longer}`);
+            this.#known = longer;
+            return wrong;
+        };
+    }
+
+    /** What is wrong with the list in the end. */
+    check({ n, tags: list }) {
+        const wrong = this.look()(list);
+        if (n !== list.length) wrong.push(`${n} increments, ${list.length} tags`);
+        if (new Set(list).size !== list.length) wrong.push(`a tag is there twice: ${list}`);
+        let end = Infinity; // of those that come later in the list
+        for (const tag of [...list].reverse()) {
+            const operation = this.#operations.get(tag);
+            if (operation?.state !== UNKNOWN && operation?.state !== DONE) wrong.push(`${tag} was refused, and is there`);
+            else if (operation.begun > end) wrong.push(`${tag} began after one that follows it had ended: ${list}`);
+            else if (operation.state === DONE) end = Math.min(end, operation.ended);
+        }
+        return wrong;
+    }
+}
+
+/** A create that had no answer may have been done. */
+function unlessThere(error) {
+    if (error.code !== 409) throw error;
 }
 
 export class Clients {
     operations = 0;
     byKind = {};
-    errors = new Map(); // code -> how often
-    longest_ms = 0; // from the first failure of an operation until its object is served again
+    errors = new Map(); // code, or the beginning of a message that has none -> how often
+    longest_ms = 0; // from the first attempt at an operation until it is served
     longestWhat = "";
     faults = []; // what is wrong, as texts
-    #tags = new Map(); // counter -> tag -> "done" or UNKNOWN
-    #batches = new Map(); // name -> "done" or "unknown"
+    #counters = new Map(); // id -> Counter
+    #batches = new Map(); // tag -> { state, name, pk }
     #feed = new Map(); // id -> highest n that was seen, by the reader of the feed
     #place; // where the reader of the feed goes on
     #running = false;
@@ -60,13 +123,13 @@ export class Clients {
                 retryOptions: { maxRetryAttemptCount: 0, maxWaitTimeInSeconds: 0 },
             },
         });
-        return node.sdk.database("kills").container("items");
+        return node.sdk.database(CONTAINER.database.id).container(CONTAINER.id);
     }
 
     async prepare() {
-        const { database } = await clientOf(this.nodes[0]).databases.create({ id: "kills" });
+        const { database } = await clientOf(this.nodes[0]).databases.create({ id: CONTAINER.database.id });
         const { container } = await database.containers.create(
-            { id: "items", partitionKey: { paths: ["/pk"], version: 2 } },
+            { id: CONTAINER.id, partitionKey: { paths: ["/pk"], version: 2 } },
             { offerThroughput: 36_000 },
         );
         await container.scripts.storedProcedures.create({ id: "append", body: PROCEDURE });
@@ -75,12 +138,13 @@ export class Clients {
     /** New objects for a round, and eight clients that use them. */
     async begin(round) {
         this.round = round;
-        this.#tags.clear();
+        this.#counters.clear();
         this.#batches.clear();
         for (let i = 0; i < COUNTERS; i++) {
             const id = `r${round}c${i}`;
-            await this.#container(this.nodes[i % this.nodes.length]).items.create({ id, pk: id, n: 0, tags: [] });
-            this.#tags.set(id, new Map());
+            const { items } = this.#container(this.nodes[i % this.nodes.length]);
+            await this.#calmly(() => items.create({ id, pk: id, n: 0, tags: [] }).catch(unlessThere));
+            this.#counters.set(id, new Counter());
         }
         this.#running = true;
         const kinds = ["patch", "patch", "replace", "procedure", "batch", "batch", "query", "feed"];
@@ -92,25 +156,24 @@ export class Clients {
         while (this.#running) {
             const counter = `r${this.round}c${this.random.below(COUNTERS)}`;
             const begun = Date.now();
-            let first;
-            for (;;) {
-                first ??= Date.now();
-                const outcome = await this.#once(kind, client, counter);
-                if (outcome) break;
-                if (!this.#running && Date.now() - begun > 60_000) {
-                    this.faults.push(`${kind} of ${counter} is not served for 60 s`);
+            while (!(await this.#once(kind, client, counter))) {
+                if (!this.#running && Date.now() - begun > NEVER_MS) {
+                    this.faults.push(`${kind} of ${counter} is not served for ${NEVER_MS} ms`);
                     return;
                 }
-                const others = this.nodes.filter((node) => node !== client.node);
-                client.node = this.random.pick(others);
+                client.node = this.#another(client.node);
                 await wait(20);
             }
-            const took = Date.now() - first;
+            const took = Date.now() - begun;
             if (took > this.longest_ms) {
                 this.longest_ms = took;
-                this.longestWhat = `${kind} of ${counter} at ${new Date(first).toISOString()}`;
+                this.longestWhat = `${kind} of ${counter} at ${new Date(begun).toISOString()}`;
             }
         }
+    }
+
+    #another(node) {
+        return this.random.pick(this.nodes.filter((other) => other !== node));
     }
 
     /** One attempt; whether it was served. */
@@ -126,22 +189,25 @@ export class Clients {
                 this.faults.push(`${kind}: ${error.message}`);
                 return true;
             }
+            this.#counters.get(counter).end(tag, meaning(error));
+            if (this.#batches.has(tag)) this.#batches.get(tag).state = meaning(error);
             if (error.code === 412) return true; // somebody else was first
-            if (error.code === 400) this.faults.push(`${kind} of ${counter}: ${error.message}`);
-            this.errors.set(String(error.code ?? error.name), (this.errors.get(String(error.code ?? error.name)) ?? 0) + 1);
-            if (meaning(error) === REFUSED) {
-                this.#tags.get(counter)?.delete(tag);
-                this.#batches.delete(tag);
-            }
+            if (error.code === 400 && !isOfScript(error)) this.faults.push(`${kind} of ${counter}: ${error.message}`);
+            const name = isOfScript(error) ? "400 of a script" : String(error.code ?? error.message.slice(0, NAME_MAX));
+            this.errors.set(name, (this.errors.get(name) ?? 0) + 1);
             return false;
         }
     }
 
-    async #append(counter, tag, write) {
-        const tags = this.#tags.get(counter);
-        tags.set(tag, UNKNOWN);
-        await write();
-        tags.set(tag, "done");
+    async #append(id, tag, write) {
+        const counter = this.#counters.get(id);
+        counter.begin(tag);
+        const wrong = counter.look();
+        const { resource } = await write();
+        counter.end(tag, DONE);
+        if (!resource?.tags) return; // a procedure's answer
+        assert.equal(resource.tags.at(-1), tag, `a write of ${id} did not give its own tag as the last one`);
+        assert.deepEqual(wrong(resource.tags), [], `a write of ${id}`);
     }
 
     _patch(client, counter, tag) {
@@ -154,10 +220,10 @@ export class Clients {
 
     async _replace(client, counter, tag) {
         const item = this.#container(client.node).item(counter, counter);
-        const before = [...this.#tags.get(counter)].filter(([, state]) => state === "done").map(([known]) => known);
+        const wrong = this.#counters.get(counter).look();
         const { resource, etag } = await item.read();
         assert.ok(resource, `${counter} is not there`);
-        for (const known of before) assert.ok(resource.tags.includes(known), `a read did not give ${known} of ${counter}`);
+        assert.deepEqual(wrong(resource.tags), [], `a read of ${counter}`);
         const next = { ...resource, n: resource.n + 1, tags: [...resource.tags, tag] };
         await this.#append(counter, tag, () => item.replace(next, { accessCondition: { type: "IfMatch", condition: etag } }));
     }
@@ -180,11 +246,11 @@ export class Clients {
         const failed = result?.find((one) => one.statusCode !== 201 && one.statusCode !== 424);
         if (failed) throw Object.assign(new Error(failed.message), { code: failed.statusCode });
         assert.ok(result?.every((one) => one.statusCode === 201), `a batch was answered ${code} ${JSON.stringify(result)}`);
-        this.#batches.set(tag, { state: "done", name, pk });
+        this.#batches.get(tag).state = DONE;
     }
 
     #done() {
-        return [...this.#batches.values()].filter(({ state }) => state === "done");
+        return [...this.#batches.values()].filter(({ state, isSeen }) => state === DONE || isSeen);
     }
 
     /** Pages of a query over all partitions, each from any node. */
@@ -194,7 +260,8 @@ export class Clients {
         const found = [];
         let continuationToken;
         for (let tries = 0; ; ) {
-            const iterator = this.#container(client.node).items.query(query, { maxItemCount: 40, continuationToken, forceQueryPlan: false });
+            const options = { maxItemCount: 40, continuationToken, forceQueryPlan: false };
+            const iterator = this.#container(client.node).items.query(query, options);
             try {
                 const page = await iterator.fetchNext();
                 found.push(...(page.resources ?? []));
@@ -202,13 +269,14 @@ export class Clients {
                 if (!continuationToken) break;
             } catch (error) {
                 if (++tries > 3 || !continuationToken) throw error;
-                client.node = this.random.pick(this.nodes);
+                client.node = this.#another(client.node);
             }
         }
         const seen = new Set(found);
         assert.equal(seen.size, found.length, "a query gave an item twice");
         for (const { name } of expected)
             for (const part of [1, 2]) assert.ok(seen.has(`${name}-${part}`), `a query did not give ${name}-${part}`);
+        for (const batch of this.#batches.values()) batch.isSeen ||= seen.has(`${batch.name}-1`);
     }
 
     /** Follows all changes since the first round, each page at any node; places never go back. */
@@ -231,6 +299,17 @@ export class Clients {
         if (page.statusCode === 304) await wait(50);
     }
 
+    /** Partitions may still get other owners: a request may have to be sent again, but not for long. */
+    async #calmly(ask) {
+        for (const end = Date.now() + CALM_MS; ; await wait(50)) {
+            try {
+                return await ask();
+            } catch (error) {
+                if (Date.now() > end) throw error;
+            }
+        }
+    }
+
     async end() {
         this.#running = false;
         await Promise.all(this.#work);
@@ -239,57 +318,56 @@ export class Clients {
     /** What every node says of this round's objects. */
     async check() {
         for (const node of this.nodes) {
-            for (const [id, tags] of this.#tags) await this.#checkCounter(node, id, tags);
+            for (const id of this.#counters.keys()) await this.#checkCounter(node, id);
             await this.#checkBatches(node);
         }
         await this.#checkFeed();
     }
 
-    async #checkCounter(node, id, tags) {
-        const { resource } = await this.#container(node).item(id, id).read();
-        if (!resource) return this.faults.push(`${id} is lost at ${node.name}`);
-        const counts = new Map();
-        for (const tag of resource.tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
-        for (const [tag, count] of counts) {
-            if (count > 1) this.faults.push(`${tag} of ${id} is there ${count} times at ${node.name}`);
-            if (!tags.has(tag)) this.faults.push(`${tag} of ${id} was refused, and is there at ${node.name}`);
-        }
-        for (const [tag, state] of tags)
-            if (state === "done" && !counts.has(tag)) this.faults.push(`${tag} of ${id} is lost at ${node.name}`);
-        if (resource.n !== resource.tags.length)
-            this.faults.push(`${id}: ${resource.n} increments, ${resource.tags.length} tags at ${node.name}`);
+    async #checkCounter(node, id) {
+        const { resource } = await this.#calmly(() => this.#container(node).item(id, id).read());
+        const wrong = resource ? this.#counters.get(id).check(resource) : ["lost"];
+        this.faults.push(...wrong.map((what) => `${id} at ${node.name}: ${what}`));
     }
 
     async #checkBatches(node) {
         const query = { query: "SELECT c.id, c.pk FROM c WHERE c.batch = @round", parameters: [{ name: "@round", value: this.round }] };
-        const { resources } = await this.#container(node).items.query(query).fetchAll();
+        const { resources } = await this.#calmly(() => this.#container(node).items.query(query).fetchAll());
         const counts = new Map();
         for (const { id } of resources) counts.set(id, (counts.get(id) ?? 0) + 1);
         for (const [id, count] of counts) if (count > 1) this.faults.push(`${id} is there ${count} times at ${node.name}`);
-        for (const { state, name } of this.#batches.values()) {
+        for (const { state, name, isSeen } of this.#batches.values()) {
             const parts = [1, 2].filter((part) => counts.has(`${name}-${part}`)).length;
             if (parts === 1) this.faults.push(`half of the batch ${name} is there at ${node.name}`);
-            if (parts === 0 && state === "done") this.faults.push(`the batch ${name} is lost at ${node.name}`);
+            if (parts === 0 && (state === DONE || isSeen)) this.faults.push(`the batch ${name} is lost at ${node.name}`);
+            if (parts > 0 && state === REFUSED) this.faults.push(`the batch ${name} was refused, and is there at ${node.name}`);
         }
     }
 
     /** The feed from its beginning has everything that was acknowledged in this round. */
     async #checkFeed() {
         const node = this.random.pick(this.nodes);
-        const options = { maxItemCount: 500, changeFeedStartFrom: ChangeFeedStartFrom.Beginning() };
-        const iterator = this.#container(node).items.getChangeFeedIterator(options);
-        const seen = new Set();
-        for (let quiet = 0; quiet < 8; ) {
-            const page = await iterator.readNext();
-            quiet = page.statusCode === 304 ? quiet + 1 : 0;
-            for (const { id } of page.result ?? []) {
-                if (seen.has(id)) this.faults.push(`the feed has ${id} twice at ${node.name}`);
-                seen.add(id);
-            }
+        const ids = await this.#calmly(() => this.#wholeFeed(node));
+        const seen = new Set(ids);
+        if (seen.size < ids.length) {
+            const twice = ids.filter((id, i) => ids.indexOf(id) !== i);
+            this.faults.push(`the feed has these twice at ${node.name}: ${twice}`);
         }
-        for (const id of this.#tags.keys()) if (!seen.has(id)) this.faults.push(`the feed lacks ${id} at ${node.name}`);
+        for (const id of this.#counters.keys()) if (!seen.has(id)) this.faults.push(`the feed lacks ${id} at ${node.name}`);
         for (const { name } of this.#done())
             for (const part of [1, 2])
                 if (!seen.has(`${name}-${part}`)) this.faults.push(`the feed lacks ${name}-${part} at ${node.name}`);
+    }
+
+    async #wholeFeed(node) {
+        const options = { maxItemCount: 500, changeFeedStartFrom: ChangeFeedStartFrom.Beginning() };
+        const iterator = this.#container(node).items.getChangeFeedIterator(options);
+        const ids = [];
+        for (let quiet = 0; quiet < 8; ) {
+            const page = await iterator.readNext();
+            quiet = page.statusCode === 304 ? quiet + 1 : 0;
+            ids.push(...(page.result ?? []).map(({ id }) => id));
+        }
+        return ids;
     }
 }

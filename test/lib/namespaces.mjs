@@ -1,5 +1,5 @@
-// namespaces.mjs - a network of this process alone, in which a node can be cut off from the engine or from the
-// other nodes without anybody being told: what it sends goes to a machine that is not there.
+// namespaces.mjs - a network of this process alone, in which a node can be cut off from the engine, the other nodes
+// or the clients without anybody being told: what it sends goes to a machine that is not there.
 //
 // It needs root and `ip`. A campaign runs itself anew in it (enterNetwork()); each node gets a namespace of its own
 // at a bridge.
@@ -13,10 +13,14 @@ const ENGINE = "10.99.0.2"; // of this namespace, too; an address of its own so 
 
 const ip = (...args) => execFileSync("ip", args, { stdio: ["ignore", "pipe", "pipe"] });
 
-/** Runs this program again in a new network; it does not come back. */
+/** Runs this program again in a new network; it does not come back. Whatever ends it, the other one ends, too. */
 export function enterNetwork() {
-    if (process.env[INSIDE]) return;
-    const { status } = spawnSync("unshare", ["--net", process.execPath, ...process.execArgv, ...process.argv.slice(1)], {
+    if (process.env[INSIDE]) {
+        for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+        return;
+    }
+    const command = ["setpriv", "--pdeathsig", "TERM", process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+    const { status } = spawnSync("unshare", ["--net", ...command], {
         stdio: "inherit",
         env: { ...process.env, [INSIDE]: "1" },
     });
@@ -73,7 +77,7 @@ export class Network {
         return { address, within: ["ip", "netns", "exec", space] };
     }
 
-    /** Everything that the node sends to the engine, or to the other nodes, is lost from now on. */
+    /** Everything that the node sends to the "engine", the other "nodes" or the "clients" is lost from now on. */
     cut(name, from) {
         for (const address of this.#others(name, from))
             ip("-n", this.#spaces.get(name).space, "neigh", "replace", address, "lladdr", NOBODY, "nud", "permanent", "dev", "eth0");
@@ -86,6 +90,7 @@ export class Network {
 
     #others(name, from) {
         if (from === "engine") return [ENGINE];
+        if (from === "clients") return [CLIENTS];
         return [...this.#spaces].filter(([other]) => other !== name).map(([, { address }]) => address);
     }
 
