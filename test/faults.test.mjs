@@ -179,6 +179,23 @@ test("a full disk takes what makes room, and with the room the rest", needsDisk(
     await expectItems(server, sameContainer(server, kept), last);
 });
 
+test("a server whose disk is filled by others to the last byte lives on", needsDisk(), async (t) => {
+    const disk = await smallDisk(t, 4 * DISK_MB);
+    const { server, database } = await serverOn(disk, t);
+    const container = await newContainer(database);
+    const writing = fill(container, "a");
+    await until(async () => (await storedCount(server, container)) > 10);
+    disk.fill();
+    const { acknowledged } = await writing;
+    await expectDegraded(server, /cannot write|after a restart/);
+    await expectItems(server, container, acknowledged);
+    disk.release();
+    await until(async () => (await isHealthy(server)) || /after a restart/.test((await health(server)).text));
+    if (!(await isHealthy(server))) await server.restart();
+    await container.items.create({ id: "new", pk: "s" });
+    await expectItems(server, container, [...acknowledged, { id: "new", pk: "s" }]);
+});
+
 test("a server that starts on a full disk answers reads and says what is wrong", needsDisk(), async (t) => {
     const disk = await smallDisk(t, 64);
     const { server, database } = await serverOn(disk, t);

@@ -170,6 +170,49 @@ class MarkedFile : public rocksdb::FSWritableFileOwnerWrapper
     uint64_t room_ = 0;                // up to here the file has bytes
 };
 
+// RocksDB's report of its own work, for the rare post mortem. What cannot be written of it, because
+// the disk is full, is left out: RocksDB ends the process when it reports after an error.
+class ReportFile : public rocksdb::FSWritableFileOwnerWrapper
+{
+  public:
+    using FSWritableFileOwnerWrapper::FSWritableFileOwnerWrapper;
+
+    IOStatus Append(const rocksdb::Slice &data, const IOOptions &options,
+                    IODebugContext *debug) override
+    {
+        return any(FSWritableFileOwnerWrapper::Append(data, options, debug));
+    }
+
+    IOStatus Append(const rocksdb::Slice &data, const IOOptions &options,
+                    const rocksdb::DataVerificationInfo & /*verification*/,
+                    IODebugContext *debug) override
+    {
+        return Append(data, options, debug);
+    }
+
+    IOStatus Flush(const IOOptions &options, IODebugContext *debug) override
+    {
+        return any(FSWritableFileOwnerWrapper::Flush(options, debug));
+    }
+
+    IOStatus Close(const IOOptions &options, IODebugContext *debug) override
+    {
+        return any(FSWritableFileOwnerWrapper::Close(options, debug));
+    }
+
+  private:
+    static IOStatus any(const IOStatus &status)
+    {
+        status.PermitUncheckedError();
+        return IOStatus::OK();
+    }
+};
+
+bool is_report(const std::string &path)
+{
+    return path.compare(path.find_last_of('/') + 1, std::string::npos, "LOG") == 0;
+}
+
 // A log of which only the beginning counts.
 class EndedFile : public rocksdb::FSSequentialFileOwnerWrapper
 {
@@ -237,6 +280,8 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
         std::optional<FileId> id = file_id(folder_, path);
         bool is_log = id && id->kind == SYNC_LOG;
         IOStatus status = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+        if (status.ok() && is_report(path))
+            *file = std::make_unique<ReportFile>(std::move(*file));
         if (!status.ok() || !id)
             return status;
         if (is_log)
@@ -244,6 +289,14 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
         int fd = is_log && !is_relaxed_ ? ::open(path.c_str(), O_WRONLY | O_CLOEXEC) : -1;
         *file = std::make_unique<MarkedFile>(std::move(*file), *id, marks_, fd);
         return status;
+    }
+
+    // The usual one, but with a file of NewWritableFile above.
+    IOStatus NewLogger(const std::string &path, const IOOptions &options,
+                       std::shared_ptr<rocksdb::Logger> *logger, IODebugContext *debug) override
+    {
+        return FileSystem::NewLogger(path, options, logger,
+                                     debug); // NOLINT(bugprone-parent-virtual-call)
     }
 
     IOStatus NewSequentialFile(const std::string &path, const FileOptions &options,
