@@ -424,7 +424,9 @@ Status catalog_open(const CatalogOptions *options, Catalog **out, Error *err)
     TRY(load(catalog, options->is_read_only, err));
     if (options->throughput != NULL)
         TRY(catalog_check_account(catalog, err));
-    offer_budgets_set_all(catalog->published, &catalog->rules, clock_monotonic_us(catalog->clock));
+    uint64_t now_us = clock_monotonic_us(catalog->clock);
+    offer_budgets_set_all(catalog->published, &catalog->rules, now_us);
+    placement_begin_budgets(catalog, now_us);
     if (!options->is_read_only)
         catalog_post_garbage(catalog);
     TRY(reminder_open(&catalog->reminder, catalog, err));

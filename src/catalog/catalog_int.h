@@ -86,6 +86,10 @@ void catalog_answer(QueueNode *group);
 void placement_take_orders(Catalog *catalog);
 void placement_run_orders(Catalog *catalog);
 
+/* When the catalogue was opened, before anything is served: in a cluster another process may have
+ * served, until just now, what this one serves at its start. */
+void placement_begin_budgets(const Catalog *catalog, uint64_t now_us);
+
 /* Answers the group, which has been published here, when all nodes have published it. */
 void placement_answer(Catalog *catalog, QueueNode *group);
 

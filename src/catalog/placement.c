@@ -95,7 +95,8 @@ static Status publish_partition(Catalog *catalog, const Container *old, StoreSpa
     return STATUS_OK;
 }
 
-/* While it was served elsewhere nobody has charged its budget here. */
+/* Its last owner may have given away what the budget earns in the second that has begun, and nobody
+ * has charged that here. */
 static Status serve(Catalog *catalog, StoreSpace space, Error *err)
 {
     const Container *container = NULL;
@@ -105,11 +106,22 @@ static Status serve(Catalog *catalog, StoreSpace space, Error *err)
     AUTO(partition_unref) Partition *partition = NULL;
     TRY(partition_open(catalog->host, space, handle->range->id, container->schema, &partition,
                        err));
-    budget_cut_credit(handle->budget, clock_monotonic_us(catalog->clock));
+    budget_use_up(handle->budget, clock_monotonic_us(catalog->clock));
     TRY(publish_partition(catalog, container, space, partition, err));
     reminder_notice(&catalog->reminder);
     move_orders_notice(&catalog->moves.orders);
     return STATUS_OK;
+}
+
+void placement_begin_budgets(const Catalog *catalog, uint64_t now_us)
+{
+    SnapshotWalk walk = {0};
+    while (catalog->placement != NULL && snapshot_next(catalog->published, &walk)) {
+        for (size_t i = 0; i < walk.container->range_count; i++) {
+            if (handle_is_local(&walk.container->handles[i]))
+                budget_use_up(walk.container->handles[i].budget, now_us);
+        }
+    }
 }
 
 /* A partition that is on its way out. Nobody may open its space before it has ended. */

@@ -212,19 +212,45 @@ static void a_partition_that_cannot_be_opened_stays_elsewhere(void **state)
     assert_true(handle_is_local(handle_at(&pair, &pair.b, 0)));
 }
 
-/* While it was elsewhere nobody has charged its budget here. */
-static void a_partition_begins_with_the_budget_of_one_second(void **state)
+static uint64_t now_us(const TestNode *node)
+{
+    return clock_monotonic_us(&node->t.clock.clock);
+}
+
+/* Its last owner may have given the second away that has begun. */
+static void a_partition_begins_with_its_budget_used_up(void **state)
 {
     (void)state;
     AUTO(pair_close) Pair pair;
     pair_open(&pair);
     fake_clock_advance(&pair.b.t.clock, UINT64_C(250) * 1000000);
-    uint64_t now_us = clock_monotonic_us(&pair.b.t.clock.clock);
     Charge share = handle_share(handle_at(&pair, &pair.b, 0));
-    assert_true(handle_credit(handle_at(&pair, &pair.b, 0), now_us) > 10 * share);
+    assert_true(handle_credit(handle_at(&pair, &pair.b, 0), now_us(&pair.b)) > 10 * share);
+    Charge other = handle_credit(handle_at(&pair, &pair.b, 1), now_us(&pair.b));
     node_hand_over(&pair.a, &pair.b, space_of(&pair, 0));
-    assert_true(handle_credit(handle_at(&pair, &pair.b, 0), now_us) <= share);
-    assert_true(handle_credit(handle_at(&pair, &pair.b, 0), now_us) > 0);
+    assert_true(handle_credit(handle_at(&pair, &pair.b, 0), now_us(&pair.b)) == 0);
+    assert_true(handle_credit(handle_at(&pair, &pair.b, 1), now_us(&pair.b)) == other);
+    fake_clock_advance(&pair.b.t.clock, 100000);
+    assert_in_range(handle_credit(handle_at(&pair, &pair.b, 0), now_us(&pair.b)), share / 10 - 1,
+                    share / 10);
+}
+
+/* A node that restarts serves at once what it had, and what others gave it while it started. */
+static void a_node_that_starts_begins_with_budgets_used_up(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    Charge share = handle_share(handle_at(&pair, &pair.a, 0));
+    assert_true(handle_credit(handle_at(&pair, &pair.a, 0), now_us(&pair.a)) == share);
+    test_close_catalog(&pair.b.t);
+    assert_ok(catalog_stop_serving(pair.a.t.catalog, space_of(&pair, 0), err));
+    node_add(&pair.b, space_of(&pair, 0));
+    assert_ok(test_try_open(&pair.b.t, err));
+    assert_true(handle_is_local(handle_at(&pair, &pair.b, 0)));
+    assert_true(handle_credit(handle_at(&pair, &pair.b, 0), now_us(&pair.b)) == 0);
+    fake_clock_advance(&pair.b.t.clock, 100000);
+    assert_true(handle_credit(handle_at(&pair, &pair.b, 0), now_us(&pair.b)) > 0);
 }
 
 /* ---- leading and following ---- */
@@ -488,7 +514,8 @@ int main(void)
         cmocka_unit_test(a_partition_is_not_opened_while_the_one_before_is_ending),
         cmocka_unit_test(serving_again_opens_the_partition_anew),
         cmocka_unit_test(a_partition_that_cannot_be_opened_stays_elsewhere),
-        cmocka_unit_test(a_partition_begins_with_the_budget_of_one_second),
+        cmocka_unit_test(a_partition_begins_with_its_budget_used_up),
+        cmocka_unit_test(a_node_that_starts_begins_with_budgets_used_up),
         cmocka_unit_test(a_follower_writes_nothing_and_refuses_changes),
         cmocka_unit_test(a_follower_of_an_empty_store_learns_everything_later),
         cmocka_unit_test(a_new_leader_undoes_moves_and_cleans_up),

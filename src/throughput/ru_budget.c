@@ -182,9 +182,13 @@ void budget_set(Budget *budget, const BudgetTerms *terms, uint64_t now_us)
     set_terms(budget, terms);
 }
 
-void budget_cut_credit(Budget *budget, uint64_t now_us)
+void budget_use_up(Budget *budget, uint64_t now_us)
 {
-    (void)limiter_cap(&budget->whole, to_ns(now_us), BUDGET_WINDOW_S * NS_PER_S);
+    int64_t now_ns = to_ns(now_us);
+    (void)limiter_cap(&budget->whole, now_ns, 0);
+    (void)limiter_cap(&budget->peak, now_ns, 0);
+    for (size_t i = 0; i < BUDGET_BUCKETS_MAX; i++)
+        (void)limiter_cap(&budget->buckets[i], now_ns, 0);
 }
 
 BudgetAnswer budget_admit(Budget *budget, BudgetClass class, Charge ahead, uint64_t now_us,

@@ -64,8 +64,9 @@ DEFINE_AUTO(Budget *, budget_unref)
 /* New terms, from now on. Credit and debt stay what they are in request units. */
 void budget_set(Budget *budget, const BudgetTerms *terms, uint64_t now_us);
 
-/* Forgets burst: at most a second's credit is left. Debt stays. */
-void budget_cut_credit(Budget *budget, uint64_t now_us);
+/* Nothing is left, of burst neither; from now on it earns its rate. Debt stays. For a partition
+ * that another process has served: it may have given the second away that has begun. */
+void budget_use_up(Budget *budget, uint64_t now_us);
 
 /* Whether a request may begin. If not, '*wait_ms' is how long until one may, provided that nothing
  * is charged meanwhile: after that it is admitted, a millisecond earlier it is not (I7). 'ahead' is

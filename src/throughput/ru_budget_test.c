@@ -577,26 +577,41 @@ static void threads_that_ask_for_too_much_get_what_there_is(void **state)
     assert_in_range(used, RU(2000) - 7, RU(2000) + 7 * THREADS); /* overdrafts are paid */
 }
 
-/* As when the partition comes from another node, where it may have spent everything. */
-static void credit_is_cut_to_a_second_and_debt_stays(void **state)
+/* As when the partition comes from another node, which may have given its second away. */
+static void credit_is_used_up_and_debt_stays(void **state)
 {
     (void)state;
     FakeClock clock;
     fake_clock_init(&clock, BEGIN_US);
-    BudgetTerms terms = {.share = RU(100), .is_enforced = true, .has_burst = true};
+    BudgetTerms terms = {.share = RU(100),
+                         .is_enforced = true,
+                         .has_burst = true,
+                         .is_autoscale = true,
+                         .bucket_percent = {50}};
     AUTO(budget_unref) Budget *budget = budget_new(&terms, BEGIN_US);
     fake_clock_advance(&clock, 200 * SECOND);
     uint64_t now_us = clock_monotonic_us(&clock.clock);
+    charge(budget, RU(7), &clock);
     assert_true(budget_credit(budget, now_us) > RU(15000));
-    budget_cut_credit(budget, now_us);
-    assert_true(budget_credit(budget, now_us) == RU(100));
-    budget_cut_credit(budget, now_us);
-    assert_true(budget_credit(budget, now_us) == RU(100));
-    charge(budget, RU(1000), &clock);
+    budget_use_up(budget, now_us);
+    assert_true(budget_credit(budget, now_us) == 0);
     assert_false(admits(budget, &clock));
-    budget_cut_credit(budget, now_us);
-    fake_clock_advance(&clock, 8 * SECOND);
-    assert_false(admits(budget, &clock)); /* 900 are owed */
+    /* What autoscale shows is what was used here. */
+    assert_true(budget_busiest_second(budget, now_us) == RU(7));
+    assert_true(budget_share(budget) == RU(100));
+    /* From now on it earns its rate, and each bucket its part. */
+    fake_clock_advance(&clock, SECOND / 2);
+    now_us = clock_monotonic_us(&clock.clock);
+    assert_in_range(budget_credit(budget, now_us), RU(50) - 1, RU(50));
+    uint32_t wait_ms = 0;
+    assert_int_equal(budget_admit(budget, (BudgetClass){.bucket = 1}, RU(26), now_us, &wait_ms),
+                     BUDGET_BUCKET_SPENT);
+    assert_int_equal(budget_admit(budget, (BudgetClass){.bucket = 1}, RU(24), now_us, &wait_ms),
+                     BUDGET_ADMITTED);
+    charge(budget, RU(1050), &clock);
+    budget_use_up(budget, now_us);
+    fake_clock_advance(&clock, 9 * SECOND);
+    assert_false(admits(budget, &clock)); /* 1000 were owed */
     fake_clock_advance(&clock, 2 * SECOND);
     assert_true(admits(budget, &clock));
 }
@@ -605,7 +620,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_accepted_is_what_is_provisioned),
-        cmocka_unit_test(credit_is_cut_to_a_second_and_debt_stays),
+        cmocka_unit_test(credit_is_used_up_and_debt_stays),
         cmocka_unit_test(a_second_of_what_was_not_used_is_kept_and_no_more),
         cmocka_unit_test(nothing_is_refused_that_stays_within_the_rate),
         cmocka_unit_test(after_the_wait_a_request_is_admitted_and_a_millisecond_earlier_not),
