@@ -318,6 +318,36 @@ describe("three nodes", () => {
         assert.equal(run(["cluster", "move", String(space), "nobody", ...at]).status, 1);
         assert.equal(run(["cluster", "drain"]).status, 2);
     });
+
+    test("containers that share throughput are served by one node, which a move and a drain keep", async () => {
+        const at = ["--endpoint", cluster.nodes[1].endpoint];
+        const before = new Set((await cluster.status()).spaces.map((space) => space.id));
+        const { database } = await clientOf(cluster.nodes[0]).databases.create({ id: "sharing", throughput: 400 });
+        for (const id of ["x", "y", "z"])
+            await database.containers.create({ id, partitionKey: { paths: ["/pk"], version: 2 } });
+        const owners = (status) => {
+            const made = status.spaces.filter((space) => !before.has(space.id));
+            assert.equal(made.length, 3);
+            return new Set(made.map((space) => space.owner));
+        };
+        const status = await cluster.status();
+        const [owner, ...others] = owners(status);
+        assert.deepEqual(others, []);
+
+        const target = ["a", "b", "c"].find((name) => name !== owner);
+        const space = status.spaces.find((one) => !before.has(one.id)).id;
+        const moved = run(["cluster", "move", String(space), target, ...at]);
+        assert.equal(moved.status, 0, moved.stderr);
+        assert.match(moved.stdout, new RegExp(`^Spaces \\d+, \\d+ and \\d+ belong to node '${target}'\\.`));
+        assert.deepEqual([...owners(await cluster.status())], [target]);
+
+        assert.equal(run(["cluster", "drain", target, ...at]).status, 0);
+        await cluster.until((s) => !(target in owned(s)), "everything given away");
+        assert.equal(owners(await cluster.status()).size, 1);
+        assert.equal(run(["cluster", "undrain", target, ...at]).status, 0);
+        for (const id of ["x", "y", "z"])
+            await clientOf(cluster.nodes[2]).database("sharing").container(id).items.create({ id: "1", pk: "1" });
+    });
 });
 
 test("copies at the same place of the log are equal, and a node without a copy says so", async (t) => {

@@ -60,9 +60,11 @@ static const Action ACTIONS[] = {
      "/_orrery/cluster/drain?node=%s", "Node '%s' may own partitions again.", NULL},
     {"remove", "forgets a node that is dead and does not come back", 1, "a node", CLIENT_DELETE,
      "/_orrery/cluster/nodes?node=%s", "Node '%s' is forgotten.", NULL},
-    {"move", "makes a node the owner of a partition, by the number of its space", 2,
-     "a space and a node", CLIENT_POST, "/_orrery/cluster/move?space=%s&node=%s",
-     "Space %s belongs to node '%s'.", NULL},
+    {"move",
+     "makes a node the owner of a partition, by the number of its space, and of those that share "
+     "its throughput",
+     2, "a space and a node", CLIENT_POST, "/_orrery/cluster/move?space=%s&node=%s", NULL,
+     cluster_view_print_move},
     {"upgrade",
      "has the cluster write the newest format that all its nodes read, after the last of them was "
      "started with a newer program; older programs cannot join from then on",

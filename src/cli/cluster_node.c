@@ -241,9 +241,10 @@ static Status api_remove(void *ctx, Slice node, Error *err)
     return cluster_remove(((ClusterNode *)ctx)->cluster, node, err);
 }
 
-static Status api_move(void *ctx, StoreSpace space, Slice node, Error *err)
+static Status api_move(void *ctx, StoreSpace space, Slice node, Arena *arena, Slice *json,
+                       Error *err)
 {
-    return cluster_move(((ClusterNode *)ctx)->cluster, space, node, err);
+    return cluster_move(((ClusterNode *)ctx)->cluster, space, node, arena, json, err);
 }
 
 static Status api_upgrade(void *ctx, Arena *arena, Slice *json, Error *err)

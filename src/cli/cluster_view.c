@@ -88,6 +88,32 @@ Status cluster_view_print(Arena *arena, Slice json, FILE *to, Error *err)
     return STATUS_OK;
 }
 
+Status cluster_view_print_move(Arena *arena, Slice json, FILE *to, Error *err)
+{
+    Json answer;
+    TRY(json_parse(arena, json, &answer, err));
+    Slice node = text_of(arena, answer, "node");
+    Json spaces = json_get(answer, SLICE("spaces"));
+    size_t count = json_count(spaces);
+    size_t at = 0;
+    (void)fputs(count == 1 ? "Space" : "Spaces", to);
+    for (JsonIter it = json_iter(spaces); json_next(&it); at++) {
+        int64_t space = 0;
+        (void)json_to_i64(it.value, &space); /* 0 if it is none */
+        (void)fprintf(to, "%s%lld",
+                      at == 0           ? " "
+                      : at + 1 == count ? " and "
+                                        : ", ",
+                      (long long)space);
+    }
+    if (count == 1)
+        (void)fprintf(to, " belongs to node '%.*s'.\n", SLICE_ARG(node));
+    else
+        (void)fprintf(to, " belong to node '%.*s'. They share throughput, so they move together.\n",
+                      SLICE_ARG(node));
+    return STATUS_OK;
+}
+
 Status cluster_view_print_upgrade(Arena *arena, Slice json, FILE *to, Error *err)
 {
     Json answer;

@@ -12,5 +12,8 @@
 /* Prints the answer of GET /_orrery/cluster. */
 MUST_USE Status cluster_view_print(Arena *arena, Slice json, FILE *to, Error *err);
 
+/* Prints that of POST /_orrery/cluster/move. */
+MUST_USE Status cluster_view_print_move(Arena *arena, Slice json, FILE *to, Error *err);
+
 /* Prints that of POST /_orrery/cluster/upgrade. */
 MUST_USE Status cluster_view_print_upgrade(Arena *arena, Slice json, FILE *to, Error *err);

@@ -94,9 +94,12 @@ bool cluster_lease_holds(Cluster *cluster);
  * it is answered here, now or later. On the request's loop. */
 bool cluster_handle(Cluster *cluster, HttpRequest *request);
 
-/* For an operator: see docs/cluster.md. Any thread that may wait. cluster_move returns when the
- * other node owns the space; STATUS_TIMEOUT if that takes longer than a minute: it goes on. */
-MUST_USE Status cluster_move(Cluster *cluster, StoreSpace space, Slice node, Error *err);
+/* For an operator: see docs/cluster.md. Any thread that may wait. cluster_move moves the
+ * space and those of all ranges that share a budget with it, and returns when the other node owns
+ * them; '*json', in the arena, is {"node":"n","spaces":[1,2]}. STATUS_TIMEOUT if that takes longer
+ * than a minute: it goes on. */
+MUST_USE Status cluster_move(Cluster *cluster, StoreSpace space, Slice node, Arena *arena,
+                             Slice *json, Error *err);
 MUST_USE Status cluster_drain(Cluster *cluster, Slice node, bool is_draining, Error *err);
 MUST_USE Status cluster_remove(Cluster *cluster, Slice node, Error *err);
 

@@ -51,6 +51,7 @@ enum {
     TRIM_US = 10000000,      /* between two rounds of trimming */
     ENGINE_US = 5000000,     /* between two looks at the engine itself */
     SPREAD_US = 1000000,     /* between two spaces that this node gives away to spread them */
+    APART_US = 3000000,      /* a group is apart for so long before it is brought together */
     SETTLED_US = 10000000,   /* nodes must be the same for so long before spaces are spread */
     OWN_US = 10000000,       /* a space may take so long to apply the rest of its log */
     LAG_MAX = 64,            /* entries that a copy may be behind before it becomes the owner */
@@ -225,6 +226,8 @@ void manage_step(Cluster *cluster);
 /* Reads nodes, owners and, if asked for, replicas, into the arena. */
 MUST_USE Status cluster_read_view(Cluster *cluster, bool with_replicas, Arena *arena,
                                   ClusterView *view, uint64_t *begun_us, Error *err);
+/* Adds which spaces share a budget, as far as this node's catalogue says, if it has one. */
+void cluster_read_groups(Cluster *cluster, Arena *arena, ClusterView *view);
 void drop_all_spaces(Cluster *cluster, const char *reason);
 /* Owners as they were read replace older ones, for requests. */
 void cluster_note_owners(Cluster *cluster, const ClusterView *view);
@@ -234,8 +237,8 @@ void cluster_wake_manager(Cluster *cluster);
 /* The engine says that the space is this node's in 'tail.epoch': serves it, if nothing newer is
  * known. Failures are noted, and tried again. */
 void own_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail, const char *reason);
-/* Takes over what this node may, of the newest view; waits for its rank. */
-void take_over_space(Cluster *cluster, const ClusterView *view, const JournalOwner *owner);
+/* Takes over what this node may of the orphans of a group; waits for its rank. */
+void take_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group);
 /* Serves nothing of the space any more. */
 void drop_space(Cluster *cluster, StoreSpace space, const char *reason);
 void clean_lost_spaces(Cluster *cluster);
@@ -251,9 +254,12 @@ void cluster_publish_space(Cluster *cluster, StoreSpace space, Slice node, uint6
                            uint64_t epoch, bool is_served);
 
 /* ---- hand_over.c ---- */
-/* Takes the next step of giving the space to the node; true when it was given or cannot be. */
-bool hand_over_space(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
+/* Takes the next step of giving what this node serves of the group to the node; true when all of it
+ * was given or cannot be. */
+bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to,
                      const char *reason);
+/* Whether the engine was told that the node has a copy which is at most LAG_MAX entries behind. */
+bool is_reported_near(const ClusterView *view, StoreSpace space, size_t node, uint64_t seq);
 /* Reasons that are compared by address: what an operator has placed is not spread for a while. */
 extern const char REASON_OPERATOR[];
 void continue_hand_overs(Cluster *cluster);

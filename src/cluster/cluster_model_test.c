@@ -3,10 +3,11 @@
  * or late, moves, drains, changes of the catalogue, and writes all the time.
  *
  * At every step at most one node may answer for a space. When all is well again, everything is
- * served, each write that was acknowledged is there, and copies are equal. */
+ * served, spaces that share a budget by one node, each write that was acknowledged is there, and
+ * copies are equal. */
 #include "cluster/cluster_testing_int.h"
 
-enum { NODES = 4, SPACES = 6, STEPS = 150, LIVES = 12 };
+enum { NODES = 4, SPACES = 6, SHARED_FROM = 4, BUDGETS = 2, STEPS = 150, LIVES = 12 };
 
 static Sim sim;
 
@@ -207,6 +208,9 @@ static void check_all(void)
             assert_int_equal(other->sum, copy->sum);
         }
         assert_true(copies >= sim.replicas);
+        if (space >= SHARED_FROM + BUDGETS && sim_owner(&sim, space - BUDGETS) != owner)
+            fail_msg("spaces %d and %d share a budget, and have two owners", (int)(space - BUDGETS),
+                     (int)space);
     }
     for (size_t i = 0; i < sim.count; i++) { /* every change was answered */
         const Cluster *cluster = sim.nodes[i].cluster;
@@ -225,6 +229,8 @@ static void random_lives_keep_every_promise(void **state)
         (void)printf("life %llu\n", (unsigned long long)life);
         sim_init(&sim, NODES, 3, seed * 1000 + life);
         sim_begin(&sim, SPACES);
+        sim.shared_from = SHARED_FROM;
+        sim.shared_budgets = BUDGETS;
         for (int i = 0; i < STEPS; i++)
             step();
         heal();

@@ -189,16 +189,21 @@ static RealNode *owner_of(StoreSpace space)
     return NULL;
 }
 
-static uint32_t make_database(RealNode *node, const char *id)
+/* 'ru' is for its containers to share; 0 if each has its own. */
+static uint32_t make_database(RealNode *node, const char *id, uint32_t ru)
 {
-    CatalogChange change = {.op = CATALOG_CREATE_DATABASE, .id = slice_from_cstr(id)};
+    CatalogChange change = {.op = CATALOG_CREATE_DATABASE,
+                            .id = slice_from_cstr(id),
+                            .has_provision = ru > 0,
+                            .provision = {.mode = PROVISION_MANUAL, .ru = ru}};
     assert_ok(catalog_change(node->catalog, &change, err));
     uint32_t number = change.result_database->info.number;
     catalog_change_release(&change);
     return number;
 }
 
-static void make_container(RealNode *node, uint32_t database, const char *id)
+/* 'ru' is 0 if it shares its database's. */
+static void make_container(RealNode *node, uint32_t database, const char *id, uint32_t ru)
 {
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
@@ -211,8 +216,8 @@ static void make_container(RealNode *node, uint32_t database, const char *id)
     CatalogChange change = {.op = CATALOG_CREATE_CONTAINER,
                             .database = database,
                             .definition = normal,
-                            .has_provision = true,
-                            .provision = {.mode = PROVISION_MANUAL, .ru = 3000}};
+                            .has_provision = ru > 0,
+                            .provision = {.mode = PROVISION_MANUAL, .ru = ru}};
     assert_ok(catalog_change(node->catalog, &change, err));
     catalog_change_release(&change);
 }
@@ -267,6 +272,12 @@ static void make_space(StoreSpace space)
     WAIT_UNTIL(owner_of(space) != NULL);
 }
 
+static Status move_space(RealNode *node, StoreSpace space, const char *to, Arena *arena,
+                         Slice *json, Error *err)
+{
+    return cluster_move(node->cluster, space, slice_from_cstr(to), arena, json, err);
+}
+
 static bool is_followed(StoreSpace space, RealNode *node)
 {
     return replication_place(node->replication, space).role == SPACE_FOLLOWED;
@@ -280,11 +291,11 @@ static void a_container_is_on_every_node_when_its_creation_is_answered(void **st
     begin(3);
     RealNode *leader = owner_of(SPACE_OF_CATALOG);
     assert_non_null(leader);
-    uint32_t database = make_database(leader, "d");
+    uint32_t database = make_database(leader, "d", 0);
     for (int i = 0; i < 10; i++) {
         char id[16];
         (void)snprintf(id, sizeof(id), "c%d", i);
-        make_container(leader, database, id);
+        make_container(leader, database, id, 3000);
         for (size_t j = 0; j < real.count; j++)
             assert_true(has_container(&real.nodes[j], database, id));
     }
@@ -328,12 +339,16 @@ static void a_space_moves_under_load_and_no_write_is_lost(void **state)
     begin(2);
     make_space(SPACE_OF_TEST);
     memset(&writer, 0, sizeof(writer));
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    Slice json;
     assert_int_equal(pthread_create(&writer.thread, NULL, run_writer, NULL), 0);
     for (int i = 0; i < 6; i++) {
         RealNode *owner = owner_of(SPACE_OF_TEST);
         RealNode *other = owner == &real.nodes[0] ? &real.nodes[1] : &real.nodes[0];
-        assert_ok(cluster_move(real.nodes[i % 2].cluster, SPACE_OF_TEST,
-                               slice_from_cstr(other->name), err));
+        assert_ok(move_space(&real.nodes[i % 2], SPACE_OF_TEST, other->name, &arena, &json, err));
+        assert_slice_text(json, other == &real.nodes[0] ? "{\"node\":\"n0\",\"spaces\":[1048576]}"
+                                                        : "{\"node\":\"n1\",\"spaces\":[1048576]}");
         WAIT_UNTIL(owner_of(SPACE_OF_TEST) == other);
         size_t before = writer.count;
         WAIT_UNTIL(writer.count > before + 10);
@@ -361,11 +376,13 @@ static void spaces_are_gathered_for_a_move_of_ranges(void **state)
         assert_ptr_equal(owner_of(spaces[i]), leader);
         assert_true(has_key(leader, spaces[i], i));
     }
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    Slice json;
     Error failure;
     const StoreSpace unknown = SPACE_OF_TEST + 77;
-    assert_int_equal(cluster_move(leader->cluster, unknown, SLICE("n1"), &failure),
-                     STATUS_NOT_FOUND);
-    assert_int_equal(cluster_move(leader->cluster, spaces[0], SLICE("nobody"), &failure),
+    assert_int_equal(move_space(leader, unknown, "n1", &arena, &json, &failure), STATUS_NOT_FOUND);
+    assert_int_equal(move_space(leader, spaces[0], "nobody", &arena, &json, &failure),
                      STATUS_NOT_FOUND);
 }
 
@@ -375,8 +392,8 @@ static void rows_that_the_catalogue_does_not_name_are_dropped(void **state)
     (void)state;
     begin(2);
     RealNode *leader = owner_of(SPACE_OF_CATALOG);
-    uint32_t database = make_database(leader, "d");
-    make_container(leader, database, "c");
+    uint32_t database = make_database(leader, "d", 0);
+    make_container(leader, database, "c", 3000);
     const StoreSpace space = 1 << 16; /* the first that the catalogue gives out */
     WAIT_UNTIL(owner_of(space) != NULL);
     CatalogChange change = {.op = CATALOG_DELETE_DATABASE, .database = database};
@@ -392,13 +409,74 @@ static void rows_that_the_catalogue_does_not_name_are_dropped(void **state)
     assert_non_null(owner_of(SPACE_OF_TEST));
 }
 
+enum { SHARING = 3, SHARED_BUDGETS = 2 };
+
+/* The spaces of all containers of a database, by their ranges' positions. */
+static void find_spaces(RealNode *node, uint32_t database,
+                        StoreSpace spaces[SHARED_BUDGETS][SHARING])
+{
+    CatalogReader reader;
+    catalog_reader_init(&reader, node->catalog);
+    const Snapshot *snapshot = catalog_read(&reader);
+    const Container *container = NULL;
+    uint32_t from = 0;
+    for (size_t i = 0; i < SHARING; i++, from = container->info.number + 1) {
+        container = snapshot_next_container(snapshot, database, from);
+        assert_non_null(container);
+        assert_int_equal(container->range_count, SHARED_BUDGETS);
+        for (size_t at = 0; at < SHARED_BUDGETS; at++)
+            spaces[at][i] = container->ranges[at].space;
+    }
+    catalog_reader_done(&reader);
+}
+
+static RealNode *owner_of_all(const StoreSpace spaces[SHARING])
+{
+    RealNode *owner = owner_of(spaces[0]);
+    for (size_t i = 1; i < SHARING; i++) {
+        if (owner_of(spaces[i]) != owner)
+            return NULL;
+    }
+    return owner;
+}
+
+static void ranges_that_share_throughput_move_together(void **state)
+{
+    (void)state;
+    begin(3);
+    RealNode *leader = owner_of(SPACE_OF_CATALOG);
+    uint32_t database = make_database(leader, "d", 1000 * SHARED_BUDGETS);
+    make_container(leader, database, "x", 0);
+    make_container(leader, database, "y", 0);
+    make_container(leader, database, "z", 0);
+    StoreSpace spaces[SHARED_BUDGETS][SHARING];
+    find_spaces(leader, database, spaces);
+    WAIT_UNTIL(owner_of_all(spaces[0]) != NULL && owner_of_all(spaces[1]) != NULL);
+    RealNode *owner = owner_of_all(spaces[0]);
+    RealNode *to = owner == &real.nodes[0] ? &real.nodes[1] : &real.nodes[0];
+    const RealNode *others = owner_of_all(spaces[1]);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    Slice json;
+    assert_ok(move_space(leader, spaces[0][1], to->name, &arena, &json, err));
+    assert_slice_text(json, (const char *)arena_format(
+                                &arena, "{\"node\":\"%s\",\"spaces\":[%llu,%llu,%llu]}%c", to->name,
+                                (unsigned long long)spaces[0][0], (unsigned long long)spaces[0][1],
+                                (unsigned long long)spaces[0][2], '\0')
+                                .ptr);
+    WAIT_UNTIL(owner_of_all(spaces[0]) == to);
+    assert_ptr_equal(owner_of_all(spaces[1]), others); /* they spend another budget */
+    stop(to, true, WAIT_MS);
+    WAIT_UNTIL(owner_of_all(spaces[0]) != NULL);
+}
+
 static void a_node_that_leaves_hands_everything_over(void **state)
 {
     (void)state;
     begin(2);
     RealNode *leader = owner_of(SPACE_OF_CATALOG);
-    uint32_t database = make_database(leader, "d");
-    make_container(leader, database, "c");
+    uint32_t database = make_database(leader, "d", 0);
+    make_container(leader, database, "c", 3000);
     make_space(SPACE_OF_TEST);
     RealNode *owner = owner_of(SPACE_OF_TEST);
     RealNode *other = owner == &real.nodes[0] ? &real.nodes[1] : &real.nodes[0];
@@ -406,7 +484,7 @@ static void a_node_that_leaves_hands_everything_over(void **state)
     stop(owner, true, WAIT_MS);
     WAIT_UNTIL(owner_of(SPACE_OF_TEST) == other && owner_of(SPACE_OF_CATALOG) == other);
     assert_true(has_key(other, SPACE_OF_TEST, 7));
-    make_container(other, database, "after");
+    make_container(other, database, "after", 3000);
     assert_true(has_container(other, database, "after"));
     /* It comes back, and gets what was made meanwhile. */
     assert_ok(start(owner, err));
@@ -418,8 +496,8 @@ static void a_node_that_dies_is_replaced(void **state)
     (void)state;
     begin(3);
     RealNode *leader = owner_of(SPACE_OF_CATALOG);
-    uint32_t database = make_database(leader, "d");
-    make_container(leader, database, "c");
+    uint32_t database = make_database(leader, "d", 0);
+    make_container(leader, database, "c", 3000);
     make_space(SPACE_OF_TEST);
     RealNode *owner = owner_of(SPACE_OF_TEST);
     assert_ok(put_key(owner, SPACE_OF_TEST, 7, err));
@@ -430,7 +508,7 @@ static void a_node_that_dies_is_replaced(void **state)
     stop(owner, false, 0);
     WAIT_UNTIL(owner_of(SPACE_OF_TEST) != NULL && owner_of(SPACE_OF_CATALOG) != NULL);
     assert_true(has_key(owner_of(SPACE_OF_TEST), SPACE_OF_TEST, 7));
-    make_container(owner_of(SPACE_OF_CATALOG), database, "after");
+    make_container(owner_of(SPACE_OF_CATALOG), database, "after", 3000);
     assert_ok(start(owner, err));
     assert_true(has_container(owner, database, "after"));
 }
@@ -471,6 +549,7 @@ int main(void)
         CASE(a_space_moves_under_load_and_no_write_is_lost),
         CASE(spaces_are_gathered_for_a_move_of_ranges),
         CASE(rows_that_the_catalogue_does_not_name_are_dropped),
+        CASE(ranges_that_share_throughput_move_together),
         CASE(a_node_that_leaves_hands_everything_over),
         CASE(a_node_that_dies_is_replaced),
         CASE(a_new_node_is_seeded_where_the_log_was_trimmed),

@@ -387,7 +387,7 @@ static void a_new_node_gets_its_share(void **state)
     assert_nothing_lost(9);
 }
 
-static void spaces_that_share_a_budget_are_not_spread(void **state)
+static void spaces_that_share_a_budget_are_not_spread_one_by_one(void **state)
 {
     (void)state;
     sim_init(&sim, 3, 2, 1);
@@ -774,7 +774,7 @@ int main(void)
         CASE(draining_a_node_moves_all_it_owns),
         CASE(a_node_that_leaves_is_followed_without_waiting),
         CASE(a_new_node_gets_its_share),
-        CASE(spaces_that_share_a_budget_are_not_spread),
+        CASE(spaces_that_share_a_budget_are_not_spread_one_by_one),
         CASE(a_change_of_the_catalogue_waits_for_every_living_node),
         CASE(a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others),
         CASE(a_copy_that_is_far_behind_is_seeded),

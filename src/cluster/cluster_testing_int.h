@@ -55,7 +55,8 @@ struct Sim {
     Random random;
     Log log;
     uint64_t next_write;
-    StoreSpace shared_from;                  /* spaces from here on share a budget; 0 if none do */
+    StoreSpace shared_from;                  /* spaces from here on share budgets; 0 if none do */
+    uint64_t shared_budgets;                 /* how many; 0 for one */
     size_t changes_done;                     /* of the catalogue, that may be answered */
     uint64_t dropped_at[SIM_SPACES_MAX + 1]; /* the catalogue's entry that does it; 0 if none */
     uint64_t written[SIM_SPACES_MAX + 1];    /* the sum of what was acknowledged, of each space */
@@ -391,13 +392,14 @@ static inline Status sim_find_named(void *ctx, const StoreSpace *spaces, size_t 
 }
 
 /* Those from Sim.shared_from on. */
-static inline void sim_list_shared(void *ctx, Arena *arena, StoreSpace **out, size_t *count)
+static inline void sim_list_shared(void *ctx, Arena *arena, SharedSpace **out, size_t *count)
 {
     const Sim *sim = ((SimNode *)ctx)->sim;
-    *out = ARENA_NEW_ARRAY(arena, StoreSpace, SIM_SPACES_MAX);
+    uint64_t budgets = sim->shared_budgets > 0 ? sim->shared_budgets : 1;
+    *out = ARENA_NEW_ARRAY(arena, SharedSpace, SIM_SPACES_MAX);
     *count = 0;
     for (StoreSpace space = sim->shared_from; space != 0 && space < SIM_SPACES_MAX; space++)
-        (*out)[(*count)++] = space;
+        (*out)[(*count)++] = (SharedSpace){.space = space, .budget = space % budgets};
 }
 
 static inline ClusterCatalog sim_catalog(SimNode *node)

@@ -174,6 +174,8 @@ void follow_spaces(Cluster *cluster, const ClusterView *view)
     for (size_t i = 0; i < view->owner_count; i++) {
         const JournalOwner *owner = &view->owners[i];
         SpaceSlot slot = slot_of(cluster, owner->space);
+        if (!view_knows_group(view, owner->space))
+            continue;
         /* Every node that lives publishes the catalogue, also while it is drained. */
         bool is_wanted =
             owner->sealed != -1 && (owner->space == SPACE_OF_CATALOG || slot.pinned_us > now_us ||

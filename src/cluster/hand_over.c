@@ -1,6 +1,7 @@
 /* hand_over.c - giving spaces to other nodes on purpose: one order, draining, leaving, spreading.
  *
- *     the other node has a copy that is at most LAG_MAX entries behind (or is asked to make one)
+ *     the other node has copies of the whole group that are at most LAG_MAX entries behind (or is
+ *     asked to make them); then, space by space,
  *     --> YIELDING: requests are refused with STATUS_NOT_OWNER, and held where they came from
  *     --> the store appends what it has taken, and says where the log ends
  *     --> the engine makes the other node the owner, if the log still ends there
@@ -15,17 +16,19 @@
 
 const char REASON_OPERATOR[] = "an operator asked for it";
 
-/* What the engine was told of the other node's copy. */
-static bool is_reported_near(const ClusterView *view, StoreSpace space, size_t to, uint64_t seq)
+bool is_reported_near(const ClusterView *view, StoreSpace space, size_t node, uint64_t seq)
 {
-    const JournalReplica *replica = view_replica(view, space, view->nodes[to].name);
+    const JournalReplica *replica = view_replica(view, space, view->nodes[node].name);
     return replica != NULL && replica->state == REPLICA_FOLLOWING &&
            replica->applied + LAG_MAX >= seq;
 }
 
-/* Asks how far the other node's copy is, or for a copy; true if it may become the owner now. A node
- * that reaches no other one gives what it has to whoever has a copy. */
-static bool is_caught_up(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to)
+/* Whether a node may become the owner now. */
+typedef enum Nearness { COPY_IS_NEAR, COPY_IS_FAR, NODE_IS_SILENT } Nearness;
+
+/* Asks how far the other node's copy is, or for a copy. A node that reaches no other one gives what
+ * it has to whoever has a copy. */
+static Nearness ask_nearness(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to)
 {
     Slice address = view->nodes[to].address;
     char query[64];
@@ -35,15 +38,31 @@ static bool is_caught_up(Cluster *cluster, const ClusterView *view, StoreSpace s
     Error err;
     ReplicaPlace own = cluster->store.place(cluster->store.ctx, space);
     if (atomic_load(&cluster->is_cut_off))
-        return is_reported_near(view, space, to, own.applied.seq);
+        return is_reported_near(view, space, to, own.applied.seq) ? COPY_IS_NEAR : COPY_IS_FAR;
     Status status = node_call(cluster, address, "place", query, CALL_MS, &answer, &err);
     if (status != STATUS_OK) {
         if (status == STATUS_NOT_FOUND)
             node_tell(cluster, address, "follow", query);
-        return false;
+        return status == STATUS_NOT_FOUND ? COPY_IS_FAR : NODE_IS_SILENT;
     }
     uint64_t seq;
-    return slice_to_u64(buf_view(&answer), &seq) && seq + LAG_MAX >= own.applied.seq;
+    bool is_near = slice_to_u64(buf_view(&answer), &seq) && seq + LAG_MAX >= own.applied.seq;
+    return is_near ? COPY_IS_NEAR : COPY_IS_FAR;
+}
+
+/* All of the group that is served here; copies that are missing are asked for at once. */
+static bool are_caught_up(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to)
+{
+    bool are_near = true;
+    for (size_t i = 0; i < group.count; i++) {
+        if (!cluster_serves(cluster, group.spaces[i]))
+            continue;
+        Nearness nearness = ask_nearness(cluster, view, group.spaces[i], to);
+        if (nearness == NODE_IS_SILENT)
+            return false;
+        are_near = are_near && nearness == COPY_IS_NEAR;
+    }
+    return are_near;
 }
 
 static void tell_new_owner(Cluster *cluster, Slice address, StoreSpace space, bool is_placed)
@@ -187,19 +206,50 @@ void continue_hand_overs(Cluster *cluster)
         ask_engine(cluster, &copy);
 }
 
-bool hand_over_space(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
-                     const char *reason)
+static void hand_over_space(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
+                            const char *reason)
 {
-    if (!cluster_serves(cluster, space))
-        return true;
-    if (!view_is_living(view, to) || !is_caught_up(cluster, view, space, to))
-        return false;
     LOG_INFO(cluster->log, "cluster.hand_over", "space=%llu to=%.*s reason=\"%s\"",
              (unsigned long long)space, SLICE_CUT(view->nodes[to].name, JOURNAL_NAME_MAX), reason);
     SpaceSlot copy;
     if (begin_hand_over(cluster, view, space, to, reason == REASON_OPERATOR) &&
         copy_handing(cluster, space, &copy) && copy.space == space)
         ask_engine(cluster, &copy);
+}
+
+static size_t count_served(Cluster *cluster, SpaceGroup group)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < group.count; i++)
+        count += cluster_serves(cluster, group.spaces[i]);
+    return count;
+}
+
+/* What became of a hand-over is not known yet: the others must not go another way. */
+static bool is_handing(Cluster *cluster, SpaceGroup group)
+{
+    bool found = false;
+    (void)pthread_mutex_lock(&cluster->lock);
+    for (size_t i = 0; i < group.count && !found; i++) {
+        const SpaceSlot *slot = space_table_find(&cluster->spaces, group.spaces[i]);
+        found = slot != NULL && slot->state == SPACE_STATE_YIELDING;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return found;
+}
+
+bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to,
+                     const char *reason)
+{
+    if (count_served(cluster, group) == 0)
+        return true;
+    if (!view_is_living(view, to) || is_handing(cluster, group) ||
+        !are_caught_up(cluster, view, group, to))
+        return false;
+    for (size_t i = 0; i < group.count; i++) {
+        if (cluster_serves(cluster, group.spaces[i]))
+            hand_over_space(cluster, view, group.spaces[i], to, reason);
+    }
     return true;
 }
 
@@ -252,14 +302,21 @@ static void remove_order(Cluster *cluster, const SpaceOrder *order)
     (void)pthread_mutex_unlock(&cluster->lock);
 }
 
+/* Whether nothing is left to be done. */
+static bool carry_out(Cluster *cluster, const ClusterView *view, const SpaceOrder *order)
+{
+    size_t to = view_node(view, slice_from_cstr(order->node));
+    return view_knows_group(view, order->space) &&
+           hand_over_group(cluster, view, view_group(view, &order->space), to, order->reason);
+}
+
 void carry_out_orders(Cluster *cluster, const ClusterView *view)
 {
     SpaceOrder order;
     for (size_t at = 0; copy_order(cluster, at, &order);) {
-        size_t to = view_node(view, slice_from_cstr(order.node));
         bool is_here = strcmp(order.node, cluster->node) == 0;
         bool is_late = cluster_now_us(cluster) > order.until_us;
-        if (is_late || is_here || hand_over_space(cluster, view, order.space, to, order.reason))
+        if (is_late || is_here || carry_out(cluster, view, &order))
             remove_order(cluster, &order);
         else
             at++;
@@ -273,14 +330,14 @@ void give_all_away(Cluster *cluster, const ClusterView *view, const char *reason
 {
     size_t self = view_node(view, slice_from_cstr(cluster->node));
     for (size_t i = 0; i < view->owner_count; i++) {
-        StoreSpace space = view->owners[i].space;
-        if (!cluster_serves(cluster, space))
+        SpaceGroup group = view_group(view, &view->owners[i].space);
+        if (!space_group_begins(group, view->owners[i].space) || count_served(cluster, group) == 0)
             continue;
-        size_t to = spread_choose(view, space, self);
+        size_t to = spread_choose(view, group, self);
         if (to == NO_NODE)
             return;
-        if (hand_over_space(cluster, view, space, to, reason))
-            view->loads[to]++;
+        if (hand_over_group(cluster, view, group, to, reason))
+            view->loads[to] += group.count;
     }
 }
 
@@ -298,52 +355,95 @@ static bool is_settled(Cluster *cluster, const ClusterView *view)
     return now_us - cluster->nodes_since_us >= SETTLED_US;
 }
 
-/* Ranges that share a budget are on one node, where they spend it together: none moves alone. */
-static bool is_shared(const StoreSpace *shared, size_t count, StoreSpace space)
+static bool may_be_spread(Cluster *cluster, SpaceGroup group)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (shared[i] == space)
+    uint64_t now_us = cluster_now_us(cluster);
+    bool may = group.spaces[0] != SPACE_OF_CATALOG;
+    (void)pthread_mutex_lock(&cluster->lock);
+    for (size_t i = 0; i < group.count && may; i++) {
+        const SpaceSlot *slot = space_table_find(&cluster->spaces, group.spaces[i]);
+        may = slot != NULL && slot->state == SPACE_STATE_SERVING && slot->pinned_us <= now_us;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return may;
+}
+
+static bool follows_all(const ClusterView *view, SpaceGroup group, size_t node)
+{
+    for (size_t i = 0; i < group.count; i++) {
+        const JournalReplica *replica = view_replica(view, group.spaces[i], view->nodes[node].name);
+        if (replica == NULL || replica->state != REPLICA_FOLLOWING)
+            return false;
+    }
+    return true;
+}
+
+/* Whether all that this node serves of the group has been apart from the rest for a while, and not
+ * just because the group is moving, space by space. */
+static bool is_apart_for_long(Cluster *cluster, SpaceGroup group, bool is_apart)
+{
+    uint64_t now_us = cluster_now_us(cluster);
+    bool is_long = is_apart;
+    (void)pthread_mutex_lock(&cluster->lock);
+    for (size_t i = 0; i < group.count; i++) {
+        SpaceSlot *slot = space_table_find(&cluster->spaces, group.spaces[i]);
+        if (slot == NULL || slot->state != SPACE_STATE_SERVING)
+            continue;
+        slot->apart_us = !is_apart ? 0 : slot->apart_us != 0 ? slot->apart_us : now_us;
+        is_long = is_long && now_us - slot->apart_us >= APART_US;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return is_long;
+}
+
+/* Groups that have more than one owner: parts of it were new, or could not move with the rest. Its
+ * ranges give their budget out more than once meanwhile, so this goes before evenness, and before
+ * what an operator has placed. */
+static bool bring_together(Cluster *cluster, const ClusterView *view, size_t self)
+{
+    for (size_t i = 0; i < view->owner_count; i++) {
+        SpaceGroup group = view_group(view, &view->owners[i].space);
+        if (group.count == 1 || !space_group_begins(group, view->owners[i].space) ||
+            count_served(cluster, group) == 0)
+            continue;
+        size_t home = spread_home(view, group);
+        bool is_apart = home != NO_NODE && home != self;
+        if (is_apart_for_long(cluster, group, is_apart) &&
+            hand_over_group(cluster, view, group, home, "the rest shares its throughput"))
             return true;
     }
     return false;
 }
 
-static bool may_be_spread(Cluster *cluster, StoreSpace space)
+/* Gives away a group that makes the nodes more even, if possible one that the other node follows.
+ */
+static bool even_out(Cluster *cluster, const ClusterView *view, size_t self)
 {
-    uint64_t now_us = cluster_now_us(cluster);
-    (void)pthread_mutex_lock(&cluster->lock);
-    const SpaceSlot *slot = space_table_find(&cluster->spaces, space);
-    bool may = slot != NULL && slot->state == SPACE_STATE_SERVING && slot->pinned_us <= now_us;
-    (void)pthread_mutex_unlock(&cluster->lock);
-    return may;
+    size_t to;
+    if (!spread_is_uneven(view, self, &to))
+        return false;
+    SpaceGroup chosen = {0};
+    for (size_t i = 0; i < view->owner_count; i++) {
+        SpaceGroup group = view_group(view, &view->owners[i].space);
+        if (!space_group_begins(group, view->owners[i].space) || !may_be_spread(cluster, group) ||
+            view->loads[self] <= view->loads[to] + group.count)
+            continue;
+        bool follows = follows_all(view, group, to);
+        if (chosen.count == 0 || follows)
+            chosen = group;
+        if (follows)
+            break;
+    }
+    return chosen.count > 0 && hand_over_group(cluster, view, chosen, to, "spread evenly");
 }
 
 void spread_evenly(Cluster *cluster, const ClusterView *view)
 {
     size_t self = view_node(view, slice_from_cstr(cluster->node));
-    size_t to;
     uint64_t now_us = cluster_now_us(cluster);
-    if (!is_settled(cluster, view) || self == NO_NODE || !spread_is_uneven(view, self, &to) ||
+    if (!is_settled(cluster, view) || self == NO_NODE || !view->has_groups ||
         now_us - cluster->spread_us < SPREAD_US)
         return;
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_SMALL_BYTES);
-    StoreSpace *shared;
-    size_t shared_count;
-    cluster->catalog.list_shared(cluster->catalog.ctx, &arena, &shared, &shared_count);
-    StoreSpace chosen = 0; /* one that the other node follows, if there is one */
-    for (size_t i = 0; i < view->owner_count; i++) {
-        StoreSpace space = view->owners[i].space;
-        if (space == SPACE_OF_CATALOG || !may_be_spread(cluster, space) ||
-            is_shared(shared, shared_count, space))
-            continue;
-        const JournalReplica *replica = view_replica(view, space, view->nodes[to].name);
-        bool follows = replica != NULL && replica->state == REPLICA_FOLLOWING;
-        if (chosen == 0 || follows)
-            chosen = space;
-        if (follows)
-            break;
-    }
-    if (chosen != 0 && hand_over_space(cluster, view, chosen, to, "spread evenly"))
+    if (bring_together(cluster, view, self) || even_out(cluster, view, self))
         cluster->spread_us = now_us;
 }

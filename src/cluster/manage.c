@@ -37,6 +37,16 @@ Status cluster_read_view(Cluster *cluster, bool with_replicas, Arena *arena, Clu
     return STATUS_OK;
 }
 
+void cluster_read_groups(Cluster *cluster, Arena *arena, ClusterView *view)
+{
+    SharedSpace *shared;
+    size_t count;
+    if (!atomic_load(&cluster->has_catalog))
+        return;
+    cluster->catalog.list_shared(cluster->catalog.ctx, arena, &shared, &count);
+    view_set_groups(view, arena, shared, count);
+}
+
 static MemberState member_of(Cluster *cluster)
 {
     (void)pthread_mutex_lock(&cluster->lock);
@@ -183,6 +193,7 @@ static bool read_engine(Cluster *cluster)
         cluster->view = (ClusterView){0};
         return false;
     }
+    cluster_read_groups(cluster, &cluster->view_arena, &cluster->view);
     note_answering(cluster, true);
     cluster->view_us = begun_us;
     note_view(cluster, begun_us);
@@ -223,8 +234,8 @@ static void watch_others(Cluster *cluster)
 }
 
 /* Every row that may be acted upon: the catalogue alone as long as there is no catalogue to serve
- * other spaces, but what is this node's own already is served before that, so that the catalogue
- * finds it when it is opened. */
+ * other spaces and to know which are a group, but what is this node's own already is served before
+ * that, so that the catalogue finds it when it is opened. */
 static void act_on_owners(Cluster *cluster)
 {
     const ClusterView *view = &cluster->view;
@@ -233,9 +244,9 @@ static void act_on_owners(Cluster *cluster)
     if (atomic_load(&cluster->is_leaving))
         return;
     for (size_t i = 0; i < view->owner_count && !atomic_load(&cluster->is_stopping); i++) {
-        const JournalOwner *owner = &view->owners[i];
-        if (!view_owner_lives(view, owner) && owner->sealed != -1)
-            take_over_space(cluster, view, owner);
+        SpaceGroup group = view_group(view, &view->owners[i].space);
+        if (space_group_begins(group, view->owners[i].space))
+            take_over_group(cluster, view, group);
     }
 }
 

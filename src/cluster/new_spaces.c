@@ -15,7 +15,8 @@ static Status choose_owners(const ClusterView *view, StoreSpace first, size_t co
     if (other != NULL && view_owner_lives(view, other))
         together = view_node(view, other->node);
     for (size_t i = 0; i < count; i++) {
-        size_t node = together != NO_NODE ? together : spread_choose(view, 0, NO_NODE);
+        size_t node =
+            together != NO_NODE ? together : spread_choose(view, (SpaceGroup){0}, NO_NODE);
         if (node == NO_NODE)
             return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                              "no node of the cluster can take new partitions");

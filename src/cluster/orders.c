@@ -1,13 +1,15 @@
 /* orders.c - what an operator asks for, and what a move of ranges needs. */
 #include "cluster/cluster_int.h"
 
+#include "json/json.h"
+
 #include <stdio.h>
 
 enum {
     ORDER_WAIT_MS = 60000,
     GATHER_WAIT_MS = 10000, /* no other move begins meanwhile; one that fails is tried again */
     ORDER_AGAIN_MS = 1000,
-    ORDER_PAUSE_MS = 20,
+    ORDER_PAUSE_MS = 20, /* the others are multiples of it */
     ORDER_CALL_MS = 3000,
     UPGRADE_NAMES_MAX = 300
 };
@@ -21,17 +23,13 @@ static Status read_nodes(Cluster *cluster, Arena *arena, ClusterView *view, Erro
     return status;
 }
 
-static Status find_living(Cluster *cluster, Slice name, Error *err)
+static Status find_living(const ClusterView *view, Slice name, Error *err)
 {
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_SMALL_BYTES);
-    ClusterView view = {0};
-    TRY(read_nodes(cluster, &arena, &view, err));
-    size_t node = view_node(&view, name);
+    size_t node = view_node(view, name);
     if (node == NO_NODE)
         return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "the cluster has no node '%.*s'",
                          SLICE_CUT(name, JOURNAL_NAME_MAX));
-    if (!view_is_living(&view, node))
+    if (!view_is_living(view, node))
         return error_set(err, STATUS_CONFLICT, SUB_NONE, "the node '%.*s' is dead",
                          SLICE_CUT(name, JOURNAL_NAME_MAX));
     return STATUS_OK;
@@ -54,24 +52,23 @@ static Status send_order(Cluster *cluster, StoreSpace space, Slice node, Error *
                      err);
 }
 
-/* Moves the space, and waits until the node owns it. The order is given again now and then, because
- * it is forgotten with the owner that has it. */
-static Status move_and_wait(Cluster *cluster, StoreSpace space, Slice node, uint32_t wait_ms,
+/* Moves the space with its group, and waits until the node owns the space; '*left_ms' counts down.
+ * The order is given again now and then, because it is forgotten with the owner that has it. */
+static Status move_and_wait(Cluster *cluster, StoreSpace space, Slice node, uint32_t *left_ms,
                             Error *err)
 {
     bool is_due = true;
-    for (uint32_t waited_ms = 0; waited_ms < wait_ms && !atomic_load(&cluster->is_stopping);
-         waited_ms += ORDER_PAUSE_MS) {
+    for (; *left_ms > 0 && !atomic_load(&cluster->is_stopping); *left_ms -= ORDER_PAUSE_MS) {
         ClusterOwner owner = cluster_owner(cluster, space);
         if (owner.is_known && slice_equal(slice_from_cstr(owner.node), node))
             return STATUS_OK;
-        if (is_due || waited_ms % ORDER_AGAIN_MS == 0) {
+        if (is_due || *left_ms % ORDER_AGAIN_MS == 0) {
             Status status = send_order(cluster, space, node, err);
             if (status != STATUS_OK && status != STATUS_NOT_OWNER)
                 return status;
             is_due = status != STATUS_OK;
         }
-        if (waited_ms % 500 == 0)
+        if (*left_ms % 500 == 0)
             cluster_refresh_owners(cluster);
         cluster_pause_ms(ORDER_PAUSE_MS);
     }
@@ -80,15 +77,46 @@ static Status move_and_wait(Cluster *cluster, StoreSpace space, Slice node, uint
                      (unsigned long long)space, SLICE_CUT(node, JOURNAL_NAME_MAX));
 }
 
-Status cluster_move(Cluster *cluster, StoreSpace space, Slice node, Error *err)
+static Slice print_moved(SpaceGroup group, Slice node, Arena *arena)
 {
+    JsonBuilder b;
+    json_build(&b, arena);
+    json_begin_object(&b);
+    json_key(&b, SLICE("node"));
+    json_add_string(&b, node);
+    json_key(&b, SLICE("spaces"));
+    json_begin_array(&b);
+    for (size_t i = 0; i < group.count; i++)
+        json_add_i64(&b, (int64_t)group.spaces[i]);
+    json_end(&b);
+    json_end(&b);
+    return json_print_arena(arena, json_built(&b));
+}
+
+/* Whoever owns a space gives all that it has of the group, so that few orders are needed; what is
+ * elsewhere is asked for there. */
+Status cluster_move(Cluster *cluster, StoreSpace space, Slice node, Arena *arena, Slice *json,
+                    Error *err)
+{
+    AUTO(arena_done) Arena scratch;
+    arena_init(&scratch, ARENA_LARGE_BYTES);
     OwnerRow row;
     OwnerNode owner;
+    ClusterView view;
+    uint64_t begun_us;
+    uint32_t left_ms = ORDER_WAIT_MS;
     if (!owners_find(&cluster->owners, space, &row, &owner))
         return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "there is no partition %llu",
                          (unsigned long long)space);
-    TRY(find_living(cluster, node, err));
-    return move_and_wait(cluster, space, node, ORDER_WAIT_MS, err);
+    TRY(cluster_read_view(cluster, false, &scratch, &view, &begun_us, err));
+    TRY(find_living(&view, node, err));
+    cluster_read_groups(cluster, &scratch, &view);
+    SpaceGroup group = view_group(&view, &space);
+    TRY(move_and_wait(cluster, space, node, &left_ms, err));
+    for (size_t i = 0; i < group.count; i++)
+        TRY(move_and_wait(cluster, group.spaces[i], node, &left_ms, err));
+    *json = print_moved(group, node, arena);
+    return STATUS_OK;
 }
 
 /* On the thread for moves, of the node that leads: each space is asked of its owner. */
@@ -96,7 +124,8 @@ Status cluster_gather(void *ctx, const StoreSpace *spaces, size_t count, Error *
 {
     Cluster *cluster = ctx;
     for (size_t i = 0; i < count; i++) {
-        TRY(move_and_wait(cluster, spaces[i], slice_from_cstr(cluster->node), GATHER_WAIT_MS, err));
+        uint32_t left_ms = GATHER_WAIT_MS;
+        TRY(move_and_wait(cluster, spaces[i], slice_from_cstr(cluster->node), &left_ms, err));
         if (!cluster_serves(cluster, spaces[i]))
             return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "the partition %llu moved on",
                              (unsigned long long)spaces[i]);

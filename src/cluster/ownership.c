@@ -153,9 +153,12 @@ void own_new_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail)
     serve_space(cluster, space, tail, false, "new");
 }
 
-/* A space that is this node's in the engine, in an epoch in which the store has lost it. */
-static bool is_useless(Cluster *cluster, const JournalOwner *owner)
+/* Whether the space is this node's in the engine, in an epoch in which the store has lost it. */
+static bool is_assigned_in_vain(Cluster *cluster, const JournalOwner *owner)
 {
+    if (owner == NULL || owner->incarnation != atomic_load(&cluster->incarnation) ||
+        !slice_equal(owner->node, slice_from_cstr(cluster->node)))
+        return false;
     (void)pthread_mutex_lock(&cluster->lock);
     const SpaceSlot *slot = space_table_find(&cluster->spaces, owner->space);
     bool useless = slot != NULL && slot->state == SPACE_STATE_FOLLOWING &&
@@ -164,16 +167,24 @@ static bool is_useless(Cluster *cluster, const JournalOwner *owner)
     return useless;
 }
 
-/* Gives it to a node with a copy, or to this one in a new epoch. */
-static void rescue(Cluster *cluster, const ClusterView *view, const JournalOwner *owner,
-                   size_t self)
+/* Where the useless spaces of a group go: to this node in a new epoch, if it goes on serving others
+ * of the group or nobody has copies of all of them; otherwise to who has. */
+static size_t choose_rescuer(Cluster *cluster, const ClusterView *view, SpaceGroup group,
+                             size_t self)
 {
-    size_t to = spread_choose(view, owner->space, self);
-    const JournalReplica *replica =
-        to != NO_NODE ? view_replica(view, owner->space, view->nodes[to].name) : NULL;
-    bool has_copy = replica != NULL && replica->state == REPLICA_FOLLOWING &&
-                    replica->applied + LAG_MAX >= owner->tail.seq;
-    const JournalNode *node = &view->nodes[has_copy ? to : self];
+    size_t to = spread_choose(view, group, self);
+    for (size_t i = 0; to != NO_NODE && i < group.count; i++) {
+        const JournalOwner *owner = view_owner(view, group.spaces[i]);
+        if (cluster_serves(cluster, group.spaces[i]) ||
+            (is_assigned_in_vain(cluster, owner) &&
+             !is_reported_near(view, owner->space, to, owner->tail.seq)))
+            return self;
+    }
+    return to != NO_NODE ? to : self;
+}
+
+static void rescue(Cluster *cluster, const JournalOwner *owner, const JournalNode *node)
+{
     bool done = false;
     Error err;
     (void)pthread_mutex_lock(&cluster->node_lane);
@@ -187,14 +198,27 @@ static void rescue(Cluster *cluster, const ClusterView *view, const JournalOwner
     cluster_refresh_owners(cluster);
 }
 
+static void rescue_group(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t self)
+{
+    size_t to = NO_NODE;
+    for (size_t i = 0; i < group.count; i++) {
+        const JournalOwner *owner = view_owner(view, group.spaces[i]);
+        if (!is_assigned_in_vain(cluster, owner))
+            continue;
+        if (to == NO_NODE)
+            to = choose_rescuer(cluster, view, group, self);
+        rescue(cluster, owner, &view->nodes[to]);
+    }
+}
+
 void rescue_assigned(Cluster *cluster, const ClusterView *view)
 {
     size_t self = view_node(view, slice_from_cstr(cluster->node));
     for (size_t i = 0; self != NO_NODE && i < view->owner_count; i++) {
-        const JournalOwner *owner = &view->owners[i];
-        if (owner->incarnation == atomic_load(&cluster->incarnation) &&
-            slice_equal(owner->node, view->nodes[self].name) && is_useless(cluster, owner))
-            rescue(cluster, view, owner, self);
+        StoreSpace space = view->owners[i].space;
+        SpaceGroup group = view_group(view, &view->owners[i].space);
+        if (view_knows_group(view, space) && space_group_begins(group, space))
+            rescue_group(cluster, view, group, self);
     }
 }
 
@@ -209,14 +233,16 @@ void own_assigned(Cluster *cluster, const JournalOwner *owners, size_t count)
     }
 }
 
-/* Whether it is this node's turn: its rank waits from when the owner was first found dead. */
-static bool is_turn(Cluster *cluster, const ClusterView *view, const JournalOwner *owner)
+/* Whether it is this node's turn: its rank in the group waits from when the owner was first found
+ * dead. */
+static bool is_turn(Cluster *cluster, const ClusterView *view, const JournalOwner *owner,
+                    size_t rank)
 {
     Slice me = slice_from_cstr(cluster->node);
     if (slice_equal(owner->node, me))
         return owner->incarnation < atomic_load(&cluster->incarnation);
-    size_t self = view_node(view, me);
-    size_t rank = self == NO_NODE ? NO_NODE : spread_rank(view, owner, self);
+    bool may_take = rank != NO_NODE && view_knows_group(view, owner->space) &&
+                    spread_may_take(view, owner, view_node(view, me));
     uint64_t now_us = cluster_now_us(cluster);
     (void)pthread_mutex_lock(&cluster->lock);
     SpaceSlot *slot = space_table_get(&cluster->spaces, owner->space);
@@ -225,7 +251,7 @@ static bool is_turn(Cluster *cluster, const ClusterView *view, const JournalOwne
     /* A node that has come back takes its own spaces itself, if it can. */
     size_t home = view_node(view, owner->node);
     uint64_t wait_us = view_is_living(view, home) ? 10 * RANK_US : 0;
-    bool is_due = rank != NO_NODE && now_us - slot->orphan_us >= wait_us + rank * RANK_US;
+    bool is_due = may_take && now_us - slot->orphan_us >= wait_us + rank * RANK_US;
     bool is_free = slot->state == SPACE_STATE_FOLLOWING || slot->state == SPACE_STATE_ABSENT;
     (void)pthread_mutex_unlock(&cluster->lock);
     return is_due && is_free;
@@ -240,10 +266,10 @@ static bool may_change_catalog(const ClusterView *view, const JournalOwner *owne
            leader->incarnation == owner->incarnation && slice_equal(leader->node, owner->node);
 }
 
-void take_over_space(Cluster *cluster, const ClusterView *view, const JournalOwner *owner)
+/* Makes this node the owner in the engine; '*tail' is where the log ends. False if someone was
+ * faster, or the answer was lost. */
+static bool take_over(Cluster *cluster, const JournalOwner *owner, JournalPlace *tail)
 {
-    if (may_change_catalog(view, owner) || !is_turn(cluster, view, owner))
-        return;
     AUTO(arena_done) Arena arena;
     arena_init(&arena, ARENA_SMALL_BYTES);
     JournalOwner now;
@@ -257,16 +283,54 @@ void take_over_space(Cluster *cluster, const ClusterView *view, const JournalOwn
         LOG_WARN(cluster->log, "cluster.take_over_failed", "space=%llu message=\"%s\"",
                  (unsigned long long)owner->space, err.message);
     if (status != STATUS_OK || !done) {
-        cluster_refresh_owners(cluster); /* someone was faster, or the answer was lost */
-        return;
+        cluster_refresh_owners(cluster);
+        return false;
     }
+    *tail = now.tail;
     (void)pthread_mutex_lock(&cluster->lock);
     cluster->take_overs++;
     (void)pthread_mutex_unlock(&cluster->lock);
     cluster_event(cluster, "takeOver", owner->space, now.tail.epoch, slice_from_cstr(cluster->node),
                   "from %.*s, incarnation %llu", SLICE_CUT(owner->node, JOURNAL_NAME_MAX),
                   (unsigned long long)owner->incarnation);
-    own_space(cluster, owner->space, &now.tail, "taken over");
+    return true;
+}
+
+static bool has_orphan(const ClusterView *view, SpaceGroup group)
+{
+    for (size_t i = 0; i < group.count; i++) {
+        const JournalOwner *owner = view_owner(view, group.spaces[i]);
+        if (owner != NULL && owner->sealed != -1 && !view_owner_lives(view, owner))
+            return true;
+    }
+    return false;
+}
+
+/* All of the group is made this node's before any of it is served, which may take long: meanwhile
+ * the ranks of others would come. If another node was faster with one, it gets the rest, too. */
+void take_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group)
+{
+    if (!has_orphan(view, group))
+        return;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    JournalPlace *tails = ARENA_NEW_ARRAY(&arena, JournalPlace, group.count);
+    bool *is_taken = ARENA_NEW_ARRAY(&arena, bool, group.count);
+    size_t self = view_node(view, slice_from_cstr(cluster->node));
+    size_t rank = self != NO_NODE ? spread_rank(view, group, self) : NO_NODE;
+    for (size_t i = 0; i < group.count; i++) {
+        const JournalOwner *owner = view_owner(view, group.spaces[i]);
+        if (owner == NULL || owner->sealed == -1 || view_owner_lives(view, owner) ||
+            may_change_catalog(view, owner) || !is_turn(cluster, view, owner, rank))
+            continue;
+        is_taken[i] = take_over(cluster, owner, &tails[i]);
+        if (!is_taken[i])
+            break;
+    }
+    for (size_t i = 0; i < group.count; i++) {
+        if (is_taken[i])
+            own_space(cluster, group.spaces[i], &tails[i], "taken over");
+    }
 }
 
 void drop_space(Cluster *cluster, StoreSpace space, const char *reason)

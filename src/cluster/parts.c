@@ -107,16 +107,20 @@ static Status find_named(void *ctx, const StoreSpace *spaces, size_t count, bool
     return catalog_find_named(ctx, spaces, count, is_named, err);
 }
 
-static void add_ranges(const Container *container, Arena *arena, StoreSpace **out, size_t *count,
+/* A database gives its budgets to ranges by position, round and round (I9 of the catalogue). */
+static void add_ranges(const SnapshotWalk *walk, Arena *arena, SharedSpace **out, size_t *count,
                        size_t *capacity)
 {
+    const Container *container = walk->container;
+    uint64_t first = (uint64_t)walk->database->info.number << 32;
     for (size_t i = 0; i < container->range_count; i++) {
         ARRAY_GROW_IN(arena, *out, *count, *capacity, 16);
-        (*out)[(*count)++] = handle_range(container_handle_at(container, i))->space;
+        (*out)[(*count)++] = (SharedSpace){.space = container->ranges[i].space,
+                                           .budget = first | i % walk->database->partitions};
     }
 }
 
-static void list_shared(void *ctx, Arena *arena, StoreSpace **out, size_t *count)
+static void list_shared(void *ctx, Arena *arena, SharedSpace **out, size_t *count)
 {
     size_t capacity = 0;
     *out = NULL;
@@ -126,8 +130,8 @@ static void list_shared(void *ctx, Arena *arena, StoreSpace **out, size_t *count
     const Snapshot *snapshot = catalog_read(&reader);
     SnapshotWalk walk = {0};
     while (snapshot_next(snapshot, &walk)) {
-        if (walk.container->offer == 0)
-            add_ranges(walk.container, arena, out, count, &capacity);
+        if (walk.container->offer == 0 && walk.database->partitions > 0)
+            add_ranges(&walk, arena, out, count, &capacity);
     }
     catalog_reader_done(&reader);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "catalog/placement.h"
+#include "cluster/space_groups_int.h"
 #include "store/replicated/replicated_store.h"
 
 typedef struct ClusterStore {
@@ -39,8 +40,8 @@ typedef struct ClusterCatalog {
     /* Whether the catalogue, as far as this node has it, names each of the spaces. */
     Status (*find_named)(void *ctx, const StoreSpace *spaces, size_t count, bool *is_named,
                          Error *err);
-    /* Adds to '*out', in the arena, the spaces of ranges that share a budget with others. */
-    void (*list_shared)(void *ctx, Arena *arena, StoreSpace **out, size_t *count);
+    /* The spaces of ranges that spend the budgets of a database, in the arena. */
+    void (*list_shared)(void *ctx, Arena *arena, SharedSpace **out, size_t *count);
 } ClusterCatalog;
 
 ClusterStore cluster_store_of(Replication *replication);

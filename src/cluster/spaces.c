@@ -72,6 +72,7 @@ void space_enter(SpaceSlot *slot, SpaceState state)
     slot->is_refused = false;
     slot->needs_seed = false;
     slot->is_handing = false;
+    slot->apart_us = 0;
 }
 
 const char *space_state_text(SpaceState state)

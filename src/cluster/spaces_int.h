@@ -49,6 +49,8 @@ typedef struct SpaceSlot {
     uint64_t pinned_us;  /* boot time until which it stays on this node, owned or followed */
     uint64_t rowless_us; /* boot time at which the engine was first found to have no row of it */
     uint64_t orphan_us;  /* boot time at which its owner was first found dead; 0 if it is not */
+    uint64_t apart_us;   /* SERVING: boot time at which others of its group were first found to have
+                            another owner; 0 if they have not */
     JournalPlace last;   /* YIELDING: where it was left */
     char to[JOURNAL_NAME_MAX + 1]; /* YIELDING: the next owner */
     uint64_t to_incarnation;

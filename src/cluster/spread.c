@@ -120,13 +120,36 @@ bool view_owner_lives(const ClusterView *view, const JournalOwner *owner)
     return view_is_living(view, node) && view->nodes[node].incarnation == owner->incarnation;
 }
 
-static uint64_t weight_of(Slice node, StoreSpace space)
+/* A space that was dropped has no part in what becomes of the others. */
+void view_set_groups(ClusterView *view, Arena *arena, SharedSpace *shared, size_t count)
 {
-    char key[sizeof(space) + JOURNAL_NAME_MAX];
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const JournalOwner *owner = view_owner(view, shared[i].space);
+        if (owner != NULL && owner->sealed != -1)
+            shared[kept++] = shared[i];
+    }
+    view->groups = space_groups_make(arena, shared, kept);
+    view->has_groups = true;
+}
+
+SpaceGroup view_group(const ClusterView *view, const StoreSpace *space)
+{
+    return space_groups_find(&view->groups, space);
+}
+
+bool view_knows_group(const ClusterView *view, StoreSpace space)
+{
+    return view->has_groups || space == SPACE_OF_CATALOG;
+}
+
+static uint64_t weight_of(Slice node, uint64_t group)
+{
+    char key[sizeof(group) + JOURNAL_NAME_MAX];
     Slice name = slice_first(node, JOURNAL_NAME_MAX);
-    memcpy(key, &space, sizeof(space));
-    memcpy(key + sizeof(space), name.ptr, name.len);
-    return hash_keyed(WEIGHT_KEY, slice_make(key, sizeof(space) + name.len));
+    memcpy(key, &group, sizeof(group));
+    memcpy(key + sizeof(group), name.ptr, name.len);
+    return hash_keyed(WEIGHT_KEY, slice_make(key, sizeof(group) + name.len));
 }
 
 bool spread_follows(const ClusterView *view, const bool *counts, const JournalOwner *owner,
@@ -136,46 +159,80 @@ bool spread_follows(const ClusterView *view, const bool *counts, const JournalOw
         return false;
     if (owner->space == SPACE_OF_CATALOG)
         return true;
-    uint64_t own = weight_of(view->nodes[node].name, owner->space);
+    uint64_t group = view_group(view, &owner->space).key;
+    uint64_t own = weight_of(view->nodes[node].name, group);
     size_t before = 1; /* the owner */
     for (size_t i = 0; i < view->node_count; i++) {
         if (i == node || !counts[i] || slice_equal(view->nodes[i].name, owner->node))
             continue;
-        uint64_t other = weight_of(view->nodes[i].name, owner->space);
+        uint64_t other = weight_of(view->nodes[i].name, group);
         before += other > own || (other == own && i < node);
     }
     return before < replicas;
 }
 
-/* How far the node's copy is; false if the node may not take the space over. */
-static bool may_take(const ClusterView *view, const JournalOwner *owner, size_t node,
-                     uint64_t *applied)
+/* Whether its copy reaches back to where the log begins. */
+static bool has_copy(const ClusterView *view, const JournalOwner *owner, size_t node)
 {
     if (!view_is_living(view, node))
         return false;
     const JournalReplica *replica = view_replica(view, owner->space, view->nodes[node].name);
-    *applied = replica != NULL ? replica->applied : 0;
     return replica != NULL && replica->state == REPLICA_FOLLOWING &&
            replica->applied >= owner->base;
 }
 
-size_t spread_rank(const ClusterView *view, const JournalOwner *owner, size_t node)
+bool spread_may_take(const ClusterView *view, const JournalOwner *owner, size_t node)
 {
-    bool has_replica = false;
-    uint64_t applied = 0;
-    for (size_t i = 0; i < view->node_count; i++)
-        has_replica = has_replica || may_take(view, owner, i, &applied);
-    bool takes_all = !has_replica && owner->base == 0;
-    uint64_t own = 0;
-    if (!may_take(view, owner, node, &own) && !(takes_all && view_is_living(view, node)))
+    if (has_copy(view, owner, node))
+        return true;
+    bool is_copied = false;
+    for (size_t i = 0; i < view->node_count && !is_copied; i++)
+        is_copied = has_copy(view, owner, i);
+    return !is_copied && owner->base == 0 && view_is_living(view, node);
+}
+
+/* What a node has of a group whose owner is dead. */
+typedef struct Claim {
+    size_t able; /* orphans that it may take */
+    size_t owned;
+    uint64_t applied; /* of the orphans, in all */
+} Claim;
+
+static Claim claim_of(const ClusterView *view, SpaceGroup group, size_t node)
+{
+    Claim claim = {0};
+    Slice name = view->nodes[node].name;
+    for (size_t i = 0; i < group.count; i++) {
+        const JournalOwner *owner = view_owner(view, group.spaces[i]);
+        if (owner == NULL)
+            continue;
+        if (view_owner_lives(view, owner)) {
+            claim.owned += slice_equal(owner->node, name);
+            continue;
+        }
+        const JournalReplica *replica = view_replica(view, owner->space, name);
+        claim.able += spread_may_take(view, owner, node);
+        claim.applied += replica != NULL ? replica->applied : 0;
+    }
+    return claim;
+}
+
+size_t spread_rank(const ClusterView *view, SpaceGroup group, size_t node)
+{
+    Claim own = claim_of(view, group, node);
+    if (own.able == 0)
         return NO_NODE;
     size_t rank = 0;
     for (size_t i = 0; i < view->node_count; i++) {
-        if (i == node ||
-            (!may_take(view, owner, i, &applied) && !(takes_all && view_is_living(view, i))))
+        Claim other = claim_of(view, group, i);
+        if (i == node || other.able == 0)
             continue;
-        if (applied != own)
-            rank += applied > own;
+        if (other.able != own.able)
+            rank += other.able > own.able;
+        else if (other.owned != own.owned)
+            rank += other.owned > own.owned;
+        else if (other.applied != own.applied)
+            rank += other.applied > own.applied;
         else if (view->loads[i] != view->loads[node])
             rank += view->loads[i] < view->loads[node];
         else
@@ -184,23 +241,65 @@ size_t spread_rank(const ClusterView *view, const JournalOwner *owner, size_t no
     return rank;
 }
 
-size_t spread_choose(const ClusterView *view, StoreSpace space, size_t but)
+/* How many spaces of the group the node owns, and of how many it has a copy or is the owner. */
+static void count_held(const ClusterView *view, SpaceGroup group, size_t node, size_t *owned,
+                       size_t *held)
+{
+    Slice name = view->nodes[node].name;
+    *owned = *held = 0;
+    for (size_t i = 0; i < group.count; i++) {
+        const JournalOwner *owner = view_owner(view, group.spaces[i]);
+        const JournalReplica *replica = view_replica(view, group.spaces[i], name);
+        bool owns =
+            owner != NULL && slice_equal(owner->node, name) && view_owner_lives(view, owner);
+        *owned += owns;
+        *held += owns || (replica != NULL && replica->state == REPLICA_FOLLOWING);
+    }
+}
+
+size_t spread_choose(const ClusterView *view, SpaceGroup group, size_t but)
 {
     size_t best = NO_NODE;
-    bool best_follows = false;
+    size_t best_owned = 0;
+    size_t best_held = 0;
     for (size_t i = 0; i < view->node_count; i++) {
         if (i == but || !may_get_more(view, i))
             continue;
-        const JournalReplica *replica =
-            space != 0 ? view_replica(view, space, view->nodes[i].name) : NULL;
-        bool follows = replica != NULL && replica->state == REPLICA_FOLLOWING;
-        if (best == NO_NODE || (follows && !best_follows) ||
-            (follows == best_follows && view->loads[i] < view->loads[best])) {
+        size_t owned;
+        size_t held;
+        count_held(view, group, i, &owned, &held);
+        bool is_better = best == NO_NODE       ? true
+                         : held != best_held   ? held > best_held
+                         : owned != best_owned ? owned > best_owned
+                                               : view->loads[i] < view->loads[best];
+        if (is_better) {
             best = i;
-            best_follows = follows;
+            best_owned = owned;
+            best_held = held;
         }
     }
     return best;
+}
+
+size_t spread_home(const ClusterView *view, SpaceGroup group)
+{
+    size_t home = NO_NODE;
+    size_t most = 0;
+    for (size_t i = 0; i < view->node_count; i++) {
+        size_t owned;
+        size_t held;
+        if (!may_get_more(view, i))
+            continue;
+        count_held(view, group, i, &owned, &held);
+        /* A tie is decided by what does not change while the group comes together. */
+        bool is_first = home != NO_NODE && owned == most &&
+                        slice_compare(view->nodes[i].name, view->nodes[home].name) < 0;
+        if (owned > most || (owned > 0 && is_first)) {
+            home = i;
+            most = owned;
+        }
+    }
+    return home;
 }
 
 bool spread_is_uneven(const ClusterView *view, size_t node, size_t *to)

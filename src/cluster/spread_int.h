@@ -3,13 +3,15 @@
  *
  * Followers are chosen by rendezvous hashing: each pair of node and space has a weight, and the
  * nodes with the largest weights follow. So a node that comes or goes changes only its own share.
- * All nodes follow the catalogue.
+ * All nodes follow the catalogue. The spaces of a group have the same followers, or nobody could
+ * take the whole group over.
  *
  * Threads    Any; everything is passed in.
  */
 #pragma once
 
 #include "base/arena.h"
+#include "cluster/space_groups_int.h"
 #include "cluster/watch_int.h"
 #include "store/store.h"
 
@@ -24,6 +26,8 @@ typedef struct ClusterView {
     const JournalReplica *replicas; /* in order of space */
     size_t replica_count;
     size_t *loads; /* spaces that each node owns */
+    SpaceGroups groups;
+    bool has_groups; /* false as long as there is no catalogue that knows them */
 } ClusterView;
 
 #define NO_NODE SIZE_MAX
@@ -38,6 +42,11 @@ const JournalReplica *view_replica(const ClusterView *view, StoreSpace space, Sl
 size_t view_first_replica(const ClusterView *view, StoreSpace space);
 void view_sort_replicas(ClusterView *view, Arena *arena); /* the journal has them in no order */
 void view_count_loads(ClusterView *view, Arena *arena);
+void view_set_groups(ClusterView *view, Arena *arena, SharedSpace *shared, size_t count);
+SpaceGroup view_group(const ClusterView *view, const StoreSpace *space);
+
+/* Whether it is known what must move with the space. Before that, only the catalogue's is moved. */
+bool view_knows_group(const ClusterView *view, StoreSpace space);
 
 /* Whether the owner of the row is alive, in the incarnation that the row names. */
 bool view_owner_lives(const ClusterView *view, const JournalOwner *owner);
@@ -48,15 +57,24 @@ bool view_owner_lives(const ClusterView *view, const JournalOwner *owner);
 bool spread_follows(const ClusterView *view, const bool *counts, const JournalOwner *owner,
                     size_t node, uint32_t replicas);
 
-/* The rank of 'node' among those that may take the space over, by how far they are and how much
- * they own; NO_NODE if it may not. If no replica is left and the log is whole, all may. */
-size_t spread_rank(const ClusterView *view, const JournalOwner *owner, size_t node);
+/* Whether the node may take the space over: its copy reaches back to where the log begins. If no
+ * such copy is left and the log is whole, all may. */
+bool spread_may_take(const ClusterView *view, const JournalOwner *owner, size_t node);
 
-/* The node that should get one more space, of those that live, are reached by the others and are
- * not draining, other than
- * 'but' (NO_NODE for none): one that follows the space, if 'space' is not 0 and there is one, with
- * the least load. NO_NODE if there is none. */
-size_t spread_choose(const ClusterView *view, StoreSpace space, size_t but);
+/* The rank of 'node' among those that may take orphans of the group over: by how many it may take,
+ * how many of the others it owns already, how far its copies are, and how much it owns. NO_NODE if
+ * it may take none. */
+size_t spread_rank(const ClusterView *view, SpaceGroup group, size_t node);
+
+/* The node that should get the group, of those that live, are reached by the others and are not
+ * draining, other than 'but' (NO_NODE for none): one with the most copies, then with the most that
+ * it owns already, then with the least load. An empty group stands for a new space. NO_NODE if
+ * there is none. */
+size_t spread_choose(const ClusterView *view, SpaceGroup group, size_t but);
+
+/* Where a group that is apart comes together: at the owner of the most of it, of those that may get
+ * more. NO_NODE if there is none. */
+size_t spread_home(const ClusterView *view, SpaceGroup group);
 
 /* Whether 'node' should give one of its spaces away so that all own equally many. Only one node at
  * a time should, and none for a difference of one. '*to' is who should get it. */

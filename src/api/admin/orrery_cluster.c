@@ -5,7 +5,8 @@
  *     POST   /_orrery/cluster/drain?node=n              gives everything of a node to the others
  *     DELETE /_orrery/cluster/drain?node=n              it may own partitions again
  *     DELETE /_orrery/cluster/nodes?node=n              forgets a dead node
- *     POST   /_orrery/cluster/move?space=s&node=n       makes a node the owner of a partition
+ *     POST   /_orrery/cluster/move?space=s&node=n       makes a node the owner of a partition, and
+ *                                                     of those that share its throughput
  *     POST   /_orrery/cluster/upgrade                   all nodes write the newest format they know
  *     POST   /_orrery/cluster/recover?space=s           gives up what the engine lost, on this node
  *     GET    /_orrery/cluster/digest?space=s            what the copy on this node holds
@@ -66,7 +67,8 @@ static Status obey(ClusterOrder *order)
     case CLUSTER_MOVE:
         break;
     }
-    return cluster->move(cluster->ctx, order->space, order->node, &order->error);
+    return cluster->move(cluster->ctx, order->space, order->node, order->request->arena,
+                         &order->json, &order->error);
 }
 
 static void on_worker(WorkerJob *job)

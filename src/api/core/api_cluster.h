@@ -47,7 +47,9 @@ typedef struct ApiCluster {
     Status (*status)(void *ctx, Arena *arena, Slice *json, Error *err);
     Status (*drain)(void *ctx, Slice node, bool is_draining, Error *err);
     Status (*remove)(void *ctx, Slice node, Error *err);
-    Status (*move)(void *ctx, StoreSpace space, Slice node, Error *err);
+
+    /* Moves the space, and those of all ranges that share a budget with it; says which, as JSON. */
+    Status (*move)(void *ctx, StoreSpace space, Slice node, Arena *arena, Slice *json, Error *err);
 
     /* Raises the format that the cluster writes; says what it was and is, as JSON. */
     Status (*upgrade)(void *ctx, Arena *arena, Slice *json, Error *err);
