@@ -11,7 +11,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Cluster, Engine } from "./lib/cluster.mjs";
 import { chooseSeed, Random } from "./lib/random.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { BINARY, run, startServer, temporaryFolder } from "./lib/server.mjs";
+import { BINARY, environment, run, startServer, temporaryFolder } from "./lib/server.mjs";
 import { call } from "./lib/wire.mjs";
 
 const ITEMS = 150;
@@ -76,7 +76,7 @@ test("a server's data becomes a cluster, and a second node has it all", async (t
     assert.match(refusal(["serve", "--data", data, ...args]), /orrery cluster adopt/);
     let interrupted = 0;
     for (let i = 0; i < KILLS; i++) {
-        const child = spawn(BINARY, adoption(cluster, data), { stdio: "ignore" });
+        const child = spawn(BINARY, adoption(cluster, data), { stdio: "ignore", env: environment() });
         await Promise.race([once(child, "close"), wait(random.below(300))]);
         child.kill("SIGKILL");
         if (child.exitCode === null && child.signalCode === null) await once(child, "close");

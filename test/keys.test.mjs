@@ -14,7 +14,7 @@ import { askKeys, isGood, newKey, rotate, rotateAnswer, storedKeys } from "./lib
 import { chooseSeed, Random } from "./lib/random.mjs";
 import { execute, workersOf } from "./lib/scripts.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { BINARY, DEVELOPMENT_KEY, run, startServer, temporaryFolder } from "./lib/server.mjs";
+import { BINARY, DEVELOPMENT_KEY, environment, run, startServer, temporaryFolder } from "./lib/server.mjs";
 import { Line, requestText, send, signed } from "./lib/wire.mjs";
 
 const NAMES = ["primary", "secondary", "primary-read-only", "secondary-read-only"];
@@ -468,7 +468,7 @@ test("no command leaves its key in the process list or its environment", { timeo
     rows.push(["backup", "--from", endpoint, "--to", join(folder, "backups")]);
     for (const args of rows) {
         const asked = once(requests, "request");
-        const child = spawn(BINARY, [...args, "--key", key], { env: { ...process.env, ORRERY_KEY: key }, stdio: "ignore" });
+        const child = spawn(BINARY, [...args, "--key", key], { env: environment({ ORRERY_KEY: key }), stdio: "ignore" });
         const ended = once(child, "exit");
         try {
             const early = ended.then(() => assert.fail(`${args[0]} has ended without a request`));

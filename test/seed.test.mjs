@@ -8,7 +8,7 @@ import test from "node:test";
 
 import { contentOf, until } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { BINARY, ROOT, isRunning, run, sharedServer, startServer, temporaryFolder } from "./lib/server.mjs";
+import { BINARY, ROOT, environment, isRunning, run, sharedServer, startServer, temporaryFolder } from "./lib/server.mjs";
 import { proxyOf } from "./lib/transfer.mjs";
 import { call, send } from "./lib/wire.mjs";
 
@@ -25,8 +25,6 @@ function folderOf(files) {
     }
     return folder;
 }
-
-const environment = () => Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("ORRERY")));
 
 /** Runs the command to its end. */
 function seedRun(args, { input, endpoint = server.endpoint, cwd } = {}) {

@@ -10,7 +10,7 @@ import test from "node:test";
 import { ids } from "./lib/check.mjs";
 import { listAll, until } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { BINARY, DEVELOPMENT_KEY, run, startServer, temporaryFolder } from "./lib/server.mjs";
+import { BINARY, DEVELOPMENT_KEY, environment, run, startServer, temporaryFolder } from "./lib/server.mjs";
 import { Line, answers, call, requestText, send, signed, unique } from "./lib/wire.mjs";
 
 const STOP_MS = 5000;
@@ -201,7 +201,8 @@ test("a key is read from a file, with or without a line end", async (t) => {
 
 test("a closed standard file is not taken by a file of the database", async (t) => {
     const data = newData();
-    const child = spawn("sh", ["-c", `exec "$0" serve --data "$1" --port 0 <&- >&- 2>&-`, BINARY, data], { stdio: "ignore" });
+    const script = `exec "$0" serve --data "$1" --port 0 <&- >&- 2>&-`;
+    const child = spawn("sh", ["-c", script, BINARY, data], { stdio: "ignore", env: environment() });
     t.after(() => child.kill("SIGKILL"));
     const ended = new Promise((resolve) => child.once("exit", resolve));
     // A file may be closed between the listing of its number and the look at it.
@@ -221,7 +222,7 @@ test("a closed standard file is not taken by a file of the database", async (t) 
     assert.equal(statSync(join(data, "store/LOCK")).size, 0);
 
     // Nor does it seem to be an empty one, and what cannot be said is a failure.
-    const shell = (line) => spawnSync("sh", ["-c", line, BINARY], { encoding: "utf8", timeout: 20_000 });
+    const shell = (line) => spawnSync("sh", ["-c", line, BINARY], { encoding: "utf8", timeout: 20_000, env: environment() });
     assert.match(shell(`exec "$0" serve --temporary --port 0 --stop-at-eof <&-`).stderr, /standard input, which is closed/);
     assert.notEqual(shell(`exec "$0" help >&-`).status, 0);
 });

@@ -45,7 +45,7 @@ export function isRunning(pid) {
 }
 
 // The server takes names that begin with ORRERY_ for its own; those of the tests are none.
-function environment(extra) {
+export function environment(extra) {
     const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("ORRERY"));
     return { ...Object.fromEntries(kept), ...extra };
 }
