@@ -129,6 +129,7 @@ void cluster_destroy(Cluster *cluster)
     replica_watch_done(&cluster->replica_watch);
     owners_done(&cluster->owners);
     mem_free(cluster->dropped);
+    mem_free(cluster->leftovers);
     mem_free(cluster->barriers);
     arena_done(&cluster->view_arena);
     arena_done(&cluster->join_arena);

@@ -49,6 +49,7 @@ enum {
     STUCK_US = 60000000,  /* a copy on a living node applies nothing for so long, of a long log */
     ROWS_CHECK_US = 5000000, /* a change of the catalogue has its rows so long before its commit */
     TRIM_US = 10000000,      /* between two rounds of trimming */
+    LEFTOVERS_US = 5000000,  /* between two rounds of dropping what could not be dropped */
     ENGINE_US = 5000000,     /* between two looks at the engine itself */
     SPREAD_US = 1000000,     /* between two spaces that this node gives away to spread them */
     APART_US = 3000000,      /* a group is apart for so long before it is brought together */
@@ -176,7 +177,11 @@ struct Cluster {
     uint64_t nodes_hash; /* of the living nodes, and since when they are the same */
     uint64_t nodes_since_us;
     bool view_failed;
-    bool is_leading; /* it served the catalogue in the last round */
+    StoreSpace *leftovers; /* copies that could not be dropped */
+    size_t leftover_count;
+    size_t leftover_capacity;
+    uint64_t leftovers_us; /* when that was tried last */
+    bool is_leading;       /* it served the catalogue in the last round */
 
     /* catalog thread only */
     uint64_t poked_seq;

@@ -535,6 +535,23 @@ static void a_node_that_was_away_forgets_what_was_dropped(void **state)
     assert_non_null(sim_copy(other, 4));
 }
 
+static void a_copy_that_cannot_be_dropped_goes_later(void **state)
+{
+    (void)state;
+    begin(3, 3, 6);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *other = other_than(leader);
+    other->cannot_forget = true;
+    drop_spaces(leader, 3, 5);
+    sim_run(&sim, 12000);
+    assert_non_null(sim_copy(other, 4));
+    other->cannot_forget = false;
+    sim_run(&sim, 6000);
+    for (StoreSpace space = 3; space <= 5; space++)
+        assert_null(sim_copy(other, space));
+    assert_non_null(sim_copy(other, 6));
+}
+
 static bool warns(const SimNode *node, const char *text)
 {
     AUTO(arena_done) Arena arena;
@@ -781,6 +798,7 @@ int main(void)
         CASE(nothing_is_trimmed_that_only_the_owner_has),
         CASE(dropped_spaces_vanish_from_all_nodes),
         CASE(a_node_that_was_away_forgets_what_was_dropped),
+        CASE(a_copy_that_cannot_be_dropped_goes_later),
         CASE(copies_that_the_engine_has_forgotten_are_kept),
         CASE(a_log_that_has_lost_entries_is_not_served),
         CASE(replicas_of_a_node_that_is_dead_for_long_are_expelled),

@@ -42,6 +42,7 @@ typedef struct SimNode {
     bool leads;
     bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
+    bool cannot_forget;                /* its copies stay */
     uint64_t published;                /* of the catalogue, by this node */
     StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
     size_t served_count;
@@ -215,8 +216,9 @@ static inline Status sim_yield(void *ctx, StoreSpace space, JournalPlace *last, 
 
 static inline Status sim_forget(void *ctx, StoreSpace space, Error *err)
 {
-    (void)err;
     SimCopy *copy = sim_copy(ctx, space);
+    if (((SimNode *)ctx)->cannot_forget)
+        return error_set(err, STATUS_IO, SUB_NONE, "the disk is full");
     if (copy != NULL) {
         assert_int_not_equal(copy->role, SPACE_OWNED);
         *copy = (SimCopy){0};

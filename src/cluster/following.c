@@ -45,6 +45,15 @@ static void begin_following(Cluster *cluster, StoreSpace space)
         cluster->store.follow(cluster->store.ctx, space);
 }
 
+static SpaceSlot slot_of(Cluster *cluster, StoreSpace space)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    const SpaceSlot *slot = space_table_find(&cluster->spaces, space);
+    SpaceSlot copy = slot != NULL ? *slot : (SpaceSlot){.space = space};
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return copy;
+}
+
 static void forget(Cluster *cluster, StoreSpace space)
 {
     (void)pthread_mutex_lock(&cluster->lock);
@@ -59,9 +68,29 @@ static void forget(Cluster *cluster, StoreSpace space)
     if (!is_absent)
         return;
     Error err;
-    if (cluster->store.forget(cluster->store.ctx, space, &err) != STATUS_OK)
-        LOG_WARN(cluster->log, "cluster.forget_failed", "space=%llu message=\"%s\"",
-                 (unsigned long long)space, err.message);
+    if (cluster->store.forget(cluster->store.ctx, space, &err) == STATUS_OK)
+        return;
+    LOG_WARN(cluster->log, "cluster.forget_failed", "space=%llu message=\"%s\"",
+             (unsigned long long)space, err.message);
+    ARRAY_GROW(cluster->leftovers, cluster->leftover_count, cluster->leftover_capacity, 16);
+    cluster->leftovers[cluster->leftover_count++] = space;
+}
+
+/* Copies that could not be dropped, because the disk was full. Those that this node follows again
+ * stay. */
+static void forget_leftovers(Cluster *cluster)
+{
+    uint64_t now_us = cluster_now_us(cluster);
+    if (cluster->leftover_count == 0 || now_us < cluster->leftovers_us + LEFTOVERS_US)
+        return;
+    cluster->leftovers_us = now_us;
+    size_t count = cluster->leftover_count;
+    cluster->leftover_count = 0; /* those that fail again are added, each before it would be read */
+    for (size_t i = 0; i < count; i++) {
+        StoreSpace space = cluster->leftovers[i];
+        if (slot_of(cluster, space).state == SPACE_STATE_ABSENT)
+            forget(cluster, space);
+    }
 }
 
 /* First the others stop counting on the copy, then it goes. */
@@ -105,15 +134,6 @@ static void count_again(Cluster *cluster, const ClusterView *view, const Journal
     if (status != STATUS_OK)
         LOG_INFO(cluster->log, "cluster.report_waits", "space=%llu message=\"%s\"",
                  (unsigned long long)owner->space, err.message);
-}
-
-static SpaceSlot slot_of(Cluster *cluster, StoreSpace space)
-{
-    (void)pthread_mutex_lock(&cluster->lock);
-    const SpaceSlot *slot = space_table_find(&cluster->spaces, space);
-    SpaceSlot copy = slot != NULL ? *slot : (SpaceSlot){.space = space};
-    (void)pthread_mutex_unlock(&cluster->lock);
-    return copy;
 }
 
 /* Spaces of this node that the engine has no row of. */
@@ -191,6 +211,7 @@ void follow_spaces(Cluster *cluster, const ClusterView *view)
             count_again(cluster, view, owner);
     }
     forget_dropped_copies(cluster, view);
+    forget_leftovers(cluster);
 }
 
 /* Whether the rows must be compared with the catalogue: after a while of leading, and after a while
