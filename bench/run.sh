@@ -16,6 +16,7 @@
 #   run.sh --fairness   only how long short requests wait for long ones (fairness.sh)
 #   run.sh --import     only orrery import and export beside COPY (import.sh)
 #   run.sh --snapshot   only snapshots of a database: saving and restoring (snapshot.sh)
+#   run.sh --cluster    only a cluster of one to three nodes beside a server alone and PostgreSQL (cluster.sh)
 #
 #   ROUNDS=3 ROUND_SECONDS=2   how often and how long each is measured
 #   STARTS=20                  how many starts
@@ -47,8 +48,9 @@ default) parts="container items" ;;
 --fairness) parts=fairness ;;
 --import) parts=import ;;
 --snapshot) parts=snapshot ;;
+--cluster) parts=cluster ;;
 *)
-    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --scripts | --feed | --fairness | --import | --snapshot]" >&2
+    echo "usage: run.sh [--items | --large | --queries | --partitions | --throughput | --splits | --scripts | --feed | --fairness | --import | --snapshot | --cluster]" >&2
     exit 2
     ;;
 esac
