@@ -102,7 +102,7 @@ import-kills: build/orrery ## import and export a million items (ARGS=20000 for 
 	@tools/import-kills.sh $(ARGS)
 
 .PHONY: bench
-bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --feed for the change feed, --fairness for short requests beside long ones, --import for files of items
+bench: deps-bench $(if $(filter --partitions,$(ARGS)),$(SDK)) build/release/build.ninja ## measure the server beside nginx, Redis, PostgreSQL; ARGS=--large for a million items, --queries for SQL, --partitions for SQL over several, --splits for splits, --throughput for budgets and statistics, --scripts for JavaScript, --feed for the change feed, --fairness for short requests beside long ones, --import for files of items, --snapshot for snapshots, --cluster for several nodes
 	@echo "== Building the server"
 	@cmake --build build/release -j $(JOBS) --target orrery
 	@bench/run.sh $(ARGS)
