@@ -79,6 +79,7 @@ static Status act(ApiRequest *r, Error *err)
 {
     if (r->is_admin)
         return orrery_request(r, err);
+    forward_begin(r);
     TRY(request_read_version(r, err));
     r->snapshot = catalog_read(&r->loop->reader);
     r->is_routed = r->address.type != RESOURCE_ACCOUNT;

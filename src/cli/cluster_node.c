@@ -199,9 +199,14 @@ static ApiOwner api_catalog_owner(void *ctx)
     return owner_of(cluster_catalog_owner(((ClusterNode *)ctx)->cluster));
 }
 
-static bool api_lease_holds(void *ctx)
+static uint64_t api_life(void *ctx)
 {
-    return cluster_lease_holds(((ClusterNode *)ctx)->cluster);
+    return cluster_incarnation(((ClusterNode *)ctx)->cluster);
+}
+
+static bool api_lease_holds(void *ctx, uint64_t life)
+{
+    return cluster_lease_holds(((ClusterNode *)ctx)->cluster, life);
 }
 
 static void api_refresh(void *ctx)
@@ -281,6 +286,7 @@ Status cluster_node_open(const ClusterNodeOptions *options, ClusterNode **out, E
         .ctx = node,
         .owner = api_owner,
         .catalog_owner = api_catalog_owner,
+        .life = api_life,
         .lease_holds = api_lease_holds,
         .refresh = api_refresh,
         .call = api_call,

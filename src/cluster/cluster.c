@@ -458,9 +458,17 @@ ClusterOwner cluster_catalog_owner(Cluster *cluster)
     return cluster_owner(cluster, SPACE_OF_CATALOG);
 }
 
-bool cluster_lease_holds(Cluster *cluster)
+uint64_t cluster_incarnation(Cluster *cluster)
 {
-    return lease_holds(&cluster->lease);
+    return atomic_load(&cluster->incarnation);
+}
+
+/* The lease comes first: one of the next incarnation is renewed only after the incarnation is
+ * known. What was read after the old lease had ended, and is told when the new one holds, is so
+ * found out. */
+bool cluster_lease_holds(Cluster *cluster, uint64_t incarnation)
+{
+    return lease_holds(&cluster->lease) && atomic_load(&cluster->incarnation) == incarnation;
 }
 
 /* ---- ending ---- */

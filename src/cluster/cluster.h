@@ -87,8 +87,12 @@ ClusterOwner cluster_catalog_owner(Cluster *cluster);
 /* Another node has said that the owner is not who this one thinks: reads the owners again soon. */
 void cluster_refresh_owners(Cluster *cluster);
 
-/* Whether an answer that rests on what this node has read may be given (J3): ask after the read. */
-bool cluster_lease_holds(Cluster *cluster);
+/* The incarnation of this node: another one after it was declared dead and has joined anew. */
+uint64_t cluster_incarnation(Cluster *cluster);
+
+/* Whether an answer that rests on what this node has read in that incarnation may be given (J3):
+ * ask after the read. */
+bool cluster_lease_holds(Cluster *cluster, uint64_t incarnation);
 
 /* A request with HttpRequest.is_node: false if its path does not begin with CLUSTER_PATH, otherwise
  * it is answered here, now or later. On the request's loop. */

@@ -163,10 +163,14 @@ static void a_paused_node_stops_answering_before_its_successor_begins(void **sta
     assert_non_null(owner);
     assert_ptr_not_equal(owner, victim);
     /* It wakes up and still believes to own the space: neither a write nor an answer is given. */
+    uint64_t earlier = cluster_incarnation(victim->cluster);
     victim->is_paused = false;
     assert_false(sim_may_answer(victim, 2));
     assert_false(sim_write(victim, 2));
     sim_run(&sim, 5000);
+    /* Its new lease is not about what it read before. */
+    assert_true(sim_has_lease(victim));
+    assert_false(cluster_lease_holds(victim->cluster, earlier));
     assert_all_served(6);
     assert_true(atomic_load(&victim->cluster->incarnation) > 3); /* it has joined anew */
     assert_nothing_lost(6);
@@ -223,16 +227,16 @@ static void a_jump_of_the_wall_clock_ends_the_lease_until_it_is_renewed(void **s
     (void)state;
     begin(1, 1, 1);
     SimNode *node = &sim.nodes[0];
-    assert_true(cluster_lease_holds(node->cluster));
+    assert_true(sim_has_lease(node));
     uint64_t wall_us = clock_wall_us(&node->clock.clock);
     fake_clock_set_wall(&node->clock, wall_us + LEASE_US - 1000);
-    assert_true(cluster_lease_holds(node->cluster));
+    assert_true(sim_has_lease(node));
     fake_clock_set_wall(&node->clock, wall_us + LEASE_US + 1000);
-    assert_false(cluster_lease_holds(node->cluster));
+    assert_false(sim_has_lease(node));
     fake_clock_set_wall(&node->clock, wall_us - LEASE_US - 1000);
-    assert_false(cluster_lease_holds(node->cluster));
+    assert_false(sim_has_lease(node));
     sim_run(&sim, 1500);
-    assert_true(cluster_lease_holds(node->cluster));
+    assert_true(sim_has_lease(node));
 }
 
 static void a_restart_under_the_same_name_takes_its_spaces_at_once(void **state)
@@ -277,7 +281,7 @@ static void two_processes_of_one_name_do_not_both_live(void **state)
     assert_true(sim_try_start(second, &failure));
     sim_run(&sim, 3000);
     assert_int_equal(count_owned(&sim.nodes[0], 2), 0);
-    assert_false(cluster_lease_holds(sim.nodes[0].cluster));
+    assert_false(sim_has_lease(&sim.nodes[0]));
     assert_all_served(2);
     sim_run(&sim, 20000);
     assert_int_equal(count_owned(&sim.nodes[0], 2), 0);

@@ -597,13 +597,17 @@ static inline void sim_follow_logs(SimNode *node)
 }
 
 /* Serving, as a client sees it: what may be answered by this node now. */
+static inline bool sim_has_lease(SimNode *node)
+{
+    return cluster_lease_holds(node->cluster, cluster_incarnation(node->cluster));
+}
+
 static inline bool sim_may_answer(SimNode *node, StoreSpace space)
 {
     if (node->cluster == NULL)
         return false;
     bool has_partition = space == SPACE_OF_CATALOG ? node->leads : sim_serves(node, space);
-    return has_partition && cluster_serves(node->cluster, space) &&
-           cluster_lease_holds(node->cluster);
+    return has_partition && cluster_serves(node->cluster, space) && sim_has_lease(node);
 }
 
 /* No two nodes may answer for a space at the same moment. */

@@ -28,9 +28,13 @@ typedef struct ApiCluster {
     ApiOwner (*owner)(void *ctx, StoreSpace space);
     ApiOwner (*catalog_owner)(void *ctx);
 
-    /* Whether what this node has read may be told: no other node can have been made the owner of
-     * what it read. To be asked after the data was read. */
-    bool (*lease_holds)(void *ctx);
+    /* The life of this node among the others, another one after it was declared dead. What it
+     * serves belongs to one life. */
+    uint64_t (*life)(void *ctx);
+
+    /* Whether what this node has read in that life may be told: no other node can have been made
+     * the owner of what it read. To be asked after the data was read. */
+    bool (*lease_holds)(void *ctx, uint64_t life);
 
     /* An owner is not the one that this node knows: looks for the new one soon. */
     void (*refresh)(void *ctx);

@@ -46,6 +46,13 @@ static bool is_read(const ApiRequest *r)
            r->operation == OPERATION_QUERY;
 }
 
+void forward_begin(ApiRequest *r)
+{
+    const ApiCluster *cluster = r->api->options.cluster;
+    if (cluster != NULL)
+        r->life = cluster->life(cluster->ctx);
+}
+
 void forward_keep(ApiRequest *r)
 {
     if (LIKELY(r->api->options.cluster == NULL) || r->is_kept)
@@ -310,7 +317,8 @@ static bool find_owner(Forward *f)
 {
     const ApiCluster *cluster = f->request->api->options.cluster;
     ApiOwner owner = owner_of(f->request);
-    if (!owner.is_known || (owner.is_local && !cluster->lease_holds(cluster->ctx)))
+    if (!owner.is_known ||
+        (owner.is_local && !cluster->lease_holds(cluster->ctx, cluster->life(cluster->ctx))))
         return false;
     if (f->has_tried && is_same(&owner, &f->tried) && f->ticks < RETRY_TICKS)
         return false;
@@ -394,8 +402,8 @@ bool forward_takes_over(ApiRequest *r, Response *response)
     if (r->forward != NULL && r->forward->state == FORWARD_FINISHED)
         return false;
     bool is_elsewhere = response->status == status_http(STATUS_NOT_OWNER);
-    bool is_void =
-        !is_elsewhere && rests_on_lease(r, response) && !cluster->lease_holds(cluster->ctx);
+    bool is_void = !is_elsewhere && rests_on_lease(r, response) &&
+                   !cluster->lease_holds(cluster->ctx, r->life);
     if (LIKELY(!is_elsewhere && !is_void))
         return false;
     if (!r->http->is_node) {

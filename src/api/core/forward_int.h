@@ -47,6 +47,9 @@ bool forward_takes_over(ApiRequest *r, Response *response);
  * it, because the slices of the HTTP request are gone afterwards. */
 void forward_keep(ApiRequest *r);
 
+/* Before the request reads anything: what is read from now on is of this life of the node. */
+void forward_begin(ApiRequest *r);
+
 /* A request from another node says where it came from: makes 'http' look as it did there, and
  * returns the time at which it was received there. STATUS_BAD_REQUEST if a header is missing. */
 MUST_USE Status forward_accept(ApiRequest *r, Error *err);

@@ -192,6 +192,7 @@ struct ApiRequest {
     bool is_routed;           /* it was authorised, and its answer rests on what is stored */
     bool has_only_read;       /* it could have written, but has made nothing durable */
     bool is_kept;             /* see forward_keep */
+    uint64_t life;            /* of this node in the cluster, from before anything was read */
     struct Forward *forward;  /* see forward_int.h; NULL if it did not go to another node */
     bool is_past_chaos;       /* it was run before, and meets no more faults */
     Slice error_info;         /* "additionalErrorInfo" of a failure; empty if there is none */

@@ -18,6 +18,8 @@ typedef struct FakeCluster {
     ApiOwner catalog;
     ApiOwner partitions;
     bool has_lease;
+    uint64_t life;
+    bool is_about_to_die; /* it is declared dead, and joins anew, when a request has begun */
     unsigned refreshes;
     char order[64]; /* the newest of an operator */
     const char *warning;
@@ -34,9 +36,19 @@ static ApiOwner catalog_owner(void *ctx)
     return ((FakeCluster *)ctx)->catalog;
 }
 
-static bool lease_holds(void *ctx)
+static uint64_t life(void *ctx)
 {
-    return ((FakeCluster *)ctx)->has_lease;
+    FakeCluster *cluster = ctx;
+    uint64_t before = cluster->life;
+    cluster->life += cluster->is_about_to_die;
+    cluster->is_about_to_die = false;
+    return before;
+}
+
+static bool lease_holds(void *ctx, uint64_t of_life)
+{
+    const FakeCluster *cluster = ctx;
+    return cluster->has_lease && of_life == cluster->life;
 }
 
 static void refresh(void *ctx)
@@ -112,6 +124,7 @@ static void open_cluster(FakeServer *server, FakeCluster *cluster)
     *cluster = (FakeCluster){.api = {.ctx = cluster,
                                      .owner = owner_of_partition,
                                      .catalog_owner = catalog_owner,
+                                     .life = life,
                                      .lease_holds = lease_holds,
                                      .refresh = refresh,
                                      .warning = warning,
@@ -466,6 +479,33 @@ static void what_was_written_is_told_without_a_lease(void **state UNUSED)
     fake_server_close(&f.server);
 }
 
+/* Its new lease says nothing of what was read before it. */
+static void what_an_earlier_life_has_read_is_not_told(void **state UNUSED)
+{
+    static const Ask reads[] = {
+        {"GET", "/dbs/db"},
+        {"GET", DOCS "/1", NULL, {PK("['a']")}},
+        {"GET", DOCS},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(reads); i++) {
+        Flight f;
+        open_cluster(&f.server, &f.cluster);
+        make_item(&f.server, "{'id':'1','pk':'a'}");
+        f.cluster.is_about_to_die = true;
+        f.exchange = ask_only(&f.server, &reads[i], &f.answer);
+        while (f.server.loop.timer_count == 0) {
+            QueueNode *node = mailbox_wait(&f.server.loop.tasks);
+            HttpTask *task = CONTAINER_OF(node, HttpTask, node);
+            task->run(task);
+        }
+        assert_int_equal(f.answer.status, 0);
+        tick(&f.server);
+        fake_wait(&f.server, &f.answer);
+        assert_int_equal(f.answer.status, 200);
+        land(&f);
+    }
+}
+
 static void what_says_nothing_of_the_data_needs_no_lease(void **state UNUSED)
 {
     Flight f;
@@ -570,6 +610,7 @@ int main(void)
         cmocka_unit_test(a_node_without_a_lease_answers_421),
         cmocka_unit_test(nothing_that_was_read_is_told_without_a_lease),
         cmocka_unit_test(what_was_written_is_told_without_a_lease),
+        cmocka_unit_test(what_an_earlier_life_has_read_is_not_told),
         cmocka_unit_test(what_says_nothing_of_the_data_needs_no_lease),
         cmocka_unit_test(orders_reach_the_cluster),
         cmocka_unit_test(a_node_refuses_what_knows_only_one_folder),

@@ -47,7 +47,12 @@ static ApiOwner catalog_owner(void *ctx)
     return owner_here(ctx, 1);
 }
 
-static bool lease_holds(void *ctx UNUSED)
+static uint64_t life(void *ctx UNUSED)
+{
+    return 1;
+}
+
+static bool lease_holds(void *ctx UNUSED, uint64_t of_life UNUSED)
 {
     return true;
 }
@@ -121,6 +126,7 @@ static void open_pair(Pair *p, Ask container)
     p->of_a = (ApiCluster){.ctx = p,
                            .owner = owner_of_a,
                            .catalog_owner = catalog_owner,
+                           .life = life,
                            .lease_holds = lease_holds,
                            .refresh = refresh,
                            .call = call};
