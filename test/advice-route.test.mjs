@@ -38,9 +38,12 @@ test("it is what `orrery advise` says of the same container", async () => {
         const told = JSON.parse(stdout);
         assert.equal(advice.conclusion, told.conclusion);
         assert.equal(advice.sample.items, 1500);
-        assert.deepEqual(advice.keys.map(({ key }) => key), told.keys.map(({ key }) => key));
-        for (const [i, key] of advice.keys.entries()) {
-            const other = told.keys[i];
+        // They see the same items in another order, so that keys of nearly the same score may change places.
+        assert.deepEqual(advice.keys.map(({ key }) => key).sort(), told.keys.map(({ key }) => key).sort());
+        assert.equal(advice.keys[0].key, told.keys[0].key);
+        for (const key of advice.keys) {
+            const other = told.keys.find((one) => one.key === key.key);
+            assert.ok(Math.abs(key.score - other.score) < 1, `${key.key}: ${key.score} and ${other.score}`);
             for (const member of ["acceptable", "values", "largestShare", "storageSkew", "storage", "current"])
                 assert.deepEqual(key[member], other[member], `${key.key} ${member}`);
         }
