@@ -98,7 +98,7 @@ function barsOf() {
 
 test("a change of owner is drawn on the map as it happens, whichever node shows the page", async (t) => {
     // A node tells why it has given or got a partition; of one between two others, the page sees only that it has moved.
-    for (const [role, reason] of [["from", /now: from [abc]$/], ["to", /now: assigned$/], ["neither", /now$/]]) {
+    for (const [role, reason] of [["from", /now: from [abc]: an operator asked for it$/], ["to", /now: assigned(: an operator asked for it)?$/], ["neither", /now$/]]) {
         const place = await settled();
         const { id, to } = place;
         const page = await pageOf(t, nodeOf(place[role]), { path: MAP });

@@ -65,7 +65,7 @@ typedef struct SpaceOrder {
     StoreSpace space;
     char node[JOURNAL_NAME_MAX + 1];
     uint64_t until_us; /* boot time */
-    const char *reason;
+    HandOverReason reason;
 } SpaceOrder;
 
 /* A change of the catalogue that waits until all nodes have it. */
@@ -262,16 +262,14 @@ void cluster_publish_space(Cluster *cluster, StoreSpace space, Slice node, uint6
 /* Takes the next step of giving what this node serves of the group to the node; true when all of it
  * was given or cannot be. */
 bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to,
-                     const char *reason);
+                     HandOverReason reason);
 /* Whether the engine was told that the node has a copy which is at most LAG_MAX entries behind. */
 bool is_reported_near(const ClusterView *view, StoreSpace space, size_t node, uint64_t seq);
-/* Reasons that are compared by address: what an operator has placed is not spread for a while. */
-extern const char REASON_OPERATOR[];
 void continue_hand_overs(Cluster *cluster);
 void carry_out_orders(Cluster *cluster, const ClusterView *view);
-void give_all_away(Cluster *cluster, const ClusterView *view, const char *reason);
+void give_all_away(Cluster *cluster, const ClusterView *view, HandOverReason reason);
 void spread_evenly(Cluster *cluster, const ClusterView *view);
-MUST_USE Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, const char *reason,
+MUST_USE Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, HandOverReason reason,
                               Error *err);
 
 /* ---- following.c ---- */

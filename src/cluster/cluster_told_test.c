@@ -52,6 +52,76 @@ static void the_status_says_who_is_who(void **state)
     }
 }
 
+/* The newest reason of that kind of event for space 2. */
+static void expect_reason(const SimNode *node, const char *kind, const char *expected)
+{
+    ClusterEvent events[CLUSTER_EVENTS_MAX];
+    size_t count = cluster_events(node->cluster, events, CLUSTER_EVENTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].space != 2 || strcmp(events[i].kind, kind) != 0)
+            continue;
+        assert_string_equal(events[i].reason, expected);
+        return;
+    }
+    fail_msg("%s has no event %s", node->name, kind);
+}
+
+static void every_change_of_owner_tells_its_reason(void **state)
+{
+    (void)state;
+    static const HandOverReason reasons[] = {REASON_OPERATOR, REASON_SPLIT_OR_MERGE, REASON_SPREAD};
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    for (size_t i = 0; i < ARRAY_COUNT(reasons); i++) {
+        SimNode *owner = sim_owner(&sim, 2);
+        SimNode *to = other_than(owner);
+        assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), reasons[i], err));
+        sim_run(&sim, 2000);
+        assert_ptr_equal(sim_owner(&sim, 2), to);
+        const char *text = hand_over_reason_text(reasons[i]);
+        char expected[80];
+        (void)snprintf(expected, sizeof(expected), "from %s: %s", owner->name, text);
+        expect_reason(owner, "handOver", expected);
+        (void)snprintf(expected, sizeof(expected), "assigned: %s", text);
+        expect_reason(to, "serving", expected);
+    }
+}
+
+static void expect_status(const SimNode *node, const char *text)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    Slice json;
+    assert_ok(cluster_status(node->cluster, &arena, &json, err));
+    if (strstr(arena_cstr(&arena, json), text) == NULL)
+        fail_msg("expected %s in %s", text, arena_cstr(&arena, json));
+}
+
+static void the_status_tells_moves_under_way(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *to = other_than(owner);
+    expect_status(owner, "\"moves\":[]");
+    to->is_stuck = true;
+    for (int i = 0; i <= LAG_MAX; i++)
+        assert_true(sim_write(owner, 2));
+    assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    sim_run(&sim, 1000);
+    char expected[160];
+    (void)snprintf(expected, sizeof(expected),
+                   "\"moves\":[{\"space\":2,\"to\":\"%s\",\"reason\":\"an operator asked for "
+                   "it\",\"stage\":\"waiting\"}]",
+                   to->name);
+    expect_status(owner, expected);
+    to->is_stuck = false;
+    sim_run(&sim, 3000);
+    assert_ptr_equal(sim_owner(&sim, 2), to);
+    expect_status(owner, "\"moves\":[]");
+}
+
 static void requests_of_nodes_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -246,6 +316,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(the_status_says_who_is_who),
+        CASE(every_change_of_owner_tells_its_reason),
+        CASE(the_status_tells_moves_under_way),
         CASE(requests_of_nodes_that_make_no_sense_are_refused),
         CASE(what_is_wrong_with_the_engine_is_known_as_long_as_it_is),
         CASE(what_a_node_does_is_counted),

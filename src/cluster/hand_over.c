@@ -14,8 +14,6 @@
 
 #include <stdio.h>
 
-const char REASON_OPERATOR[] = "an operator asked for it";
-
 bool is_reported_near(const ClusterView *view, StoreSpace space, size_t node, uint64_t seq)
 {
     const JournalReplica *replica = view_replica(view, space, view->nodes[node].name);
@@ -65,11 +63,12 @@ static bool are_caught_up(Cluster *cluster, const ClusterView *view, SpaceGroup 
     return are_near;
 }
 
-static void tell_new_owner(Cluster *cluster, Slice address, StoreSpace space, bool is_placed)
+static void tell_new_owner(Cluster *cluster, Slice address, StoreSpace space, uint64_t epoch,
+                           HandOverReason reason)
 {
-    char query[64];
-    (void)snprintf(query, sizeof(query), "owners=1&space=%llu%s", (unsigned long long)space,
-                   is_placed ? "&placed=1" : "");
+    char query[128];
+    (void)snprintf(query, sizeof(query), "owners=1&space=%llu&epoch=%llu&reason=%d",
+                   (unsigned long long)space, (unsigned long long)epoch, (int)reason);
     if (address.len > 0)
         node_tell(cluster, address, "poke", query);
 }
@@ -85,11 +84,12 @@ static void end_hand_over(Cluster *cluster, const SpaceSlot *copy, Slice owner,
     cluster->hand_overs++;
     (void)pthread_mutex_unlock(&cluster->lock);
     cluster_publish_space(cluster, copy->space, owner, incarnation, epoch, true);
-    cluster_event(cluster, "handOver", copy->space, epoch, owner, "from %s", cluster->node);
+    cluster_event(cluster, "handOver", copy->space, epoch, owner, "from %s: %s", cluster->node,
+                  hand_over_reason_text(copy->to_reason));
     OwnerRow row;
     OwnerNode node;
     if (owners_find(&cluster->owners, copy->space, &row, &node))
-        tell_new_owner(cluster, slice_from_cstr(node.address), copy->space, copy->is_placed);
+        tell_new_owner(cluster, slice_from_cstr(node.address), copy->space, epoch, copy->to_reason);
 }
 
 /* The log does not end where this node has left it: it goes on as the owner. */
@@ -138,7 +138,7 @@ static void ask_engine(Cluster *cluster, const SpaceSlot *copy)
 
 /* Serves nothing any more, and notes where the log ends. */
 static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
-                            bool is_placed)
+                            HandOverReason reason)
 {
     const JournalNode *node = &view->nodes[to];
     (void)pthread_mutex_lock(&cluster->lock);
@@ -151,7 +151,7 @@ static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpac
         memset(slot->to, 0, sizeof(slot->to));
         memcpy(slot->to, node->name.ptr, node->name.len);
         slot->to_incarnation = node->incarnation;
-        slot->is_placed = is_placed;
+        slot->to_reason = reason;
     }
     (void)pthread_mutex_unlock(&cluster->lock);
     if (!begins)
@@ -207,13 +207,14 @@ void continue_hand_overs(Cluster *cluster)
 }
 
 static void hand_over_space(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
-                            const char *reason)
+                            HandOverReason reason)
 {
     LOG_INFO(cluster->log, "cluster.hand_over", "space=%llu to=%.*s reason=\"%s\"",
-             (unsigned long long)space, SLICE_CUT(view->nodes[to].name, JOURNAL_NAME_MAX), reason);
+             (unsigned long long)space, SLICE_CUT(view->nodes[to].name, JOURNAL_NAME_MAX),
+             hand_over_reason_text(reason));
     SpaceSlot copy;
-    if (begin_hand_over(cluster, view, space, to, reason == REASON_OPERATOR) &&
-        copy_handing(cluster, space, &copy) && copy.space == space)
+    if (begin_hand_over(cluster, view, space, to, reason) && copy_handing(cluster, space, &copy) &&
+        copy.space == space)
         ask_engine(cluster, &copy);
 }
 
@@ -239,7 +240,7 @@ static bool is_handing(Cluster *cluster, SpaceGroup group)
 }
 
 bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to,
-                     const char *reason)
+                     HandOverReason reason)
 {
     if (count_served(cluster, group) == 0)
         return true;
@@ -255,7 +256,8 @@ bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group
 
 /* ---- orders ---- */
 
-Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, const char *reason, Error *err)
+Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, HandOverReason reason,
+                     Error *err)
 {
     SpaceOrder order = {
         .space = space, .until_us = cluster_now_us(cluster) + PIN_US, .reason = reason};
@@ -326,7 +328,7 @@ void carry_out_orders(Cluster *cluster, const ClusterView *view)
     }
 }
 
-void give_all_away(Cluster *cluster, const ClusterView *view, const char *reason)
+void give_all_away(Cluster *cluster, const ClusterView *view, HandOverReason reason)
 {
     size_t self = view_node(view, slice_from_cstr(cluster->node));
     for (size_t i = 0; i < view->owner_count; i++) {
@@ -409,7 +411,7 @@ static bool bring_together(Cluster *cluster, const ClusterView *view, size_t sel
         size_t home = spread_home(view, group);
         bool is_apart = home != NO_NODE && home != self;
         if (is_apart_for_long(cluster, group, is_apart) &&
-            hand_over_group(cluster, view, group, home, "the rest shares its throughput"))
+            hand_over_group(cluster, view, group, home, REASON_SHARED))
             return true;
     }
     return false;
@@ -434,7 +436,7 @@ static bool even_out(Cluster *cluster, const ClusterView *view, size_t self)
         if (follows)
             break;
     }
-    return chosen.count > 0 && hand_over_group(cluster, view, chosen, to, "spread evenly");
+    return chosen.count > 0 && hand_over_group(cluster, view, chosen, to, REASON_SPREAD);
 }
 
 void spread_evenly(Cluster *cluster, const ClusterView *view)

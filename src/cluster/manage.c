@@ -269,11 +269,11 @@ static void give_away(Cluster *cluster)
         cluster_event(cluster, "cutOff", 0, 0, slice_from_cstr(cluster->node),
                       "most other nodes cannot reach this one");
     if (atomic_load(&cluster->is_leaving))
-        give_all_away(cluster, view, "the node leaves");
+        give_all_away(cluster, view, REASON_LEAVE);
     else if (atomic_load(&cluster->is_draining))
-        give_all_away(cluster, view, "the node is drained");
+        give_all_away(cluster, view, REASON_DRAIN);
     else if (cut_off)
-        give_all_away(cluster, view, "the other nodes cannot reach it");
+        give_all_away(cluster, view, REASON_CUT_OFF);
     else
         spread_evenly(cluster, view);
 }

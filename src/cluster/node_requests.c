@@ -1,8 +1,8 @@
 /* node_requests.c - what other nodes ask of this one.
  *
  *     path    = "/_node/" word "?" name "=" value ("&" name "=" value)*
- *     poke    catalog=1: look for new entries; owners=1: read the owners; space=N, placed=1: an
- *             operator wants the space to stay here
+ *     poke    catalog=1: look for new entries; owners=1: read the owners; space=N, epoch=N,
+ *             reason=N: the space was given to this node, and why (hand_over_reasons.def)
  *     follow  space=N: keep a copy of the space for a while
  *     place   space=N: how far this node's copy is; the answer is a number
  *     move    space=N, node=NAME: give the space to the node
@@ -58,6 +58,28 @@ static bool pin_space(Cluster *cluster, StoreSpace space)
     return slot != NULL;
 }
 
+static HandOverReason reason_of(Slice query)
+{
+    uint64_t number;
+    bool is_known =
+        slice_to_u64(query_value(query, SLICE("reason")), &number) && number < REASON_UNKNOWN;
+    return is_known ? (HandOverReason)number : REASON_UNKNOWN;
+}
+
+/* What was placed here on purpose is not spread for a while. */
+static void note_given(Cluster *cluster, StoreSpace space, uint64_t epoch, HandOverReason reason)
+{
+    if (reason == REASON_OPERATOR || reason == REASON_SPLIT_OR_MERGE)
+        (void)pin_space(cluster, space);
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_find(&cluster->spaces, space);
+    if (slot != NULL) {
+        slot->given_epoch = epoch;
+        slot->given_reason = reason;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+}
+
 static int answer_poke(Cluster *cluster, Slice query, Buf *out)
 {
     bool has_catalog = query_value(query, SLICE("catalog")).len > 0;
@@ -66,9 +88,10 @@ static int answer_poke(Cluster *cluster, Slice query, Buf *out)
         waker_wake(&cluster->catalog_waker);
     }
     uint64_t space;
-    if (query_value(query, SLICE("placed")).len > 0 &&
-        slice_to_u64(query_value(query, SLICE("space")), &space) && space != 0)
-        pin_space(cluster, space);
+    uint64_t epoch;
+    if (slice_to_u64(query_value(query, SLICE("space")), &space) && space != 0 &&
+        slice_to_u64(query_value(query, SLICE("epoch")), &epoch))
+        note_given(cluster, space, epoch, reason_of(query));
     if (query_value(query, SLICE("owners")).len > 0 || query_value(query, SLICE("space")).len > 0)
         cluster_refresh_owners(cluster);
     return say(out, 200, "ok");
@@ -105,7 +128,7 @@ static int answer_move(Cluster *cluster, StoreSpace space, Slice query, Buf *out
     if (!cluster_serves(cluster, space))
         return say(out, 421, "the space is not served here");
     Error err;
-    if (cluster_order(cluster, space, node, REASON_OPERATOR, &err) != STATUS_OK)
+    if (cluster_order(cluster, space, node, reason_of(query), &err) != STATUS_OK)
         return answer_error(&err, out);
     return say(out, 200, "ok");
 }

@@ -36,16 +36,17 @@ static Status find_living(const ClusterView *view, Slice name, Error *err)
 }
 
 /* Gives the order to whoever serves the space. */
-static Status send_order(Cluster *cluster, StoreSpace space, Slice node, Error *err)
+static Status send_order(Cluster *cluster, StoreSpace space, Slice node, HandOverReason reason,
+                         Error *err)
 {
     if (cluster_serves(cluster, space))
-        return cluster_order(cluster, space, node, REASON_OPERATOR, err);
+        return cluster_order(cluster, space, node, reason, err);
     ClusterOwner owner = cluster_owner(cluster, space);
     if (!owner.is_known || owner.address[0] == '\0')
         return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "nobody serves the partition now");
     char query[128];
-    (void)snprintf(query, sizeof(query), "space=%llu&node=%.*s", (unsigned long long)space,
-                   SLICE_CUT(node, JOURNAL_NAME_MAX));
+    (void)snprintf(query, sizeof(query), "space=%llu&node=%.*s&reason=%d",
+                   (unsigned long long)space, SLICE_CUT(node, JOURNAL_NAME_MAX), (int)reason);
     AUTO(buf_done) Buf answer;
     buf_init(&answer, 4096);
     return node_call(cluster, slice_from_cstr(owner.address), "move", query, ORDER_CALL_MS, &answer,
@@ -54,8 +55,8 @@ static Status send_order(Cluster *cluster, StoreSpace space, Slice node, Error *
 
 /* Moves the space with its group, and waits until the node owns the space; '*left_ms' counts down.
  * The order is given again now and then, because it is forgotten with the owner that has it. */
-static Status move_and_wait(Cluster *cluster, StoreSpace space, Slice node, uint32_t *left_ms,
-                            Error *err)
+static Status move_and_wait(Cluster *cluster, StoreSpace space, Slice node, HandOverReason reason,
+                            uint32_t *left_ms, Error *err)
 {
     bool is_due = true;
     for (; *left_ms > 0 && !atomic_load(&cluster->is_stopping); *left_ms -= ORDER_PAUSE_MS) {
@@ -63,7 +64,7 @@ static Status move_and_wait(Cluster *cluster, StoreSpace space, Slice node, uint
         if (owner.is_known && slice_equal(slice_from_cstr(owner.node), node))
             return STATUS_OK;
         if (is_due || *left_ms % ORDER_AGAIN_MS == 0) {
-            Status status = send_order(cluster, space, node, err);
+            Status status = send_order(cluster, space, node, reason, err);
             if (status != STATUS_OK && status != STATUS_NOT_OWNER)
                 return status;
             is_due = status != STATUS_OK;
@@ -112,9 +113,9 @@ Status cluster_move(Cluster *cluster, StoreSpace space, Slice node, Arena *arena
     TRY(find_living(&view, node, err));
     cluster_read_groups(cluster, &scratch, &view);
     SpaceGroup group = view_group(&view, &space);
-    TRY(move_and_wait(cluster, space, node, &left_ms, err));
+    TRY(move_and_wait(cluster, space, node, REASON_OPERATOR, &left_ms, err));
     for (size_t i = 0; i < group.count; i++)
-        TRY(move_and_wait(cluster, group.spaces[i], node, &left_ms, err));
+        TRY(move_and_wait(cluster, group.spaces[i], node, REASON_OPERATOR, &left_ms, err));
     *json = print_moved(group, node, arena);
     return STATUS_OK;
 }
@@ -125,7 +126,8 @@ Status cluster_gather(void *ctx, const StoreSpace *spaces, size_t count, Error *
     Cluster *cluster = ctx;
     for (size_t i = 0; i < count; i++) {
         uint32_t left_ms = GATHER_WAIT_MS;
-        TRY(move_and_wait(cluster, spaces[i], slice_from_cstr(cluster->node), &left_ms, err));
+        TRY(move_and_wait(cluster, spaces[i], slice_from_cstr(cluster->node), REASON_SPLIT_OR_MERGE,
+                          &left_ms, err));
         if (!cluster_serves(cluster, spaces[i]))
             return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "the partition %llu moved on",
                              (unsigned long long)spaces[i]);

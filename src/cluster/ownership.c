@@ -107,6 +107,18 @@ static bool begin_serving(Cluster *cluster, StoreSpace space, uint64_t incarnati
     return serves;
 }
 
+static void note_serving(Cluster *cluster, StoreSpace space, uint64_t epoch, const char *reason)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
+    bool was_given = slot->given_epoch == epoch;
+    HandOverReason given_reason = slot->given_reason;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    cluster_event(cluster, "serving", space, epoch, slice_from_cstr(cluster->node), "%s%s%s",
+                  reason, was_given ? ": " : "",
+                  was_given ? hand_over_reason_text(given_reason) : "");
+}
+
 static void serve_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail,
                         bool tells_catalog, const char *reason)
 {
@@ -137,8 +149,7 @@ static void serve_space(Cluster *cluster, StoreSpace space, const JournalPlace *
     if (space == SPACE_OF_CATALOG)
         atomic_store(&cluster->catalog_done, tail->seq);
     publish_own(cluster, space, tail->epoch, true);
-    cluster_event(cluster, "serving", space, tail->epoch, slice_from_cstr(cluster->node), "%s",
-                  reason);
+    note_serving(cluster, space, tail->epoch, reason);
 }
 
 void own_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail, const char *reason)

@@ -75,6 +75,16 @@ void space_enter(SpaceSlot *slot, SpaceState state)
     slot->apart_us = 0;
 }
 
+const char *hand_over_reason_text(HandOverReason reason)
+{
+    static const char *const texts[] = {
+#define HAND_OVER_ROW(name, text) [REASON_##name] = text,
+#include "cluster/hand_over_reasons.def"
+        [REASON_UNKNOWN] = "for a reason that this program does not know",
+    };
+    return texts[reason];
+}
+
 const char *space_state_text(SpaceState state)
 {
     switch (state) {

@@ -24,6 +24,14 @@
 #include "journal/journal.h"
 #include "store/store.h"
 
+/* Why a space goes to another node. */
+typedef enum HandOverReason {
+#define HAND_OVER_ROW(name, text) REASON_##name,
+#include "cluster/hand_over_reasons.def"
+    REASON_UNKNOWN
+} HandOverReason;
+const char *hand_over_reason_text(HandOverReason reason);
+
 typedef enum SpaceState {
     SPACE_STATE_ABSENT,
     SPACE_STATE_FOLLOWING,
@@ -41,7 +49,6 @@ typedef struct SpaceSlot {
     bool is_refused;     /* TAKING or lost: the log has another history */
     bool needs_seed;     /* TAKING: the log does not reach back to the copy */
     bool accepts_log;    /* an operator has said that the log is right */
-    bool is_placed;      /* YIELDING: an operator wants it where it goes */
     bool is_handing;     /* YIELDING, and what is below of the hand-over is known */
     uint64_t epoch;      /* TAKING, SERVING and YIELDING: this node's */
     uint64_t epoch_gone; /* up to here the space is this node's no more, whatever was read before */
@@ -54,6 +61,10 @@ typedef struct SpaceSlot {
     JournalPlace last;   /* YIELDING: where it was left */
     char to[JOURNAL_NAME_MAX + 1]; /* YIELDING: the next owner */
     uint64_t to_incarnation;
+    HandOverReason to_reason;
+
+    uint64_t given_epoch; /* in which the owner before has given the space to this node, and why */
+    HandOverReason given_reason;
 } SpaceSlot;
 
 typedef struct SpaceTable {
