@@ -479,6 +479,27 @@ static void what_was_written_is_told_without_a_lease(void **state UNUSED)
     fake_server_close(&f.server);
 }
 
+/* It may have been done, and would be done twice if it was run again or sent on. */
+static void a_write_whose_outcome_is_unknown_is_not_done_again(void **state UNUSED)
+{
+    static const Ask writes[] = {
+        {"POST", DOCS, "{'id':'2','pk':'a'}"},
+        {"PATCH", DOCS "/1", "[{'op':'incr','path':'/n','value':1}]", {PK("['a']")}},
+        {"POST", DOCS, "[{'operationType':'Delete','id':'1'}]", {PK("['a']"), BATCH, ATOMIC}},
+        {"POST", DOCS, "[{'operationType':'Delete','id':'1'}]", {PK("['a']"), BATCH}},
+        {"POST", "/dbs", "{'id':'other'}"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(writes); i++) {
+        Flight f;
+        open_cluster(&f.server, &f.cluster);
+        make_item(&f.server, "{'id':'1','pk':'a','n':1}");
+        memory_store_fail_commits(f.server.store, 1, STATUS_TIMEOUT);
+        f.cluster.has_lease = false;
+        (void)expect_status(&f.server, &writes[i], 408);
+        fake_server_close(&f.server);
+    }
+}
+
 /* Its new lease says nothing of what was read before it. */
 static void what_an_earlier_life_has_read_is_not_told(void **state UNUSED)
 {
@@ -610,6 +631,7 @@ int main(void)
         cmocka_unit_test(a_node_without_a_lease_answers_421),
         cmocka_unit_test(nothing_that_was_read_is_told_without_a_lease),
         cmocka_unit_test(what_was_written_is_told_without_a_lease),
+        cmocka_unit_test(a_write_whose_outcome_is_unknown_is_not_done_again),
         cmocka_unit_test(what_an_earlier_life_has_read_is_not_told),
         cmocka_unit_test(what_says_nothing_of_the_data_needs_no_lease),
         cmocka_unit_test(orders_reach_the_cluster),
