@@ -268,6 +268,8 @@ static void on_lost(void *ctx, StoreSpace space, const Error *reason)
     if (slot != NULL) {
         slot->is_lost = true;
         slot->is_refused = reason->status != STATUS_NOT_OWNER;
+        if (slot->state >= SPACE_STATE_TAKING)
+            slot->epoch_gone = slot->epoch; /* an append in it may still come (C6) */
     }
     (void)pthread_mutex_unlock(&cluster->lock);
     cluster_refresh_owners(cluster);

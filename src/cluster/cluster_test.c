@@ -539,6 +539,27 @@ static void a_node_that_was_away_forgets_what_was_dropped(void **state)
     assert_non_null(sim_copy(other, 4));
 }
 
+/* A copy of the append may still come, for as long as the epoch lasts. */
+static void a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *owner = sim_owner(&sim, 2);
+    uint64_t epoch = sim_copy(owner, 2)->epoch;
+    assert_true(sim_write(owner, 2));
+    owner->loses_what_it_yields = true;
+    SimNode *to = other_than(owner);
+    assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    sim_run(&sim, 6000);
+    assert_false(owner->loses_what_it_yields);
+    SimNode *next = sim_owner(&sim, 2);
+    assert_non_null(next);
+    assert_true(sim_write(next, 2));
+    assert_true(sim_copy(next, 2)->epoch > epoch);
+    assert_nothing_lost(3);
+}
+
 static void a_copy_that_cannot_be_dropped_goes_later(void **state)
 {
     (void)state;
@@ -802,6 +823,7 @@ int main(void)
         CASE(nothing_is_trimmed_that_only_the_owner_has),
         CASE(dropped_spaces_vanish_from_all_nodes),
         CASE(a_node_that_was_away_forgets_what_was_dropped),
+        CASE(a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch),
         CASE(a_copy_that_cannot_be_dropped_goes_later),
         CASE(copies_that_the_engine_has_forgotten_are_kept),
         CASE(a_log_that_has_lost_entries_is_not_served),

@@ -43,6 +43,7 @@ typedef struct SimNode {
     bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
     bool cannot_forget;                /* its copies stay */
+    bool loses_what_it_yields;         /* an append of that moment has an unknown outcome */
     uint64_t published;                /* of the catalogue, by this node */
     StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
     size_t served_count;
@@ -209,6 +210,13 @@ static inline Status sim_yield(void *ctx, StoreSpace space, JournalPlace *last, 
     if (copy == NULL || copy->role != SPACE_OWNED)
         return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "the space is not owned");
     copy->role = SPACE_FOLLOWED;
+    SimNode *node = ctx;
+    if (node->loses_what_it_yields) {
+        node->loses_what_it_yields = false;
+        Status status = error_set(err, STATUS_NOT_OWNER, SUB_NONE, "an append has failed");
+        node->hooks.lost(node->hooks.ctx, space, err);
+        return status;
+    }
     *last = copy->place;
     last->epoch = copy->epoch;
     return STATUS_OK;
