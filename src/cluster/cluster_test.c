@@ -560,6 +560,24 @@ static void a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch
     assert_nothing_lost(3);
 }
 
+/* The manager would wait for all nodes, and with it nobody would find that one of them is dead. */
+static void a_space_whose_map_changes_is_given_away_later(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *to = other_than(owner);
+    owner->switching = 2;
+    assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    sim_run(&sim, 3000);
+    assert_ptr_equal(sim_owner(&sim, 2), owner);
+    assert_true(sim_write(owner, 2));
+    owner->switching = 0;
+    sim_run(&sim, 2000);
+    assert_ptr_equal(sim_owner(&sim, 2), to);
+}
+
 static void a_copy_that_cannot_be_dropped_goes_later(void **state)
 {
     (void)state;
@@ -824,6 +842,7 @@ int main(void)
         CASE(dropped_spaces_vanish_from_all_nodes),
         CASE(a_node_that_was_away_forgets_what_was_dropped),
         CASE(a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch),
+        CASE(a_space_whose_map_changes_is_given_away_later),
         CASE(a_copy_that_cannot_be_dropped_goes_later),
         CASE(copies_that_the_engine_has_forgotten_are_kept),
         CASE(a_log_that_has_lost_entries_is_not_served),

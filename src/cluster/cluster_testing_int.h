@@ -43,6 +43,7 @@ typedef struct SimNode {
     bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
     bool cannot_forget;                /* its copies stay */
+    StoreSpace switching;              /* the map is about to change here; 0 if none is */
     bool loses_what_it_yields;         /* an append of that moment has an unknown outcome */
     uint64_t published;                /* of the catalogue, by this node */
     StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
@@ -389,6 +390,11 @@ static inline Status sim_stop_serving(void *ctx, StoreSpace space, Error *err)
     return STATUS_OK;
 }
 
+static inline bool sim_is_switching(void *ctx, StoreSpace space)
+{
+    return ((SimNode *)ctx)->switching == space;
+}
+
 static inline Status sim_find_named(void *ctx, const StoreSpace *spaces, size_t count,
                                     bool *is_named, Error *err)
 {
@@ -420,6 +426,7 @@ static inline ClusterCatalog sim_catalog(SimNode *node)
                             .refresh = sim_refresh,
                             .serve = sim_serve,
                             .stop_serving = sim_stop_serving,
+                            .is_switching = sim_is_switching,
                             .find_named = sim_find_named,
                             .list_shared = sim_list_shared};
 }

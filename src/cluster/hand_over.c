@@ -250,12 +250,21 @@ static bool is_handing(Cluster *cluster, SpaceGroup group)
     return found;
 }
 
+static bool is_switching(Cluster *cluster, SpaceGroup group)
+{
+    const ClusterCatalog *catalog = &cluster->catalog;
+    bool found = false;
+    for (size_t i = 0; atomic_load(&cluster->has_catalog) && i < group.count && !found; i++)
+        found = catalog->is_switching(catalog->ctx, group.spaces[i]);
+    return found;
+}
+
 bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to,
                      HandOverReason reason)
 {
     if (count_served(cluster, group) == 0)
         return true;
-    if (!view_is_living(view, to) || is_handing(cluster, group) ||
+    if (!view_is_living(view, to) || is_handing(cluster, group) || is_switching(cluster, group) ||
         !are_caught_up(cluster, view, group, to))
         return false;
     for (size_t i = 0; i < group.count; i++) {

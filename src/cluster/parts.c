@@ -101,6 +101,44 @@ static Status stop_serving(void *ctx, StoreSpace space, Error *err)
     return catalog_stop_serving(ctx, space, err);
 }
 
+static bool container_has(const Container *container, StoreSpace space)
+{
+    bool found = false;
+    for (size_t i = 0; i < container->range_count && !found; i++)
+        found = container->ranges[i].space == space;
+    for (size_t i = 0; i < container->pending_count && !found; i++)
+        found = container->pending[i].space == space;
+    return found;
+}
+
+/* The number of the container, or 0. */
+static uint32_t find_container(Catalog *catalog, StoreSpace space)
+{
+    uint32_t number = 0;
+    CatalogReader reader;
+    catalog_reader_init(&reader, catalog);
+    const Snapshot *snapshot = catalog_read(&reader);
+    SnapshotWalk walk = {0};
+    while (number == 0 && snapshot_next(snapshot, &walk)) {
+        if (container_has(walk.container, space))
+            number = walk.container->info.number;
+    }
+    catalog_reader_done(&reader);
+    return number;
+}
+
+static bool is_switching(void *ctx, StoreSpace space)
+{
+    MoveEvent *moves = MEM_NEW_ARRAY(MoveEvent, MOVE_EVENTS_MAX);
+    size_t count = catalog_moves(ctx, moves, MOVE_EVENTS_MAX);
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++)
+        found =
+            moves[i].stage == MOVE_SWITCHING && moves[i].container == find_container(ctx, space);
+    mem_free(moves);
+    return found;
+}
+
 static Status find_named(void *ctx, const StoreSpace *spaces, size_t count, bool *is_named,
                          Error *err)
 {
@@ -145,6 +183,7 @@ ClusterCatalog cluster_catalog_of(Catalog *catalog)
         .refresh = refresh,
         .serve = serve,
         .stop_serving = stop_serving,
+        .is_switching = is_switching,
         .find_named = find_named,
         .list_shared = list_shared,
     };

@@ -37,6 +37,10 @@ typedef struct ClusterCatalog {
     Status (*refresh)(void *ctx, Error *err);
     Status (*serve)(void *ctx, StoreSpace space, Error *err);
     Status (*stop_serving)(void *ctx, StoreSpace space, Error *err);
+    /* Whether a split or a merge of the space's container holds writes back, because its map is
+     * about to change. That ends when all nodes have the new map, in which this node takes part: so
+     * it must not wait for that. */
+    bool (*is_switching)(void *ctx, StoreSpace space);
     /* Whether the catalogue, as far as this node has it, names each of the spaces. */
     Status (*find_named)(void *ctx, const StoreSpace *spaces, size_t count, bool *is_named,
                          Error *err);
