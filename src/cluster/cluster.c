@@ -332,6 +332,9 @@ void cluster_bind_store(Cluster *cluster, ClusterStore store)
 void cluster_bind_catalog(Cluster *cluster, ClusterCatalog catalog)
 {
     cluster->catalog = catalog;
+    if (cluster_serves(cluster, SPACE_OF_CATALOG)) /* its first records are this node's */
+        atomic_store(&cluster->catalog_done,
+                     cluster->store.place(cluster->store.ctx, SPACE_OF_CATALOG).applied.seq);
     atomic_store(&cluster->has_catalog, true);
 }
 
@@ -377,53 +380,18 @@ void cluster_pause_ms(uint32_t ms)
     (void)nanosleep(&time, NULL);
 }
 
-/* Waits for a renewal that was begun after this call: the one under way may be older. */
-static bool wait_for_renewal(Cluster *cluster, uint64_t until_us)
-{
-    uint64_t wanted = atomic_load(&cluster->own_renewals) + 2;
-    while (atomic_load(&cluster->own_renewals) < wanted) {
-        if (clock_monotonic_us(cluster->clock) > until_us)
-            return false;
-        cluster_renew_soon(cluster);
-        cluster_pause_ms(1);
-    }
-    return true;
-}
-
-static Status read_catalog_end(Cluster *cluster, uint64_t *seq, Error *err)
-{
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_SMALL_BYTES);
-    const uint64_t space = SPACE_OF_CATALOG;
-    const JournalOwner *owner = NULL;
-    size_t found = 0;
-    (void)pthread_mutex_lock(&cluster->admin_lane);
-    Status status = journal_owners(cluster->journal, JOURNAL_LANE_ADMIN, &space, 1, &arena, &owner,
-                                   &found, err);
-    (void)pthread_mutex_unlock(&cluster->admin_lane);
-    TRY(status);
-    *seq = found > 0 ? owner->tail.seq : 0;
-    return STATUS_OK;
-}
-
-/* What was changed before this node had said how far it is may have been answered without it. So it
- * says so, and reads the end of the catalogue after that. */
+/* Until then requests are not answered, but wait. */
 Status cluster_reach_catalog_end(Cluster *cluster, Error *err)
 {
     uint64_t until_us = clock_monotonic_us(cluster->clock) + JOIN_WAIT_MS * UINT64_C(1000);
     while (clock_monotonic_us(cluster->clock) < until_us) {
         cluster->store.poke(cluster->store.ctx);
+        cluster_refresh_owners(cluster);
         manage_step(cluster);
         catalog_step(cluster);
-        if (cluster_serves(cluster, SPACE_OF_CATALOG))
-            return STATUS_OK; /* it decides itself what is answered */
-        uint64_t done = atomic_load(&cluster->catalog_done);
-        uint64_t end;
-        if (done > 0 && wait_for_renewal(cluster, until_us)) {
-            TRY(read_catalog_end(cluster, &end, err));
-            if (done >= end)
-                return STATUS_OK;
-        }
+        if (atomic_load(&cluster->current_in) == atomic_load(&cluster->incarnation))
+            return STATUS_OK;
+        cluster_renew_soon(cluster);
         cluster_pause_ms(1);
     }
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
@@ -470,7 +438,8 @@ uint64_t cluster_incarnation(Cluster *cluster)
  * found out. */
 bool cluster_lease_holds(Cluster *cluster, uint64_t incarnation)
 {
-    return lease_holds(&cluster->lease) && atomic_load(&cluster->incarnation) == incarnation;
+    return lease_holds(&cluster->lease) && atomic_load(&cluster->incarnation) == incarnation &&
+           atomic_load(&cluster->current_in) == incarnation;
 }
 
 /* ---- ending ---- */

@@ -57,6 +57,7 @@ enum {
     OWN_US = 10000000,       /* a space may take so long to apply the rest of its log */
     LAG_MAX = 64,            /* entries that a copy may be behind before it becomes the owner */
     CALL_MS = 500,           /* a request to another node */
+    CATALOG_WAIT_MS = 100,   /* for a change of the catalogue that is on its way to this node */
     ORDERS_MAX = 64,
 };
 
@@ -133,6 +134,11 @@ struct Cluster {
     _Atomic uint64_t lapses;       /* of the lease */
     _Atomic uint64_t catalog_done; /* entries of the catalogue that are published here */
     _Atomic uint64_t incarnation;
+    /* The newest incarnation in which a renewal has said how far the catalogue is published here,
+     * so that no change is answered without this node; and in which all changes that were answered
+     * before that are published here, too. Only then is anything answered (J3, J8). */
+    _Atomic uint64_t counted_in;
+    _Atomic uint64_t current_in;
     _Atomic uint64_t
         rows_due_us; /* when to compare rows with the catalogue (monotonic); 0: never */
 
@@ -249,6 +255,9 @@ void drop_space(Cluster *cluster, StoreSpace space, const char *reason);
 void clean_lost_spaces(Cluster *cluster);
 /* Serves what the rows give to this node; also by the catalogue's thread, before it publishes. */
 void own_assigned(Cluster *cluster, const JournalOwner *owners, size_t count);
+/* Waits a moment until the catalogue is published here as far as the view shows it, if the view has
+ * something that this node should serve. */
+void await_catalog(Cluster *cluster, const ClusterView *view);
 /* Does the same with a space that was just made, on the catalogue's own thread. */
 void own_new_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail);
 /* Spaces that are this node's in the engine, but of no use to it in this epoch any more: gives them
@@ -281,6 +290,8 @@ void catalog_step(Cluster *cluster);
 void barrier_step(Cluster *cluster);
 void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx);
 void barriers_release(Cluster *cluster);
+/* Whether everything is published here that the catalogue had when the rows were read. */
+bool catalog_is_published(Cluster *cluster, const JournalOwner *owners, size_t count);
 
 /* ---- new_spaces.c ---- */
 Status cluster_create_spaces(void *ctx, StoreSpace first, size_t count, StoreSpace beside,

@@ -248,7 +248,7 @@ static void a_restart_under_the_same_name_takes_its_spaces_at_once(void **state)
     sim_kill(node);
     Error failure;
     assert_true(sim_try_start(node, &failure));
-    sim_run(&sim, 400);
+    sim_run(&sim, 1500); /* less than a lease */
     assert_true(sim_may_answer(node, 2));
     assert_all_served(6);
     assert_nothing_lost(6);
@@ -445,6 +445,53 @@ static void a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others
     paused->is_paused = false;
     for (StoreSpace space = 2; space <= 7; space++)
         assert_false(sim_write(paused, space));
+}
+
+/* What was changed while it was away was answered without it. */
+static void a_node_that_joins_anew_answers_only_with_the_newest_catalogue(void **state)
+{
+    (void)state;
+    begin(3, 3, 6);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *paused = other_than(leader);
+    paused->is_paused = true;
+    sim_run(&sim, 10000);
+    unsigned done = sim.changes_done;
+    assert_true(sim_change(leader));
+    sim_run(&sim, 2000);
+    assert_int_equal(sim.changes_done, done + 1);
+    paused->is_stuck = true; /* the change does not arrive */
+    paused->is_paused = false;
+    sim_run(&sim, 5000);
+    assert_true(lease_holds(&paused->cluster->lease)); /* it has joined anew */
+    assert_false(sim_has_lease(paused));
+    paused->is_stuck = false;
+    sim_run(&sim, 2000);
+    assert_true(sim_has_lease(paused));
+}
+
+/* By its older map the partition may be one that a split has replaced. */
+static void a_space_is_served_only_with_the_newest_catalogue(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    StoreSpace space = 2;
+    while (sim_owner(&sim, space) != leader)
+        space++;
+    SimNode *to = other_than(leader);
+    to->is_stuck = true;
+    assert_true(sim_change(leader));
+    assert_ok(
+        cluster_order(leader->cluster, space, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    sim_run(&sim, 3000);
+    assert_null(sim_owner(&sim, space));
+    assert_false(sim_write(to, space));
+    to->is_stuck = false;
+    sim_run(&sim, 2000);
+    assert_ptr_equal(sim_owner(&sim, space), to);
+    assert_true(sim_write(to, space));
 }
 
 static void a_copy_that_is_far_behind_is_seeded(void **state)
@@ -837,6 +884,8 @@ int main(void)
         CASE(spaces_that_share_a_budget_are_not_spread_one_by_one),
         CASE(a_change_of_the_catalogue_waits_for_every_living_node),
         CASE(a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others),
+        CASE(a_node_that_joins_anew_answers_only_with_the_newest_catalogue),
+        CASE(a_space_is_served_only_with_the_newest_catalogue),
         CASE(a_copy_that_is_far_behind_is_seeded),
         CASE(nothing_is_trimmed_that_only_the_owner_has),
         CASE(dropped_spaces_vanish_from_all_nodes),

@@ -220,7 +220,9 @@ MUST_USE Status journal_owners(Journal *journal, JournalLane lane, const uint64_
                                size_t count, Arena *arena, const JournalOwner **out, size_t *found,
                                Error *err);
 
-/* Makes owners' rows for new spaces, in epoch 1, with nothing in their logs. Rows that exist stay
+#define JOURNAL_EPOCH_FIRST 1
+
+/* Makes owners' rows for new spaces, in JOURNAL_EPOCH_FIRST, with nothing in their logs. Rows that exist stay
  * as they are. STATUS_CONFLICT if a node is not a living member of this incarnation. */
 typedef struct JournalNewSpace {
     uint64_t space;
