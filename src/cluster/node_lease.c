@@ -1,4 +1,5 @@
-/* node_lease.c - renewing this node's lease, and joining anew after it was declared dead. */
+/* node_lease.c - renewing this node's lease, and joining anew after it was declared dead. Clocks
+ * are compared after each renewal. */
 #include "cluster/cluster_int.h"
 
 void cluster_renew_soon(Cluster *cluster)
@@ -75,6 +76,7 @@ void lease_step(Cluster *cluster)
     if (atomic_exchange(&cluster->is_draining, is_draining) != is_draining)
         cluster_wake_manager(cluster);
     note_renewal(cluster, sent);
+    clock_step(cluster);
 }
 
 Status cluster_rejoin(Cluster *cluster, Error *err)
