@@ -394,7 +394,8 @@ static bool open_placement(Catalog *catalog)
     atomic_init(&catalog->is_leader, is_leader);
     if (placement != NULL) {
         catalog->host->serves = placement->is_local;
-        catalog->host->serves_ctx = placement->ctx;
+        catalog->host->doubts_time = placement->doubts_time;
+        catalog->host->placement_ctx = placement->ctx;
     }
     return is_leader;
 }

@@ -27,6 +27,10 @@ struct CatalogPlacement {
      * catalogue's own space when it is opened: whether this process leads. */
     bool (*is_local)(void *ctx, StoreSpace space);
 
+    /* Whether the time of PartitionHost.clock may be wrong: nothing that has expired is removed
+     * meanwhile. Called on writers, often. NULL if it never is. */
+    bool (*doubts_time)(void *ctx);
+
     /* Chooses who will serve new spaces and makes that known, before the change that makes them is
      * committed. Ranges that spend one budget should be together: 'beside' is a space whose owner
      * should have them, or 0. If it fails, so does the change. If the commit fails, the spaces are

@@ -150,7 +150,7 @@ static Status open_partition(const Container *container, const RangeSource *sour
     if (known != NULL)
         handle->partition = partition_ref(known);
     else if (!is_changed && before == NULL &&
-             (host->serves == NULL || host->serves(host->serves_ctx, range->space)))
+             (host->serves == NULL || host->serves(host->placement_ctx, range->space)))
         return partition_open(host, range->space, range->id, container->schema, &handle->partition,
                               err);
     return STATUS_OK;

@@ -221,9 +221,13 @@ static void api_call(void *ctx, NodeCall *call)
 
 static Slice api_warning(void *ctx, Arena *arena)
 {
-    char text[CLUSTER_WARNING_MAX];
-    size_t len = cluster_engine_warning(((ClusterNode *)ctx)->cluster, text);
-    return arena_copy(arena, slice_make(text, len));
+    char engine[CLUSTER_WARNING_MAX];
+    char clock[CLUSTER_WARNING_MAX];
+    const ClusterNode *node = ctx;
+    Slice of_engine = slice_make(engine, cluster_engine_warning(node->cluster, engine));
+    Slice of_clock = slice_make(clock, cluster_clock_warning(node->cluster, clock));
+    return arena_format(arena, "%.*s%s%.*s", SLICE_ARG(of_engine),
+                        of_engine.len > 0 && of_clock.len > 0 ? "; " : "", SLICE_ARG(of_clock));
 }
 
 static Slice api_events(void *ctx, Arena *arena)
@@ -342,6 +346,11 @@ const ApiCluster *cluster_node_api(ClusterNode *node)
     return &node->api;
 }
 
+const Clock *cluster_node_clock(const ClusterNode *node)
+{
+    return cluster_clock(node->cluster);
+}
+
 Status cluster_node_start(ClusterNode *node, Catalog *catalog, Error *err)
 {
     return cluster_start(node->cluster, catalog, err);
@@ -355,6 +364,10 @@ void cluster_node_print(const ClusterNode *node, FILE *to)
                   node->engine);
     if (node->warning[0] != '\0')
         (void)fprintf(to, "WARNING: %s\n", node->warning);
+    char clock[CLUSTER_WARNING_MAX];
+    int clock_len = (int)cluster_clock_warning(node->cluster, clock);
+    if (clock_len > 0)
+        (void)fprintf(to, "WARNING: %.*s\n", clock_len, clock);
     (void)fprintf(to, "\n");
     (void)fflush(to);
 }

@@ -56,6 +56,11 @@ static bool serves_space(void *ctx, StoreSpace space)
     return cluster_serves(ctx, space);
 }
 
+static bool doubts_time(void *ctx)
+{
+    return cluster_doubts_time(ctx);
+}
+
 static void copy_join(Cluster *cluster, const JournalJoin *join)
 {
     arena_init(&cluster->join_arena, ARENA_SMALL_BYTES);
@@ -102,6 +107,7 @@ Status cluster_create(const ClusterOptions *options, Cluster **out, Error *err)
     cluster->placement = (CatalogPlacement){
         .ctx = cluster,
         .is_local = serves_space,
+        .doubts_time = doubts_time,
         .create = cluster_create_spaces,
         .published = cluster_published,
         .dropped = cluster_dropped,
@@ -110,6 +116,7 @@ Status cluster_create(const ClusterOptions *options, Cluster **out, Error *err)
     atomic_store(&cluster->incarnation, options->member.incarnation);
     cluster->member = MEMBER_JOINED;
     lease_init(&cluster->lease, options->clock);
+    cluster_clock_init(&cluster->time, options->clock);
     init_locks(cluster);
     owners_init(&cluster->owners);
     arena_init(&cluster->view_arena, ARENA_LARGE_BYTES);
@@ -371,6 +378,9 @@ Status cluster_try_join_catalog(Cluster *cluster, bool *is_ready, bool *is_leade
     /* The catalogue's first record is its owner's: nobody else may begin an empty catalogue. */
     uint64_t applied = cluster->store.place(cluster->store.ctx, SPACE_OF_CATALOG).applied.seq;
     *is_ready = *is_leader || (owner->tail.seq > 0 && applied >= owner->tail.seq);
+    /* The catalogue opens partitions, and they need the time. */
+    if (cluster_clock_state(&cluster->time) == CLUSTER_CLOCK_NEW)
+        *is_ready = false;
     return STATUS_OK;
 }
 

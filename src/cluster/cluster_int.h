@@ -3,7 +3,7 @@
  * Each thread of the Cluster calls one step again and again; a test calls the steps itself, with
  * clocks of its own.
  *
- *     lease     lease_step      renews
+ *     lease     lease_step      renews, and asks the engine for the time
  *     manager   manage_step     reads the engine, watches, takes over, hands over, follows, trims
  *     catalog   catalog_step    publishes what another node wrote in the catalogue; the barrier
  *     seeder    seed_step       copies spaces from other nodes
@@ -16,6 +16,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
+#include "cluster/cluster_clock_int.h"
 #include "cluster/lease_int.h"
 #include "cluster/owner_table_int.h"
 #include "cluster/parts_int.h"
@@ -119,6 +120,7 @@ struct Cluster {
     ClusterCatalog catalog;
 
     Lease lease;
+    ClusterClock time;
     pthread_mutex_t node_lane;  /* JOURNAL_LANE_NODE */
     pthread_mutex_t admin_lane; /* JOURNAL_LANE_ADMIN */
 
@@ -167,6 +169,7 @@ struct Cluster {
     /* lease thread only */
     uint64_t renewed_us; /* boot time before the newest renewal was sent; 0 if there was none */
     bool renew_failed;
+    int64_t clock_told_us; /* the difference of the clocks that was told last */
 
     /* manager thread only */
     Arena view_arena;
@@ -231,6 +234,12 @@ static inline uint64_t cluster_now_us(const Cluster *cluster)
 void lease_step(Cluster *cluster);
 void cluster_renew_soon(Cluster *cluster);
 MUST_USE Status cluster_rejoin(Cluster *cluster, Error *err);
+
+/* ---- cluster_clock.c ---- */
+/* Asks the engine for the time and compares the node's clock with it. */
+void clock_step(Cluster *cluster);
+/* The clocks disagree, or were not compared yet: nothing is removed that has expired. */
+bool cluster_doubts_time(const Cluster *cluster);
 
 /* ---- manage.c ---- */
 void manage_step(Cluster *cluster);

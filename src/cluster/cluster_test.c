@@ -222,23 +222,6 @@ static void a_node_without_the_engine_loses_its_spaces(void **state)
     assert_nothing_lost(6);
 }
 
-static void a_jump_of_the_wall_clock_ends_the_lease_until_it_is_renewed(void **state)
-{
-    (void)state;
-    begin(1, 1, 1);
-    SimNode *node = &sim.nodes[0];
-    assert_true(sim_has_lease(node));
-    uint64_t wall_us = clock_wall_us(&node->clock.clock);
-    fake_clock_set_wall(&node->clock, wall_us + LEASE_US - 1000);
-    assert_true(sim_has_lease(node));
-    fake_clock_set_wall(&node->clock, wall_us + LEASE_US + 1000);
-    assert_false(sim_has_lease(node));
-    fake_clock_set_wall(&node->clock, wall_us - LEASE_US - 1000);
-    assert_false(sim_has_lease(node));
-    sim_run(&sim, 1500);
-    assert_true(sim_has_lease(node));
-}
-
 static void a_restart_under_the_same_name_takes_its_spaces_at_once(void **state)
 {
     (void)state;
@@ -873,7 +856,6 @@ int main(void)
         CASE(a_short_pause_changes_no_owner),
         CASE(nobody_is_declared_dead_while_the_engine_is_away_for_all),
         CASE(a_node_without_the_engine_loses_its_spaces),
-        CASE(a_jump_of_the_wall_clock_ends_the_lease_until_it_is_renewed),
         CASE(a_restart_under_the_same_name_takes_its_spaces_at_once),
         CASE(two_processes_of_one_name_do_not_both_live),
         CASE(a_move_hands_a_space_over_without_a_write_lost),

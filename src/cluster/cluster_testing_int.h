@@ -16,6 +16,8 @@
 
 enum { SIM_NODES_MAX = 5, SIM_SPACES_MAX = 64 };
 
+#define SIM_BEGIN_US UINT64_C(1000000000) /* about what all clocks say at first */
+
 typedef struct SimCopy {
     StoreSpace space; /* 0 if it is free */
     SpaceRole role;
@@ -52,6 +54,7 @@ typedef struct SimNode {
 
 struct Sim {
     MemoryJournalEngine *engine;
+    FakeClock clock; /* the engine's */
     SimNode nodes[SIM_NODES_MAX];
     size_t count;
     uint32_t replicas;
@@ -462,6 +465,8 @@ static inline void sim_init(Sim *sim, size_t count, uint32_t replicas, uint64_t 
 {
     memset(sim, 0, sizeof(*sim));
     sim->engine = memory_journal_engine_new(seed);
+    fake_clock_init(&sim->clock, SIM_BEGIN_US);
+    memory_journal_set_clock(sim->engine, &sim->clock.clock);
     sim->count = count;
     sim->replicas = replicas;
     sim->log = (Log){.fd = 2, .level = LOG_LEVEL_ERROR, .clock = clock_real()};
@@ -474,7 +479,7 @@ static inline void sim_init(Sim *sim, size_t count, uint32_t replicas, uint64_t 
         (void)snprintf(node->name, sizeof(node->name), "n%u", (unsigned)i);
         (void)snprintf(node->address, sizeof(node->address), "10.0.0.%u:1", (unsigned)i);
         test_folder_init(&node->data);
-        fake_clock_init(&node->clock, 1000000000 + i * 12345);
+        fake_clock_init(&node->clock, SIM_BEGIN_US + i * 12345);
         sim_open_journal(node, 0);
     }
 }
@@ -663,6 +668,7 @@ static inline void sim_round(Sim *sim)
 static inline void sim_run(Sim *sim, uint64_t ms)
 {
     for (uint64_t passed = 0; passed < ms; passed += 100) {
+        fake_clock_advance(&sim->clock, 100000);
         for (size_t i = 0; i < sim->count; i++)
             fake_clock_advance(&sim->nodes[i].clock, 100000);
         sim_check_owners(sim);

@@ -1,4 +1,5 @@
-/* node_lease.c - renewing this node's lease, and joining anew after it was declared dead. */
+/* node_lease.c - renewing this node's lease, and joining anew after it was declared dead. Clocks
+ * are compared after each renewal. */
 #include "cluster/cluster_int.h"
 
 void cluster_renew_soon(Cluster *cluster)
@@ -79,6 +80,7 @@ void lease_step(Cluster *cluster)
     note_renewal(cluster, sent);
     if (catalog_done > 0 && atomic_exchange(&cluster->counted_in, incarnation) != incarnation)
         cluster_refresh_owners(cluster); /* for what was changed before */
+    clock_step(cluster);
 }
 
 Status cluster_rejoin(Cluster *cluster, Error *err)

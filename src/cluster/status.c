@@ -191,6 +191,10 @@ static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *sta
                                  "acknowledged writes."));
     if (status->usage.warning.len > 0)
         json_add_string(b, status->usage.warning);
+    char clock_text[CLUSTER_WARNING_MAX];
+    size_t clock_len = cluster_clock_warning(cluster, clock_text);
+    if (clock_len > 0)
+        json_add_string(b, arena_copy(b->arena, slice_make(clock_text, clock_len)));
     if (!lease_holds(&cluster->lease))
         json_add_string(b, SLICE("The lease of this node does not hold."));
     size_t refused = 0;

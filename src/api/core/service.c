@@ -36,7 +36,7 @@ static void respond_health(ApiRequest *r, int status, Slice word, Slice reason)
 
 /* 503 only while the server starts or nothing can be written. Damaged data fails the requests that
  * need it. A person should look at it, but clients need not be kept away from everything else. The
- * same goes for warnings about the engine of a cluster. */
+ * same goes for warnings about the engine of a cluster, or the clock of a node. */
 static void answer_health(ApiRequest *r)
 {
     Error err;
