@@ -333,7 +333,7 @@ Status cluster_node_open_store(ClusterNode *node, const RocksdbStoreOptions *loc
     };
     bool is_leader = false;
     TRY(replicated_store_open(&options, out, &node->replication, err));
-    return cluster_join_catalog(node->cluster, node->replication, &is_leader, err);
+    return cluster_join_catalog(node->cluster, *out, node->replication, &is_leader, err);
 }
 
 const CatalogPlacement *cluster_node_placement(ClusterNode *node)

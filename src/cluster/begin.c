@@ -4,9 +4,10 @@
 
 enum { JOIN_WAIT_MS = 60000, JOIN_PAUSE_MS = 10 }; /* for the catalogue */
 
-Status cluster_join_catalog(Cluster *cluster, Replication *replication, bool *is_leader, Error *err)
+Status cluster_join_catalog(Cluster *cluster, Store *store, Replication *replication,
+                            bool *is_leader, Error *err)
 {
-    cluster_bind_store(cluster, cluster_store_of(replication));
+    cluster_bind_store(cluster, cluster_store_of(store, replication));
     TRY(cluster_make_catalog_space(cluster, err));
     bool is_ready = false;
     Status status = STATUS_OK;

@@ -525,8 +525,8 @@ void cluster_leave(Cluster *cluster, uint32_t wait_ms)
         wait_ms = 0;
     atomic_store(&cluster->is_leaving, true);
     /* So that no other node gives it anything any more; the next join makes it live again. */
-    if (wait_ms > 0 &&
-        cluster_drain(cluster, slice_from_cstr(cluster->node), true, &err) != STATUS_OK)
+    if (wait_ms > 0 && set_draining(cluster, slice_from_cstr(cluster->node), true,
+                                    "the node leaves", &err) != STATUS_OK)
         LOG_WARN(cluster->log, "cluster.drain_failed", "message=\"%s\"", err.message);
     cluster_refresh_owners(cluster);
     uint64_t begun_us = clock_monotonic_us(cluster->clock);

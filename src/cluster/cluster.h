@@ -67,8 +67,8 @@ MUST_USE Status cluster_call_with_client(void *ctx, ClusterCall *call, Error *er
  * cluster_start. */
 MUST_USE Status cluster_new(const ClusterOptions *options, Cluster **out, Error *err);
 ReplicationHooks cluster_hooks(Cluster *cluster);
-MUST_USE Status cluster_join_catalog(Cluster *cluster, Replication *replication, bool *is_leader,
-                                     Error *err);
+MUST_USE Status cluster_join_catalog(Cluster *cluster, Store *store, Replication *replication,
+                                     bool *is_leader, Error *err);
 const CatalogPlacement *cluster_placement(Cluster *cluster);
 MUST_USE Status cluster_start(Cluster *cluster, Catalog *catalog, Error *err);
 

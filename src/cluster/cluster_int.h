@@ -191,6 +191,7 @@ struct Cluster {
     size_t leftover_capacity;
     uint64_t leftovers_us; /* when that was tried last */
     bool is_leading;       /* it served the catalogue in the last round */
+    bool has_told_damage;
 
     /* catalog thread only */
     uint64_t poked_seq;
@@ -289,6 +290,12 @@ void give_all_away(Cluster *cluster, const ClusterView *view, HandOverReason rea
 void spread_evenly(Cluster *cluster, const ClusterView *view);
 MUST_USE Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, HandOverReason reason,
                               Error *err);
+
+/* ---- orders.c ---- */
+MUST_USE Status set_draining(Cluster *cluster, Slice node, bool is_draining, const char *reason,
+                             Error *err);
+/* A node whose disk has damaged data gives all to others, and gets nothing more. */
+void drain_damaged(Cluster *cluster);
 
 /* ---- following.c ---- */
 void follow_spaces(Cluster *cluster, const ClusterView *view);

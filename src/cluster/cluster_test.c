@@ -608,6 +608,29 @@ static void a_space_whose_map_changes_is_given_away_later(void **state)
     assert_ptr_equal(sim_owner(&sim, 2), to);
 }
 
+static void a_node_whose_disk_is_damaged_gives_all_it_owns_away(void **state)
+{
+    (void)state;
+    begin(3, 3, 6);
+    SimNode *node = sim_owner(&sim, 2);
+    SimNode *other = other_than(node);
+    node->is_damaged = true;
+    sim_run(&sim, 20000);
+    assert_int_equal(count_owned(node, 6), 0);
+    assert_all_served(6);
+    assert_nothing_lost(6);
+    /* Also when it begins again: the damage is still there. */
+    sim_kill(node);
+    Error failure;
+    assert_true(sim_try_start(node, &failure));
+    sim_run(&sim, 20000);
+    assert_int_equal(count_owned(node, 6), 0);
+    /* An operator may decide otherwise. */
+    assert_ok(cluster_drain(other->cluster, slice_from_cstr(node->name), false, err));
+    sim_run(&sim, 30000);
+    assert_true(count_owned(node, 6) > 0);
+}
+
 static void a_copy_that_cannot_be_dropped_goes_later(void **state)
 {
     (void)state;
@@ -874,6 +897,7 @@ int main(void)
         CASE(a_node_that_was_away_forgets_what_was_dropped),
         CASE(a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch),
         CASE(a_space_whose_map_changes_is_given_away_later),
+        CASE(a_node_whose_disk_is_damaged_gives_all_it_owns_away),
         CASE(a_copy_that_cannot_be_dropped_goes_later),
         CASE(copies_that_the_engine_has_forgotten_are_kept),
         CASE(a_log_that_has_lost_entries_is_not_served),

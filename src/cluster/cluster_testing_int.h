@@ -45,6 +45,7 @@ typedef struct SimNode {
     bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
     bool cannot_forget;                /* its copies stay */
+    bool is_damaged;                   /* its disk */
     StoreSpace switching;              /* the map is about to change here; 0 if none is */
     bool loses_what_it_yields;         /* an append of that moment has an unknown outcome */
     uint64_t published;                /* of the catalogue, by this node */
@@ -317,6 +318,11 @@ static inline void sim_set_full(void *ctx, bool is_full)
     ((SimNode *)ctx)->is_journal_full = is_full;
 }
 
+static inline bool sim_is_damaged(void *store)
+{
+    return ((SimNode *)store)->is_damaged;
+}
+
 static inline ClusterStore sim_store(SimNode *node)
 {
     return (ClusterStore){
@@ -336,6 +342,8 @@ static inline ClusterStore sim_store(SimNode *node)
         .target_put = sim_target_put,
         .target_finish = sim_target_finish,
         .target_close = sim_target_close,
+        .is_damaged = sim_is_damaged,
+        .store = node,
     };
 }
 

@@ -362,6 +362,7 @@ void manage_step(Cluster *cluster)
         act_on_owners(cluster);
         follow_spaces(cluster, &cluster->view);
         if (atomic_load(&cluster->has_catalog)) {
+            drain_damaged(cluster);
             forget_dropped(cluster, &cluster->view);
             give_away(cluster);
             trim_step(cluster, &cluster->view);

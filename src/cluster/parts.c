@@ -54,7 +54,14 @@ static Status target_open(void *ctx, StoreSpace space, SeedTarget **out, Error *
     return seed_target_open(ctx, space, out, err);
 }
 
-ClusterStore cluster_store_of(Replication *replication)
+static bool is_damaged(void *store)
+{
+    StoreDamage damage;
+    store_damage(store, &damage);
+    return damage.reads > 0;
+}
+
+ClusterStore cluster_store_of(Store *store, Replication *replication)
 {
     return (ClusterStore){
         .ctx = replication,
@@ -73,6 +80,8 @@ ClusterStore cluster_store_of(Replication *replication)
         .target_put = seed_target_put,
         .target_finish = seed_target_finish,
         .target_close = seed_target_close,
+        .is_damaged = is_damaged,
+        .store = store,
     };
 }
 

@@ -28,6 +28,9 @@ typedef struct ClusterStore {
     Status (*target_put)(SeedTarget *target, Slice piece, Error *err);
     Status (*target_finish)(SeedTarget *target, Error *err);
     void (*target_close)(SeedTarget *target);
+    /* Whether a read has met something else than was written, in this life or an earlier one. */
+    bool (*is_damaged)(void *store);
+    void *store;
 } ClusterStore;
 
 typedef struct ClusterCatalog {
@@ -48,5 +51,5 @@ typedef struct ClusterCatalog {
     void (*list_shared)(void *ctx, Arena *arena, SharedSpace **out, size_t *count);
 } ClusterCatalog;
 
-ClusterStore cluster_store_of(Replication *replication);
+ClusterStore cluster_store_of(Store *store, Replication *replication);
 ClusterCatalog cluster_catalog_of(Catalog *catalog);

@@ -197,6 +197,10 @@ static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *sta
         json_add_string(b, arena_copy(b->arena, slice_make(clock_text, clock_len)));
     if (!lease_holds(&cluster->lease))
         json_add_string(b, SLICE("The lease of this node does not hold."));
+    if (cluster->store.is_damaged(cluster->store.store))
+        json_add_string(b,
+                        SLICE("Data on the disk of this node is damaged. It gives its partitions "
+                              "to others: stop it, and start it with an empty folder."));
     size_t refused = 0;
     size_t rowless = 0;
     uint64_t now_us = cluster_now_us(cluster);
