@@ -113,6 +113,50 @@ test("properties that the index does not have are taken from a sample, and marke
     assert.ok(all.includes("total"), `${all}`);
 });
 
+test("names with letters of any language are completed", async (t) => {
+    const { server, page, editor } = await openQuery(t, 1);
+    await call(server, "POST", "dbs/shop/colls/orders/docs", {
+        body: { id: "g", customer: "c1", größe: { länge: 2 }, цена: 3 }, headers: { "x-ms-documentdb-partitionkey": '["c1"]' },
+    });
+    await page.reload();
+    for (const [text, typed, name, expected] of [
+        ["SELECT * FROM c WHERE c", ".grö", "größe", "SELECT * FROM c WHERE c.größe"],
+        ["SELECT * FROM c WHERE c.größe", ".lä", "länge", "SELECT * FROM c WHERE c.größe.länge"],
+        ["SELECT * FROM ü WHERE ü", ".це", "цена", "SELECT * FROM ü WHERE ü.цена"],
+    ]) {
+        assert.deepEqual((await completions(page, editor, text, typed)).filter((option) => !option.startsWith(name)), []);
+        await page.getByRole("option", { name }).first().click();
+        assert.equal(await editor.textContent(), expected);
+        await page.keyboard.press("Control+Enter"); // and the server reads it as one name
+        await page.getByText(/^\d rows?, |The query has no results/).first().waitFor();
+    }
+});
+
+test("after udf. come the container's functions and no properties", async (t) => {
+    const { server, page, editor } = await openQuery(t, 2);
+    await call(server, "POST", "dbs/shop/colls/orders/udfs", { body: { id: "twice", body: "function (n) { return 2 * n; }" } });
+    assert.deepEqual(await completions(page, editor, "SELECT VALUE udf", "."), ["twice"]);
+    await page.getByRole("option", { name: "twice" }).click();
+    assert.equal(await editor.textContent(), "SELECT VALUE udf.twice(");
+});
+
+test("nothing is marked as not indexed if it is not known what the index has", async (t) => {
+    const { server, page, editor } = await openQuery(t, 3, { allowErrors: [/429/] });
+    const answers = {
+        refused: { status: 429, json: { code: "TooManyRequests", message: "not now" } },
+        "cut short": { json: { paths: ["/customer/?"], isComplete: false } },
+        complete: { json: { paths: ["/customer/?"], isComplete: true } },
+    };
+    for (const [name, answer] of Object.entries(answers)) {
+        await page.unrouteAll();
+        await page.route(`${server.endpoint}/_orrery/dbs/shop/colls/orders/paths`, (route) => route.fulfill(answer));
+        await page.reload();
+        const all = await completions(page, editor, "SELECT * FROM c WHERE c", ".");
+        assert.ok(all.some((text) => text.startsWith("total")), `${name}: ${all}`);
+        assert.equal(all.some((text) => text.includes("not indexed")), name === "complete", `${name}: ${all}`);
+    }
+});
+
 test("queries that have been run are kept in the browser", async (t) => {
     const { page, editor } = await openQuery(t, 2);
     await write(editor, "SELECT VALUE c.id FROM c");
