@@ -9,6 +9,7 @@ import { Editor } from "../parts/editor";
 import { attempt, tell } from "../parts/notices";
 import { TextField } from "../parts/fields";
 import { saveFile, UploadButton } from "../parts/files";
+import { NO_TRIGGERS, readTriggers, TriggerChoice, triggerHeaders, type Trigger } from "../parts/triggers";
 import { keyHeader, keyValuesHeader, parseKey, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
 
@@ -32,17 +33,18 @@ function parseItem(text: string): JsonObject {
     return parsed as JsonObject;
 }
 
-function ItemEditor({ container, docs, item, onDone }: {
-    container: ContainerDefinition; docs: string; item: Item | null; onDone: (changed: Item | null) => void;
+function ItemEditor({ container, docs, item, triggers, onDone }: {
+    container: ContainerDefinition; docs: string; item: Item | null; triggers: Trigger[]; onDone: (changed: Item | null) => void;
 }) {
     const [text, setText] = useState(item === null ? `{\n  "id": "${crypto.randomUUID()}"\n}` : editable(item));
     const [stored, setStored] = useState<Item | null>(null); // another version, found by a conflict
     const [isDeleting, setDeleting] = useState(false);
+    const [chosen, setChosen] = useState(NO_TRIGGERS);
     const lint = useMemo(() => linter(jsonParseLinter()), []);
 
     async function save(etag: string | undefined): Promise<void> {
         const body = parseItem(text);
-        const headers: Record<string, string> = item === null ? keyHeader(container, body) : keyHeader(container, item);
+        const headers: Record<string, string> = { ...keyHeader(container, item ?? body), ...triggerHeaders(chosen) };
         if (etag !== undefined)
             headers["if-match"] = etag;
         try {
@@ -61,7 +63,8 @@ function ItemEditor({ container, docs, item, onDone }: {
 
     async function remove(): Promise<void> {
         setDeleting(false);
-        const answer = await request("DELETE", `${docs}/${encodeURIComponent(item!.id)}`, { headers: keyHeader(container, item!) });
+        const headers = { ...keyHeader(container, item!), ...triggerHeaders(chosen) };
+        const answer = await request("DELETE", `${docs}/${encodeURIComponent(item!.id)}`, { headers });
         tell(texts.items.deleted(answer.charge));
         onDone(null);
     }
@@ -73,6 +76,7 @@ function ItemEditor({ container, docs, item, onDone }: {
                 {item !== null && <button class="danger" onClick={() => setDeleting(true)}>{texts.items.delete}</button>}
                 <button onClick={() => onDone(item)}>{texts.items.close}</button>
             </div>
+            <TriggerChoice triggers={triggers} chosen={chosen} onChange={setChosen} />
             {stored === null ? <Editor initial={text} label={item?.id ?? texts.items.new} language={json()} more={lint} onChange={setText} /> : (
                 <>
                     <p role="alert" class="problem">{texts.items.conflict}</p>
@@ -114,6 +118,13 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
     const [next, setNext] = useState<string | null>(null);
     const [isRefused, setRefused] = useState(false); // the list was; the notice says why
     const [open, setOpen] = useState<Item | "new" | null>(null);
+    const [triggers, setTriggers] = useState<Trigger[] | null>(null); // null: not read yet
+
+    // Only who opens an item needs them.
+    useEffect(() => {
+        if (open !== null && triggers === null)
+            void readTriggers(pathOf("dbs", db, "colls", container.id)).then(setTriggers);
+    }, [open]);
 
     async function read(from: string | null): Promise<void> {
         const page = await list<Item>(docs, from, { size: PAGE }).catch((error) => { setItems((before) => before ?? []); setRefused(true); throw error; });
@@ -176,7 +187,7 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
                 {next !== null && <button onClick={() => attempt(() => read(next))}>{texts.items.more}</button>}
             </div>
             {open === null ? <p class="hint item">{texts.items.choose}</p>
-                : <ItemEditor key={open === "new" ? "new" : open["_rid"] as string} container={container} docs={docs} item={open === "new" ? null : open} onDone={done} />}
+                : <ItemEditor key={open === "new" ? "new" : open["_rid"] as string} container={container} docs={docs} item={open === "new" ? null : open} triggers={triggers ?? []} onDone={done} />}
         </div>
     );
 }
