@@ -91,6 +91,61 @@ test("a user and a permission are made, the token works and is copied, and both 
     await assert.rejects(call(server, "GET", "dbs/shop/users/ada"), /404/);
 });
 
+test("a user is renamed and a permission is changed: mode, resource and key", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 10);
+    await call(server, "POST", "dbs/shop/colls", { body: { id: "a b", partitionKey: { paths: ["/id"], kind: "Hash", version: 2 } } });
+    await call(server, "POST", "dbs/shop/users", { body: { id: "bob" } });
+    const token = await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders/docs/3", resourcePartitionKey: ["c3"] });
+    const page = await openPage(t, server, { path: "/_explorer/#/dbs/shop/users", allowErrors: [/409|412/] });
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "ada" }).click();
+    await page.getByRole("button", { name: "Rename user" }).click();
+    await dialog.getByLabel("Name").fill("bob");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "409" }).waitFor();
+    await expectAccessible(page);
+    await dialog.getByLabel("Name").fill("ada lovelace");
+    await page.keyboard.press("Enter");
+    await page.getByText('The user is "ada lovelace" now.').waitFor();
+    await page.getByRole("heading", { name: "Permissions of ada lovelace" }).waitFor();
+    await page.getByRole("button", { name: "ada lovelace" }).waitFor();
+    await assert.rejects(call(server, "GET", "dbs/shop/users/ada"), /404/);
+
+    // The dialog has what is stored, and what is not touched stays.
+    const stored = () => call(server, "GET", "dbs/shop/users/ada%20lovelace/permissions/p");
+    const before = await stored();
+    await page.getByRole("button", { name: "Edit p" }).click();
+    assert.equal(await dialog.getByLabel("Container").inputValue(), "orders");
+    assert.equal(await dialog.getByLabel("Id of the item").inputValue(), "3");
+    assert.equal(await dialog.getByLabel("Partition key").inputValue(), '["c3"]');
+    await expectAccessible(page);
+    await dialog.getByLabel("Mode").selectOption("All: read and change");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText('Changed "p".').waitFor();
+    const changed = await stored();
+    assert.deepEqual([changed.permissionMode, changed.resource, changed.resourcePartitionKey, changed._rid], ["All", before.resource, ["c3"], before._rid]);
+
+    await page.getByRole("button", { name: "Edit p" }).click();
+    await dialog.getByLabel("Container").selectOption("a b");
+    await dialog.getByLabel("Opens").selectOption("The whole container");
+    await dialog.getByLabel("Partition key").fill("");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const moved = await stored();
+    assert.equal(decodeURIComponent(moved.resource), "dbs/shop/colls/a b");
+    assert.equal(moved.resourcePartitionKey, undefined);
+    assert.equal(await withToken(server, moved._token, "dbs/shop/colls/a%20b/docs"), 200);
+    assert.ok(await withToken(server, token, "dbs/shop/colls/orders/docs/3", { "x-ms-documentdb-partitionkey": '["c3"]' }) >= 401);
+
+    // A change of somebody else in between is refused.
+    await page.getByRole("button", { name: "Edit p" }).click();
+    await call(server, "PUT", "dbs/shop/users/ada%20lovelace/permissions/p", { body: { id: "p", permissionMode: "Read", resource: "dbs/shop/colls/orders" } });
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "412" }).waitFor();
+    assert.equal((await stored()).permissionMode, "Read");
+});
+
 test("a token for a container shows that container, also after a reload, and nothing else", async (t) => {
     const server = await startServer(t);
     await makeOrders(server, 10);
