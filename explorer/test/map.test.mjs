@@ -172,7 +172,7 @@ test("a cell shows the queries of its time, and of another time that there were 
     const map = page.getByRole("application");
     await map.waitFor(SLOW);
     await map.focus();
-    const queries = page.getByRole("region", { name: /^Queries of the container at that time/ });
+    const queries = page.getByRole("region", { name: /^Queries of the container around that time/ });
     for (let i = 0; i < 60 && !await queries.isVisible(); i++) {
         await ask();
         await page.keyboard.press("End");
@@ -186,7 +186,42 @@ test("a cell shows the queries of its time, and of another time that there were 
     await expectAccessible(page);
     await page.keyboard.press("Home");
     await page.getByText("No queries were recorded then.").waitFor(SLOW);
+    await page.getByText("the server does not record which partition a query visited when").waitFor();
     assert.ok(await page.evaluate(() => document.scrollingElement.scrollHeight <= innerHeight), "only what is in the page scrolls");
+});
+
+test("an old cell lists no keys, since those that are known are of the last minutes", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 30);
+    const page = await openPage(t, server, { path: MAP });
+    const map = page.getByRole("application");
+    await map.waitFor(SLOW);
+    const cell = page.getByRole("region", { name: /^Partition 0 at/ });
+    const keys = cell.getByRole("region", { name: /^Its partition keys/ });
+    const tooOld = cell.getByText("Keys are counted for the last 5 minutes only, and this was earlier.");
+    const click = async (share) => {
+        const box = await map.boundingBox();
+        await page.mouse.click(box.x + 34 + (box.width - 34) * share, box.y + box.height / 2);
+    };
+    await click(0.9);
+    await keys.getByText('"c1"').waitFor(SLOW);
+    assert.equal(await tooOld.count(), 0);
+    await click(0.02); // more than five minutes ago
+    await tooOld.waitFor();
+    await page.waitForResponse((answer) => answer.url().includes("/queries"), SLOW); // asked again
+    assert.equal(await keys.count(), 0);
+    await expectAccessible(page);
+    await click(0.9);
+    await keys.getByText('"c1"').waitFor(SLOW);
+    // Of a day, the last part has keys and an earlier one has not.
+    await page.getByLabel("Show").selectOption("a day");
+    await map.focus();
+    await page.keyboard.press("End");
+    await keys.getByText('"c1"').waitFor(SLOW);
+    for (let i = 0; i < 3; i++)
+        await page.keyboard.press("ArrowLeft");
+    await tooOld.waitFor();
+    assert.equal(await keys.count(), 0);
 });
 
 test("without --enable-chaos the page says so; without the container it stops, and goes on with the next one", async (t) => {
