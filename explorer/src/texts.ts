@@ -14,6 +14,8 @@ export const texts = {
         noCrypto: "Browsers sign requests only on pages with HTTPS or on localhost. Open this page by https:// instead.",
         development: "Signed in with the development key.",
         nobody: "Nobody is signed in.",
+        onlyReads: "This key is read-only: it shows everything but tokens, and the server refuses all changes.",
+        token: "Signed in with a resource token: what its permission does not allow is refused.",
     },
     tree: {
         label: "Databases and containers",
@@ -229,6 +231,7 @@ export const texts = {
     },
     settings: {
         definition: "Definition",
+        tokenReads: "A resource token cannot change the definition.",
         saved: "The definition was saved.",
         conflict: "Somebody has changed this container since you opened it. On the left is what is stored, on the right is yours.",
         rest: "Other properties",
@@ -407,6 +410,7 @@ export const texts = {
         merge: "Merge with the next one",
         asked: "The server has begun.",
         noStatistics: "The server was started with --no-statistics, so there is no map.",
+        token: "A resource token does not show partitions.",
         stopped: "Stopped.",
         again: "Go on",
     },
