@@ -162,6 +162,9 @@ export const texts = {
         trigger: (id: string, operation: string): string => `${id} (${operation})`,
         uploading: (done: number, all: number): string => `Uploading: ${done} of ${all}`,
         uploaded: (done: number, failed: number): string => `Uploaded ${done} items${failed > 0 ? `, ${failed} were refused` : ""}.`,
+        refusedRow: (row: number, words: string): string => `Row ${row}: ${words}`,
+        refusedRows: "Rows of the file that were refused",
+        moreRefused: (rows: number): string => `and ${rows} more`,
         badFile: "The file has neither a JSON array, nor JSON lines, nor CSV.",
     },
     query: {
@@ -475,6 +478,7 @@ export const texts = {
         note: "Each item is shown with its newest version; deletes are not in this feed.",
         at: (partition: string, lsn: number): string => `partition ${partition}, LSN ${lsn}`,
     },
+    leaveEditor: "Tab indents; Escape and then Tab leaves the editor.",
     dialog: { cancel: "Cancel", ok: "OK", delete: "Delete", create: "Create", save: "Save" },
     failed: "Failed: ",
     serverAnswered: (status: number): string => `The server answered ${status}.`,

@@ -88,10 +88,10 @@ export async function makeOrders(server, count, { ru = 400, more = {} } = {}) {
 }
 
 // A page of the browser, which fails the test at the end if something went wrong unseen.
-export async function openPage(t, server, { path = "/_explorer/", allowErrors = [], allowHosts = false, ...options } = {}) {
+export async function openPage(t, server, { path = "/_explorer/", allowErrors = [], allowHosts = false, args = [], ...options } = {}) {
     const browser = await chromium.launch({
         executablePath: BROWSER,
-        args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+        args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", ...args],
     });
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const page = await context.newPage();
@@ -135,6 +135,16 @@ export async function write(editor, text) {
         element.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
     }, text);
 }
+
+// Presses Tab, or Shift+Tab, until something has the focus, as those do who have no mouse.
+export async function tabTo(page, locator, key = "Tab") {
+    const isFocused = () => locator.evaluateAll((found) => found.some((element) => element.getRootNode().activeElement === element));
+    for (let i = 0; i < 80 && !await isFocused(); i++)
+        await page.keyboard.press(key);
+    assert.ok(await isFocused(), `${key} reaches ${locator}`);
+}
+
+export const fitsWidth = (page) => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
 
 // Pictures for docs/, made with SCREENSHOTS=folder.
 export async function picture(page, name) {
