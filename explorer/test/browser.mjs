@@ -41,8 +41,8 @@ export async function startServer(t, args = []) {
     return { endpoint: `http://localhost:${port}`, port, closing };
 }
 
-// A signed request from outside the browser, to prepare and to check.
-export async function call(server, method, path, { body, headers = {}, key = DEVELOPMENT_KEY } = {}) {
+// The headers that sign a request.
+export function signed(method, path, key = DEVELOPMENT_KEY) {
     const date = new Date().toUTCString();
     const parts = path.split("?")[0].split("/").map(decodeURIComponent);
     const isList = parts.length % 2 === 1;
@@ -56,15 +56,14 @@ export async function call(server, method, path, { body, headers = {}, key = DEV
     }
     const text = `${method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
     const signature = createHmac("sha256", Buffer.from(key, "base64")).update(text).digest("base64");
+    return { authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`), "x-ms-date": date, "x-ms-version": "2020-07-15" };
+}
+
+// A signed request from outside the browser, to prepare and to check.
+export async function call(server, method, path, { body, headers = {}, key = DEVELOPMENT_KEY } = {}) {
     const answer = await fetch(`${server.endpoint}/${path}`, {
         method,
-        headers: {
-            authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`),
-            "x-ms-date": date,
-            "x-ms-version": "2020-07-15",
-            "content-type": "application/json",
-            ...headers,
-        },
+        headers: { ...signed(method, path, key), "content-type": "application/json", ...headers },
         body: body === undefined ? undefined : JSON.stringify(body),
     });
     const answered = await answer.text();
