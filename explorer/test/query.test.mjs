@@ -35,6 +35,28 @@ test("an index that would help is named", async (t) => {
     await page.getByText("(/status ASC, /total ASC)").waitFor();
 });
 
+test("the indexes that were used are named, also a composite one", async (t) => {
+    const server = await startServer(t, ["--no-rate-limit"]);
+    const composite = [{ path: "/status", order: "ascending" }, { path: "/total", order: "ascending" }];
+    await makeOrders(server, 60, { more: { indexingPolicy: { includedPaths: [{ path: "/*" }], compositeIndexes: [composite] } } });
+    const page = await openPage(t, server, { path: "/_explorer/#/dbs/shop/colls/orders/query" });
+    const used = async (query) => {
+        await write(page.getByRole("textbox", { name: "SQL" }), query);
+        await Promise.all([page.waitForResponse((answer) => answer.request().method() === "POST"), page.getByRole("button", { name: "Run" }).click()]);
+        const how = page.locator("details.how");
+        await how.waitFor();
+        if (!await how.evaluate((element) => element.open))
+            await page.getByText("How it was answered").click();
+        await page.waitForTimeout(300); // until this answer is shown
+        const text = await how.locator("dl").innerText({ timeout: 5000 }).catch(() => "");
+        return /Used\s*\n(.*)/.exec(text)?.[1] ?? "";
+    };
+    assert.equal(await used("SELECT * FROM c WHERE c.total > 85"), "/total/?");
+    assert.equal(await used("SELECT * FROM c WHERE c.customer = 'c1'"), "/customer/?");
+    assert.match(await used("SELECT * FROM c WHERE c.status = 'open' AND c.total > 1 ORDER BY c.status, c.total"), /\(\/status ASC, \/total ASC\)/);
+    await expectAccessible(page);
+});
+
 test("a mistake is underlined at its place", async (t) => {
     const { page, editor } = await openQuery(t, 1, { allowErrors: [/400/] });
     await write(editor, "SELECT * FORM c");
