@@ -539,7 +539,8 @@ bool catalog_is_scaling(Catalog *catalog, const Snapshot *snapshot, const Contai
 size_t catalog_plan_merges(const Catalog *catalog, const Snapshot *snapshot,
                            const Container *container, Arena *arena, MoveOrder **out)
 {
-    return move_policy_plan_merges(&catalog->moves.policy, snapshot, container, arena, out);
+    return move_policy_plan_merges(&catalog->moves.policy, snapshot, container,
+                                   clock_monotonic_us(catalog->clock), arena, out);
 }
 
 void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx)

@@ -76,6 +76,7 @@ static void init_locks(Cluster *cluster)
     (void)pthread_mutex_init(&cluster->lock, NULL);
     (void)pthread_mutex_init(&cluster->node_lane, NULL);
     (void)pthread_mutex_init(&cluster->admin_lane, NULL);
+    (void)pthread_mutex_init(&cluster->usage_lock, NULL);
     waker_init(&cluster->lease_waker);
     waker_init(&cluster->manager_waker);
     waker_init(&cluster->catalog_waker);
@@ -119,6 +120,7 @@ Status cluster_create(const ClusterOptions *options, Cluster **out, Error *err)
     cluster_clock_init(&cluster->time, options->clock);
     init_locks(cluster);
     owners_init(&cluster->owners);
+    buf_init(&cluster->usage, USAGE_BYTES_MAX);
     arena_init(&cluster->view_arena, ARENA_LARGE_BYTES);
     cluster->serving = serving_new(cluster);
     cluster->seeds = seed_sessions_new(cluster);
@@ -140,6 +142,7 @@ void cluster_destroy(Cluster *cluster)
     mem_free(cluster->barriers);
     arena_done(&cluster->view_arena);
     arena_done(&cluster->join_arena);
+    buf_done(&cluster->usage);
     waker_done(&cluster->lease_waker);
     waker_done(&cluster->manager_waker);
     waker_done(&cluster->catalog_waker);
@@ -148,6 +151,7 @@ void cluster_destroy(Cluster *cluster)
     (void)pthread_mutex_destroy(&cluster->lock);
     (void)pthread_mutex_destroy(&cluster->node_lane);
     (void)pthread_mutex_destroy(&cluster->admin_lane);
+    (void)pthread_mutex_destroy(&cluster->usage_lock);
     mem_free(cluster);
 }
 

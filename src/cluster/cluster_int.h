@@ -8,10 +8,11 @@
  *     catalog   catalog_step    publishes what another node wrote in the catalogue; the barrier
  *     seeder    seed_step       copies spaces from other nodes
  *     server    (serving.c)     answers other nodes where that may wait
- *     reach     reach_step      finds nodes that cannot be reached
+ *     reach     reach_step      finds nodes that cannot be reached; asks what partitions hold
  *
  * Locks, in this order: a lane, then Cluster.lock, then a shard of the owners. None is held while
- * another thread is waited for; a lane is held for one statement of the engine.
+ * another thread is waited for; a lane is held for one statement of the engine. With usage_lock no
+ * other lock is taken.
  */
 #pragma once
 
@@ -59,6 +60,7 @@ enum {
     LAG_MAX = 64,            /* entries that a copy may be behind before it becomes the owner */
     CALL_MS = 500,           /* a request to another node */
     CATALOG_WAIT_MS = 100,   /* for a change of the catalogue that is on its way to this node */
+    USAGE_BYTES_MAX = 8 << 20, /* what a node says of its partitions; it says at most half of it */
     ORDERS_MAX = 64,
 };
 
@@ -165,6 +167,11 @@ struct Cluster {
     EngineState engine;
 
     Owners owners; /* see there */
+
+    /* guarded by 'usage_lock', while they are copied */
+    pthread_mutex_t usage_lock;
+    Buf usage;         /* what this node says of its partitions (usage.c) */
+    uint64_t usage_us; /* boot time when it looked; 0 if it has not */
 
     /* lease thread only */
     uint64_t renewed_us; /* boot time before the newest renewal was sent; 0 if there was none */
@@ -351,6 +358,14 @@ Slice query_value(Slice query, Slice name);
 
 /* ---- reach.c ---- */
 void reach_step(Cluster *cluster);
+
+/* ---- usage.c ---- */
+void usage_look(Cluster *cluster);
+int usage_answer(Cluster *cluster, Buf *out);
+void usage_ask(Cluster *cluster, const JournalNode *node);
+/* What the node has answered to a request that was sent at 'asked_us' (boot time); false if it is
+ * not an answer at all. */
+bool usage_note(Cluster *cluster, Slice name, Slice answer, uint64_t asked_us);
 
 /* ---- events.c ---- */
 void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_t epoch, Slice node,

@@ -51,6 +51,8 @@ typedef struct SimNode {
     uint64_t published;                /* of the catalogue, by this node */
     StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
     size_t served_count;
+    SpaceUsage said[SIM_SPACES_MAX + 1];  /* by other nodes, of each space */
+    uint64_t said_us[SIM_SPACES_MAX + 1]; /* when they looked, by this node's boot time */
 } SimNode;
 
 struct Sim {
@@ -429,6 +431,33 @@ static inline void sim_list_shared(void *ctx, Arena *arena, SharedSpace **out, s
         (*out)[(*count)++] = (SharedSpace){.space = space, .budget = space % budgets};
 }
 
+/* A partition holds as many bytes as its number, and as many items as writes were applied. */
+static inline void sim_list_usage(void *ctx, Arena *arena, SpaceUsage **out, size_t *count)
+{
+    SimNode *node = ctx;
+    *out = ARENA_NEW_ARRAY(arena, SpaceUsage, SIM_SPACES_MAX);
+    *count = node->served_count;
+    for (size_t i = 0; i < *count; i++) {
+        StoreSpace space = node->served[i];
+        (*out)[i] = (SpaceUsage){.space = space,
+                                 .held = {.items = sim_place(node, space).applied.seq,
+                                          .bytes = space,
+                                          .bytes_ever = space + 1},
+                                 .busiest = space + 2,
+                                 .is_one_key = space % 2 == 0};
+    }
+}
+
+static inline void sim_note_usage(void *ctx, SpaceUsage *said, size_t count, uint64_t age_us)
+{
+    SimNode *node = ctx;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(said[i].space <= SIM_SPACES_MAX);
+        node->said[said[i].space] = said[i];
+        node->said_us[said[i].space] = cluster_now_us(node->cluster) - age_us;
+    }
+}
+
 static inline ClusterCatalog sim_catalog(SimNode *node)
 {
     return (ClusterCatalog){.ctx = node,
@@ -439,7 +468,9 @@ static inline ClusterCatalog sim_catalog(SimNode *node)
                             .stop_serving = sim_stop_serving,
                             .is_switching = sim_is_switching,
                             .find_named = sim_find_named,
-                            .list_shared = sim_list_shared};
+                            .list_shared = sim_list_shared,
+                            .list_usage = sim_list_usage,
+                            .note_usage = sim_note_usage};
 }
 
 /* ---- nodes ---- */

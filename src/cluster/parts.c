@@ -183,6 +183,16 @@ static void list_shared(void *ctx, Arena *arena, SharedSpace **out, size_t *coun
     catalog_reader_done(&reader);
 }
 
+static void list_usage(void *ctx, Arena *arena, SpaceUsage **out, size_t *count)
+{
+    catalog_list_usage(ctx, arena, out, count);
+}
+
+static void note_usage(void *ctx, SpaceUsage *said, size_t count, uint64_t age_us)
+{
+    catalog_note_usage(ctx, said, count, age_us);
+}
+
 ClusterCatalog cluster_catalog_of(Catalog *catalog)
 {
     return (ClusterCatalog){
@@ -195,5 +205,7 @@ ClusterCatalog cluster_catalog_of(Catalog *catalog)
         .is_switching = is_switching,
         .find_named = find_named,
         .list_shared = list_shared,
+        .list_usage = list_usage,
+        .note_usage = note_usage,
     };
 }

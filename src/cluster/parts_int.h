@@ -49,6 +49,9 @@ typedef struct ClusterCatalog {
                          Error *err);
     /* The spaces of ranges that spend the budgets of a database, in the arena. */
     void (*list_shared)(void *ctx, Arena *arena, SharedSpace **out, size_t *count);
+    /* What this node serves, and what others say of theirs: see catalog/placement.h. */
+    void (*list_usage)(void *ctx, Arena *arena, SpaceUsage **out, size_t *count);
+    void (*note_usage)(void *ctx, SpaceUsage *said, size_t count, uint64_t age_us);
 } ClusterCatalog;
 
 ClusterStore cluster_store_of(Store *store, Replication *replication);
