@@ -9,7 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Writers } from "./lib/cluster-writers.mjs";
 import { Engine, startCluster } from "./lib/cluster.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { run, startServer, temporaryFolder } from "./lib/server.mjs";
+import { run, runBeside, startServer, temporaryFolder } from "./lib/server.mjs";
 import { call } from "./lib/wire.mjs";
 
 const PARTITIONS = 4;
@@ -252,6 +252,42 @@ describe("three nodes", () => {
             sum += i;
             const { resource } = await containers[i % 3].scripts.storedProcedure("add").execute("p", ["total", i]);
             assert.equal(resource, sum);
+        }
+    });
+
+    test("a stored procedure whose partition moves meanwhile runs at the new owner", async () => {
+        const body = `function count(id, run_ms) {
+            var own = getContext().getCollection();
+            var link = own.getAltLink() + "/docs/" + id;
+            own.readDocument(link, function (error) {
+                if (error) throw error;
+                for (var end = Date.now() + run_ms; Date.now() < end; );
+                own.readDocument(link, function (error, item) {
+                    if (error) throw error;
+                    item.n += 1;
+                    own.replaceDocument(item._self, item, function (e) { if (e) throw e; });
+                    getContext().getResponse().setBody(item.n);
+                });
+            });
+        }`;
+        const known = new Set((await cluster.status()).spaces.map(({ id }) => id));
+        const { containers: all } = clientOf(cluster.nodes[0]).database("shop");
+        const { container } = await all.create({ id: "moving", partitionKey: "/pk" });
+        const spaceNow = async () => (await cluster.status()).spaces.find(({ id }) => !known.has(id));
+        await container.scripts.storedProcedures.create({ id: "count", body });
+        await container.items.create({ id: "moving", pk: "p", n: 0 });
+        const path = "/dbs/shop/colls/moving/sprocs/count";
+        const headers = { "x-ms-documentdb-partitionkey": '["p"]' };
+        for (let i = 1; i <= 3; i++) {
+            const { id, owner } = await spaceNow();
+            const target = ["a", "b", "c"].find((name) => name !== owner);
+            const called = call(cluster.nodes[i % 3], { method: "POST", path, headers, body: ["moving", 500] });
+            await wait(100);
+            const at = ["--endpoint", cluster.nodes[0].endpoint];
+            const moved = await runBeside(["cluster", "move", String(id), target, ...at]);
+            assert.equal(moved.status, 0, moved.stderr);
+            const { status, text } = await called;
+            assert.equal(`${status} ${text}`, `200 ${i}`);
         }
     });
 
