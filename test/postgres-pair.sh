@@ -5,7 +5,7 @@
 #   url FOLDER               the URL of both, for a client that wants the one that takes writes
 #   port FOLDER SERVER       the port of one on 127.0.0.1
 #   stop FOLDER SERVER       in order
-#   kill FOLDER SERVER       as a crash does
+#   kill FOLDER SERVER       kill -9 of all its processes
 #   run FOLDER SERVER        starts a server that was stopped or killed
 #   promote FOLDER SERVER    the standby takes writes, on a new timeline, and waits for no standby
 #   standby FOLDER SERVER    makes the server anew, as the synchronous standby of the other one
@@ -91,6 +91,25 @@ stop() {
     ! is_running "$1" || as_owner "$bin/pg_ctl" -D "$folder/$1" -m "$2" -w -t 120 stop >/dev/null
 }
 
+# has_ended PID - a process that nobody has taken note of yet has ended, too.
+has_ended() {
+    case $(ps -o state= -p "$1") in '' | Z) true ;; *) false ;; esac
+}
+
+# crash SERVER - what it has not written when this begins, it does not write any more. Its first process is stopped
+# first, as it would tell the others to end, or start new ones.
+crash() {
+    main=$(head -1 "$folder/$1/postmaster.pid" 2>/dev/null) || return 0
+    kill -STOP "$main" || return 0
+    all="$(ps -o pid= --ppid "$main") $main"
+    kill -KILL $all 2>/dev/null || true # some may have ended
+    for one in $all; do
+        until has_ended "$one"; do sleep 0.01; done
+    done
+    # Where nobody takes note of it, the file would look like that of a server that runs.
+    as_owner rm -f "$folder/$1/postmaster.pid"
+}
+
 make_certificates() {
     mkdir "$folder/tls"
     (
@@ -171,7 +190,7 @@ case $command in
     url) echo "postgresql://postgres@127.0.0.1:$(port a),127.0.0.1:$(port b)/postgres" ;;
     port) port "$server" ;;
     stop) stop "$server" fast ;;
-    kill) stop "$server" immediate ;;
+    kill) crash "$server" ;;
     run) run "$server" ;;
     promote)
         as_owner "$bin/pg_ctl" -D "$folder/$server" -w -t 120 promote >/dev/null
