@@ -1,0 +1,71 @@
+// What operators of a cluster do on purpose, and what they have to do when the engine has lost something: three nodes, a
+// primary and a standby of their own.
+import assert from "node:assert/strict";
+import test, { after, before, describe } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+
+import { Askers, Writers } from "./lib/cluster-writers.mjs";
+import { Engine, startCluster } from "./lib/cluster.mjs";
+import { clientOf } from "./lib/sdk.mjs";
+import { runBeside } from "./lib/server.mjs";
+
+const PARTITIONS = 4;
+
+describe("three nodes", () => {
+    let engine;
+    let cluster;
+
+    before(async () => {
+        engine = new Engine();
+        cluster = await startCluster({ after: () => undefined }, { engine });
+        await allLive();
+        await clientOf(cluster.nodes[0]).databases.create({ id: "shop" });
+    });
+    after(async () => {
+        await Promise.all(cluster.nodes.map((node) => node.stopWell()));
+        engine.end();
+    });
+
+    const allLive = () => cluster.until((s) => s.nodes.filter((n) => n.state === "live").length === 3, "three nodes");
+    const containerAt = (node, id) => clientOf(node).database("shop").container(id);
+
+    function makeContainer(id) {
+        const definition = { id, partitionKey: { paths: ["/pk"], version: 2 } };
+        const offer = { offerThroughput: PARTITIONS * 6000 };
+        return clientOf(cluster.nodes[0]).database("shop").containers.create(definition, offer);
+    }
+
+    /** `orrery cluster` as an operator of that node gives it. */
+    async function order(words, node) {
+        const { status, stdout, stderr } = await runBeside(["cluster", ...words, "--endpoint", node.endpoint]);
+        assert.equal(status, 0, stderr);
+        return stdout;
+    }
+
+    test("nobody sees an error when nodes are drained, and stopped on purpose, under every kind of request", async (t) => {
+        await makeContainer("drained");
+        const writers = new Writers(cluster, "drained", 3);
+        const askers = new Askers("drained");
+        await askers.prepare(cluster);
+        for (const node of cluster.nodes) {
+            await order(["drain", node.name], cluster.nodes[0]);
+            const owns = (status) => status.spaces.some(({ owner }) => owner === node.name);
+            await cluster.until((status) => !owns(status), `${node.name} drained`);
+            await wait(300);
+            await order(["undrain", node.name], node);
+            await allLive();
+        }
+        for (const node of cluster.nodes) {
+            await Promise.all([writers.avoid(node), askers.avoid(node)]);
+            await node.restart();
+            await allLive();
+        }
+        await Promise.all([writers.stop(), askers.stop()]);
+        assert.deepEqual([...writers.errors, ...askers.errors].map((error) => `${error.code} ${error.message}`), []);
+        for (const node of cluster.nodes) {
+            await writers.check(containerAt(node, "drained"));
+            await askers.check(containerAt(node, "drained"));
+        }
+        t.diagnostic(`${writers.acknowledged.size} items, longest gap ${writers.longestGap_ms} ms, ${JSON.stringify(askers.done)}`);
+    });
+});
