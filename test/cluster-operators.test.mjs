@@ -10,6 +10,8 @@ import { clientOf } from "./lib/sdk.mjs";
 import { runBeside } from "./lib/server.mjs";
 
 const PARTITIONS = 4;
+const SERVED_AGAIN_MS = 10_000;
+const LONGER_THAN_A_LEASE_MS = 6000;
 
 describe("three nodes", () => {
     let engine;
@@ -33,6 +35,11 @@ describe("three nodes", () => {
         const definition = { id, partitionKey: { paths: ["/pk"], version: 2 } };
         const offer = { offerThroughput: PARTITIONS * 6000 };
         return clientOf(cluster.nodes[0]).database("shop").containers.create(definition, offer);
+    }
+
+    /** Every partition takes a write. */
+    async function served(container) {
+        for (let i = 0; i < 40; i++) await container.items.upsert({ id: `again${i}`, pk: `again${i}` });
     }
 
     /** `orrery cluster` as an operator of that node gives it. */
@@ -67,5 +74,24 @@ describe("three nodes", () => {
             await askers.check(containerAt(node, "drained"));
         }
         t.diagnostic(`${writers.acknowledged.size} items, longest gap ${writers.longestGap_ms} ms, ${JSON.stringify(askers.done)}`);
+    });
+
+    test("nothing acknowledged is lost when the primary crashes and comes back", async (t) => {
+        await makeContainer("crashed");
+        const writers = new Writers(cluster, "crashed", 4);
+        for (const away_ms of [0, LONGER_THAN_A_LEASE_MS]) {
+            await wait(1000);
+            engine.kill(engine.primary);
+            await wait(away_ms);
+            engine.run(engine.primary);
+            const back = Date.now();
+            for (const node of cluster.nodes) await served(containerAt(node, "crashed"));
+            t.diagnostic(`everything was served ${Date.now() - back} ms after a crash of ${away_ms} ms`);
+            assert.ok(Date.now() - back < SERVED_AGAIN_MS);
+        }
+        await writers.stop();
+        for (const { code, message } of writers.errors) assert.ok([408, 429].includes(code), `${code}: ${message}`);
+        for (const node of cluster.nodes) await writers.check(containerAt(node, "crashed"));
+        await cluster.compareCopies();
     });
 });
