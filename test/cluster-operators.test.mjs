@@ -4,10 +4,12 @@ import assert from "node:assert/strict";
 import test, { after, before, describe } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 
+import { eventsOf } from "./lib/chaos.mjs";
 import { Askers, Writers } from "./lib/cluster-writers.mjs";
 import { Engine, startCluster } from "./lib/cluster.mjs";
 import { clientOf } from "./lib/sdk.mjs";
 import { runBeside } from "./lib/server.mjs";
+import { call } from "./lib/wire.mjs";
 
 const PARTITIONS = 4;
 const SERVED_AGAIN_MS = 10_000;
@@ -92,6 +94,72 @@ describe("three nodes", () => {
         await writers.stop();
         for (const { code, message } of writers.errors) assert.ok([408, 429].includes(code), `${code}: ${message}`);
         for (const node of cluster.nodes) await writers.check(containerAt(node, "crashed"));
+        await cluster.compareCopies();
+    });
+
+    // Node c is away when the writes are made that get lost: its copy is what the others begin with again.
+    test("a standby that lacks acknowledged writes is told, refused, and believed when an operator says so", async () => {
+        const [a, b, c] = cluster.nodes;
+        await makeContainer("lost");
+        const container = containerAt(a, "lost");
+        const create = (item) => container.items.create(item);
+        for (let i = 0; i < 40; i++) await create({ id: `i${i}`, pk: `k${i}` });
+        await cluster.compareCopies();
+        const { spaces: old } = await cluster.status();
+        const all = (node) => containerAt(node, "lost").items.query("SELECT * FROM c ORDER BY c.id").fetchAll();
+        const { resources: kept } = await all(a);
+        await c.stopWell();
+
+        const [primary, standby] = [engine.primary, engine.primary === "a" ? "b" : "a"];
+        engine.sql(primary, "ALTER SYSTEM SET synchronous_standby_names = ''");
+        engine.sql(primary, "SELECT pg_reload_conf()");
+        engine.kill(standby);
+        for (let i = 0; i < 5; i++) await create({ id: `lost${i}`, pk: "k7" });
+        await container.item("i7", "k7").replace({ id: "i7", pk: "k7", isLost: true });
+        const tail = (spaces, id) => spaces.find((space) => space.id === id)?.tail;
+        const hasAll = ({ spaces }) => spaces.every(({ tail, replicas }) => replicas.every((r) => r.node === "c" || r.applied === tail));
+        const { spaces: now } = await cluster.until(hasAll, "followed");
+        const affected = now.filter(({ id }) => tail(now, id) !== tail(old, id)).map(({ id }) => id);
+        assert.equal(affected.length, 1);
+        engine.kill(primary);
+        engine.run(standby);
+        engine.promote();
+
+        // The owner hears of it at its next write.
+        const path = "/dbs/shop/colls/lost/docs";
+        const headers = { "x-ms-documentdb-partitionkey": '["k7"]' };
+        const isRefused = async (node) => {
+            const { status } = await call(node, { method: "POST", path, headers, body: { id: "refused", pk: "k7" } });
+            assert.ok([408, 429].includes(status), `${status}`);
+            return status === 429;
+        };
+        for (const node of [a, b]) {
+            while (!(await isRefused(node)));
+            const warning = /The engine has lost acknowledged writes of 1 partitions: see `orrery cluster recover`/;
+            await cluster.until(({ warnings }) => warnings.some((text) => warning.test(text)), "warned", { node });
+            assert.match(await order(["status"], node), warning);
+            const events = (await eventsOf(node)).cluster.filter(({ kind }) => kind === "engineLost");
+            assert.deepEqual([...new Set(events.map(({ space }) => space))], affected);
+        }
+        const read = ({ id, pk }) => {
+            const headers = { "x-ms-documentdb-partitionkey": JSON.stringify([pk]) };
+            return call(b, { path: `/dbs/shop/colls/lost/docs/${id}`, headers });
+        };
+        const answers = await Promise.all(kept.map(read));
+        const isServed = answers.map(({ status }) => status === 200);
+        assert.ok(isServed.filter(Boolean).length > kept.length / 3, "the other partitions are served");
+        kept.forEach((item, i) => isServed[i] && assert.deepEqual(answers[i].json, item));
+        assert.equal(answers[kept.findIndex(({ id }) => id === "i7")].status, 429);
+
+        await c.start();
+        for (const node of [a, b]) await order(["recover", "0"], node);
+        await cluster.until(({ warnings }) => !warnings.some((text) => /acknowledged writes of/.test(text)), "recovered");
+        for (const node of cluster.nodes) {
+            const { resources } = await all(node);
+            assert.deepEqual(resources, kept);
+            await create({ id: `new ${node.name}`, pk: "k7" });
+            await container.item(`new ${node.name}`, "k7").delete();
+        }
         await cluster.compareCopies();
     });
 });
