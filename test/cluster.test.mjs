@@ -63,16 +63,46 @@ describe("three nodes", () => {
         assert.ok(Object.keys(counts).length >= 2, JSON.stringify(counts));
     });
 
-    test("what was created at one node is used at another at once", async () => {
-        for (let i = 0; i < 10; i++) {
-            const maker = cluster.nodes[i % 3];
-            const user = cluster.nodes[(i + 1) % 3];
-            await clientOf(maker).database("shop").containers.create({ id: `c${i}`, partitionKey: "/pk" });
-            const used = plainClient(user).database("shop").container(`c${i}`);
-            await used.items.create({ id: "1", pk: "a" });
-            await clientOf(cluster.nodes[(i + 2) % 3]).database("shop").container(`c${i}`).delete();
-            const { statusCode } = await used.item("1", "a").read();
-            assert.equal(statusCode, 404);
+    const shopAt = (node, client = plainClient) => client(node).database("shop");
+
+    /** Makes a container called `id`, with the partition key /k{i} and an item in it; `drops` the one that is there. */
+    async function makeAgain(node, id, i, { drops = true } = {}) {
+        if (drops) await clientOf(node).database("shop").container(id).delete();
+        const definition = { id, partitionKey: { paths: [`/k${i}`], version: 2 } };
+        const { container, resource } = await clientOf(node).database("shop").containers.create(definition);
+        await container.items.create({ id: `${i}`, [`k${i}`]: "a" });
+        return resource;
+    }
+
+    /** The node knows that container, and has nothing of those that had its name. */
+    async function usesAgain(node, made, i, gone, client) {
+        const container = shopAt(node, client).container(made.id);
+        const { resource: seen } = await container.read();
+        assert.deepEqual([seen._rid, seen.partitionKey.paths], [made._rid, [`/k${i}`]]);
+        const item = { id: "here", [`k${i}`]: "a" };
+        await container.items.create(item);
+        const { resources } = await container.items.readAll().fetchAll();
+        assert.deepEqual(resources.map(({ id }) => id).sort(), [`${i}`, "here"]);
+        assert.equal((await container.item(`${i - 1}`, "a").read()).statusCode, 404);
+        for (const old of gone) {
+            const { status } = await call(node, { path: `/${old._self.replace(/\/$/, "")}`, link: old._rid.toLowerCase() });
+            assert.equal(status, 404, old._self);
+        }
+    }
+
+    test("an id that is dropped and created again at one node is the new one at another at once", async () => {
+        const gone = [];
+        let made = await makeAgain(cluster.nodes[0], "again", 0, { drops: false });
+        for (let i = 1; i <= 9; i++) {
+            const [maker, user] = [cluster.nodes[i % 3], cluster.nodes[(i + 1) % 3]];
+            gone.push(made);
+            made = await makeAgain(maker, "again", i);
+            await usesAgain(user, made, i, gone);
+        }
+        await shopAt(cluster.nodes[0]).container("again").delete();
+        for (const node of cluster.nodes) {
+            await assert.rejects(shopAt(node).container("again").read(), { code: 404 });
+            assert.equal((await shopAt(node).container("again").item("9", "a").read()).statusCode, 404);
         }
     });
 
@@ -385,6 +415,41 @@ describe("three nodes", () => {
         for (const id of ["x", "y", "z"])
             await clientOf(cluster.nodes[2]).database("sharing").container(id).items.create({ id: "1", pk: "1" });
     });
+
+    for (const [what, isDead] of [["pauses", false], ["pauses for longer than its lease", true]]) {
+        test(`an id that is made again while a node ${what} is the new one there at once`, async () => {
+            const { spaces } = await cluster.status();
+            const { owner } = spaces.find(({ id }) => id === 1);
+            const paused = cluster.nodes.find(({ name }) => name !== owner);
+            const maker = cluster.nodes.find((node) => node !== paused);
+            const id = isDead ? "dead" : "paused";
+            const old = await makeAgain(maker, id, 0, { drops: false });
+            await usesAgain(paused, old, 0, []);
+            process.kill(paused.pid, "SIGSTOP");
+            let made;
+            const making = makeAgain(maker, id, 1).then((resource) => (made = resource));
+            making.catch(() => undefined); // is awaited
+            try {
+                if (isDead) await making;
+                else await wait(1000);
+                assert.equal(made !== undefined, isDead, "it is answered when every living node has it");
+                // Asked before it goes on, so answered with what it knows in its first moment.
+                const asked = !isDead ? [] : [
+                    call(paused, { path: `/dbs/shop/colls/${id}` }),
+                    call(paused, { path: `/dbs/shop/colls/${id}/docs/0`, headers: { "x-ms-documentdb-partitionkey": '["a"]' } }),
+                ];
+                await wait(100);
+                process.kill(paused.pid, "SIGCONT");
+                const [container, item] = await Promise.all(asked);
+                if (container?.status === 200) assert.equal(container.json._rid, made._rid);
+                assert.notEqual(item?.status, 200, item?.text);
+            } finally {
+                process.kill(paused.pid, "SIGCONT");
+            }
+            await making;
+            await usesAgain(paused, made, 1, [old], isDead ? clientOf : plainClient); // a dead one joins again first
+        });
+    }
 
     test("nodes that are stopped together do not wait for each other", async () => {
         const begun = Date.now();
