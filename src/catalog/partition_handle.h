@@ -51,7 +51,6 @@ uint64_t handle_lsn(const PartitionHandle *handle);
 PartitionUsage handle_usage(const PartitionHandle *handle);
 uint64_t handle_index_bytes(const PartitionHandle *handle);
 unsigned handle_index_progress(const PartitionHandle *handle);
-uint64_t handle_logical_bytes_max(const PartitionHandle *handle, const PartitionSchema *schema);
 
 /* ---- items ---- */
 
