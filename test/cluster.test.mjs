@@ -9,11 +9,12 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Writers } from "./lib/cluster-writers.mjs";
 import { Engine, startCluster } from "./lib/cluster.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { run, startServer, temporaryFolder } from "./lib/server.mjs";
+import { run, runBeside, startServer, temporaryFolder } from "./lib/server.mjs";
 import { call } from "./lib/wire.mjs";
 
 const PARTITIONS = 4;
 const SERVED_AGAIN_MS = 10_000;
+const STOPPED_MS = 8000; // less than a node waits for others to take its partitions
 let engine;
 
 before(() => (engine = new Engine()));
@@ -49,7 +50,7 @@ describe("three nodes", () => {
     let cluster;
     let containers;
 
-    after(() => Promise.all(cluster.nodes.map((node) => node.stopWell())));
+    after(() => Promise.all(cluster.living.map((node) => node.stopWell())));
     before(async () => {
         cluster = await startCluster({ after: () => undefined }, { engine });
         await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 3, "three nodes");
@@ -62,16 +63,46 @@ describe("three nodes", () => {
         assert.ok(Object.keys(counts).length >= 2, JSON.stringify(counts));
     });
 
-    test("what was created at one node is used at another at once", async () => {
-        for (let i = 0; i < 10; i++) {
-            const maker = cluster.nodes[i % 3];
-            const user = cluster.nodes[(i + 1) % 3];
-            await clientOf(maker).database("shop").containers.create({ id: `c${i}`, partitionKey: "/pk" });
-            const used = plainClient(user).database("shop").container(`c${i}`);
-            await used.items.create({ id: "1", pk: "a" });
-            await clientOf(cluster.nodes[(i + 2) % 3]).database("shop").container(`c${i}`).delete();
-            const { statusCode } = await used.item("1", "a").read();
-            assert.equal(statusCode, 404);
+    const shopAt = (node, client = plainClient) => client(node).database("shop");
+
+    /** Makes a container called `id`, with the partition key /k{i} and an item in it; `drops` the one that is there. */
+    async function makeAgain(node, id, i, { drops = true } = {}) {
+        if (drops) await clientOf(node).database("shop").container(id).delete();
+        const definition = { id, partitionKey: { paths: [`/k${i}`], version: 2 } };
+        const { container, resource } = await clientOf(node).database("shop").containers.create(definition);
+        await container.items.create({ id: `${i}`, [`k${i}`]: "a" });
+        return resource;
+    }
+
+    /** The node knows that container, and has nothing of those that had its name. */
+    async function usesAgain(node, made, i, gone, client) {
+        const container = shopAt(node, client).container(made.id);
+        const { resource: seen } = await container.read();
+        assert.deepEqual([seen._rid, seen.partitionKey.paths], [made._rid, [`/k${i}`]]);
+        const item = { id: "here", [`k${i}`]: "a" };
+        await container.items.create(item);
+        const { resources } = await container.items.readAll().fetchAll();
+        assert.deepEqual(resources.map(({ id }) => id).sort(), [`${i}`, "here"]);
+        assert.equal((await container.item(`${i - 1}`, "a").read()).statusCode, 404);
+        for (const old of gone) {
+            const { status } = await call(node, { path: `/${old._self.replace(/\/$/, "")}`, link: old._rid.toLowerCase() });
+            assert.equal(status, 404, old._self);
+        }
+    }
+
+    test("an id that is dropped and created again at one node is the new one at another at once", async () => {
+        const gone = [];
+        let made = await makeAgain(cluster.nodes[0], "again", 0, { drops: false });
+        for (let i = 1; i <= 9; i++) {
+            const [maker, user] = [cluster.nodes[i % 3], cluster.nodes[(i + 1) % 3]];
+            gone.push(made);
+            made = await makeAgain(maker, "again", i);
+            await usesAgain(user, made, i, gone);
+        }
+        await shopAt(cluster.nodes[0]).container("again").delete();
+        for (const node of cluster.nodes) {
+            await assert.rejects(shopAt(node).container("again").read(), { code: 404 });
+            assert.equal((await shopAt(node).container("again").item("9", "a").read()).statusCode, 404);
         }
     });
 
@@ -255,6 +286,42 @@ describe("three nodes", () => {
         }
     });
 
+    test("a stored procedure whose partition moves meanwhile runs at the new owner", async () => {
+        const body = `function count(id, run_ms) {
+            var own = getContext().getCollection();
+            var link = own.getAltLink() + "/docs/" + id;
+            own.readDocument(link, function (error) {
+                if (error) throw error;
+                for (var end = Date.now() + run_ms; Date.now() < end; );
+                own.readDocument(link, function (error, item) {
+                    if (error) throw error;
+                    item.n += 1;
+                    own.replaceDocument(item._self, item, function (e) { if (e) throw e; });
+                    getContext().getResponse().setBody(item.n);
+                });
+            });
+        }`;
+        const known = new Set((await cluster.status()).spaces.map(({ id }) => id));
+        const { containers: all } = clientOf(cluster.nodes[0]).database("shop");
+        const { container } = await all.create({ id: "moving", partitionKey: "/pk" });
+        const spaceNow = async () => (await cluster.status()).spaces.find(({ id }) => !known.has(id));
+        await container.scripts.storedProcedures.create({ id: "count", body });
+        await container.items.create({ id: "moving", pk: "p", n: 0 });
+        const path = "/dbs/shop/colls/moving/sprocs/count";
+        const headers = { "x-ms-documentdb-partitionkey": '["p"]' };
+        for (let i = 1; i <= 3; i++) {
+            const { id, owner } = await spaceNow();
+            const target = ["a", "b", "c"].find((name) => name !== owner);
+            const called = call(cluster.nodes[i % 3], { method: "POST", path, headers, body: ["moving", 500] });
+            await wait(100);
+            const at = ["--endpoint", cluster.nodes[0].endpoint];
+            const moved = await runBeside(["cluster", "move", String(id), target, ...at]);
+            assert.equal(moved.status, 0, moved.stderr);
+            const { status, text } = await called;
+            assert.equal(`${status} ${text}`, `200 ${i}`);
+        }
+    });
+
     test("a session token of one node is good at the others", async () => {
         for (let i = 0; i < 30; i++) {
             const [writer, reader] = [containers[i % 3], containers[(i + 1) % 3]];
@@ -347,6 +414,47 @@ describe("three nodes", () => {
         assert.equal(run(["cluster", "undrain", target, ...at]).status, 0);
         for (const id of ["x", "y", "z"])
             await clientOf(cluster.nodes[2]).database("sharing").container(id).items.create({ id: "1", pk: "1" });
+    });
+
+    for (const [what, isDead] of [["pauses", false], ["pauses for longer than its lease", true]]) {
+        test(`an id that is made again while a node ${what} is the new one there at once`, async () => {
+            const { spaces } = await cluster.status();
+            const { owner } = spaces.find(({ id }) => id === 1);
+            const paused = cluster.nodes.find(({ name }) => name !== owner);
+            const maker = cluster.nodes.find((node) => node !== paused);
+            const id = isDead ? "dead" : "paused";
+            const old = await makeAgain(maker, id, 0, { drops: false });
+            await usesAgain(paused, old, 0, []);
+            process.kill(paused.pid, "SIGSTOP");
+            let made;
+            const making = makeAgain(maker, id, 1).then((resource) => (made = resource));
+            making.catch(() => undefined); // is awaited
+            try {
+                if (isDead) await making;
+                else await wait(1000);
+                assert.equal(made !== undefined, isDead, "it is answered when every living node has it");
+                // Asked before it goes on, so answered with what it knows in its first moment.
+                const asked = !isDead ? [] : [
+                    call(paused, { path: `/dbs/shop/colls/${id}` }),
+                    call(paused, { path: `/dbs/shop/colls/${id}/docs/0`, headers: { "x-ms-documentdb-partitionkey": '["a"]' } }),
+                ];
+                await wait(100);
+                process.kill(paused.pid, "SIGCONT");
+                const [container, item] = await Promise.all(asked);
+                if (container?.status === 200) assert.equal(container.json._rid, made._rid);
+                assert.notEqual(item?.status, 200, item?.text);
+            } finally {
+                process.kill(paused.pid, "SIGCONT");
+            }
+            await making;
+            await usesAgain(paused, made, 1, [old], isDead ? clientOf : plainClient); // a dead one joins again first
+        });
+    }
+
+    test("nodes that are stopped together do not wait for each other", async () => {
+        const begun = Date.now();
+        await Promise.all(cluster.nodes.map((node) => node.stopWell()));
+        assert.ok(Date.now() - begun < STOPPED_MS, `${Date.now() - begun} ms`);
     });
 });
 

@@ -551,6 +551,11 @@ void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *
     (void)pthread_mutex_unlock(&catalog->lock);
 }
 
+uint64_t catalog_logical_bytes_max(const Catalog *catalog, const PartitionSchema *schema)
+{
+    return partition_logical_bytes_max(catalog->host, schema);
+}
+
 void catalog_reader_init(CatalogReader *reader, Catalog *catalog)
 {
     *reader = (CatalogReader){.catalog = catalog};

@@ -93,13 +93,6 @@ unsigned handle_index_progress(const PartitionHandle *handle)
     return LIKELY(handle->partition != NULL) ? partition_index_progress(handle->partition) : 0;
 }
 
-uint64_t handle_logical_bytes_max(const PartitionHandle *handle, const PartitionSchema *schema)
-{
-    return LIKELY(handle->partition != NULL)
-               ? partition_logical_bytes_max(handle->partition, schema)
-               : 0;
-}
-
 Status handle_get(PartitionHandle *handle, const PartitionSchema *schema, const Epk *epk, Slice id,
                   StoreRead read, Item *item, StoreValue *value, StoreFound *found, Error *err)
 {

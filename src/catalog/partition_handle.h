@@ -66,7 +66,6 @@ KnownUsage handle_known_usage(const PartitionHandle *handle, uint64_t now_us);
 
 uint64_t handle_index_bytes(const PartitionHandle *handle);
 unsigned handle_index_progress(const PartitionHandle *handle);
-uint64_t handle_logical_bytes_max(const PartitionHandle *handle, const PartitionSchema *schema);
 
 /* ---- items ---- */
 

@@ -11,6 +11,7 @@ enum {
     KEEP_US_DEFAULT = 900000000,
     JOIN_WAIT_MS = 60000, /* for the catalogue, when the node joins */
     LEAVE_PAUSE_MS = 10,
+    LEAVE_COUNT_US = 200000, /* between two looks at who is there to take something */
     REACH_MS = 2000,
     IDLE_MS = 1000,
 };
@@ -505,27 +506,52 @@ void cluster_end_membership(Cluster *cluster)
         declare_left(cluster);
 }
 
-static bool has_others(Cluster *cluster)
+/* How many other nodes would take what this one gives away. */
+static Status count_others(Cluster *cluster, size_t *others, Error *err)
 {
     AUTO(arena_done) Arena arena;
     arena_init(&arena, ARENA_SMALL_BYTES);
-    ClusterView view = {0};
-    Error err;
+    const JournalNode *nodes = NULL;
+    size_t count = 0;
     (void)pthread_mutex_lock(&cluster->admin_lane);
-    Status status = journal_nodes(cluster->journal, JOURNAL_LANE_ADMIN, &arena, &view.nodes,
-                                  &view.node_count, &err);
+    Status status =
+        journal_nodes(cluster->journal, JOURNAL_LANE_ADMIN, &arena, &nodes, &count, err);
     (void)pthread_mutex_unlock(&cluster->admin_lane);
-    size_t others = 0;
-    for (size_t i = 0; status == STATUS_OK && i < view.node_count; i++)
-        others += view.nodes[i].state == NODE_LIVE &&
-                  !slice_equal(view.nodes[i].name, slice_from_cstr(cluster->node));
-    return others > 0;
+    TRY(status);
+    size_t living = 0;
+    for (size_t i = 0; i < count; i++)
+        living += nodes[i].state == NODE_LIVE &&
+                  !slice_equal(nodes[i].name, slice_from_cstr(cluster->node));
+    *others = living;
+    return STATUS_OK;
+}
+
+/* Until others own everything. Not if there are none any more, as all are stopped at once; an
+ * engine that does not answer may do so again. */
+static void wait_for_takers(Cluster *cluster, uint32_t wait_ms)
+{
+    uint64_t begun_us = clock_monotonic_us(cluster->clock);
+    uint64_t counted_us = begun_us;
+    size_t others = 1;
+    Error err;
+    while (owns_something(cluster) && cluster->thread_count > 0 && others > 0) {
+        uint64_t now_us = clock_monotonic_us(cluster->clock);
+        if (now_us - begun_us >= wait_ms * UINT64_C(1000))
+            return;
+        if (now_us - counted_us >= LEAVE_COUNT_US) {
+            counted_us = now_us;
+            (void)count_others(cluster, &others, &err); /* unknown: as many as before */
+        }
+        cluster_refresh_owners(cluster);
+        cluster_pause_ms(LEAVE_PAUSE_MS);
+    }
 }
 
 void cluster_leave(Cluster *cluster, uint32_t wait_ms)
 {
     Error err;
-    if (!has_others(cluster))
+    size_t others = 0;
+    if (count_others(cluster, &others, &err) != STATUS_OK || others == 0)
         wait_ms = 0;
     atomic_store(&cluster->is_leaving, true);
     /* So that no other node gives it anything any more; the next join makes it live again. */
@@ -533,12 +559,7 @@ void cluster_leave(Cluster *cluster, uint32_t wait_ms)
                                     "the node leaves", &err) != STATUS_OK)
         LOG_WARN(cluster->log, "cluster.drain_failed", "message=\"%s\"", err.message);
     cluster_refresh_owners(cluster);
-    uint64_t begun_us = clock_monotonic_us(cluster->clock);
-    while (owns_something(cluster) && cluster->thread_count > 0 &&
-           clock_monotonic_us(cluster->clock) - begun_us < wait_ms * UINT64_C(1000)) {
-        cluster_refresh_owners(cluster);
-        cluster_pause_ms(LEAVE_PAUSE_MS);
-    }
+    wait_for_takers(cluster, wait_ms);
     stop_threads(cluster);
     cluster_end_membership(cluster);
 }

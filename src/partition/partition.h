@@ -133,7 +133,7 @@ PartitionUsage partition_usage(const Partition *partition);
 uint64_t partition_index_bytes(const Partition *partition);
 
 /* How many bytes a logical partition of a container may hold; 0 if there is no limit. */
-uint64_t partition_logical_bytes_max(const Partition *partition, const PartitionSchema *schema);
+uint64_t partition_logical_bytes_max(const PartitionHost *host, const PartitionSchema *schema);
 
 /* Reads one item; expired and purged ones are absent. Its document points into '*value', which the
  * caller releases. With STORE_READ_MEMORY '*found' may be STORE_UNKNOWN: ask again on a worker. */

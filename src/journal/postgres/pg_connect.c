@@ -333,18 +333,18 @@ static bool is_open(const PostgresJournal *pg, PGconn *conn)
     return false;
 }
 
-static bool is_usable(PostgresJournal *pg, PgLane *lane)
+bool pg_lane_is_old(PostgresJournal *pg, const PgLane *lane)
 {
     pthread_mutex_lock(&pg->lock);
-    bool is_old = lane->timeline < pg->id.timeline;
+    bool is_old = lane->timeline != 0 && lane->timeline < pg->id.timeline;
     pthread_mutex_unlock(&pg->lock);
-    return !is_old && is_open(pg, lane->conn);
+    return is_old;
 }
 
 Status pg_lane_ready(PostgresJournal *pg, JournalLane number, uint64_t deadline_us, Error *err)
 {
     PgLane *lane = &pg->lanes[number];
-    if (lane->conn != NULL && !is_usable(pg, lane))
+    if (lane->conn != NULL && (pg_lane_is_old(pg, lane) || !is_open(pg, lane->conn)))
         pg_lane_close(pg, lane);
     if (lane->conn != NULL)
         return STATUS_OK;

@@ -126,6 +126,8 @@ void pg_target_done(const Libpq *libpq, PgTarget *target);
 MUST_USE Status pg_lane_ready(PostgresJournal *pg, JournalLane lane, uint64_t deadline_us,
                               Error *err);
 void pg_lane_close(const PostgresJournal *pg, PgLane *lane);
+/* Whether the lane's server was replaced by its standby since it was connected. */
+bool pg_lane_is_old(PostgresJournal *pg, const PgLane *lane);
 /* The host does not answer: the next connection tries another one first. */
 void pg_leave_host(PostgresJournal *pg, size_t host);
 

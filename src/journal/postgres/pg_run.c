@@ -8,6 +8,8 @@
 
 #include <poll.h>
 
+enum { REPLACED_LOOK_MS = 250 };
+
 static const char *const STATEMENTS[] = {
 #define PG_STATEMENT(name, sql) sql,
 #include "journal/postgres/pg_statements.def"
@@ -32,6 +34,21 @@ static EngineReply lost(PostgresJournal *pg, PgLane *lane, const char *why, Erro
 
 /* ---- waiting ---- */
 
+/* False if the deadline has passed, or another lane has met the server that has replaced this one,
+ * which may be a process that hangs and whose connections stay open. */
+static bool wait_for_server(PostgresJournal *pg, const PgLane *lane, short events,
+                            uint64_t deadline_us)
+{
+    for (;;) {
+        uint64_t look_us = pg_after_ms(REPLACED_LOOK_MS);
+        uint64_t until_us = look_us < deadline_us ? look_us : deadline_us;
+        if (pg_wait(pg, lane->conn, events, until_us))
+            return true;
+        if (until_us == deadline_us || pg_lane_is_old(pg, lane))
+            return false;
+    }
+}
+
 /* Sends what libpq has not sent yet, and reads meanwhile: the server may not take more before
  * somebody reads what it says. */
 static bool flush(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us)
@@ -40,7 +57,7 @@ static bool flush(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us)
         int left = pg->libpq.flush(lane->conn);
         if (left <= 0)
             return left == 0;
-        if (!pg_wait(pg, lane->conn, POLLIN | POLLOUT, deadline_us) ||
+        if (!wait_for_server(pg, lane, POLLIN | POLLOUT, deadline_us) ||
             pg->libpq.consumeInput(lane->conn) != 1)
             return false;
     }
@@ -51,7 +68,7 @@ typedef enum Waited { WAITED, WAITED_LATE, WAITED_CLOSED } Waited;
 static Waited next_result(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PGresult **out)
 {
     while (pg->libpq.isBusy(lane->conn) != 0) {
-        if (!pg_wait(pg, lane->conn, POLLIN, deadline_us))
+        if (!wait_for_server(pg, lane, POLLIN, deadline_us))
             return WAITED_LATE;
         if (pg->libpq.consumeInput(lane->conn) != 1)
             return WAITED_CLOSED;
@@ -115,7 +132,7 @@ static EngineReply finish(PostgresJournal *pg, PgLane *lane, uint64_t deadline_u
     switch (read_answer(pg, lane, deadline_us, &answer)) {
     case WAITED_LATE:
         pg_leave_host(pg, lane->host);
-        return lost(pg, lane, "the deadline has passed", err);
+        return lost(pg, lane, "the deadline has passed, or the server was replaced", err);
     case WAITED_CLOSED:
         return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
     case WAITED:
