@@ -221,6 +221,13 @@ static Slice api_warning(void *ctx, Arena *arena)
     return arena_copy(arena, slice_make(text, len));
 }
 
+static Slice api_copies_warning(void *ctx, Arena *arena)
+{
+    char text[CLUSTER_WARNING_MAX];
+    size_t len = cluster_copies_warning(((ClusterNode *)ctx)->cluster, text);
+    return arena_copy(arena, slice_make(text, len));
+}
+
 static Slice api_events(void *ctx, Arena *arena)
 {
     return cluster_events_json(((ClusterNode *)ctx)->cluster, arena);
@@ -285,6 +292,7 @@ Status cluster_node_open(const ClusterNodeOptions *options, ClusterNode **out, E
         .refresh = api_refresh,
         .call = api_call,
         .warning = api_warning,
+        .copies_warning = api_copies_warning,
         .events = api_events,
         .status = api_status,
         .drain = api_drain,
@@ -349,6 +357,10 @@ void cluster_node_print(const ClusterNode *node, FILE *to)
                   node->engine);
     if (node->warning[0] != '\0')
         (void)fprintf(to, "WARNING: %s\n", node->warning);
+    char copies[CLUSTER_WARNING_MAX];
+    size_t len = cluster_copies_warning(node->cluster, copies);
+    if (len > 0)
+        (void)fprintf(to, "WARNING: %.*s\n", (int)len, copies);
     (void)fprintf(to, "\n");
     (void)fflush(to);
 }

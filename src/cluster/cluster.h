@@ -126,6 +126,9 @@ MUST_USE Status cluster_status(Cluster *cluster, Arena *arena, Slice *json, Erro
 #define CLUSTER_WARNING_MAX 512
 size_t cluster_engine_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
 
+/* That fewer nodes live than are to have a copy of each partition; likewise. */
+size_t cluster_copies_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
+
 /* A change of an owner, or of a node's life. */
 typedef struct ClusterEvent {
     uint64_t number;  /* counts from 1 since the start */

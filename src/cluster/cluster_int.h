@@ -133,6 +133,7 @@ struct Cluster {
     _Atomic uint64_t lapses;       /* of the lease */
     _Atomic uint64_t catalog_done; /* entries of the catalogue that are published here */
     _Atomic uint64_t incarnation;
+    _Atomic uint32_t living; /* nodes, this one included, as they were read last; 0: never */
     _Atomic uint64_t
         rows_due_us; /* when to compare rows with the catalogue (monotonic); 0: never */
 
@@ -298,6 +299,11 @@ void seed_step(Cluster *cluster);
  * engine whose standby is away answers this alone, and says so. */
 void engine_step(Cluster *cluster, bool is_answering);
 uint64_t engine_bytes(Cluster *cluster);
+
+/* ---- status.c ---- */
+
+/* Notes how many nodes live, for cluster_copies_warning. */
+void note_living(Cluster *cluster, const ClusterView *view);
 
 /* ---- trimming.c ---- */
 void trim_step(Cluster *cluster, const ClusterView *view);

@@ -197,6 +197,7 @@ static bool read_engine(Cluster *cluster)
     note_answering(cluster, true);
     cluster->view_us = begun_us;
     note_view(cluster, begun_us);
+    note_living(cluster, &cluster->view);
     return true;
 }
 

@@ -21,6 +21,7 @@ typedef struct FakeCluster {
     unsigned refreshes;
     char order[64]; /* the newest of an operator */
     const char *warning;
+    const char *copies;
 } FakeCluster;
 
 static ApiOwner owner_of_partition(void *ctx, StoreSpace space)
@@ -47,6 +48,11 @@ static void refresh(void *ctx)
 static Slice warning(void *ctx, Arena *arena)
 {
     return arena_copy(arena, slice_from_cstr(((FakeCluster *)ctx)->warning));
+}
+
+static Slice copies_warning(void *ctx, Arena *arena)
+{
+    return arena_copy(arena, slice_from_cstr(((FakeCluster *)ctx)->copies));
 }
 
 static Slice events(void *ctx UNUSED, Arena *arena)
@@ -115,6 +121,7 @@ static void open_cluster(FakeServer *server, FakeCluster *cluster)
                                      .lease_holds = lease_holds,
                                      .refresh = refresh,
                                      .warning = warning,
+                                     .copies_warning = copies_warning,
                                      .events = events,
                                      .status = cluster_status,
                                      .drain = drain,
@@ -125,7 +132,8 @@ static void open_cluster(FakeServer *server, FakeCluster *cluster)
                              .catalog = HERE,
                              .partitions = HERE,
                              .has_lease = true,
-                             .warning = ""};
+                             .warning = "",
+                             .copies = ""};
     fake_server_open(server, &(ApiOptions){.cluster = &cluster->api});
     (void)expect_status(server, &(Ask){"POST", "/dbs", "{'id':'db'}"}, 201);
     (void)expect_status(server, &(Ask){"POST", "/dbs/db/colls", CONTAINER}, 201);
@@ -536,10 +544,13 @@ static void a_node_tells_of_its_engine_and_of_changes_of_owners(void **state UNU
     open_cluster(&server, &cluster);
     FakeAnswer answer = expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
     assert_false(holds(answer.body, "warnings"));
+    cluster.copies = "2 of 3";
+    answer = expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
+    expect_holds(answer.body, "\"warnings\":[\"2 of 3\"],");
     cluster.warning = "the \"standby\" is away";
     answer = expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
     expect_holds(answer.body, "\"status\":\"ok\"");
-    expect_holds(answer.body, "\"warnings\":[\"the \\\"standby\\\" is away\"],");
+    expect_holds(answer.body, "\"warnings\":[\"the \\\"standby\\\" is away\",\"2 of 3\"],");
     answer = expect_status(&server, &(Ask){"GET", "/_orrery/events"}, 200);
     expect_holds(answer.body, "\"cluster\":[{\"kind\":\"takeOver\"}]}");
     fake_server_close(&server);
