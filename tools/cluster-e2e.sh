@@ -11,9 +11,9 @@ cd "$(dirname "$0")/../test"
 
 fast='session batch patch'
 # Left out is what is about one node or one folder (backups, chaos, certificates, logs, budgets of one process), and what
-# counts on one node's view: layout, top, the recorded queries, and lists whose page ends with a node's ranges.
-all='authorisation batch change-feed-sdk change-feed-versions client-encryption client-encryption-keys conflicts consistency containers cross-partition
-    databases definitions documents feed-ranges functions indexing items items-keys items-purge patch permissions procedures procedures-api
+# counts on one node's view: top, events, metrics, and lists whose page ends with a node's ranges.
+all='advice-route authorisation batch change-feed-sdk change-feed-versions client-encryption client-encryption-keys conflicts consistency
+    containers cross-partition databases definitions documents feed-ranges functions index-paths indexing items items-keys items-purge patch permissions procedures procedures-api
     procedures-transactions queries queries-order queries-pages sdk-texts session throughput triggers ttl unique users'
 names=$fast
 [ $# -eq 2 ] || names=$all

@@ -286,6 +286,7 @@ Status cluster_node_open(const ClusterNodeOptions *options, ClusterNode **out, E
     arena_init(&node->arena, 1024);
     node->api = (ApiCluster){
         .ctx = node,
+        .node = node->settings.node,
         .owner = api_owner,
         .catalog_owner = api_catalog_owner,
         .lease_holds = api_lease_holds,

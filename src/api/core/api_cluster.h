@@ -25,6 +25,7 @@ typedef struct ApiOwner {
 
 typedef struct ApiCluster {
     void *ctx;
+    const char *node; /* the name of this one */
     ApiOwner (*owner)(void *ctx, StoreSpace space);
     ApiOwner (*catalog_owner)(void *ctx);
 

@@ -116,6 +116,7 @@ static const ApiOwner NODE_C = {.is_known = true, .epoch = 9, .address = "10.0.0
 static void open_cluster(FakeServer *server, FakeCluster *cluster)
 {
     *cluster = (FakeCluster){.api = {.ctx = cluster,
+                                     .node = "a",
                                      .owner = owner_of_partition,
                                      .catalog_owner = catalog_owner,
                                      .lease_holds = lease_holds,
