@@ -282,6 +282,21 @@ describe("three nodes", () => {
         }
     });
 
+    test("orrery top shows the nodes, and the owner of each partition", async () => {
+        for (const node of cluster.nodes) {
+            const { spaces } = await cluster.status();
+            const { ranges } = await view(node, "items", "layout");
+            const shown = run(["top", "--endpoint", node.endpoint, "--database", "shop", "--container", "items", "--once"]);
+            assert.equal(shown.status, 0, shown.stderr);
+            for (const name of ["a", "b", "c"])
+                assert.match(shown.stdout, new RegExp(`^${name === node.name ? ">" : " "} ${name} +live +\\d+ +\\d+ +[\\d,]+ +\\d+\\.\\d s ago$`, "m"));
+            for (const { id, space } of ranges) {
+                const { owner } = spaces.find((one) => one.id === space);
+                assert.match(shown.stdout, new RegExp(`^ +${id}  .* ${owner}$`, "m"));
+            }
+        }
+    });
+
     test("stored procedures run at the owner, wherever they are called", async () => {
         const body = `function add(id, by) {
             var own = getContext().getCollection();
