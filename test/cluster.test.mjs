@@ -46,6 +46,14 @@ function owned(status) {
     return counts;
 }
 
+/** What /_orrery tells of a container. */
+async function view(node, container, what) {
+    const link = `dbs/shop/colls/${container}`;
+    const { status, json, text } = await call(node, { path: `/_orrery/${link}/${what}`, type: "colls", link });
+    assert.equal(status, 200, text);
+    return json;
+}
+
 describe("three nodes", () => {
     let cluster;
     let containers;
@@ -266,6 +274,60 @@ describe("three nodes", () => {
         assert.equal(ranges.size, PARTITIONS);
     });
 
+    test("numbers, paths and advice about a container are the same of every node", async () => {
+        const made = await makeContainer(cluster, "viewed");
+        const items = Array.from({ length: 240 }, (_, i) => ({ id: `i${i}`, pk: `k${i % 60}`, user: `u${i % 7}`, [`p${i % 3}`]: i }));
+        await Promise.all(items.map((item, i) => made[i % 3].items.create(item)));
+        await made[0].items.create({ id: "rare", pk: "rare", seldom: { seen: 1 } });
+        const count = items.length + 1;
+        for (let i = 0; i < 9; i++) await made[i % 3].items.query("SELECT * FROM c WHERE c.user = 'u1'").fetchAll();
+        const { spaces } = await cluster.status();
+        for (const node of cluster.nodes) {
+            const { json } = await call(node, { path: "/_orrery/containers", type: "", link: "" });
+            const row = json.containers.find(({ container }) => container === "viewed");
+            assert.equal(row.items, count);
+            assert.ok(row.bytes > 0);
+            assert.deepEqual(row.missingRanges, []);
+            assert.ok(row.requests.total >= count);
+            const layout = await view(node, "viewed", "layout");
+            assert.equal(layout.totals.items, count);
+            assert.equal(layout.totals.logicalPartitions, 61);
+            assert.ok(layout.ranges.every((range) => range.items > 0 && range.ru.total > 0));
+            assert.deepEqual(layout.missingRanges, []);
+            const history = await view(node, "viewed", `history?from=${layout.time - 60}&to=${layout.time + 2}`); // with the second that runs
+            assert.deepEqual(history.ranges.map(({ id }) => id), layout.ranges.map(({ id }) => id));
+            assert.ok(history.ranges.every(({ requests }) => requests.some((n) => n > 0)));
+            const { paths, isComplete } = await view(node, "viewed", "paths");
+            assert.deepEqual(paths, ["/_ts", "/id", "/p0", "/p1", "/p2", "/pk", "/seldom", "/seldom/seen", "/user"]);
+            assert.ok(isComplete);
+            const advice = await view(node, "viewed", "advice");
+            assert.equal(advice.sample.items, count);
+            assert.equal(advice.sample.population, count);
+            assert.equal(advice.recorded.executions, 9);
+            const { rows } = await view(node, "viewed", "queries?by=executions");
+            assert.equal(rows[0].executions, 9);
+            const top = await view(node, "viewed", "top?by=size");
+            assert.equal(top.node, node.name);
+            const elsewhere = layout.ranges.filter(({ space }) => spaces.find(({ id }) => id === space).owner !== node.name);
+            assert.deepEqual(top.missingRanges, elsewhere.map(({ id }) => id));
+        }
+    });
+
+    test("orrery top shows the nodes, and the owner of each partition", async () => {
+        for (const node of cluster.nodes) {
+            const { spaces } = await cluster.status();
+            const { ranges } = await view(node, "items", "layout");
+            const shown = run(["top", "--endpoint", node.endpoint, "--database", "shop", "--container", "items", "--once"]);
+            assert.equal(shown.status, 0, shown.stderr);
+            for (const name of ["a", "b", "c"])
+                assert.match(shown.stdout, new RegExp(`^${name === node.name ? ">" : " "} ${name} +live +\\d+ +\\d+ +[\\d,]+ +\\d+\\.\\d s ago$`, "m"));
+            for (const { id, space } of ranges) {
+                const { owner } = spaces.find((one) => one.id === space);
+                assert.match(shown.stdout, new RegExp(`^ +${id}  .* ${owner}$`, "m"));
+            }
+        }
+    });
+
     test("stored procedures run at the owner, wherever they are called", async () => {
         const body = `function add(id, by) {
             var own = getContext().getCollection();
@@ -383,6 +445,15 @@ describe("three nodes", () => {
         assert.equal(moved.status, 0, moved.stderr);
         await cluster.until((s) => s.spaces.find((one) => one.id === space).owner === target, "moved");
         assert.equal(run(["cluster", "move", String(space), "nobody", ...at]).status, 1);
+        const { ranges } = await view(cluster.nodes[0], "items", "layout");
+        const range = ranges.find((one) => one.space === space) ?? ranges[0];
+        const now = (await cluster.status()).spaces.find((one) => one.id === range.space).owner;
+        const other = ["a", "b", "c"].find((name) => name !== now);
+        const named = run(["cluster", "move", `shop/items/${range.id}`, other, ...at]);
+        assert.equal(named.status, 0, named.stderr);
+        await cluster.until((s) => s.spaces.find((one) => one.id === range.space).owner === other, "moved by its name");
+        for (const wrong of ["shop/items/999", "shop/none/0", "none/items/0", "shop/items"])
+            assert.equal(run(["cluster", "move", wrong, other, ...at]).status, 1, wrong);
         assert.equal(run(["cluster", "drain"]).status, 2);
     });
 
@@ -484,6 +555,34 @@ test("copies at the same place of the log are equal, and a node without a copy s
     assert.equal(digests.size, spaces.length, "a digest says what a space holds");
     assert.equal((await ask(cluster.nodes[0], 999_999)).status, 404);
     assert.equal((await ask(cluster.nodes[0], "x")).status, 400);
+});
+
+test("views name the ranges of a node that does not answer, and have them again when it does", { timeout: 180_000 }, async (t) => {
+    const cluster = await startCluster(t, { engine, count: 2, replicas: 2 });
+    await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 2, "two nodes");
+    const made = await makeContainer(cluster);
+    for (let i = 0; i < 100; i++) await made[i % 2].items.create({ id: `i${i}`, pk: `k${i}` });
+    await cluster.until((status) => status.spaces.every((space) => space.replicas.every(({ state }) => state === "following")), "copied");
+    const { spaces } = await cluster.status();
+    const { ranges } = await view(cluster.nodes[0], "items", "layout");
+    const lost = ranges.filter(({ space }) => spaces.find(({ id }) => id === space).owner === "b");
+    assert.ok(lost.length > 0);
+    const left = 100 - lost.reduce((sum, { items }) => sum + items, 0);
+    process.kill(cluster.nodes[1].pid, "SIGSTOP");
+    const begun = Date.now();
+    const { json } = await call(cluster.nodes[0], { path: "/_orrery/containers", type: "", link: "" });
+    assert.ok(Date.now() - begun < 5000, `${Date.now() - begun} ms`);
+    assert.deepEqual(json.containers[0].missingRanges, lost.map(({ id }) => id));
+    assert.equal(json.containers[0].items, left);
+    for (const end = Date.now() + 30_000; ; await wait(100)) {
+        const { totals, missingRanges } = await view(cluster.nodes[0], "items", "layout");
+        if (missingRanges.length === 0) {
+            assert.equal(totals.items, 100);
+            break;
+        }
+        assert.ok(Date.now() < end, "never complete again");
+    }
+    process.kill(cluster.nodes[1].pid, "SIGCONT");
 });
 
 test("nothing acknowledged is lost when a node dies, and it is served again", { timeout: 180_000 }, async (t) => {

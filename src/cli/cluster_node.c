@@ -230,6 +230,13 @@ static Slice api_warning(void *ctx, Arena *arena)
                         of_engine.len > 0 && of_clock.len > 0 ? "; " : "", SLICE_ARG(of_clock));
 }
 
+static Slice api_copies_warning(void *ctx, Arena *arena)
+{
+    char text[CLUSTER_WARNING_MAX];
+    size_t len = cluster_copies_warning(((ClusterNode *)ctx)->cluster, text);
+    return arena_copy(arena, slice_make(text, len));
+}
+
 static Slice api_events(void *ctx, Arena *arena)
 {
     return cluster_events_json(((ClusterNode *)ctx)->cluster, arena);
@@ -288,6 +295,7 @@ Status cluster_node_open(const ClusterNodeOptions *options, ClusterNode **out, E
     arena_init(&node->arena, 1024);
     node->api = (ApiCluster){
         .ctx = node,
+        .node = node->settings.node,
         .owner = api_owner,
         .catalog_owner = api_catalog_owner,
         .life = api_life,
@@ -295,6 +303,7 @@ Status cluster_node_open(const ClusterNodeOptions *options, ClusterNode **out, E
         .refresh = api_refresh,
         .call = api_call,
         .warning = api_warning,
+        .copies_warning = api_copies_warning,
         .events = api_events,
         .status = api_status,
         .drain = api_drain,
@@ -368,6 +377,10 @@ void cluster_node_print(const ClusterNode *node, FILE *to)
     int clock_len = (int)cluster_clock_warning(node->cluster, clock);
     if (clock_len > 0)
         (void)fprintf(to, "WARNING: %.*s\n", clock_len, clock);
+    char copies[CLUSTER_WARNING_MAX];
+    int copies_len = (int)cluster_copies_warning(node->cluster, copies);
+    if (copies_len > 0)
+        (void)fprintf(to, "WARNING: %.*s\n", copies_len, copies);
     (void)fprintf(to, "\n");
     (void)fflush(to);
 }

@@ -143,6 +143,7 @@ struct Cluster {
      * before that are published here, too. Only then is anything answered (J3, J8). */
     _Atomic uint64_t counted_in;
     _Atomic uint64_t current_in;
+    _Atomic uint32_t living; /* nodes, this one included, as they were read last; 0: never */
     _Atomic uint64_t
         rows_due_us; /* when to compare rows with the catalogue (monotonic); 0: never */
 
@@ -330,6 +331,11 @@ void seed_step(Cluster *cluster);
  * engine whose standby is away answers this alone, and says so. */
 void engine_step(Cluster *cluster, bool is_answering);
 uint64_t engine_bytes(Cluster *cluster);
+
+/* ---- status.c ---- */
+
+/* Notes how many nodes live, for cluster_copies_warning. */
+void note_living(Cluster *cluster, const ClusterView *view);
 
 /* ---- trimming.c ---- */
 void trim_step(Cluster *cluster, const ClusterView *view);

@@ -122,6 +122,38 @@ static void the_status_tells_moves_under_way(void **state)
     expect_status(owner, "\"moves\":[]");
 }
 
+static void fewer_nodes_than_copies_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t nodes;
+        uint32_t replicas;
+        const char *told;
+    } rows[] = {
+        {1, 1, NULL},
+        {3, 1, NULL},
+        {3, 3, NULL},
+        {1, 3, "1 of the 3 nodes"},
+        {2, 3, "2 of the 3 nodes"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        begin(rows[i].nodes, rows[i].replicas, 1);
+        char warning[CLUSTER_WARNING_MAX + 1];
+        size_t len = cluster_copies_warning(sim.nodes[0].cluster, warning);
+        warning[len] = '\0';
+        assert_int_equal(len > 0, rows[i].told != NULL);
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 64 << 10);
+        Slice json;
+        assert_ok(cluster_status(sim.nodes[0].cluster, &arena, &json, err));
+        const char *told = rows[i].told != NULL ? rows[i].told : "to have a copy";
+        assert_int_equal(strstr(warning, told) != NULL, rows[i].told != NULL);
+        assert_int_equal(strstr(arena_cstr(&arena, json), told) != NULL, rows[i].told != NULL);
+        if (i + 1 < ARRAY_COUNT(rows))
+            (void)end(NULL);
+    }
+}
+
 static void requests_of_nodes_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -399,6 +431,7 @@ int main(void)
         CASE(the_status_says_who_is_who),
         CASE(every_change_of_owner_tells_its_reason),
         CASE(the_status_tells_moves_under_way),
+        CASE(fewer_nodes_than_copies_are_told),
         CASE(requests_of_nodes_that_make_no_sense_are_refused),
         CASE(nodes_know_what_the_partitions_of_others_hold),
         CASE(a_node_is_believed_about_its_own_partitions_only),

@@ -213,6 +213,7 @@ static bool read_engine(Cluster *cluster)
     cluster->view_us = begun_us;
     note_view(cluster, begun_us);
     note_current(cluster, counted_in);
+    note_living(cluster, &cluster->view);
     return true;
 }
 

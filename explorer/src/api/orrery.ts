@@ -41,6 +41,7 @@ export interface Layout {
     hasStatistics: boolean;
     throughput: { mode: string; ru: number; current?: number; isShared: boolean };
     move: Omit<Move, "database" | "container"> | null;
+    missingRanges?: string[]; // of a cluster: ids of ranges whose node does not answer, which have zeros
     ranges: RangeLayout[];
     totals: { items: number; bytes: number };
 }

@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import { isNode, readCluster, type ClusterStatus } from "../api/cluster";
 import {
     askMerge, askSplit, checkChaos, keyText, readEvents, readHistory, readLayout, readQueries, readTop, STEP_S, TOP_S,
-    type Grain, type History, type Layout, type Move, type RangeLayout, type RecordedQuery, type Throttle, type TopRow,
+    type Grain, type Layout, type Move, type RangeLayout, type RecordedQuery, type Throttle, type TopRow,
 } from "../api/orrery";
 import { percentOf } from "../parts/heat";
 import { attempt, tell } from "../parts/notices";
@@ -91,6 +91,7 @@ function CellDetails({ db, container, record, grain, place, range, now, onClose 
             )}
             <p class="hint">{spanText(band)}{band.ended < Infinity && `, ${texts.map.endedAt(clock(band.ended))}`}</p>
             <h3>{texts.map.topKeys}</h3>
+            {hasKeys && isNode.value === true && <p class="hint">{texts.map.ownKeys}</p>}
             {!hasKeys && <p>{texts.map.keysTooOld}</p>}
             {hasKeys && keys !== null && rows.length + refusedOnly.length === 0 && <p>{texts.map.noKeys}</p>}
             {rows.length + refusedOnly.length > 0 && (
@@ -233,7 +234,7 @@ function Partitions({ layout, owners }: { layout: Layout; owners: ContainerOwner
                         {layout.ranges.map((range) => (
                             <tr key={range.id}>
                                 <td>{range.id}</td>{owners.isKnown && <td>{owners.ownerOf(range.space) ?? texts.map.unknown}</td>}<td class="key">{spanText(range)}</td>
-                                {owners.isElsewhere(range.space) ? <td colSpan={FIGURES} class="hint">{texts.map.elsewhere}</td> : <Figures range={range} largest={largest} />}
+                                {layout.missingRanges?.includes(range.id) ? <td colSpan={FIGURES} class="hint">{texts.map.silent}</td> : <Figures range={range} largest={largest} />}
                             </tr>
                         ))}
                     </tbody>
@@ -250,6 +251,7 @@ function Sizes({ db, container, layout }: PageProps & { layout: Layout }) {
     return (
         <section>
             <h2>{texts.map.logical}</h2>
+            {isNode.value === true && <p class="hint">{texts.map.ownKeys}</p>}
             {rows === null ? <p>{texts.loading}</p> : rows.length === 0 ? <p class="hint">{texts.items.empty}</p> : (
                 <div class="scroll" tabIndex={0} role="region" aria-label={texts.map.logical}>
                     <table>
@@ -362,18 +364,6 @@ class ContainerOwners {
     ownerOf(space: number): string | undefined {
         return this.status?.spaces.find(({ id }) => id === space)?.owner;
     }
-
-    // Whether another node serves it: of such a partition this one has no numbers, not even that they are none.
-    isElsewhere(space: number): boolean {
-        const owner = this.ownerOf(space);
-        return owner !== undefined && owner !== this.status?.node;
-    }
-
-    // What is known of the use of partitions.
-    seenOf(history: History, layout: Layout): History {
-        const elsewhere = new Set(layout.ranges.filter(({ space }) => this.isElsewhere(space)).map(({ id }) => id));
-        return { ...history, ranges: history.ranges.filter(({ id }) => !elsewhere.has(id)) };
-    }
 }
 
 export function MapPage({ db, container }: PageProps) {
@@ -405,15 +395,14 @@ export function MapPage({ db, container }: PageProps) {
         const moves = events.moves.filter(isHere);
         known.takeMoves(moves);
         owners.current.take(layout, status);
-        const here = owners.current;
         if (history !== null)
-            known.takeHistory(grain, here.seenOf(history, layout));
+            known.takeHistory(grain, history);
         if (layout.hasStatistics && performance.now() - otherAt.current > OTHER_PERIOD_MS) {
             otherAt.current = performance.now();
             const other = grain === "second" ? "5min" : "second";
-            known.takeHistory(other, here.seenOf(await readHistory(db, container.id, other, known.askFrom(other, layout.time), signal), layout));
+            known.takeHistory(other, await readHistory(db, container.id, other, known.askFrom(other, layout.time), signal));
         }
-        setSeen((before) => ({ layout, moves, owners: here.marks, throttles: events.throttles.filter(isHere), tick: (before?.tick ?? 0) + 1 }));
+        setSeen((before) => ({ layout, moves, owners: owners.current.marks, throttles: events.throttles.filter(isHere), tick: (before?.tick ?? 0) + 1 }));
     }, PERIOD_MS, grain);
 
     if (seen === null || record.current === null)
