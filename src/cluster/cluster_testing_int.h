@@ -676,7 +676,7 @@ static inline bool sim_write(SimNode *node, StoreSpace space)
 {
     Sim *sim = node->sim;
     SimCopy *copy = sim_copy(node, space);
-    if (copy == NULL || copy->role != SPACE_OWNED)
+    if (copy == NULL || copy->role != SPACE_OWNED || node->is_journal_full)
         return false;
     uint8_t bytes[8];
     uint64_t value = ++sim->next_write;
