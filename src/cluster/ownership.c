@@ -101,8 +101,11 @@ static bool begin_serving(Cluster *cluster, StoreSpace space, uint64_t incarnati
     SpaceSlot *slot = space_table_get(&cluster->spaces, space);
     bool serves = cluster->member == MEMBER_JOINED && !slot->is_lost &&
                   atomic_load(&cluster->incarnation) == incarnation;
-    if (serves)
+    if (serves) {
         space_enter(slot, SPACE_STATE_SERVING);
+        slot->served_us = cluster_now_us(cluster);
+        slot->applied_before = 0;
+    }
     (void)pthread_mutex_unlock(&cluster->lock);
     return serves;
 }
@@ -359,6 +362,36 @@ void drop_space(Cluster *cluster, StoreSpace space, const char *reason)
     slot->retry_us = cluster_now_us(cluster) + RETRY_US;
     (void)pthread_mutex_unlock(&cluster->lock);
     cluster_event(cluster, "dropped", space, epoch, slice_from_cstr(cluster->node), "%s", reason);
+}
+
+/* What is wrong with a space that is served here, by a row that was read since it is; NULL if
+ * nothing is. A row is never behind what was applied before it was read. */
+static const char *find_loss(Cluster *cluster, const JournalOwner *owner)
+{
+    uint64_t applied = cluster->store.place(cluster->store.ctx, owner->space).applied.seq;
+    bool is_mine = owner->incarnation == atomic_load(&cluster->incarnation) &&
+                   slice_equal(owner->node, slice_from_cstr(cluster->node));
+    const char *loss = NULL;
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_find(&cluster->spaces, owner->space);
+    if (slot != NULL && slot->state == SPACE_STATE_SERVING && slot->served_us < cluster->view_us) {
+        if (!is_mine || owner->tail.epoch < slot->epoch)
+            loss = "the engine has forgotten that this node owns it";
+        else if (owner->tail.seq < slot->applied_before)
+            loss = "the engine has lost writes that it had acknowledged";
+        slot->applied_before = applied;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return loss;
+}
+
+void drop_lost_by_engine(Cluster *cluster, const ClusterView *view)
+{
+    for (size_t i = 0; i < view->owner_count; i++) {
+        const char *loss = find_loss(cluster, &view->owners[i]);
+        if (loss != NULL)
+            drop_space(cluster, view->owners[i].space, loss);
+    }
 }
 
 /* The store follows the space already, or refuses its log. */
