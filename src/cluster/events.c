@@ -11,7 +11,8 @@ void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_
     ClusterEvent event = {
         .at_us = clock_wall_us(cluster->clock), .kind = kind, .space = space, .epoch = epoch};
     Slice name = slice_first(node, JOURNAL_NAME_MAX);
-    memcpy(event.node, name.ptr, name.len);
+    if (name.len > 0)
+        memcpy(event.node, name.ptr, name.len);
     va_list args;
     va_start(args, format);
     (void)vsnprintf(event.reason, sizeof(event.reason), format, args);
