@@ -42,6 +42,7 @@ typedef struct SimNode {
     bool leads;
     bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
+    bool loses_what_it_stops;          /* an append of unknown outcome is found meanwhile */
     bool cannot_forget;                /* its copies stay */
     uint64_t published;                /* of the catalogue, by this node */
     StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
@@ -392,6 +393,12 @@ static inline Status sim_stop_serving(void *ctx, StoreSpace space, Error *err)
             node->served[i] = node->served[--node->served_count];
             break;
         }
+    }
+    SimCopy *copy = sim_copy(node, space);
+    if (node->loses_what_it_stops && copy != NULL && copy->role == SPACE_OWNED) {
+        Error reason = {.status = STATUS_NOT_OWNER};
+        copy->role = SPACE_FOLLOWED;
+        node->hooks.lost(node->hooks.ctx, space, &reason);
     }
     return STATUS_OK;
 }

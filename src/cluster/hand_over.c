@@ -175,8 +175,11 @@ static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpac
         slot->last = last;
         slot->last.epoch = epoch;
     } else {
-        space_enter(slot,
-                    SPACE_STATE_FOLLOWING); /* nothing was sent: the next read takes it back */
+        /* Nothing was sent: the next read takes it back. But the store has lost it if it has no
+         * more of it to yield, and what it has sent in this epoch may still come (C6). */
+        space_enter(slot, SPACE_STATE_FOLLOWING);
+        if (err.status == STATUS_NOT_OWNER)
+            slot->epoch_gone = epoch;
     }
     (void)pthread_mutex_unlock(&cluster->lock);
     if (status != STATUS_OK)

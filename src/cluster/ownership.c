@@ -81,6 +81,8 @@ static void give_up_taking(Cluster *cluster, StoreSpace space, const Error *err)
     uint64_t epoch = slot->epoch;
     bool is_refused = err->status == STATUS_CORRUPT || slot->is_refused;
     bool needs_seed = is_refused || slot->needs_seed;
+    if (slot->is_lost) /* the store had it already (C6) */
+        slot->epoch_gone = epoch;
     space_enter(slot, SPACE_STATE_FOLLOWING);
     if (needs_seed)
         space_enter(slot, SPACE_STATE_SEEDING);
@@ -353,12 +355,15 @@ void drop_space(Cluster *cluster, StoreSpace space, const char *reason)
     if (tell_catalog(cluster, space, false, &err) != STATUS_OK)
         LOG_WARN(cluster->log, "cluster.stop_failed", "space=%llu message=\"%s\"",
                  (unsigned long long)space, err.message);
-    if (cluster->store.yield(cluster->store.ctx, space, &last, &err) != STATUS_OK)
+    Status status = cluster->store.yield(cluster->store.ctx, space, &last, &err);
+    if (status != STATUS_OK)
         LOG_WARN(cluster->log, "cluster.yield_failed", "space=%llu message=\"%s\"",
                  (unsigned long long)space, err.message);
     (void)pthread_mutex_lock(&cluster->lock);
     slot = space_table_get(&cluster->spaces, space);
     space_enter(slot, SPACE_STATE_FOLLOWING);
+    if (status != STATUS_OK) /* the store has lost it (C6) */
+        slot->epoch_gone = epoch;
     slot->retry_us = cluster_now_us(cluster) + RETRY_US;
     (void)pthread_mutex_unlock(&cluster->lock);
     cluster_event(cluster, "dropped", space, epoch, slice_from_cstr(cluster->node), "%s", reason);
