@@ -29,6 +29,7 @@ typedef struct RealNode {
     Replication *replication;
     PartitionHost host;
     Catalog *catalog;
+    const Clock *clock; /* of the catalogue and of moves; NULL for the real one */
     Metrics metrics;
     pthread_mutex_t lock; /* one request at a time, and the node does not end meanwhile */
     bool is_listening;
@@ -45,6 +46,8 @@ static Real real;
 
 static const ProvisionRules RULES = {
     .partition_ru = 1000, .fallback = {.mode = PROVISION_MANUAL, .ru = 3000}, .is_enforced = true};
+
+static const MoveRules MOVES = {0}; /* only what is asked for */
 
 static inline Status call(void *ctx, ClusterCall *request, Error *err)
 {
@@ -100,15 +103,17 @@ static inline Status start(RealNode *node, Error *err)
     TRY(replicated_store_open(&store, &node->store, &node->replication, err));
     bool is_leader;
     TRY(cluster_join_catalog(node->cluster, node->replication, &is_leader, err));
+    const Clock *clock = node->clock != NULL ? node->clock : clock_real();
     node->host = (PartitionHost){.store = node->store,
                                  .writers = workers_open("test", 2, UINT32_MAX),
-                                 .clock = clock_real(),
+                                 .clock = clock,
                                  .log = &real.log};
     CatalogOptions catalog = {.host = &node->host,
-                              .clock = clock_real(),
+                              .clock = clock,
                               .log = &real.log,
                               .metrics = &node->metrics.shards[0],
                               .throughput = &RULES,
+                              .moves = &MOVES,
                               .placement = cluster_placement(node->cluster)};
     TRY(catalog_open(&catalog, &node->catalog, err));
     return cluster_start(node->cluster, node->catalog, err);
@@ -135,7 +140,8 @@ static inline void stop(RealNode *node, bool leaves, uint32_t wait_ms)
     journal_close(TAKE(node->journal));
 }
 
-static inline void begin(size_t count)
+/* The first node, which leads at first, has a clock of its own, or NULL for the real one. */
+static inline void begin_with(size_t count, const Clock *clock)
 {
     memset(&real, 0, sizeof(real));
     real.engine = memory_journal_engine_new(1);
@@ -152,8 +158,14 @@ static inline void begin(size_t count)
         metrics_init(&node->metrics, 2);
         (void)pthread_mutex_init(&node->lock, NULL);
     }
+    real.nodes[0].clock = clock;
     for (size_t i = 0; i < count; i++)
         assert_ok(start(&real.nodes[i], err));
+}
+
+static inline void begin(size_t count)
+{
+    begin_with(count, NULL);
 }
 
 static inline int end(void **state)
@@ -185,7 +197,8 @@ static inline RealNode *owner_of(StoreSpace space)
 {
     for (size_t i = 0; i < real.count; i++) {
         RealNode *node = &real.nodes[i];
-        if (node->cluster != NULL && cluster_owner(node->cluster, space).is_local)
+        if (node->cluster != NULL && cluster_owner(node->cluster, space).is_local &&
+            cluster_lease_holds(node->cluster))
             return node;
     }
     return NULL;
