@@ -271,6 +271,9 @@ void take_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group
 /* Serves nothing of the space any more. */
 void drop_space(Cluster *cluster, StoreSpace space, const char *reason);
 void clean_lost_spaces(Cluster *cluster);
+/* Drops what the engine says is not this node's although it has not given it away, and of what it
+ * has less than this node: it has gone back to an older state, and others may be the owners. */
+void drop_lost_by_engine(Cluster *cluster, const ClusterView *view);
 /* Serves what the rows give to this node; also by the catalogue's thread, before it publishes. */
 void own_assigned(Cluster *cluster, const JournalOwner *owners, size_t count);
 /* Waits a moment until the catalogue is published here as far as the view shows it, if the view has

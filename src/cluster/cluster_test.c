@@ -866,6 +866,34 @@ static void a_space_whose_append_has_failed_is_served_in_another_epoch(void **st
     assert_nothing_lost(3);
 }
 
+/* What the store has sent in that epoch may still come. */
+static void a_space_that_is_lost_while_it_is_given_away_is_served_in_another_epoch(void **state)
+{
+    (void)state;
+    for (int leaves = 0; leaves < 2; leaves++) {
+        begin(2, 2, 3);
+        SimNode *owner = sim_owner(&sim, 2);
+        SimNode *other = other_than(owner);
+        uint64_t epoch = sim_copy(owner, 2)->epoch;
+        owner->loses_what_it_stops = true;
+        if (leaves == 0)
+            assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(other->name),
+                                    REASON_OPERATOR, err));
+        else
+            drop_space(owner->cluster, 2, "a test says so");
+        sim_run(&sim, 300);
+        owner->loses_what_it_stops = false;
+        sim_run(&sim, 10000);
+        SimNode *next = sim_owner(&sim, 2);
+        assert_non_null(next);
+        assert_true(sim_copy(next, 2)->epoch > epoch);
+        assert_true(sim_write(next, 2));
+        assert_nothing_lost(3);
+        if (leaves == 0)
+            sim_done(&sim);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -907,6 +935,7 @@ int main(void)
         CASE(a_node_that_most_others_cannot_reach_gives_its_spaces_up),
         CASE(two_nodes_that_do_not_reach_each_other_keep_their_spaces),
         CASE(a_space_whose_append_has_failed_is_served_in_another_epoch),
+        CASE(a_space_that_is_lost_while_it_is_given_away_is_served_in_another_epoch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

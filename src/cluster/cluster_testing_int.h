@@ -44,6 +44,7 @@ typedef struct SimNode {
     bool leads;
     bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
+    bool loses_what_it_stops;          /* an append of unknown outcome is found meanwhile */
     bool cannot_forget;                /* its copies stay */
     bool is_damaged;                   /* its disk */
     StoreSpace switching;              /* the map is about to change here; 0 if none is */
@@ -64,6 +65,8 @@ struct Sim {
     Random random;
     Log log;
     uint64_t next_write;
+    bool keeps_log;                          /* nothing is trimmed */
+    uint64_t lenient_ms;                     /* for so long two nodes may answer for a space */
     StoreSpace shared_from;                  /* spaces from here on share budgets; 0 if none do */
     uint64_t shared_budgets;                 /* how many; 0 for one */
     size_t changes_done;                     /* of the catalogue, that may be answered */
@@ -125,7 +128,13 @@ static inline void sim_follow(void *ctx, StoreSpace space)
     *copy = (SimCopy){.space = space, .role = SPACE_FOLLOWED};
 }
 
-/* Reads what is new, up to 'seq'. False if the engine cannot be reached, or has no more of it. */
+static inline bool sim_is_at(const JournalPlace *a, const JournalChain *chain)
+{
+    return memcmp(&a->chain, chain, sizeof(*chain)) == 0;
+}
+
+/* Reads what is new, up to 'seq'. False if the engine cannot be reached, or has no more of it; and
+ * if its log has another history, when the copy is of no use any more (SPACE_ABSENT). */
 static inline bool sim_catch_up(SimNode *node, SimCopy *copy, uint64_t seq, bool *is_behind)
 {
     AUTO(arena_done) Arena arena;
@@ -145,6 +154,10 @@ static inline bool sim_catch_up(SimNode *node, SimCopy *copy, uint64_t seq, bool
             const JournalEntry *entry = &entries.items[i];
             assert_int_equal(entry->bytes.len, 8);
             assert_int_equal(entry->seq, copy->place.seq + 1);
+            if (!sim_is_at(&copy->place, &entry->before)) {
+                copy->role = SPACE_ABSENT;
+                return false;
+            }
             copy->place = (JournalPlace){entry->epoch, entry->seq, entry->chain};
             copy->sum += be64_get(entry->bytes.ptr);
         }
@@ -201,9 +214,12 @@ static inline Status sim_own(void *ctx, StoreSpace space, const JournalPlace *ta
     bool is_behind;
     if (copy->place.seq > tail->seq)
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "the log has lost entries");
-    if (!sim_catch_up(node, copy, tail->seq, &is_behind) || copy->place.seq != tail->seq)
+    bool is_read = sim_catch_up(node, copy, tail->seq, &is_behind);
+    if (copy->role == SPACE_ABSENT)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "the log has another history");
+    if (!is_read || copy->place.seq != tail->seq)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the log cannot be read to its end");
-    if (tail->seq > 0 && memcmp(&copy->place.chain, &tail->chain, sizeof(tail->chain)) != 0)
+    if (tail->seq > 0 && !sim_is_at(&copy->place, &tail->chain))
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "the log has another chain");
     sim_check_fenced(node, space);
     copy->role = SPACE_OWNED;
@@ -399,6 +415,12 @@ static inline Status sim_stop_serving(void *ctx, StoreSpace space, Error *err)
             node->served[i] = node->served[--node->served_count];
             break;
         }
+    }
+    SimCopy *copy = sim_copy(node, space);
+    if (node->loses_what_it_stops && copy != NULL && copy->role == SPACE_OWNED) {
+        Error reason = {.status = STATUS_NOT_OWNER};
+        copy->role = SPACE_FOLLOWED;
+        node->hooks.lost(node->hooks.ctx, space, &reason);
     }
     return STATUS_OK;
 }
@@ -630,7 +652,8 @@ static inline void sim_follow_logs(SimNode *node)
         uint64_t before = copy->place.seq;
         JournalPlace tail;
         if (copy->role == SPACE_FOLLOWED && sim_tail(node, copy->space, &tail) &&
-            tail.seq < copy->place.seq) {
+            (tail.seq < copy->place.seq ||
+             (tail.seq == copy->place.seq && !sim_is_at(&copy->place, &tail.chain)))) {
             copy->role = SPACE_ABSENT;
             node->hooks.behind(node->hooks.ctx, copy->space);
         }
@@ -638,6 +661,10 @@ static inline void sim_follow_logs(SimNode *node)
             continue;
         if (copy->role == SPACE_FOLLOWED && !node->is_stuck)
             (void)sim_catch_up(node, copy, UINT64_MAX, &is_behind);
+        if (copy->role == SPACE_ABSENT) {
+            node->hooks.behind(node->hooks.ctx, copy->space);
+            continue;
+        }
         if (is_behind) {
             node->hooks.behind(node->hooks.ctx, copy->space);
             continue;
@@ -672,7 +699,7 @@ static inline bool sim_may_answer(SimNode *node, StoreSpace space)
 /* No two nodes may answer for a space at the same moment. */
 static inline void sim_check_owners(Sim *sim)
 {
-    for (StoreSpace space = 1; space <= SIM_SPACES_MAX; space++) {
+    for (StoreSpace space = 1; sim->lenient_ms == 0 && space <= SIM_SPACES_MAX; space++) {
         size_t answering = 0;
         for (size_t i = 0; i < sim->count; i++)
             answering += sim_may_answer(&sim->nodes[i], space);
@@ -694,6 +721,8 @@ static inline void sim_round(Sim *sim)
             sim_join_catalog(node);
         if (random_below(&sim->random, 2) == 0)
             seed_step(node->cluster);
+        if (sim->keeps_log)
+            node->cluster->trimmed_us = cluster_now_us(node->cluster);
         manage_step(node->cluster);
         sim_check_owners(sim);
         catalog_step(node->cluster);
@@ -710,6 +739,7 @@ static inline void sim_run(Sim *sim, uint64_t ms)
         fake_clock_advance(&sim->clock, 100000);
         for (size_t i = 0; i < sim->count; i++)
             fake_clock_advance(&sim->nodes[i].clock, 100000);
+        sim->lenient_ms -= sim->lenient_ms < 100 ? sim->lenient_ms : 100;
         sim_check_owners(sim);
         for (size_t i = 0; i < sim->count; i++) {
             SimNode *node = &sim->nodes[i];
@@ -740,7 +770,7 @@ static inline bool sim_write(SimNode *node, StoreSpace space)
 {
     Sim *sim = node->sim;
     SimCopy *copy = sim_copy(node, space);
-    if (copy == NULL || copy->role != SPACE_OWNED)
+    if (copy == NULL || copy->role != SPACE_OWNED || node->is_journal_full)
         return false;
     uint8_t bytes[8];
     uint64_t value = ++sim->next_write;

@@ -13,7 +13,8 @@ void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_
                           .space = space,
                           .epoch = epoch};
     Slice name = slice_first(node, JOURNAL_NAME_MAX);
-    memcpy(event.node, name.ptr, name.len);
+    if (name.len > 0)
+        memcpy(event.node, name.ptr, name.len);
     va_list args;
     va_start(args, format);
     (void)vsnprintf(event.reason, sizeof(event.reason), format, args);

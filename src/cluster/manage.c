@@ -359,6 +359,7 @@ void manage_step(Cluster *cluster)
     continue_hand_overs(cluster);
     if (read_engine(cluster)) {
         engine_step(cluster, true);
+        drop_lost_by_engine(cluster, &cluster->view);
         watch_others(cluster);
         act_on_owners(cluster);
         follow_spaces(cluster, &cluster->view);

@@ -81,6 +81,8 @@ static void give_up_taking(Cluster *cluster, StoreSpace space, const Error *err)
     uint64_t epoch = slot->epoch;
     bool is_refused = err->status == STATUS_CORRUPT || slot->is_refused;
     bool needs_seed = is_refused || slot->needs_seed;
+    if (slot->is_lost) /* the store had it already (C6) */
+        slot->epoch_gone = epoch;
     space_enter(slot, SPACE_STATE_FOLLOWING);
     if (needs_seed)
         space_enter(slot, SPACE_STATE_SEEDING);
@@ -101,8 +103,11 @@ static bool begin_serving(Cluster *cluster, StoreSpace space, uint64_t incarnati
     SpaceSlot *slot = space_table_get(&cluster->spaces, space);
     bool serves = cluster->member == MEMBER_JOINED && !slot->is_lost &&
                   atomic_load(&cluster->incarnation) == incarnation;
-    if (serves)
+    if (serves) {
         space_enter(slot, SPACE_STATE_SERVING);
+        slot->served_us = cluster_now_us(cluster);
+        slot->applied_before = 0;
+    }
     (void)pthread_mutex_unlock(&cluster->lock);
     return serves;
 }
@@ -405,15 +410,48 @@ void drop_space(Cluster *cluster, StoreSpace space, const char *reason)
     if (tell_catalog(cluster, space, false, &err) != STATUS_OK)
         LOG_WARN(cluster->log, "cluster.stop_failed", "space=%llu message=\"%s\"",
                  (unsigned long long)space, err.message);
-    if (cluster->store.yield(cluster->store.ctx, space, &last, &err) != STATUS_OK)
+    Status status = cluster->store.yield(cluster->store.ctx, space, &last, &err);
+    if (status != STATUS_OK)
         LOG_WARN(cluster->log, "cluster.yield_failed", "space=%llu message=\"%s\"",
                  (unsigned long long)space, err.message);
     (void)pthread_mutex_lock(&cluster->lock);
     slot = space_table_get(&cluster->spaces, space);
     space_enter(slot, SPACE_STATE_FOLLOWING);
+    if (status != STATUS_OK) /* the store has lost it (C6) */
+        slot->epoch_gone = epoch;
     slot->retry_us = cluster_now_us(cluster) + RETRY_US;
     (void)pthread_mutex_unlock(&cluster->lock);
     cluster_event(cluster, "dropped", space, epoch, slice_from_cstr(cluster->node), "%s", reason);
+}
+
+/* What is wrong with a space that is served here, by a row that was read since it is; NULL if
+ * nothing is. A row is never behind what was applied before it was read. */
+static const char *find_loss(Cluster *cluster, const JournalOwner *owner)
+{
+    uint64_t applied = cluster->store.place(cluster->store.ctx, owner->space).applied.seq;
+    bool is_mine = owner->incarnation == atomic_load(&cluster->incarnation) &&
+                   slice_equal(owner->node, slice_from_cstr(cluster->node));
+    const char *loss = NULL;
+    (void)pthread_mutex_lock(&cluster->lock);
+    SpaceSlot *slot = space_table_find(&cluster->spaces, owner->space);
+    if (slot != NULL && slot->state == SPACE_STATE_SERVING && slot->served_us < cluster->view_us) {
+        if (!is_mine || owner->tail.epoch < slot->epoch)
+            loss = "the engine has forgotten that this node owns it";
+        else if (owner->tail.seq < slot->applied_before)
+            loss = "the engine has lost writes that it had acknowledged";
+        slot->applied_before = applied;
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return loss;
+}
+
+void drop_lost_by_engine(Cluster *cluster, const ClusterView *view)
+{
+    for (size_t i = 0; i < view->owner_count; i++) {
+        const char *loss = find_loss(cluster, &view->owners[i]);
+        if (loss != NULL)
+            drop_space(cluster, view->owners[i].space, loss);
+    }
 }
 
 /* The store follows the space already, or refuses its log. */

@@ -204,8 +204,8 @@ static inline void fake_open_catalog(FakeServer *server, const ProvisionRules *r
     ASSERT(status == STATUS_OK);
 }
 
-/* 'options' may be NULL; what is set below overrides it. Without 'rules' no request is turned away.
- */
+/* 'options' may be NULL; what is set below overrides it, except a clock. Without 'rules' no request
+ * is turned away. */
 static inline void fake_server_open_with(FakeServer *server, const ApiOptions *options,
                                          const ProvisionRules *rules)
 {
@@ -236,7 +236,8 @@ static inline void fake_server_open_with(FakeServer *server, const ApiOptions *o
     api.workers = server->workers;
     api.bodies = server->workers;
     api.readers = server->workers; /* one pool, so that a test can keep all of them busy */
-    api.clock = &server->clock.clock;
+    if (api.clock == NULL)
+        api.clock = &server->clock.clock;
     api.log = &server->log;
     api.metrics = &server->metrics;
     api.histories = &server->histories;

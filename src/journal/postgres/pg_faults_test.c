@@ -132,6 +132,35 @@ static void an_append_whose_wait_for_the_standby_is_cancelled_is_not_done(void *
     pthread_join(waiting.thread, NULL);
     assert_int_equal(waiting.outcome, APPEND_UNKNOWN);
     assert_slice_text(log_text(rig.a, 1, 0), "waiting"); /* it can be seen on the primary */
+
+    /* And not on the standby. Nothing that was acknowledged is missing there. */
+    pair_do(&rig.pair, "kill", "a");
+    pair_do(&rig.pair, "run", "b");
+    pair_do(&rig.pair, "promote", "b");
+    assert_slice_text(log_text(rig.a, 1, 0), "");
+    assert_int_equal(append(&rig, "after", 30000), APPEND_DONE);
+    assert_slice_text(log_text(rig.a, 1, 0), "after");
+}
+
+/* An operator has taken the synchronous standby away, and promotes it later all the same. */
+static void the_promotion_of_a_standby_that_was_behind_is_told(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    assert_int_equal(append(&rig, "both", 30000), APPEND_DONE);
+    pair_sql(&rig.pair, "a", "ALTER SYSTEM SET synchronous_standby_names = ''", NULL, 0);
+    pair_sql(&rig.pair, "a", "SELECT pg_reload_conf()", NULL, 0);
+    wait_for_sql(&rig.pair, "SHOW synchronous_standby_names", "");
+    pair_do(&rig.pair, "stop", "b");
+    assert_int_equal(append(&rig, "lost", 30000), APPEND_DONE);
+    uint32_t timeline = journal_engine_id(rig.a).timeline;
+    pair_do(&rig.pair, "kill", "a");
+    pair_do(&rig.pair, "run", "b");
+    pair_do(&rig.pair, "promote", "b");
+    assert_int_equal(append(&rig, "after", 30000), APPEND_LOST);
+    assert_true(journal_engine_id(rig.a).timeline > timeline);
+    assert_slice_text(log_text(rig.a, 1, 0), "both");
 }
 
 static void an_append_that_waits_is_done_when_the_standby_returns(void **state)
@@ -428,10 +457,16 @@ typedef struct Load {
     _Atomic uint64_t applied; /* by the follower, which must not be left behind */
     uint64_t done;
     unsigned failed;
+    uint64_t ms_max; /* the longest that one has taken */
     pthread_t thread;
 } Load;
 
 enum { LEAD_MAX = 200, DUMP_ROUND = 3 };
+
+static uint64_t now_ms(void)
+{
+    return clock_monotonic_us(clock_real()) / 1000;
+}
 
 static void *append_all_the_time(void *ctx)
 {
@@ -440,12 +475,15 @@ static void *append_all_the_time(void *ctx)
     memset(text, 'x', sizeof(text));
     text[sizeof(text) - 1] = '\0';
     while (!atomic_load(&load->is_stopping)) {
+        uint64_t begun_ms = now_ms();
         if (load->done > atomic_load(&load->applied) + LEAD_MAX)
             sleep_ms(1);
         else if (append(load->rig, text, 60000) == APPEND_DONE)
             load->done++;
         else
             load->failed++;
+        uint64_t ms = now_ms() - begun_ms;
+        load->ms_max = ms > load->ms_max ? ms : load->ms_max;
     }
     return NULL;
 }
@@ -491,12 +529,75 @@ static void tables_rotate_under_readers_and_a_backup(void **state)
     assert_true(usage.bytes < 64 << 20);
 }
 
+enum { HELD_UP_MS = 5000 }; /* far less than a lease */
+
+static void run_sql(Journal *journal, const char *sql)
+{
+    AUTO(pg_result_done) PgResult result = {0};
+    Error error = {0};
+    assert_int_equal(
+        pg_run_text(pg_of(journal), JOURNAL_LANE_NODE, sql, pg_after_ms(30000), &result, &error),
+        ENGINE_ANSWERED);
+}
+
+static size_t count_rows(Rig *rig, unsigned table)
+{
+    char sql[64];
+    char answer[32];
+    (void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM orrery.entry_%u", table);
+    pair_sql(&rig->pair, "a", sql, answer, sizeof(answer));
+    return (size_t)strtoul(answer, NULL, 10);
+}
+
+/* As pg_dump does for as long as it runs: then no table can be emptied. */
+static void a_reader_that_locks_the_tables_only_puts_emptying_off(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    AUTO(journal_close) Journal *reader = open_postgres(pair_url(&rig.pair, ""), 0);
+    (void)join_as(reader, "b", 0);
+    char text[4096];
+    memset(text, 'x', sizeof(text));
+    text[sizeof(text) - 1] = '\0';
+    PostgresJournal *pg = pg_of(rig.a);
+    for (uint64_t first = atomic_load(&pg->generation); atomic_load(&pg->generation) == first;) {
+        assert_int_equal(append(&rig, text, 30000), APPEND_DONE);
+        assert_ok(journal_rotate(rig.a, JOURNAL_LANE_ADMIN, err));
+    }
+    unsigned table = (unsigned)((atomic_load(&pg->generation) - 1) % PG_TABLES);
+    size_t rows = count_rows(&rig, table);
+    assert_true(rows > 0);
+    assert_ok(journal_trim(rig.a, JOURNAL_LANE_ADMIN, 1, 1, rig.place.seq, err));
+
+    run_sql(reader, "BEGIN; LOCK TABLE entry_0, entry_1, entry_2, entry_3 IN ACCESS SHARE MODE");
+    Load load = {.rig = &rig};
+    atomic_store(&load.applied, UINT64_MAX - LEAD_MAX); /* as many as can be */
+    assert_ok(thread_start(&load.thread, "load", append_all_the_time, &load, err));
+    for (int i = 0; i < 5; i++) {
+        uint64_t begun_ms = now_ms();
+        assert_ok(journal_rotate(rig.a, JOURNAL_LANE_ADMIN, err));
+        assert_true(now_ms() - begun_ms < HELD_UP_MS);
+    }
+    atomic_store(&load.is_stopping, true);
+    pthread_join(load.thread, NULL);
+    assert_int_equal(load.failed, 0);
+    assert_true(load.done > 0);
+    assert_true(load.ms_max < HELD_UP_MS);
+    assert_int_equal(count_rows(&rig, table), rows);
+
+    run_sql(reader, "COMMIT");
+    assert_ok(journal_rotate(rig.a, JOURNAL_LANE_ADMIN, err));
+    assert_int_equal(count_rows(&rig, table), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, test_arena_setup, test_arena_teardown)
     const struct CMUnitTest tests[] = {
         TEST(what_no_standby_has_is_never_believed),
         TEST(an_append_whose_wait_for_the_standby_is_cancelled_is_not_done),
+        TEST(the_promotion_of_a_standby_that_was_behind_is_told),
         TEST(an_append_that_waits_is_done_when_the_standby_returns),
         TEST(a_server_that_hangs_and_was_replaced_is_not_waited_for),
         TEST(a_restored_backup_is_told),
@@ -508,6 +609,7 @@ int main(void)
         TEST(take_overs_and_large_appends_do_not_block_each_other),
         TEST(a_large_entry_is_appended_and_read),
         TEST(tables_rotate_under_readers_and_a_backup),
+        TEST(a_reader_that_locks_the_tables_only_puts_emptying_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

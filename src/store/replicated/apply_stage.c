@@ -105,7 +105,10 @@ static void lose(Replication *replication, ReplicaSpace *space, Followed followe
     if (replication->log != NULL)
         LOG_WARN(replication->log, "journal.space_lost", "space=%llu reason=\"%s\"",
                  (unsigned long long)space->space, reason->message);
-    replication->hooks.lost(replication->hooks.ctx, space->space, reason);
+    if (begin_telling(replication)) {
+        replication->hooks.lost(replication->hooks.ctx, space->space, reason);
+        end_telling(replication);
+    }
 }
 
 void give_up_all(Replication *replication, const Error *reason)

@@ -398,6 +398,14 @@ static void step(Model *model)
             (void)status; /* it is a hint */
         }
         break;
+    case 12:
+        if (space->owner != NULL && space->owner != node) {
+            Error ignored; /* nothing is kept for the node any more, until it follows again */
+            Status status = journal_expel(space->owner->journal, JOURNAL_LANE_ADMIN, space->space,
+                                          slice_from_cstr(node->name), &ignored);
+            (void)status; /* the engine may be away */
+        }
+        break;
     default:
         if (space->owner == NULL)
             heal(model);

@@ -1,6 +1,10 @@
 /* replication_test.c - several nodes: following, handing over, taking over, seeding, digests. */
 #include "store/replicated/cluster_testing_int.h"
 
+#include "base/encoding.h"
+#include "base/random.h"
+#include "base/test_seed.h"
+
 enum { SPACE = 10 };
 
 typedef struct Digest {
@@ -71,6 +75,27 @@ static void a_follower_has_what_its_owner_has_and_takes_no_writes(void **state)
     assert_int_equal(replication_place(b->replication, SPACE).applied.epoch, 1);
 }
 
+static void nothing_is_told_after_the_hooks_have_ended(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    replication_follow(b->replication, SPACE);
+    put_now(a->store, SPACE, "k", "1");
+    expect_caught_up(b, a, SPACE);
+    replication_end_hooks(b->replication);
+    uint64_t before = count_applied(b);
+    for (int i = 0; i < 20; i++) {
+        put_now(a->store, SPACE, "k", "2");
+        expect_caught_up(b, a, SPACE); /* it goes on following */
+    }
+    sleep_ms(50); /* they are called just after readers see a write */
+    assert_int_equal(count_applied(b), before);
+}
+
 static void a_follower_begins_anywhere_and_goes_on_after_a_restart(void **state)
 {
     (void)state;
@@ -88,6 +113,43 @@ static void a_follower_begins_anywhere_and_goes_on_after_a_restart(void **state)
         merge_now(a->store, SPACE, "`n", "y");
     node_open_store(b);
     assert_int_equal(role_of(b, SPACE), SPACE_FOLLOWED);
+    expect_caught_up(b, a, SPACE);
+    expect_equal(a, b, SPACE);
+}
+
+/* Longer than what is read in a round, so that it is one of its own. */
+static void a_transaction_of_16_mb_is_followed(void **state)
+{
+    (void)state;
+    enum { VALUES = 16, VALUE_BYTES = 1 << 20 };
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    node_own(a, SPACE);
+    replication_follow(b->replication, SPACE);
+    put_now(a->store, SPACE, "before", "1");
+    Random random;
+    random_init(&random, test_seed());
+    AUTO(mem_free) void *bytes = mem_alloc(VALUE_BYTES);
+    StoreTxn *txn = store_txn_begin(a->store);
+    for (int i = 0; i < VALUES; i++) {
+        for (size_t at = 0; at < VALUE_BYTES; at += sizeof(uint64_t)) /* nothing to compress */
+            be64_put((uint8_t *)bytes + at, random_u64(&random));
+        char key[16];
+        (void)snprintf(key, sizeof(key), "%02d", i);
+        store_txn_put(txn, SPACE, slice_from_cstr(key), slice_make(bytes, VALUE_BYTES));
+    }
+    uint64_t before = seq_of(a, SPACE);
+    assert_ok(store_txn_commit_wait(txn, err));
+    assert_int_equal(seq_of(a, SPACE), before + 1);
+    put_now(a->store, SPACE, "after", "1");
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    JournalEntries entries;
+    assert_ok(
+        journal_read(b->journal, JOURNAL_LANE_ADMIN, SPACE, before, 1, &arena, &entries, err));
+    assert_true(entries.items[0].bytes.len > (size_t)VALUES * VALUE_BYTES);
     expect_caught_up(b, a, SPACE);
     expect_equal(a, b, SPACE);
 }
@@ -464,7 +526,9 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_follower_has_what_its_owner_has_and_takes_no_writes),
+        cmocka_unit_test(nothing_is_told_after_the_hooks_have_ended),
         cmocka_unit_test(a_follower_begins_anywhere_and_goes_on_after_a_restart),
+        cmocka_unit_test(a_transaction_of_16_mb_is_followed),
         cmocka_unit_test(readers_of_a_follower_wait_for_a_write),
         cmocka_unit_test(nothing_is_applied_that_the_engine_may_forget),
         cmocka_unit_test(another_history_is_refused),
