@@ -162,6 +162,36 @@ static void an_append_whose_answer_is_lost_until_the_deadline_is_unknown(void **
     assert_ok(journal_report(fixture.a, JOURNAL_LANE_FOLLOW, NULL, 0, err));
 }
 
+/* The old primary answers the read, and the new one the report. */
+static void a_report_to_another_server_says_nothing_about_what_was_read(void **state)
+{
+    (void)state;
+    AUTO(fixture_done) Fixture fixture;
+    fixture_init(&fixture);
+    assert_int_equal(append_text(fixture.a, 1, &fixture.place, "x", 5000), APPEND_DONE);
+    memory_journal_set_standby(fixture.engine, false);
+    JournalPlace place = fixture.place;
+    assert_int_equal(append_text(fixture.a, 1, &place, "y", 20), APPEND_UNKNOWN);
+    memory_journal_crash_restart(fixture.engine);
+    assert_slice_text(log_text(fixture.a, 1, 0), "x|y");
+    memory_journal_promote(fixture.engine);
+    Error error;
+    assert_status(journal_report(fixture.a, JOURNAL_LANE_FOLLOW, NULL, 0, &error),
+                  STATUS_UNAVAILABLE);
+    assert_slice_text(log_text(fixture.a, 1, 0), "x");
+    assert_ok(journal_report(fixture.a, JOURNAL_LANE_FOLLOW, NULL, 0, err));
+    /* Nor does a read of the new one make the old read true. */
+    assert_slice_text(log_text(fixture.a, 1, 0), "x");
+    memory_journal_crash_restart(fixture.engine);
+    assert_slice_text(log_text(fixture.a, 1, 0), "x");
+    assert_status(journal_report(fixture.a, JOURNAL_LANE_FOLLOW, NULL, 0, &error),
+                  STATUS_UNAVAILABLE);
+    /* What was read on another lane is not its business. */
+    assert_slice_text(log_text(fixture.a, 1, 0), "x");
+    memory_journal_crash_restart(fixture.engine);
+    assert_ok(journal_report(fixture.a, JOURNAL_LANE_ADMIN, NULL, 0, err));
+}
+
 static void a_wrong_append_is_refused_before_it_is_sent(void **state)
 {
     (void)state;
@@ -231,6 +261,7 @@ int main(void)
         TEST(an_append_is_done_once_whatever_the_connection_does),
         TEST(an_append_that_was_never_sent_stays_pending),
         TEST(an_append_whose_answer_is_lost_until_the_deadline_is_unknown),
+        TEST(a_report_to_another_server_says_nothing_about_what_was_read),
         TEST(a_wrong_append_is_refused_before_it_is_sent),
         TEST(a_chain_depends_on_everything),
     };

@@ -262,8 +262,10 @@ typedef struct JournalReplica {
 } JournalReplica;
 
 /* Says how far this node's replicas of 'count' different spaces are, and makes their rows ('node'
- * is not looked at). When it returns, what was read before on the same lane may be believed (J10):
- * the write that it makes was acknowledged. Also with 'count' 0. */
+ * is not looked at). When it succeeds, what was read before on the same lane may be believed (J10):
+ * the write that it makes was acknowledged to the connection that has read. If it fails, what was
+ * read must be read again: STATUS_UNAVAILABLE also if the connection is another one by now. Also
+ * with 'count' 0. */
 MUST_USE Status journal_report(Journal *journal, JournalLane lane, const JournalReplica *replicas,
                                size_t count, Error *err);
 

@@ -9,6 +9,7 @@ MemoryJournalEngine *memory_journal_engine_new(uint64_t seed)
     (void)pthread_mutex_init(&engine->lock, NULL);
     engine->visible = MEM_NEW(MemoryState);
     engine->timeline = 1;
+    engine->session = 1;
     random_init(&engine->random, seed);
     engine->system = random_u64(&engine->random);
     return engine;
@@ -201,6 +202,7 @@ void memory_journal_crash_restart(MemoryJournalEngine *engine)
 {
     pthread_mutex_lock(&engine->lock);
     reveal(engine);
+    engine->session++;
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -211,6 +213,7 @@ void memory_journal_promote(MemoryJournalEngine *engine)
         replace(&engine->visible, TAKE(engine->standby));
     replace(&engine->hidden, NULL);
     engine->timeline++;
+    engine->session++;
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -229,6 +232,7 @@ void memory_journal_restore(MemoryJournalEngine *engine)
     replace(&engine->hidden, NULL);
     replace(&engine->standby, NULL);
     engine->timeline++;
+    engine->session++;
     pthread_mutex_unlock(&engine->lock);
 }
 

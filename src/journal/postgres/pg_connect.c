@@ -44,7 +44,7 @@ void pg_lane_close(const PostgresJournal *pg, PgLane *lane)
 {
     if (lane->conn != NULL)
         close_connection(pg, lane->conn);
-    *lane = (PgLane){0};
+    *lane = (PgLane){.session = lane->session + 1, .session_of_read = lane->session_of_read};
 }
 
 /* A warning with the answer of a commit says that the standby may not have it. */
@@ -298,7 +298,7 @@ static Status connect_lane(PostgresJournal *pg, JournalLane number, uint64_t dea
     for (size_t i = 0; i < pg->target.host_count; i++) {
         size_t host = (first + i) % pg->target.host_count;
         Error error = {0};
-        *lane = (PgLane){0};
+        pg_lane_close(pg, lane);
         bool is_connected = connect_host(pg, lane, host, deadline_us, &error) == STATUS_OK;
         if (is_connected && begin_session(pg, number, deadline_us, &error) == STATUS_OK) {
             lane->host = host;

@@ -155,6 +155,29 @@ static void an_append_that_waits_is_done_when_the_standby_returns(void **state)
     assert_slice_text(log_text(rig.a, 1, 0), "waiting");
 }
 
+/* A follower reads from the old primary, which then dies; its report goes to the new one. */
+static void a_report_to_another_server_says_nothing_about_what_was_read(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    assert_int_equal(append(&rig, "acknowledged", 30000), APPEND_DONE);
+    pair_do(&rig.pair, "stop", "b");
+    assert_int_equal(append(&rig, "unacknowledged", 1500), APPEND_UNKNOWN);
+    pair_do(&rig.pair, "kill", "a");
+    pair_do(&rig.pair, "run", "a");
+    assert_slice_text(log_text(rig.a, 1, 0), "acknowledged|unacknowledged");
+    pair_do(&rig.pair, "kill", "a");
+    pair_do(&rig.pair, "run", "b");
+    pair_do(&rig.pair, "promote", "b");
+    Error error;
+    JournalReplica one = {.space = 1, .state = REPLICA_FOLLOWING};
+    assert_status(journal_report(rig.a, JOURNAL_LANE_FOLLOW, &one, 1, &error), STATUS_UNAVAILABLE);
+    assert_non_null(strstr(error.message, "another one"));
+    assert_slice_text(log_text(rig.a, 1, 0), "acknowledged");
+    assert_ok(journal_report(rig.a, JOURNAL_LANE_FOLLOW, &one, 1, err));
+}
+
 static void a_restored_backup_is_told(void **state)
 {
     (void)state;
@@ -479,6 +502,7 @@ int main(void)
         TEST(what_no_standby_has_is_never_believed),
         TEST(an_append_whose_wait_for_the_standby_is_cancelled_is_not_done),
         TEST(an_append_that_waits_is_done_when_the_standby_returns),
+        TEST(a_report_to_another_server_says_nothing_about_what_was_read),
         TEST(a_restored_backup_is_told),
         TEST(settings_that_would_lose_data_are_overruled_or_refused),
         TEST(a_role_without_privileges_is_enough),

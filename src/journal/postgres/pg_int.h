@@ -70,7 +70,9 @@ typedef struct PgNotices {
 
 /* One connection. */
 typedef struct PgLane {
-    PGconn *conn; /* NULL if there is none */
+    PGconn *conn;             /* NULL if there is none */
+    uint64_t session;         /* another one for each connection */
+    uint64_t session_of_read; /* of the first pg_read since the last report; 0 if there is none */
     uint32_t timeline;
     size_t host; /* of the target */
     PgNotices notices;
@@ -205,6 +207,11 @@ MUST_USE Status pg_call_done(PostgresJournal *pg, JournalLane lane, PgStatement 
                              Error *err);
 MUST_USE Status pg_settle(PostgresJournal *pg, Slice node, JournalLane lane, uint32_t ms,
                           Error *err);
+
+/* STATUS_UNAVAILABLE if the lane has another session than that in which something was read: the
+ * write that was acknowledged since says nothing about it (J10). */
+MUST_USE Status pg_check_session(const PostgresJournal *pg, JournalLane lane, uint64_t session,
+                                 Error *err);
 
 /* Begins a transaction which no other join or upgrade runs beside. The number is this program's
  * own. */

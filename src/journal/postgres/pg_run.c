@@ -199,14 +199,25 @@ Status pg_settle(PostgresJournal *pg, Slice node, JournalLane lane, uint32_t ms,
     return pg_call(pg, lane, PG_SETTLE, &params, ms, &result, err);
 }
 
+Status pg_check_session(const PostgresJournal *pg, JournalLane lane, uint64_t session, Error *err)
+{
+    if (pg->lanes[lane].session == session)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "the connection to the engine is another one than that which has read");
+}
+
 Status pg_call_done(PostgresJournal *pg, JournalLane lane, PgStatement statement,
                     const PgParams *params, uint32_t ms, PgResult *out, bool *done, Error *err)
 {
     AUTO(pg_result_done) PgResult result = {0};
     TRY(pg_call(pg, lane, statement, params, ms, &result, err));
     bool has_changed = pg_rows(&result) > 0;
-    if (!has_changed)
+    if (!has_changed) {
+        uint64_t session = pg->lanes[lane].session;
         TRY(pg_settle(pg, journal_self(&pg->journal).node, lane, ms, err));
+        TRY(pg_check_session(pg, lane, session, err));
+    }
     *done = has_changed;
     if (out != NULL)
         *out = (PgResult){.libpq = result.libpq, .result = TAKE(result.result)};
