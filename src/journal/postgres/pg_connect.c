@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 enum { CONNECT_MS = 3000, PARAMS_MAX = 64, VERSION_MIN = 150000, IDLE_READS_MAX = 16 };
+enum { SLICE_MS = 50 }; /* of waiting for an answer */
 
 uint64_t pg_after_ms(uint32_t ms)
 {
@@ -28,6 +29,25 @@ bool pg_wait(const PostgresJournal *pg, const PGconn *conn, short events, uint64
         if (poll(&fd, 1, ms > 60000 ? 60000 : (int)ms) > 0)
             return true;
     }
+}
+
+static bool is_replaced(PostgresJournal *pg, const PgLane *lane)
+{
+    pthread_mutex_lock(&pg->lock);
+    /* A session has no timeline before it was asked. */
+    bool is_old = lane->timeline != 0 && lane->timeline < pg->id.timeline;
+    pthread_mutex_unlock(&pg->lock);
+    return is_old;
+}
+
+Waited pg_wait_some(PostgresJournal *pg, const PgLane *lane, short events, uint64_t deadline_us)
+{
+    uint64_t until_us = pg_after_ms(SLICE_MS);
+    if (pg_wait(pg, lane->conn, events, until_us < deadline_us ? until_us : deadline_us))
+        return WAITED;
+    if (is_replaced(pg, lane))
+        return WAITED_REPLACED;
+    return cond_now_us() < deadline_us ? WAITED : WAITED_LATE;
 }
 
 /* The socket is closed under libpq, which could otherwise wait to say goodbye. A statement that is
@@ -335,10 +355,7 @@ static bool is_open(const PostgresJournal *pg, PGconn *conn)
 
 static bool is_usable(PostgresJournal *pg, PgLane *lane)
 {
-    pthread_mutex_lock(&pg->lock);
-    bool is_old = lane->timeline < pg->id.timeline;
-    pthread_mutex_unlock(&pg->lock);
-    return !is_old && is_open(pg, lane->conn);
+    return !is_replaced(pg, lane) && is_open(pg, lane->conn);
 }
 
 Status pg_lane_ready(PostgresJournal *pg, JournalLane number, uint64_t deadline_us, Error *err)

@@ -5,6 +5,7 @@
 #include "journal/postgres/pg_testing_int.h"
 
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 
 typedef struct Rig {
     PostgresPair pair;
@@ -312,6 +313,82 @@ static void urls_are_checked_before_anything_is_sent(void **state)
     }
 }
 
+/* ---- waiting ---- */
+
+static int silent_fd = -1;
+
+static int silent_socket(const PGconn *conn)
+{
+    (void)conn;
+    return silent_fd;
+}
+
+/* As with TLS, whose library may have taken from the socket more than was asked of it. */
+static void an_answer_that_is_in_no_socket_is_read(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    assert_int_equal(append(&rig, "x", 30000), APPEND_DONE);
+    silent_fd = eventfd(0, EFD_CLOEXEC);
+    assert_true(silent_fd >= 0);
+    pg_of(rig.a)->libpq.socket = silent_socket;
+    uint64_t begun_us = clock_monotonic_us(clock_real());
+    assert_int_equal(append(&rig, "y", 30000), APPEND_DONE);
+    assert_true(clock_monotonic_us(clock_real()) - begun_us < 5000000);
+    close(silent_fd);
+    silent_fd = -1;
+}
+
+/* A statement on a thread of its own, to which the server gives no answer for long. */
+static void *sleep_in_engine(void *ctx)
+{
+    Journal *journal = ctx;
+    AUTO(pg_result_done) PgResult row = {0};
+    Error error;
+    EngineReply reply = pg_run_text(pg_of(journal), JOURNAL_LANE_NODE, "SELECT pg_sleep(60)",
+                                    pg_after_ms(50000), &row, &error);
+    return reply == ENGINE_LOST && strstr(error.message, "replaced") != NULL ? journal : NULL;
+}
+
+static void a_server_that_was_replaced_is_not_waited_for(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    pthread_t thread;
+    uint64_t begun_us = clock_monotonic_us(clock_real());
+    assert_ok(thread_start(&thread, "sleep", sleep_in_engine, rig.a, err));
+    wait_for_sql(&rig.pair,
+                 "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'", "t");
+    JournalEngineId id = journal_engine_id(rig.a);
+    id.timeline++;
+    journal_meet(rig.a, id); /* another node has met its successor */
+    void *gave_up = NULL;
+    pthread_join(thread, &gave_up);
+    assert_ptr_equal(gave_up, rig.a);
+    assert_true(clock_monotonic_us(clock_real()) - begun_us < 20000000);
+}
+
+/* The old primary lives as far as TCP can tell. The other one answers. */
+static void a_server_that_hangs_does_not_use_up_the_deadline(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    AUTO(proxy_free) PgProxy *proxy = proxy_new(pair_port(&rig.pair, "a"));
+    Slice url = arena_format(
+        &test_arena, "postgresql://postgres@127.0.0.1:%u/postgres?sslmode=disable", proxy->port);
+    AUTO(journal_close) Journal *b = open_postgres(arena_cstr(&test_arena, url), 0);
+    (void)join_as(b, "b", 0);
+    create_space(b, 2);
+    JournalPlace place = owner_of(b, 2).tail;
+    proxy_hang(proxy);
+    uint64_t begun_us = clock_monotonic_us(clock_real());
+    assert_int_equal(append_text(b, 2, &place, "x", 40000), APPEND_DONE);
+    assert_true(clock_monotonic_us(clock_real()) - begun_us < 20000000);
+}
+
 /* ---- locks and sizes ---- */
 
 static void a_busy_space_does_not_keep_the_others_waiting(void **state)
@@ -508,6 +585,9 @@ int main(void)
         TEST(a_role_without_privileges_is_enough),
         TEST(only_a_verified_server_is_talked_to),
         TEST(urls_are_checked_before_anything_is_sent),
+        TEST(an_answer_that_is_in_no_socket_is_read),
+        TEST(a_server_that_was_replaced_is_not_waited_for),
+        TEST(a_server_that_hangs_does_not_use_up_the_deadline),
         TEST(a_busy_space_does_not_keep_the_others_waiting),
         TEST(take_overs_and_large_appends_do_not_block_each_other),
         TEST(a_large_entry_is_appended_and_read),

@@ -128,9 +128,16 @@ void pg_lane_close(const PostgresJournal *pg, PgLane *lane);
 /* The host does not answer: the next connection tries another one first. */
 void pg_leave_host(PostgresJournal *pg, size_t host);
 
-/* Waits until the connection's socket can be read or written, as 'events' of poll(2) say. False
- * if the deadline has passed. */
+/* Waits until the socket of a connection that is being made can be read or written, as 'events' of
+ * poll(2) say. False if the deadline has passed. */
 bool pg_wait(const PostgresJournal *pg, const PGconn *conn, short events, uint64_t deadline_us);
+
+typedef enum Waited { WAITED, WAITED_LATE, WAITED_REPLACED, WAITED_CLOSED } Waited;
+
+/* Waits for a session, in the same way, but not for long: what TLS has decrypted already is in no
+ * socket, so the caller has libpq look whether or not there is something to read. WAITED_REPLACED
+ * if the engine has a newer timeline than the session by now. */
+Waited pg_wait_some(PostgresJournal *pg, const PgLane *lane, short events, uint64_t deadline_us);
 
 uint64_t pg_after_ms(uint32_t ms);
 

@@ -34,25 +34,26 @@ static EngineReply lost(PostgresJournal *pg, PgLane *lane, const char *why, Erro
 
 /* Sends what libpq has not sent yet, and reads meanwhile: the server may not take more before
  * somebody reads what it says. */
-static bool flush(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us)
+static Waited flush(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us)
 {
     for (;;) {
         int left = pg->libpq.flush(lane->conn);
         if (left <= 0)
-            return left == 0;
-        if (!pg_wait(pg, lane->conn, POLLIN | POLLOUT, deadline_us) ||
-            pg->libpq.consumeInput(lane->conn) != 1)
-            return false;
+            return left == 0 ? WAITED : WAITED_CLOSED;
+        Waited waited = pg_wait_some(pg, lane, POLLIN | POLLOUT, deadline_us);
+        if (waited != WAITED)
+            return waited;
+        if (pg->libpq.consumeInput(lane->conn) != 1)
+            return WAITED_CLOSED;
     }
 }
-
-typedef enum Waited { WAITED, WAITED_LATE, WAITED_CLOSED } Waited;
 
 static Waited next_result(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PGresult **out)
 {
     while (pg->libpq.isBusy(lane->conn) != 0) {
-        if (!pg_wait(pg, lane->conn, POLLIN, deadline_us))
-            return WAITED_LATE;
+        Waited waited = pg_wait_some(pg, lane, POLLIN, deadline_us);
+        if (waited != WAITED)
+            return waited;
         if (pg->libpq.consumeInput(lane->conn) != 1)
             return WAITED_CLOSED;
     }
@@ -109,13 +110,17 @@ static EngineReply refused(PostgresJournal *pg, PgLane *lane, const PGresult *re
 static EngineReply finish(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PgResult *out,
                           Error *err)
 {
-    if (!flush(pg, lane, deadline_us))
-        return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
     AUTO(pg_result_done) PgResult answer = {.libpq = &pg->libpq};
-    switch (read_answer(pg, lane, deadline_us, &answer)) {
+    Waited waited = flush(pg, lane, deadline_us);
+    if (waited == WAITED)
+        waited = read_answer(pg, lane, deadline_us, &answer);
+    switch (waited) {
     case WAITED_LATE:
         pg_leave_host(pg, lane->host);
         return lost(pg, lane, "the deadline has passed", err);
+    case WAITED_REPLACED:
+        pg_leave_host(pg, lane->host);
+        return lost(pg, lane, "the server was replaced while it did not answer", err);
     case WAITED_CLOSED:
         return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
     case WAITED:
