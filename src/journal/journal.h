@@ -265,7 +265,8 @@ typedef struct JournalReplica {
  * is not looked at). When it succeeds, what was read before on the same lane may be believed (J10):
  * the write that it makes was acknowledged to the connection that has read. If it fails, what was
  * read must be read again: STATUS_UNAVAILABLE also if the connection is another one by now. Also
- * with 'count' 0. */
+ * with 'count' 0. STATUS_CONFLICT if the node has another incarnation than this one, or was
+ * removed: the replicas are in another folder, or are none. */
 MUST_USE Status journal_report(Journal *journal, JournalLane lane, const JournalReplica *replicas,
                                size_t count, Error *err);
 

@@ -241,6 +241,43 @@ static void nothing_is_trimmed_that_a_replica_needs(Fixture *fixture)
     assert_int_equal(entries.base, 6);
 }
 
+/* The folder of a process that was deposed by one of the same name keeps nothing for it. */
+static void a_deposed_incarnation_reports_nothing(Fixture *fixture)
+{
+    JournalPlace place = two_nodes(fixture);
+    Journal *a = node(fixture, 0);
+    Journal *old = node(fixture, 1);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(append(a, &place, "x"), APPEND_DONE);
+    report_one(old, 1, REPLICA_FOLLOWING, 2);
+    Journal *again = node(fixture, 2);
+    (void)join_as(again, "b", journal_self(old).incarnation);
+    JournalReplica late = {.space = 1, .state = REPLICA_FOLLOWING, .applied = 6, .durable = 6};
+    Error error;
+    assert_status(journal_report(old, JOURNAL_LANE_FOLLOW, &late, 1, &error), STATUS_CONFLICT);
+    assert_ok(journal_report(old, JOURNAL_LANE_FOLLOW, NULL, 0, err)); /* says nothing */
+    uint64_t durable = 0;
+    assert_int_equal(replica_state(a, 1, "b", &durable), REPLICA_FOLLOWING);
+    assert_int_equal(durable, 2);
+    assert_ok(journal_trim(a, JOURNAL_LANE_ADMIN, 1, 1, 6, err));
+    assert_int_equal(owner_of(a, 1).base, 2);
+    report_one(again, 1, REPLICA_FOLLOWING, 3);
+    assert_int_equal(replica_state(a, 1, "b", &durable), REPLICA_FOLLOWING);
+    assert_int_equal(durable, 3);
+
+    /* What is dead still has its folder; what was removed has no replicas. */
+    declare_dead(a, again);
+    report_one(again, 1, REPLICA_FOLLOWING, 4);
+    bool done = false;
+    assert_ok(journal_remove_node(a, JOURNAL_LANE_ADMIN, SLICE("b"), &done, err));
+    assert_true(done);
+    assert_status(journal_report(again, JOURNAL_LANE_FOLLOW, &late, 1, &error), STATUS_CONFLICT);
+    const JournalReplica *replicas = NULL;
+    size_t count = 0;
+    assert_ok(journal_replicas(a, JOURNAL_LANE_ADMIN, &test_arena, &replicas, &count, err));
+    assert_int_equal(count, 0);
+}
+
 static void tables_of_trimmed_entries_are_emptied(Fixture *fixture)
 {
     JournalPlace place = two_nodes(fixture);
@@ -385,6 +422,7 @@ static const JournalTest TESTS[] = {
     TEST(an_append_that_comes_late_is_fenced),
     TEST(a_lost_answer_is_decided_after_a_take_over),
     TEST(nothing_is_trimmed_that_a_replica_needs),
+    TEST(a_deposed_incarnation_reports_nothing),
     TEST(tables_of_trimmed_entries_are_emptied),
     TEST(threads_append_while_spaces_change_hands),
     TEST(engines_tell_their_timeline),

@@ -409,8 +409,15 @@ static bool stays_expelled(const MemoryState *state, const MemoryReplica *row,
     return base <= row->durable || report->durable < base;
 }
 
-static void report(MemoryState *state, const MemoryStatement *statement, MemoryResult *result)
+static Status report(MemoryState *state, const MemoryStatement *statement, MemoryResult *result,
+                     Error *err)
 {
+    const JournalSelf *self = &statement->self;
+    const MemoryNode *node = memory_state_node(state, self->node);
+    if (statement->count > 0 && (node == NULL || node->incarnation != self->incarnation))
+        return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                         "node '%.*s' has another incarnation than %llu", SLICE_ARG(self->node),
+                         (unsigned long long)self->incarnation);
     result->has_changed = true; /* a report always makes a write */
     for (size_t i = 0; i < statement->count; i++) {
         const JournalReplica *one = &statement->replicas[i];
@@ -427,6 +434,7 @@ static void report(MemoryState *state, const MemoryStatement *statement, MemoryR
         row->applied = one->applied;
         row->durable = one->durable;
     }
+    return STATUS_OK;
 }
 
 static void trim(MemoryState *state, const MemoryStatement *statement, MemoryResult *result)
@@ -492,8 +500,7 @@ Status memory_state_apply(MemoryState *state, const MemoryStatement *statement,
         forget_spaces(state, statement, result);
         break;
     case MEMORY_REPORT:
-        report(state, statement, result);
-        break;
+        return report(state, statement, result, err);
     case MEMORY_EXPEL: {
         MemoryReplica *row = find_replica(state, statement->space, statement->node);
         if (row != NULL)

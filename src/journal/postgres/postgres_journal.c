@@ -356,8 +356,16 @@ static Status write_report(Journal *journal, const JournalSelf *self, JournalLan
         pg_array_u64(&applied, replicas[i].applied);
         pg_array_u64(&durable, replicas[i].durable);
     }
-    AUTO(pg_result_done) PgResult result = {0};
-    return pg_call(pg, lane, PG_REPORT, &params, lane_ms(lane), &result, err);
+    pg_param_u64(&params, self->incarnation);
+    AUTO(pg_result_done) PgResult row = {0};
+    TRY(pg_call(pg, lane, PG_REPORT, &params, lane_ms(lane), &row, err));
+    uint64_t is_mine = 0;
+    TRY(pg_get_u64(&row, 0, 0, &is_mine, err));
+    if (is_mine == 0)
+        return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                         "node '%.*s' has another incarnation than %llu", SLICE_ARG(self->node),
+                         (unsigned long long)self->incarnation);
+    return STATUS_OK;
 }
 
 static Status report(Journal *journal, const JournalSelf *self, JournalLane lane,
