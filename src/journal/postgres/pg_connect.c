@@ -112,7 +112,8 @@ static ConnectParams params_for(const PostgresJournal *pg, size_t host)
 {
     ConnectParams params = {0};
     for (const PQconninfoOption *one = pg->target.info; one->keyword != NULL; one++) {
-        if (one->val != NULL && strcmp(one->keyword, "host") != 0 &&
+        /* An empty value stands for the default, as libpq takes it. */
+        if (one->val != NULL && one->val[0] != '\0' && strcmp(one->keyword, "host") != 0 &&
             strcmp(one->keyword, "hostaddr") != 0 && strcmp(one->keyword, "port") != 0)
             set_param(&params, one->keyword, one->val);
     }
