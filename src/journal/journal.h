@@ -124,7 +124,9 @@ typedef struct JournalEntries {
 } JournalEntries;
 
 /* The entries after 'seq', in order and without a gap, at least one if there is one, and no more
- * after 'bytes_max' are reached. If the next entry was trimmed, 'count' is 0 and 'base' > 'seq'.
+ * after 'bytes_max' are reached. If the next entry was trimmed, 'count' is 0 and 'base' > 'seq'. A
+ * gap is STATUS_NOT_FOUND, after it was read again: the reader needs a copy from elsewhere, and its
+ * own may be right. STATUS_CORRUPT if entries are not what was written.
  * They are not believed yet: see journal_report. */
 MUST_USE Status journal_read(Journal *journal, JournalLane lane, uint64_t space, uint64_t seq,
                              size_t bytes_max, Arena *arena, JournalEntries *out, Error *err);

@@ -92,6 +92,24 @@ static void what_another_secret_has_written_is_corrupt(Fixture *fixture)
     reader->key = right;
 }
 
+static void a_gap_is_told_from_entries_that_are_wrong(Fixture *fixture)
+{
+    JournalPlace place = two_nodes(fixture);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(append(node(fixture, 0), &place, "x"), APPEND_DONE);
+    if (fixture->memory != NULL)
+        memory_journal_drop_entries(fixture->memory, 1, 2);
+    else
+        pair_sql(fixture->pair, "a", "DELETE FROM orrery.entry_0 WHERE seq < 3", NULL, 0);
+    JournalEntries entries = {0};
+    Error error;
+    for (uint64_t seq = 0; seq < 2; seq++)
+        assert_status(journal_read(node(fixture, 1), JOURNAL_LANE_FOLLOW, 1, seq, 100, &test_arena,
+                                   &entries, &error),
+                      STATUS_NOT_FOUND);
+    assert_slice_text(log_text(node(fixture, 1), 1, 2), "x");
+}
+
 /* ---- lost answers ---- */
 
 static void a_lost_answer_is_found_out(Fixture *fixture)
@@ -418,6 +436,7 @@ static const JournalTest TESTS[] = {
     TEST(entries_are_read_in_order_and_whole),
     TEST(an_append_to_many_spaces_is_done_for_those_that_are_the_node_s),
     TEST(what_another_secret_has_written_is_corrupt),
+    TEST(a_gap_is_told_from_entries_that_are_wrong),
     TEST(a_lost_answer_is_found_out),
     TEST(an_append_that_comes_late_is_fenced),
     TEST(a_lost_answer_is_decided_after_a_take_over),

@@ -236,6 +236,13 @@ void memory_journal_restore(MemoryJournalEngine *engine)
     pthread_mutex_unlock(&engine->lock);
 }
 
+void memory_journal_drop_entries(MemoryJournalEngine *engine, uint64_t space, size_t count)
+{
+    pthread_mutex_lock(&engine->lock);
+    memory_state_drop_entries(memory_state_space(engine->visible, space), count);
+    pthread_mutex_unlock(&engine->lock);
+}
+
 uint64_t memory_journal_writes(MemoryJournalEngine *engine)
 {
     pthread_mutex_lock(&engine->lock);

@@ -69,7 +69,7 @@ static bool is_living(const MemoryState *state, Slice node, uint64_t incarnation
     return row != NULL && row->incarnation == incarnation && row->state != NODE_DEAD;
 }
 
-static void drop_entries(MemorySpace *space, size_t count)
+void memory_state_drop_entries(MemorySpace *space, size_t count)
 {
     if (count == 0)
         return;
@@ -110,7 +110,7 @@ void memory_state_free(MemoryState *state)
     if (state == NULL)
         return;
     for (size_t i = 0; i < state->space_count; i++) {
-        drop_entries(&state->spaces[i], state->spaces[i].count);
+        memory_state_drop_entries(&state->spaces[i], state->spaces[i].count);
         mem_free(state->spaces[i].entries);
     }
     mem_free(state->spaces);
@@ -371,7 +371,7 @@ static void forget_spaces(MemoryState *state, const MemoryStatement *statement,
         MemorySpace *space = memory_state_space(state, statement->spaces[i]);
         if (space == NULL)
             continue;
-        drop_entries(space, space->count);
+        memory_state_drop_entries(space, space->count);
         mem_free(space->entries);
         size_t at = (size_t)(space - state->spaces);
         memmove(space, space + 1, sizeof(*space) * (state->space_count - at - 1));
@@ -461,7 +461,7 @@ static void rotate(MemoryState *state)
         size_t trimmed = 0;
         while (trimmed < space->count && space->entries[trimmed]->seq <= space->base)
             trimmed++;
-        drop_entries(space, trimmed);
+        memory_state_drop_entries(space, trimmed);
     }
 }
 

@@ -52,9 +52,22 @@ static Status check_ownable(const Replication *replication, const ReplicaSpace *
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
                          "space %llu is owned already, in epoch %llu", number,
                          (unsigned long long)space->epoch);
-    if (space->trouble != SPACE_SOUND || (space->role == SPACE_ABSENT && space->is_stored))
+    switch (space->trouble) {
+    case SPACE_REFUSED:
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
-                         "what this node has of space %llu cannot be used", number);
+                         "what this node has of space %llu is not what its log says", number);
+    case SPACE_BEHIND:
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                         "the log of space %llu was trimmed past what this node has", number);
+    case SPACE_NEWER:
+        return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
+                         "the log of space %llu needs a newer program", number);
+    case SPACE_SOUND:
+        break;
+    }
+    if (space->role == SPACE_ABSENT && space->is_stored)
+        return error_set(err, STATUS_IO, SUB_NONE,
+                         "what this node had of space %llu could not be dropped", number);
     return STATUS_OK;
 }
 

@@ -168,7 +168,7 @@ MUST_USE Status places_load(Replication *replication, Error *err);
 /* On RocksDB's engine alone, without a Replication. */
 MUST_USE Status places_delete_all(Engine *local, Error *err);
 
-/* Writes to RocksDB; without 'writing' held. */
+/* Writes to RocksDB, with 'writing' held. It never fails with STATUS_CORRUPT. */
 MUST_USE Status replication_write(Replication *replication, const EngineWrites *writes,
                                   size_t count, Error *err);
 

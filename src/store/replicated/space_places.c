@@ -187,11 +187,20 @@ Status replication_wait(Replication *replication, StoreSpace space, uint64_t seq
 
 /* ---- opening ---- */
 
+/* Damage here says nothing about the log, so that it must not be taken for another history of it,
+ * which is STATUS_CORRUPT everywhere above. */
+static Status local_failure(Status status, Error *err)
+{
+    if (status == STATUS_CORRUPT)
+        err->status = STATUS_IO;
+    return status == STATUS_CORRUPT ? STATUS_IO : status;
+}
+
 Status replication_write(Replication *replication, const EngineWrites *writes, size_t count,
                          Error *err)
 {
     Engine *local = replication->local;
-    Status status = local->ops->write(local, writes, count, err);
+    Status status = local_failure(local->ops->write(local, writes, count, err), err);
     pthread_mutex_lock(&replication->lock);
     replication->local_failure = status == STATUS_OK ? (Error){.status = STATUS_OK} : *err;
     pthread_mutex_unlock(&replication->lock);
@@ -216,7 +225,7 @@ static Status drop_stored(Replication *replication, StoreSpace first, StoreSpace
     Engine *local = replication->local;
     TRY(write_tree(replication, partly, err));
     pthread_mutex_lock(&replication->writing);
-    Status status = local->ops->drop(local, first, last, err);
+    Status status = local_failure(local->ops->drop(local, first, last, err), err);
     pthread_mutex_unlock(&replication->writing);
     TRY(status);
     return write_tree(replication, deleted, err);
