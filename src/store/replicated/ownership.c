@@ -24,7 +24,7 @@ void replication_follow(Replication *replication, StoreSpace space)
 
     /* What is there is refused, or what a drop has left. */
     Error err;
-    Status status = has_rest ? spaces_drop(replication, space, space, &err) : STATUS_OK;
+    Status status = has_rest ? space_drop_copy(replication, space, &err) : STATUS_OK;
     if (status != STATUS_OK && replication->log != NULL)
         LOG_ERROR(replication->log, "journal.space_not_dropped", "space=%llu reason=\"%s\"",
                   (unsigned long long)space, err.message);

@@ -158,7 +158,8 @@ ReplicaSpace *spaces_get(Replication *replication, StoreSpace space);
 void place_put(Tree *tree, StoreSpace space, StoredState state, const JournalPlace *place);
 void place_delete(Tree *tree, StoreSpace space);
 
-/* The place of a space as of 'snapshot', which is RocksDB's; NULL for now. */
+/* The place of a space as of 'snapshot', which is RocksDB's; NULL for now. STATUS_NOT_FOUND if only
+ * a part of the space is there. */
 MUST_USE Status place_read(Replication *replication, const StoreSnapshot *snapshot,
                            StoreSpace space, JournalPlace *out, bool *found, Error *err);
 
@@ -180,6 +181,9 @@ void space_end_change(Replication *replication, ReplicaSpace *space);
 /* Drops the copies of the spaces [first, last], which become absent. */
 MUST_USE Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last,
                             Error *err);
+
+/* The same for one space, with STATUS_CONFLICT if it is owned by then. */
+MUST_USE Status space_drop_copy(Replication *replication, StoreSpace space, Error *err);
 
 /* ---- append_stage.c and apply_stage.c ---- */
 
@@ -248,7 +252,8 @@ MUST_USE Status follow_up_to(Replication *replication, ReplicaSpace *space,
 /* Everything that readers see in a space at one moment, in the order of the keys. */
 typedef struct SpaceReader SpaceReader;
 
-/* '*place' is that of the moment; zeroes if nothing was applied yet. */
+/* '*place' is that of the moment; zeroes if nothing was applied yet. STATUS_NOT_FOUND if the node
+ * has no copy, or not all of it. */
 MUST_USE Status space_reader_open(Replication *replication, StoreSpace space, SpaceReader **out,
                                   JournalPlace *place, Error *err);
 

@@ -97,7 +97,7 @@ MUST_USE Status replication_own(Replication *replication, StoreSpace space,
 MUST_USE Status replication_yield(Replication *replication, StoreSpace space, JournalPlace *last,
                                   Error *err);
 
-/* Drops the node's copy. */
+/* Drops the node's copy. STATUS_CONFLICT if the space is owned. */
 MUST_USE Status replication_forget(Replication *replication, StoreSpace space, Error *err);
 
 /* Waits until the space has applied 'seq', whoever owns it. */

@@ -381,6 +381,12 @@ static void a_space_that_was_forgotten_is_absent_also_after_a_restart(void **sta
         node_own(node, space);
         put_now(node->store, space, "a", "1");
     }
+    JournalPlace last;
+    Error refusal = {0};
+    assert_status(replication_forget(node->replication, SPACE, &refusal), STATUS_CONFLICT);
+    expect_key(node->store, NULL, SPACE, "a", "1");
+    put_now(node->store, SPACE, "a", "2"); /* it is owned as before */
+    assert_ok(replication_yield(node->replication, SPACE, &last, err));
     assert_ok(replication_forget(node->replication, SPACE, err));
     assert_ok(store_drop_spaces(node->store, SPACE + 2, SPACE + 3, err));
     for (int i = 0; i < 2; i++) {

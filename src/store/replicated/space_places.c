@@ -73,7 +73,12 @@ Status place_read(Replication *replication, const StoreSnapshot *snapshot, Store
     StoredState state = STORED_WHOLE;
     if (answer == STORE_FOUND)
         TRY(parse_place(value.data, &state, out, err));
-    *found = answer == STORE_FOUND && state == STORED_WHOLE;
+    if (state != STORED_WHOLE)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                         "what this node has of space %llu is not whole: it is being dropped or "
+                         "filled",
+                         (unsigned long long)space);
+    *found = answer == STORE_FOUND;
     return STATUS_OK;
 }
 
@@ -304,14 +309,16 @@ Status places_load(Replication *replication, Error *err)
 /* Under 'lock'. Nothing of it is under way afterwards, and nothing begins. */
 static void take_out(Replication *replication, ReplicaSpace *space)
 {
-    (void)space_begin_change(replication, space, UINT64_MAX); /* never late */
     space->is_closing = true;
     while (space->under_way > 0)
         pthread_cond_wait(&replication->changed, &replication->lock);
     space->role = SPACE_ABSENT;
 }
 
-Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last, Error *err)
+typedef enum Dropped { DROP_OWNED_TOO, DROP_COPIES } Dropped;
+
+static Status drop(Replication *replication, StoreSpace first, StoreSpace last, Dropped dropped,
+                   Error *err)
 {
     AUTO(tree_done) Tree partly = {0};
     AUTO(tree_done) Tree deleted = {0};
@@ -325,6 +332,15 @@ Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last, 
         memory = mem_copy(&replication->spaces[at], sizeof(ReplicaSpace *) * count);
     ReplicaSpace **spaces = memory;
     for (size_t i = 0; i < count; i++) {
+        (void)space_begin_change(replication, spaces[i], UINT64_MAX); /* never late */
+        /* It may have become owned since the caller has looked. */
+        if (dropped == DROP_COPIES && spaces[i]->role == SPACE_OWNED) {
+            ASSERT(count == 1);
+            space_end_change(replication, spaces[i]);
+            pthread_mutex_unlock(&replication->lock);
+            return error_set(err, STATUS_CONFLICT, SUB_NONE, "this node owns space %llu",
+                             (unsigned long long)first);
+        }
         take_out(replication, spaces[i]);
         if (spaces[i]->is_stored) {
             place_put(&partly, spaces[i]->space, STORED_PARTLY, &spaces[i]->applied);
@@ -348,7 +364,17 @@ Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last, 
     return status;
 }
 
+Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last, Error *err)
+{
+    return drop(replication, first, last, DROP_OWNED_TOO, err);
+}
+
+Status space_drop_copy(Replication *replication, StoreSpace space, Error *err)
+{
+    return drop(replication, space, space, DROP_COPIES, err);
+}
+
 Status replication_forget(Replication *replication, StoreSpace space, Error *err)
 {
-    return spaces_drop(replication, space, space, err);
+    return space_drop_copy(replication, space, err);
 }
