@@ -121,13 +121,20 @@ Status replication_own(Replication *replication, StoreSpace space, const Journal
     return status;
 }
 
+/* An append has failed, or RocksDB has refused what one has done. Its clients may know, but the
+ * hook 'lost' was not called yet. The epoch is over, so that this is no place to hand over from. */
+static bool is_being_lost(const ReplicaSpace *space)
+{
+    return space->is_lost || space->applied.seq != space->appended.seq;
+}
+
 Status replication_yield(Replication *replication, StoreSpace space, JournalPlace *last, Error *err)
 {
     pthread_mutex_lock(&replication->lock);
     ReplicaSpace *of = spaces_get(replication, space);
     (void)space_begin_change(replication, of, UINT64_MAX); /* never late */
-    of->is_closing = true;
-    while (of->role == SPACE_OWNED && of->under_way > 0)
+    space_begin_closing(replication, of);
+    while (of->role == SPACE_OWNED && (of->closing_left > 0 || is_being_lost(of)))
         pthread_cond_wait(&replication->changed, &replication->lock);
     bool was_owned = of->role == SPACE_OWNED;
     if (was_owned) {

@@ -49,7 +49,9 @@ typedef struct ReplicaSpace {
     bool is_seeded;   /* it is being filled from another node, in a change */
 
     /* While it is owned. */
-    bool is_closing;          /* takes no new transactions */
+    bool is_closing;          /* appends no transaction from 'closing_from' on */
+    uint64_t closing_from;    /* a number */
+    size_t closing_left;      /* closing: transactions from before that are not completed */
     bool is_lost;             /* an append has failed: what waits is refused */
     uint64_t epoch;           /* in which it is owned */
     JournalPlace appended;    /* the newest that the journal has */
@@ -177,6 +179,10 @@ MUST_USE Status replication_write(Replication *replication, const EngineWrites *
  * (monotonic, real time) has passed. */
 bool space_begin_change(Replication *replication, ReplicaSpace *space, uint64_t until_us);
 void space_end_change(Replication *replication, ReplicaSpace *space);
+
+/* Under 'lock', in a change: transactions that come from now on are refused. What waits for those
+ * from before waits for 'closing_left': others may come all the time. */
+void space_begin_closing(const Replication *replication, ReplicaSpace *space);
 
 /* Drops the copies of the spaces [first, last], which become absent. */
 MUST_USE Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last,

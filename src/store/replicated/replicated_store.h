@@ -93,7 +93,8 @@ void replication_follow(Replication *replication, StoreSpace space);
 MUST_USE Status replication_own(Replication *replication, StoreSpace space,
                                 const JournalPlace *tail, uint64_t deadline_us, Error *err);
 
-/* Stops taking transactions, waits for those that were taken, and follows from then on. */
+/* Stops taking transactions, waits for those that were taken, and follows from then on.
+ * STATUS_NOT_OWNER if one of them has lost the space: then the hook 'lost' says so. */
 MUST_USE Status replication_yield(Replication *replication, StoreSpace space, JournalPlace *last,
                                   Error *err);
 

@@ -306,11 +306,18 @@ Status places_load(Replication *replication, Error *err)
 
 /* ---- dropping ---- */
 
-/* Under 'lock'. Nothing of it is under way afterwards, and nothing begins. */
-static void take_out(Replication *replication, ReplicaSpace *space)
+void space_begin_closing(const Replication *replication, ReplicaSpace *space)
 {
     space->is_closing = true;
-    while (space->under_way > 0)
+    space->closing_from = replication->next_number;
+    space->closing_left = space->under_way;
+}
+
+/* Under 'lock', in a change. Nothing of it is written afterwards. */
+static void take_out(Replication *replication, ReplicaSpace *space)
+{
+    space_begin_closing(replication, space);
+    while (space->closing_left > 0)
         pthread_cond_wait(&replication->changed, &replication->lock);
     space->role = SPACE_ABSENT;
 }
@@ -357,6 +364,7 @@ static Status drop(Replication *replication, StoreSpace first, StoreSpace last, 
         *spaces[i] = (ReplicaSpace){.space = spaces[i]->space,
                                     .life = spaces[i]->life + 1,
                                     .is_stored = is_stored,
+                                    .under_way = spaces[i]->under_way, /* is being refused */
                                     .is_changing = true};
         space_end_change(replication, spaces[i]);
     }
