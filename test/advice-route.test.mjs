@@ -33,8 +33,8 @@ test("it is what `orrery advise` says of the same container", async () => {
         const answer = await ask(linkOf(container));
         assert.equal(answer.status, 200, answer.text);
         const advice = answer.json;
-        const { status, stdout } = run(["advise", "--endpoint", server.endpoint, "--database", database.id, "--container", container.id, "--json"]);
-        assert.equal(status, 0);
+        const { status, stdout, stderr } = run(["advise", "--endpoint", server.endpoint, "--database", database.id, "--container", container.id, "--json"]);
+        assert.equal(status, 0, stderr);
         const told = JSON.parse(stdout);
         assert.equal(advice.conclusion, told.conclusion);
         assert.equal(advice.sample.items, 1500);

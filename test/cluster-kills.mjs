@@ -1,7 +1,7 @@
 // cluster-kills.mjs - three nodes over a primary and its standby, under eight clients, for ROUNDS rounds (10) from SEED:
 // in each round something dies, stops, is cut off, has a full disk or a clock that is wrong, while partitions are split and
-// merged. Nothing acknowledged may be lost or be there twice, clients must be served again within SERVED_MS (10 s), and all
-// copies must come to the same place and be equal there.
+// merged. Nothing acknowledged may be lost or be there twice, clients must be served again within SERVED_MS (10 s), copies
+// must be equal whenever they are seen at the same place, and all of them must come to the same place.
 //
 // All kinds of rounds occur in turn, in an order of the seed's; KINDS=fullDisk,jumpClock has only those. MOVES=no leaves
 // partitions alone. Needs root, for a network of its own, and a C compiler (lib/clock.mjs).
@@ -36,6 +36,7 @@ const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000) >>> 0;
 const SERVED_MS = Number(process.env.SERVED_MS ?? 10_000);
 const LONGER_THAN_A_LEASE_MS = 7000;
 const EQUAL_MS = 60_000;
+const WATCH_MS = 100; // between two looks at the copies
 const DISK_MB = 1024;
 const LEFT_MB = [0, 20]; // no write at all, or only those that make room, with the memtables of CACHE
 const CACHE = ["--cache", "8M"];
@@ -155,7 +156,9 @@ class Campaign {
     primary = "a";
     kinds = {}; // kind -> rounds, longest_ms
     wrong = []; // what is wrong, but not with data
-    compared = 0; // copies whose digests were equal to those of the others
+    compared = 0; // how often two copies were seen at one place, and were equal
+    #seen = new Map(); // in this round: space -> place -> digest
+    #isWatching = false;
     #deck = [];
     #ends = []; // of the disks
 
@@ -229,13 +232,39 @@ class Campaign {
         },
         killPrimary: async () => {
             const dead = this.primary;
-            this.primary = dead === "a" ? "b" : "a";
+            this.primary = this.#standby;
             await this.#engine("kill", dead);
             await this.#engine("promote", this.primary);
             await wait(LONGER_THAN_A_LEASE_MS);
             await this.#engine("standby", dead);
         },
+        // What the primary has committed when it comes back, no standby has.
+        standbyAwayCrash: async () => {
+            await this.#engine("stop", this.#standby);
+            await wait(this.random.below(500));
+            await this.#engine("kill", this.primary);
+            await wait(this.random.below(500));
+            await this.#engine("run", this.primary);
+            await wait(this.random.below(2000));
+            await this.#engine("run", this.#standby);
+            await wait(1000);
+        },
+        // Two primaries, of which the older one has no standby that would let it acknowledge anything.
+        pausePrimary: async () => {
+            const paused = this.primary;
+            await this.#engine("pause", paused);
+            this.primary = this.#standby;
+            await this.#engine("promote", this.primary);
+            await wait(this.random.pick([0, LONGER_THAN_A_LEASE_MS]));
+            await this.#engine("resume", paused);
+            await wait(LONGER_THAN_A_LEASE_MS);
+            await this.#engine("standby", paused);
+        },
     };
+
+    get #standby() {
+        return this.primary === "a" ? "b" : "a";
+    }
 
     // Clients go on meanwhile, and connections pass through this process.
     #engine(command, server) {
@@ -274,21 +303,25 @@ class Campaign {
         const begun = Date.now();
         const { clients, moves, wrong } = this;
         const [operations, moved, wrongBefore] = [clients.operations, { ...moves.done }, wrong.length];
+        const comparedBefore = this.compared;
         clients.longest_ms = 0;
         await clients.begin(number);
         moves.begin();
+        const watched = this.#watch(clients.faults);
         await wait(500 + this.random.below(2500));
         const details = await this.acts[kind](node);
         await this.#complete();
         await wait(1000);
-        await Promise.all([clients.end(), moves.end()]);
+        this.#isWatching = false;
+        await Promise.all([clients.end(), moves.end(), watched]);
+        const underLoad = this.compared - comparedBefore;
         await clients.check();
         const equal_ms = await this.#equal(clients.faults);
 
         const { longest_ms, longestWhat, faults } = clients;
-        const title = kind === "killPrimary" ? { round: number, kind } : { round: number, kind, node: node.name };
+        const title = { round: number, kind, ...(this.acts[kind].length > 0 && { node: node.name }) };
         if (longest_ms > SERVED_MS) wrong.push(`no service for ${longest_ms} ms: ${longestWhat}`);
-        const figures = { operations: clients.operations - operations, longest_ms, longestWhat, equal_ms };
+        const figures = { operations: clients.operations - operations, longest_ms, longestWhat, underLoad, equal_ms };
         for (const what in moved) figures[what] = moves.done[what] - moved[what];
         const took_s = Math.round((Date.now() - begun) / 1000);
         console.log(JSON.stringify({ ...title, ...details, ...figures, took_s }));
@@ -333,20 +366,38 @@ class Campaign {
         else checkRanges(ranges[0]);
         const { spaces } = await this.cluster.status();
         for (const { id } of spaces.filter(({ id, tail, replicas }) => !isEqual.has(id) && tail + replicas.length > 0)) {
-            const at = new Map(); // place -> digest
             const all = await Promise.all(this.cluster.nodes.map((node) => this.#digest(node, id)));
-            for (const { place, digest } of all) {
-                if (digest && at.has(place) && at.get(place) !== digest) faults.push(`copies of space ${id} differ at ${place}`);
-                at.set(place, digest);
-            }
-            if (at.size === 1 && all[0].digest) {
-                isEqual.add(id);
-                this.compared += all.length;
-            } else {
-                unequal.push({ id, all });
-            }
+            this.#see(id, all, faults);
+            if (all[0].digest && all.every(({ place }) => place === all[0].place)) isEqual.add(id);
+            else unequal.push({ id, all });
         }
         return unequal;
+    }
+
+    /** Copies of a space that were seen at a place must be what others were there, also if it was at another time. */
+    #see(id, all, faults) {
+        if (!this.#seen.has(id)) this.#seen.set(id, new Map());
+        const at = this.#seen.get(id);
+        for (const { place, digest } of all.filter(({ digest }) => digest)) {
+            if (!at.has(place)) at.set(place, digest);
+            else if (at.get(place) === digest) this.compared++;
+            else faults.push(`copies of space ${id} differ at ${place}`);
+        }
+    }
+
+    /** Looks at all copies while clients write. Nodes may be away. */
+    async #watch(faults) {
+        this.#seen.clear();
+        this.#isWatching = true;
+        const unknown = () => ({});
+        while (this.#isWatching) {
+            const { spaces = [] } = await ask(this.cluster.status()).catch(unknown);
+            for (const { id } of spaces) {
+                const all = this.cluster.nodes.map((node) => ask(this.#digest(node, id)).catch(unknown));
+                this.#see(id, await Promise.all(all), faults);
+            }
+            await wait(WATCH_MS);
+        }
     }
 
     async #digest(node, space) {

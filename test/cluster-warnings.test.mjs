@@ -5,6 +5,7 @@ import test, { after, before } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 
 import { Engine, startCluster } from "./lib/cluster.mjs";
+import { run } from "./lib/server.mjs";
 import { call, metric, send } from "./lib/wire.mjs";
 
 const WITHIN_MS = 60_000;
@@ -61,6 +62,24 @@ test("an engine without a standby, or without fsync, is named while it is so", a
         await until(async () => (await health(node)).warnings === undefined, "right again");
         await until(async () => (await metric(node, "orrery_cluster_engine_warning")) === 0, "counted");
     }
+});
+
+test("fewer nodes than are to have copies are named until there are enough, unless that is wanted", async (t) => {
+    const cluster = await startCluster(t, { engine, count: 1, replicas: 2 });
+    const [node] = cluster.nodes;
+    assert.match(node.stdout, /^WARNING: 1 of the 2 nodes live .*--replicas/m);
+    const warned = await until(async () => (await health(node)).warnings, "warned");
+    assert.equal(warned.length, 1);
+    assert.match(warned[0], /^1 of the 2 nodes live/);
+    assert.ok((await cluster.status()).warnings.includes(warned[0]));
+    const shown = run(["cluster", "status", "--endpoint", node.endpoint]);
+    assert.match(shown.stdout, /^WARNING: 1 of the 2 nodes live/m);
+    assert.equal(await metric(node, "orrery_cluster_engine_warning"), 0);
+    const second = await cluster.add("b");
+    await until(async () => (await health(node)).warnings === undefined, "silent with two nodes");
+    assert.doesNotMatch(second.stdout, /WARNING/);
+    const [alone] = (await startCluster(t, { engine, count: 1, replicas: 1 })).nodes;
+    assert.doesNotMatch(alone.stdout, /WARNING/);
 });
 
 test("events have the changes of owners", async (t) => {

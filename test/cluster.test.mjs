@@ -9,11 +9,12 @@ import { setTimeout as wait } from "node:timers/promises";
 import { Writers } from "./lib/cluster-writers.mjs";
 import { Engine, startCluster } from "./lib/cluster.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { run, startServer, temporaryFolder } from "./lib/server.mjs";
+import { run, runBeside, startServer, temporaryFolder } from "./lib/server.mjs";
 import { call } from "./lib/wire.mjs";
 
 const PARTITIONS = 4;
 const SERVED_AGAIN_MS = 10_000;
+const STOPPED_MS = 8000; // less than a node waits for others to take its partitions
 let engine;
 
 before(() => (engine = new Engine()));
@@ -45,11 +46,19 @@ function owned(status) {
     return counts;
 }
 
+/** What /_orrery tells of a container. */
+async function view(node, container, what) {
+    const link = `dbs/shop/colls/${container}`;
+    const { status, json, text } = await call(node, { path: `/_orrery/${link}/${what}`, type: "colls", link });
+    assert.equal(status, 200, text);
+    return json;
+}
+
 describe("three nodes", () => {
     let cluster;
     let containers;
 
-    after(() => Promise.all(cluster.nodes.map((node) => node.stopWell())));
+    after(() => Promise.all(cluster.living.map((node) => node.stopWell())));
     before(async () => {
         cluster = await startCluster({ after: () => undefined }, { engine });
         await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 3, "three nodes");
@@ -62,16 +71,46 @@ describe("three nodes", () => {
         assert.ok(Object.keys(counts).length >= 2, JSON.stringify(counts));
     });
 
-    test("what was created at one node is used at another at once", async () => {
-        for (let i = 0; i < 10; i++) {
-            const maker = cluster.nodes[i % 3];
-            const user = cluster.nodes[(i + 1) % 3];
-            await clientOf(maker).database("shop").containers.create({ id: `c${i}`, partitionKey: "/pk" });
-            const used = plainClient(user).database("shop").container(`c${i}`);
-            await used.items.create({ id: "1", pk: "a" });
-            await clientOf(cluster.nodes[(i + 2) % 3]).database("shop").container(`c${i}`).delete();
-            const { statusCode } = await used.item("1", "a").read();
-            assert.equal(statusCode, 404);
+    const shopAt = (node, client = plainClient) => client(node).database("shop");
+
+    /** Makes a container called `id`, with the partition key /k{i} and an item in it; `drops` the one that is there. */
+    async function makeAgain(node, id, i, { drops = true } = {}) {
+        if (drops) await clientOf(node).database("shop").container(id).delete();
+        const definition = { id, partitionKey: { paths: [`/k${i}`], version: 2 } };
+        const { container, resource } = await clientOf(node).database("shop").containers.create(definition);
+        await container.items.create({ id: `${i}`, [`k${i}`]: "a" });
+        return resource;
+    }
+
+    /** The node knows that container, and has nothing of those that had its name. */
+    async function usesAgain(node, made, i, gone, client) {
+        const container = shopAt(node, client).container(made.id);
+        const { resource: seen } = await container.read();
+        assert.deepEqual([seen._rid, seen.partitionKey.paths], [made._rid, [`/k${i}`]]);
+        const item = { id: "here", [`k${i}`]: "a" };
+        await container.items.create(item);
+        const { resources } = await container.items.readAll().fetchAll();
+        assert.deepEqual(resources.map(({ id }) => id).sort(), [`${i}`, "here"]);
+        assert.equal((await container.item(`${i - 1}`, "a").read()).statusCode, 404);
+        for (const old of gone) {
+            const { status } = await call(node, { path: `/${old._self.replace(/\/$/, "")}`, link: old._rid.toLowerCase() });
+            assert.equal(status, 404, old._self);
+        }
+    }
+
+    test("an id that is dropped and created again at one node is the new one at another at once", async () => {
+        const gone = [];
+        let made = await makeAgain(cluster.nodes[0], "again", 0, { drops: false });
+        for (let i = 1; i <= 9; i++) {
+            const [maker, user] = [cluster.nodes[i % 3], cluster.nodes[(i + 1) % 3]];
+            gone.push(made);
+            made = await makeAgain(maker, "again", i);
+            await usesAgain(user, made, i, gone);
+        }
+        await shopAt(cluster.nodes[0]).container("again").delete();
+        for (const node of cluster.nodes) {
+            await assert.rejects(shopAt(node).container("again").read(), { code: 404 });
+            assert.equal((await shopAt(node).container("again").item("9", "a").read()).statusCode, 404);
         }
     });
 
@@ -235,6 +274,60 @@ describe("three nodes", () => {
         assert.equal(ranges.size, PARTITIONS);
     });
 
+    test("numbers, paths and advice about a container are the same of every node", async () => {
+        const made = await makeContainer(cluster, "viewed");
+        const items = Array.from({ length: 240 }, (_, i) => ({ id: `i${i}`, pk: `k${i % 60}`, user: `u${i % 7}`, [`p${i % 3}`]: i }));
+        await Promise.all(items.map((item, i) => made[i % 3].items.create(item)));
+        await made[0].items.create({ id: "rare", pk: "rare", seldom: { seen: 1 } });
+        const count = items.length + 1;
+        for (let i = 0; i < 9; i++) await made[i % 3].items.query("SELECT * FROM c WHERE c.user = 'u1'").fetchAll();
+        const { spaces } = await cluster.status();
+        for (const node of cluster.nodes) {
+            const { json } = await call(node, { path: "/_orrery/containers", type: "", link: "" });
+            const row = json.containers.find(({ container }) => container === "viewed");
+            assert.equal(row.items, count);
+            assert.ok(row.bytes > 0);
+            assert.deepEqual(row.missingRanges, []);
+            assert.ok(row.requests.total >= count);
+            const layout = await view(node, "viewed", "layout");
+            assert.equal(layout.totals.items, count);
+            assert.equal(layout.totals.logicalPartitions, 61);
+            assert.ok(layout.ranges.every((range) => range.items > 0 && range.ru.total > 0));
+            assert.deepEqual(layout.missingRanges, []);
+            const history = await view(node, "viewed", `history?from=${layout.time - 60}&to=${layout.time + 2}`); // with the second that runs
+            assert.deepEqual(history.ranges.map(({ id }) => id), layout.ranges.map(({ id }) => id));
+            assert.ok(history.ranges.every(({ requests }) => requests.some((n) => n > 0)));
+            const { paths, isComplete } = await view(node, "viewed", "paths");
+            assert.deepEqual(paths, ["/_ts", "/id", "/p0", "/p1", "/p2", "/pk", "/seldom", "/seldom/seen", "/user"]);
+            assert.ok(isComplete);
+            const advice = await view(node, "viewed", "advice");
+            assert.equal(advice.sample.items, count);
+            assert.equal(advice.sample.population, count);
+            assert.equal(advice.recorded.executions, 9);
+            const { rows } = await view(node, "viewed", "queries?by=executions");
+            assert.equal(rows[0].executions, 9);
+            const top = await view(node, "viewed", "top?by=size");
+            assert.equal(top.node, node.name);
+            const elsewhere = layout.ranges.filter(({ space }) => spaces.find(({ id }) => id === space).owner !== node.name);
+            assert.deepEqual(top.missingRanges, elsewhere.map(({ id }) => id));
+        }
+    });
+
+    test("orrery top shows the nodes, and the owner of each partition", async () => {
+        for (const node of cluster.nodes) {
+            const { spaces } = await cluster.status();
+            const { ranges } = await view(node, "items", "layout");
+            const shown = run(["top", "--endpoint", node.endpoint, "--database", "shop", "--container", "items", "--once"]);
+            assert.equal(shown.status, 0, shown.stderr);
+            for (const name of ["a", "b", "c"])
+                assert.match(shown.stdout, new RegExp(`^${name === node.name ? ">" : " "} ${name} +live +\\d+ +\\d+ +[\\d,]+ +\\d+\\.\\d s ago$`, "m"));
+            for (const { id, space } of ranges) {
+                const { owner } = spaces.find((one) => one.id === space);
+                assert.match(shown.stdout, new RegExp(`^ +${id}  .* ${owner}$`, "m"));
+            }
+        }
+    });
+
     test("stored procedures run at the owner, wherever they are called", async () => {
         const body = `function add(id, by) {
             var own = getContext().getCollection();
@@ -252,6 +345,42 @@ describe("three nodes", () => {
             sum += i;
             const { resource } = await containers[i % 3].scripts.storedProcedure("add").execute("p", ["total", i]);
             assert.equal(resource, sum);
+        }
+    });
+
+    test("a stored procedure whose partition moves meanwhile runs at the new owner", async () => {
+        const body = `function count(id, run_ms) {
+            var own = getContext().getCollection();
+            var link = own.getAltLink() + "/docs/" + id;
+            own.readDocument(link, function (error) {
+                if (error) throw error;
+                for (var end = Date.now() + run_ms; Date.now() < end; );
+                own.readDocument(link, function (error, item) {
+                    if (error) throw error;
+                    item.n += 1;
+                    own.replaceDocument(item._self, item, function (e) { if (e) throw e; });
+                    getContext().getResponse().setBody(item.n);
+                });
+            });
+        }`;
+        const known = new Set((await cluster.status()).spaces.map(({ id }) => id));
+        const { containers: all } = clientOf(cluster.nodes[0]).database("shop");
+        const { container } = await all.create({ id: "moving", partitionKey: "/pk" });
+        const spaceNow = async () => (await cluster.status()).spaces.find(({ id }) => !known.has(id));
+        await container.scripts.storedProcedures.create({ id: "count", body });
+        await container.items.create({ id: "moving", pk: "p", n: 0 });
+        const path = "/dbs/shop/colls/moving/sprocs/count";
+        const headers = { "x-ms-documentdb-partitionkey": '["p"]' };
+        for (let i = 1; i <= 3; i++) {
+            const { id, owner } = await spaceNow();
+            const target = ["a", "b", "c"].find((name) => name !== owner);
+            const called = call(cluster.nodes[i % 3], { method: "POST", path, headers, body: ["moving", 500] });
+            await wait(100);
+            const at = ["--endpoint", cluster.nodes[0].endpoint];
+            const moved = await runBeside(["cluster", "move", String(id), target, ...at]);
+            assert.equal(moved.status, 0, moved.stderr);
+            const { status, text } = await called;
+            assert.equal(`${status} ${text}`, `200 ${i}`);
         }
     });
 
@@ -316,6 +445,15 @@ describe("three nodes", () => {
         assert.equal(moved.status, 0, moved.stderr);
         await cluster.until((s) => s.spaces.find((one) => one.id === space).owner === target, "moved");
         assert.equal(run(["cluster", "move", String(space), "nobody", ...at]).status, 1);
+        const { ranges } = await view(cluster.nodes[0], "items", "layout");
+        const range = ranges.find((one) => one.space === space) ?? ranges[0];
+        const now = (await cluster.status()).spaces.find((one) => one.id === range.space).owner;
+        const other = ["a", "b", "c"].find((name) => name !== now);
+        const named = run(["cluster", "move", `shop/items/${range.id}`, other, ...at]);
+        assert.equal(named.status, 0, named.stderr);
+        await cluster.until((s) => s.spaces.find((one) => one.id === range.space).owner === other, "moved by its name");
+        for (const wrong of ["shop/items/999", "shop/none/0", "none/items/0", "shop/items"])
+            assert.equal(run(["cluster", "move", wrong, other, ...at]).status, 1, wrong);
         assert.equal(run(["cluster", "drain"]).status, 2);
     });
 
@@ -348,6 +486,47 @@ describe("three nodes", () => {
         for (const id of ["x", "y", "z"])
             await clientOf(cluster.nodes[2]).database("sharing").container(id).items.create({ id: "1", pk: "1" });
     });
+
+    for (const [what, isDead] of [["pauses", false], ["pauses for longer than its lease", true]]) {
+        test(`an id that is made again while a node ${what} is the new one there at once`, async () => {
+            const { spaces } = await cluster.status();
+            const { owner } = spaces.find(({ id }) => id === 1);
+            const paused = cluster.nodes.find(({ name }) => name !== owner);
+            const maker = cluster.nodes.find((node) => node !== paused);
+            const id = isDead ? "dead" : "paused";
+            const old = await makeAgain(maker, id, 0, { drops: false });
+            await usesAgain(paused, old, 0, []);
+            process.kill(paused.pid, "SIGSTOP");
+            let made;
+            const making = makeAgain(maker, id, 1).then((resource) => (made = resource));
+            making.catch(() => undefined); // is awaited
+            try {
+                if (isDead) await making;
+                else await wait(1000);
+                assert.equal(made !== undefined, isDead, "it is answered when every living node has it");
+                // Asked before it goes on, so answered with what it knows in its first moment.
+                const asked = !isDead ? [] : [
+                    call(paused, { path: `/dbs/shop/colls/${id}` }),
+                    call(paused, { path: `/dbs/shop/colls/${id}/docs/0`, headers: { "x-ms-documentdb-partitionkey": '["a"]' } }),
+                ];
+                await wait(100);
+                process.kill(paused.pid, "SIGCONT");
+                const [container, item] = await Promise.all(asked);
+                if (container?.status === 200) assert.equal(container.json._rid, made._rid);
+                assert.notEqual(item?.status, 200, item?.text);
+            } finally {
+                process.kill(paused.pid, "SIGCONT");
+            }
+            await making;
+            await usesAgain(paused, made, 1, [old], isDead ? clientOf : plainClient); // a dead one joins again first
+        });
+    }
+
+    test("nodes that are stopped together do not wait for each other", async () => {
+        const begun = Date.now();
+        await Promise.all(cluster.nodes.map((node) => node.stopWell()));
+        assert.ok(Date.now() - begun < STOPPED_MS, `${Date.now() - begun} ms`);
+    });
 });
 
 test("copies at the same place of the log are equal, and a node without a copy says so", async (t) => {
@@ -376,6 +555,34 @@ test("copies at the same place of the log are equal, and a node without a copy s
     assert.equal(digests.size, spaces.length, "a digest says what a space holds");
     assert.equal((await ask(cluster.nodes[0], 999_999)).status, 404);
     assert.equal((await ask(cluster.nodes[0], "x")).status, 400);
+});
+
+test("views name the ranges of a node that does not answer, and have them again when it does", { timeout: 180_000 }, async (t) => {
+    const cluster = await startCluster(t, { engine, count: 2, replicas: 2 });
+    await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 2, "two nodes");
+    const made = await makeContainer(cluster);
+    for (let i = 0; i < 100; i++) await made[i % 2].items.create({ id: `i${i}`, pk: `k${i}` });
+    await cluster.until((status) => status.spaces.every((space) => space.replicas.every(({ state }) => state === "following")), "copied");
+    const { spaces } = await cluster.status();
+    const { ranges } = await view(cluster.nodes[0], "items", "layout");
+    const lost = ranges.filter(({ space }) => spaces.find(({ id }) => id === space).owner === "b");
+    assert.ok(lost.length > 0);
+    const left = 100 - lost.reduce((sum, { items }) => sum + items, 0);
+    process.kill(cluster.nodes[1].pid, "SIGSTOP");
+    const begun = Date.now();
+    const { json } = await call(cluster.nodes[0], { path: "/_orrery/containers", type: "", link: "" });
+    assert.ok(Date.now() - begun < 5000, `${Date.now() - begun} ms`);
+    assert.deepEqual(json.containers[0].missingRanges, lost.map(({ id }) => id));
+    assert.equal(json.containers[0].items, left);
+    for (const end = Date.now() + 30_000; ; await wait(100)) {
+        const { totals, missingRanges } = await view(cluster.nodes[0], "items", "layout");
+        if (missingRanges.length === 0) {
+            assert.equal(totals.items, 100);
+            break;
+        }
+        assert.ok(Date.now() < end, "never complete again");
+    }
+    process.kill(cluster.nodes[1].pid, "SIGCONT");
 });
 
 test("nothing acknowledged is lost when a node dies, and it is served again", { timeout: 180_000 }, async (t) => {

@@ -11,7 +11,7 @@ import { campaign } from "./lib/copies.mjs";
 import { SIZES, callItems, contentOf, fill, newContainer } from "./lib/items.mjs";
 import { Random, chooseSeed } from "./lib/random.mjs";
 import { clientOf, clientWith } from "./lib/sdk.mjs";
-import { BINARY, ROOT, sharedServer, startServer, temporaryFolder } from "./lib/server.mjs";
+import { BINARY, ofOneNode, ROOT, sharedServer, startServer, temporaryFolder } from "./lib/server.mjs";
 import { digestOf, start, transferred } from "./lib/transfer.mjs";
 import { call } from "./lib/wire.mjs";
 
@@ -160,7 +160,7 @@ test("wrong calls are told what is wrong", async () => {
     assert.match(stderr, /there is no container/);
 });
 
-test("a swap is held for its time only, and needs a master key", async () => {
+test("a swap is held for its time only, and needs a master key", { skip: ofOneNode("nodes give no copy its name") }, async () => {
     const source = await newContainer(database);
     const copy = await newContainer(database);
     const path = `/_orrery/swap?database=copies&container=${source.id}&copy=${copy.id}&milliseconds=300`;
@@ -196,7 +196,7 @@ test("a swap is held for its time only, and needs a master key", async () => {
     assert.equal((await call(server, { path: "/dbs/copies" })).status, 200);
 });
 
-test("a swap under writers, killed and begun again: nothing is lost, nothing is there twice", async () => {
+test("a swap under writers, killed and begun again: nothing is lost, nothing is there twice", { skip: ofOneNode("nodes give no copy its name") }, async () => {
     const random = new Random(chooseSeed());
     const result = await campaign({ server, random, kills: 3, kill_ms_max: 150, items: 300 });
     assert.ok(result.operations > 20);
@@ -204,7 +204,7 @@ test("a swap under writers, killed and begun again: nothing is lost, nothing is 
     assert.ok(existsSync(result.state));
 });
 
-test("a client of the old container goes on with the new one", async () => {
+test("a client of the old container goes on with the new one", { skip: ofOneNode("nodes give no copy its name") }, async () => {
     const { container: source } = await database.containers.create({ id: "swapped", partitionKey: { paths: ["/pk"] }, throughput: 30_000 });
     await fill(source, someItems(100));
     const { user } = await database.users.create({ id: "u" });

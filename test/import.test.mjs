@@ -10,7 +10,7 @@ import { CHAOS, cause, moved } from "./lib/chaos.mjs";
 import { KEY } from "./lib/definition.mjs";
 import { SIZES, contentOf, newContainer, until } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { run, sharedServer, startServer, temporaryFolder } from "./lib/server.mjs";
+import { ofOneNode, run, sharedServer, startServer, temporaryFolder } from "./lib/server.mjs";
 import { digestOf, isBulk, proxyOf, start, transfer, transferred } from "./lib/transfer.mjs";
 
 const server = await sharedServer({ args: ["--durability", "relaxed"] });
@@ -415,7 +415,7 @@ test("partitions are split while it writes", async (t) => {
     assert.equal(stdout.trim().split(" ")[1], "5000");
 });
 
-test("HTTPS with a certificate that is trusted, or any", async () => {
+test("HTTPS with a certificate that is trusted, or any", { skip: ofOneNode("the proxy has no TLS") }, async () => {
     const container = await newContainer(database);
     const path = file("a.jsonl", lines(someItems(20)));
     const tls = { endpoint: server.tlsEndpoint.replace("127.0.0.1", "localhost") };

@@ -17,7 +17,7 @@ import {
 } from "./lib/items.mjs";
 import { askPage, resultsOf } from "./lib/queries.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { sharedServer } from "./lib/server.mjs";
+import { ofOneNode, sharedServer } from "./lib/server.mjs";
 
 const server = await sharedServer({ args: ["--durability", "relaxed"] });
 const client = clientOf(server);
@@ -31,8 +31,8 @@ const EXPECTED = KEYS.flatMap((pk, i) =>
 const containers = await eachSize(database);
 for (const [, container] of containers) await fill(container, EXPECTED);
 
-function onEach(name, work) {
-    for (const [size, container] of containers) test(`${name} (${size})`, (t) => work(container, t));
+function onEach(name, work, options = {}) {
+    for (const [size, container] of containers) test(`${name} (${size})`, options, (t) => work(container, t));
 }
 
 async function rangesOf(container) {
@@ -50,7 +50,7 @@ onEach("a list has every item once, whatever the page size", async (container) =
         if (size > 0) assert.equal(pages.length, Math.ceil(EXPECTED.length / size), `pages of ${size}`);
         else assert.equal(pages.length, 1);
     }
-});
+}, { skip: ofOneNode("a page ends with the ranges of a node") });
 
 test("items of one key come in the order in which they were made", async () => {
     for (const size of SIZES) {
@@ -310,7 +310,7 @@ onEach("a query over partitions must be allowed", async (container) => {
     assert.equal((await ask("SELECT * FROM c", { headers: range })).status, 200);
 });
 
-test("a page is at most 4 MB", async () => {
+test("a page is at most 4 MB", { skip: ofOneNode("a page ends with the ranges of a node") }, async () => {
     for (const size of SIZES) {
         const container = await newContainer(database, size);
         const items = [];

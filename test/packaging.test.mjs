@@ -64,6 +64,21 @@ test("compose.yaml opens the well-known key to this machine only", async (t) => 
     assert.equal(run(["health", "--endpoint", `http://localhost:${server.port}`]).stdout, "ok\n");
 });
 
+test("the examples of clusters name only options that exist, and whole ones", () => {
+    const lines = (text) => [...text.matchAll(/^([a-z-]+) = .+$/gm)].map(([, name]) => name);
+    const node = lines(read("packaging/cluster/orrery-node.conf"));
+    for (const name of ["host", "cluster", "cluster-secret", "node", "advertise"]) assert.ok(node.includes(name), name);
+    const script = read("packaging/cluster/systemd.sh");
+    const [, service] = script.match(/<<CONF\n(.*)\nCONF$/ms);
+    for (const name of ["data", "key-file", "port", "cluster", "cluster-secret", "node", "advertise"]) assert.ok(lines(service).includes(name), name);
+    const compose = [...read("packaging/cluster/compose.yaml").matchAll(/\b(ORRERY_[A-Z_]+):/g)].map(([, name]) => optionOf(name));
+    assert.ok(compose.includes("cluster"));
+    assert.deepEqual([...node, ...lines(service), ...compose].filter((name) => !NAMES.includes(name)), []);
+    // It takes the unit of a server alone, and changes these lines of it.
+    const unit = read("packaging/orrery.service");
+    for (const [, pattern] of script.matchAll(/-e 's\|([^|]+)\|/g)) assert.match(unit, new RegExp(pattern, "m"), pattern);
+});
+
 test("the package installs beside a user or a group that exists", () => {
     const commands = ["addgroup", "adduser", "chgrp", "chmod", "deb-systemd-helper", "deb-systemd-invoke", "install", "orrery", "rm", "systemctl"];
     for (const known of ["", "group", "passwd", "group passwd"]) {

@@ -5,7 +5,9 @@
 #   url FOLDER               the URL of both, for a client that wants the one that takes writes
 #   port FOLDER SERVER       the port of one on 127.0.0.1
 #   stop FOLDER SERVER       in order
-#   kill FOLDER SERVER       as a crash does
+#   kill FOLDER SERVER       kill -9 of all its processes
+#   pause FOLDER SERVER      stops all its processes where they are (SIGSTOP)
+#   resume FOLDER SERVER     they go on
 #   run FOLDER SERVER        starts a server that was stopped or killed
 #   promote FOLDER SERVER    the standby takes writes, on a new timeline, and waits for no standby
 #   standby FOLDER SERVER    makes the server anew, as the synchronous standby of the other one
@@ -27,7 +29,7 @@ bin=$(echo /usr/lib/postgresql/*/bin | tr ' ' '\n' | tail -1)
 }
 
 usage() {
-    sed -n '3,16s/^# //p' "$0" >&2
+    sed -n '3,18s/^# //p' "$0" >&2
     exit 2
 }
 
@@ -88,7 +90,34 @@ wait_for() {
 }
 
 stop() {
-    ! is_running "$1" || as_owner "$bin/pg_ctl" -D "$folder/$1" -m "$2" -w -t 120 stop >/dev/null
+    is_running "$1" || return 0
+    kill -CONT $(processes_of "$1")
+    as_owner "$bin/pg_ctl" -D "$folder/$1" -m "$2" -w -t 120 stop >/dev/null
+}
+
+# has_ended PID - a process that nobody has taken note of yet has ended, too.
+has_ended() {
+    case $(ps -o state= -p "$1") in '' | Z) true ;; *) false ;; esac
+}
+
+# processes_of SERVER - the first one, and all others.
+processes_of() {
+    main=$(head -1 "$folder/$1/postmaster.pid")
+    echo "$main" $(ps -o pid= --ppid "$main")
+}
+
+# crash SERVER - what it has not written when this begins, it does not write any more. Its first process is stopped
+# first, as it would tell the others to end, or start new ones.
+crash() {
+    is_running "$1" || return 0
+    kill -STOP "$(head -1 "$folder/$1/postmaster.pid")"
+    all=$(processes_of "$1")
+    kill -KILL $all 2>/dev/null || true # some may have ended
+    for one in $all; do
+        until has_ended "$one"; do sleep 0.01; done
+    done
+    # Where nobody takes note of it, the file would look like that of a server that runs.
+    as_owner rm -f "$folder/$1/postmaster.pid"
 }
 
 make_certificates() {
@@ -171,7 +200,12 @@ case $command in
     url) echo "postgresql://postgres@127.0.0.1:$(port a),127.0.0.1:$(port b)/postgres" ;;
     port) port "$server" ;;
     stop) stop "$server" fast ;;
-    kill) stop "$server" immediate ;;
+    kill) crash "$server" ;;
+    pause)
+        kill -STOP "$(head -1 "$folder/$server/postmaster.pid")" # so that it starts none meanwhile
+        kill -STOP $(processes_of "$server")
+        ;;
+    resume) kill -CONT $(processes_of "$server") ;;
     run) run "$server" ;;
     promote)
         as_owner "$bin/pg_ctl" -D "$folder/$server" -w -t 120 promote >/dev/null

@@ -1,6 +1,6 @@
 #!/bin/sh
 # check.sh BUILD - what `make check` does: the look of the code, forbidden things, secrets, lengths of files and
-# functions, names that documents use, static analysis.
+# functions, names that documents use, texts of the explorer, static analysis.
 # BUILD is a configured build folder, whose compile_commands.json says how each file is compiled.
 # All checks run even if one fails, so that one run shows everything.
 set -u
@@ -61,6 +61,11 @@ lengths() {
     tools/check-lengths-test.sh && tools/check-lengths.sh
 }
 
+# A capital word and another word in quotes: a sentence, which belongs to texts.ts (rule E5 of the explorer).
+sentences() {
+    ! grep -rnE "[\"\`][A-Z][a-z]+ [a-z]+[^\"\`]*[\"\`]" explorer/src --include='*.ts*' --exclude=texts.ts
+}
+
 names() {
     tools/check-names-test.sh && tools/check-names.sh
 }
@@ -70,6 +75,7 @@ stage "for forbidden things" forbidden
 stage "for secrets" secrets
 stage "the lengths of files and functions" lengths
 stage "names in documents and comments" names
+stage "texts of the explorer outside texts.ts" sentences
 stage "with static analysis (clang-tidy)" tidy
 
 [ -z "$failed" ] || {

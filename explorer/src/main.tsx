@@ -40,6 +40,13 @@ function Page() {
     }
 }
 
+// What the credential is for, as far as it is known.
+function Rights() {
+    const who = credential.value;
+    const words = who?.kind === "token" ? texts.signIn.token : who?.onlyReads === true ? texts.signIn.onlyReads : "";
+    return <p class="rights" role="status">{words}</p>;
+}
+
 function Signed() {
     useEffect(() => {
         attempt(readDatabases);
@@ -55,6 +62,7 @@ function Signed() {
                 <ThemeChoice />
                 <button onClick={signOut}>{texts.signIn.signOut}</button>
             </header>
+            <Rights />
             <div class="columns">
                 <Tree />
                 <main id="content" tabIndex={-1}><Page /></main>

@@ -41,8 +41,8 @@ export async function startServer(t, args = []) {
     return { endpoint: `http://localhost:${port}`, port, closing };
 }
 
-// A signed request from outside the browser, to prepare and to check.
-export async function call(server, method, path, { body, headers = {}, key = DEVELOPMENT_KEY } = {}) {
+// The headers that sign a request.
+export function signed(method, path, key = DEVELOPMENT_KEY) {
     const date = new Date().toUTCString();
     const parts = path.split("?")[0].split("/").map(decodeURIComponent);
     const isList = parts.length % 2 === 1;
@@ -56,15 +56,14 @@ export async function call(server, method, path, { body, headers = {}, key = DEV
     }
     const text = `${method.toLowerCase()}\n${type}\n${link}\n${date.toLowerCase()}\n\n`;
     const signature = createHmac("sha256", Buffer.from(key, "base64")).update(text).digest("base64");
+    return { authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`), "x-ms-date": date, "x-ms-version": "2020-07-15" };
+}
+
+// A signed request from outside the browser, to prepare and to check.
+export async function call(server, method, path, { body, headers = {}, key = DEVELOPMENT_KEY } = {}) {
     const answer = await fetch(`${server.endpoint}/${path}`, {
         method,
-        headers: {
-            authorization: encodeURIComponent(`type=master&ver=1.0&sig=${signature}`),
-            "x-ms-date": date,
-            "x-ms-version": "2020-07-15",
-            "content-type": "application/json",
-            ...headers,
-        },
+        headers: { ...signed(method, path, key), "content-type": "application/json", ...headers },
         body: body === undefined ? undefined : JSON.stringify(body),
     });
     const answered = await answer.text();
@@ -88,10 +87,10 @@ export async function makeOrders(server, count, { ru = 400, more = {} } = {}) {
 }
 
 // A page of the browser, which fails the test at the end if something went wrong unseen.
-export async function openPage(t, server, { path = "/_explorer/", allowErrors = [], allowHosts = false, ...options } = {}) {
+export async function openPage(t, server, { path = "/_explorer/", allowErrors = [], allowHosts = false, args = [], ...options } = {}) {
     const browser = await chromium.launch({
         executablePath: BROWSER,
-        args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"],
+        args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run", ...args],
     });
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
     const page = await context.newPage();
@@ -135,6 +134,16 @@ export async function write(editor, text) {
         element.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
     }, text);
 }
+
+// Presses Tab, or Shift+Tab, until something has the focus, as those do who have no mouse.
+export async function tabTo(page, locator, key = "Tab") {
+    const isFocused = () => locator.evaluateAll((found) => found.some((element) => element.getRootNode().activeElement === element));
+    for (let i = 0; i < 80 && !await isFocused(); i++)
+        await page.keyboard.press(key);
+    assert.ok(await isFocused(), `${key} reaches ${locator}`);
+}
+
+export const fitsWidth = (page) => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
 
 // Pictures for docs/, made with SCREENSHOTS=folder.
 export async function picture(page, name) {

@@ -172,7 +172,7 @@ test("a cell shows the queries of its time, and of another time that there were 
     const map = page.getByRole("application");
     await map.waitFor(SLOW);
     await map.focus();
-    const queries = page.getByRole("region", { name: /^Queries of the container at that time/ });
+    const queries = page.getByRole("region", { name: /^Queries of the container around that time/ });
     for (let i = 0; i < 60 && !await queries.isVisible(); i++) {
         await ask();
         await page.keyboard.press("End");
@@ -186,7 +186,101 @@ test("a cell shows the queries of its time, and of another time that there were 
     await expectAccessible(page);
     await page.keyboard.press("Home");
     await page.getByText("No queries were recorded then.").waitFor(SLOW);
+    await page.getByText("the server does not record which partition a query visited when").waitFor();
     assert.ok(await page.evaluate(() => document.scrollingElement.scrollHeight <= innerHeight), "only what is in the page scrolls");
+});
+
+// Columns of the upper canvas in which the colour of lines goes through all cells.
+function lines(page) {
+    return page.evaluate(() => {
+        const [cells, over] = document.querySelectorAll(".map canvas");
+        const probe = document.createElement("canvas").getContext("2d");
+        probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--text");
+        probe.fillRect(0, 0, 1, 1);
+        const colour = [...probe.getImageData(0, 0, 1, 1).data].join();
+        const { data } = over.getContext("2d").getImageData(0, 0, over.width, over.height);
+        const found = [];
+        for (let x = 0; x < over.width; x++) {
+            let height = 0;
+            for (let y = 0; y < over.height; y++)
+                height += [...data.subarray((y * over.width + x) * 4, (y * over.width + x) * 4 + 4)].join() === colour ? 1 : 0;
+            if (height >= cells.height)
+                found.push(x);
+        }
+        return { found, width: over.width };
+    });
+}
+
+test("a split is a line through the map, and storage is told by logical partition", async (t) => {
+    const server = await startServer(t, ["--enable-chaos"]);
+    await makeOrders(server, 30);
+    const headers = { "x-ms-documentdb-partitionkey": '["large"]' };
+    await call(server, "POST", `${COLL}/docs`, { body: { id: "l", customer: "large", text: "x".repeat(90_000) }, headers });
+    const page = await openPage(t, server, { path: MAP, colorScheme: "light" });
+    await page.getByRole("application").waitFor(SLOW);
+    await page.waitForFunction(() => document.querySelectorAll(".map canvas")[1].width > 300);
+    await page.waitForTimeout(1200);
+    assert.deepEqual((await lines(page)).found, []);
+    await call(server, "POST", `_orrery/chaos/${COLL}/split`, { body: { range: "0", by: "hash" } });
+    await page.getByRole("log", { name: "Splits and merges" }).getByText(/split of 0 into 1, 2: done/).waitFor(SLOW);
+    let seen = { found: [] };
+    for (let i = 0; i < 20 && seen.found.length === 0; i++) {
+        await page.waitForTimeout(250);
+        seen = await lines(page);
+    }
+    assert.ok(seen.found.length >= 1 && seen.found.length <= 3, `${seen.found}`);
+    assert.ok(seen.found[0] > seen.width * 0.9, "it has just happened");
+    const first = seen.found[0];
+    await page.waitForTimeout(3000);
+    assert.ok((await lines(page)).found[0] < first, "and moves to the left with time");
+
+    const sizes = page.getByRole("region", { name: "Largest logical partitions" });
+    await sizes.getByRole("row").nth(8).waitFor(SLOW);
+    const cells = (row) => sizes.getByRole("row").nth(row).getByRole("cell").allTextContents();
+    const largest = await cells(1);
+    assert.equal(largest[0], '"large"');
+    assert.match(largest[1], /^[12]$/, "the partition that has it now");
+    assert.equal(largest[2], "1");
+    assert.match(largest[3], /^9\d(\.\d)? KB$/);
+    assert.ok(parseFloat(largest[5]) > 80, "most of the bytes");
+    const items = [];
+    for (let row = 2; row <= 8; row++)
+        items.push(Number((await cells(row))[2]));
+    assert.deepEqual(items.sort(), [4, 4, 4, 4, 4, 5, 5]);
+});
+
+test("an old cell lists no keys, since those that are known are of the last minutes", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 30);
+    const page = await openPage(t, server, { path: MAP });
+    const map = page.getByRole("application");
+    await map.waitFor(SLOW);
+    const cell = page.getByRole("region", { name: /^Partition 0 at/ });
+    const keys = cell.getByRole("region", { name: /^Its partition keys/ });
+    const tooOld = cell.getByText("Keys are counted for the last 5 minutes only, and this was earlier.");
+    const click = async (share) => {
+        const box = await map.boundingBox();
+        await page.mouse.click(box.x + 34 + (box.width - 34) * share, box.y + box.height / 2);
+    };
+    await click(0.9);
+    await keys.getByText('"c1"').waitFor(SLOW);
+    assert.equal(await tooOld.count(), 0);
+    await click(0.02); // more than five minutes ago
+    await tooOld.waitFor();
+    await page.waitForResponse((answer) => answer.url().includes("/queries"), SLOW); // asked again
+    assert.equal(await keys.count(), 0);
+    await expectAccessible(page);
+    await click(0.9);
+    await keys.getByText('"c1"').waitFor(SLOW);
+    // Of a day, the last part has keys and an earlier one has not.
+    await page.getByLabel("Show").selectOption("a day");
+    await map.focus();
+    await page.keyboard.press("End");
+    await keys.getByText('"c1"').waitFor(SLOW);
+    for (let i = 0; i < 3; i++)
+        await page.keyboard.press("ArrowLeft");
+    await tooOld.waitFor();
+    assert.equal(await keys.count(), 0);
 });
 
 test("without --enable-chaos the page says so; without the container it stops, and goes on with the next one", async (t) => {

@@ -35,6 +35,28 @@ test("an index that would help is named", async (t) => {
     await page.getByText("(/status ASC, /total ASC)").waitFor();
 });
 
+test("the indexes that were used are named, also a composite one", async (t) => {
+    const server = await startServer(t, ["--no-rate-limit"]);
+    const composite = [{ path: "/status", order: "ascending" }, { path: "/total", order: "ascending" }];
+    await makeOrders(server, 60, { more: { indexingPolicy: { includedPaths: [{ path: "/*" }], compositeIndexes: [composite] } } });
+    const page = await openPage(t, server, { path: "/_explorer/#/dbs/shop/colls/orders/query" });
+    const used = async (query) => {
+        await write(page.getByRole("textbox", { name: "SQL" }), query);
+        await Promise.all([page.waitForResponse((answer) => answer.request().method() === "POST"), page.getByRole("button", { name: "Run" }).click()]);
+        const how = page.locator("details.how");
+        await how.waitFor();
+        if (!await how.evaluate((element) => element.open))
+            await page.getByText("How it was answered").click();
+        await page.waitForTimeout(300); // until this answer is shown
+        const text = await how.locator("dl").innerText({ timeout: 5000 }).catch(() => "");
+        return /Used\s*\n(.*)/.exec(text)?.[1] ?? "";
+    };
+    assert.equal(await used("SELECT * FROM c WHERE c.total > 85"), "/total/?");
+    assert.equal(await used("SELECT * FROM c WHERE c.customer = 'c1'"), "/customer/?");
+    assert.match(await used("SELECT * FROM c WHERE c.status = 'open' AND c.total > 1 ORDER BY c.status, c.total"), /\(\/status ASC, \/total ASC\)/);
+    await expectAccessible(page);
+});
+
 test("a mistake is underlined at its place", async (t) => {
     const { page, editor } = await openQuery(t, 1, { allowErrors: [/400/] });
     await write(editor, "SELECT * FORM c");
@@ -111,6 +133,50 @@ test("properties that the index does not have are taken from a sample, and marke
     const all = await completions(page, page.getByRole("textbox", { name: "SQL" }), "SELECT * FROM c WHERE c", ".");
     assert.ok(all.some((text) => /^status\s*not indexed$/.test(text)), `${all}`);
     assert.ok(all.includes("total"), `${all}`);
+});
+
+test("names with letters of any language are completed", async (t) => {
+    const { server, page, editor } = await openQuery(t, 1);
+    await call(server, "POST", "dbs/shop/colls/orders/docs", {
+        body: { id: "g", customer: "c1", größe: { länge: 2 }, цена: 3 }, headers: { "x-ms-documentdb-partitionkey": '["c1"]' },
+    });
+    await page.reload();
+    for (const [text, typed, name, expected] of [
+        ["SELECT * FROM c WHERE c", ".grö", "größe", "SELECT * FROM c WHERE c.größe"],
+        ["SELECT * FROM c WHERE c.größe", ".lä", "länge", "SELECT * FROM c WHERE c.größe.länge"],
+        ["SELECT * FROM ü WHERE ü", ".це", "цена", "SELECT * FROM ü WHERE ü.цена"],
+    ]) {
+        assert.deepEqual((await completions(page, editor, text, typed)).filter((option) => !option.startsWith(name)), []);
+        await page.getByRole("option", { name }).first().click();
+        assert.equal(await editor.textContent(), expected);
+        await page.keyboard.press("Control+Enter"); // and the server reads it as one name
+        await page.getByText(/^\d rows?, |The query has no results/).first().waitFor();
+    }
+});
+
+test("after udf. come the container's functions and no properties", async (t) => {
+    const { server, page, editor } = await openQuery(t, 2);
+    await call(server, "POST", "dbs/shop/colls/orders/udfs", { body: { id: "twice", body: "function (n) { return 2 * n; }" } });
+    assert.deepEqual(await completions(page, editor, "SELECT VALUE udf", "."), ["twice"]);
+    await page.getByRole("option", { name: "twice" }).click();
+    assert.equal(await editor.textContent(), "SELECT VALUE udf.twice(");
+});
+
+test("nothing is marked as not indexed if it is not known what the index has", async (t) => {
+    const { server, page, editor } = await openQuery(t, 3, { allowErrors: [/429/] });
+    const answers = {
+        refused: { status: 429, json: { code: "TooManyRequests", message: "not now" } },
+        "cut short": { json: { paths: ["/customer/?"], isComplete: false } },
+        complete: { json: { paths: ["/customer/?"], isComplete: true } },
+    };
+    for (const [name, answer] of Object.entries(answers)) {
+        await page.unrouteAll();
+        await page.route(`${server.endpoint}/_orrery/dbs/shop/colls/orders/paths`, (route) => route.fulfill(answer));
+        await page.reload();
+        const all = await completions(page, editor, "SELECT * FROM c WHERE c", ".");
+        assert.ok(all.some((text) => text.startsWith("total")), `${name}: ${all}`);
+        assert.equal(all.some((text) => text.includes("not indexed")), name === "complete", `${name}: ${all}`);
+    }
 });
 
 test("queries that have been run are kept in the browser", async (t) => {

@@ -84,6 +84,102 @@ test("a trigger has a time and an operation, a function is called by a query", a
     assert.deepEqual(Documents, [12]);
 });
 
+test("a run that fails shows its log and its charge", async (t) => {
+    const { page, form, code } = await openScripts(t, { allowErrors: [/400/] });
+    await page.getByRole("button", { name: "New procedure" }).click();
+    await form.getByLabel("Name").fill("fails");
+    await write(code, 'function () { console.log("as far as größe"); throw new Error(4711, "not today"); }');
+    await form.getByRole("button", { name: "Save" }).click();
+    const run = page.getByRole("form", { name: "Execute" });
+    await run.getByLabel("Partition key").fill('["c1"]');
+    await run.getByRole("button", { name: "Execute procedure" }).click();
+    await run.getByRole("alert").filter({ hasText: "not today" }).waitFor();
+    assert.equal(await run.getByRole("group", { name: "Log" }).locator("pre").textContent(), "as far as größe");
+    const [, charge] = /^([\d.]+) RU, \d+ ms$/.exec(await run.getByRole("status").textContent());
+    assert.ok(Number(charge) > 0, charge);
+    await expectAccessible(page);
+});
+
+test("a function is called with arguments, changed and deleted", async (t) => {
+    const { server, page, form, code } = await openScripts(t, { allowErrors: [/400/] });
+    await page.getByRole("button", { name: "New function" }).click();
+    await form.getByLabel("Name").fill("both");
+    await write(code, "function (a, b) { return { both: a + b.word }; }");
+    await form.getByRole("button", { name: "Save" }).click();
+    const run = page.getByRole("form", { name: "Execute" });
+    await run.getByLabel("Arguments").fill('["quo\\"te ", { "word": "ß" }]');
+    await run.getByRole("button", { name: "Call function" }).click();
+    await run.getByText(/^[\d.]+ RU, \d+ ms$/).waitFor();
+    assert.deepEqual(JSON.parse(await run.getByRole("textbox", { name: "Result" }).textContent()), { both: 'quo"te ß' });
+    await expectAccessible(page);
+
+    await write(code, 'function () { throw new Error("never"); }');
+    await form.getByRole("button", { name: "Save" }).click();
+    await run.getByRole("textbox", { name: "Result" }).waitFor({ state: "detached" });
+    assert.match((await call(server, "GET", `${ROOT}/udfs/both`)).body, /never/);
+    await run.getByRole("button", { name: "Call function" }).click();
+    await run.getByRole("alert").filter({ hasText: "never" }).waitFor();
+
+    await form.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText(/^Deleted, /).waitFor();
+    await page.getByRole("region", { name: "Functions" }).getByRole("button", { name: "both" }).waitFor({ state: "detached" });
+    await assert.rejects(call(server, "GET", `${ROOT}/udfs/both`), /404/);
+});
+
+test("a trigger is deleted", async (t) => {
+    const { server, page, form } = await openScripts(t);
+    await page.getByRole("button", { name: "New trigger" }).click();
+    await form.getByLabel("Name").fill("stamp");
+    await form.getByRole("button", { name: "Save" }).click();
+    const row = page.getByRole("region", { name: "Triggers" }).getByRole("button", { name: "stamp Pre, All" });
+    await row.click();
+    await form.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    await call(server, "GET", `${ROOT}/triggers/stamp`);
+    await form.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await row.waitFor({ state: "detached" });
+    await assert.rejects(call(server, "GET", `${ROOT}/triggers/stamp`), /404/);
+});
+
+test("triggers run with the changes of items for which they are chosen", async (t) => {
+    const { server, page } = await openScripts(t, { allowErrors: [/400/] });
+    const trigger = (id, triggerType, triggerOperation, body) => call(server, "POST", `${ROOT}/triggers`, { body: { id, triggerType, triggerOperation, body } });
+    const leave = (id) => `function () {
+        const c = getContext().getCollection();
+        if (!c.createDocument(c.getSelfLink(), { id: "${id}", customer: "c1" }, (error) => { if (error) throw error; })) throw new Error("no time");
+    }`;
+    await trigger("stamp", "Pre", "Create", "function () { const r = getContext().getRequest(); const item = r.getBody(); item.stamped = true; r.setBody(item); }");
+    await trigger("trace", "Post", "All", leave("trace"));
+    await trigger("farewell", "Pre", "Delete", leave("farewell"));
+    const headers = { "x-ms-documentdb-partitionkey": '["c1"]' };
+    const stored = (id) => call(server, "GET", `${ROOT}/docs/${id}`, { headers });
+    await page.getByRole("link", { name: "Items" }).click();
+    await page.getByRole("button", { name: "New item" }).click();
+    await page.getByLabel("Trigger before the change").selectOption("stamp (Create)");
+    await page.getByLabel("Trigger after the change").selectOption("trace (All)");
+    await expectAccessible(page);
+    await write(page.getByRole("textbox", { name: "New item" }), JSON.stringify({ id: "mine", customer: "c1" }));
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Saved, /).waitFor();
+    assert.equal((await stored("mine")).stamped, true);
+    await stored("trace");
+
+    // Nothing is chosen anew, and what is for another operation is refused by the server.
+    await page.getByRole("button", { name: 'mine "c1"', exact: true }).click();
+    await write(page.getByRole("textbox", { name: "mine" }), JSON.stringify({ id: "mine", customer: "c1", changed: true }));
+    assert.equal(await page.getByLabel("Trigger before the change").inputValue(), "");
+    await page.getByLabel("Trigger before the change").selectOption("farewell (Delete)");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Failed: .*'farewell' is not for before this operation/).waitFor();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText(/^Deleted, /).waitFor();
+    await stored("farewell");
+    await assert.rejects(stored("mine"), /404/);
+});
+
 test("what a new procedure begins with runs, and a change of somebody else is refused", async (t) => {
     const { server, page, form } = await openScripts(t, { allowErrors: [/412/] });
     await page.getByRole("button", { name: "New procedure" }).click();

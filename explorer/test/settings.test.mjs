@@ -123,3 +123,41 @@ test("throughput of a database is changed from a container that shares it", asyn
     await page.getByText("The throughput was changed.").waitFor();
     assert.equal((await offerOf(server, (await call(server, "GET", "dbs/shop"))._rid)).offerThroughput, 1200);
 });
+
+test("throughput of a database that has no container is changed, and one without says so", async (t) => {
+    const server = await startServer(t);
+    await call(server, "POST", "dbs", { body: { id: "shop" }, headers: { "x-ms-offer-throughput": "1000" } });
+    await call(server, "POST", "dbs", { body: { id: "plain" } });
+    const { _rid } = await call(server, "GET", "dbs/shop");
+    const page = await openPage(t, server, { allowErrors: [/400/] });
+    const dialog = page.getByRole("dialog");
+    const open = async (db) => {
+        const more = page.getByRole("navigation").locator("summary", { hasText: "..." }).and(page.getByLabel(`More about ${db}`));
+        if (!await page.getByRole("button", { name: "Throughput" }).isVisible())
+            await more.click();
+        await page.getByRole("button", { name: "Throughput" }).click();
+    };
+    await open("shop");
+    assert.equal(await dialog.getByLabel("RU/s").inputValue(), "1000");
+    await dialog.getByText("At least 400.").waitFor();
+    await expectAccessible(page);
+    await dialog.getByLabel("RU/s").fill("10");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "400" }).waitFor();
+    await dialog.getByLabel("RU/s").fill("1200");
+    await page.keyboard.press("Enter");
+    await page.getByText("The throughput was changed.").waitFor();
+    assert.equal((await offerOf(server, _rid)).offerThroughput, 1200);
+    await open("shop");
+    await dialog.getByLabel("Throughput").selectOption("Autoscale");
+    await dialog.getByLabel("Maximum RU/s").fill("4000");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    assert.equal((await offerOf(server, _rid)).offerAutopilotSettings.maxThroughput, 4000);
+    await page.getByLabel("More about shop").click();
+    await open("plain");
+    await dialog.getByText("The database has no throughput").waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "OK" }).click();
+    await dialog.waitFor({ state: "detached" });
+});

@@ -1,7 +1,7 @@
 // users.test.mjs - users and permissions, and what their tokens and a read-only key show.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { call, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
+import { call, DEVELOPMENT_KEY, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
 
 // A request with a token, as a program that was given it sends it.
 async function withToken(server, token, path, headers = {}) {
@@ -89,6 +89,61 @@ test("a user and a permission are made, the token works and is copied, and both 
     await dialog.getByRole("button", { name: "Delete" }).click();
     await page.getByText("This database has no users.").waitFor();
     await assert.rejects(call(server, "GET", "dbs/shop/users/ada"), /404/);
+});
+
+test("a user is renamed and a permission is changed: mode, resource and key", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 10);
+    await call(server, "POST", "dbs/shop/colls", { body: { id: "a b", partitionKey: { paths: ["/id"], kind: "Hash", version: 2 } } });
+    await call(server, "POST", "dbs/shop/users", { body: { id: "bob" } });
+    const token = await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders/docs/3", resourcePartitionKey: ["c3"] });
+    const page = await openPage(t, server, { path: "/_explorer/#/dbs/shop/users", allowErrors: [/409|412/] });
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "ada" }).click();
+    await page.getByRole("button", { name: "Rename user" }).click();
+    await dialog.getByLabel("Name").fill("bob");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "409" }).waitFor();
+    await expectAccessible(page);
+    await dialog.getByLabel("Name").fill("ada lovelace");
+    await page.keyboard.press("Enter");
+    await page.getByText('The user is "ada lovelace" now.').waitFor();
+    await page.getByRole("heading", { name: "Permissions of ada lovelace" }).waitFor();
+    await page.getByRole("button", { name: "ada lovelace" }).waitFor();
+    await assert.rejects(call(server, "GET", "dbs/shop/users/ada"), /404/);
+
+    // The dialog has what is stored, and what is not touched stays.
+    const stored = () => call(server, "GET", "dbs/shop/users/ada%20lovelace/permissions/p");
+    const before = await stored();
+    await page.getByRole("button", { name: "Edit p" }).click();
+    assert.equal(await dialog.getByLabel("Container").inputValue(), "orders");
+    assert.equal(await dialog.getByLabel("Id of the item").inputValue(), "3");
+    assert.equal(await dialog.getByLabel("Partition key").inputValue(), '["c3"]');
+    await expectAccessible(page);
+    await dialog.getByLabel("Mode").selectOption("All: read and change");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await page.getByText('Changed "p".').waitFor();
+    const changed = await stored();
+    assert.deepEqual([changed.permissionMode, changed.resource, changed.resourcePartitionKey, changed._rid], ["All", before.resource, ["c3"], before._rid]);
+
+    await page.getByRole("button", { name: "Edit p" }).click();
+    await dialog.getByLabel("Container").selectOption("a b");
+    await dialog.getByLabel("Opens").selectOption("The whole container");
+    await dialog.getByLabel("Partition key").fill("");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const moved = await stored();
+    assert.equal(decodeURIComponent(moved.resource), "dbs/shop/colls/a b");
+    assert.equal(moved.resourcePartitionKey, undefined);
+    assert.equal(await withToken(server, moved._token, "dbs/shop/colls/a%20b/docs"), 200);
+    assert.ok(await withToken(server, token, "dbs/shop/colls/orders/docs/3", { "x-ms-documentdb-partitionkey": '["c3"]' }) >= 401);
+
+    // A change of somebody else in between is refused.
+    await page.getByRole("button", { name: "Edit p" }).click();
+    await call(server, "PUT", "dbs/shop/users/ada%20lovelace/permissions/p", { body: { id: "p", permissionMode: "Read", resource: "dbs/shop/colls/orders" } });
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "412" }).waitFor();
+    assert.equal((await stored()).permissionMode, "Read");
 });
 
 test("a token for a container shows that container, also after a reload, and nothing else", async (t) => {
@@ -218,4 +273,83 @@ test("a read-only key shows everything but tokens, and what it tries to change i
     await page.getByRole("button", { name: "ada" }).click();
     await page.getByText(/^Failed: .*read-only key/).first().waitFor();
     await assert.rejects(call(server, "GET", "dbs/mine"), /404/);
+});
+
+const READ_ONLY = Buffer.alloc(64, 9).toString("base64");
+
+// Query, Change feed and Partitions of "orders"; these are in the list after a query and from the beginning.
+async function useQueryAndFeed(page, expected) {
+    await page.getByRole("link", { name: "Query", exact: true }).click();
+    await write(page.getByRole("textbox", { name: "SQL" }), "SELECT c.id FROM c WHERE c.total >= 0");
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByText(new RegExp(`^${expected} rows, `)).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Change feed" }).click();
+    await page.getByLabel("Show changes").selectOption("from the beginning");
+    await page.getByText(`${expected} changes`, { exact: true }).waitFor();
+}
+
+test("a read-only key uses Query, Change feed and Partitions, and is told what it is at its first refusal", async (t) => {
+    const server = await startServer(t, ["--read-only-key", READ_ONLY]);
+    await makeOrders(server, 10);
+    const page = await openPage(t, server, { allowErrors: [/401/] });
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await signIn(page, READ_ONLY);
+    await page.getByRole("navigation").getByRole("link", { name: "orders" }).click();
+    await useQueryAndFeed(page, 10);
+    await page.getByRole("link", { name: "Partitions" }).click();
+    await page.getByRole("region", { name: "Physical partitions" }).getByRole("cell", { name: "all hashes" }).waitFor();
+    await page.getByRole("application", { name: /Map of the partitions/ }).waitFor({ timeout: 20_000 });
+    await page.getByRole("region", { name: "Largest logical partitions" }).getByText('"c1"').waitFor();
+
+    const told = page.getByText("This key is read-only");
+    assert.equal(await told.count(), 0);
+    await page.getByRole("link", { name: "Items", exact: true }).click();
+    await page.getByRole("button", { name: "1 \"c1\"", exact: true }).click();
+    await page.getByRole("button", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await told.waitFor();
+    await expectAccessible(page);
+    await page.reload();
+    await told.waitFor();
+    await call(server, "GET", "dbs/shop/colls/orders/docs/1", { headers: { "x-ms-documentdb-partitionkey": '["c1"]' } });
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Key, connection string or resource token").fill(DEVELOPMENT_KEY);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("navigation").getByRole("link", { name: "orders" }).waitFor();
+    assert.equal(await told.count(), 0, "another key is another one");
+});
+
+test("a token for a container uses Query and Change feed, and is not offered what no token may do", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 10);
+    const token = await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders" });
+    const page = await openPage(t, server);
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await signIn(page, token);
+    await openFor(page, "orders");
+    await page.getByText("Signed in with a resource token").waitFor();
+    await page.getByText("10 items", { exact: true }).waitFor();
+    await useQueryAndFeed(page, 10);
+    assert.equal(await page.getByRole("link", { name: "Partitions" }).count(), 0);
+    for (const name of ["New database", "New container", "Users of shop", "More about shop"])
+        assert.equal(await page.getByLabel(name).or(page.getByText(name, { exact: true })).count(), 0, name);
+    await page.getByRole("link", { name: "Settings" }).click();
+    await page.getByText("A resource token cannot change the definition.").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Save" }).count(), 0);
+    await page.goto(`${server.endpoint}/_explorer/#/dbs/shop/colls/orders/map`);
+    await page.getByText("A resource token does not show partitions.").waitFor();
+    await expectAccessible(page);
+});
+
+test("a token for one partition key queries and follows that key", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 14);
+    const token = await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders", resourcePartitionKey: ["c1"] });
+    const page = await openPage(t, server, { allowErrors: [/403/] });
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+    await signIn(page, token);
+    await openFor(page, "orders", '["c1"]');
+    await page.getByText("2 items", { exact: true }).waitFor();
+    await useQueryAndFeed(page, 2);
 });

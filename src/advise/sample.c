@@ -3,6 +3,7 @@
 
 #include "advise/time_value.h"
 #include "base/array.h"
+#include "base/rid.h"
 #include "partition/item.h"
 
 #include <math.h>
@@ -124,7 +125,18 @@ static int compare_times(const void *a, const void *b)
     int order = (isnan(x->time_s) != 0) - (isnan(y->time_s) != 0);
     if (order == 0)
         order = (x->time_s > y->time_s) - (x->time_s < y->time_s);
+    if (order == 0)
+        order = (x->made > y->made) - (x->made < y->made);
     return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+static uint64_t read_made(Json document)
+{
+    Json text = json_get(document, SLICE("_rid"));
+    Rid rid;
+    bool is_item = json_is(text, JSON_STRING) && rid_parse(json_string(text), &rid) &&
+                   rid.kind == RID_DOCUMENT;
+    return is_item ? rid.child : 0;
 }
 
 static size_t read_times(Sample *sample, PropertyPath path)
@@ -134,6 +146,7 @@ static size_t read_times(Sample *sample, PropertyPath path)
     size_t timed = 0;
     for (size_t i = 0; i < sample->count; i++) {
         SampleItem *item = &sample->items[i];
+        item->made = read_made(item->document);
         if (time_value(property_path_get(used, item->document), &item->time_s))
             timed++;
     }

@@ -30,6 +30,7 @@ typedef struct SampleItem {
     uint8_t *bytes; /* of the document */
     size_t size;
     double time_s;   /* since 1970; NaN if not known */
+    uint64_t made;   /* the number of its resource id, which grows; 0 if it has none */
     uint64_t number; /* of adding */
 } SampleItem;
 
@@ -60,8 +61,10 @@ DEFINE_AUTO_VALUE(Sample, sample_done)
 MUST_USE Status sample_add(Sample *sample, Json document, Error *err);
 
 /* Ends the adding. 'time_path' is where items have their time; a count of 0 means "/_ts". If nine
- * of ten items have one, they are sorted by it; otherwise the order of adding counts as that of
- * writing. STATUS_BAD_REQUEST if there are no items, or if a path is given that has no times. */
+ * of ten items have one, they are sorted by it, and those of one time by their resource ids, so
+ * that whoever reads them in whatever order learns the same; otherwise the order of adding counts
+ * as that of writing. STATUS_BAD_REQUEST if there are no items, or if a path is given that has no
+ * times. */
 MUST_USE Status sample_finish(Sample *sample, PropertyPath time_path, Error *err);
 
 /* How many items one of the sample stands for. */

@@ -2,6 +2,7 @@
 #include "advise/sample.h"
 
 #include "advise/advise_testing_int.h"
+#include "base/rid.h"
 
 #include <math.h>
 
@@ -123,6 +124,33 @@ static void what_the_server_adds_is_left_out(void **state)
     sample_done(&sample);
 }
 
+/* Two nodes hand over their items one after the other, in either order. */
+static void items_of_one_time_are_in_the_order_of_their_ids(void **state)
+{
+    (void)state;
+    static const int orders[][4] = {{1, 2, 300, 4}, {300, 4, 1, 2}, {4, 300, 2, 1}};
+    for (size_t o = 0; o < ARRAY_COUNT(orders); o++) {
+        Sample sample;
+        begin_sample(&sample);
+        for (size_t i = 0; i < ARRAY_COUNT(orders[o]); i++) {
+            char rid[RID_CHILD_LEN + 1] = "";
+            rid_print_child(RID_DOCUMENT, 1, 1, (uint64_t)orders[o][i], rid);
+            AUTO(arena_done) Arena arena;
+            arena_init(&arena, 1024);
+            Json value =
+                text_json(&arena, arena_format(&arena, "{\"_rid\":\"%s\",\"n\":%d,\"_ts\":%d}", rid,
+                                               orders[o][i], FIRST_TS));
+            Error err;
+            assert_int_equal(sample_add(&sample, value, &err), STATUS_OK);
+        }
+        end_sample(&sample);
+        static const int sorted[] = {1, 2, 4, 300};
+        for (size_t i = 0; i < ARRAY_COUNT(sorted); i++)
+            assert_int_equal(number_of(&sample, i), sorted[i]);
+        sample_done(&sample);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +158,7 @@ int main(void)
         cmocka_unit_test(a_sample_does_not_fall_into_step_with_data),
         cmocka_unit_test(bytes_are_bounded_too),
         cmocka_unit_test(items_are_sorted_by_their_time),
+        cmocka_unit_test(items_of_one_time_are_in_the_order_of_their_ids),
         cmocka_unit_test(a_time_path_without_times_is_refused),
         cmocka_unit_test(without_items_there_is_nothing_to_learn),
         cmocka_unit_test(what_the_server_adds_is_left_out),

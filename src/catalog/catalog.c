@@ -414,7 +414,8 @@ static bool open_placement(Catalog *catalog)
     atomic_init(&catalog->is_leader, is_leader);
     if (placement != NULL) {
         catalog->host->serves = placement->is_local;
-        catalog->host->serves_ctx = placement->ctx;
+        catalog->host->doubts_time = placement->doubts_time;
+        catalog->host->placement_ctx = placement->ctx;
     }
     return is_leader;
 }
@@ -558,7 +559,8 @@ bool catalog_is_scaling(Catalog *catalog, const Snapshot *snapshot, const Contai
 size_t catalog_plan_merges(const Catalog *catalog, const Snapshot *snapshot,
                            const Container *container, Arena *arena, MoveOrder **out)
 {
-    return move_policy_plan_merges(&catalog->moves.policy, snapshot, container, arena, out);
+    return move_policy_plan_merges(&catalog->moves.policy, snapshot, container,
+                                   clock_monotonic_us(catalog->clock), arena, out);
 }
 
 void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx)
@@ -567,6 +569,11 @@ void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *
     catalog->listener = published;
     catalog->listener_ctx = ctx;
     (void)pthread_mutex_unlock(&catalog->lock);
+}
+
+uint64_t catalog_logical_bytes_max(const Catalog *catalog, const PartitionSchema *schema)
+{
+    return partition_logical_bytes_max(catalog->host, schema);
 }
 
 void catalog_reader_init(CatalogReader *reader, Catalog *catalog)

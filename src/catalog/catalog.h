@@ -55,6 +55,9 @@ MUST_USE Status catalog_skip_numbers(Catalog *catalog, uint32_t numbers, Error *
  * of the catalogue. With NULL it is not called any more once this returns. */
 void catalog_set_listener(Catalog *catalog, void (*published)(void *ctx), void *ctx);
 
+/* How many bytes a logical partition of such a container may hold; 0 if there is no limit. */
+uint64_t catalog_logical_bytes_max(const Catalog *catalog, const PartitionSchema *schema);
+
 /* A thread's own view. catalog_read returns the newest published snapshot, which stays valid until
  * this reader's next catalog_read; it costs one atomic load when nothing has changed. */
 typedef struct CatalogReader {

@@ -90,6 +90,13 @@ static Container *find_container(const Job *job)
     return found;
 }
 
+static Status is_one_key(const PartitionRange *range, Error *err)
+{
+    return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                     "Partition %u holds a single logical partition, which cannot be split.",
+                     range->id);
+}
+
 static Status find_cuts(Job *job, const Container *container, Cuts *out, Error *err)
 {
     const MoveOrder *order = job->order;
@@ -111,11 +118,10 @@ static Status find_cuts(Job *job, const Container *container, Cuts *out, Error *
                    order->parts, order->by, out, err));
     if (out->count > 0)
         return STATUS_OK;
+    if (order->by == SPLIT_BY_SIZE)
+        return is_one_key(range, err);
     return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                     order->by == SPLIT_BY_SIZE
-                         ? "Partition %u holds a single logical partition, which cannot be split."
-                         : "Partition %u serves so few hashes that they cannot be divided.",
-                     range->id);
+                     "Partition %u serves so few hashes that they cannot be divided.", range->id);
 }
 
 static Status was_deleted(Error *err)
@@ -159,6 +165,13 @@ static Status gather(Job *job, Container **container, Error *err)
         return STATUS_OK;
     if (placement == NULL || placement->gather == NULL)
         return is_elsewhere(elsewhere, err);
+    /* It would be brought here again and again, and spread again after that. */
+    const MoveOrder *order = job->order;
+    if (order->parts > 1 && order->by == SPLIT_BY_SIZE && order->cut.len == 0 &&
+        handle_known_usage(container_handle(*container, elsewhere),
+                           clock_monotonic_us(job->driver->clock))
+            .is_one_key)
+        return is_one_key(elsewhere, err);
     StoreSpace *spaces = ARENA_NEW_ARRAY(&job->arena, StoreSpace, count);
     for (size_t i = 0; i < count; i++)
         spaces[i] = sources[i].space;

@@ -68,22 +68,29 @@ static MoveOrder order_of(const Container *container, size_t first, size_t last,
     };
 }
 
-/* The index of the range that holds most; SIZE_MAX if all are backed off. What a partition holds
- * that is served elsewhere is not known, here and below. */
-static size_t find_largest(const Search *search, const Container *container)
+/* The index of the range that holds most, and how much; SIZE_MAX if all are backed off. What is not
+ * known for the present counts for nothing, here and below: no move begins for it. */
+static size_t find_largest(const Search *search, const Container *container, uint64_t *most)
 {
     size_t largest = SIZE_MAX;
-    uint64_t most = 0;
+    *most = 0;
     for (size_t i = 0; i < container->range_count; i++) {
-        uint64_t bytes = handle_usage(container_handle_at(container, i)).bytes;
-        if (!handle_is_local(container_handle_at(container, i)) ||
-            is_backed_off(search, container->ranges[i].space) ||
-            (largest != SIZE_MAX && bytes <= most))
+        KnownUsage known = handle_known_usage(container_handle_at(container, i), search->now_us);
+        if (!known.is_fresh || is_backed_off(search, container->ranges[i].space) ||
+            (largest != SIZE_MAX && known.held.bytes <= *most))
             continue;
         largest = i;
-        most = bytes;
+        *most = known.held.bytes;
     }
     return largest;
+}
+
+/* Whether it holds two logical partitions or more. Elsewhere nobody looks before it is needed. */
+static bool has_pair(const PartitionHandle *handle, const KnownUsage *known)
+{
+    if (handle_is_local(handle))
+        return split_has_pair(handle);
+    return known->is_fresh && known->held.items >= 2 && !known->is_one_key;
 }
 
 /* The index of the range whose split helps most: the largest of those that hold two logical
@@ -92,22 +99,23 @@ static size_t find_most_useful(const Search *search, const Container *container)
 {
     PartitionKind kind = container->partition_key.kind;
     size_t best = SIZE_MAX;
-    bool best_has_pair = false;
+    bool best_is_pair = false;
     double most = 0; /* bytes, or the part of all hashes */
     for (size_t i = 0; i < container->range_count; i++) {
         const PartitionRange *range = &container->ranges[i];
         const PartitionHandle *handle = container_handle_at(container, i);
         if (is_backed_off(search, range->space))
             continue;
-        bool has_pair = split_has_pair(handle);
+        KnownUsage known = handle_known_usage(handle, search->now_us);
+        bool is_pair = has_pair(handle, &known);
         double weight =
-            has_pair ? (double)handle_usage(handle).bytes
-                     : epk_fraction(kind, range->max_bytes) - epk_fraction(kind, range->min_bytes);
-        bool is_better = has_pair == best_has_pair ? weight > most : has_pair;
+            is_pair ? (double)known.held.bytes
+                    : epk_fraction(kind, range->max_bytes) - epk_fraction(kind, range->min_bytes);
+        bool is_better = is_pair == best_is_pair ? weight > most : is_pair;
         if (best != SIZE_MAX && !is_better)
             continue;
         best = i;
-        best_has_pair = has_pair;
+        best_is_pair = is_pair;
         most = weight;
     }
     return best;
@@ -133,9 +141,10 @@ static bool find_split_for_throughput(const Search *search, const Container *con
 static bool find_split_for_storage(const Search *search, const Container *container, MoveOrder *out,
                                    MoveReason *reason)
 {
-    size_t at = find_largest(search, container);
+    uint64_t bytes;
+    size_t at = find_largest(search, container, &bytes);
     uint64_t max = search->policy->rules.partition_bytes_max;
-    if (max == 0 || at == SIZE_MAX || handle_usage(container_handle_at(container, at)).bytes <= max)
+    if (max == 0 || at == SIZE_MAX || bytes <= max)
         return false;
     *out = order_of(container, at, at, 2);
     *reason = MOVE_STORAGE;
@@ -160,10 +169,11 @@ static bool find_merge(const Search *search, const Container *container, uint32_
     uint64_t least = search->policy->rules.partition_bytes_max / 2;
     bool found = false;
     for (size_t i = 0; i + 1 < container->range_count; i++) {
-        const PartitionHandle *left = container_handle_at(container, i);
-        const PartitionHandle *right = container_handle_at(container, i + 1);
-        uint64_t bytes = handle_usage(left).bytes + handle_usage(right).bytes;
-        if (!handle_is_local(left) || !handle_is_local(right) || bytes > least ||
+        KnownUsage left = handle_known_usage(container_handle_at(container, i), search->now_us);
+        KnownUsage right =
+            handle_known_usage(container_handle_at(container, i + 1), search->now_us);
+        uint64_t bytes = left.held.bytes + right.held.bytes;
+        if (!left.is_fresh || !right.is_fresh || bytes > least ||
             is_backed_off(search, container->ranges[i].space))
             continue;
         least = bytes;
@@ -214,7 +224,7 @@ typedef struct Group {
     size_t first; /* indexes of ranges */
     size_t last;
     uint64_t bytes;
-    bool is_known; /* what they hold */
+    bool is_known; /* what they hold now */
 } Group;
 
 /* The left one of the two neighbours that hold least together; SIZE_MAX if none may be merged. */
@@ -246,13 +256,15 @@ static uint32_t partitions_kept(const MovePolicy *policy, const Snapshot *snapsh
 }
 
 size_t move_policy_plan_merges(const MovePolicy *policy, const Snapshot *snapshot,
-                               const Container *container, Arena *arena, MoveOrder **out)
+                               const Container *container, uint64_t now_us, Arena *arena,
+                               MoveOrder **out)
 {
     size_t count = container->range_count;
     Group *groups = ARENA_NEW_ARRAY(arena, Group, count);
-    for (size_t i = 0; i < count; i++)
-        groups[i] = (Group){i, i, handle_usage(container_handle_at(container, i)).bytes,
-                            handle_is_local(container_handle_at(container, i))};
+    for (size_t i = 0; i < count; i++) {
+        KnownUsage known = handle_known_usage(container_handle_at(container, i), now_us);
+        groups[i] = (Group){i, i, known.held.bytes, known.is_fresh};
+    }
     /* As much as automatic merges allow: what is merged must not be split again soon. */
     uint64_t bytes_max = policy->rules.partition_bytes_max / 2;
     uint32_t kept = partitions_kept(policy, snapshot, container);

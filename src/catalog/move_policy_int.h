@@ -1,6 +1,7 @@
 /* move_policy_int.h - which split or merge is due: see move_orders.h.
  *
- * The functions decide by rules, a snapshot and what its partitions hold. They change nothing.
+ * The functions decide by rules, a snapshot and what its partitions hold, here and on other nodes.
+ * They change nothing.
  *
  * Threads    Any. MoveBackoffs belongs to one thread.
  */
@@ -40,4 +41,5 @@ bool move_policy_needs_split(const MovePolicy *policy, const Snapshot *snapshot,
 
 /* See catalog_plan_merges. */
 size_t move_policy_plan_merges(const MovePolicy *policy, const Snapshot *snapshot,
-                               const Container *container, Arena *arena, MoveOrder **out);
+                               const Container *container, uint64_t now_us, Arena *arena,
+                               MoveOrder **out);

@@ -93,38 +93,51 @@ void offer_budgets_set_all(const Snapshot *snapshot, const ProvisionRules *rules
 
 /* ---- what is shown ---- */
 
-static uint64_t container_bytes(const Container *container)
+/* What the partitions of containers hold and have spent, here and on other nodes. */
+typedef struct Consumption {
+    uint64_t bytes_ever;
+    Charge busiest; /* of one second of one partition */
+} Consumption;
+
+static void add_container(Consumption *sum, const Container *container, uint64_t now_us)
 {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < container->range_count; i++)
-        bytes += handle_usage(container_handle_at(container, i)).bytes_ever;
-    return bytes;
+    for (size_t i = 0; i < container->range_count; i++) {
+        KnownUsage known = handle_known_usage(container_handle_at(container, i), now_us);
+        sum->bytes_ever += known.held.bytes_ever;
+        sum->busiest = known.busiest > sum->busiest ? known.busiest : sum->busiest;
+    }
 }
 
-/* The bytes of items. The index is left out, because its size is only estimated. */
-static uint64_t stored_kb(const Snapshot *snapshot, const OfferBudgets *budgets)
+/* Of a shared offer also budgets that no container spends any more. */
+static void add_database(Consumption *sum, const Snapshot *snapshot, const Database *database,
+                         uint64_t now_us)
 {
-    uint64_t bytes = budgets->container != NULL ? container_bytes(budgets->container) : 0;
-    const Container *container = NULL;
-    uint32_t database = budgets->database != NULL ? budgets->database->info.number : 0;
-    for (uint32_t from = 0; budgets->database != NULL &&
-                            (container = snapshot_next_container(snapshot, database, from)) != NULL;
-         from = container->info.number + 1)
-        bytes += container->offer == 0 ? container_bytes(container) : 0;
-    return (bytes + 1023) / 1024;
+    uint32_t number = database->info.number;
+    const Container *container;
+    for (uint32_t from = 0; (container = snapshot_next_container(snapshot, number, from)) != NULL;
+         from = container->info.number + 1) {
+        if (container->offer == 0)
+            add_container(sum, container, now_us);
+    }
+    for (uint32_t i = 0; i < database->partitions; i++) {
+        Charge second = budget_busiest_second(database->budgets[i], now_us);
+        sum->busiest = second > sum->busiest ? second : sum->busiest;
+    }
 }
 
+/* The bytes are those of items. The index is left out, because its size is only estimated. A
+ * partition whose owner has said nothing of late counts with the most that it was known to hold. */
 OfferUsage catalog_offer_usage(const Snapshot *snapshot, const Offer *offer, uint64_t now_us)
 {
     OfferBudgets budgets = find_budgets(snapshot, offer);
-    OfferUsage usage = {.storage_kb = stored_kb(snapshot, &budgets)};
-    Charge busiest = 0;
-    for (size_t i = 0; i < budgets.count; i++) {
-        Charge second = budget_busiest_second(budget_at(&budgets, i), now_us);
-        busiest = second > busiest ? second : busiest;
-    }
+    Consumption sum = {0};
+    if (budgets.container != NULL)
+        add_container(&sum, budgets.container, now_us);
+    if (budgets.database != NULL)
+        add_database(&sum, snapshot, budgets.database, now_us);
+    OfferUsage usage = {.storage_kb = (sum.bytes_ever + 1023) / 1024};
     /* The busiest partition decides, because each gets an equal part of what is provisioned. */
-    usage.ru = (busiest * budgets.count + 99) / 100;
+    usage.ru = (sum.busiest * budgets.count + 99) / 100;
     if (usage.storage_kb < offer->storage_kb_ever)
         usage.storage_kb = offer->storage_kb_ever;
     return usage;

@@ -66,6 +66,23 @@ PartitionUsage handle_usage(const PartitionHandle *handle)
                                              : (PartitionUsage){0};
 }
 
+KnownUsage handle_known_usage(const PartitionHandle *handle, uint64_t now_us)
+{
+    Charge busiest = budget_busiest_second(handle->budget, now_us);
+    if (LIKELY(handle->partition != NULL))
+        return (KnownUsage){
+            .held = partition_usage(handle->partition), .busiest = busiest, .is_fresh = true};
+    uint64_t at_us;
+    SpaceUsage said = reported_usage_last(handle->reported, &at_us);
+    bool is_fresh = at_us != 0 && (at_us >= now_us || now_us - at_us <= USAGE_FRESH_US);
+    return (KnownUsage){
+        .held = said.held,
+        .busiest = is_fresh && said.busiest > busiest ? said.busiest : busiest,
+        .is_fresh = is_fresh,
+        .is_one_key = is_fresh && said.is_one_key,
+    };
+}
+
 uint64_t handle_index_bytes(const PartitionHandle *handle)
 {
     return LIKELY(handle->partition != NULL) ? partition_index_bytes(handle->partition) : 0;
@@ -74,13 +91,6 @@ uint64_t handle_index_bytes(const PartitionHandle *handle)
 unsigned handle_index_progress(const PartitionHandle *handle)
 {
     return LIKELY(handle->partition != NULL) ? partition_index_progress(handle->partition) : 0;
-}
-
-uint64_t handle_logical_bytes_max(const PartitionHandle *handle, const PartitionSchema *schema)
-{
-    return LIKELY(handle->partition != NULL)
-               ? partition_logical_bytes_max(handle->partition, schema)
-               : 0;
 }
 
 Status handle_get(PartitionHandle *handle, const PartitionSchema *schema, const Epk *epk, Slice id,

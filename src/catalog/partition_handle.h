@@ -7,8 +7,9 @@
  *
  * Of a partition that this process serves, a handle passes each call on to its Partition, Budget
  * and History. Of one that is served elsewhere (placement.h) it has no Partition: then functions
- * that can fail fail with STATUS_NOT_OWNER, what is said of the contents is 0, and the Budget and
- * the History are there. Except by handle_local(), no pointer to a partition leaves this module.
+ * that can fail fail with STATUS_NOT_OWNER, what is said of the contents is 0 except by
+ * handle_known_usage, and the Budget and the History are there. Except by handle_local(), no
+ * pointer to a partition leaves this module.
  *
  * Ownership  A Container owns the handles of its ranges, and keeps what they use alive. A caller
  *            that keeps a handle longer than its snapshot holds a reference on the container.
@@ -49,9 +50,22 @@ bool handle_is_served(const PartitionHandle *handle);
 
 uint64_t handle_lsn(const PartitionHandle *handle);
 PartitionUsage handle_usage(const PartitionHandle *handle);
+/* What is known of a partition, wherever it is. Of one that is served elsewhere its owner tells now
+ * and then (catalog_note_usage). */
+typedef struct KnownUsage {
+    PartitionUsage held; /* of one that is elsewhere what was said last, 0 if nothing was */
+    Charge busiest;      /* the most of one of the last seconds, as far as it is known */
+    bool is_fresh;       /* it is here, or it was said within USAGE_FRESH_US */
+    bool is_one_key;     /* its owner says so: see SpaceUsage */
+} KnownUsage;
+
+/* Some rounds in which nodes ask each other, of which one may fail. */
+#define USAGE_FRESH_US UINT64_C(10000000)
+
+KnownUsage handle_known_usage(const PartitionHandle *handle, uint64_t now_us);
+
 uint64_t handle_index_bytes(const PartitionHandle *handle);
 unsigned handle_index_progress(const PartitionHandle *handle);
-uint64_t handle_logical_bytes_max(const PartitionHandle *handle, const PartitionSchema *schema);
 
 /* ---- items ---- */
 

@@ -155,6 +155,8 @@ static Stopping *begin_stop(Catalog *catalog, CatalogOrder *order)
     if (handle == NULL || !handle_is_local(handle))
         return NULL;
     AUTO(partition_unref) Partition *partition = partition_ref(handle->partition);
+    /* Until its next owner says what it holds, an offer goes by this. */
+    reported_usage_note(handle->reported, &(SpaceUsage){.held = partition_usage(partition)}, 0);
     order->status = publish_partition(catalog, container, order->space, NULL, &order->error);
     if (order->status != STATUS_OK)
         return NULL;

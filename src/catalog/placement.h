@@ -27,6 +27,10 @@ struct CatalogPlacement {
      * catalogue's own space when it is opened: whether this process leads. */
     bool (*is_local)(void *ctx, StoreSpace space);
 
+    /* Whether the time of PartitionHost.clock may be wrong: nothing that has expired is removed
+     * meanwhile. Called on writers, often. NULL if it never is. */
+    bool (*doubts_time)(void *ctx);
+
     /* Chooses who will serve new spaces and makes that known, before the change that makes them is
      * committed. Ranges that spend one budget should be together: 'beside' is a space whose owner
      * should have them, or 0. If it fails, so does the change. If the commit fails, the spaces are
@@ -47,6 +51,27 @@ struct CatalogPlacement {
      * called for each. NULL if only ranges are moved that are here already. */
     Status (*gather)(void *ctx, const StoreSpace *spaces, size_t count, Error *err);
 };
+
+/* What a node says of a partition that it serves. */
+typedef struct SpaceUsage {
+    StoreSpace space;
+    PartitionUsage held;
+    Charge busiest;  /* the most of one of the last seconds: budget_busiest_second */
+    bool is_one_key; /* it holds more than one may, all of it in one logical partition */
+} SpaceUsage;
+
+/* What another node says at most of one partition, so that no sum over all ranges overflows. More
+ * than that is not believed. */
+#define SPACE_USAGE_BYTES_MAX  (UINT64_C(1) << 43)
+#define SPACE_USAGE_CHARGE_MAX (UINT64_C(1) << 40)
+
+/* What this process serves, in the arena; and what other nodes have said so long ago of what they
+ * serve ('said' is put in order). handle_known_usage shows it: moves by size, merges and offers
+ * need it. What is said of a partition that this process serves, or that no range names, is
+ * ignored. Neither posts a message or waits for the catalogue's thread; the first one may read from
+ * the disk. */
+void catalog_list_usage(Catalog *catalog, Arena *arena, SpaceUsage **out, size_t *count);
+void catalog_note_usage(Catalog *catalog, SpaceUsage *said, size_t count, uint64_t age_us);
 
 /* Whether this process changes the catalogue, or follows another one. A follower refuses changes
  * with STATUS_NOT_OWNER, and runs no moves and no clean-up that writes. A new leader has applied

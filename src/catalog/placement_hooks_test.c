@@ -1,5 +1,5 @@
 /* placement_hooks_test.c - the hooks of a placement: in which order they are called, what becomes
- * of a change when one fails, and moves whose sources are elsewhere. */
+ * of a change when one fails, moves whose sources are elsewhere, and what nodes say of them. */
 #include "catalog/move_policy_int.h"
 #include "catalog/move_testing_int.h"
 #include "catalog/placement_testing_int.h"
@@ -459,34 +459,211 @@ static void a_move_whose_end_is_unknown_keeps_nothing_that_could_be_lost(void **
     expect_same(&pair);
 }
 
-/* What a partition holds is only known where it is served: what looks empty is not merged. */
-static void partitions_that_are_elsewhere_are_not_merged_for_being_small(void **state)
+/* What the node that serves them would say of its partitions, so long ago, to the other one. */
+static void tell(TestNode *from, TestNode *to, uint64_t age_us)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    SpaceUsage *said = NULL;
+    size_t count = 0;
+    catalog_list_usage(from->t.catalog, &arena, &said, &count);
+    catalog_note_usage(to->t.catalog, said, count, age_us);
+}
+
+static bool is_due(TestNode *node, const MoveRules *rules, MoveOrder *order)
+{
+    MovePolicy policy = {.rules = *rules, .provision = NODE_RULES};
+    MoveBackoffs backoffs = {0};
+    MoveReason reason;
+    return move_policy_find_due(&policy, &backoffs, test_read(&node->t),
+                                clock_monotonic_us(&node->t.clock.clock), order, &reason);
+}
+
+static size_t planned(Pair *pair, TestNode *node)
+{
+    MovePolicy policy = {.rules = {.partition_bytes_max = 1 << 20}, .provision = NODE_RULES};
+    MoveOrder *orders = NULL;
+    return move_policy_plan_merges(&policy, test_read(&node->t), container_at(pair, node),
+                                   clock_monotonic_us(&node->t.clock.clock), &node->t.arena,
+                                   &orders);
+}
+
+static void provision(Pair *pair, uint32_t ru)
+{
+    AUTO(test_change_done) TestChange c;
+    test_change_init(&c, CATALOG_REPLACE_OFFER);
+    c.change.offer = container_at(pair, &pair->a)->offer;
+    c.change.provision = MANUAL(ru);
+    assert_int_equal(test_run(pair->a.t.catalog, &c), STATUS_OK);
+    node_refresh(&pair->b);
+}
+
+/* What looks empty, because nobody has said what it holds, is not merged; what is small is,
+ * wherever it is. */
+static void partitions_that_are_elsewhere_are_merged_when_they_are_known_to_be_small(void **state)
+{
+    (void)state;
+    static const MoveRules merging = {.merges = true, .partition_bytes_max = 1 << 20};
+    MoveOrder order;
+    AUTO(pair_close) Pair pair;
+    open_for_moves(&pair, &BY_ORDER, MANUAL(2000));
+    provision(&pair, 1000);
+    assert_true(is_due(&pair.a, &merging, &order));
+    assert_false(is_due(&pair.b, &merging, &order));
+    assert_int_equal(planned(&pair, &pair.b), 0);
+    node_hand_over(&pair.a, &pair.b, space_of(&pair, 1));
+    /* What it has held here is not what it holds now. */
+    assert_false(is_due(&pair.a, &merging, &order));
+    assert_int_equal(planned(&pair, &pair.a), 0);
+    tell(&pair.b, &pair.a, USAGE_FRESH_US);
+    assert_true(is_due(&pair.a, &merging, &order));
+    assert_int_equal(planned(&pair, &pair.a), 1);
+    assert_int_equal(order.range_first, container_at(&pair, &pair.a)->ranges[0].id);
+    assert_int_equal(order.range_last, container_at(&pair, &pair.a)->ranges[1].id);
+    fake_clock_advance(&pair.a.t.clock, 1); /* too old */
+    assert_false(is_due(&pair.a, &merging, &order));
+    assert_int_equal(planned(&pair, &pair.a), 0);
+    tell(&pair.b, &pair.a, USAGE_FRESH_US + 1);
+    assert_false(is_due(&pair.a, &merging, &order));
+    tell(&pair.b, &pair.a, 0);
+    assert_true(is_due(&pair.a, &merging, &order));
+    /* Too large, or nothing that may be believed. */
+    SpaceUsage said = {.space = space_of(&pair, 1), .held = {.bytes = 1 << 20}};
+    catalog_note_usage(pair.a.t.catalog, &said, 1, 0);
+    assert_true(is_due(&pair.a, &merging, &order)); /* more than it ever was */
+    said.held.bytes_ever = SPACE_USAGE_BYTES_MAX + 1;
+    catalog_note_usage(pair.a.t.catalog, &said, 1, 0);
+    assert_true(is_due(&pair.a, &merging, &order));
+    said.held.bytes_ever = said.held.bytes;
+    catalog_note_usage(pair.a.t.catalog, &said, 1, 0);
+    assert_false(is_due(&pair.a, &merging, &order));
+    assert_int_equal(planned(&pair, &pair.a), 0);
+}
+
+static void a_partition_that_is_elsewhere_is_split_for_what_it_holds(void **state)
+{
+    (void)state;
+    static const MoveRules splitting = {.splits = true, .partition_bytes_max = 100};
+    MoveOrder order;
+    AUTO(pair_close) Pair pair;
+    open_for_moves(&pair, &BY_ORDER, MANUAL(1000));
+    StoreSpace space = space_of(&pair, 0);
+    assert_true(is_due(&pair.a, &splitting, &order));
+    node_hand_over(&pair.a, &pair.b, space);
+    assert_false(is_due(&pair.a, &splitting, &order));
+    tell(&pair.b, &pair.a, 0);
+    assert_true(is_due(&pair.a, &splitting, &order));
+    assert_int_equal(order.parts, 2);
+    /* It comes here for the move, and the parts begin without anything that was said. */
+    assert_ok(catalog_stop_serving(pair.b.t.catalog, space, err));
+    order_split(&pair);
+    assert_int_equal(wait_for_move(&pair.a).stage, MOVE_DONE);
+    node_refresh(&pair.b);
+    SpaceUsage late = {.space = space, .held = {.bytes = 1 << 20, .bytes_ever = 1 << 20}};
+    catalog_note_usage(pair.b.t.catalog, &late, 1, 0);
+    for (size_t i = 0; i < 2; i++) {
+        KnownUsage known =
+            handle_known_usage(handle_at(&pair, &pair.b, i), clock_monotonic_us(clock_real()));
+        assert_false(known.is_fresh);
+        assert_int_equal(known.held.bytes_ever, 0);
+    }
+}
+
+static void for_throughput_the_largest_partition_is_split_wherever_it_is(void **state)
+{
+    (void)state;
+    static const MoveRules splitting = {.splits = true};
+    MoveOrder order;
+    AUTO(pair_close) Pair pair;
+    open_for_moves(&pair, &BY_ORDER, MANUAL(2000));
+    uint64_t bytes[2];
+    for (size_t i = 0; i < 2; i++)
+        bytes[i] = handle_usage(handle_at(&pair, &pair.a, i)).bytes;
+    assert_int_not_equal(bytes[0], bytes[1]);
+    size_t largest = bytes[1] > bytes[0];
+    provision(&pair, 3000);
+    node_hand_over(&pair.a, &pair.b, space_of(&pair, largest));
+    assert_true(is_due(&pair.a, &splitting, &order));
+    assert_int_equal(order.range_first, container_at(&pair, &pair.a)->ranges[1 - largest].id);
+    tell(&pair.b, &pair.a, 0);
+    assert_true(is_due(&pair.a, &splitting, &order));
+    assert_int_equal(order.range_first, container_at(&pair, &pair.a)->ranges[largest].id);
+}
+
+/* Else it would come here at each attempt, in vain. */
+static void a_partition_of_one_key_stays_where_it_is(void **state)
+{
+    (void)state;
+    static const MoveRules small = {.partition_bytes_max = 100};
+    AUTO(pair_close) Pair pair;
+    node_init(&pair.a, NULL, true, &NODE_RULES);
+    pair.a.t.moves = &small;
+    assert_ok(test_try_open(&pair.a.t, err));
+    node_init(&pair.b, pair.a.t.store, false, &NODE_RULES);
+    pair.b.t.moves = &small;
+    assert_ok(test_try_open(&pair.b.t, err));
+    pair.database = make_database(&pair.a.t, "d", NONE);
+    pair.container = make_container(&pair.a.t, pair.database, "c", MANUAL(1000));
+    assert_int_equal(put_item(&pair.a.t, pair.database, pair.container, 7, 1, 200), STATUS_OK);
+    node_refresh(&pair.b);
+    node_hand_over(&pair.a, &pair.b, space_of(&pair, 0));
+    tell(&pair.b, &pair.a, 0);
+    (void)node_events(&pair.a);
+    order_split(&pair);
+    MoveEvent event = wait_for_move(&pair.a);
+    assert_int_equal(event.stage, MOVE_FAILED);
+    assert_non_null(strstr(event.message, "holds a single logical partition"));
+    expect_events(&pair.a, "");
+    /* With another key it can be cut. */
+    assert_int_equal(put_item(&pair.b.t, pair.database, pair.container, 8, 1, 200), STATUS_OK);
+    tell(&pair.b, &pair.a, 0);
+    assert_ok(catalog_stop_serving(pair.b.t.catalog, space_of(&pair, 0), err));
+    order_split(&pair);
+    assert_int_equal(wait_for_move(&pair.a).stage, MOVE_DONE);
+}
+
+static OfferUsage usage_at(Pair *pair, TestNode *node)
+{
+    const Snapshot *snapshot = test_read(&node->t);
+    const Offer *offer = snapshot_offer(snapshot, container_at(pair, node)->offer);
+    return catalog_offer_usage(snapshot, offer, clock_monotonic_us(&node->t.clock.clock));
+}
+
+static void offers_tell_the_same_on_every_node(void **state)
 {
     (void)state;
     AUTO(pair_close) Pair pair;
-    static const MoveRules merging = {.merges = true, .partition_bytes_max = (uint64_t)1 << 30};
-    open_for_moves(&pair, &BY_ORDER, MANUAL(3000));
-    MovePolicy policy = {.rules = merging, .provision = NODE_RULES};
-    MoveBackoffs backoffs = {0};
-    MoveOrder order;
-    MoveReason reason;
-    AUTO(test_change_done) TestChange c;
-    test_change_init(&c, CATALOG_REPLACE_OFFER);
-    c.change.offer = container_at(&pair, &pair.a)->offer;
-    c.change.provision = MANUAL(1000);
-    assert_int_equal(test_run(pair.a.t.catalog, &c), STATUS_OK);
-    node_refresh(&pair.b);
-    assert_true(move_policy_find_due(&policy, &backoffs, test_read(&pair.a.t), 0, &order, &reason));
-    assert_false(
-        move_policy_find_due(&policy, &backoffs, test_read(&pair.b.t), 0, &order, &reason));
-    MoveOrder *orders = NULL;
-    assert_int_equal(move_policy_plan_merges(&policy, test_read(&pair.b.t),
-                                             container_at(&pair, &pair.b), &pair.b.t.arena,
-                                             &orders),
-                     0);
+    open_for_moves(&pair, &BY_ORDER, (Provision){PROVISION_AUTOSCALE, 2000});
+    for (int key = KEYS; key < 2 * KEYS; key++)
+        assert_int_equal(put_item(&pair.a.t, pair.database, pair.container, key, 1, 2000),
+                         STATUS_OK);
+    OfferUsage whole = usage_at(&pair, &pair.a);
+    assert_true(whole.storage_kb > 80);
+    assert_int_equal(usage_at(&pair, &pair.b).storage_kb, 0);
     node_hand_over(&pair.a, &pair.b, space_of(&pair, 1));
-    assert_false(
-        move_policy_find_due(&policy, &backoffs, test_read(&pair.a.t), 0, &order, &reason));
+    /* Nothing is forgotten before the new owner has said something, nor when it is silent. */
+    assert_int_equal(usage_at(&pair, &pair.a).storage_kb, whole.storage_kb);
+    handle_charge(handle_at(&pair, &pair.b, 1), (BudgetClass){0}, 12300,
+                  clock_monotonic_us(&pair.b.t.clock.clock));
+    tell(&pair.a, &pair.b, 0);
+    tell(&pair.b, &pair.a, 0);
+    for (size_t i = 0; i < 2; i++) {
+        OfferUsage usage = usage_at(&pair, i == 0 ? &pair.a : &pair.b);
+        assert_int_equal(usage.storage_kb, whole.storage_kb);
+        assert_int_equal(usage.ru, 2 * 123);
+    }
+    fake_clock_advance(&pair.a.t.clock, 1000 * USAGE_FRESH_US);
+    assert_int_equal(usage_at(&pair, &pair.a).storage_kb, whole.storage_kb);
+    assert_int_equal(usage_at(&pair, &pair.a).ru, 0); /* what was spent is long past */
+    /* A late answer does not lower it. */
+    SpaceUsage late = {.space = space_of(&pair, 1), .held = {.bytes = 1, .bytes_ever = 2}};
+    catalog_note_usage(pair.a.t.catalog, &late, 1, 0);
+    assert_int_equal(usage_at(&pair, &pair.a).storage_kb, whole.storage_kb);
+    /* The leader decides what an offer may be lowered to, and notes it. */
+    provision(&pair, 1000);
+    const Snapshot *snapshot = test_read(&pair.a.t);
+    const Offer *offer = snapshot_offer(snapshot, container_at(&pair, &pair.a)->offer);
+    assert_int_equal(offer->storage_kb_ever, whole.storage_kb);
 }
 
 int main(void)
@@ -506,7 +683,11 @@ int main(void)
         cmocka_unit_test(a_move_whose_sources_do_not_come_gives_up),
         cmocka_unit_test(a_move_whose_targets_are_elsewhere_is_undone),
         cmocka_unit_test(a_move_whose_end_is_unknown_keeps_nothing_that_could_be_lost),
-        cmocka_unit_test(partitions_that_are_elsewhere_are_not_merged_for_being_small),
+        cmocka_unit_test(partitions_that_are_elsewhere_are_merged_when_they_are_known_to_be_small),
+        cmocka_unit_test(a_partition_that_is_elsewhere_is_split_for_what_it_holds),
+        cmocka_unit_test(for_throughput_the_largest_partition_is_split_wherever_it_is),
+        cmocka_unit_test(a_partition_of_one_key_stays_where_it_is),
+        cmocka_unit_test(offers_tell_the_same_on_every_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,6 @@ static void no_call_reaches_a_partition_that_is_elsewhere(void **state)
     assert_true(handle_lsn(h) == 0);
     assert_true(handle_index_bytes(h) == 0);
     assert_int_equal(handle_index_progress(h), 0);
-    assert_true(handle_logical_bytes_max(h, schema) == 0);
     PartitionUsage usage = handle_usage(h);
     assert_true(usage.items == 0 && usage.bytes == 0 && usage.bytes_ever == 0);
     /* What the catalogue knows is there. */

@@ -150,7 +150,7 @@ static Status open_partition(const Container *container, const RangeSource *sour
     if (known != NULL)
         handle->partition = partition_ref(known);
     else if (!is_changed && before == NULL &&
-             (host->serves == NULL || host->serves(host->serves_ctx, range->space)))
+             (host->serves == NULL || host->serves(host->placement_ctx, range->space)))
         return partition_open(host, range->space, range->id, container->schema, &handle->partition,
                               err);
     return STATUS_OK;
@@ -177,6 +177,8 @@ static Status open_ranges(Container *container, const RangeSource *source,
                          : before != NULL ? budget_ref(before->budget)
                                           : budget_new(&(BudgetTerms){0}, 0);
         handle->history = before != NULL ? history_ref(before->history) : history_new();
+        handle->reported =
+            before != NULL ? reported_usage_ref(before->reported) : reported_usage_new();
         *opened = i + 1;
         TRY(open_partition(container, source, before, handle, err));
     }
@@ -399,6 +401,7 @@ static void release_handles(const PartitionHandle *handles, size_t count)
         partition_unref(handles[i].partition);
         budget_unref(handles[i].budget);
         history_unref(handles[i].history);
+        reported_usage_unref(handles[i].reported);
     }
 }
 

@@ -146,6 +146,12 @@ static Status read_ranges(Source *source, Range *out, size_t *count, Error *err)
     TRY(json_parse(source->arena, call.body, &body, err));
     if (!json_to_i64(json_get(body, SLICE("time")), &source->now_s))
         return not_understood(err);
+    Json missing = json_get(body, SLICE("missingRanges"));
+    if (json_is(missing, JSON_ARRAY) && json_count(missing) > 0)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "the nodes that serve %zu of the container's partitions do not answer; "
+                         "try again later",
+                         json_count(missing));
     *count = 0;
     JsonIter it = json_iter(json_get(body, SLICE("ranges")));
     while (json_next(&it) && *count < RANGES_MAX) {

@@ -61,9 +61,9 @@ static const Action ACTIONS[] = {
     {"remove", "forgets a node that is dead and does not come back", 1, "a node", CLIENT_DELETE,
      "/_orrery/cluster/nodes?node=%s", "Node '%s' is forgotten.", NULL},
     {"move",
-     "makes a node the owner of a partition, by the number of its space, and of those that share "
-     "its throughput",
-     2, "a space and a node", CLIENT_POST, "/_orrery/cluster/move?space=%s&node=%s", NULL,
+     "makes a node the owner of a partition, and of those that share its throughput; RANGE is "
+     "DATABASE/CONTAINER/ID, with the id of a partition key range, or the number of a space",
+     2, "a range and a node", CLIENT_POST, "/_orrery/cluster/move?space=%s&node=%s", NULL,
      cluster_view_print_move},
     {"upgrade",
      "has the cluster write the newest format that all its nodes read, after the last of them was "
@@ -100,7 +100,7 @@ const Command CLUSTER_COMMAND = {
              "cluster status               [options]\n"
              "cluster drain | undrain NODE [options]\n"
              "cluster remove NODE          [options]\n"
-             "cluster move SPACE NODE      [options]\n"
+             "cluster move RANGE NODE      [options]\n"
              "cluster upgrade              [options]\n"
              "cluster recover SPACE        [options]",
     .about =
@@ -117,7 +117,8 @@ const Command CLUSTER_COMMAND = {
         "orrery cluster adopt --data /var/lib/orrery --cluster postgresql://db1,db2/orrery \\\n"
         "    --cluster-secret cluster.secret --node a --advertise http://10.0.0.1:8081\n"
         "orrery cluster status --endpoint http://10.0.0.1:8081\n"
-        "orrery cluster drain b\n",
+        "orrery cluster drain b\n"
+        "orrery cluster move shop/orders/0 c\n",
     .main = cluster_main,
 };
 

@@ -221,8 +221,19 @@ static void api_call(void *ctx, NodeCall *call)
 
 static Slice api_warning(void *ctx, Arena *arena)
 {
+    char engine[CLUSTER_WARNING_MAX];
+    char clock[CLUSTER_WARNING_MAX];
+    const ClusterNode *node = ctx;
+    Slice of_engine = slice_make(engine, cluster_engine_warning(node->cluster, engine));
+    Slice of_clock = slice_make(clock, cluster_clock_warning(node->cluster, clock));
+    return arena_format(arena, "%.*s%s%.*s", SLICE_ARG(of_engine),
+                        of_engine.len > 0 && of_clock.len > 0 ? "; " : "", SLICE_ARG(of_clock));
+}
+
+static Slice api_copies_warning(void *ctx, Arena *arena)
+{
     char text[CLUSTER_WARNING_MAX];
-    size_t len = cluster_engine_warning(((ClusterNode *)ctx)->cluster, text);
+    size_t len = cluster_copies_warning(((ClusterNode *)ctx)->cluster, text);
     return arena_copy(arena, slice_make(text, len));
 }
 
@@ -284,6 +295,7 @@ Status cluster_node_open(const ClusterNodeOptions *options, ClusterNode **out, E
     arena_init(&node->arena, 1024);
     node->api = (ApiCluster){
         .ctx = node,
+        .node = node->settings.node,
         .owner = api_owner,
         .catalog_owner = api_catalog_owner,
         .life = api_life,
@@ -291,6 +303,7 @@ Status cluster_node_open(const ClusterNodeOptions *options, ClusterNode **out, E
         .refresh = api_refresh,
         .call = api_call,
         .warning = api_warning,
+        .copies_warning = api_copies_warning,
         .events = api_events,
         .status = api_status,
         .drain = api_drain,
@@ -329,7 +342,7 @@ Status cluster_node_open_store(ClusterNode *node, const RocksdbStoreOptions *loc
     };
     bool is_leader = false;
     TRY(replicated_store_open(&options, out, &node->replication, err));
-    return cluster_join_catalog(node->cluster, node->replication, &is_leader, err);
+    return cluster_join_catalog(node->cluster, *out, node->replication, &is_leader, err);
 }
 
 const CatalogPlacement *cluster_node_placement(ClusterNode *node)
@@ -340,6 +353,11 @@ const CatalogPlacement *cluster_node_placement(ClusterNode *node)
 const ApiCluster *cluster_node_api(ClusterNode *node)
 {
     return &node->api;
+}
+
+const Clock *cluster_node_clock(const ClusterNode *node)
+{
+    return cluster_clock(node->cluster);
 }
 
 Status cluster_node_start(ClusterNode *node, Catalog *catalog, Error *err)
@@ -355,6 +373,14 @@ void cluster_node_print(const ClusterNode *node, FILE *to)
                   node->engine);
     if (node->warning[0] != '\0')
         (void)fprintf(to, "WARNING: %s\n", node->warning);
+    char clock[CLUSTER_WARNING_MAX];
+    int clock_len = (int)cluster_clock_warning(node->cluster, clock);
+    if (clock_len > 0)
+        (void)fprintf(to, "WARNING: %.*s\n", clock_len, clock);
+    char copies[CLUSTER_WARNING_MAX];
+    int copies_len = (int)cluster_copies_warning(node->cluster, copies);
+    if (copies_len > 0)
+        (void)fprintf(to, "WARNING: %.*s\n", copies_len, copies);
     (void)fprintf(to, "\n");
     (void)fflush(to);
 }

@@ -3,7 +3,8 @@
  *
  *     cluster_node_open        secret, folder, journal, a new incarnation, the lease
  *     cluster_node_open_store  the replicated store, with the catalogue's space up to date
- *     ... the catalogue, with cluster_node_placement; the api, with cluster_node_api
+ *     ... the catalogue, with cluster_node_placement; the api, with cluster_node_api; these and the
+ *         http server with cluster_node_clock
  *     ... the http server, with cluster_node_links
  *     cluster_node_start       serves what is the node's, follows the rest
  *
@@ -46,6 +47,9 @@ MUST_USE Status cluster_node_open_store(ClusterNode *node, const RocksdbStoreOpt
                                         Store **out, Error *err);
 const CatalogPlacement *cluster_node_placement(ClusterNode *node);
 const ApiCluster *cluster_node_api(ClusterNode *node);
+
+/* The time that the cluster goes by; until cluster_node_stop. */
+const Clock *cluster_node_clock(const ClusterNode *node);
 
 /* Fills in what the http server needs for the other nodes, and takes their own requests out before
  * 'options->handler' sees them. */

@@ -295,6 +295,13 @@ static Status open_store(Server *server, Error *err)
                : cluster_node_open_store(server->node, &options, &server->store, err);
 }
 
+/* What clients see of the time: of items, of queries, of dates. The log and the audit log have the
+ * machine's, as other programs' have. */
+static const Clock *clock_of(const Server *server)
+{
+    return server->node == NULL ? server->log.clock : cluster_node_clock(server->node);
+}
+
 static Status open_catalog(Server *server, Error *err)
 {
     server->writers = workers_open("orrery-writer", server->options.threads, UINT32_MAX);
@@ -307,14 +314,14 @@ static Status open_catalog(Server *server, Error *err)
         .store = server->store,
         .writers = server->writers,
         .loaders = server->loaders,
-        .clock = server->log.clock,
+        .clock = clock_of(server),
         .log = &server->log,
         .cache = item_cache_open(cache_bytes - cache_bytes / CACHE_BLOCKS_SHARE, key),
         .logical_bytes_max = server->options.logical_partition_bytes_max,
     };
     CatalogOptions options = {
         .host = &server->host,
-        .clock = server->log.clock,
+        .clock = clock_of(server),
         .log = &server->log,
         .metrics = &server->metrics.shards[server->options.threads],
         .throughput = &server->options.throughput,
@@ -356,7 +363,7 @@ static void open_api(Server *server)
         .readers = server->readers,
         .node_workers = server->asked,
         .scripts = server->scripts,
-        .clock = server->log.clock,
+        .clock = clock_of(server),
         .log = &server->log,
         .metrics = &server->metrics,
         .audit = server->audit,
@@ -409,7 +416,7 @@ static Status open_http(Server *server, Error *err)
         .request_ms = o->request_timeout_s * 1000,
         .pace_ms = PACE_MS,
         .memory_bytes_max = o->memory.connections,
-        .clock = server->log.clock,
+        .clock = clock_of(server),
         .log = &server->log,
         .metrics = &server->metrics,
         .handler = api_handler(server->api),

@@ -75,7 +75,8 @@ const Command TOP_COMMAND = {
         "Shows live how much the physical partitions of a container are used: a map of hash range "
         "against time, in which a cell is one second and its shade tells how much of the "
         "partition's request units was used; throttled requests (429); the partition keys that "
-        "used most and that were throttled most; and splits and merges of partitions.",
+        "used most and that were throttled most; and splits and merges of partitions. On a node of "
+        "a cluster also which node serves each partition, and how the nodes are.",
     .options = &TABLE,
     .notes = "Keys: q quits; n and p show the next and the previous container, the busiest first."
              "\n\n"
@@ -121,8 +122,9 @@ static Status parse_options(Arena *arena, int argc, char *const *argv, char *con
 
 /* ---- asking ---- */
 
-/* Asks everything at the same time. The error is that of the first call that failed. */
-static Status ask_all(TopApp *app, ClientCall *calls, size_t count, Error *err)
+/* Asks everything at the same time. The error is that of the first call that failed; only so many
+ * of the calls must not. */
+static Status ask_some(TopApp *app, ClientCall *calls, size_t count, size_t needed, Error *err)
 {
     for (size_t i = 0; i < count; i++)
         client_start(app->client, &calls[i]);
@@ -131,7 +133,7 @@ static Status ask_all(TopApp *app, ClientCall *calls, size_t count, Error *err)
     do
         TRY(client_wait(app->client, cancel_fd, &ended, err));
     while (ended != NULL);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < needed; i++) {
         if (calls[i].error.status != STATUS_OK) {
             *err = calls[i].error;
             return err->status;
@@ -140,6 +142,11 @@ static Status ask_all(TopApp *app, ClientCall *calls, size_t count, Error *err)
             return connection_refused(&calls[i], err);
     }
     return STATUS_OK;
+}
+
+static Status ask_all(TopApp *app, ClientCall *calls, size_t count, Error *err)
+{
+    return ask_some(app, calls, count, count, err);
 }
 
 /* A question about the container; 'what' follows its path. */
@@ -179,7 +186,7 @@ static Status ask_history(TopApp *app, Arena *arena, TopAnswers *answers, Error 
 
 static Status ask_model(TopApp *app, Arena *arena, TopModel *out, Error *err)
 {
-    enum { LAYOUT, BY_RU, BY_THROTTLED, EVENTS, CALL_COUNT };
+    enum { LAYOUT, BY_RU, BY_THROTTLED, EVENTS, CLUSTER, CALL_COUNT };
     ClientCall calls[CALL_COUNT] = {
         [LAYOUT] = about_container(app, arena, SLICE("layout")),
         [BY_RU] = about_container(app, arena,
@@ -187,14 +194,19 @@ static Status ask_model(TopApp *app, Arena *arena, TopModel *out, Error *err)
         [BY_THROTTLED] = about_container(
             app, arena, arena_format(arena, "top?by=throttled&minutes=1&count=%d", KEYS_ASKED)),
         [EVENTS] = {.path = SLICE("/_orrery/events"), .arena = arena},
+        [CLUSTER] = {.path = SLICE("/_orrery/cluster"), .arena = arena},
     };
-    TRY(ask_all(app, calls, CALL_COUNT, err));
+    /* A server alone is in no cluster, and a node may not reach its engine just now. */
+    TRY(ask_some(app, calls, CALL_COUNT, CLUSTER, err));
     TopAnswers answers = {
         .layout = calls[LAYOUT].body,
         .by_ru = calls[BY_RU].body,
         .by_throttled = calls[BY_THROTTLED].body,
         .events = calls[EVENTS].body,
     };
+    if (calls[CLUSTER].error.status == STATUS_OK && calls[CLUSTER].http_status == 200)
+        answers.cluster = calls[CLUSTER].body;
+    app->canvas.has_owners = answers.cluster.len > 0;
     TRY(ask_history(app, arena, &answers, err));
     return top_model_parse(arena, &answers, out, err);
 }

@@ -20,6 +20,8 @@
 enum {
     KEYS_SHOWN_MAX = 10,
     MOVES_SHOWN_MAX = 3,
+    NODES_SHOWN_MAX = 9,
+    OWNER_CELLS = 10,     /* to the right of the numbers: a blank and a node's name */
     MOVES_LINES_MIN = 16, /* of a screen that has room for them */
     MAP_LINES_MAX = 64,   /* where the height has no bound */
     NARROW = 62,          /* columns; a narrower frame has no numbers to the right of the map */
@@ -257,6 +259,8 @@ static void draw_size(Pen *pen, const TopModel *model)
     if (model->logical >= 0)
         pen_format(pen, ", %s%s key%s", model->is_logical_estimate ? "about " : "",
                    count_text(model->logical).text, plural(model->logical));
+    if (model->missing_count > 0)
+        pen_format(pen, "; of %zu nothing is known now", model->missing_count);
     pen_end(pen);
 }
 
@@ -361,7 +365,9 @@ static void draw_moves(Pen *pen, const TopModel *model, size_t count)
 
 uint32_t top_draw_columns(const TopCanvas *canvas)
 {
-    uint32_t around = TOP_DRAW_LEFT_CELLS + (canvas->width < NARROW ? 0 : TOP_DRAW_RIGHT_CELLS);
+    uint32_t around = TOP_DRAW_LEFT_CELLS;
+    if (canvas->width >= NARROW)
+        around += TOP_DRAW_RIGHT_CELLS + (canvas->has_owners ? OWNER_CELLS : 0);
     uint32_t columns = canvas->width > around ? canvas->width - around : 1;
     return columns < TOP_MODEL_COLUMNS_MAX ? columns : TOP_MODEL_COLUMNS_MAX;
 }
@@ -448,6 +454,34 @@ static void draw_ids(Pen *pen, const TopRange *ranges, size_t count)
     pen_text(pen, buf_view(&text), 8);
 }
 
+/* What neighbours use together, as far as it is known. */
+static void draw_numbers(Pen *pen, const TopRange *ranges, size_t count)
+{
+    TopRange sum = {.is_missing = true};
+    for (size_t i = 0; i < count; i++) {
+        sum.ru_second += ranges[i].ru_second;
+        sum.throttled_minute += ranges[i].throttled_minute;
+        sum.peak_percent = fmax(sum.peak_percent, ranges[i].peak_percent);
+        sum.is_missing = sum.is_missing && ranges[i].is_missing;
+    }
+    if (sum.is_missing)
+        pen_format(pen, " %8s %5s %6s", "?", "?", "?");
+    else
+        pen_format(pen, " %8s %4.0f%% %6s", count_text(sum.ru_second).text,
+                   percent_of(sum.peak_percent, 100), count_text(sum.throttled_minute).text);
+}
+
+static void draw_owner(Pen *pen, const TopRange *ranges, size_t count)
+{
+    Slice owner = ranges[0].owner;
+    for (size_t i = 1; i < count; i++) {
+        if (!slice_equal(ranges[i].owner, owner))
+            owner = SLICE("several");
+    }
+    pen_format(pen, " ");
+    pen_text(pen, owner.len > 0 ? owner : SLICE("?"), OWNER_CELLS - 1);
+}
+
 static void draw_line(Pen *pen, const Map *map, size_t first)
 {
     ASSERT(first < map->model->range_count);
@@ -460,18 +494,10 @@ static void draw_line(Pen *pen, const Map *map, size_t first)
     pen_text(pen, ranges[0].min.len > 0 ? slice_first(ranges[0].min, 8) : SLICE("-"), 9);
     pen_to(pen, TOP_DRAW_LEFT_CELLS);
     draw_cells(pen, map, ranges, count);
-    if (pen->canvas->width >= NARROW) {
-        double ru = 0;
-        double throttled = 0;
-        double peak = 0;
-        for (size_t i = 0; i < count; i++) {
-            ru += ranges[i].ru_second;
-            throttled += ranges[i].throttled_minute;
-            peak = fmax(peak, ranges[i].peak_percent);
-        }
-        pen_format(pen, " %8s %4.0f%% %6s", count_text(ru).text, percent_of(peak, 100),
-                   count_text(throttled).text);
-    }
+    if (pen->canvas->width >= NARROW)
+        draw_numbers(pen, ranges, count);
+    if (pen->canvas->width >= NARROW && pen->canvas->has_owners)
+        draw_owner(pen, ranges, count);
     pen_end(pen);
 }
 
@@ -484,6 +510,8 @@ static void draw_map_title(Pen *pen, const Map *map)
     pen_format(pen, "now");
     if (pen->canvas->width >= NARROW)
         pen_format(pen, " %8s %5s %6s", "RU/s", "peak", "429");
+    if (pen->canvas->width >= NARROW && pen->canvas->has_owners)
+        pen_format(pen, " owner");
     pen_end(pen);
 }
 
@@ -507,13 +535,44 @@ static void draw_legend(Pen *pen)
     pen_end(pen);
 }
 
+/* ---- the nodes ---- */
+
+/* The node that was asked has a mark, and says whether its lease holds. */
+static void draw_nodes(Pen *pen, const TopModel *model, size_t count)
+{
+    pen_end(pen);
+    pen_format(pen, "  node              state      owns  copies   behind   lease renewed");
+    pen_end(pen);
+    for (size_t i = 0; i < count; i++) {
+        const TopNode *node = &model->nodes[i];
+        bool is_asked = slice_equal(node->name, model->node);
+        pen_format(pen, "%c ", is_asked ? '>' : ' ');
+        pen_text(pen, node->name, 16);
+        pen_to(pen, 20);
+        pen_text(pen, node->state, 9);
+        pen_to(pen, 30);
+        pen_format(pen, "%5s", count_text(node->owned).text);
+        pen_format(pen, " %7s", count_text(node->followed).text);
+        pen_format(pen, " %8s", count_text(node->lag).text);
+        pen_format(pen, " %9.1f s ago", node->renewed_ms / 1000);
+        if (is_asked && !model->has_lease)
+            pen_format(pen, ", does not hold");
+        pen_end(pen);
+    }
+}
+
 /* ---- the keys ---- */
 
-static void draw_keys(Pen *pen, const char *title, const char *unit, const TopKeys *keys,
-                      size_t count)
+/* A node counts the keys of requests to its own partitions. */
+static void draw_keys(Pen *pen, const TopModel *model, const char *title, const char *unit,
+                      const TopKeys *keys, size_t count)
 {
     pen_end(pen);
     pen_format(pen, "%10s %6s %7s  %s", unit, "share", "part", title);
+    if (model->node.len > 0) {
+        pen_format(pen, ", at node ");
+        pen_text(pen, model->node, 16);
+    }
     pen_end(pen);
     for (size_t i = 0; i < count; i++) {
         const TopModelKey *key = &keys->keys[i];
@@ -536,6 +595,7 @@ typedef struct Plan {
     size_t by_ru;
     size_t by_throttled;
     size_t moves;
+    size_t nodes;
 } Plan;
 
 static size_t least(size_t a, size_t b)
@@ -550,6 +610,7 @@ static Plan plan_lines(const TopModel *model, const TopCanvas *canvas)
         .by_ru = least(model->by_ru.count, KEYS_SHOWN_MAX),
         .by_throttled = least(model->by_throttled.count, KEYS_SHOWN_MAX),
         .moves = least(count_over(model), MOVES_SHOWN_MAX),
+        .nodes = least(model->node_count, NODES_SHOWN_MAX),
     };
     if (canvas->height == 0)
         return plan;
@@ -557,6 +618,9 @@ static Plan plan_lines(const TopModel *model, const TopCanvas *canvas)
     if (left < MOVES_LINES_MIN)
         plan.moves = 0;
     left -= plan.moves > 0 ? SECTION_LINES + plan.moves : 0;
+    /* The map keeps at least as much as the nodes get. */
+    plan.nodes = least(plan.nodes, left / 2 > SECTION_LINES ? left / 2 - SECTION_LINES : 0);
+    left -= plan.nodes > 0 ? SECTION_LINES + plan.nodes : 0;
     size_t lists = (plan.by_ru > 0 ? SECTION_LINES + plan.by_ru : 0) +
                    (plan.by_throttled > 0 ? SECTION_LINES + plan.by_throttled : 0);
     /* The map gets at least half, and what the lists leave. */
@@ -583,10 +647,12 @@ void top_draw(const TopModel *model, const TopCanvas *canvas, Slice note, Buf *o
     for (size_t first = 0; first < model->range_count; first += map.ranges_per_line)
         draw_line(&pen, &map, first);
     draw_legend(&pen);
+    if (plan.nodes > 0)
+        draw_nodes(&pen, model, plan.nodes);
     if (plan.by_ru > 0)
-        draw_keys(&pen, "key, by request units", "RU", &model->by_ru, plan.by_ru);
+        draw_keys(&pen, model, "key, by request units", "RU", &model->by_ru, plan.by_ru);
     if (plan.by_throttled > 0)
-        draw_keys(&pen, "key, by throttled requests", "429s", &model->by_throttled,
+        draw_keys(&pen, model, "key, by throttled requests", "429s", &model->by_throttled,
                   plan.by_throttled);
     if (plan.moves > 0)
         draw_moves(&pen, model, plan.moves);

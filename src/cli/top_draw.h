@@ -22,6 +22,7 @@ typedef struct TopCanvas {
     uint32_t height; /* 0 for as many lines as needed */
     bool has_colour; /* 256 colours, by escape sequences; otherwise characters only */
     bool is_utf8;    /* printable characters beyond ASCII are drawn as they are */
+    bool has_owners; /* each line of the map names the node that serves it */
 } TopCanvas;
 
 /* How many seconds the map of a canvas shows. */

@@ -118,6 +118,51 @@ static void splits_and_merges_are_told(void **state)
                                  "waited 2.1 ms\n"));
 }
 
+static void cluster_model(Arena *arena, TopModel *model)
+{
+    TopAnswers answers = {
+        .layout = row_text(arena, LAYOUT_IN_CLUSTER),
+        .history = row_text(arena, HISTORY),
+        .by_ru = row_text(arena, BY_RU),
+        .by_throttled = row_text(arena, NO_KEYS),
+        .events = row_text(arena, NO_EVENTS),
+        .cluster = row_text(arena, CLUSTER),
+    };
+    Error err;
+    assert_int_equal(top_model_parse(arena, &answers, model, &err), STATUS_OK);
+}
+
+static void a_node_of_a_cluster_shows_owners_and_nodes(void **state)
+{
+    (void)state;
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    TopModel model;
+    cluster_model(&arena, &model);
+    AUTO(buf_done) Buf out;
+    buf_init(&out, TOP_FRAME_BYTES_MAX);
+    top_draw(&model, &(TopCanvas){.width = 82, .has_owners = true}, SLICE_EMPTY, &out);
+    expect_text(
+        buf_view(&out),
+        "orrery top - shop/orders                                   2023-11-14 22:13:20 UTC\n"
+        "manual 800 RU/s, 2 partitions, 1,200 items, 120 KB; of 1 nothing is known now\n"
+        "now 20.5 RU/s (3%), last minute 600 RU, 600 requests, 0 throttled\n"
+        "\n"
+        "   part  hash from  -30s                       now     RU/s  peak    429 owner\n"
+        "      0  -                               .:-=+#@XX        ?     ?      ? c\n"
+        "      1  1FFFFFFF                            B....     20.5   12%      0 a\n"
+        "                    0%  .:-=+*#%@ 100%  B burst  X 429\n"
+        "\n"
+        "  node              state      owns  copies   behind   lease renewed\n"
+        "  a                 live          3       4        0       0.3 s ago\n"
+        "> b                 draining      0       4       12       0.0 s ago\n"
+        "  c                 dead          1       4    9,000      61.2 s ago\n"
+        "\n"
+        "        RU  share    part  key, by request units, at node b\n"
+        "    11,400  90.5%       0  [\"hot\"]\n"
+        "       600   4.8%       1  [\"cool\",5]\n");
+}
+
 /* As many partitions as there may be, with as much of a past as fits. */
 static void large_model(Arena *arena, TopModel *model, size_t ranges)
 {
@@ -129,6 +174,15 @@ static void large_model(Arena *arena, TopModel *model, size_t ranges)
     }
     model->ranges = many;
     model->range_count = ranges;
+}
+
+static void add_nodes(Arena *arena, TopModel *model)
+{
+    TopModel other;
+    cluster_model(arena, &other);
+    model->node = other.node;
+    model->nodes = other.nodes;
+    model->node_count = other.node_count;
 }
 
 /* Lines of a frame, and the widest of them. */
@@ -157,9 +211,12 @@ static void a_frame_is_never_larger_than_the_screen(void **state)
         arena_init(&arena, 4096);
         TopModel model;
         large_model(&arena, &model, ranges[r]);
+        if (r % 2 == 0)
+            add_nodes(&arena, &model);
         for (size_t w = 0; w < ARRAY_COUNT(widths); w++) {
             for (size_t h = 0; h < ARRAY_COUNT(heights); h++) {
-                TopCanvas canvas = {.width = widths[w], .height = heights[h]};
+                TopCanvas canvas = {
+                    .width = widths[w], .height = heights[h], .has_owners = (h & 1) == 0};
                 buf_reset(&out);
                 top_draw(&model, &canvas, SLICE("note"), &out);
                 assert_false(buf_full(&out));
@@ -271,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_frame_without_colour_is_plain_text),
         cmocka_unit_test(a_frame_with_colour_fills_the_screen),
         cmocka_unit_test(splits_and_merges_are_told),
+        cmocka_unit_test(a_node_of_a_cluster_shows_owners_and_nodes),
         cmocka_unit_test(a_frame_is_never_larger_than_the_screen),
         cmocka_unit_test(neighbours_share_a_line_when_there_are_too_many),
         cmocka_unit_test(without_an_allotment_shades_follow_the_busiest_second),

@@ -2,6 +2,7 @@
 #include "cli/top_model.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Larger than any real count, and still fits into a column. */
 #define NUMBER_MAX 1e15
@@ -70,6 +71,8 @@ static Status parse_range(Json json, TopRange *range, Error *err)
     TRY(get_number(json, "items", &range->items, err));
     TRY(get_number(json, "bytes", &range->bytes, err));
     TRY(get_number(json, "normalizedConsumption", &range->peak_percent, err));
+    if (json_is(json_get(json, SLICE("space")), JSON_NUMBER))
+        TRY(get_number(json, "space", &range->space, err));
     TRY(get_number(ru, "allotted", &range->ru_allotted, err));
     TRY(get_number(ru, "lastSecond", &range->ru_second, err));
     TRY(get_number(ru, "lastMinute", &range->ru_minute, err));
@@ -87,6 +90,27 @@ static Status parse_logical(Json totals, TopModel *model, Error *err)
     TRY(get_number(totals, "logicalPartitions", &model->logical, err));
     TRY(get_bool(totals, "logicalPartitionsExact", &is_exact, err));
     model->is_logical_estimate = !is_exact;
+    return STATUS_OK;
+}
+
+/* A server alone has no such list. */
+static Status parse_missing(Json layout, TopModel *model, Error *err)
+{
+    Json missing;
+    if (!json_is(json_get(layout, SLICE("missingRanges")), JSON_ARRAY))
+        return STATUS_OK;
+    TRY(get_array(layout, "missingRanges", 0, model->range_count, &missing, err));
+    for (JsonIter it = json_iter(missing); json_next(&it);) {
+        if (!json_is(it.value, JSON_STRING))
+            return not_understood("missingRanges", err);
+        for (size_t i = 0; i < model->range_count; i++) {
+            TopRange *range = &model->ranges[i];
+            if (range->is_missing || !slice_equal(range->id, json_string(it.value)))
+                continue;
+            range->is_missing = true;
+            model->missing_count++;
+        }
+    }
     return STATUS_OK;
 }
 
@@ -110,7 +134,7 @@ static Status parse_layout(Arena *arena, Slice text, TopModel *model, Error *err
     JsonIter it = json_iter(ranges);
     while (json_next(&it))
         TRY(parse_range(it.value, &model->ranges[model->range_count++], err));
-    return STATUS_OK;
+    return parse_missing(layout, model, err);
 }
 
 static Status parse_cells(Arena *arena, Json json, TopRange *range, size_t count, Error *err)
@@ -146,7 +170,7 @@ static Status parse_history(Arena *arena, Slice text, TopModel *model, Error *er
         return not_understood("history.from", err);
     model->column_count = (size_t)(to - from);
     Json ranges;
-    TRY(get_array(history, "ranges", 1, TOP_MODEL_RANGES_MAX, &ranges, err));
+    TRY(get_array(history, "ranges", 0, TOP_MODEL_RANGES_MAX, &ranges, err));
     /* The two lists are nearly always the same, so each range is found at once. */
     size_t at = 0;
     JsonIter it = json_iter(ranges);
@@ -236,6 +260,68 @@ static Status parse_events(Arena *arena, Slice text, TopModel *model, Error *err
     return STATUS_OK;
 }
 
+/* ---- the cluster ---- */
+
+static Status parse_node(Json json, TopNode *node, Error *err)
+{
+    TRY(get_text(json, "name", &node->name, err));
+    TRY(get_text(json, "state", &node->state, err));
+    TRY(get_number(json, "owned", &node->owned, err));
+    TRY(get_number(json, "followed", &node->followed, err));
+    TRY(get_number(json, "lag", &node->lag, err));
+    return get_number(json, "renewalAgeMs", &node->renewed_ms, err);
+}
+
+typedef struct SpaceOwner {
+    double space;
+    Slice node;
+} SpaceOwner;
+
+static int compare_spaces(const void *left, const void *right)
+{
+    double a = ((const SpaceOwner *)left)->space;
+    double b = ((const SpaceOwner *)right)->space;
+    return (a > b) - (a < b);
+}
+
+/* The server lists a bounded number of spaces: the owners of others are not known. */
+static Status parse_owners(Arena *arena, Json cluster, TopModel *model, Error *err)
+{
+    Json spaces;
+    TRY(get_array(cluster, "spaces", 0, TOP_MODEL_RANGES_MAX, &spaces, err));
+    SpaceOwner *owners = ARENA_NEW_ARRAY(arena, SpaceOwner, json_count(spaces) + 1);
+    size_t count = 0;
+    for (JsonIter it = json_iter(spaces); json_next(&it); count++) {
+        TRY(get_number(it.value, "id", &owners[count].space, err));
+        TRY(get_text(it.value, "owner", &owners[count].node, err));
+    }
+    qsort(owners, count, sizeof(SpaceOwner), compare_spaces);
+    for (size_t i = 0; i < model->range_count; i++) {
+        SpaceOwner wanted = {.space = model->ranges[i].space};
+        const SpaceOwner *found =
+            bsearch(&wanted, owners, count, sizeof(SpaceOwner), compare_spaces);
+        if (found != NULL)
+            model->ranges[i].owner = found->node;
+    }
+    return STATUS_OK;
+}
+
+static Status parse_cluster(Arena *arena, Slice text, TopModel *model, Error *err)
+{
+    if (text.len == 0)
+        return STATUS_OK;
+    Json cluster;
+    TRY(parse_object(arena, text, "cluster", &cluster, err));
+    TRY(get_text(cluster, "node", &model->node, err));
+    TRY(get_bool(cluster, "leaseHolds", &model->has_lease, err));
+    Json nodes;
+    TRY(get_array(cluster, "nodes", 0, TOP_MODEL_NODES_MAX, &nodes, err));
+    model->nodes = ARENA_NEW_ARRAY(arena, TopNode, json_count(nodes) + 1);
+    for (JsonIter it = json_iter(nodes); json_next(&it);)
+        TRY(parse_node(it.value, &model->nodes[model->node_count++], err));
+    return parse_owners(arena, cluster, model, err);
+}
+
 Status top_model_parse(Arena *arena, const TopAnswers *answers, TopModel *out, Error *err)
 {
     TopModel model = {0};
@@ -244,6 +330,7 @@ Status top_model_parse(Arena *arena, const TopAnswers *answers, TopModel *out, E
     TRY(parse_keys(arena, answers->by_ru, &model.by_ru, err));
     TRY(parse_keys(arena, answers->by_throttled, &model.by_throttled, err));
     TRY(parse_events(arena, answers->events, &model, err));
+    TRY(parse_cluster(arena, answers->cluster, &model, err));
     *out = model;
     return STATUS_OK;
 }

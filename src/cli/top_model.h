@@ -1,8 +1,9 @@
 /* top_model.h - what `orrery top` knows of a container, read from the server's answers.
  *
  * The answers are those of /_orrery/dbs/{db}/colls/{coll}/layout, /history and /top, and of
- * /_orrery/events. The server is not trusted: a value that is missing, of another type or out of
- * range is an error. Texts are kept as they are; top_draw makes them harmless.
+ * /_orrery/events and /_orrery/cluster. The server is not trusted: a value that is missing, of
+ * another type or out of range is an error. Texts are kept as they are; top_draw makes them
+ * harmless.
  *
  * Ownership  Everything lives in the arena that the answers were parsed into.
  */
@@ -17,6 +18,7 @@
 #define TOP_MODEL_COLUMNS_MAX 3600
 #define TOP_MODEL_KEYS_MAX    100
 #define TOP_MODEL_MOVES_MAX   256
+#define TOP_MODEL_NODES_MAX   1000
 
 /* One second of a physical partition. */
 typedef struct TopCell {
@@ -36,7 +38,20 @@ typedef struct TopRange {
     double requests_minute;
     double throttled_minute;
     const TopCell *cells; /* as many as the model has columns, the oldest first */
+    double space;         /* how the cluster calls it; 0 if not known */
+    Slice owner;          /* the node that serves it; empty if not known */
+    bool is_missing;      /* its node could not be asked: the numbers are zeros */
 } TopRange;
+
+/* A node of the cluster. */
+typedef struct TopNode {
+    Slice name;
+    Slice state;
+    double owned;      /* partitions that it serves */
+    double followed;   /* and those that it has copies of */
+    double lag;        /* writes that the copies are behind */
+    double renewed_ms; /* since its lease was renewed */
+} TopNode;
 
 typedef struct TopModelKey {
     Slice text;
@@ -81,6 +96,13 @@ typedef struct TopModel {
     TopKeys by_throttled;
     TopMove *moves; /* the newest first */
     size_t move_count;
+    size_t missing_count; /* of ranges */
+
+    /* Of a cluster; 'node' is empty without one. */
+    Slice node; /* that was asked */
+    bool has_lease;
+    TopNode *nodes;
+    size_t node_count;
 } TopModel;
 
 /* The bodies of the answers. */
@@ -89,7 +111,8 @@ typedef struct TopAnswers {
     Slice history;
     Slice by_ru;
     Slice by_throttled;
-    Slice events; /* of all containers */
+    Slice events;  /* of all containers */
+    Slice cluster; /* empty if the server is not a node of one */
 } TopAnswers;
 
 /* The message of STATUS_UNAVAILABLE names the answer and what is wrong with it. */

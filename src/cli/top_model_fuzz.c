@@ -39,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     answers.by_ru = next_answer(&rest);
     answers.by_throttled = next_answer(&rest);
     answers.events = next_answer(&rest);
+    answers.cluster = next_answer(&rest);
     TopModel model;
     Error err;
     TopContainer *list = NULL;
@@ -48,7 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     AUTO(buf_done) Buf out;
     buf_init(&out, TOP_FRAME_BYTES_MAX);
-    TopCanvas canvas = {.width = 40 + (uint32_t)(size % 100), .height = size % 3 == 0 ? 0 : 20};
+    TopCanvas canvas = {.width = 40 + (uint32_t)(size % 100),
+                        .height = size % 3 == 0 ? 0 : 20,
+                        .has_owners = answers.cluster.len > 0};
     top_draw(&model, &canvas, SLICE_EMPTY, &out);
     check_frame(buf_view(&out), canvas.width);
     return 0;

@@ -47,6 +47,52 @@ static void answers_become_a_model(void **state)
     assert_int_equal((int)model.moves[2].ended_s, 1699999000);
 }
 
+static void a_cluster_becomes_nodes_and_owners(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cluster, *named;
+    } rows[] = {
+        {CLUSTER, NULL},
+        {"[]", "cluster"},
+        {"{}", "node"},
+        {"{'node':'a'}", "leaseHolds"},
+        {"{'node':'a','leaseHolds':true,'nodes':{}}", "nodes"},
+        {"{'node':'a','leaseHolds':true,'nodes':[{}]}", "name"},
+        {"{'node':'a','leaseHolds':true,'nodes':[" NODE("a", "live", "-1", "0", "0") "]}", "owned"},
+        {"{'node':'a','leaseHolds':true,'nodes':[]}", "spaces"},
+        {"{'node':'a','leaseHolds':true,'nodes':[],'spaces':[{'id':1}]}", "owner"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        TopAnswers answers = {
+            .layout = row_text(&arena, LAYOUT_IN_CLUSTER),
+            .history = row_text(&arena, HISTORY),
+            .by_ru = row_text(&arena, BY_RU),
+            .by_throttled = row_text(&arena, BY_THROTTLED),
+            .events = row_text(&arena, EVENTS),
+            .cluster = row_text(&arena, rows[i].cluster),
+        };
+        TopModel model;
+        Error err;
+        Status status = top_model_parse(&arena, &answers, &model, &err);
+        assert_int_equal(status, rows[i].named == NULL ? STATUS_OK : STATUS_UNAVAILABLE);
+        if (rows[i].named != NULL) {
+            assert_non_null(strstr(err.message, rows[i].named));
+            continue;
+        }
+        assert_true(slice_equal(model.node, SLICE("b")));
+        assert_int_equal(model.node_count, 3);
+        assert_int_equal((int)model.nodes[1].lag, 12);
+        assert_true(slice_equal(model.ranges[0].owner, SLICE("c")));
+        assert_true(slice_equal(model.ranges[1].owner, SLICE("a")));
+        assert_true(model.ranges[0].is_missing);
+        assert_false(model.ranges[1].is_missing);
+        assert_int_equal(model.missing_count, 1);
+    }
+}
+
 static void events_that_are_not_understood_are_named(void **state)
 {
     (void)state;
@@ -179,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_range_that_has_no_history_has_none),
         cmocka_unit_test(keys_that_nobody_has_counted_are_not_known),
         cmocka_unit_test(what_is_not_understood_is_named),
+        cmocka_unit_test(a_cluster_becomes_nodes_and_owners),
         cmocka_unit_test(events_that_are_not_understood_are_named),
         cmocka_unit_test(lists_of_containers_are_read),
     };

@@ -55,3 +55,24 @@
                                                          "") "]}"
 
 #define NO_EVENTS "{'moves':[]}"
+
+/* A layout of which a node knows the second partition only. */
+#define SPACE(number, id) "','space':" number ",'x':'"
+#define LAYOUT_IN_CLUSTER                                                                         \
+    "{'database':'shop','container':'orders','missingRanges':['0'],'time':1700000000,"            \
+    "'throughput':{'mode':'manual','ru':800,'isShared':false},'totals':{'logicalPartitions':null" \
+    ",'logicalPartitionsExact':false},'ranges':[" LAYOUT_RANGE(                                   \
+        "0','space':65537,'x':'", "", "400", "0", "0", "0",                                       \
+        "0") "," LAYOUT_RANGE("1','space':65536,'x':'", "1FFFFFFFFFFFFFFF", "400", "20.5", "600", \
+                              "12.25", "0") "]}"
+
+#define NODE(name, state, owned, lag, age)                                             \
+    "{'name':'" name "','state':'" state "','owned':" owned ",'followed':4,'lag':" lag \
+    ",'renewalAgeMs':" age "}"
+
+#define CLUSTER                                                                                    \
+    "{'node':'b','leaseHolds':true,'nodes':[" NODE("a", "live", "3", "0", "312") "," NODE(         \
+        "b", "draining", "0", "12",                                                                \
+        "40") "," NODE("c", "dead", "1", "9000",                                                   \
+                       "61234") "],'spaces':[{'id':1,'owner':'a'},{'id':65537,'owner':'c'},{'id':" \
+                                "65536,'owner':'a'}]}"

@@ -14,9 +14,34 @@
 
 enum { BARRIER_DEAD_US = 15000000, BARRIER_PAUSE_MS = 5, BARRIER_PAUSE_MS_MAX = 50 };
 
+/* Who leads has published everything of others before it began, and gives no space away whose range
+ * it is replacing; what it writes to clean up changes no map, and is not counted. */
+bool catalog_is_published(Cluster *cluster, const JournalOwner *owners, size_t count)
+{
+    if (cluster_serves(cluster, SPACE_OF_CATALOG))
+        return true;
+    uint64_t done = atomic_load(&cluster->catalog_done);
+    for (size_t i = 0; i < count; i++) {
+        if (owners[i].space == SPACE_OF_CATALOG)
+            return done >= owners[i].tail.seq;
+    }
+    return false;
+}
+
+/* In which epoch this node serves the catalogue; 0 if it does not. */
+static uint64_t leading_epoch(Cluster *cluster)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    const SpaceSlot *slot = space_table_find(&cluster->spaces, SPACE_OF_CATALOG);
+    uint64_t epoch = slot != NULL && slot->state == SPACE_STATE_SERVING ? slot->epoch : 0;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return epoch;
+}
+
 void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx)
 {
     Cluster *cluster = ctx;
+    uint64_t epoch = leading_epoch(cluster);
     uint64_t seq = cluster->store.place(cluster->store.ctx, SPACE_OF_CATALOG).applied.seq;
     (void)pthread_mutex_lock(&cluster->lock);
     bool is_kept = !atomic_load(&cluster->is_stopping);
@@ -26,7 +51,9 @@ void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx)
         cluster->barriers[cluster->barrier_count++] = (Barrier){
             .seq = seq, .done = done, .ctx = done_ctx, .begun_us = cluster_now_us(cluster)};
     (void)pthread_mutex_unlock(&cluster->lock);
-    atomic_store(&cluster->catalog_done, seq);
+    /* If the catalogue is another node's meanwhile, its changes may be among those. */
+    if (epoch != 0 && epoch == leading_epoch(cluster))
+        atomic_store(&cluster->catalog_done, seq);
     if (is_kept)
         waker_wake(&cluster->catalog_waker);
     else

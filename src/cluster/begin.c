@@ -4,9 +4,10 @@
 
 enum { JOIN_WAIT_MS = 60000, JOIN_PAUSE_MS = 10 }; /* for the catalogue */
 
-Status cluster_join_catalog(Cluster *cluster, Replication *replication, bool *is_leader, Error *err)
+Status cluster_join_catalog(Cluster *cluster, Store *store, Replication *replication,
+                            bool *is_leader, Error *err)
 {
-    cluster_bind_store(cluster, cluster_store_of(replication));
+    cluster_bind_store(cluster, cluster_store_of(store, replication));
     TRY(cluster_make_catalog_space(cluster, err));
     bool is_ready = false;
     Status status = STATUS_OK;
@@ -18,6 +19,10 @@ Status cluster_join_catalog(Cluster *cluster, Replication *replication, bool *is
             cluster_pause_ms(JOIN_PAUSE_MS);
     }
     TRY(status);
+    if (!is_ready && cluster_clock_state(&cluster->time) == CLUSTER_CLOCK_NEW)
+        return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                         "the engine does not say what time it is within %d s of a renewal",
+                         (int)(CLUSTER_CLOCK_ANSWER_US / 1000000));
     if (!is_ready)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                          "the catalogue's owner is dead or away, or its log cannot be read");

@@ -11,6 +11,7 @@ enum {
     KEEP_US_DEFAULT = 900000000,
     JOIN_WAIT_MS = 60000, /* for the catalogue, when the node joins */
     LEAVE_PAUSE_MS = 10,
+    LEAVE_COUNT_US = 200000, /* between two looks at who is there to take something */
     REACH_MS = 2000,
     IDLE_MS = 1000,
 };
@@ -56,6 +57,11 @@ static bool serves_space(void *ctx, StoreSpace space)
     return cluster_serves(ctx, space);
 }
 
+static bool doubts_time(void *ctx)
+{
+    return cluster_doubts_time(ctx);
+}
+
 static void copy_join(Cluster *cluster, const JournalJoin *join)
 {
     arena_init(&cluster->join_arena, ARENA_SMALL_BYTES);
@@ -71,6 +77,7 @@ static void init_locks(Cluster *cluster)
     (void)pthread_mutex_init(&cluster->lock, NULL);
     (void)pthread_mutex_init(&cluster->node_lane, NULL);
     (void)pthread_mutex_init(&cluster->admin_lane, NULL);
+    (void)pthread_mutex_init(&cluster->usage_lock, NULL);
     waker_init(&cluster->lease_waker);
     waker_init(&cluster->manager_waker);
     waker_init(&cluster->catalog_waker);
@@ -102,6 +109,7 @@ Status cluster_create(const ClusterOptions *options, Cluster **out, Error *err)
     cluster->placement = (CatalogPlacement){
         .ctx = cluster,
         .is_local = serves_space,
+        .doubts_time = doubts_time,
         .create = cluster_create_spaces,
         .published = cluster_published,
         .dropped = cluster_dropped,
@@ -110,8 +118,10 @@ Status cluster_create(const ClusterOptions *options, Cluster **out, Error *err)
     atomic_store(&cluster->incarnation, options->member.incarnation);
     cluster->member = MEMBER_JOINED;
     lease_init(&cluster->lease, options->clock);
+    cluster_clock_init(&cluster->time, options->clock);
     init_locks(cluster);
     owners_init(&cluster->owners);
+    buf_init(&cluster->usage, USAGE_BYTES_MAX);
     arena_init(&cluster->view_arena, ARENA_LARGE_BYTES);
     cluster->serving = serving_new(cluster);
     cluster->seeds = seed_sessions_new(cluster);
@@ -133,6 +143,7 @@ void cluster_destroy(Cluster *cluster)
     mem_free(cluster->barriers);
     arena_done(&cluster->view_arena);
     arena_done(&cluster->join_arena);
+    buf_done(&cluster->usage);
     waker_done(&cluster->lease_waker);
     waker_done(&cluster->manager_waker);
     waker_done(&cluster->catalog_waker);
@@ -141,6 +152,7 @@ void cluster_destroy(Cluster *cluster)
     (void)pthread_mutex_destroy(&cluster->lock);
     (void)pthread_mutex_destroy(&cluster->node_lane);
     (void)pthread_mutex_destroy(&cluster->admin_lane);
+    (void)pthread_mutex_destroy(&cluster->usage_lock);
     mem_free(cluster);
 }
 
@@ -268,6 +280,8 @@ static void on_lost(void *ctx, StoreSpace space, const Error *reason)
     if (slot != NULL) {
         slot->is_lost = true;
         slot->is_refused = reason->status != STATUS_NOT_OWNER;
+        if (slot->state >= SPACE_STATE_TAKING)
+            slot->epoch_gone = slot->epoch; /* an append in it may still come (C6) */
     }
     (void)pthread_mutex_unlock(&cluster->lock);
     cluster_refresh_owners(cluster);
@@ -330,6 +344,9 @@ void cluster_bind_store(Cluster *cluster, ClusterStore store)
 void cluster_bind_catalog(Cluster *cluster, ClusterCatalog catalog)
 {
     cluster->catalog = catalog;
+    if (cluster_serves(cluster, SPACE_OF_CATALOG)) /* its first records are this node's */
+        atomic_store(&cluster->catalog_done,
+                     cluster->store.place(cluster->store.ctx, SPACE_OF_CATALOG).applied.seq);
     atomic_store(&cluster->has_catalog, true);
 }
 
@@ -366,6 +383,9 @@ Status cluster_try_join_catalog(Cluster *cluster, bool *is_ready, bool *is_leade
     /* The catalogue's first record is its owner's: nobody else may begin an empty catalogue. */
     uint64_t applied = cluster->store.place(cluster->store.ctx, SPACE_OF_CATALOG).applied.seq;
     *is_ready = *is_leader || (owner->tail.seq > 0 && applied >= owner->tail.seq);
+    /* The catalogue opens partitions, and they need the time. */
+    if (cluster_clock_state(&cluster->time) == CLUSTER_CLOCK_NEW)
+        *is_ready = false;
     return STATUS_OK;
 }
 
@@ -375,53 +395,18 @@ void cluster_pause_ms(uint32_t ms)
     (void)nanosleep(&time, NULL);
 }
 
-/* Waits for a renewal that was begun after this call: the one under way may be older. */
-static bool wait_for_renewal(Cluster *cluster, uint64_t until_us)
-{
-    uint64_t wanted = atomic_load(&cluster->own_renewals) + 2;
-    while (atomic_load(&cluster->own_renewals) < wanted) {
-        if (clock_monotonic_us(cluster->clock) > until_us)
-            return false;
-        cluster_renew_soon(cluster);
-        cluster_pause_ms(1);
-    }
-    return true;
-}
-
-static Status read_catalog_end(Cluster *cluster, uint64_t *seq, Error *err)
-{
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, ARENA_SMALL_BYTES);
-    const uint64_t space = SPACE_OF_CATALOG;
-    const JournalOwner *owner = NULL;
-    size_t found = 0;
-    (void)pthread_mutex_lock(&cluster->admin_lane);
-    Status status = journal_owners(cluster->journal, JOURNAL_LANE_ADMIN, &space, 1, &arena, &owner,
-                                   &found, err);
-    (void)pthread_mutex_unlock(&cluster->admin_lane);
-    TRY(status);
-    *seq = found > 0 ? owner->tail.seq : 0;
-    return STATUS_OK;
-}
-
-/* What was changed before this node had said how far it is may have been answered without it. So it
- * says so, and reads the end of the catalogue after that. */
+/* Until then requests are not answered, but wait. */
 Status cluster_reach_catalog_end(Cluster *cluster, Error *err)
 {
     uint64_t until_us = clock_monotonic_us(cluster->clock) + JOIN_WAIT_MS * UINT64_C(1000);
     while (clock_monotonic_us(cluster->clock) < until_us) {
         cluster->store.poke(cluster->store.ctx);
+        cluster_refresh_owners(cluster);
         manage_step(cluster);
         catalog_step(cluster);
-        if (cluster_serves(cluster, SPACE_OF_CATALOG))
-            return STATUS_OK; /* it decides itself what is answered */
-        uint64_t done = atomic_load(&cluster->catalog_done);
-        uint64_t end;
-        if (done > 0 && wait_for_renewal(cluster, until_us)) {
-            TRY(read_catalog_end(cluster, &end, err));
-            if (done >= end)
-                return STATUS_OK;
-        }
+        if (atomic_load(&cluster->current_in) == atomic_load(&cluster->incarnation))
+            return STATUS_OK;
+        cluster_renew_soon(cluster);
         cluster_pause_ms(1);
     }
     return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
@@ -468,7 +453,8 @@ uint64_t cluster_incarnation(Cluster *cluster)
  * found out. */
 bool cluster_lease_holds(Cluster *cluster, uint64_t incarnation)
 {
-    return lease_holds(&cluster->lease) && atomic_load(&cluster->incarnation) == incarnation;
+    return lease_holds(&cluster->lease) && atomic_load(&cluster->incarnation) == incarnation &&
+           atomic_load(&cluster->current_in) == incarnation;
 }
 
 /* ---- ending ---- */
@@ -520,40 +506,60 @@ void cluster_end_membership(Cluster *cluster)
         declare_left(cluster);
 }
 
-static bool has_others(Cluster *cluster)
+/* How many other nodes would take what this one gives away. */
+static Status count_others(Cluster *cluster, size_t *others, Error *err)
 {
     AUTO(arena_done) Arena arena;
     arena_init(&arena, ARENA_SMALL_BYTES);
-    ClusterView view = {0};
-    Error err;
+    const JournalNode *nodes = NULL;
+    size_t count = 0;
     (void)pthread_mutex_lock(&cluster->admin_lane);
-    Status status = journal_nodes(cluster->journal, JOURNAL_LANE_ADMIN, &arena, &view.nodes,
-                                  &view.node_count, &err);
+    Status status =
+        journal_nodes(cluster->journal, JOURNAL_LANE_ADMIN, &arena, &nodes, &count, err);
     (void)pthread_mutex_unlock(&cluster->admin_lane);
-    size_t others = 0;
-    for (size_t i = 0; status == STATUS_OK && i < view.node_count; i++)
-        others += view.nodes[i].state == NODE_LIVE &&
-                  !slice_equal(view.nodes[i].name, slice_from_cstr(cluster->node));
-    return others > 0;
+    TRY(status);
+    size_t living = 0;
+    for (size_t i = 0; i < count; i++)
+        living += nodes[i].state == NODE_LIVE &&
+                  !slice_equal(nodes[i].name, slice_from_cstr(cluster->node));
+    *others = living;
+    return STATUS_OK;
+}
+
+/* Until others own everything. Not if there are none any more, as all are stopped at once; an
+ * engine that does not answer may do so again. */
+static void wait_for_takers(Cluster *cluster, uint32_t wait_ms)
+{
+    uint64_t begun_us = clock_monotonic_us(cluster->clock);
+    uint64_t counted_us = begun_us;
+    size_t others = 1;
+    Error err;
+    while (owns_something(cluster) && cluster->thread_count > 0 && others > 0) {
+        uint64_t now_us = clock_monotonic_us(cluster->clock);
+        if (now_us - begun_us >= wait_ms * UINT64_C(1000))
+            return;
+        if (now_us - counted_us >= LEAVE_COUNT_US) {
+            counted_us = now_us;
+            (void)count_others(cluster, &others, &err); /* unknown: as many as before */
+        }
+        cluster_refresh_owners(cluster);
+        cluster_pause_ms(LEAVE_PAUSE_MS);
+    }
 }
 
 void cluster_leave(Cluster *cluster, uint32_t wait_ms)
 {
     Error err;
-    if (!has_others(cluster))
+    size_t others = 0;
+    if (count_others(cluster, &others, &err) != STATUS_OK || others == 0)
         wait_ms = 0;
     atomic_store(&cluster->is_leaving, true);
     /* So that no other node gives it anything any more; the next join makes it live again. */
-    if (wait_ms > 0 &&
-        cluster_drain(cluster, slice_from_cstr(cluster->node), true, &err) != STATUS_OK)
+    if (wait_ms > 0 && set_draining(cluster, slice_from_cstr(cluster->node), true,
+                                    "the node leaves", &err) != STATUS_OK)
         LOG_WARN(cluster->log, "cluster.drain_failed", "message=\"%s\"", err.message);
     cluster_refresh_owners(cluster);
-    uint64_t begun_us = clock_monotonic_us(cluster->clock);
-    while (owns_something(cluster) && cluster->thread_count > 0 &&
-           clock_monotonic_us(cluster->clock) - begun_us < wait_ms * UINT64_C(1000)) {
-        cluster_refresh_owners(cluster);
-        cluster_pause_ms(LEAVE_PAUSE_MS);
-    }
+    wait_for_takers(cluster, wait_ms);
     stop_threads(cluster);
     cluster_end_membership(cluster);
 }

@@ -67,10 +67,15 @@ MUST_USE Status cluster_call_with_client(void *ctx, ClusterCall *call, Error *er
  * cluster_start. */
 MUST_USE Status cluster_new(const ClusterOptions *options, Cluster **out, Error *err);
 ReplicationHooks cluster_hooks(Cluster *cluster);
-MUST_USE Status cluster_join_catalog(Cluster *cluster, Replication *replication, bool *is_leader,
-                                     Error *err);
+MUST_USE Status cluster_join_catalog(Cluster *cluster, Store *store, Replication *replication,
+                                     bool *is_leader, Error *err);
 const CatalogPlacement *cluster_placement(Cluster *cluster);
 MUST_USE Status cluster_start(Cluster *cluster, Catalog *catalog, Error *err);
+
+/* The time by which the node dates and expires, and measures: its own clock, unless the engine's
+ * wall clock says something else by more than some seconds. Known when cluster_join_catalog has
+ * returned; lives as long as the Cluster. Any thread. */
+const Clock *cluster_clock(const Cluster *cluster);
 
 /* Who serves a space. Not known: nobody does at this moment, as far as this node knows; ask again
  * in some milliseconds. */
@@ -130,10 +135,15 @@ MUST_USE Status cluster_status(Cluster *cluster, Arena *arena, Slice *json, Erro
 #define CLUSTER_WARNING_MAX 512
 size_t cluster_engine_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
 
+/* The same of this node's clock, if it is not the engine's. */
+size_t cluster_clock_warning(const Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
+/* That fewer nodes live than are to have a copy of each partition; likewise. */
+size_t cluster_copies_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
+
 /* A change of an owner, or of a node's life. */
 typedef struct ClusterEvent {
     uint64_t number;  /* counts from 1 since the start */
-    uint64_t at_us;   /* wall clock */
+    uint64_t at_us;   /* wall time of cluster_clock */
     const char *kind; /* "takeOver", "handOver", "lost", "nodeDead", ... */
     StoreSpace space; /* 0 if it is about a node */
     uint64_t epoch;

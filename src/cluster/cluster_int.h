@@ -3,19 +3,21 @@
  * Each thread of the Cluster calls one step again and again; a test calls the steps itself, with
  * clocks of its own.
  *
- *     lease     lease_step      renews
+ *     lease     lease_step      renews, and asks the engine for the time
  *     manager   manage_step     reads the engine, watches, takes over, hands over, follows, trims
  *     catalog   catalog_step    publishes what another node wrote in the catalogue; the barrier
  *     seeder    seed_step       copies spaces from other nodes
  *     server    (serving.c)     answers other nodes where that may wait
- *     reach     reach_step      finds nodes that cannot be reached
+ *     reach     reach_step      finds nodes that cannot be reached; asks what partitions hold
  *
  * Locks, in this order: a lane, then Cluster.lock, then a shard of the owners. None is held while
- * another thread is waited for; a lane is held for one statement of the engine.
+ * another thread is waited for; a lane is held for one statement of the engine. With usage_lock no
+ * other lock is taken.
  */
 #pragma once
 
 #include "cluster/cluster.h"
+#include "cluster/cluster_clock_int.h"
 #include "cluster/lease_int.h"
 #include "cluster/owner_table_int.h"
 #include "cluster/parts_int.h"
@@ -57,6 +59,8 @@ enum {
     OWN_US = 10000000,       /* a space may take so long to apply the rest of its log */
     LAG_MAX = 64,            /* entries that a copy may be behind before it becomes the owner */
     CALL_MS = 500,           /* a request to another node */
+    CATALOG_WAIT_MS = 100,   /* for a change of the catalogue that is on its way to this node */
+    USAGE_BYTES_MAX = 8 << 20, /* what a node says of its partitions; it says at most half of it */
     ORDERS_MAX = 64,
 };
 
@@ -118,6 +122,7 @@ struct Cluster {
     ClusterCatalog catalog;
 
     Lease lease;
+    ClusterClock time;
     pthread_mutex_t node_lane;  /* JOURNAL_LANE_NODE */
     pthread_mutex_t admin_lane; /* JOURNAL_LANE_ADMIN */
 
@@ -133,6 +138,12 @@ struct Cluster {
     _Atomic uint64_t lapses;       /* of the lease */
     _Atomic uint64_t catalog_done; /* entries of the catalogue that are published here */
     _Atomic uint64_t incarnation;
+    /* The newest incarnation in which a renewal has said how far the catalogue is published here,
+     * so that no change is answered without this node; and in which all changes that were answered
+     * before that are published here, too. Only then is anything answered (J3, J8). */
+    _Atomic uint64_t counted_in;
+    _Atomic uint64_t current_in;
+    _Atomic uint32_t living; /* nodes, this one included, as they were read last; 0: never */
     _Atomic uint64_t
         rows_due_us; /* when to compare rows with the catalogue (monotonic); 0: never */
 
@@ -158,9 +169,15 @@ struct Cluster {
 
     Owners owners; /* see there */
 
+    /* guarded by 'usage_lock', while they are copied */
+    pthread_mutex_t usage_lock;
+    Buf usage;         /* what this node says of its partitions (usage.c) */
+    uint64_t usage_us; /* boot time when it looked; 0 if it has not */
+
     /* lease thread only */
     uint64_t renewed_us; /* boot time before the newest renewal was sent; 0 if there was none */
     bool renew_failed;
+    int64_t clock_told_us; /* the difference of the clocks that was told last */
 
     /* manager thread only */
     Arena view_arena;
@@ -182,6 +199,7 @@ struct Cluster {
     size_t leftover_capacity;
     uint64_t leftovers_us; /* when that was tried last */
     bool is_leading;       /* it served the catalogue in the last round */
+    bool has_told_damage;
 
     /* catalog thread only */
     uint64_t poked_seq;
@@ -226,6 +244,12 @@ void lease_step(Cluster *cluster);
 void cluster_renew_soon(Cluster *cluster);
 MUST_USE Status cluster_rejoin(Cluster *cluster, Error *err);
 
+/* ---- cluster_clock.c ---- */
+/* Asks the engine for the time and compares the node's clock with it. */
+void clock_step(Cluster *cluster);
+/* The clocks disagree, or were not compared yet: nothing is removed that has expired. */
+bool cluster_doubts_time(const Cluster *cluster);
+
 /* ---- manage.c ---- */
 void manage_step(Cluster *cluster);
 /* Reads nodes, owners and, if asked for, replicas, into the arena. */
@@ -249,6 +273,9 @@ void drop_space(Cluster *cluster, StoreSpace space, const char *reason);
 void clean_lost_spaces(Cluster *cluster);
 /* Serves what the rows give to this node; also by the catalogue's thread, before it publishes. */
 void own_assigned(Cluster *cluster, const JournalOwner *owners, size_t count);
+/* Waits a moment until the catalogue is published here as far as the view shows it, if the view has
+ * something that this node should serve. */
+void await_catalog(Cluster *cluster, const ClusterView *view);
 /* Does the same with a space that was just made, on the catalogue's own thread. */
 void own_new_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail);
 /* Spaces that are this node's in the engine, but of no use to it in this epoch any more: gives them
@@ -272,6 +299,12 @@ void spread_evenly(Cluster *cluster, const ClusterView *view);
 MUST_USE Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, HandOverReason reason,
                               Error *err);
 
+/* ---- orders.c ---- */
+MUST_USE Status set_draining(Cluster *cluster, Slice node, bool is_draining, const char *reason,
+                             Error *err);
+/* A node whose disk has damaged data gives all to others, and gets nothing more. */
+void drain_damaged(Cluster *cluster);
+
 /* ---- following.c ---- */
 void follow_spaces(Cluster *cluster, const ClusterView *view);
 void forget_dropped(Cluster *cluster, const ClusterView *view);
@@ -281,6 +314,8 @@ void catalog_step(Cluster *cluster);
 void barrier_step(Cluster *cluster);
 void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx);
 void barriers_release(Cluster *cluster);
+/* Whether everything is published here that the catalogue had when the rows were read. */
+bool catalog_is_published(Cluster *cluster, const JournalOwner *owners, size_t count);
 
 /* ---- new_spaces.c ---- */
 Status cluster_create_spaces(void *ctx, StoreSpace first, size_t count, StoreSpace beside,
@@ -296,6 +331,11 @@ void seed_step(Cluster *cluster);
  * engine whose standby is away answers this alone, and says so. */
 void engine_step(Cluster *cluster, bool is_answering);
 uint64_t engine_bytes(Cluster *cluster);
+
+/* ---- status.c ---- */
+
+/* Notes how many nodes live, for cluster_copies_warning. */
+void note_living(Cluster *cluster, const ClusterView *view);
 
 /* ---- trimming.c ---- */
 void trim_step(Cluster *cluster, const ClusterView *view);
@@ -324,6 +364,14 @@ Slice query_value(Slice query, Slice name);
 
 /* ---- reach.c ---- */
 void reach_step(Cluster *cluster);
+
+/* ---- usage.c ---- */
+void usage_look(Cluster *cluster);
+int usage_answer(Cluster *cluster, Buf *out);
+void usage_ask(Cluster *cluster, const JournalNode *node);
+/* What the node has answered to a request that was sent at 'asked_us' (boot time); false if it is
+ * not an answer at all. */
+bool usage_note(Cluster *cluster, Slice name, Slice answer, uint64_t asked_us);
 
 /* ---- events.c ---- */
 void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_t epoch, Slice node,

@@ -97,7 +97,7 @@ static Status start(RealNode *node, Error *err)
                                     .clock = clock_real()};
     TRY(replicated_store_open(&store, &node->store, &node->replication, err));
     bool is_leader;
-    TRY(cluster_join_catalog(node->cluster, node->replication, &is_leader, err));
+    TRY(cluster_join_catalog(node->cluster, node->store, node->replication, &is_leader, err));
     node->host = (PartitionHost){.store = node->store,
                                  .writers = workers_open("test", 2, UINT32_MAX),
                                  .clock = clock_real(),

@@ -16,6 +16,8 @@
 
 enum { SIM_NODES_MAX = 5, SIM_SPACES_MAX = 64 };
 
+#define SIM_BEGIN_US UINT64_C(1000000000) /* about what all clocks say at first */
+
 typedef struct SimCopy {
     StoreSpace space; /* 0 if it is free */
     SpaceRole role;
@@ -43,13 +45,19 @@ typedef struct SimNode {
     bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
     bool cannot_forget;                /* its copies stay */
+    bool is_damaged;                   /* its disk */
+    StoreSpace switching;              /* the map is about to change here; 0 if none is */
+    bool loses_what_it_yields;         /* an append of that moment has an unknown outcome */
     uint64_t published;                /* of the catalogue, by this node */
     StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
     size_t served_count;
+    SpaceUsage said[SIM_SPACES_MAX + 1];  /* by other nodes, of each space */
+    uint64_t said_us[SIM_SPACES_MAX + 1]; /* when they looked, by this node's boot time */
 } SimNode;
 
 struct Sim {
     MemoryJournalEngine *engine;
+    FakeClock clock; /* the engine's */
     SimNode nodes[SIM_NODES_MAX];
     size_t count;
     uint32_t replicas;
@@ -212,6 +220,13 @@ static inline Status sim_yield(void *ctx, StoreSpace space, JournalPlace *last, 
     if (copy == NULL || copy->role != SPACE_OWNED)
         return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "the space is not owned");
     copy->role = SPACE_FOLLOWED;
+    SimNode *node = ctx;
+    if (node->loses_what_it_yields) {
+        node->loses_what_it_yields = false;
+        Status status = error_set(err, STATUS_NOT_OWNER, SUB_NONE, "an append has failed");
+        node->hooks.lost(node->hooks.ctx, space, err);
+        return status;
+    }
     *last = copy->place;
     last->epoch = copy->epoch;
     return STATUS_OK;
@@ -308,6 +323,11 @@ static inline void sim_set_full(void *ctx, bool is_full)
     ((SimNode *)ctx)->is_journal_full = is_full;
 }
 
+static inline bool sim_is_damaged(void *store)
+{
+    return ((SimNode *)store)->is_damaged;
+}
+
 static inline ClusterStore sim_store(SimNode *node)
 {
     return (ClusterStore){
@@ -327,6 +347,8 @@ static inline ClusterStore sim_store(SimNode *node)
         .target_put = sim_target_put,
         .target_finish = sim_target_finish,
         .target_close = sim_target_close,
+        .is_damaged = sim_is_damaged,
+        .store = node,
     };
 }
 
@@ -384,6 +406,11 @@ static inline Status sim_stop_serving(void *ctx, StoreSpace space, Error *err)
     return STATUS_OK;
 }
 
+static inline bool sim_is_switching(void *ctx, StoreSpace space)
+{
+    return ((SimNode *)ctx)->switching == space;
+}
+
 static inline Status sim_find_named(void *ctx, const StoreSpace *spaces, size_t count,
                                     bool *is_named, Error *err)
 {
@@ -407,6 +434,33 @@ static inline void sim_list_shared(void *ctx, Arena *arena, SharedSpace **out, s
         (*out)[(*count)++] = (SharedSpace){.space = space, .budget = space % budgets};
 }
 
+/* A partition holds as many bytes as its number, and as many items as writes were applied. */
+static inline void sim_list_usage(void *ctx, Arena *arena, SpaceUsage **out, size_t *count)
+{
+    SimNode *node = ctx;
+    *out = ARENA_NEW_ARRAY(arena, SpaceUsage, SIM_SPACES_MAX);
+    *count = node->served_count;
+    for (size_t i = 0; i < *count; i++) {
+        StoreSpace space = node->served[i];
+        (*out)[i] = (SpaceUsage){.space = space,
+                                 .held = {.items = sim_place(node, space).applied.seq,
+                                          .bytes = space,
+                                          .bytes_ever = space + 1},
+                                 .busiest = space + 2,
+                                 .is_one_key = space % 2 == 0};
+    }
+}
+
+static inline void sim_note_usage(void *ctx, SpaceUsage *said, size_t count, uint64_t age_us)
+{
+    SimNode *node = ctx;
+    for (size_t i = 0; i < count; i++) {
+        assert_true(said[i].space <= SIM_SPACES_MAX);
+        node->said[said[i].space] = said[i];
+        node->said_us[said[i].space] = cluster_now_us(node->cluster) - age_us;
+    }
+}
+
 static inline ClusterCatalog sim_catalog(SimNode *node)
 {
     return (ClusterCatalog){.ctx = node,
@@ -415,8 +469,11 @@ static inline ClusterCatalog sim_catalog(SimNode *node)
                             .refresh = sim_refresh,
                             .serve = sim_serve,
                             .stop_serving = sim_stop_serving,
+                            .is_switching = sim_is_switching,
                             .find_named = sim_find_named,
-                            .list_shared = sim_list_shared};
+                            .list_shared = sim_list_shared,
+                            .list_usage = sim_list_usage,
+                            .note_usage = sim_note_usage};
 }
 
 /* ---- nodes ---- */
@@ -450,6 +507,8 @@ static inline void sim_init(Sim *sim, size_t count, uint32_t replicas, uint64_t 
 {
     memset(sim, 0, sizeof(*sim));
     sim->engine = memory_journal_engine_new(seed);
+    fake_clock_init(&sim->clock, SIM_BEGIN_US);
+    memory_journal_set_clock(sim->engine, &sim->clock.clock);
     sim->count = count;
     sim->replicas = replicas;
     sim->log = (Log){.fd = 2, .level = LOG_LEVEL_ERROR, .clock = clock_real()};
@@ -462,7 +521,7 @@ static inline void sim_init(Sim *sim, size_t count, uint32_t replicas, uint64_t 
         (void)snprintf(node->name, sizeof(node->name), "n%u", (unsigned)i);
         (void)snprintf(node->address, sizeof(node->address), "10.0.0.%u:1", (unsigned)i);
         test_folder_init(&node->data);
-        fake_clock_init(&node->clock, 1000000000 + i * 12345);
+        fake_clock_init(&node->clock, SIM_BEGIN_US + i * 12345);
         sim_open_journal(node, 0);
     }
 }
@@ -651,6 +710,7 @@ static inline void sim_round(Sim *sim)
 static inline void sim_run(Sim *sim, uint64_t ms)
 {
     for (uint64_t passed = 0; passed < ms; passed += 100) {
+        fake_clock_advance(&sim->clock, 100000);
         for (size_t i = 0; i < sim->count; i++)
             fake_clock_advance(&sim->nodes[i].clock, 100000);
         sim_check_owners(sim);

@@ -122,6 +122,38 @@ static void the_status_tells_moves_under_way(void **state)
     expect_status(owner, "\"moves\":[]");
 }
 
+static void fewer_nodes_than_copies_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t nodes;
+        uint32_t replicas;
+        const char *told;
+    } rows[] = {
+        {1, 1, NULL},
+        {3, 1, NULL},
+        {3, 3, NULL},
+        {1, 3, "1 of the 3 nodes"},
+        {2, 3, "2 of the 3 nodes"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        begin(rows[i].nodes, rows[i].replicas, 1);
+        char warning[CLUSTER_WARNING_MAX + 1];
+        size_t len = cluster_copies_warning(sim.nodes[0].cluster, warning);
+        warning[len] = '\0';
+        assert_int_equal(len > 0, rows[i].told != NULL);
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 64 << 10);
+        Slice json;
+        assert_ok(cluster_status(sim.nodes[0].cluster, &arena, &json, err));
+        const char *told = rows[i].told != NULL ? rows[i].told : "to have a copy";
+        assert_int_equal(strstr(warning, told) != NULL, rows[i].told != NULL);
+        assert_int_equal(strstr(arena_cstr(&arena, json), told) != NULL, rows[i].told != NULL);
+        if (i + 1 < ARRAY_COUNT(rows))
+            (void)end(NULL);
+    }
+}
+
 static void requests_of_nodes_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -131,6 +163,8 @@ static void requests_of_nodes_that_make_no_sense_are_refused(void **state)
         int status;
     } rows[] = {
         {"/_node/ping", 200},
+        {"/_node/usage", 200},
+        {"/_node/usage?space=x&&", 200},
         {"/_node/poke", 200},
         {"/_node/poke?catalog=1&owners=1", 200},
         {"/_node/poke?system=x&timeline=99999999999", 200},
@@ -161,6 +195,85 @@ static void requests_of_nodes_that_make_no_sense_are_refused(void **state)
         int status = node_answer(sim.nodes[0].cluster, slice_from_cstr(rows[i].path), &out);
         if (status != rows[i].status)
             fail_msg("%s: expected %d, found %d", rows[i].path, rows[i].status, status);
+    }
+}
+
+/* What each node has heard of the partitions of the others, in the last round. */
+static void expect_said(size_t spaces)
+{
+    for (StoreSpace space = 2; space < 2 + spaces; space++) {
+        const SimNode *owner = sim_owner(&sim, space);
+        for (size_t i = 0; i < sim.count; i++) {
+            SimNode *node = &sim.nodes[i];
+            const SpaceUsage *said = &node->said[space];
+            if (node == owner)
+                continue;
+            assert_int_equal(said->space, space);
+            assert_int_equal(said->held.items, sim_place(node, space).applied.seq);
+            assert_int_equal(said->held.bytes, space);
+            assert_int_equal(said->held.bytes_ever, space + 1);
+            assert_int_equal(said->busiest, space + 2);
+            assert_int_equal(said->is_one_key, space % 2 == 0);
+            assert_in_range(cluster_now_us(node->cluster) - node->said_us[space], 0, 200000);
+        }
+    }
+}
+
+static void nodes_know_what_the_partitions_of_others_hold(void **state)
+{
+    (void)state;
+    enum { SPACES = 6 };
+    begin(3, 3, SPACES);
+    for (StoreSpace space = 2; space < 2 + SPACES; space++)
+        assert_true(sim_write(sim_owner(&sim, space), space));
+    sim_run(&sim, 1000);
+    expect_said(SPACES);
+    SimNode *away = sim_owner(&sim, 2);
+    SimNode *other = other_than(away);
+    away->is_unreachable = true;
+    uint64_t heard_us = other->said_us[2];
+    sim_run(&sim, 1000);
+    assert_int_equal(other->said_us[2], heard_us); /* it becomes older */
+    away->is_unreachable = false;
+    sim_run(&sim, 20000); /* whoever owns them then */
+    expect_said(SPACES);
+}
+
+static void a_node_is_believed_about_its_own_partitions_only(void **state)
+{
+    (void)state;
+    begin(2, 2, 4);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *node = other_than(owner);
+    static const struct {
+        const char *answer;
+        bool is_answer;
+        bool is_noted;
+        bool is_of_owner;
+    } rows[] = {
+        {"0\n2 1 777 777 0 0\n", true, true, true},
+        {"5\n77 1 1 1 0 0\n2 1 777 777 0 1\n1 1 1 1 0 0", true, true, true},
+        {"0\n2 1 777 777 0 0\n", true, false, false},
+        {"18446744073709551615\n2 1 777 777 0 0\n", true, true, true},
+        {"", false, false, true},
+        {"\n", false, false, true},
+        {"x\n2 1 777 777 0 0\n", false, false, true},
+        {"0", true, false, true},
+        {"0\n\n", false, false, true},
+        {"0\n2 1 777 777 0\n", false, false, true},
+        {"0\n2 1 777 777 0 0 0\n", false, false, true},
+        {"0\n2 -1 777 777 0 0\n", false, false, true},
+        {"0\n2 1 99999999999999999999 777 0 0\n", false, false, true},
+        {"0\n2 1 777 777 0 0\nx\n", false, false, true},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        const SimNode *from = rows[i].is_of_owner ? owner : node;
+        node->said[2] = (SpaceUsage){0};
+        bool is_answer = usage_note(node->cluster, slice_from_cstr(from->name),
+                                    slice_from_cstr(rows[i].answer), cluster_now_us(node->cluster));
+        bool is_noted = node->said[2].held.bytes == 777;
+        if (is_answer != rows[i].is_answer || is_noted != rows[i].is_noted)
+            fail_msg("row %zu: answer %d, noted %d", i, is_answer, is_noted);
     }
 }
 
@@ -318,7 +431,10 @@ int main(void)
         CASE(the_status_says_who_is_who),
         CASE(every_change_of_owner_tells_its_reason),
         CASE(the_status_tells_moves_under_way),
+        CASE(fewer_nodes_than_copies_are_told),
         CASE(requests_of_nodes_that_make_no_sense_are_refused),
+        CASE(nodes_know_what_the_partitions_of_others_hold),
+        CASE(a_node_is_believed_about_its_own_partitions_only),
         CASE(what_is_wrong_with_the_engine_is_known_as_long_as_it_is),
         CASE(what_a_node_does_is_counted),
         CASE(the_format_is_raised_when_no_older_program_is_left),

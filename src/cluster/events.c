@@ -8,8 +8,10 @@
 void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_t epoch, Slice node,
                    const char *format, ...)
 {
-    ClusterEvent event = {
-        .at_us = clock_wall_us(cluster->clock), .kind = kind, .space = space, .epoch = epoch};
+    ClusterEvent event = {.at_us = clock_wall_us(cluster_clock(cluster)),
+                          .kind = kind,
+                          .space = space,
+                          .epoch = epoch};
     Slice name = slice_first(node, JOURNAL_NAME_MAX);
     memcpy(event.node, name.ptr, name.len);
     va_list args;

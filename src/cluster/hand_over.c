@@ -92,12 +92,14 @@ static void end_hand_over(Cluster *cluster, const SpaceSlot *copy, Slice owner,
         tell_new_owner(cluster, slice_from_cstr(node.address), copy->space, epoch, copy->to_reason);
 }
 
-/* The log does not end where this node has left it: it goes on as the owner. */
+/* The log does not end where this node has left it, because an append came late: it goes on as the
+ * owner, in another epoch. */
 static void take_back(Cluster *cluster, const SpaceSlot *copy)
 {
     (void)pthread_mutex_lock(&cluster->lock);
     SpaceSlot *slot = space_table_get(&cluster->spaces, copy->space);
     space_enter(slot, SPACE_STATE_FOLLOWING);
+    slot->epoch_gone = copy->epoch;
     (void)pthread_mutex_unlock(&cluster->lock);
     cluster_event(cluster, "takenBack", copy->space, copy->epoch, slice_from_cstr(cluster->node),
                   "the log has grown since it was yielded");
@@ -136,6 +138,22 @@ static void ask_engine(Cluster *cluster, const SpaceSlot *copy)
         take_back(cluster, copy);
 }
 
+/* The store gives the space up also if the partition could not be stopped. */
+static Status stop_and_yield(Cluster *cluster, StoreSpace space, JournalPlace *last, Error *err)
+{
+    const ClusterCatalog *catalog = &cluster->catalog;
+    Error stop_err;
+    Status stopped = STATUS_OK;
+    if (atomic_load(&cluster->has_catalog) && space == SPACE_OF_CATALOG)
+        catalog->follow(catalog->ctx);
+    else if (atomic_load(&cluster->has_catalog))
+        stopped = catalog->stop_serving(catalog->ctx, space, &stop_err);
+    TRY(cluster->store.yield(cluster->store.ctx, space, last, err));
+    if (stopped != STATUS_OK)
+        *err = stop_err;
+    return stopped;
+}
+
 /* Serves nothing any more, and notes where the log ends. */
 static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
                             HandOverReason reason)
@@ -160,23 +178,16 @@ static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpac
                           atomic_load(&cluster->incarnation), epoch, false);
     Error err;
     JournalPlace last = {0};
-    Status status = STATUS_OK;
-    const ClusterCatalog *catalog = &cluster->catalog;
-    if (atomic_load(&cluster->has_catalog) && space == SPACE_OF_CATALOG)
-        catalog->follow(catalog->ctx);
-    else if (atomic_load(&cluster->has_catalog))
-        status = catalog->stop_serving(catalog->ctx, space, &err);
-    if (status == STATUS_OK)
-        status = cluster->store.yield(cluster->store.ctx, space, &last, &err);
+    Status status = stop_and_yield(cluster, space, &last, &err);
     (void)pthread_mutex_lock(&cluster->lock);
     slot = space_table_get(&cluster->spaces, space);
     if (status == STATUS_OK) {
         slot->is_handing = true;
         slot->last = last;
         slot->last.epoch = epoch;
-    } else {
-        space_enter(slot,
-                    SPACE_STATE_FOLLOWING); /* nothing was sent: the next read takes it back */
+    } else { /* nothing was sent, but an append may still come: rescue_assigned begins anew */
+        space_enter(slot, SPACE_STATE_FOLLOWING);
+        slot->epoch_gone = epoch;
     }
     (void)pthread_mutex_unlock(&cluster->lock);
     if (status != STATUS_OK)
@@ -239,12 +250,21 @@ static bool is_handing(Cluster *cluster, SpaceGroup group)
     return found;
 }
 
+static bool is_switching(Cluster *cluster, SpaceGroup group)
+{
+    const ClusterCatalog *catalog = &cluster->catalog;
+    bool found = false;
+    for (size_t i = 0; atomic_load(&cluster->has_catalog) && i < group.count && !found; i++)
+        found = catalog->is_switching(catalog->ctx, group.spaces[i]);
+    return found;
+}
+
 bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to,
                      HandOverReason reason)
 {
     if (count_served(cluster, group) == 0)
         return true;
-    if (!view_is_living(view, to) || is_handing(cluster, group) ||
+    if (!view_is_living(view, to) || is_handing(cluster, group) || is_switching(cluster, group) ||
         !are_caught_up(cluster, view, group, to))
         return false;
     for (size_t i = 0; i < group.count; i++) {

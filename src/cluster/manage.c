@@ -165,6 +165,20 @@ static void note_view(Cluster *cluster, uint64_t begun_us)
     (void)pthread_mutex_unlock(&cluster->lock);
 }
 
+/* What was changed before this node had said how far it is may have been answered without it. The
+ * view was read after that. */
+static void note_current(Cluster *cluster, uint64_t counted_in)
+{
+    const ClusterView *view = &cluster->view;
+    if (counted_in != atomic_load(&cluster->incarnation) ||
+        counted_in == atomic_load(&cluster->current_in))
+        return;
+    if (catalog_is_published(cluster, view->owners, view->owner_count))
+        atomic_store(&cluster->current_in, counted_in);
+    else
+        cluster_refresh_owners(cluster);
+}
+
 /* The engine itself is looked at as soon as it begins or ceases to answer. */
 static void note_answering(Cluster *cluster, bool is_answering)
 {
@@ -183,6 +197,7 @@ static bool read_engine(Cluster *cluster)
     atomic_store(&cluster->is_refresh_wanted, false);
     arena_reset(&cluster->view_arena);
     uint64_t begun_us;
+    uint64_t counted_in = atomic_load(&cluster->counted_in);
     Error err;
     if (cluster_read_view(cluster, true, &cluster->view_arena, &cluster->view, &begun_us, &err) !=
         STATUS_OK) {
@@ -197,6 +212,8 @@ static bool read_engine(Cluster *cluster)
     note_answering(cluster, true);
     cluster->view_us = begun_us;
     note_view(cluster, begun_us);
+    note_current(cluster, counted_in);
+    note_living(cluster, &cluster->view);
     return true;
 }
 
@@ -239,6 +256,7 @@ static void watch_others(Cluster *cluster)
 static void act_on_owners(Cluster *cluster)
 {
     const ClusterView *view = &cluster->view;
+    await_catalog(cluster, view);
     own_assigned(cluster, view->owners, view->owner_count);
     rescue_assigned(cluster, view);
     if (atomic_load(&cluster->is_leaving))
@@ -345,6 +363,7 @@ void manage_step(Cluster *cluster)
         act_on_owners(cluster);
         follow_spaces(cluster, &cluster->view);
         if (atomic_load(&cluster->has_catalog)) {
+            drain_damaged(cluster);
             forget_dropped(cluster, &cluster->view);
             give_away(cluster);
             trim_step(cluster, &cluster->view);

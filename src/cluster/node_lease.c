@@ -1,4 +1,5 @@
-/* node_lease.c - renewing this node's lease, and joining anew after it was declared dead. */
+/* node_lease.c - renewing this node's lease, and joining anew after it was declared dead. Clocks
+ * are compared after each renewal. */
 #include "cluster/cluster_int.h"
 
 void cluster_renew_soon(Cluster *cluster)
@@ -57,8 +58,10 @@ void lease_step(Cluster *cluster)
     Error err;
     (void)pthread_mutex_lock(&cluster->node_lane);
     LeaseMoment sent = lease_moment(&cluster->lease);
-    Status status = journal_renew(cluster->journal, atomic_load(&cluster->catalog_done),
-                                  slice_from_cstr(unreachable), &is_member, &is_draining, &err);
+    uint64_t incarnation = atomic_load(&cluster->incarnation);
+    uint64_t catalog_done = atomic_load(&cluster->catalog_done);
+    Status status = journal_renew(cluster->journal, catalog_done, slice_from_cstr(unreachable),
+                                  &is_member, &is_draining, &err);
     (void)pthread_mutex_unlock(&cluster->node_lane);
     if (status != STATUS_OK) {
         note_failure(cluster, &err);
@@ -75,6 +78,9 @@ void lease_step(Cluster *cluster)
     if (atomic_exchange(&cluster->is_draining, is_draining) != is_draining)
         cluster_wake_manager(cluster);
     note_renewal(cluster, sent);
+    if (catalog_done > 0 && atomic_exchange(&cluster->counted_in, incarnation) != incarnation)
+        cluster_refresh_owners(cluster); /* for what was changed before */
+    clock_step(cluster);
 }
 
 Status cluster_rejoin(Cluster *cluster, Error *err)

@@ -8,6 +8,7 @@
  *     move    space=N, node=NAME: give the space to the node
  *     seed    space=N, session=S, piece=P: a piece of a copy (seed_sessions.c)
  *     ping    nothing: whether this node is reached
+ *     usage   nothing: what this node's partitions hold (usage.c)
  *
  * The sender has proved that it is a node of this cluster, but may be of another version, or
  * broken: whatever it sends gets an answer. Numbers are decimal, names are those of nodes, and
@@ -160,7 +161,8 @@ static Slice split_path(Slice path, Slice *query)
 bool node_request_waits(Slice path)
 {
     Slice query;
-    return slice_equal(split_path(path, &query), SLICE("seed"));
+    Slice word = split_path(path, &query);
+    return slice_equal(word, SLICE("seed")) || slice_equal(word, SLICE("usage"));
 }
 
 int node_answer(Cluster *cluster, Slice path, Buf *out)
@@ -174,6 +176,8 @@ int node_answer(Cluster *cluster, Slice path, Buf *out)
         return say(out, 200, "ok");
     if (slice_equal(word, SLICE("poke")))
         return answer_poke(cluster, query, out);
+    if (slice_equal(word, SLICE("usage")))
+        return usage_answer(cluster, out);
     uint64_t space;
     bool is_known = slice_equal(word, SLICE("follow")) || slice_equal(word, SLICE("place")) ||
                     slice_equal(word, SLICE("move")) || slice_equal(word, SLICE("seed"));

@@ -135,7 +135,7 @@ Status cluster_gather(void *ctx, const StoreSpace *spaces, size_t count, Error *
     return STATUS_OK;
 }
 
-Status cluster_drain(Cluster *cluster, Slice node, bool is_draining, Error *err)
+Status set_draining(Cluster *cluster, Slice node, bool is_draining, const char *reason, Error *err)
 {
     bool done = false;
     (void)pthread_mutex_lock(&cluster->admin_lane);
@@ -146,10 +146,27 @@ Status cluster_drain(Cluster *cluster, Slice node, bool is_draining, Error *err)
     if (!done)
         return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "the cluster has no living node '%.*s'",
                          SLICE_CUT(node, JOURNAL_NAME_MAX));
-    cluster_event(cluster, is_draining ? "draining" : "drainEnded", 0, 0, node,
-                  "an operator asked for it");
+    cluster_event(cluster, is_draining ? "draining" : "drainEnded", 0, 0, node, "%s", reason);
     cluster_refresh_owners(cluster);
     return STATUS_OK;
+}
+
+Status cluster_drain(Cluster *cluster, Slice node, bool is_draining, Error *err)
+{
+    return set_draining(cluster, node, is_draining, "an operator asked for it", err);
+}
+
+/* Once: an operator may decide that the node is used all the same. */
+void drain_damaged(Cluster *cluster)
+{
+    if (cluster->has_told_damage || !cluster->store.is_damaged(cluster->store.store))
+        return;
+    Error err;
+    Status status = set_draining(cluster, slice_from_cstr(cluster->node), true,
+                                 "data on the node's disk is damaged", &err);
+    if (status != STATUS_OK)
+        LOG_WARN(cluster->log, "cluster.drain_failed", "message=\"%s\"", err.message);
+    cluster->has_told_damage = status == STATUS_OK;
 }
 
 /* The newest format that a living node reads. */

@@ -164,11 +164,16 @@ void own_new_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail)
     serve_space(cluster, space, tail, false, "new");
 }
 
+static bool is_own(Cluster *cluster, const JournalOwner *owner)
+{
+    return owner->incarnation == atomic_load(&cluster->incarnation) &&
+           slice_equal(owner->node, slice_from_cstr(cluster->node));
+}
+
 /* Whether the space is this node's in the engine, in an epoch in which the store has lost it. */
 static bool is_assigned_in_vain(Cluster *cluster, const JournalOwner *owner)
 {
-    if (owner == NULL || owner->incarnation != atomic_load(&cluster->incarnation) ||
-        !slice_equal(owner->node, slice_from_cstr(cluster->node)))
+    if (owner == NULL || !is_own(cluster, owner))
         return false;
     (void)pthread_mutex_lock(&cluster->lock);
     const SpaceSlot *slot = space_table_find(&cluster->spaces, owner->space);
@@ -233,14 +238,51 @@ void rescue_assigned(Cluster *cluster, const ClusterView *view)
     }
 }
 
+/* A space that had another owner before may be one that a split or a merge has replaced. Its
+ * partition must not be opened by an older map, or it would take writes that are in no other one.
+ * A space in its first epoch is new: no other map has it, and it is served before the map has it
+ * (C3). */
+static bool needs_map(Cluster *cluster, const JournalOwner *owner)
+{
+    return owner->space != SPACE_OF_CATALOG && owner->tail.epoch > JOURNAL_EPOCH_FIRST &&
+           atomic_load(&cluster->has_catalog);
+}
+
 void own_assigned(Cluster *cluster, const JournalOwner *owners, size_t count)
 {
-    uint64_t incarnation = atomic_load(&cluster->incarnation);
+    bool has_map = catalog_is_published(cluster, owners, count);
     for (size_t i = 0; i < count && !atomic_load(&cluster->is_stopping); i++) {
         const JournalOwner *owner = &owners[i];
-        if (owner->incarnation == incarnation &&
-            slice_equal(owner->node, slice_from_cstr(cluster->node)))
+        if (!is_own(cluster, owner) || cluster_serves(cluster, owner->space))
+            continue;
+        if (has_map || !needs_map(cluster, owner))
             own_space(cluster, owner->space, &owner->tail, "assigned");
+        else
+            cluster_refresh_owners(cluster); /* the next round finds it again */
+    }
+}
+
+static bool has_work(Cluster *cluster, const ClusterView *view)
+{
+    for (size_t i = 0; i < view->owner_count; i++) {
+        const JournalOwner *owner = &view->owners[i];
+        if (needs_map(cluster, owner) &&
+            (is_own(cluster, owner) ? !cluster_serves(cluster, owner->space)
+                                    : !view_owner_lives(view, owner)))
+            return true;
+    }
+    return false;
+}
+
+void await_catalog(Cluster *cluster, const ClusterView *view)
+{
+    if (cluster->thread_count == 0 || !has_work(cluster, view))
+        return;
+    for (int i = 0; i < CATALOG_WAIT_MS && !atomic_load(&cluster->is_stopping) &&
+                    !catalog_is_published(cluster, view->owners, view->owner_count);
+         i++) {
+        waker_wake(&cluster->catalog_waker);
+        cluster_pause_ms(1);
     }
 }
 
@@ -323,6 +365,7 @@ void take_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group
 {
     if (!has_orphan(view, group))
         return;
+    bool has_map = catalog_is_published(cluster, view->owners, view->owner_count);
     AUTO(arena_done) Arena arena;
     arena_init(&arena, ARENA_SMALL_BYTES);
     JournalPlace *tails = ARENA_NEW_ARRAY(&arena, JournalPlace, group.count);
@@ -332,7 +375,8 @@ void take_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group
     for (size_t i = 0; i < group.count; i++) {
         const JournalOwner *owner = view_owner(view, group.spaces[i]);
         if (owner == NULL || owner->sealed == -1 || view_owner_lives(view, owner) ||
-            may_change_catalog(view, owner) || !is_turn(cluster, view, owner, rank))
+            may_change_catalog(view, owner) || (!has_map && needs_map(cluster, owner)) ||
+            !is_turn(cluster, view, owner, rank))
             continue;
         is_taken[i] = take_over(cluster, owner, &tails[i]);
         if (!is_taken[i])

@@ -54,7 +54,14 @@ static Status target_open(void *ctx, StoreSpace space, SeedTarget **out, Error *
     return seed_target_open(ctx, space, out, err);
 }
 
-ClusterStore cluster_store_of(Replication *replication)
+static bool is_damaged(void *store)
+{
+    StoreDamage damage;
+    store_damage(store, &damage);
+    return damage.reads > 0;
+}
+
+ClusterStore cluster_store_of(Store *store, Replication *replication)
 {
     return (ClusterStore){
         .ctx = replication,
@@ -73,6 +80,8 @@ ClusterStore cluster_store_of(Replication *replication)
         .target_put = seed_target_put,
         .target_finish = seed_target_finish,
         .target_close = seed_target_close,
+        .is_damaged = is_damaged,
+        .store = store,
     };
 }
 
@@ -99,6 +108,44 @@ static Status serve(void *ctx, StoreSpace space, Error *err)
 static Status stop_serving(void *ctx, StoreSpace space, Error *err)
 {
     return catalog_stop_serving(ctx, space, err);
+}
+
+static bool container_has(const Container *container, StoreSpace space)
+{
+    bool found = false;
+    for (size_t i = 0; i < container->range_count && !found; i++)
+        found = container->ranges[i].space == space;
+    for (size_t i = 0; i < container->pending_count && !found; i++)
+        found = container->pending[i].space == space;
+    return found;
+}
+
+/* The number of the container, or 0. */
+static uint32_t find_container(Catalog *catalog, StoreSpace space)
+{
+    uint32_t number = 0;
+    CatalogReader reader;
+    catalog_reader_init(&reader, catalog);
+    const Snapshot *snapshot = catalog_read(&reader);
+    SnapshotWalk walk = {0};
+    while (number == 0 && snapshot_next(snapshot, &walk)) {
+        if (container_has(walk.container, space))
+            number = walk.container->info.number;
+    }
+    catalog_reader_done(&reader);
+    return number;
+}
+
+static bool is_switching(void *ctx, StoreSpace space)
+{
+    MoveEvent *moves = MEM_NEW_ARRAY(MoveEvent, MOVE_EVENTS_MAX);
+    size_t count = catalog_moves(ctx, moves, MOVE_EVENTS_MAX);
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++)
+        found =
+            moves[i].stage == MOVE_SWITCHING && moves[i].container == find_container(ctx, space);
+    mem_free(moves);
+    return found;
 }
 
 static Status find_named(void *ctx, const StoreSpace *spaces, size_t count, bool *is_named,
@@ -136,6 +183,16 @@ static void list_shared(void *ctx, Arena *arena, SharedSpace **out, size_t *coun
     catalog_reader_done(&reader);
 }
 
+static void list_usage(void *ctx, Arena *arena, SpaceUsage **out, size_t *count)
+{
+    catalog_list_usage(ctx, arena, out, count);
+}
+
+static void note_usage(void *ctx, SpaceUsage *said, size_t count, uint64_t age_us)
+{
+    catalog_note_usage(ctx, said, count, age_us);
+}
+
 ClusterCatalog cluster_catalog_of(Catalog *catalog)
 {
     return (ClusterCatalog){
@@ -145,7 +202,10 @@ ClusterCatalog cluster_catalog_of(Catalog *catalog)
         .refresh = refresh,
         .serve = serve,
         .stop_serving = stop_serving,
+        .is_switching = is_switching,
         .find_named = find_named,
         .list_shared = list_shared,
+        .list_usage = list_usage,
+        .note_usage = note_usage,
     };
 }

@@ -28,6 +28,9 @@ typedef struct ClusterStore {
     Status (*target_put)(SeedTarget *target, Slice piece, Error *err);
     Status (*target_finish)(SeedTarget *target, Error *err);
     void (*target_close)(SeedTarget *target);
+    /* Whether a read has met something else than was written, in this life or an earlier one. */
+    bool (*is_damaged)(void *store);
+    void *store;
 } ClusterStore;
 
 typedef struct ClusterCatalog {
@@ -37,12 +40,19 @@ typedef struct ClusterCatalog {
     Status (*refresh)(void *ctx, Error *err);
     Status (*serve)(void *ctx, StoreSpace space, Error *err);
     Status (*stop_serving)(void *ctx, StoreSpace space, Error *err);
+    /* Whether a split or a merge of the space's container holds writes back, because its map is
+     * about to change. That ends when all nodes have the new map, in which this node takes part: so
+     * it must not wait for that. */
+    bool (*is_switching)(void *ctx, StoreSpace space);
     /* Whether the catalogue, as far as this node has it, names each of the spaces. */
     Status (*find_named)(void *ctx, const StoreSpace *spaces, size_t count, bool *is_named,
                          Error *err);
     /* The spaces of ranges that spend the budgets of a database, in the arena. */
     void (*list_shared)(void *ctx, Arena *arena, SharedSpace **out, size_t *count);
+    /* What this node serves, and what others say of theirs: see catalog/placement.h. */
+    void (*list_usage)(void *ctx, Arena *arena, SpaceUsage **out, size_t *count);
+    void (*note_usage)(void *ctx, SpaceUsage *said, size_t count, uint64_t age_us);
 } ClusterCatalog;
 
-ClusterStore cluster_store_of(Replication *replication);
+ClusterStore cluster_store_of(Store *store, Replication *replication);
 ClusterCatalog cluster_catalog_of(Catalog *catalog);

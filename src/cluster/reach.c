@@ -1,4 +1,5 @@
-/* reach.c - which nodes this one cannot reach; it says so with its renewals.
+/* reach.c - which nodes this one cannot reach; it says so with its renewals. Those that it reaches
+ * are asked what their partitions hold.
  *
  * Each look also tells the others of the newest timeline of the engine that this node has met, and
  * its own answer tells it of theirs.
@@ -26,14 +27,19 @@ void reach_step(Cluster *cluster)
     (void)pthread_mutex_unlock(&cluster->admin_lane);
     if (status != STATUS_OK)
         return;
+    usage_look(cluster);
     AUTO(buf_done) Buf names;
     buf_init(&names, JOURNAL_UNREACHABLE_MAX - 1);
     for (size_t i = 0; i < count && !atomic_load(&cluster->is_stopping); i++) {
         const JournalNode *node = &nodes[i];
         if (node->state == NODE_DEAD || node->catalog == 0 ||
-            slice_equal(node->name, slice_from_cstr(cluster->node)) ||
-            names.len + node->name.len + 1 >= JOURNAL_UNREACHABLE_MAX - 1 ||
-            reaches(cluster, node->address))
+            slice_equal(node->name, slice_from_cstr(cluster->node)))
+            continue;
+        if (reaches(cluster, node->address)) {
+            usage_ask(cluster, node);
+            continue;
+        }
+        if (names.len + node->name.len + 1 >= JOURNAL_UNREACHABLE_MAX - 1)
             continue;
         if (names.len > 0)
             buf_byte(&names, ',');

@@ -4,6 +4,8 @@
 #include "base/encoding.h"
 #include "json/json.h"
 
+#include <stdio.h>
+
 typedef struct StatusView {
     ClusterView view;
     JournalUsage usage;
@@ -180,6 +182,26 @@ static void add_moves(Cluster *cluster, JsonBuilder *b)
     json_end(b);
 }
 
+void note_living(Cluster *cluster, const ClusterView *view)
+{
+    uint32_t living = 0;
+    for (size_t i = 0; i < view->node_count; i++)
+        living += view->nodes[i].state != NODE_DEAD;
+    atomic_store(&cluster->living, living);
+}
+
+size_t cluster_copies_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX])
+{
+    uint32_t living = atomic_load(&cluster->living);
+    if (living == 0 || living >= cluster->replicas)
+        return 0;
+    int len = snprintf(out, CLUSTER_WARNING_MAX,
+                       "%u of the %u nodes live that are to have a copy of each partition "
+                       "(--replicas): it has fewer copies until more nodes join",
+                       living, cluster->replicas);
+    return len > 0 ? (size_t)len : 0;
+}
+
 static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *status)
 {
     json_key(b, SLICE("warnings"));
@@ -191,8 +213,20 @@ static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *sta
                                  "acknowledged writes."));
     if (status->usage.warning.len > 0)
         json_add_string(b, status->usage.warning);
+    char clock_text[CLUSTER_WARNING_MAX];
+    size_t clock_len = cluster_clock_warning(cluster, clock_text);
+    if (clock_len > 0)
+        json_add_string(b, arena_copy(b->arena, slice_make(clock_text, clock_len)));
+    char copies[CLUSTER_WARNING_MAX];
+    size_t copies_len = cluster_copies_warning(cluster, copies);
+    if (copies_len > 0)
+        json_add_string(b, slice_make(copies, copies_len));
     if (!lease_holds(&cluster->lease))
         json_add_string(b, SLICE("The lease of this node does not hold."));
+    if (cluster->store.is_damaged(cluster->store.store))
+        json_add_string(b,
+                        SLICE("Data on the disk of this node is damaged. It gives its partitions "
+                              "to others: stop it, and start it with an empty folder."));
     size_t refused = 0;
     size_t rowless = 0;
     uint64_t now_us = cluster_now_us(cluster);
@@ -249,6 +283,7 @@ static Status read_status(Cluster *cluster, Arena *arena, StatusView *out, Error
 {
     uint64_t begun_us;
     TRY(cluster_read_view(cluster, true, arena, &out->view, &begun_us, err));
+    note_living(cluster, &out->view);
     Error usage_err;
     (void)pthread_mutex_lock(&cluster->admin_lane);
     Status status =

@@ -385,3 +385,8 @@ Status journal_usage(Journal *journal, JournalLane lane, Arena *arena, JournalUs
 {
     return journal->ops->usage(journal, lane, arena, out, err);
 }
+
+Status journal_engine_time(Journal *journal, JournalLane lane, uint64_t *wall_us, Error *err)
+{
+    return journal->ops->engine_time(journal, lane, wall_us, err);
+}

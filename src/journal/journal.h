@@ -7,10 +7,10 @@
  * without a gap. Each entry names the chain of the entry before it, so that two histories which
  * agree in numbers are still told apart.
  *
- * The engine also keeps who the nodes are, who owns what, and how far each replica is. Its clock is
- * used for nothing. What was read from it is believed only after a later write of the same
- * connection was acknowledged (J10): every function here that returns what must be believed does
- * that by itself.
+ * The engine also keeps who the nodes are, who owns what, and how far each replica is. Its clock
+ * decides nothing of that (J4); nodes may ask for it, to see whether theirs is right. What was read
+ * from it is believed only after a later write of the same connection was acknowledged (J10): every
+ * function here that returns what must be believed does that by itself.
  *
  * README.md has the invariants J1 to J10.
  *
@@ -222,7 +222,9 @@ MUST_USE Status journal_owners(Journal *journal, JournalLane lane, const uint64_
                                size_t count, Arena *arena, const JournalOwner **out, size_t *found,
                                Error *err);
 
-/* Makes owners' rows for new spaces, in epoch 1, with nothing in their logs. Rows that exist stay
+#define JOURNAL_EPOCH_FIRST 1
+
+/* Makes owners' rows for new spaces, in JOURNAL_EPOCH_FIRST, with nothing in their logs. Rows that exist stay
  * as they are. STATUS_CONFLICT if a node is not a living member of this incarnation. */
 typedef struct JournalNewSpace {
     uint64_t space;
@@ -297,6 +299,11 @@ typedef struct JournalUsage {
 } JournalUsage;
 MUST_USE Status journal_usage(Journal *journal, JournalLane lane, Arena *arena, JournalUsage *out,
                               Error *err);
+
+/* What the engine's own clock says: microseconds since 1970. An answer that took long is worth
+ * little: the caller measures that. */
+MUST_USE Status journal_engine_time(Journal *journal, JournalLane lane, uint64_t *wall_us,
+                                    Error *err);
 
 /* Which engine this is, and the newest of its timelines that a connection has met: a promoted
  * standby begins a new one. Zeroes before the first connection. Any thread. */

@@ -105,6 +105,7 @@ typedef struct JournalOps {
     Status (*upgrade)(Journal *journal, JournalLane lane, uint32_t *format, Error *err);
     Status (*usage)(Journal *journal, JournalLane lane, Arena *arena, JournalUsage *out,
                     Error *err);
+    Status (*engine_time)(Journal *journal, JournalLane lane, uint64_t *wall_us, Error *err);
 
     JournalEngineId (*engine_id)(Journal *journal);
     void (*meet)(Journal *journal, JournalEngineId id);

@@ -428,6 +428,38 @@ static void engines_tell_their_timeline(Fixture *fixture)
     assert_ok(journal_report(node(fixture, 1), JOURNAL_LANE_FOLLOW, NULL, 0, err));
 }
 
+/* Both run on this machine, or in this process. */
+static void engines_tell_the_time(Fixture *fixture)
+{
+    static const JournalLane lanes[] = {JOURNAL_LANE_NODE, JOURNAL_LANE_ADMIN};
+    (void)two_nodes(fixture);
+    Journal *a = node(fixture, 0);
+    uint64_t last_us = 0;
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t before_us = clock_wall_us(clock_real());
+        uint64_t found_us = 0;
+        assert_ok(journal_engine_time(a, lanes[i % 2], &found_us, err));
+        assert_in_range(found_us, before_us, clock_wall_us(clock_real()));
+        assert_true(found_us > last_us || fixture->memory != NULL);
+        last_us = found_us;
+    }
+    FakeClock wrong;
+    fake_clock_init(&wrong, 123456789);
+    uint64_t found_us = 0;
+    if (fixture->memory != NULL) {
+        memory_journal_set_clock(fixture->memory, &wrong.clock);
+        assert_ok(journal_engine_time(a, JOURNAL_LANE_NODE, &found_us, err));
+        assert_int_equal(found_us, 123456789);
+    }
+    JournalEngineId newer = journal_engine_id(a);
+    newer.timeline++;
+    journal_meet(a, newer);
+    found_us = 7;
+    Error error;
+    assert_status(journal_engine_time(a, JOURNAL_LANE_NODE, &found_us, &error), STATUS_UNAVAILABLE);
+    assert_int_equal(found_us, 7);
+}
+
 static const JournalTest TESTS[] = {
 #define TEST(name)  \
     {               \
@@ -445,6 +477,7 @@ static const JournalTest TESTS[] = {
     TEST(tables_of_trimmed_entries_are_emptied),
     TEST(threads_append_while_spaces_change_hands),
     TEST(engines_tell_their_timeline),
+    TEST(engines_tell_the_time),
 };
 
 int main(void)

@@ -400,6 +400,7 @@ static Status find_old(Group *group, FoundKeys *out, HistoryFloors *floors, uint
     Key from = {.bytes = {KEY_HISTORY}, .len = 1};
     Key to = {.bytes = {KEY_HISTORY + 1}, .len = 1};
     uint64_t kept_s = group->schema->retention_s;
+    bool keeps_old = partition_host_doubts_time(group->partition->host);
     AUTO(store_cursor_close)
     StoreCursor *cursor = store_txn_cursor_open(group->txn, group->partition->space,
                                                 key_slice(&from), key_slice(&to));
@@ -413,7 +414,7 @@ static Status find_old(Group *group, FoundKeys *out, HistoryFloors *floors, uint
             return STATUS_OK;
         HistoryEntry entry;
         TRY(history_decode(value, &entry, err));
-        if (kept_s > 0 && entry.ts_s + kept_s > group->now_s) {
+        if (kept_s > 0 && (keeps_old || entry.ts_s + kept_s > group->now_s)) {
             *due_s = entry.ts_s + kept_s;
             return STATUS_OK;
         }

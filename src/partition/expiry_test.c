@@ -177,6 +177,40 @@ static void maintenance_gives_the_room_back(TestPartition *t)
     expect_scan(t, "c");
 }
 
+static bool doubts(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+/* Items, and the versions that are kept of them: both are for good if they are removed. */
+static void nothing_is_removed_while_the_time_is_in_doubt(TestPartition *t)
+{
+    bool is_doubtful = true;
+    t->host.doubts_time = doubts;
+    t->host.placement_ctx = &is_doubtful;
+    create(t, "{'id':'a','pk':'p','ttl':20}");
+    create(t, "{'id':'b','pk':'p','ttl':5}");
+    assert_status(run_document(t, ITEM_REPLACE, "{'id':'a','pk':'p','ttl':20,'n':2}"), STATUS_OK);
+    test_maintain(t);
+    size_t kept = count_keys(t, KEY_HISTORY);
+    assert_true(kept > 0);
+    test_advance_s(t, 1000);
+    expect_scan(t, "");
+    for (int i = 0; i < 3; i++)
+        test_maintain(t);
+    assert_int_equal(count_keys(t, KEY_ITEM), 2);
+    assert_int_equal(count_keys(t, KEY_EXPIRY), 2);
+    assert_int_equal(count_keys(t, KEY_HISTORY), kept);
+    check_space(t);
+    is_doubtful = false;
+    test_maintain(t);
+    assert_int_equal(count_keys(t, KEY_ITEM), 0);
+    assert_int_equal(count_keys(t, KEY_EXPIRY), 0);
+    test_maintain(t);
+    assert_int_equal(count_keys(t, KEY_HISTORY), 2); /* that both have expired, just now */
+    check_space(t);
+}
+
 static void a_replaced_item_lives_anew(TestPartition *t)
 {
     create(t, "{'id':'a','pk':'p'}");
@@ -529,6 +563,7 @@ int main(void)
         ENGINE_TEST(no_clock_is_beyond_it, .ttl_s = -1),
         ENGINE_TEST(a_name_is_free_when_its_item_has_expired, .ttl_s = 10),
         ENGINE_TEST(maintenance_gives_the_room_back, .ttl_s = 10),
+        ENGINE_TEST(nothing_is_removed_while_the_time_is_in_doubt, .ttl_s = 10, .retention_s = 60),
         ENGINE_TEST(a_replaced_item_lives_anew, .ttl_s = 10),
         ENGINE_TEST(without_a_default_ttl_nothing_expires),
         ENGINE_TEST(times_beyond_the_century_are_kept, .ttl_s = -1),

@@ -52,3 +52,8 @@ void partition_host_start_at_s(PartitionHost *host, uint32_t now_s)
                  "there)",
                  (long long)((seen_us - now_us) / SECOND_US));
 }
+
+bool partition_host_doubts_time(const PartitionHost *host)
+{
+    return host->doubts_time != NULL && host->doubts_time(host->placement_ctx);
+}

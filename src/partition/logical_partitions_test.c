@@ -272,7 +272,7 @@ static void what_is_purged_makes_room_when_it_is_removed(TestPartition *t)
 static void an_old_style_container_may_hold_half(TestPartition *t)
 {
     test_set_limit(t, 2048);
-    assert_int_equal(partition_logical_bytes_max(t->partition, t->schema), 1024);
+    assert_int_equal(partition_logical_bytes_max(t->partition->host, t->schema), 1024);
     assert_status(run_document(t, ITEM_CREATE, sized(t, "[]", "a", 600)), STATUS_OK);
     refuse_document(t, ITEM_CREATE, sized(t, "[]", "b", 600));
     assert_status(run_document(t, ITEM_CREATE, sized(t, "[]", "b", 424)), STATUS_OK);

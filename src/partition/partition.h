@@ -77,7 +77,11 @@ typedef struct PartitionHost {
 
     /* Whether this process serves the partition in a space; NULL if it serves all. */
     bool (*serves)(void *ctx, StoreSpace space);
-    void *serves_ctx;
+
+    /* Whether 'clock' may be wrong at the moment; NULL if it never is. What is too old stays as
+     * long as that is so: it is invisible, but it is not removed. */
+    bool (*doubts_time)(void *ctx);
+    void *placement_ctx; /* of both */
 
     _Atomic bool is_closing; /* no more background work; see partition_host_stop */
     _Atomic uint32_t active; /* partitions with a writer or on the way to the disk */
@@ -129,7 +133,7 @@ PartitionUsage partition_usage(const Partition *partition);
 uint64_t partition_index_bytes(const Partition *partition);
 
 /* How many bytes a logical partition of a container may hold; 0 if there is no limit. */
-uint64_t partition_logical_bytes_max(const Partition *partition, const PartitionSchema *schema);
+uint64_t partition_logical_bytes_max(const PartitionHost *host, const PartitionSchema *schema);
 
 /* Reads one item; expired and purged ones are absent. Its document points into '*value', which the
  * caller releases. With STORE_READ_MEMORY '*found' may be STORE_UNKNOWN: ask again on a worker. */

@@ -130,6 +130,8 @@ void partition_count_sizes(Partition *partition);
 
 /* host_time.c: the host's time is at least this one, which was stored. */
 void partition_host_start_at_s(PartitionHost *host, uint32_t now_s);
+/* Nothing may be removed because of the time. */
+bool partition_host_doubts_time(const PartitionHost *host);
 
 /* The stored bytes of the newest item under a key, from the cache if they are there. With 'puts'
  * they are put into the cache if they are not. */

@@ -142,9 +142,9 @@ void group_finish_sizes(Group *group)
 
 /* ---- the limit ---- */
 
-uint64_t partition_logical_bytes_max(const Partition *partition, const PartitionSchema *schema)
+uint64_t partition_logical_bytes_max(const PartitionHost *host, const PartitionSchema *schema)
 {
-    uint64_t max = partition->host->logical_bytes_max;
+    uint64_t max = host->logical_bytes_max;
     return schema->key.kind == PARTITION_NONE ? max / 2 : max;
 }
 
@@ -210,7 +210,7 @@ static Status check_logical(Group *group, Slice epk, int64_t grown, uint64_t max
 
 Status group_check_size(Group *group, Slice epk, int64_t grown, Error *err)
 {
-    uint64_t max = partition_logical_bytes_max(group->partition, group->schema);
+    uint64_t max = partition_logical_bytes_max(group->partition->host, group->schema);
     if (LIKELY(grown <= 0 || max == 0 || group->is_import || group->is_restore ||
                group->counters.bytes + (uint64_t)grown <= max))
         return STATUS_OK; /* all logical partitions together are below the limit */

@@ -1,35 +1,31 @@
-// cluster-writers.mjs - clients that write to a cluster while nodes come and go, and whether all of it is there.
+// cluster-writers.mjs - clients of a cluster while nodes come and go, and whether all of what they wrote is there.
 import assert from "node:assert/strict";
 import { setTimeout as wait } from "node:timers/promises";
 
+import { ChangeFeedStartFrom } from "@azure/cosmos";
+
 import { clientOf } from "./sdk.mjs";
 
-/** Clients that write all the time, each at any living node; what was acknowledged, and what was not. */
-export class Writers {
-    acknowledged = new Map(); // id -> last acknowledged n
-    tried = new Map(); // id -> last n that was sent
+/** Clients that ask all the time, each after its last answer and at another node. */
+class Clients {
     errors = [];
-    #running = true;
-    #lastDone = Date.now();
-    longestGap_ms = 0;
+    #isRunning = true;
+    #avoided;
+    #steps = []; // under way, of each client
+    #done;
 
-    constructor(cluster, container, count = 6) {
+    /** A step is a function of a node and of how many steps its client has done. */
+    begin(cluster, steps) {
         this.cluster = cluster;
-        this.done = Promise.all(Array.from({ length: count }, (_, i) => this.#write(container, i)));
+        this.#done = Promise.all(steps.map((step, client) => this.#ask(step, client)));
     }
 
-    async #write(container, writer) {
-        for (let i = 0; this.#running; i++) {
-            const nodes = this.cluster.living;
-            const node = nodes[(i + writer) % nodes.length];
-            const id = `w${writer}-${i % 50}`;
-            this.tried.set(id, i);
+    async #ask(step, client) {
+        for (let i = 0; this.#isRunning; i++) {
+            const nodes = this.cluster.living.filter((node) => node !== this.#avoided);
+            this.#steps[client] = step(nodes[(i + client) % nodes.length], i);
             try {
-                await clientOf(node).database("shop").container(container).items.upsert({ id, pk: id, n: i });
-                this.acknowledged.set(id, i);
-                const now = Date.now();
-                this.longestGap_ms = Math.max(this.longestGap_ms, now - this.#lastDone);
-                this.#lastDone = now;
+                await this.#steps[client];
             } catch (error) {
                 this.errors.push(error);
                 await wait(20);
@@ -37,9 +33,40 @@ export class Writers {
         }
     }
 
+    /** Waits until no client asks that node; none does so before another one is avoided. */
+    avoid(node) {
+        this.#avoided = node;
+        return Promise.allSettled(this.#steps);
+    }
+
     async stop() {
-        this.#running = false;
-        await this.done;
+        this.#isRunning = false;
+        await this.#done;
+    }
+}
+
+/** Clients that write all the time, each at any living node; what was acknowledged, and what was not. */
+export class Writers extends Clients {
+    acknowledged = new Map(); // id -> last acknowledged n
+    tried = new Map(); // id -> last n that was sent
+    #lastDone = Date.now();
+    longestGap_ms = 0;
+
+    constructor(cluster, container, count = 6) {
+        super();
+        this.begin(cluster, Array.from({ length: count }, (_, writer) => this.#writer(container, writer)));
+    }
+
+    #writer(container, writer) {
+        return async (node, i) => {
+            const id = `w${writer}-${i % 50}`;
+            this.tried.set(id, i);
+            await clientOf(node).database("shop").container(container).items.upsert({ id, pk: id, n: i });
+            this.acknowledged.set(id, i);
+            const now = Date.now();
+            this.longestGap_ms = Math.max(this.longestGap_ms, now - this.#lastDone);
+            this.#lastDone = now;
+        };
     }
 
     /** Every acknowledged write is there, or a later one of which nobody knows. */
@@ -49,5 +76,98 @@ export class Writers {
             assert.ok(resource, `${id} is lost`);
             assert.ok(resource.n >= n && resource.n <= this.tried.get(id), `${id}: ${resource.n}, acknowledged ${n}`);
         }
+    }
+}
+
+const COUNT = `function count(id) {
+    var own = getContext().getCollection();
+    var is = own.readDocument(own.getAltLink() + "/docs/" + id, function (error, item) {
+        if (error) throw error;
+        item.n += 1;
+        own.replaceDocument(item._self, item, function (e) { if (e) throw e; });
+        getContext().getResponse().setBody(item.n);
+    });
+    if (!is) throw new Error("not accepted");
+}`;
+
+/** One client for each other kind of request: what it knows must be in each answer. */
+export class Askers extends Clients {
+    done = {}; // kind -> how many
+    #sdk = new Map(); // node -> container
+    #seen = new Set(); // by the change feed
+    #batches = 0;
+
+    constructor(container) {
+        super();
+        this.id = container;
+    }
+
+    #at(node) {
+        if (!this.#sdk.has(node)) this.#sdk.set(node, clientOf(node).database("shop").container(this.id));
+        return this.#sdk.get(node);
+    }
+
+    /** Makes the items that are there all the time. */
+    async prepare(cluster, count = 40) {
+        this.ids = Array.from({ length: count }, (_, i) => `kept${i}`);
+        const container = this.#at(cluster.nodes[0]);
+        for (const id of this.ids) await container.items.create({ id, pk: id, kept: true });
+        await container.items.create({ id: "counter", pk: "counter", n: 0 });
+        await container.scripts.storedProcedures.create({ id: "count", body: COUNT });
+        const kinds = ["read", "query", "order", "feed", "procedure", "batch"];
+        const step = (kind) => async (node, i) => {
+            await this[`_${kind}`](this.#at(node), i);
+            this.done[kind] = (this.done[kind] ?? 0) + 1;
+        };
+        this.begin(cluster, kinds.map(step));
+    }
+
+    async _read(container, i) {
+        const id = this.ids[i % this.ids.length];
+        const { resource } = await container.item(id, id).read();
+        assert.equal(resource?.id, id);
+    }
+
+    async _query(container) {
+        const { resources } = await container.items.query("SELECT VALUE c.id FROM c WHERE c.kept", { maxItemCount: 7 }).fetchAll();
+        assert.deepEqual(resources.sort(), [...this.ids].sort());
+    }
+
+    async _order(container) {
+        const { resources } = await container.items.query("SELECT VALUE c.id FROM c WHERE c.kept ORDER BY c.id").fetchAll();
+        assert.deepEqual(resources, [...this.ids].sort());
+    }
+
+    /** Each page at another node. */
+    async _feed(container) {
+        const changeFeedStartFrom = this.place ? ChangeFeedStartFrom.Continuation(this.place) : ChangeFeedStartFrom.Beginning();
+        const page = await container.items.getChangeFeedIterator({ changeFeedStartFrom, maxItemCount: 50 }).readNext();
+        for (const { id } of page.result ?? []) this.#seen.add(id);
+        this.place = page.continuationToken;
+    }
+
+    async _procedure(container, i) {
+        const { resource } = await container.scripts.storedProcedure("count").execute("counter", ["counter"]);
+        assert.equal(resource, i + 1);
+    }
+
+    async _batch(container, i) {
+        const pk = `batch${i % 8}`;
+        const create = (part) => ({ operationType: "Create", resourceBody: { id: `b${i}-${part}`, pk, batch: true } });
+        const { result } = await container.items.batch([create(1), create(2)], pk);
+        assert.deepEqual(result?.map(({ statusCode }) => statusCode), [201, 201], `batch ${i}`);
+        this.#batches = i + 1;
+    }
+
+    /** After stop(): all that was answered is there, and the feed gives all of it. */
+    async check(container) {
+        const { resource } = await container.item("counter", "counter").read();
+        assert.equal(resource.n, this.done.procedure);
+        const made = Array.from({ length: this.#batches }, (_, i) => [`b${i}-1`, `b${i}-2`]).flat();
+        const { resources } = await container.items.query("SELECT VALUE c.id FROM c WHERE c.batch").fetchAll();
+        assert.deepEqual(resources.sort(), [...made].sort());
+        const wanted = [...this.ids, ...made];
+        for (const end = Date.now() + 20_000; !wanted.every((id) => this.#seen.has(id)); await this._feed(container))
+            assert.ok(Date.now() < end, `the feed lacks ${wanted.filter((id) => !this.#seen.has(id))}`);
     }
 }

@@ -15,6 +15,10 @@ const COUNTERS = 12;
 const REQUEST_MS = 4000;
 const NEVER_MS = 60_000;
 const NAME_MAX = 60; // of an error without a code
+const LASTING = 4; // items of each round that are there until their time to live is over
+const LIFE_S = 1800; // their time to live, which a clock that is an hour ahead is beyond
+const LIFE_LEFT_S = 300; // of those that are looked for
+const OFF_S_MAX = 10; // of _ts
 const CALM_MS = 20_000; // for a request while nothing happens to the cluster
 const PROCEDURE = `function append(id, tag) {
     var own = getContext().getCollection();
@@ -33,9 +37,8 @@ const REFUSED = "refused"; // surely not done
 const UNKNOWN = "unknown";
 
 function meaning(error) {
-    // 403 (of a node whose clock is wrong), 410, 429, 449 and 503 say that nothing was done; 412 and 409 are answers
-    // about what is there.
-    return [400, 403, 404, 409, 410, 412, 429, 449, 503].includes(error.code) ? REFUSED : UNKNOWN;
+    // 410, 429, 449 and 503 say that nothing was done; 412 and 409 are answers about what is there.
+    return [400, 404, 409, 410, 412, 429, 449, 503].includes(error.code) ? REFUSED : UNKNOWN;
 }
 
 // A script that meets an error of its own writes throws it, so a client gets it as one of the script.
@@ -103,6 +106,7 @@ export class Clients {
     faults = []; // what is wrong, as texts
     #counters = new Map(); // id -> Counter
     #batches = new Map(); // tag -> { state, name, pk }
+    #lasting = new Map(); // id -> { begun_s, ended_s }, when it was created
     #feed = new Map(); // id -> highest n that was seen, by the reader of the feed
     #place; // where the reader of the feed goes on
     #running = false;
@@ -129,7 +133,7 @@ export class Clients {
     async prepare() {
         const { database } = await clientOf(this.nodes[0]).databases.create({ id: CONTAINER.database.id });
         const { container } = await database.containers.create(
-            { id: CONTAINER.id, partitionKey: { paths: ["/pk"], version: 2 } },
+            { id: CONTAINER.id, partitionKey: { paths: ["/pk"], version: 2 }, defaultTtl: -1 },
             { offerThroughput: 36_000 },
         );
         await container.scripts.storedProcedures.create({ id: "append", body: PROCEDURE });
@@ -146,9 +150,20 @@ export class Clients {
             await this.#calmly(() => items.create({ id, pk: id, n: 0, tags: [] }).catch(unlessThere));
             this.#counters.set(id, new Counter());
         }
+        await this.#createLasting();
         this.#running = true;
         const kinds = ["patch", "patch", "replace", "procedure", "batch", "batch", "query", "feed"];
         this.#work = kinds.map((kind, i) => this.#live(kind, i));
+    }
+
+    async #createLasting() {
+        for (let i = 0; i < LASTING; i++) {
+            const id = `r${this.round}l${i}`;
+            const { items } = this.#container(this.nodes[i % this.nodes.length]);
+            const begun_s = Date.now() / 1000;
+            await this.#calmly(() => items.create({ id, pk: id, lasts: true, ttl: LIFE_S }).catch(unlessThere));
+            this.#lasting.set(id, { begun_s, ended_s: Date.now() / 1000 });
+        }
     }
 
     async #live(kind, number) {
@@ -320,6 +335,7 @@ export class Clients {
         for (const node of this.nodes) {
             for (const id of this.#counters.keys()) await this.#checkCounter(node, id);
             await this.#checkBatches(node);
+            await this.#checkLasting(node);
         }
         await this.#checkFeed();
     }
@@ -341,6 +357,20 @@ export class Clients {
             if (parts === 1) this.faults.push(`half of the batch ${name} is there at ${node.name}`);
             if (parts === 0 && (state === DONE || isSeen)) this.faults.push(`the batch ${name} is lost at ${node.name}`);
             if (parts > 0 && state === REFUSED) this.faults.push(`the batch ${name} was refused, and is there at ${node.name}`);
+        }
+    }
+
+    /** Those of all rounds, as long as they live: whatever clocks have said, none has expired, and `_ts` is right. */
+    async #checkLasting(node) {
+        const query = "SELECT c.id, c._ts FROM c WHERE c.lasts";
+        const { resources } = await this.#calmly(() => this.#container(node).items.query(query).fetchAll());
+        const times = new Map(resources.map(({ id, _ts }) => [id, _ts]));
+        for (const [id, { begun_s, ended_s }] of this.#lasting) {
+            if (Date.now() / 1000 - begun_s > LIFE_S - LIFE_LEFT_S) continue;
+            const ts = times.get(id);
+            if (ts === undefined) this.faults.push(`${id} at ${node.name} has expired before its time`);
+            else if (ts < begun_s - OFF_S_MAX || ts > ended_s + OFF_S_MAX)
+                this.faults.push(`${id} at ${node.name} was created from ${begun_s} to ${ended_s}, but its _ts is ${ts}`);
         }
     }
 

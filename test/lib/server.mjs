@@ -192,6 +192,9 @@ export async function startServer(t, options = {}) {
     return server.start();
 }
 
+/** The option `skip` of a test in a file that runs against several nodes, too: `why` it is about one. */
+export const ofOneNode = (why) => (process.env.ORRERY_TEST_NODES ? why : false);
+
 /** One server for all tests of a file; it must end well, or the file fails. With ORRERY_TEST_NODES=N it is a
  * cluster of so many nodes, and each request goes to another one. */
 export async function sharedServer(options = {}) {

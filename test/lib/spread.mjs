@@ -14,7 +14,7 @@ function serve({ endpoints, seed }) {
     // What is too long for a header is for the nodes to say.
     const server = createServer({ maxHeaderSize: 1 << 20 }, (incoming, outgoing) => {
         const url = new URL(random.pick(endpoints));
-        const { method, url: path, headers } = incoming;
+        const { method, url: path, rawHeaders: headers } = incoming; // also one that is there twice
         const sent = httpRequest({ hostname: url.hostname, port: url.port, method, path, headers, agent }, (answer) => {
             outgoing.writeHead(answer.statusCode, answer.statusMessage, answer.rawHeaders);
             answer.pipe(outgoing);

@@ -2,16 +2,26 @@
 //
 // Paths are those of the protocol: "dbs/shop/colls/orders/docs/1". Ids in them are encoded by pathOf.
 import { authorization } from "./sign";
-import { credential, type Credential } from "./session";
+import { credential, noteRefusal, type Credential } from "./session";
+import { texts } from "../texts";
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 
 export class ApiError extends Error {
-    constructor(readonly status: number, readonly substatus: number, message: string, readonly body: Json) {
+    constructor(
+        readonly status: number, readonly substatus: number, message: string, readonly body: Json,
+        readonly headers = new Headers(), readonly ms = 0,
+    ) {
         super(message);
     }
+
+    get charge(): number {
+        return chargeOf(this.headers);
+    }
 }
+
+const chargeOf = (headers: Headers): number => Number(headers.get("x-ms-request-charge") ?? 0);
 
 export interface Answer<T = Json> {
     status: number;
@@ -54,7 +64,7 @@ export function signedParts(path: string): { type: string; link: string } {
 
 function messageOf(body: Json, status: number): string {
     const text = body !== null && typeof body === "object" && !Array.isArray(body) ? body["message"] : undefined;
-    return typeof text === "string" ? text.split("\r\n")[0]! : `The server answered ${status}.`;
+    return typeof text === "string" ? text.split("\r\n")[0]! : texts.serverAnswered(status);
 }
 
 // A token for one partition key opens items with that key in the header only.
@@ -66,10 +76,7 @@ function tokenKey(who: Credential, path: string): Record<string, string> {
     return key === "" ? {} : { "x-ms-documentdb-partitionkey": key };
 }
 
-async function send(method: string, path: string, options: RequestOptions): Promise<Response> {
-    const who = options.as ?? credential.value;
-    if (who === null)
-        throw new ApiError(401, 0, "Nobody is signed in.", null);
+async function send(who: Credential, method: string, path: string, options: RequestOptions): Promise<Response> {
     const date = new Date().toUTCString();
     const { type, link } = signedParts(path);
     const headers: Record<string, string> = {
@@ -90,7 +97,10 @@ async function send(method: string, path: string, options: RequestOptions): Prom
 // Throws an ApiError for every answer that is not 2xx or 304.
 export async function request<T = Json>(method: string, path: string, options: RequestOptions = {}): Promise<Answer<T>> {
     const begun = performance.now();
-    const response = await send(method, path, options);
+    const who = options.as ?? credential.value;
+    if (who === null)
+        throw new ApiError(401, 0, texts.signIn.nobody, null);
+    const response = await send(who, method, path, options);
     const text = await response.text();
     let body: Json = null;
     if (text !== "") {
@@ -100,12 +110,15 @@ export async function request<T = Json>(method: string, path: string, options: R
             body = text;
         }
     }
-    if (!response.ok && response.status !== 304)
-        throw new ApiError(response.status, Number(response.headers.get("x-ms-substatus") ?? 0), messageOf(body, response.status), body);
+    if (!response.ok && response.status !== 304) {
+        const message = messageOf(body, response.status);
+        noteRefusal(who, message);
+        throw new ApiError(response.status, Number(response.headers.get("x-ms-substatus") ?? 0), message, body, response.headers, performance.now() - begun);
+    }
     return {
         status: response.status,
         body: body as T,
-        charge: Number(response.headers.get("x-ms-request-charge") ?? 0),
+        charge: chargeOf(response.headers),
         ms: performance.now() - begun,
         headers: response.headers,
     };

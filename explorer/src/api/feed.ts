@@ -35,7 +35,7 @@ export class FeedReader {
     private isReading = false;
 
     // 'collection' is the path of the container.
-    constructor(private readonly collection: string, private readonly from: "now" | "beginning") {}
+    constructor(private readonly collection: string, readonly from: "now" | "beginning") {}
 
     get rangeCount(): number {
         return new Set(this.parts.map((part) => part.range.id)).size;

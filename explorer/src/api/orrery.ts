@@ -41,6 +41,7 @@ export interface Layout {
     hasStatistics: boolean;
     throughput: { mode: string; ru: number; current?: number; isShared: boolean };
     move: Omit<Move, "database" | "container"> | null;
+    missingRanges?: string[]; // of a cluster: ids of ranges whose node does not answer, which have zeros
     ranges: RangeLayout[];
     totals: { items: number; bytes: number };
 }
@@ -90,6 +91,8 @@ export const readLayout = (db: string, coll: string, signal?: AbortSignal): Prom
 
 export const readHistory = (db: string, coll: string, grain: Grain, from: number, signal?: AbortSignal): Promise<History> =>
     get(link(db, coll, `history?grain=${grain}&from=${from}`), signal);
+
+export const TOP_S = 300; // how far back the server counts single keys
 
 // A key that was in two partitions, before and after a split, has a row in each: they are added up. The server's total, of
 // which 'share' is a part, is that of the partitions that exist.

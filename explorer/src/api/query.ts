@@ -80,7 +80,9 @@ function planOf(answer: Answer): PartitionPlan[] {
     }
 }
 
-export async function queryPage(docs: string, query: string, next: string | null, signal?: AbortSignal): Promise<QueryPage> {
+export interface Parameter extends JsonObject { name: string; value: Json }
+
+export async function queryPage(docs: string, query: string, next: string | null, parameters: Parameter[] = []): Promise<QueryPage> {
     const headers: Record<string, string> = {
         "content-type": "application/query+json",
         "x-ms-documentdb-isquery": "true",
@@ -92,7 +94,7 @@ export async function queryPage(docs: string, query: string, next: string | null
     };
     if (next !== null)
         headers["x-ms-continuation"] = next;
-    const answer = await request<JsonObject>("POST", docs, { body: { query, parameters: [] }, headers, signal });
+    const answer = await request<JsonObject>("POST", docs, { body: { query, parameters }, headers });
     return {
         rows: (answer.body["Documents"] ?? []) as Json[],
         next: answer.headers.get("x-ms-continuation"),

@@ -15,7 +15,8 @@ export interface Opened {
     key: string;
 }
 
-export type Credential = { kind: "key"; key: string } | { kind: "token"; token: string; opened: Opened[] };
+// Whether a key only reads is not known before the server refuses a change.
+export type Credential = { kind: "key"; key: string; onlyReads?: boolean } | { kind: "token"; token: string; opened: Opened[] };
 
 export const credential = signal<Credential | null>(null);
 
@@ -36,6 +37,12 @@ export function storedCredential(): Credential | null {
 export function keepCredential(given: Credential): void {
     sessionStorage.setItem(STORED, JSON.stringify(given));
     credential.value = given;
+}
+
+// Remembers that the server has refused a change because of the key.
+export function noteRefusal(who: Credential, words: string): void {
+    if (who.kind === "key" && who === credential.value && who.onlyReads !== true && /read-only key/i.test(words))
+        keepCredential({ ...who, onlyReads: true });
 }
 
 export function forgetCredential(): void {

@@ -164,7 +164,7 @@ interface Line {
     isProblem: boolean;
 }
 
-const PROBLEMS = new Set(["nodeDead", "declaredDead", "cutOff", "engineLost", "takeFailed", "moveFailed", "seedFailed", "lost", "expelled"]);
+const PROBLEMS = new Set(["nodeDead", "declaredDead", "cutOff", "clockWrong", "engineLost", "takeFailed", "moveFailed", "seedFailed", "lost", "expelled"]);
 
 // Events of the asked node, and the changes of owners that it had no part in.
 function linesOf(status: ClusterStatus, changes: OwnerChange[], names: Names): Line[] {

@@ -1,5 +1,6 @@
 // container.tsx - one container: its tabs, each a page of its own.
 import type { ComponentType } from "preact";
+import { credential } from "../api/session";
 import { containerLink, TABS, type Tab } from "../route";
 import { databases, findContainer, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
@@ -28,15 +29,16 @@ export function Container({ db, coll, tab }: { db: string; coll: string; tab: Ta
     const Page = PAGES[tab];
     if (container === undefined || Page === undefined)
         return <p>{texts.notFound}</p>;
+    const isToken = credential.value?.kind === "token"; // no permission is for what the map shows
     return (
         <section class="container">
             <h1>{db} / {coll}</h1>
             <nav class="tabs" aria-label={`${db} / ${coll}`}>
-                {TABS.filter((name) => PAGES[name] !== undefined).map((name) => (
+                {TABS.filter((name) => PAGES[name] !== undefined && !(isToken && name === "map")).map((name) => (
                     <a key={name} href={containerLink(db, coll, name)} aria-current={name === tab ? "page" : undefined}>{texts.tabs[name]}</a>
                 ))}
             </nav>
-            <Page key={`${db}/${coll}/${tab}`} db={db} container={container} />
+            {isToken && tab === "map" ? <p>{texts.map.token}</p> : <Page key={`${db}/${coll}/${tab}`} db={db} container={container} />}
         </section>
     );
 }

@@ -37,7 +37,9 @@ export function Feed({ db, container }: { db: string; container: ContainerDefini
     const reader = useRef<FeedReader | null>(null);
 
     const { failure, again } = useRepeated(async () => {
-        reader.current ??= new FeedReader(pathOf("dbs", db, "colls", container.id), from);
+        // A turn that was due before the choice may come after it, and makes a reader for what was chosen before.
+        if (reader.current?.from !== from)
+            reader.current = new FeedReader(pathOf("dbs", db, "colls", container.id), from);
         const { current } = reader;
         const changes = await current.read();
         if (reader.current !== current)

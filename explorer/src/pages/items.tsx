@@ -1,14 +1,16 @@
 // items.tsx - the items of a container: a list in pages, and an editor for one of them.
 import { json, jsonParseLinter } from "@codemirror/lang-json";
-import { linter } from "@codemirror/lint";
+import { linter, type Diagnostic } from "@codemirror/lint";
+import type { EditorView } from "@codemirror/view";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ApiError, list, pathOf, request, type JsonObject } from "../api/client";
 import { Dialog } from "../parts/dialog";
 import { Difference } from "../parts/difference";
 import { Editor } from "../parts/editor";
-import { attempt, tell } from "../parts/notices";
+import { attempt, tell, wordsOf } from "../parts/notices";
 import { TextField } from "../parts/fields";
-import { saveFile, UploadButton } from "../parts/files";
+import { RefusedRows, saveFile, UploadButton, type RefusedRow } from "../parts/files";
+import { NO_TRIGGERS, readTriggers, TriggerChoice, triggerHeaders, type Trigger } from "../parts/triggers";
 import { keyHeader, keyValuesHeader, parseKey, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
 
@@ -19,6 +21,7 @@ interface Item extends JsonObject {
 
 const SYSTEM = ["_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"];
 const PAGE = 100;
+const UPLOAD_ATTEMPTS = 10; // of one row
 
 // What a user edits: the item without what the server adds.
 export function editable(item: JsonObject): string {
@@ -32,17 +35,33 @@ function parseItem(text: string): JsonObject {
     return parsed as JsonObject;
 }
 
-function ItemEditor({ container, docs, item, onDone }: {
-    container: ContainerDefinition; docs: string; item: Item | null; onDone: (changed: Item | null) => void;
+const jsonFaults = jsonParseLinter();
+
+// JSON that is no object is marked as a whole.
+function itemFaults(view: EditorView): Diagnostic[] {
+    const found = jsonFaults(view);
+    if (found.length > 0)
+        return found;
+    try {
+        parseItem(view.state.doc.toString());
+        return [];
+    } catch (error) {
+        return [{ from: 0, to: view.state.doc.length, severity: "error", message: wordsOf(error) }];
+    }
+}
+
+function ItemEditor({ container, docs, item, triggers, onDone }: {
+    container: ContainerDefinition; docs: string; item: Item | null; triggers: Trigger[]; onDone: (changed: Item | null) => void;
 }) {
     const [text, setText] = useState(item === null ? `{\n  "id": "${crypto.randomUUID()}"\n}` : editable(item));
     const [stored, setStored] = useState<Item | null>(null); // another version, found by a conflict
     const [isDeleting, setDeleting] = useState(false);
-    const lint = useMemo(() => linter(jsonParseLinter()), []);
+    const [chosen, setChosen] = useState(NO_TRIGGERS);
+    const lint = useMemo(() => linter(itemFaults), []);
 
     async function save(etag: string | undefined): Promise<void> {
         const body = parseItem(text);
-        const headers: Record<string, string> = item === null ? keyHeader(container, body) : keyHeader(container, item);
+        const headers: Record<string, string> = { ...keyHeader(container, item ?? body), ...triggerHeaders(chosen) };
         if (etag !== undefined)
             headers["if-match"] = etag;
         try {
@@ -61,7 +80,8 @@ function ItemEditor({ container, docs, item, onDone }: {
 
     async function remove(): Promise<void> {
         setDeleting(false);
-        const answer = await request("DELETE", `${docs}/${encodeURIComponent(item!.id)}`, { headers: keyHeader(container, item!) });
+        const headers = { ...keyHeader(container, item!), ...triggerHeaders(chosen) };
+        const answer = await request("DELETE", `${docs}/${encodeURIComponent(item!.id)}`, { headers });
         tell(texts.items.deleted(answer.charge));
         onDone(null);
     }
@@ -73,6 +93,7 @@ function ItemEditor({ container, docs, item, onDone }: {
                 {item !== null && <button class="danger" onClick={() => setDeleting(true)}>{texts.items.delete}</button>}
                 <button onClick={() => onDone(item)}>{texts.items.close}</button>
             </div>
+            <TriggerChoice triggers={triggers} chosen={chosen} onChange={setChosen} />
             {stored === null ? <Editor initial={text} label={item?.id ?? texts.items.new} language={json()} more={lint} onChange={setText} /> : (
                 <>
                     <p role="alert" class="problem">{texts.items.conflict}</p>
@@ -114,6 +135,14 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
     const [next, setNext] = useState<string | null>(null);
     const [isRefused, setRefused] = useState(false); // the list was; the notice says why
     const [open, setOpen] = useState<Item | "new" | null>(null);
+    const [refusedRows, setRefusedRows] = useState<RefusedRow[]>([]); // of the last file
+    const [triggers, setTriggers] = useState<Trigger[] | null>(null); // null: not read yet
+
+    // Only who opens an item needs them.
+    useEffect(() => {
+        if (open !== null && triggers === null)
+            void readTriggers(pathOf("dbs", db, "colls", container.id)).then(setTriggers);
+    }, [open]);
 
     async function read(from: string | null): Promise<void> {
         const page = await list<Item>(docs, from, { size: PAGE }).catch((error) => { setItems((before) => before ?? []); setRefused(true); throw error; });
@@ -139,15 +168,24 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
         setOpen(body);
     }
 
-    async function upload(rows: JsonObject[], onProgress: (count: number) => void): Promise<number> {
-        let failed = 0;
-        for (const [i, row] of rows.entries()) {
-            const body: JsonObject = row["id"] === undefined ? { id: crypto.randomUUID(), ...row } : row;
-            await request("POST", docs, { body, headers: { ...keyHeader(container, body), "x-ms-documentdb-is-upsert": "true" } }).catch(() => { failed++; });
-            onProgress(i + 1);
+    // A file may hold more than the throughput of the moment: what is answered 429 is sent again when the server says.
+    async function upload(row: JsonObject): Promise<void> {
+        const body: JsonObject = row["id"] === undefined ? { id: crypto.randomUUID(), ...row } : row;
+        for (let attempts = 1; ; attempts++) {
+            try {
+                await request("POST", docs, { body, headers: { ...keyHeader(container, body), "x-ms-documentdb-is-upsert": "true" } });
+                return;
+            } catch (error) {
+                if (!(error instanceof ApiError) || error.status !== 429 || attempts === UPLOAD_ATTEMPTS)
+                    throw error;
+                await new Promise((resolve) => setTimeout(resolve, Number(error.headers.get("x-ms-retry-after-ms") ?? 100)));
+            }
         }
+    }
+
+    async function uploaded(rows: RefusedRow[]): Promise<void> {
+        setRefusedRows(rows);
         await read(null);
-        return failed;
     }
 
     if (items === null)
@@ -158,9 +196,10 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
                 <div class="buttons">
                     <button onClick={() => setOpen("new")}>{texts.items.new}</button>
                     <button onClick={() => attempt(() => read(null))}>{texts.tree.refresh}</button>
-                    <UploadButton upload={upload} />
+                    <UploadButton upload={upload} onRefused={uploaded} />
                     <button onClick={() => saveFile(`${container.id}.json`, JSON.stringify(items, null, 2))}>{texts.items.download}</button>
                 </div>
+                <RefusedRows refused={refusedRows} />
                 <OpenItem container={container} isOpen={isRefused} onRead={readOne} />
                 <p class="hint" role="status">{isRefused ? texts.items.refused : items.length === 0 ? texts.items.empty : texts.items.shown(items.length, next === null)}</p>
                 <ul class="scroll">
@@ -176,7 +215,7 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
                 {next !== null && <button onClick={() => attempt(() => read(next))}>{texts.items.more}</button>}
             </div>
             {open === null ? <p class="hint item">{texts.items.choose}</p>
-                : <ItemEditor key={open === "new" ? "new" : open["_rid"] as string} container={container} docs={docs} item={open === "new" ? null : open} onDone={done} />}
+                : <ItemEditor key={open === "new" ? "new" : open["_rid"] as string} container={container} docs={docs} item={open === "new" ? null : open} triggers={triggers ?? []} onDone={done} />}
         </div>
     );
 }

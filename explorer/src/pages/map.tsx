@@ -3,8 +3,8 @@
 import { useRef, useState } from "preact/hooks";
 import { isNode, readCluster, type ClusterStatus } from "../api/cluster";
 import {
-    askMerge, askSplit, checkChaos, keyText, readEvents, readHistory, readLayout, readQueries, readTop, STEP_S,
-    type Grain, type History, type Layout, type Move, type RangeLayout, type RecordedQuery, type Throttle, type TopRow,
+    askMerge, askSplit, checkChaos, keyText, readEvents, readHistory, readLayout, readQueries, readTop, STEP_S, TOP_S,
+    type Grain, type Layout, type Move, type RangeLayout, type RecordedQuery, type Throttle, type TopRow,
 } from "../api/orrery";
 import { percentOf } from "../parts/heat";
 import { attempt, tell } from "../parts/notices";
@@ -51,26 +51,29 @@ function cellText(record: PartitionRecord, grain: Grain, place: CellPlace): stri
 
 const within = (row: TopRow, band: Band): boolean => row.epk >= band.min && row.epk < band.max;
 
-function CellDetails({ db, container, record, grain, place, range, onClose }: PageProps & {
-    record: PartitionRecord; grain: Grain; place: CellPlace; range: RangeLayout | undefined; onClose: () => void;
+// 'now' is the server's time.
+function CellDetails({ db, container, record, grain, place, range, now, onClose }: PageProps & {
+    record: PartitionRecord; grain: Grain; place: CellPlace; range: RangeLayout | undefined; now: number; onClose: () => void;
 }) {
+    const from = place.slot * STEP_S[grain];
+    const to = from + STEP_S[grain];
+    const hasKeys = to > now - TOP_S; // those of now would be wrong for an older cell
     const [keys, setKeys] = useState<{ byRu: TopRow[]; byThrottled: TopRow[] } | null>(null);
     const [queries, setQueries] = useState<RecordedQuery[] | null>(null);
     useRepeated(async (signal) => {
-        const [byRu, byThrottled, recorded] = await Promise.all([
-            readTop(db, container.id, "ru", TOP_KEYS, signal), readTop(db, container.id, "throttled", TOP_KEYS, signal), readQueries(db, container.id, signal),
-        ]);
+        const top = (by: "ru" | "throttled"): Promise<TopRow[]> => hasKeys ? readTop(db, container.id, by, TOP_KEYS, signal) : Promise.resolve([]);
+        const [byRu, byThrottled, recorded] = await Promise.all([top("ru"), top("throttled"), readQueries(db, container.id, signal)]);
         setKeys({ byRu, byThrottled });
         setQueries(recorded);
-    }, TOP_PERIOD_MS, "top");
+    }, TOP_PERIOD_MS, hasKeys ? "top" : "old");
     const band = bandOf(record, place.id);
     if (band === undefined)
         return null;
     const cell = record.cell(grain, band, place.slot);
     const throttled = new Map(keys?.byThrottled.map((row) => [row.epk, row.amount] as const));
-    const rows = keys?.byRu.filter((row) => within(row, band)) ?? [];
+    const rows = hasKeys ? keys?.byRu.filter((row) => within(row, band)) ?? [] : [];
     // A key may have been refused so often that it used little.
-    const refusedOnly = keys?.byThrottled.filter((row) => within(row, band) && !rows.some(({ epk }) => epk === row.epk)) ?? [];
+    const refusedOnly = hasKeys ? keys?.byThrottled.filter((row) => within(row, band) && !rows.some(({ epk }) => epk === row.epk)) ?? [] : [];
     return (
         <section class="cell" aria-label={texts.map.cellTitle(place.id, slotText(grain, place.slot))}>
             <div class="buttons">
@@ -88,7 +91,9 @@ function CellDetails({ db, container, record, grain, place, range, onClose }: Pa
             )}
             <p class="hint">{spanText(band)}{band.ended < Infinity && `, ${texts.map.endedAt(clock(band.ended))}`}</p>
             <h3>{texts.map.topKeys}</h3>
-            {keys !== null && rows.length + refusedOnly.length === 0 && <p>{texts.map.noKeys}</p>}
+            {hasKeys && isNode.value === true && <p class="hint">{texts.map.ownKeys}</p>}
+            {!hasKeys && <p>{texts.map.keysTooOld}</p>}
+            {hasKeys && keys !== null && rows.length + refusedOnly.length === 0 && <p>{texts.map.noKeys}</p>}
             {rows.length + refusedOnly.length > 0 && (
                 <div class="scroll" tabIndex={0} role="region" aria-label={texts.map.topKeys}>
                     <table>
@@ -106,17 +111,19 @@ function CellDetails({ db, container, record, grain, place, range, onClose }: Pa
                     </table>
                 </div>
             )}
-            {queries !== null && <CellQueries queries={queries} from={place.slot * STEP_S[grain]} to={(place.slot + 1) * STEP_S[grain]} />}
+            {queries !== null && <CellQueries queries={queries} from={from} to={to} />}
         </section>
     );
 }
 
-// The server counts queries by their text, not by partition and second: these were in use at that time.
+// The server counts queries by their text, not by partition and second: these were in use before that time, or at it, and
+// at it or after it.
 function CellQueries({ queries, from, to }: { queries: RecordedQuery[]; from: number; to: number }) {
     const rows = queries.filter((row) => row.first < to && row.last >= from).slice(0, QUERIES_SHOWN);
     return (
         <>
             <h3>{texts.map.queries}</h3>
+            <p class="hint">{texts.map.queriesHint}</p>
             {rows.length === 0 ? <p>{texts.map.noQueries}</p> : (
                 <div class="scroll" tabIndex={0} role="region" aria-label={texts.map.queries}>
                     <table>
@@ -227,7 +234,7 @@ function Partitions({ layout, owners }: { layout: Layout; owners: ContainerOwner
                         {layout.ranges.map((range) => (
                             <tr key={range.id}>
                                 <td>{range.id}</td>{owners.isKnown && <td>{owners.ownerOf(range.space) ?? texts.map.unknown}</td>}<td class="key">{spanText(range)}</td>
-                                {owners.isElsewhere(range.space) ? <td colSpan={FIGURES} class="hint">{texts.map.elsewhere}</td> : <Figures range={range} largest={largest} />}
+                                {layout.missingRanges?.includes(range.id) ? <td colSpan={FIGURES} class="hint">{texts.map.silent}</td> : <Figures range={range} largest={largest} />}
                             </tr>
                         ))}
                     </tbody>
@@ -244,6 +251,7 @@ function Sizes({ db, container, layout }: PageProps & { layout: Layout }) {
     return (
         <section>
             <h2>{texts.map.logical}</h2>
+            {isNode.value === true && <p class="hint">{texts.map.ownKeys}</p>}
             {rows === null ? <p>{texts.loading}</p> : rows.length === 0 ? <p class="hint">{texts.items.empty}</p> : (
                 <div class="scroll" tabIndex={0} role="region" aria-label={texts.map.logical}>
                     <table>
@@ -356,18 +364,6 @@ class ContainerOwners {
     ownerOf(space: number): string | undefined {
         return this.status?.spaces.find(({ id }) => id === space)?.owner;
     }
-
-    // Whether another node serves it: of such a partition this one has no numbers, not even that they are none.
-    isElsewhere(space: number): boolean {
-        const owner = this.ownerOf(space);
-        return owner !== undefined && owner !== this.status?.node;
-    }
-
-    // What is known of the use of partitions.
-    seenOf(history: History, layout: Layout): History {
-        const elsewhere = new Set(layout.ranges.filter(({ space }) => this.isElsewhere(space)).map(({ id }) => id));
-        return { ...history, ranges: history.ranges.filter(({ id }) => !elsewhere.has(id)) };
-    }
 }
 
 export function MapPage({ db, container }: PageProps) {
@@ -399,15 +395,14 @@ export function MapPage({ db, container }: PageProps) {
         const moves = events.moves.filter(isHere);
         known.takeMoves(moves);
         owners.current.take(layout, status);
-        const here = owners.current;
         if (history !== null)
-            known.takeHistory(grain, here.seenOf(history, layout));
+            known.takeHistory(grain, history);
         if (layout.hasStatistics && performance.now() - otherAt.current > OTHER_PERIOD_MS) {
             otherAt.current = performance.now();
             const other = grain === "second" ? "5min" : "second";
-            known.takeHistory(other, here.seenOf(await readHistory(db, container.id, other, known.askFrom(other, layout.time), signal), layout));
+            known.takeHistory(other, await readHistory(db, container.id, other, known.askFrom(other, layout.time), signal));
         }
-        setSeen((before) => ({ layout, moves, owners: here.marks, throttles: events.throttles.filter(isHere), tick: (before?.tick ?? 0) + 1 }));
+        setSeen((before) => ({ layout, moves, owners: owners.current.marks, throttles: events.throttles.filter(isHere), tick: (before?.tick ?? 0) + 1 }));
     }, PERIOD_MS, grain);
 
     if (seen === null || record.current === null)
@@ -434,7 +429,7 @@ export function MapPage({ db, container }: PageProps) {
                     <p class="visually-hidden" role="status">{chosen === null ? "" : cellText(record.current, grain, chosen)}</p>
                     {chosen !== null && (
                         <CellDetails db={db} container={container} record={record.current} grain={grain} place={chosen}
-                            range={layout.ranges.find(({ id }) => id === chosen.id)} onClose={() => setChosen(null)} />
+                            range={layout.ranges.find(({ id }) => id === chosen.id)} now={layout.time} onClose={() => setChosen(null)} />
                     )}
                 </>
             )}

@@ -7,13 +7,13 @@ import { Prec, type Extension } from "@codemirror/state";
 import { keymap, type EditorView } from "@codemirror/view";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { functions, keywords } from "virtual:language";
-import { list, pathOf, type Json, type JsonObject } from "../api/client";
+import { list, listAll, pathOf, type Json, type JsonObject } from "../api/client";
 import { readPaths } from "../api/orrery";
 import { faultsOf, queryPage, type Filter, type QueryPage } from "../api/query";
 import { Editor } from "../parts/editor";
 import { saveFile } from "../parts/files";
 import { tellFailure } from "../parts/notices";
-import { addPath, addSample, aliasesOf, asStep, namesAt, newNames, startedName, type NameNode, type Started } from "../parts/property_names";
+import { addPath, addSample, aliasesOf, asStep, NAME_BEGINNING, namesAt, newNames, startedName, WORD, type NameNode, type Started } from "../parts/property_names";
 import type { ContainerDefinition } from "../state";
 import { texts } from "../texts";
 
@@ -52,15 +52,17 @@ function addToHistory(db: string, coll: string, query: string): string[] {
 const reserved: ReadonlySet<string> = new Set(keywords);
 
 // What the index has, and the rest from a sample of the items. A token for a part of the container may read neither.
+// Without all paths of the index it is not known what the index lacks.
 async function readNames(db: string, coll: string): Promise<NameNode> {
     const names = newNames();
     const [indexed, sample] = await Promise.allSettled([readPaths(db, coll), list(pathOf("dbs", db, "colls", coll, "docs"), null, { size: SAMPLE })]);
+    const isIndexKnown = indexed.status === "fulfilled" && indexed.value.isComplete;
     if (indexed.status === "fulfilled")
         for (const path of indexed.value.paths)
             addPath(names, path);
     if (sample.status === "fulfilled")
         for (const row of sample.value.rows)
-            addSample(names, row);
+            addSample(names, row, isIndexKnown);
     return names;
 }
 
@@ -84,19 +86,28 @@ function propertyOption(name: string, node: NameNode, started: Started): Complet
     };
 }
 
-function completer(names: () => Promise<NameNode>) {
+// User-defined functions, which only a query calls. A token for a part of the container may not list them.
+async function functionOptions(root: string): Promise<Completion[]> {
+    const found = await listAll<{ id: string }>(`${root}/udfs`).catch(() => []);
+    return found.map(({ id }) => ({ label: id, type: "function", apply: `${id}(` }));
+}
+
+// 'root' is the path of the container.
+function completer(root: string, names: () => Promise<NameNode>) {
     return async (context: CompletionContext): Promise<CompletionResult | null> => {
         const query = context.state.doc.toString();
         const started = startedName(query.slice(0, context.pos));
+        if (started?.path === "udf") // in small letters, for the server as well
+            return { from: context.pos - started.typed.length, options: await functionOptions(root), validFor: NAME_BEGINNING };
         if (started !== null) {
             const found = namesAt(await names(), query, started.path);
             return {
                 from: context.pos - started.typed.length,
                 options: [...found].map(([name, node]) => propertyOption(name, node, started)),
-                validFor: started.opening === "." ? /^\w*$/ : /^[^"'\\]*$/,
+                validFor: started.opening === "." ? NAME_BEGINNING : /^[^"'\\]*$/,
             };
         }
-        const word = context.matchBefore(/\w+/);
+        const word = context.matchBefore(WORD);
         if (word === null && !context.explicit)
             return null;
         return {
@@ -224,7 +235,7 @@ export function Query({ db, container }: { db: string; container: ContainerDefin
     const more: Extension = useMemo(() => [
         Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => { current.current.run(null); return true; } }])),
         keymap.of(completionKeymap),
-        autocompletion({ override: [completer(currentNames)] }),
+        autocompletion({ override: [completer(pathOf("dbs", db, "colls", container.id), currentNames)] }),
         lintGutter(),
     ], []);
 

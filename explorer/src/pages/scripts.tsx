@@ -1,8 +1,9 @@
-// scripts.tsx - stored procedures, triggers and user-defined functions of a container: edited, and procedures run.
+// scripts.tsx - stored procedures, triggers and user-defined functions of a container: edited, and run but for triggers.
 import { javascript } from "@codemirror/lang-javascript";
 import { json } from "@codemirror/lang-json";
 import { useEffect, useState } from "preact/hooks";
-import { listAll, pathOf, request, type Json, type JsonObject } from "../api/client";
+import { ApiError, listAll, pathOf, request, type Json, type JsonObject } from "../api/client";
+import { queryPage } from "../api/query";
 import { Dialog } from "../parts/dialog";
 import { Editor } from "../parts/editor";
 import { ChoiceField, Group, TextField } from "../parts/fields";
@@ -55,7 +56,28 @@ function decodeLog(header: string | null): string {
     }
 }
 
-function Run({ path, container }: { path: string; container: ContainerDefinition }) {
+const logOf = (headers: Headers): string => decodeLog(headers.get("x-ms-documentdb-script-log-results"));
+
+// What has failed has a log and a charge as well, if the server has begun it.
+function failureOutcome(error: unknown): Outcome {
+    const { headers, charge, ms } = error instanceof ApiError ? error : { headers: new Headers(), charge: 0, ms: 0 };
+    return { result: wordsOf(error), isFailed: true, log: logOf(headers), charge, ms };
+}
+
+async function runProcedure(path: string, key: Json[], given: Json[]): Promise<Outcome> {
+    const headers = { ...keyValuesHeader(key), "x-ms-documentdb-script-enable-logging": "true" };
+    const answer = await request("POST", path, { body: given, headers });
+    return { result: JSON.stringify(answer.body, null, 2), isFailed: false, charge: answer.charge, ms: answer.ms, log: logOf(answer.headers) };
+}
+
+// Functions are for queries: one without items calls it once.
+async function callFunction(docs: string, id: string, given: Json[]): Promise<Outcome> {
+    const parameters = given.map((value, i) => ({ name: `@p${i}`, value }));
+    const { rows, charge, ms } = await queryPage(docs, `SELECT VALUE udf.${id}(${parameters.map(({ name }) => name).join(", ")})`, null, parameters);
+    return { result: JSON.stringify(rows[0], null, 2) ?? "undefined", isFailed: false, charge, ms, log: "" };
+}
+
+function Run({ kind, id, root, container }: { kind: "sprocs" | "udfs"; id: string; root: string; container: ContainerDefinition }) {
     const paths = container.partitionKey?.paths ?? [];
     const [key, setKey] = useState(JSON.stringify(paths.map(() => "")));
     const [given, setGiven] = useState("[]");
@@ -64,16 +86,13 @@ function Run({ path, container }: { path: string; container: ContainerDefinition
     const submit = useAttempt();
 
     async function run(): Promise<void> {
-        const headers = { ...keyValuesHeader(parseKey(key)), "x-ms-documentdb-script-enable-logging": "true" };
-        const body = parseArguments(given);
+        const values = parseArguments(given);
+        const isProcedure = kind === "sprocs";
+        const keyValues = isProcedure ? parseKey(key) : [];
         try {
-            const answer = await request("POST", path, { body, headers });
-            setOutcome({
-                result: JSON.stringify(answer.body, null, 2), isFailed: false, charge: answer.charge, ms: answer.ms,
-                log: decodeLog(answer.headers.get("x-ms-documentdb-script-log-results")),
-            });
+            setOutcome(isProcedure ? await runProcedure(`${root}/sprocs/${encodeURIComponent(id)}`, keyValues, values) : await callFunction(`${root}/docs`, id, values));
         } catch (error) {
-            setOutcome({ result: wordsOf(error), isFailed: true, log: "", charge: 0, ms: 0 });
+            setOutcome(failureOutcome(error));
             tellFailure(error);
         }
         setRuns(runs + 1);
@@ -82,17 +101,15 @@ function Run({ path, container }: { path: string; container: ContainerDefinition
     return (
         <form class="form" aria-label={texts.scripts.run} onSubmit={(event) => { event.preventDefault(); submit(run); }}>
             <h2>{texts.scripts.run}</h2>
-            <TextField label={texts.key.label} hint={texts.key.hint(paths.join(", "))} value={key} onChange={setKey} isRequired />
+            {kind === "sprocs" ? <TextField label={texts.key.label} hint={texts.key.hint(paths.join(", "))} value={key} onChange={setKey} isRequired />
+                : <p class="hint">{texts.scripts.calling}</p>}
             <TextField label={texts.scripts.arguments} hint={texts.scripts.argumentsHint} value={given} onChange={setGiven} isRequired />
-            <p class="buttons"><button type="submit" class="primary">{texts.scripts.runIt}</button></p>
+            <p class="buttons"><button type="submit" class="primary">{texts.scripts.runIt[kind]}</button></p>
             {outcome !== null && (
                 <>
-                    {outcome.isFailed ? <p class="problem" role="alert">{outcome.result}</p> : (
-                        <>
-                            <p role="status">{texts.scripts.done(outcome.charge, outcome.ms)}</p>
-                            <Editor key={runs} class="small" initial={outcome.result} label={texts.scripts.result} language={json()} isReadOnly isTabFree />
-                        </>
-                    )}
+                    {outcome.isFailed && <p class="problem" role="alert">{outcome.result}</p>}
+                    <p role="status">{texts.scripts.done(outcome.charge, outcome.ms)}</p>
+                    {!outcome.isFailed && <Editor key={runs} class="small" initial={outcome.result} label={texts.scripts.result} language={json()} isReadOnly isTabFree />}
                     {outcome.log !== "" && <Group label={texts.scripts.log}><pre class="log" tabIndex={0}>{outcome.log}</pre></Group>}
                 </>
             )}
@@ -148,7 +165,7 @@ function ScriptEditor({ container, root, open, onDone }: {
                 )}
                 <Editor class="code" initial={body} label={texts.scripts.code} language={javascript()} onChange={setBody} />
             </form>
-            {kind === "sprocs" && script !== null && <Run path={path} container={container} />}
+            {kind !== "triggers" && script !== null && <Run kind={kind} id={script.id} root={root} container={container} />}
             {isDeleting && (
                 <Dialog title={texts.scripts.sureDelete(script!.id)} submit={texts.dialog.delete} isDangerous
                     onSubmit={remove} onClose={() => setDeleting(false)} />
@@ -173,10 +190,10 @@ export function Scripts({ db, container }: { db: string; container: ContainerDef
     }
     useEffect(() => attempt(read), []);
 
-    // A procedure stays open after it was saved: it is run next.
+    // What can be run stays open after it was saved: it is run next.
     function done(kind: Kind, changed: Script | null): void {
         const isChanged = changed !== open?.script;
-        setOpen(changed !== null && isChanged && kind === "sprocs" ? { kind, script: changed } : null);
+        setOpen(changed !== null && isChanged && kind !== "triggers" ? { kind, script: changed } : null);
         attempt(read);
     }
 

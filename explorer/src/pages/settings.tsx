@@ -67,6 +67,8 @@ function DefinitionForm({ path, stored, onStored }: { path: string; stored: Cont
     }
 
     async function save(): Promise<void> {
+        if (credential.value?.kind === "token")
+            return;
         setRefusal(null);
         let body: JsonObject;
         try {
@@ -93,7 +95,8 @@ function DefinitionForm({ path, stored, onStored }: { path: string; stored: Cont
         );
     return (
         <form class="form" aria-label={texts.settings.definition} onSubmit={(event) => { event.preventDefault(); submit(save); }}>
-            <div class="buttons"><button type="submit" class="primary">{texts.items.save}</button></div>
+            {credential.value?.kind === "token" ? <p class="hint">{texts.settings.tokenReads}</p>
+                : <div class="buttons"><button type="submit" class="primary">{texts.items.save}</button></div>}
             <TimeToLiveFields value={timeToLive} onChange={setTimeToLive} problem={at("ttl")} />
             <Group label={texts.definition.policy} problem={at("policy")}>
                 <Editor initial={policy} label={texts.definition.policy} language={json()} more={lint} isTabFree onChange={setPolicy} />

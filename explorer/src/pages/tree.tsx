@@ -1,4 +1,5 @@
 // tree.tsx - databases and containers, beside the page, and what makes and deletes them.
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { isNode } from "../api/cluster";
 import { pathOf, request } from "../api/client";
@@ -10,6 +11,7 @@ import { bytes, count } from "../parts/numbers";
 import { CLUSTER_LINK, containerLink, go, route, usersLink } from "../route";
 import { databases, keyValuesHeader, openContainer, parseKey, readDatabases } from "../state";
 import { texts } from "../texts";
+import { DatabaseThroughput } from "./database_throughput";
 import { NewContainer, NewDatabase } from "./new_resource";
 
 const SIZES_PERIOD_MS = 15_000;
@@ -91,16 +93,16 @@ function OpenContainer() {
     );
 }
 
-function More({ label, action, onAction }: { label: string; action: string; onAction: () => void }) {
+function More({ label, children }: { label: string; children: ComponentChildren }) {
     return (
         <details class="more">
             <summary aria-label={label} title={label}>...</summary>
-            <button class="danger" onClick={onAction}>{action}</button>
+            {children}
         </details>
     );
 }
 
-type Shown = { kind: "database" } | { kind: "container" } | { kind: "delete"; db: string; coll: string | null };
+type Shown = { kind: "throughput"; db: string; rid: string } | { kind: "database" } | { kind: "container" } | { kind: "delete"; db: string; coll: string | null };
 
 export function Tree() {
     const sizes = useSizes();
@@ -124,7 +126,12 @@ export function Tree() {
                     <li key={database.id}>
                         <div class="line">
                             <span class="database">{database.id}</span>
-                            {!isToken && <More label={texts.tree.more(database.id)} action={texts.tree.deleteDatabase} onAction={() => setShown({ kind: "delete", db: database.id, coll: null })} />}
+                            {!isToken && (
+                                <More label={texts.tree.more(database.id)}>
+                                    <button onClick={() => setShown({ kind: "throughput", db: database.id, rid: database._rid })}>{texts.tree.throughput}</button>
+                                    <button class="danger" onClick={() => setShown({ kind: "delete", db: database.id, coll: null })}>{texts.tree.deleteDatabase}</button>
+                                </More>
+                            )}
                         </div>
                         <ul>
                             {database.containers.map((container) => {
@@ -135,7 +142,11 @@ export function Tree() {
                                             <a href={containerLink(database.id, container.id)} aria-current={isCurrent(database.id, container.id) ? "page" : undefined}>
                                                 {container.id}
                                             </a>
-                                            {!isToken && <More label={texts.tree.more(container.id)} action={texts.tree.deleteContainer} onAction={() => setShown({ kind: "delete", db: database.id, coll: container.id })} />}
+                                            {!isToken && (
+                                                <More label={texts.tree.more(container.id)}>
+                                                    <button class="danger" onClick={() => setShown({ kind: "delete", db: database.id, coll: container.id })}>{texts.tree.deleteContainer}</button>
+                                                </More>
+                                            )}
                                         </div>
                                         {size !== undefined && <div class="hint size">{texts.tree.size(count(size.items), bytes(size.bytes), size.items)}</div>}
                                     </li>
@@ -153,6 +164,7 @@ export function Tree() {
             </ul>
             {shown?.kind === "database" && <NewDatabase onClose={close} />}
             {shown?.kind === "container" && <NewContainer onClose={close} />}
+            {shown?.kind === "throughput" && <DatabaseThroughput db={shown.db} rid={shown.rid} onClose={close} />}
             {shown?.kind === "delete" && <DeleteDialog db={shown.db} coll={shown.coll} onClose={close} />}
         </nav>
     );

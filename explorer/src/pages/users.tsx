@@ -7,11 +7,12 @@ import { attempt, tell, wordsOf } from "../parts/notices";
 import { databases, parseKey } from "../state";
 import { texts } from "../texts";
 
-interface User extends JsonObject { id: string; _rid: string }
+interface User extends JsonObject { id: string; _rid: string; _etag: string }
 
 interface Permission extends JsonObject {
     id: string;
     _rid: string;
+    _etag: string;
     permissionMode: string;
     resource: string;
     _token: string;
@@ -25,50 +26,81 @@ const expiryHeader = (seconds: string): Record<string, string> => ({ "x-ms-docum
 
 /* ---- dialogs ---- */
 
-function NewUser({ path, onClose, onMade }: { path: string; onClose: () => void; onMade: (user: User) => void }) {
-    const [id, setId] = useState("");
+// Makes or replaces what a dialog is about; a change of somebody else in between is refused.
+async function store<T>(path: string, first: { id: string; _etag: string } | null, body: JsonObject, headers: Record<string, string> = {}): Promise<T> {
+    const { body: stored } = first === null ? await request<T>("POST", path, { body, headers })
+        : await request<T>("PUT", `${path}/${encodeURIComponent(first.id)}`, { body, headers: { ...headers, "if-match": first._etag } });
+    return stored;
+}
+
+function UserDialog({ path, first, onClose, onStored }: { path: string; first: User | null; onClose: () => void; onStored: (user: User) => void }) {
+    const [id, setId] = useState(first?.id ?? "");
     const [problem, setProblem] = useState("");
-    async function create(): Promise<void> {
+    async function save(): Promise<void> {
         try {
-            onMade((await request<User>("POST", path, { body: { id } })).body);
+            onStored(await store<User>(path, first, { id }));
         } catch (error) {
             setProblem(wordsOf(error));
         }
     }
     return (
-        <Dialog title={texts.users.newUser} submit={texts.dialog.create} onSubmit={create} onClose={onClose}>
+        <Dialog title={first === null ? texts.users.newUser : texts.users.renameUser} submit={first === null ? texts.dialog.create : texts.dialog.save} onSubmit={save} onClose={onClose}>
             <TextField label={texts.definition.name} value={id} onChange={setId} isRequired problem={problem} />
         </Dialog>
     );
 }
 
-function NewPermission({ db, path, onClose, onMade }: { db: string; path: string; onClose: () => void; onMade: (permission: Permission) => void }) {
+// What a permission opens, as the fields of its dialog have it.
+interface Target { coll: string; kind: ResourceKind; inner: string }
+
+const resourceOf = (db: string, { coll, kind, inner }: Target): string =>
+    kind === "colls" ? pathOf("dbs", db, "colls", coll) : pathOf("dbs", db, "colls", coll, kind, inner);
+
+function targetOf(resource: string): Target {
+    const [, , , coll, kind, inner] = resource.replace(/^\//, "").split("/").map((part) => decodedPart(part));
+    return { coll: coll ?? "", kind: RESOURCES.find((known) => known === kind) ?? "colls", inner: inner ?? "" };
+}
+
+function decodedPart(part: string): string {
+    try {
+        return decodeURIComponent(part);
+    } catch {
+        return part; // made by a program that does not encode
+    }
+}
+
+function PermissionDialog({ db, path, first, onClose, onStored }: {
+    db: string; path: string; first: Permission | null; onClose: () => void; onStored: (permission: Permission) => void;
+}) {
     const names = databases.value?.find((database) => database.id === db)?.containers.map((container) => container.id) ?? [];
-    const [id, setId] = useState("");
-    const [mode, setMode] = useState<"Read" | "All">("Read");
-    const [coll, setColl] = useState(names[0] ?? "");
-    const [kind, setKind] = useState<ResourceKind>("colls");
-    const [inner, setInner] = useState("");
-    const [key, setKey] = useState("");
+    const before: Target = first === null ? { coll: names[0] ?? "", kind: "colls", inner: "" } : targetOf(first.resource);
+    const [id, setId] = useState(first?.id ?? "");
+    const [mode, setMode] = useState<string>(first?.permissionMode ?? "Read");
+    const [coll, setColl] = useState(before.coll);
+    const [kind, setKind] = useState<ResourceKind>(before.kind);
+    const [inner, setInner] = useState(before.inner);
+    const [key, setKey] = useState(first?.["resourcePartitionKey"] === undefined ? "" : JSON.stringify(first["resourcePartitionKey"]));
     const [seconds, setSeconds] = useState(FIRST_SECONDS);
     const [problem, setProblem] = useState("");
 
-    async function create(): Promise<void> {
+    async function save(): Promise<void> {
         try {
-            const resource = kind === "colls" ? pathOf("dbs", db, "colls", coll) : pathOf("dbs", db, "colls", coll, kind, inner);
+            const wanted = resourceOf(db, { coll, kind, inner });
+            const resource = first !== null && wanted === resourceOf(db, before) ? first.resource : wanted; // which may be one of resource ids
             const body: JsonObject = { id, permissionMode: mode, resource, ...(key.trim() === "" ? {} : { resourcePartitionKey: parseKey(key) as Json }) };
-            onMade((await request<Permission>("POST", path, { body, headers: expiryHeader(seconds) })).body);
+            onStored(await store<Permission>(path, first, body, expiryHeader(seconds)));
         } catch (error) {
             setProblem(wordsOf(error));
         }
     }
 
     return (
-        <Dialog title={texts.users.newPermission} submit={texts.dialog.create} problem={problem} canSubmit={coll !== ""} onSubmit={create} onClose={onClose}>
-            {names.length === 0 && <p class="problem">{texts.users.noContainers}</p>}
+        <Dialog title={first === null ? texts.users.newPermission : texts.users.editNamed(first.id)} submit={first === null ? texts.dialog.create : texts.dialog.save}
+            problem={problem} canSubmit={coll !== ""} onSubmit={save} onClose={onClose}>
+            {coll === "" && <p class="problem">{texts.users.noContainers}</p>}
             <TextField label={texts.definition.name} value={id} onChange={setId} isRequired />
-            <ChoiceField label={texts.users.mode} value={mode} choices={[["Read", texts.users.read], ["All", texts.users.all]]} onChange={setMode} />
-            <ChoiceField label={texts.overview.container} value={coll} choices={names.map((name) => [name, name] as const)} onChange={setColl} />
+            <ChoiceField label={texts.users.mode} value={mode} choices={[["Read", texts.users.read], ["All", texts.users.all]] as const} onChange={setMode} />
+            <ChoiceField label={texts.overview.container} value={coll} choices={[...new Set([...names, ...coll === "" ? [] : [coll]])].map((name) => [name, name] as const)} onChange={setColl} />
             <ChoiceField label={texts.users.on} value={kind} choices={RESOURCES.map((name) => [name, texts.users.resources[name]] as const)} onChange={setKind} />
             {kind !== "colls" && <TextField label={texts.users.inner[kind]} value={inner} onChange={setInner} isRequired />}
             <TextField label={texts.key.label} hint={texts.users.keyHint} value={key} onChange={setKey} />
@@ -115,7 +147,7 @@ function TokenDialog({ path, first, onClose }: { path: string; first: Permission
 
 /* ---- permissions of a user ---- */
 
-type Shown = { kind: "new" } | { kind: "token"; permission: Permission } | { kind: "delete"; permission: Permission };
+type Shown = { kind: "new" } | { kind: "edit"; permission: Permission } | { kind: "token"; permission: Permission } | { kind: "delete"; permission: Permission };
 
 function Permissions({ db, user }: { db: string; user: User }) {
     const path = pathOf("dbs", db, "users", user.id, "permissions");
@@ -159,6 +191,7 @@ function Permissions({ db, user }: { db: string; user: User }) {
                                     <td>{permission["resourcePartitionKey"] === undefined ? "" : JSON.stringify(permission["resourcePartitionKey"])}</td>
                                     <td><div class="buttons">
                                         <button aria-label={texts.users.tokenOf(permission.id)} onClick={() => setShown({ kind: "token", permission })}>{texts.users.token}</button>
+                                        <button aria-label={texts.users.editNamed(permission.id)} onClick={() => setShown({ kind: "edit", permission })}>{texts.users.edit}</button>
                                         <button class="danger" aria-label={texts.users.deleteNamed(permission.id)} onClick={() => setShown({ kind: "delete", permission })}>{texts.dialog.delete}</button>
                                     </div></td>
                                 </tr>
@@ -167,7 +200,12 @@ function Permissions({ db, user }: { db: string; user: User }) {
                     </table>
                 </div>
             )}
-            {shown?.kind === "new" && <NewPermission db={db} path={path} onClose={close} onMade={(permission) => { setShown({ kind: "token", permission }); attempt(read); }} />}
+            {shown?.kind === "new" && <PermissionDialog db={db} path={path} first={null} onClose={close} onStored={(permission) => { setShown({ kind: "token", permission }); attempt(read); }} />}
+            {shown?.kind === "edit" && (
+                <PermissionDialog key={shown.permission._rid} db={db} path={path} first={shown.permission}
+                    onClose={() => { close(); attempt(read); }} // somebody else may have changed it
+                    onStored={({ id }) => { close(); tell(texts.users.changed(id)); attempt(read); }} />
+            )}
             {shown?.kind === "token" && <TokenDialog key={shown.permission._rid} path={path} first={shown.permission} onClose={close} />}
             {shown?.kind === "delete" && (
                 <Dialog title={texts.users.surePermission(shown.permission.id)} submit={texts.dialog.delete} isDangerous
@@ -183,7 +221,7 @@ export function Users({ db }: { db: string }) {
     const path = pathOf("dbs", db, "users");
     const [users, setUsers] = useState<User[] | null>(null);
     const [open, setOpen] = useState<User | null>(null);
-    const [isMaking, setMaking] = useState(false);
+    const [edited, setEdited] = useState<User | "new" | null>(null);
     const [isDeleting, setDeleting] = useState(false);
 
     async function read(): Promise<void> {
@@ -204,6 +242,14 @@ export function Users({ db }: { db: string }) {
         await read();
     }
 
+    function stored(user: User): void {
+        if (edited !== "new")
+            tell(texts.users.renamed(user.id));
+        setEdited(null);
+        setOpen(user);
+        attempt(read);
+    }
+
     if (users === null)
         return <p>{texts.loading}</p>;
     return (
@@ -213,7 +259,8 @@ export function Users({ db }: { db: string }) {
             <div class="items">
                 <div class="items-list">
                     <div class="buttons">
-                        <button onClick={() => setMaking(true)}>{texts.users.newUser}</button>
+                        <button onClick={() => setEdited("new")}>{texts.users.newUser}</button>
+                        {open !== null && <button onClick={() => setEdited(open)}>{texts.users.renameUser}</button>}
                         {open !== null && <button class="danger" onClick={() => setDeleting(true)}>{texts.users.deleteUser}</button>}
                     </div>
                     {users.length === 0 && <p class="hint">{texts.users.none}</p>}
@@ -225,9 +272,9 @@ export function Users({ db }: { db: string }) {
                         ))}
                     </ul>
                 </div>
-                {open === null ? <p class="hint item">{texts.users.choose}</p> : <Permissions key={open._rid} db={db} user={open} />}
+                {open === null ? <p class="hint item">{texts.users.choose}</p> : <Permissions key={`${open._rid}/${open.id}`} db={db} user={open} />}
             </div>
-            {isMaking && <NewUser path={path} onClose={() => setMaking(false)} onMade={(user) => { setMaking(false); setOpen(user); attempt(read); }} />}
+            {edited !== null && <UserDialog path={path} first={edited === "new" ? null : edited} onClose={() => { setEdited(null); attempt(read); }} onStored={stored} />}
             {isDeleting && open !== null && (
                 <Dialog title={texts.users.sureUser(open.id)} submit={texts.dialog.delete} isDangerous
                     onSubmit={() => remove(open)} onClose={() => setDeleting(false)} />

@@ -6,6 +6,7 @@ import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "preact/hooks";
+import { texts } from "../texts";
 import { isDark } from "./theme";
 
 const darkHighlight = HighlightStyle.define([
@@ -27,6 +28,8 @@ const look = EditorView.theme({
     ".cm-tooltip": { backgroundColor: "Canvas", color: "CanvasText", border: "1px solid GrayText" },
 });
 
+const LEAVE_MS = 2000; // after Escape, in which Tab leaves
+
 export const highlightFor = (dark: boolean): Extension => syntaxHighlighting(dark ? darkHighlight : defaultHighlightStyle);
 
 interface EditorProps {
@@ -35,7 +38,7 @@ interface EditorProps {
     language: Extension;
     onChange?: (text: string) => void;
     isReadOnly?: boolean;
-    isTabFree?: boolean; // Tab goes to the next field, as in a form
+    isTabFree?: boolean; // Tab goes to the next field, as in a form; otherwise a hint says how to leave it
     more?: Extension; // completion, linting, keys
     onView?: (view: EditorView) => void; // the editor itself, when it is made
     class?: string;
@@ -46,6 +49,7 @@ export function Editor({ initial, label, language, onChange, isReadOnly, isTabFr
     const change = useRef(onChange);
     change.current = onChange;
     const colours = useRef(new Compartment());
+    const takesTab = isTabFree !== true && isReadOnly !== true;
 
     useEffect(() => {
         const root = host.current!.shadowRoot ?? host.current!.attachShadow({ mode: "open" });
@@ -57,9 +61,11 @@ export function Editor({ initial, label, language, onChange, isReadOnly, isTabFr
                 extensions: [
                     more ?? [],
                     lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), highlightActiveLine(),
-                    keymap.of([...defaultKeymap, ...historyKeymap, ...(isTabFree === true ? [] : [indentWithTab])]),
+                    keymap.of([...defaultKeymap, ...historyKeymap, ...(takesTab ? [indentWithTab] : [])]),
+                    // CodeMirror does this itself, but not if the list of completions has taken the key.
+                    EditorView.domEventObservers({ keydown: (event, view) => { if (event.key === "Escape") view.setTabFocusMode(LEAVE_MS); } }),
                     EditorState.readOnly.of(isReadOnly === true),
-                    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }), // which makes what scrolls reachable by keyboard
+                    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0", ...(takesTab ? { "aria-description": texts.leaveEditor } : {}) }), // the tabindex makes what scrolls reachable by keyboard
                     EditorView.updateListener.of((update) => { if (update.docChanged) change.current?.(update.state.doc.toString()); }),
                     EditorView.lineWrapping,
                     language, look, colours.current.of(highlightFor(isDark.peek())),
@@ -71,5 +77,10 @@ export function Editor({ initial, label, language, onChange, isReadOnly, isTabFr
         return () => { stop(); made.destroy(); };
     }, []);
 
-    return <div class={`editor ${name ?? ""}`} ref={host} />;
+    return (
+        <>
+            <div class={`editor ${name ?? ""}`} ref={host} />
+            {takesTab && <p class="hint leave" aria-hidden="true">{texts.leaveEditor}</p>}
+        </>
+    );
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { Json, JsonObject } from "../api/client";
 import { texts } from "../texts";
-import { attempt, tell } from "./notices";
+import { attempt, tell, wordsOf } from "./notices";
 
 export function saveFile(name: string, text: string, type = "application/json"): void {
     const url = URL.createObjectURL(new Blob([text], { type }));
@@ -50,7 +50,7 @@ export function parseCsv(text: string): string[][] {
     return rows;
 }
 
-// Numbers, true, false and null are what they look like; everything else is text.
+// Numbers, true, false and null are what they look like; everything else is text, and so is every id.
 function cellValue(cell: string): Json {
     return /^(-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?|true|false|null)$/.test(cell) ? JSON.parse(cell) as Json : cell;
 }
@@ -63,7 +63,7 @@ export function parseFile(name: string, text: string): JsonObject[] {
         const [head, ...rows] = parseCsv(text);
         if (head === undefined)
             throw new Error(texts.items.badFile);
-        return rows.map((row) => Object.fromEntries(head.flatMap((column, i) => row[i] === undefined || row[i] === "" ? [] : [[column, cellValue(row[i]!)]])));
+        return rows.map((row) => Object.fromEntries(head.flatMap((column, i) => row[i] === undefined || row[i] === "" ? [] : [[column, column === "id" ? row[i]! : cellValue(row[i]!)]])));
     }
     let parsed: unknown;
     try {
@@ -77,14 +77,21 @@ export function parseFile(name: string, text: string): JsonObject[] {
     return rows;
 }
 
-// 'upload' writes the rows and returns how many were refused.
-export function UploadButton({ upload }: { upload: (rows: JsonObject[], onProgress: (count: number) => void) => Promise<number> }) {
+export interface RefusedRow { row: number; words: string } // counted from 1, without the line of names
+
+// 'upload' writes a row; all that it refuses are given to 'onRefused' at the end.
+export function UploadButton({ upload, onRefused }: { upload: (row: JsonObject) => Promise<void>; onRefused: (refused: RefusedRow[]) => Promise<void> }) {
     const [progress, setProgress] = useState<string | null>(null);
     async function take(file: File): Promise<void> {
         try {
             const rows = parseFile(file.name, await file.text());
-            const failed = await upload(rows, (count) => setProgress(texts.items.uploading(count, rows.length)));
-            tell(texts.items.uploaded(rows.length - failed, failed));
+            const refused: RefusedRow[] = [];
+            for (const [i, row] of rows.entries()) {
+                await upload(row).catch((error) => { refused.push({ row: i + 1, words: wordsOf(error) }); });
+                setProgress(texts.items.uploading(i + 1, rows.length));
+            }
+            tell(texts.items.uploaded(rows.length - refused.length, refused.length));
+            await onRefused(refused);
         } finally {
             setProgress(null);
         }
@@ -100,5 +107,20 @@ export function UploadButton({ upload }: { upload: (rows: JsonObject[], onProgre
                         attempt(() => take(file));
                 }} />
         </label>
+    );
+}
+
+const REFUSED_SHOWN = 20;
+
+export function RefusedRows({ refused }: { refused: RefusedRow[] }) {
+    if (refused.length === 0)
+        return null;
+    return (
+        <div class="problem refused" role="alert" aria-label={texts.items.refusedRows}>
+            <ul>
+                {refused.slice(0, REFUSED_SHOWN).map(({ row, words }) => <li key={row}>{texts.items.refusedRow(row, words)}</li>)}
+                {refused.length > REFUSED_SHOWN && <li>{texts.items.moreRefused(refused.length - REFUSED_SHOWN)}</li>}
+            </ul>
+        </div>
     );
 }

@@ -7,7 +7,7 @@ import type { Json } from "../api/client";
 export interface NameNode {
     names: Map<string, NameNode>;
     element: NameNode | null; // of an array
-    isIndexed: boolean;
+    isIndexed: boolean; // false only if it is known that the index has not got it
 }
 
 const newNode = (isIndexed: boolean): NameNode => ({ names: new Map(), element: null, isIndexed });
@@ -35,26 +35,30 @@ export function addPath(root: NameNode, path: string): void {
     stepsOf(path).reduce((node, step) => below(node, step, true), root);
 }
 
-// What an item has and the index has not.
-export function addSample(node: NameNode, value: Json): void {
+// What an item has and the tree has not. The index lacks it only if all paths of the index are in the tree.
+export function addSample(node: NameNode, value: Json, isIndexKnown: boolean): void {
     if (Array.isArray(value)) {
         for (const element of value)
-            addSample(below(node, null, false), element);
+            addSample(below(node, null, !isIndexKnown), element, isIndexKnown);
     } else if (value !== null && typeof value === "object") {
         for (const [name, inner] of Object.entries(value))
-            addSample(below(node, name, false), inner);
+            addSample(below(node, name, !isIndexKnown), inner, isIndexKnown);
     }
 }
 
 /* ---- texts of queries ---- */
 
-const STEP = String.raw`\s*\.\s*\w+|\s*\[\s*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\d+)\s*\]`;
-const PATH = String.raw`[A-Za-z_]\w*(?:${STEP})*`;
+// Letters of all scripts, as the server's lexer has it; digits are ASCII.
+const LETTER = String.raw`[\p{L}_]`;
+const INNER = String.raw`[\p{L}_0-9]`;
+const NAME = `${LETTER}${INNER}*`;
+const STEP = String.raw`\s*\.\s*${INNER}+|\s*\[\s*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\d+)\s*\]`;
+const PATH = `${NAME}(?:${STEP})*`;
 
 // "c.tags[0]" as its first name and the steps after it.
 function partsOf(path: string): { alias: string; steps: (string | null)[] } {
-    const alias = /^\w+/.exec(path)![0];
-    const steps = [...path.slice(alias.length).matchAll(new RegExp(STEP, "gs"))].map(([step]) => {
+    const alias = new RegExp(`^${NAME}`, "u").exec(path)![0];
+    const steps = [...path.slice(alias.length).matchAll(new RegExp(STEP, "gsu"))].map(([step]) => {
         const text = step.trim();
         if (text.startsWith("."))
             return text.slice(1).trim();
@@ -67,7 +71,7 @@ function partsOf(path: string): { alias: string; steps: (string | null)[] } {
 // The names that a query gives to what it walks over: FROM t IN c.tags, JOIN n IN t.names. All others are items.
 export function aliasesOf(query: string): Map<string, string | null> {
     const found = new Map<string, string | null>();
-    for (const [, , alias, path] of query.matchAll(new RegExp(String.raw`\b(FROM|JOIN)\s+([A-Za-z_]\w*)(?:\s+IN\s+(${PATH}))?`, "gis")))
+    for (const [, , alias, path] of query.matchAll(new RegExp(String.raw`(?<!${INNER})(FROM|JOIN)\s+(${NAME})(?:\s+IN\s+(${PATH}))?`, "gisu")))
         found.set(alias!, path ?? null);
     return found;
 }
@@ -91,7 +95,7 @@ export interface Started {
 
 // What is being typed at the end of a text: the name after a dot, or between brackets.
 export function startedName(before: string): Started | null {
-    const found = new RegExp(String.raw`(?<![\w.\]@])(${PATH})(?:(\.)(\w*)|(\[\s*["'])([^"'\\]*))$`, "s").exec(before);
+    const found = new RegExp(String.raw`(?<![\p{L}\w.\]@])(${PATH})(?:(\.)(${INNER}*)|(\[\s*["'])([^"'\\]*))$`, "su").exec(before);
     return found === null ? null : { path: found[1]!, opening: found[2] ?? found[4]!, typed: found[3] ?? found[5]! };
 }
 
@@ -100,7 +104,12 @@ export function namesAt(root: NameNode, query: string, path: string): Map<string
     return follow(root, path, aliasesOf(query))?.names ?? new Map();
 }
 
+// What can be written without quotes, and what may still become it.
+const PLAIN_NAME = new RegExp(`^${NAME}$`, "u");
+export const NAME_BEGINNING = new RegExp(`^${INNER}*$`, "u");
+export const WORD = new RegExp(`${INNER}+`, "u");
+
 // How a name is written after what it belongs to: .name, or ["first name"].
 export function asStep(name: string, keywords: ReadonlySet<string>): string {
-    return /^[A-Za-z_]\w*$/.test(name) && !keywords.has(name.toUpperCase()) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    return PLAIN_NAME.test(name) && !keywords.has(name.toUpperCase()) ? `.${name}` : `[${JSON.stringify(name)}]`;
 }

@@ -31,7 +31,7 @@ DEFINE_AUTO_VALUE(Spans, spans_done)
 typedef struct Reader {
     const Container *container;
     const AdviceTime *time;
-    Sample *sample;
+    AdviceSink sink;
     ScanBudget budget;
 } Reader;
 
@@ -68,7 +68,7 @@ static Status add_item(const Reader *r, const Item *item, Error *err)
 {
     AUTO(arena_done) Arena arena;
     arena_init(&arena, ARENA_SMALL_BYTES);
-    return sample_add(r->sample, item_document(&arena, r->container->schema, item), err);
+    return r->sink.add(r->sink.ctx, item_document(&arena, r->container->schema, item), err);
 }
 
 /* Takes the next items of a span; closes its feed at the end. */
@@ -109,28 +109,25 @@ static Status read_partition(Reader *r, PartitionHandle *partition, uint64_t quo
     return STATUS_OK;
 }
 
-Status advice_sample_read(const Container *container, const AdviceTime *time, Sample *sample,
-                          Error *err)
+double advice_sample_share(const Sample *sample, size_t range_count)
 {
-    Reader r = {.container = container, .time = time, .sample = sample};
-    for (size_t i = 0; i < container->range_count; i++)
-        sample->population += handle_usage(container_handle_at(container, i)).items;
     /* Fewer than fit, since each partition rounds up, so that the sample is not thinned. */
     double wanted = (double)sample->limits.items_max - 1;
-    wanted = wanted > (double)container->range_count ? wanted - (double)container->range_count : 1;
+    wanted = wanted > (double)range_count ? wanted - (double)range_count : 1;
     double share = sample->population > 0 ? wanted / (double)sample->population : 0;
-    for (size_t i = 0; i < container->range_count; i++) {
-        PartitionHandle *partition = container_handle_at(container, i);
-        double items = (double)handle_usage(partition).items;
-        uint64_t quota = (uint64_t)(items * (share < 1 ? share : 1)) + 1;
-        if (items < 1)
-            continue;
-        if (advice_is_over(time))
-            return STATUS_OK;
-        r.budget = (ScanBudget){.entries = quota * LOOKED_AT_MAX,
-                                .deadline_us = time->deadline_us,
-                                .clock = time->clock};
-        TRY(read_partition(&r, partition, quota, err));
-    }
-    return STATUS_OK;
+    return share < 1 ? share : 1;
+}
+
+Status advice_sample_read(const Container *container, const PartitionRange *range, double share,
+                          const AdviceTime *time, AdviceSink sink, Error *err)
+{
+    Reader r = {.container = container, .time = time, .sink = sink};
+    PartitionHandle *partition = container_handle(container, range);
+    double items = (double)handle_usage(partition).items;
+    if (items < 1 || advice_is_over(time))
+        return STATUS_OK;
+    uint64_t quota = (uint64_t)(items * share) + 1;
+    r.budget = (ScanBudget){
+        .entries = quota * LOOKED_AT_MAX, .deadline_us = time->deadline_us, .clock = time->clock};
+    return read_partition(&r, partition, quota, err);
 }

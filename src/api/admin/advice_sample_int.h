@@ -15,7 +15,18 @@ typedef struct AdviceTime {
 } AdviceTime;
 bool advice_is_over(const AdviceTime *time);
 
-/* Adds at most as many items as fit into the sample without thinning it, unless they are so large
- * that their bytes do. What was read when the time is over is the sample. */
-MUST_USE Status advice_sample_read(const Container *container, const AdviceTime *time,
-                                   Sample *sample, Error *err);
+/* Where the items go. */
+typedef struct AdviceSink {
+    void *ctx;
+    Status (*add)(void *ctx, Json document, Error *err); /* the document lives for the call */
+} AdviceSink;
+
+/* Which part of all items, sample->population, fits into the sample without thinning it, if each of
+ * so many ranges gives one more; unless they are so large that their bytes do. */
+double advice_sample_share(const Sample *sample, size_t range_count);
+
+/* Reads that part of a range that this node serves, and one item more. What was read when the time
+ * is over is the sample. */
+MUST_USE Status advice_sample_read(const Container *container, const PartitionRange *range,
+                                   double share, const AdviceTime *time, AdviceSink sink,
+                                   Error *err);

@@ -1,7 +1,7 @@
 /* orrery.c - see orrery_int.h: the way of a request under /_orrery, and what its answers share. */
 #include "api/admin/orrery_int.h"
 
-#include "api/core/response_int.h"
+#include "api/core/forward_int.h"
 #include "base/encoding.h"
 
 static const OrreryKind *const KINDS[] = {
@@ -100,7 +100,7 @@ static void on_worker(WorkerJob *job)
     const Clock *clock = page->request->api->options.clock;
     page->now_s = (uint64_t)clock_wall_s(clock);
     page->now_us = clock_monotonic_us(clock);
-    page->status = page->kind->run(page);
+    page->status = page->part.len > 0 ? page->kind->run_part(page) : page->kind->run(page);
     if (page->status == STATUS_OK && buf_full(&page->text))
         page->status = error_set(&page->error, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
                                  "The answer has more than %zu bytes; ask for less of it.",
@@ -108,23 +108,37 @@ static void on_worker(WorkerJob *job)
     http_loop_post(page->request->http->loop, &page->task);
 }
 
-/* Runs on the workers for single items, unless it is long: these are free even while all others are
- * busy with queries, which is when users look. */
+/* The workers for single items, unless it is long: these are free even while all others are busy
+ * with queries, which is when users look. */
+static Workers *workers_of(const OrreryPage *page)
+{
+    const ApiOptions *options = &page->request->api->options;
+    if (page->part.len > 0 && options->node_workers != NULL)
+        return options->node_workers;
+    return page->is_long ? options->workers : options->readers;
+}
+
+static size_t text_bytes_max(const OrreryPage *page)
+{
+    if (page->part.len > 0)
+        return ORRERY_PART_BYTES_MAX;
+    return page->kind == &ORRERY_METRICS ? ORRERY_METRICS_BYTES_MAX : ORRERY_JSON_BYTES_MAX;
+}
+
 static Status post(OrreryPage *page, Error *err)
 {
     ApiRequest *r = page->request;
+    forward_keep(r);
     page->snapshot = snapshot_ref(r->snapshot);
     page->database = r->database;
     page->container = r->container;
     page->job.run = on_worker;
     page->task.run = on_answer;
-    buf_init(&page->text,
-             page->kind == &ORRERY_METRICS ? ORRERY_METRICS_BYTES_MAX : ORRERY_JSON_BYTES_MAX);
+    buf_init(&page->text, text_bytes_max(page));
     r->database = NULL;
     r->container = NULL;
     r->snapshot = NULL;
-    const ApiOptions *options = &r->api->options;
-    if (workers_post(page->is_long ? options->workers : options->readers, &page->job))
+    if (workers_post(workers_of(page), &page->job))
         return STATUS_OK;
     snapshot_unref(page->snapshot);
     return request_refuse_busy(err);
@@ -229,6 +243,11 @@ Status orrery_request(ApiRequest *r, Error *err)
     OrreryPage *page = ARENA_NEW(r->arena, OrreryPage);
     page->request = r;
     page->kind = r->page;
+    page->part = arena_copy(r->arena, forward_header(r, NODE_HEADER_PART));
+    if (page->part.len > 0 && page->kind->run_part == NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "'%.*s' is not made of parts of several nodes.",
+                         SLICE_ARG(page->kind->name));
     TRY(read_parameters(page, query, err));
     if (page->kind->parse != NULL)
         TRY(page->kind->parse(page, err));
@@ -382,5 +401,26 @@ void put_use(Buf *out, const OrreryUse *use, const uint64_t *allotted)
     put_open(out, "throttled", '{');
     put_number(out, "lastMinute", use->minute.throttled);
     put_number(out, "total", use->total.throttled);
+    put_close(out, '}');
+}
+
+void put_throughput(Buf *out, const OrreryPage *page, const Database *database,
+                    const Container *container)
+{
+    bool is_shared = container->offer == 0 && database->offer != 0;
+    const Offer *offer =
+        snapshot_offer(page->snapshot, is_shared ? database->offer : container->offer);
+    put_open(out, "throughput", '{');
+    if (offer == NULL) {
+        put_text(out, "mode", SLICE("serverless"));
+        put_number(out, "ru", 0);
+    } else {
+        bool is_autoscale = offer->provision.mode == PROVISION_AUTOSCALE;
+        OfferUsage usage = catalog_offer_usage(page->snapshot, offer, page->now_us);
+        put_text(out, "mode", is_autoscale ? SLICE("autoscale") : SLICE("manual"));
+        put_number(out, "ru", offer->provision.ru);
+        put_number(out, "current", provision_current_ru(&offer->provision, usage.ru));
+    }
+    put_bool(out, "isShared", is_shared);
     put_close(out, '}');
 }

@@ -6,7 +6,8 @@
  *     DELETE /_orrery/cluster/drain?node=n              it may own partitions again
  *     DELETE /_orrery/cluster/nodes?node=n              forgets a dead node
  *     POST   /_orrery/cluster/move?space=s&node=n       makes a node the owner of a partition, and
- *                                                     of those that share its throughput
+ *                                                     of those that share its throughput; s is the
+ *                                                     number of its space, or db/container/range
  *     POST   /_orrery/cluster/upgrade                   all nodes write the newest format they know
  *     POST   /_orrery/cluster/recover?space=s           gives up what the engine lost, on this node
  *     GET    /_orrery/cluster/digest?space=s            what the copy on this node holds
@@ -143,6 +144,35 @@ static Status find_act(const ApiRequest *r, Slice path, ClusterAct *out, Error *
         "/_orrery/cluster/recover?space=.");
 }
 
+/* "database/container/range": names, and the id of a partition key range. */
+static Status find_space(const ApiRequest *r, Slice text, uint64_t *out, Error *err)
+{
+    Slice range_text = text;
+    Slice database_id = slice_cut(&range_text, '/');
+    Slice container_id = slice_cut(&range_text, '/');
+    uint64_t id = 0;
+    if (!slice_to_u64(range_text, &id) || id > UINT32_MAX)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "The parameter 'space' must be the number of a partition's space, or "
+                         "DATABASE/CONTAINER/RANGE with the id of a partition key range, not "
+                         "'%.*s'.",
+                         SLICE_CUT(text, 200));
+    const Snapshot *snapshot = catalog_read(&r->loop->reader);
+    const Database *database = snapshot_database_by_id(snapshot, database_id);
+    const Container *container =
+        database == NULL ? NULL
+                         : snapshot_container_by_id(snapshot, database->info.number, container_id);
+    const PartitionRange *range =
+        container == NULL ? NULL : container_range(container, (uint32_t)id);
+    if (range == NULL)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                         "There is no partition key range '%.*s': its database, its container or "
+                         "the range is unknown.",
+                         SLICE_CUT(text, 200));
+    *out = range->space;
+    return STATUS_OK;
+}
+
 static Status parse(ClusterOrder *order, Slice path, Slice query, Error *err)
 {
     Slice space = SLICE_EMPTY;
@@ -153,8 +183,9 @@ static Status parse(ClusterOrder *order, Slice path, Slice query, Error *err)
     bool is_about_node = !is_about_all && !is_here;
     if (is_about_node && order->node.len == 0)
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE, "The parameter 'node' is needed.");
-    bool is_about_space = order->act == CLUSTER_MOVE || is_here;
-    if (is_about_space && !slice_to_u64(space, &order->space))
+    if (order->act == CLUSTER_MOVE && !slice_to_u64(space, &order->space))
+        return find_space(order->request, space, &order->space, err);
+    if (is_here && !slice_to_u64(space, &order->space))
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The parameter 'space' must be the number of a partition's space, not "
                          "'%.*s'.",

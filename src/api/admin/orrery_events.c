@@ -1,6 +1,6 @@
 /* orrery_events.c - what has happened to partitions lately: splits, merges, and seconds in which
  * requests were turned away; on a node of a cluster, changes of owners and nodes as well. */
-#include "api/admin/orrery_int.h"
+#include "api/admin/range_gather_int.h"
 
 enum { EVENTS_COUNT, EVENTS_DEFAULT = 100, THROTTLE_ROWS_MAX = 1000, THROTTLE_SECONDS = 60 };
 
@@ -100,6 +100,7 @@ static Status run_events(OrreryPage *page)
 {
     Buf *out = &page->text;
     put_open(out, NULL, '{');
+    put_node(out, page);
     put_number(out, "time", page->now_s);
     put_moves(out, page);
     put_throttles(out, page);

@@ -1,10 +1,14 @@
-/* orrery_history.c - what the partitions of a container were asked for, slot by slot. */
-#include "api/admin/orrery_int.h"
+/* orrery_history.c - what the partitions of a container were asked for, slot by slot. Another node
+ * sends a line for each range that it serves: its id, and its row as JSON. */
+#include "api/admin/range_gather_int.h"
 
 enum { HISTORY_GRAIN, HISTORY_FROM, HISTORY_TO };
 
 /* What is shown without parameters. */
 enum { SECONDS_DEFAULT = 300, STEPS_DEFAULT = 288 };
+
+/* To ask all other nodes, which have the slots in memory. */
+#define HISTORY_US ((uint64_t)3000000)
 
 static Status parse_grain(OrreryPage *page, Error *err)
 {
@@ -45,6 +49,7 @@ static Status parse_history(OrreryPage *page, Error *err)
                          (unsigned long long)to);
     page->history.from_s = from;
     page->history.to_s = to;
+    page->is_long = page->request->api->options.cluster != NULL;
     return STATUS_OK;
 }
 
@@ -64,38 +69,158 @@ static void put_column(Buf *out, const HistoryCount *counts, size_t count, Colum
     put_close(out, ']');
 }
 
-static void put_range(Buf *out, const OrreryPage *page, const PartitionRange *range,
-                      HistoryCount *counts)
+/* ---- a range ---- */
+
+typedef struct HistoryRows {
+    OrreryPage *page;
+    HistoryCount *counts; /* for one range at a time */
+    Slice *rows;          /* in the order of the ranges; empty if missing */
+    size_t bytes_left;    /* of all rows */
+    RangeGather gather;
+} HistoryRows;
+
+static void print_range(const HistoryRows *list, const GatherRange *range, Buf *out)
 {
+    const OrreryPage *page = list->page;
     HistoryGrain grain = page->history.grain;
-    const History *history = handle_history(container_handle(page->container, range));
+    const History *history = handle_history(container_handle(range->container, range->range));
     size_t count = 0;
     for (uint64_t s = page->history.from_s; s < page->history.to_s; s += history_slot_s(grain))
-        counts[count++] = history_at(history, grain, s);
-    put_open(out, NULL, '{');
-    put_id(out, "id", range->id);
+        list->counts[count++] = history_at(history, grain, s);
+    buf_format(out, "{\"id\":\"%u\"", range->range->id);
     put_bool(out, "isKept", history_is_kept(history));
-    put_column(out, counts, count, COLUMN_RU);
-    put_column(out, counts, count, COLUMN_REQUESTS);
-    put_column(out, counts, count, COLUMN_THROTTLED);
+    put_column(out, list->counts, count, COLUMN_RU);
+    put_column(out, list->counts, count, COLUMN_REQUESTS);
+    put_column(out, list->counts, count, COLUMN_THROTTLED);
     put_close(out, '}');
+}
+
+/* What there is no room for makes the answer too large. */
+static void keep_row(HistoryRows *list, const GatherRange *range, Slice row)
+{
+    size_t index = (size_t)(range->range - range->container->ranges);
+    list->bytes_left -= row.len < list->bytes_left ? row.len : list->bytes_left;
+    if (list->bytes_left > 0)
+        list->rows[index] = arena_copy(list->page->request->arena, row);
+}
+
+static Status read_here(void *ctx, const GatherRange *range, Error *err UNUSED)
+{
+    HistoryRows *list = ctx;
+    AUTO(buf_done) Buf row;
+    buf_init(&row, ORRERY_JSON_BYTES_MAX);
+    if (list->bytes_left > 0)
+        print_range(list, range, &row);
+    keep_row(list, range, buf_view(&row));
+    return STATUS_OK;
+}
+
+/* ---- between nodes ---- */
+
+#define PART "history "
+
+static Status print_line(void *ctx, const GatherRange *range, Error *err UNUSED)
+{
+    const HistoryRows *list = ctx;
+    Buf *out = &list->page->text;
+    buf_format(out, "%u ", range->range->id);
+    print_range(list, range, out);
+    buf_byte(out, '\n');
+    return STATUS_OK;
+}
+
+static Status take_lines(RangeGather *gather, Slice text, Arena *arena, Error *err)
+{
+    HistoryRows *list = gather->ctx;
+    while (text.len > 0) {
+        Slice row = slice_cut(&text, '\n');
+        uint64_t id = 0;
+        Json parsed;
+        if (!slice_to_u64(slice_cut(&row, ' '), &id))
+            return range_gather_refuse(err);
+        TRY(json_parse(arena, row, &parsed, err));
+        const GatherRange *range =
+            range_gather_claim(gather, list->page->container->info.number, id);
+        if (range != NULL)
+            keep_row(list, range, row);
+    }
+    return STATUS_OK;
+}
+
+/* The slots are those that the asking node shows, whatever time it is here. */
+static bool read_part(OrreryPage *page)
+{
+    Slice part = page->part;
+    uint64_t from = 0;
+    uint64_t to = 0;
+    uint64_t slot_s = history_slot_s(page->history.grain);
+    if (!slice_starts_with(part, SLICE(PART)))
+        return false;
+    part = slice_from(part, strlen(PART));
+    if (!slice_to_u64(slice_cut(&part, ' '), &from) || !slice_to_u64(part, &to) || from > to ||
+        to - from > history_slots(page->history.grain) * slot_s)
+        return false;
+    page->history.from_s = from;
+    page->history.to_s = to;
+    return true;
+}
+
+static Status run_part(OrreryPage *page)
+{
+    if (!read_part(page))
+        return error_set(&page->error, STATUS_BAD_REQUEST, SUB_NONE, "There is no part '%.*s'.",
+                         SLICE_CUT(page->part, 60));
+    HistoryRows list = {.page = page, .gather = {.ctx = &list, .read_here = print_line}};
+    size_t slots = history_slots(page->history.grain);
+    list.counts = ARENA_NEW_ARRAY(page->request->arena, HistoryCount, slots);
+    range_gather_init(&list.gather, page);
+    return range_gather_here(&list.gather, &page->error);
+}
+
+/* ---- the answer ---- */
+
+static Status gather_rows(HistoryRows *list, OrreryPage *page)
+{
+    Arena *arena = page->request->arena;
+    list->page = page;
+    list->counts = ARENA_NEW_ARRAY(arena, HistoryCount, history_slots(page->history.grain));
+    list->rows = ARENA_NEW_ARRAY(arena, Slice, page->container->range_count);
+    list->bytes_left = ORRERY_JSON_BYTES_MAX;
+    list->gather = (RangeGather){
+        .part = arena_format(arena, PART "%llu %llu", (unsigned long long)page->history.from_s,
+                             (unsigned long long)page->history.to_s),
+        .time_us = HISTORY_US,
+        .answer_bytes_max = ORRERY_JSON_BYTES_MAX,
+        .ctx = list,
+        .read_here = read_here,
+        .take = take_lines,
+    };
+    range_gather_init(&list->gather, page);
+    return range_gather_run(&list->gather, &page->error);
 }
 
 static Status run_history(OrreryPage *page)
 {
     Buf *out = &page->text;
-    size_t slots = history_slots(page->history.grain);
-    HistoryCount *counts = ARENA_NEW_ARRAY(page->request->arena, HistoryCount, slots);
+    HistoryRows list = {0};
+    TRY(gather_rows(&list, page));
+    if (list.bytes_left == 0)
+        return error_set(&page->error, STATUS_TOO_LARGE, SUB_RESPONSE_TOO_LARGE,
+                         "The answer has more than %zu bytes; ask for less of it.",
+                         page->text.bytes_max);
     put_open(out, NULL, '{');
     put_text(out, "database", page->database->info.id);
     put_text(out, "container", page->container->info.id);
+    put_missing(out, &list.gather, page->container);
     put_text(out, "grain", page->history.grain == HISTORY_SECOND ? SLICE("second") : SLICE("5min"));
     put_number(out, "step", history_slot_s(page->history.grain));
     put_number(out, "from", page->history.from_s);
     put_number(out, "to", page->history.to_s);
     put_open(out, "ranges", '[');
-    for (size_t i = 0; i < page->container->range_count && !buf_full(out); i++)
-        put_range(out, page, &page->container->ranges[i], counts);
+    for (size_t i = 0; i < page->container->range_count && !buf_full(out); i++) {
+        if (list.rows[i].len > 0)
+            put_json(out, NULL, list.rows[i]);
+    }
     put_close(out, ']');
     put_close(out, '}');
     return STATUS_OK;
@@ -107,4 +232,5 @@ const OrreryKind ORRERY_HISTORY = {
     .parameters = {[HISTORY_GRAIN] = "grain", [HISTORY_FROM] = "from", [HISTORY_TO] = "to"},
     .parse = parse_history,
     .run = run_history,
+    .run_part = run_part,
 };

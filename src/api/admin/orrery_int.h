@@ -58,6 +58,12 @@ Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge
 #define ORRERY_JSON_BYTES_MAX    ((size_t)4 << 20)
 #define ORRERY_METRICS_BYTES_MAX ((size_t)64 << 20)
 
+/* Of what one node tells another, which is read piece by piece. */
+#define ORRERY_PART_BYTES_MAX ((size_t)32 << 20)
+
+/* A number from another node: sums over all ranges there may be do not overflow. */
+#define ORRERY_NUMBER_MAX ((uint64_t)1 << 50)
+
 typedef struct OrreryPage OrreryPage;
 
 /* Parameters that a path may have. */
@@ -71,6 +77,10 @@ typedef struct OrreryKind {
     const char *parameters[ORRERY_PARAMETERS_MAX];
     Status (*parse)(OrreryPage *page, Error *err); /* on the loop; may be NULL */
     Status (*run)(OrreryPage *page);               /* on a worker: fills in text, or error */
+
+    /* Likewise, for another node: what 'part' of the page asks of the ranges that are served here.
+     * NULL if the answer is about one node (range_gather_int.h). */
+    Status (*run_part)(OrreryPage *page);
 } OrreryKind;
 
 extern const OrreryKind ORRERY_CONTAINERS;
@@ -92,7 +102,8 @@ struct OrreryPage {
     Snapshot *snapshot;                  /* a reference of its own */
     const Database *database;            /* the snapshot's; NULL for the account */
     const Container *container;
-    bool is_long;    /* it reads much, and takes its turn among the queries */
+    Slice part;      /* what another node asks for; empty if the request is a client's */
+    bool is_long;    /* it reads much, or waits for other nodes: it takes its turn among queries */
     uint64_t now_s;  /* wall clock */
     uint64_t now_us; /* monotonic */
 
@@ -164,8 +175,12 @@ void orrery_use_add(OrreryUse *sum, const OrreryUse *use);
 uint64_t orrery_consumption(const Snapshot *snapshot, const Container *container,
                             const PartitionHandle *partition, uint64_t now_s);
 
-/* The answer about recorded queries, which `orrery advise` understands as well. */
-void orrery_queries_print(const OrreryPage *page, QueryCount by, size_t rows_max, Buf *out);
+/* The answer about recorded queries, of all nodes, which `orrery advise` understands as well; and
+ * what another node has asked for it, if its part is that. */
+MUST_USE Status orrery_queries_print(OrreryPage *page, QueryCount by, size_t rows_max, Buf *out,
+                                     Error *err);
+bool orrery_is_queries_part(const OrreryPage *page);
+MUST_USE Status orrery_queries_part(OrreryPage *page, QueryCount by);
 
 /* Append JSON text piece by piece, with a comma after everything but an opening bracket. */
 void put_name(Buf *out, const char *name);
@@ -178,6 +193,10 @@ void put_id(Buf *out, const char *name, uint32_t id); /* of a range, as text */
 void put_hundredths(Buf *out, const char *name, uint64_t hundredths);
 void put_bool(Buf *out, const char *name, bool value);
 void put_use(Buf *out, const OrreryUse *use, const uint64_t *allotted); /* three members */
+
+/* The member that says what is provisioned for the container. */
+void put_throughput(Buf *out, const OrreryPage *page, const Database *database,
+                    const Container *container);
 
 /* The members of an object that describes a split or a merge. */
 void put_move(Buf *out, const MoveEvent *event);

@@ -1,67 +1,136 @@
-/* orrery_layout.c - the physical partitions of a container, and the list of containers. */
-#include "api/admin/orrery_int.h"
+/* orrery_layout.c - the physical partitions of a container. Another node sends a line for each
+ * range that it serves: its id, its RangeTotals, and
+ *
+ *     logicalPartitions isKnown isExact consumption credit hasHistory
+ */
+#include "api/admin/range_totals_int.h"
 
-#include <stdlib.h>
+/* To ask all other nodes; counting takes each of them a moment. */
+#define LAYOUT_US ((uint64_t)3000000)
 
-/* ---- what is provisioned ---- */
+/* What the owner of a range knows of it. */
+typedef struct RangeFacts {
+    RangeTotals totals;
+    LogicalCount logical;
+    bool is_logical_known;
+    bool has_history;
+    uint64_t consumption; /* hundredths of a percent */
+    uint64_t credit;
+} RangeFacts;
 
-static void put_throughput(Buf *out, const OrreryPage *page, const Database *database,
-                           const Container *container)
+typedef struct Layout {
+    OrreryPage *page;
+    LogicalSizes *counts; /* of ranges that are here */
+    RangeFacts *facts;    /* of all, in the order of the ranges; zeros for what is missing */
+    RangeGather gather;
+} Layout;
+
+static void layout_done(Layout *layout)
 {
-    bool is_shared = container->offer == 0 && database->offer != 0;
-    const Offer *offer =
-        snapshot_offer(page->snapshot, is_shared ? database->offer : container->offer);
-    put_open(out, "throughput", '{');
-    if (offer == NULL) {
-        put_text(out, "mode", SLICE("serverless"));
-        put_number(out, "ru", 0);
-    } else {
-        bool is_autoscale = offer->provision.mode == PROVISION_AUTOSCALE;
-        OfferUsage usage = catalog_offer_usage(page->snapshot, offer, page->now_us);
-        put_text(out, "mode", is_autoscale ? SLICE("autoscale") : SLICE("manual"));
-        put_number(out, "ru", offer->provision.ru);
-        put_number(out, "current", provision_current_ru(&offer->provision, usage.ru));
+    logical_sizes_unref(layout->counts);
+}
+DEFINE_AUTO_VALUE(Layout, layout_done)
+
+/* ---- a range ---- */
+
+static size_t index_of(const GatherRange *range)
+{
+    return (size_t)(range->range - range->container->ranges);
+}
+
+static RangeFacts facts_of(const Layout *layout, const GatherRange *range)
+{
+    const OrreryPage *page = layout->page;
+    const PartitionHandle *partition = container_handle(range->container, range->range);
+    const LogicalCount *logical = &layout->counts->counts[index_of(range)];
+    return (RangeFacts){
+        .totals = range_totals_of(page, range),
+        .logical = *logical,
+        .is_logical_known = layout->counts->is_known && logical->count != LOGICAL_COUNT_UNKNOWN,
+        .has_history = history_is_kept(handle_history(partition)),
+        .consumption = orrery_consumption(page->snapshot, page->container, partition, page->now_s),
+        .credit = handle_credit(partition, page->now_us),
+    };
+}
+
+static Status read_here(void *ctx, const GatherRange *range, Error *err UNUSED)
+{
+    Layout *layout = ctx;
+    layout->facts[index_of(range)] = facts_of(layout, range);
+    return STATUS_OK;
+}
+
+/* ---- between nodes ---- */
+
+static Status print_line(void *ctx, const GatherRange *range, Error *err UNUSED)
+{
+    const Layout *layout = ctx;
+    Buf *out = &layout->page->text;
+    RangeFacts facts = facts_of(layout, range);
+    buf_format(out, "%u", range->range->id);
+    range_totals_print(out, &facts.totals);
+    buf_format(out, " %llu %d %d %llu %llu %d\n",
+               (unsigned long long)(facts.is_logical_known ? facts.logical.count : 0),
+               facts.is_logical_known, facts.logical.is_exact,
+               (unsigned long long)facts.consumption, (unsigned long long)facts.credit,
+               facts.has_history);
+    return STATUS_OK;
+}
+
+static bool read_line(Slice line, uint64_t *id, RangeFacts *out)
+{
+    uint64_t n[6];
+    if (!range_numbers_read(&line, id, 1) || !range_totals_read(&line, &out->totals) ||
+        !range_numbers_read(&line, n, ARRAY_COUNT(n)))
+        return false;
+    out->logical = (LogicalCount){.count = n[0], .is_exact = n[2] != 0};
+    out->is_logical_known = n[1] != 0;
+    out->consumption = n[3];
+    out->credit = n[4];
+    out->has_history = n[5] != 0;
+    return true;
+}
+
+static Status take_lines(RangeGather *gather, Slice text, Arena *arena UNUSED, Error *err)
+{
+    Layout *layout = gather->ctx;
+    while (text.len > 0) {
+        uint64_t id = 0;
+        RangeFacts facts;
+        if (!read_line(slice_cut(&text, '\n'), &id, &facts))
+            return range_gather_refuse(err);
+        const GatherRange *range =
+            range_gather_claim(gather, layout->page->container->info.number, id);
+        if (range != NULL)
+            layout->facts[index_of(range)] = facts;
     }
-    put_bool(out, "isShared", is_shared);
-    put_close(out, '}');
+    return STATUS_OK;
 }
 
-/* ---- the layout ---- */
-
-typedef struct Totals {
-    OrreryUse use;
-    uint64_t allotted;
-    uint64_t items;
-    uint64_t bytes;
-    uint64_t logical;
-    bool is_logical_exact;
-} Totals;
-
-static void put_size(Buf *out, uint64_t items, uint64_t bytes)
+static Status run_part(OrreryPage *page)
 {
-    put_number(out, "items", items);
-    put_number(out, "bytes", bytes);
+    AUTO(layout_done) Layout layout = {.page = page};
+    TRY(orrery_counts(page, &layout.counts));
+    layout.gather = (RangeGather){.ctx = &layout, .read_here = print_line};
+    range_gather_init(&layout.gather, page);
+    return range_gather_here(&layout.gather, &page->error);
 }
+
+/* ---- the answer ---- */
 
 /* Prints null if it is not known. */
-static void put_logical(Buf *out, const LogicalSizes *counts, uint64_t count, bool is_exact)
+static void put_logical(Buf *out, const LogicalCount *count, bool is_known)
 {
-    if (counts->is_known)
-        put_number(out, "logicalPartitions", count);
+    put_name(out, "logicalPartitions");
+    if (is_known)
+        buf_u64(out, count->count);
     else
-        buf_slice(out, SLICE(",\"logicalPartitions\":null"));
-    put_bool(out, "logicalPartitionsExact", counts->is_known && is_exact);
+        buf_slice(out, SLICE("null"));
+    put_bool(out, "logicalPartitionsExact", is_known && count->is_exact);
 }
 
-static void put_range(Buf *out, const OrreryPage *page, size_t index, const LogicalSizes *counts,
-                      Totals *totals)
+static void put_range(Buf *out, const PartitionRange *range, const RangeFacts *facts)
 {
-    const PartitionRange *range = &page->container->ranges[index];
-    const PartitionHandle *partition = container_handle(page->container, range);
-    OrreryUse use = orrery_use(partition, page->now_s);
-    PartitionUsage usage = handle_usage(partition);
-    uint64_t allotted = handle_share(partition);
-    const LogicalCount *logical = &counts->counts[index];
     put_open(out, NULL, '{');
     put_id(out, "id", range->id);
     put_text(out, "min", range->min);
@@ -71,20 +140,13 @@ static void put_range(Buf *out, const OrreryPage *page, size_t index, const Logi
         put_id(out, NULL, range->parents[i]);
     put_close(out, ']');
     put_number(out, "space", range->space); /* what /_orrery/cluster calls it */
-    put_size(out, usage.items, usage.bytes);
-    put_logical(out, counts, logical->count, logical->is_exact);
-    put_use(out, &use, &allotted);
-    put_hundredths(out, "normalizedConsumption",
-                   orrery_consumption(page->snapshot, page->container, partition, page->now_s));
-    put_hundredths(out, "burstCredit", handle_credit(partition, page->now_us));
-    put_bool(out, "hasHistory", history_is_kept(handle_history(partition)));
+    put_size(out, &facts->totals);
+    put_logical(out, &facts->logical, facts->is_logical_known);
+    put_use(out, &facts->totals.use, &facts->totals.allotted);
+    put_hundredths(out, "normalizedConsumption", facts->consumption);
+    put_hundredths(out, "burstCredit", facts->credit);
+    put_bool(out, "hasHistory", facts->has_history);
     put_close(out, '}');
-    orrery_use_add(&totals->use, &use);
-    totals->allotted += allotted;
-    totals->items += usage.items;
-    totals->bytes += usage.bytes;
-    totals->logical += logical->count;
-    totals->is_logical_exact = totals->is_logical_exact && logical->is_exact;
 }
 
 static void put_names(Buf *out, const OrreryPage *page)
@@ -113,126 +175,69 @@ static void put_move_of(Buf *out, const OrreryPage *page)
     put_close(out, '}');
 }
 
-static Status run_layout(OrreryPage *page)
+static void put_totals(Buf *out, const Layout *layout)
 {
-    AUTO(logical_sizes_unref) LogicalSizes *counts = NULL;
-    TRY(orrery_counts(page, &counts));
-    Buf *out = &page->text;
-    Totals totals = {.is_logical_exact = true};
-    put_open(out, NULL, '{');
-    put_names(out, page);
-    put_text(out, "rid", page->container->info.rid);
-    put_number(out, "time", page->now_s);
-    put_bool(out, "hasStatistics", page->request->api->options.histories != NULL);
-    put_throughput(out, page, page->database, page->container);
-    put_move_of(out, page);
-    put_open(out, "ranges", '[');
-    for (size_t i = 0; i < page->container->range_count; i++)
-        put_range(out, page, i, counts, &totals);
-    put_close(out, ']');
+    RangeTotals totals = {0};
+    LogicalCount logical = {.is_exact = true};
+    bool is_known = true;
+    for (size_t i = 0; i < layout->page->container->range_count; i++) {
+        const RangeFacts *facts = &layout->facts[i];
+        range_totals_add(&totals, &facts->totals);
+        logical.count += facts->logical.count;
+        logical.is_exact = logical.is_exact && facts->logical.is_exact;
+        is_known = is_known && facts->is_logical_known;
+    }
     put_open(out, "totals", '{');
-    put_size(out, totals.items, totals.bytes);
-    put_logical(out, counts, totals.logical, totals.is_logical_exact);
+    put_size(out, &totals);
+    put_logical(out, &logical, is_known);
     put_use(out, &totals.use, &totals.allotted);
     put_close(out, '}');
+}
+
+static Status run_layout(OrreryPage *page)
+{
+    const Container *container = page->container;
+    AUTO(layout_done) Layout layout = {.page = page};
+    TRY(orrery_counts(page, &layout.counts));
+    layout.facts = ARENA_NEW_ARRAY(page->request->arena, RangeFacts, container->range_count);
+    layout.gather = (RangeGather){
+        .part = SLICE("layout"),
+        .time_us = LAYOUT_US,
+        .answer_bytes_max = ORRERY_PART_BYTES_MAX,
+        .ctx = &layout,
+        .read_here = read_here,
+        .take = take_lines,
+    };
+    range_gather_init(&layout.gather, page);
+    TRY(range_gather_run(&layout.gather, &page->error));
+    Buf *out = &page->text;
+    put_open(out, NULL, '{');
+    put_names(out, page);
+    put_text(out, "rid", container->info.rid);
+    put_missing(out, &layout.gather, container);
+    put_number(out, "time", page->now_s);
+    put_bool(out, "hasStatistics", page->request->api->options.histories != NULL);
+    put_throughput(out, page, page->database, container);
+    put_move_of(out, page);
+    put_open(out, "ranges", '[');
+    for (size_t i = 0; i < container->range_count; i++)
+        put_range(out, &container->ranges[i], &layout.facts[i]);
+    put_close(out, ']');
+    put_totals(out, &layout);
     put_close(out, '}');
+    return STATUS_OK;
+}
+
+static Status parse_layout(OrreryPage *page, Error *err UNUSED)
+{
+    page->is_long = page->request->api->options.cluster != NULL;
     return STATUS_OK;
 }
 
 const OrreryKind ORRERY_LAYOUT = {
-    .name = SLICE_INIT("layout"), .is_of_container = true, .run = run_layout};
-
-/* ---- the list ---- */
-
-enum { CONTAINERS_COUNT, CONTAINERS_DEFAULT = 1000, CONTAINERS_MAX = 10000 };
-
-typedef struct Row {
-    const Database *database;
-    const Container *container;
-    OrreryUse use;
-    uint64_t allotted;
-    uint64_t items;
-    uint64_t bytes;
-} Row;
-
-/* The busiest first; then in the order in which they were made. */
-static int compare_rows(const void *left, const void *right)
-{
-    const Row *a = left;
-    const Row *b = right;
-    if (a->use.minute.charge != b->use.minute.charge)
-        return a->use.minute.charge > b->use.minute.charge ? -1 : 1;
-    uint32_t first = a->container->info.number;
-    uint32_t second = b->container->info.number;
-    return (first > second) - (first < second);
-}
-
-static Row row_of(const OrreryPage *page, const Database *database, const Container *container)
-{
-    Row row = {.database = database, .container = container};
-    for (size_t i = 0; i < container->range_count; i++) {
-        const PartitionHandle *partition = container_handle_at(container, i);
-        OrreryUse use = orrery_use(partition, page->now_s);
-        PartitionUsage usage = handle_usage(partition);
-        orrery_use_add(&row.use, &use);
-        row.allotted += handle_share(partition);
-        row.items += usage.items;
-        row.bytes += usage.bytes;
-    }
-    return row;
-}
-
-static size_t gather_rows(const OrreryPage *page, Row *rows)
-{
-    size_t count = 0;
-    SnapshotWalk walk = {0};
-    while (snapshot_next(page->snapshot, &walk))
-        rows[count++] = row_of(page, walk.database, walk.container);
-    return count;
-}
-
-static void put_row(Buf *out, const OrreryPage *page, const Row *row)
-{
-    put_open(out, NULL, '{');
-    put_text(out, "database", row->database->info.id);
-    put_text(out, "container", row->container->info.id);
-    put_number(out, "physicalPartitions", row->container->range_count);
-    put_size(out, row->items, row->bytes);
-    put_throughput(out, page, row->database, row->container);
-    put_use(out, &row->use, &row->allotted);
-    put_close(out, '}');
-}
-
-static Status run_containers(OrreryPage *page)
-{
-    Buf *out = &page->text;
-    size_t count = page->snapshot->container_count;
-    Row *rows = ARENA_NEW_ARRAY(page->request->arena, Row, count + 1);
-    count = gather_rows(page, rows);
-    qsort(rows, count, sizeof(Row), compare_rows);
-    put_open(out, NULL, '{');
-    put_number(out, "time", page->now_s);
-    put_bool(out, "hasStatistics", page->request->api->options.histories != NULL);
-    put_number(out, "count", count);
-    put_open(out, "containers", '[');
-    for (size_t i = 0; i < count && i < page->containers.count; i++)
-        put_row(out, page, &rows[i]);
-    put_close(out, ']');
-    put_close(out, '}');
-    return STATUS_OK;
-}
-
-static Status parse_containers(OrreryPage *page, Error *err)
-{
-    uint64_t count = 0;
-    TRY(orrery_number(page, CONTAINERS_COUNT, 1, CONTAINERS_MAX, CONTAINERS_DEFAULT, &count, err));
-    page->containers.count = (uint32_t)count;
-    return STATUS_OK;
-}
-
-const OrreryKind ORRERY_CONTAINERS = {
-    .name = SLICE_INIT("containers"),
-    .parameters = {[CONTAINERS_COUNT] = "count"},
-    .parse = parse_containers,
-    .run = run_containers,
+    .name = SLICE_INIT("layout"),
+    .is_of_container = true,
+    .parse = parse_layout,
+    .run = run_layout,
+    .run_part = run_part,
 };

@@ -30,15 +30,14 @@ static Status count_all(OrreryPage *page, LogicalSizes *facts)
         ScanBudget budget = {.entries =
                                  LOGICAL_PARTITIONS_COUNT_ENTRIES / container->range_count + 1000,
                              .deadline_us = deadline_us};
-        if (is_elsewhere(page, i)) {
-            facts->is_known = false;
+        facts->counts[i].count = LOGICAL_COUNT_UNKNOWN;
+        if (is_elsewhere(page, i))
             continue;
-        }
         Status status = handle_count_keys(container_handle_at(container, i), container->schema,
                                           &budget, &facts->counts[i], &page->error);
         if (status == STATUS_UNAVAILABLE)
             facts->is_known = false;
-        else
+        else if (status != STATUS_NOT_OWNER) /* it has moved just now */
             TRY(status);
     }
     return STATUS_OK;

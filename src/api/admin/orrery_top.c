@@ -4,7 +4,7 @@
  * The first two come from sketches (throughput/top_keys.h), so each row has a lower and an upper
  * bound. The totals are exact: they come from the histories of the partitions.
  */
-#include "api/admin/orrery_int.h"
+#include "api/admin/range_gather_int.h"
 
 #include "api/core/usage_int.h"
 #include "base/encoding.h"
@@ -65,6 +65,7 @@ static void put_head(Buf *out, const OrreryPage *page)
     put_text(out, "database", page->database->info.id);
     put_text(out, "container", page->container->info.id);
     put_text(out, "by", BY_NAMES[page->top.by]);
+    put_node(out, page);
     put_number(out, "time", page->now_s);
 }
 

@@ -34,15 +34,16 @@ static void put_run(Buf *out, const Container *container, uint32_t first, uint32
     put_close(out, ']');
 }
 
-static void put_storage(Buf *out, const Container *container)
+/* What a partition of another node holds is what that node has said last. */
+static void put_storage(Buf *out, const Container *container, uint64_t now_us)
 {
     put_open(out, "physicalPartitionStorageInfoCollection", '[');
     for (size_t i = 0; i < container->range_count; i++) {
         const PartitionRange *range = &container->ranges[i];
         put_open(out, NULL, '{');
         put_id(out, "id", range->id);
-        put_number(out, "storageInKB",
-                   (handle_usage(container_handle_at(container, i)).bytes + 1023) / 1024);
+        KnownUsage known = handle_known_usage(container_handle_at(container, i), now_us);
+        put_number(out, "storageInKB", (known.held.bytes + 1023) / 1024);
         put_close(out, '}');
     }
     put_close(out, ']');
@@ -80,7 +81,7 @@ Status containers_merge(ApiRequest *r, Error *err)
     buf_init(&text, ORRERY_JSON_BYTES_MAX);
     put_open(&text, NULL, '{');
     put_bool(&text, "isDryRun", is_dry);
-    put_storage(&text, container);
+    put_storage(&text, container, r->http->begun_us);
     put_open(&text, "merges", '[');
     for (size_t i = 0; i < count; i++) {
         put_open(&text, NULL, '{');

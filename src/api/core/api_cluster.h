@@ -25,6 +25,7 @@ typedef struct ApiOwner {
 
 typedef struct ApiCluster {
     void *ctx;
+    const char *node; /* the name of this one */
     ApiOwner (*owner)(void *ctx, StoreSpace space);
     ApiOwner (*catalog_owner)(void *ctx);
 
@@ -42,9 +43,11 @@ typedef struct ApiCluster {
     /* node_client_call: waits for the answer, so it is for workers. */
     void (*call)(void *ctx, NodeCall *call);
 
-    /* What is wrong with the engine of the cluster, as far as it is known; in the arena, empty if
-     * there is nothing. The newest changes of owners and nodes, as a JSON array. */
+    /* What is wrong with the engine of the cluster or with this node's clock, as far as it is
+     * known, and that fewer nodes live than are to have copies; in the arena, empty if there is
+     * nothing. The newest changes of owners and nodes, as a JSON array. */
     Slice (*warning)(void *ctx, Arena *arena);
+    Slice (*copies_warning)(void *ctx, Arena *arena);
     Slice (*events)(void *ctx, Arena *arena);
 
     /* For operators; on a worker, since they wait. 'node' is a name, 'json' lives in the arena. */

@@ -367,6 +367,7 @@ static void begin(ApiRequest *r)
 {
     const ApiCluster *cluster = r->api->options.cluster;
     forward_keep(r);
+    r->refused_by = NULL; /* it may be gone when the request is answered */
     if (r->forward == NULL)
         r->forward = forward_new(r);
     Forward *f = r->forward;
@@ -380,13 +381,14 @@ static void begin(ApiRequest *r)
 
 /* ---- what passes every answer ---- */
 
-/* An answer that rests on what was read here (J3): all but those of writes that were made durable.
- */
+/* An answer that rests on what was read here (J3): all but those of writes that were made durable,
+ * or may have been: such a write is not done again (J7). */
 static bool rests_on_lease(const ApiRequest *r, const Response *response)
 {
     bool is_done = response->status >= 200 && response->status < 300;
     return r->is_routed && (is_read(r) || r->has_only_read || !is_done) && response->status < 500 &&
-           response->status != status_http(STATUS_THROTTLED);
+           response->status != status_http(STATUS_THROTTLED) &&
+           response->status != status_http(STATUS_TIMEOUT);
 }
 
 static void drop(Response *response)

@@ -35,6 +35,7 @@
 #define NODE_HEADER_SECONDS "x-orrery-node-time"   /* when the first node has received it */
 #define NODE_HEADER_RANGE   "x-orrery-node-range"  /* the only range that is meant: its id */
 #define NODE_HEADER_BATCH   "x-orrery-node-batch"  /* see document_remote_int.h; base64 */
+#define NODE_HEADER_PART    "x-orrery-node-part"   /* what is asked of ranges: range_gather_int.h */
 
 /* And to its answer: what it has paid, in hundredths of a request unit. */
 #define NODE_HEADER_CHARGE "x-orrery-node-charge"

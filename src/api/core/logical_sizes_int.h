@@ -13,6 +13,7 @@
 #include "partition/logical_partitions.h"
 
 #define LOGICAL_SIZES_CACHE_US ((uint64_t)10 * 1000000)
+#define LOGICAL_COUNT_UNKNOWN  UINT64_MAX
 
 /* Counts of each range; the largest of all ranges; counts and the largest of each range. */
 typedef enum LogicalSizesKind {
@@ -38,7 +39,8 @@ typedef struct LogicalSizes {
     uint64_t lsn;       /* of its partition map */
     uint64_t made_us;   /* monotonic */
 
-    LogicalCount *counts; /* of each range, in their order; not known if 'is_known' is false */
+    LogicalCount *counts; /* of each range, in their order; not known if 'is_known' is false, or
+                             if it is LOGICAL_COUNT_UNKNOWN, as another node serves the range */
     size_t count;
 
     LogicalLarge

@@ -12,8 +12,6 @@
  */
 #include "api/core/quota_int.h"
 
-#include "partition/partition.h"
-
 #define QUOTA_BYTES ((uint64_t)10 << 30)
 
 static unsigned long long kilobytes(uint64_t bytes)
@@ -28,12 +26,11 @@ bool quota_is_wanted(const ApiRequest *r)
 
 /* The service tells this of every container, however many partitions it has. An old-style container
  * really has this limit, or the configured one. */
-static uint64_t bytes_max_of(const Container *container, const PartitionRange *range)
+static uint64_t bytes_max_of(const ApiRequest *r, const Container *container)
 {
-    uint64_t max =
-        container->partition_key.kind == PARTITION_NONE
-            ? handle_logical_bytes_max(container_handle(container, range), container->schema)
-            : 0;
+    uint64_t max = container->partition_key.kind == PARTITION_NONE
+                       ? catalog_logical_bytes_max(r->api->options.catalog, container->schema)
+                       : 0;
     return max != 0 ? max : QUOTA_BYTES;
 }
 
@@ -69,11 +66,11 @@ void quota_headers(const ApiRequest *r, Response *response, const Container *con
     QuotaUsage usage = {0};
     for (size_t i = 0; i < count; i++)
         quota_add(&usage, container_handle(container, &ranges[i]));
-    put_headers(r, response, bytes_max_of(container, &ranges[0]), &usage, scripts);
+    put_headers(r, response, bytes_max_of(r, container), &usage, scripts);
 }
 
 void quota_headers_of(const ApiRequest *r, Response *response, const Container *container,
                       const QuotaUsage *usage, Slice scripts)
 {
-    put_headers(r, response, bytes_max_of(container, &container->ranges[0]), usage, scripts);
+    put_headers(r, response, bytes_max_of(r, container), usage, scripts);
 }

@@ -315,5 +315,8 @@ void request_again(ApiRequest *r)
     r->is_past_chaos = true;
     r->database = NULL; /* of a snapshot that is gone */
     r->container = NULL;
+    r->refused_by = NULL;
+    r->error_info = SLICE_EMPTY; /* of a run that is forgotten */
+    r->error_text = SLICE_EMPTY;
     r->api->run_again(r);
 }

@@ -13,6 +13,25 @@ static Slice path_only(const ApiRequest *r)
     return slice_first(r->http->path, slice_find(r->http->path, '?'));
 }
 
+static void print_warnings(const ApiRequest *r, Buf *out)
+{
+    const ApiCluster *cluster = r->api->options.cluster;
+    if (cluster == NULL)
+        return;
+    const Slice warnings[] = {cluster->warning(cluster->ctx, r->arena),
+                              cluster->copies_warning(cluster->ctx, r->arena)};
+    bool has_any = false;
+    for (size_t i = 0; i < ARRAY_COUNT(warnings); i++) {
+        if (warnings[i].len == 0)
+            continue;
+        buf_format(out, "%s", has_any ? "," : "\"warnings\":[");
+        json_print_string(warnings[i], out);
+        has_any = true;
+    }
+    if (has_any)
+        buf_slice(out, SLICE("],"));
+}
+
 static void respond_health(ApiRequest *r, int status, Slice word, Slice reason)
 {
     AUTO(buf_done) Buf text;
@@ -23,20 +42,14 @@ static void respond_health(ApiRequest *r, int status, Slice word, Slice reason)
         json_print_string(reason, &text);
         buf_byte(&text, ',');
     }
-    const ApiCluster *cluster = r->api->options.cluster;
-    Slice warning = cluster == NULL ? SLICE_EMPTY : cluster->warning(cluster->ctx, r->arena);
-    if (warning.len > 0) {
-        buf_slice(&text, SLICE("\"warnings\":["));
-        json_print_string(warning, &text);
-        buf_slice(&text, SLICE("],"));
-    }
+    print_warnings(r, &text);
     buf_slice(&text, SLICE("\"version\":\"" ORRERY_VERSION "\"}"));
     respond_text(r, status, JSON_TYPE, arena_copy(r->arena, buf_view(&text)));
 }
 
 /* 503 only while the server starts or nothing can be written. Damaged data fails the requests that
  * need it. A person should look at it, but clients need not be kept away from everything else. The
- * same goes for warnings about the engine of a cluster. */
+ * same goes for warnings about the engine of a cluster, or the clock of a node. */
 static void answer_health(ApiRequest *r)
 {
     Error err;

@@ -138,7 +138,7 @@ static Status run_in_transaction(ScriptSession *session, ScriptRunner *runner, E
     session->budget =
         handle_credit(partition, now_us) + handle_share(partition) * (SCRIPT_HARD_US / 1000000);
     Status status = session->run(session, runner, err);
-    if (status != STATUS_OK && r->api->options.cluster != NULL && !handle_is_local(partition)) {
+    if (status != STATUS_OK && r->api->options.cluster != NULL && !handle_is_served(partition)) {
         /* Reads were refused, and the script took that for its own failure. Nothing was done. */
         session->result = (ScriptResult){0};
         return error_set(err, STATUS_NOT_OWNER, SUB_NONE,

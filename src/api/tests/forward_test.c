@@ -23,6 +23,7 @@ typedef struct FakeCluster {
     unsigned refreshes;
     char order[64]; /* the newest of an operator */
     const char *warning;
+    const char *copies;
 } FakeCluster;
 
 static ApiOwner owner_of_partition(void *ctx, StoreSpace space)
@@ -59,6 +60,11 @@ static void refresh(void *ctx)
 static Slice warning(void *ctx, Arena *arena)
 {
     return arena_copy(arena, slice_from_cstr(((FakeCluster *)ctx)->warning));
+}
+
+static Slice copies_warning(void *ctx, Arena *arena)
+{
+    return arena_copy(arena, slice_from_cstr(((FakeCluster *)ctx)->copies));
 }
 
 static Slice events(void *ctx UNUSED, Arena *arena)
@@ -122,12 +128,14 @@ static const ApiOwner NODE_C = {.is_known = true, .epoch = 9, .address = "10.0.0
 static void open_cluster(FakeServer *server, FakeCluster *cluster)
 {
     *cluster = (FakeCluster){.api = {.ctx = cluster,
+                                     .node = "a",
                                      .owner = owner_of_partition,
                                      .catalog_owner = catalog_owner,
                                      .life = life,
                                      .lease_holds = lease_holds,
                                      .refresh = refresh,
                                      .warning = warning,
+                                     .copies_warning = copies_warning,
                                      .events = events,
                                      .status = cluster_status,
                                      .drain = drain,
@@ -138,7 +146,8 @@ static void open_cluster(FakeServer *server, FakeCluster *cluster)
                              .catalog = HERE,
                              .partitions = HERE,
                              .has_lease = true,
-                             .warning = ""};
+                             .warning = "",
+                             .copies = ""};
     fake_server_open(server, &(ApiOptions){.cluster = &cluster->api});
     (void)expect_status(server, &(Ask){"POST", "/dbs", "{'id':'db'}"}, 201);
     (void)expect_status(server, &(Ask){"POST", "/dbs/db/colls", CONTAINER}, 201);
@@ -479,6 +488,27 @@ static void what_was_written_is_told_without_a_lease(void **state UNUSED)
     fake_server_close(&f.server);
 }
 
+/* It may have been done, and would be done twice if it was run again or sent on. */
+static void a_write_whose_outcome_is_unknown_is_not_done_again(void **state UNUSED)
+{
+    static const Ask writes[] = {
+        {"POST", DOCS, "{'id':'2','pk':'a'}"},
+        {"PATCH", DOCS "/1", "[{'op':'incr','path':'/n','value':1}]", {PK("['a']")}},
+        {"POST", DOCS, "[{'operationType':'Delete','id':'1'}]", {PK("['a']"), BATCH, ATOMIC}},
+        {"POST", DOCS, "[{'operationType':'Delete','id':'1'}]", {PK("['a']"), BATCH}},
+        {"POST", "/dbs", "{'id':'other'}"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(writes); i++) {
+        Flight f;
+        open_cluster(&f.server, &f.cluster);
+        make_item(&f.server, "{'id':'1','pk':'a','n':1}");
+        memory_store_fail_commits(f.server.store, 1, STATUS_TIMEOUT);
+        f.cluster.has_lease = false;
+        (void)expect_status(&f.server, &writes[i], 408);
+        fake_server_close(&f.server);
+    }
+}
+
 /* Its new lease says nothing of what was read before it. */
 static void what_an_earlier_life_has_read_is_not_told(void **state UNUSED)
 {
@@ -532,6 +562,13 @@ static void orders_reach_the_cluster(void **state UNUSED)
         {{"POST", "/_orrery/cluster/upgrade"}, 200, "upgrade all"},
         {{"POST", "/_orrery/cluster/upgrade", .key = FAKE_READ_KEY}, 401, ""},
         {{"POST", "/_orrery/cluster/move?space=x&node=b"}, 400, ""},
+        {{"POST", "/_orrery/cluster/move?space=db%2Fc%2F0&node=b"}, 200, "move {0} b"},
+        {{"POST", "/_orrery/cluster/move?space=db%2Fc%2F9&node=b"}, 404, ""},
+        {{"POST", "/_orrery/cluster/move?space=db%2Fx%2F0&node=b"}, 404, ""},
+        {{"POST", "/_orrery/cluster/move?space=x%2Fc%2F0&node=b"}, 404, ""},
+        {{"POST", "/_orrery/cluster/move?space=db%2Fc%2F&node=b"}, 400, ""},
+        {{"POST", "/_orrery/cluster/move?space=db%2Fc%2F0%2F0&node=b"}, 400, ""},
+        {{"POST", "/_orrery/cluster/recover?space=db%2Fc%2F0"}, 400, ""},
         {{"POST", "/_orrery/cluster/move?space=1"}, 400, ""},
         {{"POST", "/_orrery/cluster/drain?node=b&node=c"}, 400, ""},
         {{"POST", "/_orrery/cluster/drain?other=b"}, 400, ""},
@@ -544,10 +581,14 @@ static void orders_reach_the_cluster(void **state UNUSED)
     open_cluster(&server, &cluster);
     FakeAnswer answer = expect_status(&server, &(Ask){"GET", "/_orrery/cluster"}, 200);
     assert_slice(answer.body, SLICE("{\"nodes\":[]}"));
+    char of_range[64];
+    (void)snprintf(of_range, sizeof(of_range), "move %llu b",
+                   (unsigned long long)container_now(&server)->ranges[0].space);
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         cluster.order[0] = '\0';
         (void)expect_status(&server, &rows[i].ask, rows[i].status);
-        assert_string_equal(cluster.order, rows[i].order);
+        assert_string_equal(cluster.order,
+                            strcmp(rows[i].order, "move {0} b") == 0 ? of_range : rows[i].order);
     }
     fake_server_close(&server);
 }
@@ -576,10 +617,13 @@ static void a_node_tells_of_its_engine_and_of_changes_of_owners(void **state UNU
     open_cluster(&server, &cluster);
     FakeAnswer answer = expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
     assert_false(holds(answer.body, "warnings"));
+    cluster.copies = "2 of 3";
+    answer = expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
+    expect_holds(answer.body, "\"warnings\":[\"2 of 3\"],");
     cluster.warning = "the \"standby\" is away";
     answer = expect_status(&server, &(Ask){"GET", "/healthz", .key = ""}, 200);
     expect_holds(answer.body, "\"status\":\"ok\"");
-    expect_holds(answer.body, "\"warnings\":[\"the \\\"standby\\\" is away\"],");
+    expect_holds(answer.body, "\"warnings\":[\"the \\\"standby\\\" is away\",\"2 of 3\"],");
     answer = expect_status(&server, &(Ask){"GET", "/_orrery/events"}, 200);
     expect_holds(answer.body, "\"cluster\":[{\"kind\":\"takeOver\"}]}");
     fake_server_close(&server);
@@ -610,6 +654,7 @@ int main(void)
         cmocka_unit_test(a_node_without_a_lease_answers_421),
         cmocka_unit_test(nothing_that_was_read_is_told_without_a_lease),
         cmocka_unit_test(what_was_written_is_told_without_a_lease),
+        cmocka_unit_test(a_write_whose_outcome_is_unknown_is_not_done_again),
         cmocka_unit_test(what_an_earlier_life_has_read_is_not_told),
         cmocka_unit_test(what_says_nothing_of_the_data_needs_no_lease),
         cmocka_unit_test(orders_reach_the_cluster),

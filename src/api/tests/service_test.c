@@ -377,6 +377,14 @@ static void the_explorer_is_protected_from_other_pages(void **state)
     expect_header(&answer, "x-frame-options", "DENY");
     Slice policy = fake_header(&answer, "content-security-policy");
     assert_true(slice_starts_with(policy, SLICE("default-src 'none'; script-src 'self';")));
+    /* The words are not compressed, the page is. */
+    if (fake_header(&answer, "content-encoding").len == 0) {
+        expect_holds(answer.body, "<html lang=\"en\"><title>Orrery</title>");
+        expect_holds(answer.body, "This program was built without the explorer.");
+        expect_holds(answer.body, "<code>make explorer</code>");
+        expect_header(&answer, "referrer-policy", "no-referrer");
+        expect_status(&server, &(Ask){"GET", "/_explorer/assets/index.js", .key = ""}, 404);
+    }
     answer = expect_status(&server, &(Ask){"GET", "/_explorer", .key = ""}, 308);
     expect_header(&answer, "location", "/_explorer/");
 }

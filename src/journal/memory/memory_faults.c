@@ -10,6 +10,7 @@ MemoryJournalEngine *memory_journal_engine_new(uint64_t seed)
     engine->visible = MEM_NEW(MemoryState);
     engine->timeline = 1;
     engine->session = 1;
+    engine->clock = clock_real();
     random_init(&engine->random, seed);
     engine->system = random_u64(&engine->random);
     return engine;
@@ -153,6 +154,13 @@ MemoryJournalFault memory_engine_fault(MemoryJournal *memory, JournalLane lane)
         return told->fault;
     }
     return memory->engine->has_chaos ? draw_fault(memory->engine) : MEMORY_JOURNAL_NO_FAULT;
+}
+
+void memory_journal_set_clock(MemoryJournalEngine *engine, const Clock *clock)
+{
+    pthread_mutex_lock(&engine->lock);
+    engine->clock = clock;
+    pthread_mutex_unlock(&engine->lock);
 }
 
 void memory_journal_set_latency(MemoryJournalEngine *engine, uint64_t us)

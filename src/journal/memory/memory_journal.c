@@ -539,6 +539,16 @@ static Status usage(Journal *journal, JournalLane lane, Arena *arena, JournalUsa
     return STATUS_OK;
 }
 
+static Status engine_time(Journal *journal, JournalLane lane, uint64_t *wall_us, Error *err)
+{
+    MemoryJournal *memory = memory_of(journal);
+    if (begin_read(memory, lane, err) != ENGINE_ANSWERED)
+        return STATUS_UNAVAILABLE;
+    *wall_us = clock_wall_us(memory->engine->clock);
+    end(memory);
+    return STATUS_OK;
+}
+
 static JournalEngineId engine_id(Journal *journal)
 {
     MemoryJournal *memory = memory_of(journal);
@@ -587,6 +597,7 @@ const JournalOps MEMORY_JOURNAL_OPS = {
     .rotate = rotate,
     .upgrade = upgrade,
     .usage = usage,
+    .engine_time = engine_time,
     .engine_id = engine_id,
     .meet = meet,
     .close = close_journal,

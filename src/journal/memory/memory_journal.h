@@ -31,6 +31,10 @@ typedef struct MemoryJournalOptions {
 void memory_journal_open(MemoryJournalEngine *engine, const uint8_t secret[JOURNAL_SECRET_BYTES],
                          const MemoryJournalOptions *options, Journal **out);
 
+/* The engine's own clock from now on, of which only the wall time is read. It is the real one until
+ * then. */
+void memory_journal_set_clock(MemoryJournalEngine *engine, const Clock *clock);
+
 /* ---- faults of connections ---- */
 
 typedef enum MemoryJournalFault {

@@ -25,6 +25,7 @@ struct MemoryJournalEngine {
     uint64_t writes;
     bool is_down;
     uint64_t latency_us;
+    const Clock *clock;
     bool has_chaos;
     MemoryJournalChaos chaos;
     Random random;

@@ -306,7 +306,7 @@ static Status create_spaces(MemoryState *state, const MemoryStatement *statement
                 sizeof(MemorySpace) * (state->space_count - at));
         state->space_count++;
         state->spaces[at] = (MemorySpace){
-            .space = one->space, .incarnation = one->incarnation, .tail = {.epoch = 1}};
+            .space = one->space, .incarnation = one->incarnation, .tail = {.epoch = JOURNAL_EPOCH_FIRST}};
         copy_text(state->spaces[at].node, sizeof(state->spaces[at].node), one->node);
         result->has_changed = true;
     }

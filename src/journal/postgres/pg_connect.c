@@ -31,21 +31,12 @@ bool pg_wait(const PostgresJournal *pg, const PGconn *conn, short events, uint64
     }
 }
 
-static bool is_replaced(PostgresJournal *pg, const PgLane *lane)
-{
-    pthread_mutex_lock(&pg->lock);
-    /* A session has no timeline before it was asked. */
-    bool is_old = lane->timeline != 0 && lane->timeline < pg->id.timeline;
-    pthread_mutex_unlock(&pg->lock);
-    return is_old;
-}
-
 Waited pg_wait_some(PostgresJournal *pg, const PgLane *lane, short events, uint64_t deadline_us)
 {
     uint64_t until_us = pg_after_ms(SLICE_MS);
     if (pg_wait(pg, lane->conn, events, until_us < deadline_us ? until_us : deadline_us))
         return WAITED;
-    if (is_replaced(pg, lane))
+    if (pg_lane_is_old(pg, lane))
         return WAITED_REPLACED;
     return cond_now_us() < deadline_us ? WAITED : WAITED_LATE;
 }
@@ -354,15 +345,19 @@ static bool is_open(const PostgresJournal *pg, PGconn *conn)
     return false;
 }
 
-static bool is_usable(PostgresJournal *pg, PgLane *lane)
+bool pg_lane_is_old(PostgresJournal *pg, const PgLane *lane)
 {
-    return !is_replaced(pg, lane) && is_open(pg, lane->conn);
+    pthread_mutex_lock(&pg->lock);
+    /* A session has no timeline before it was asked. */
+    bool is_old = lane->timeline != 0 && lane->timeline < pg->id.timeline;
+    pthread_mutex_unlock(&pg->lock);
+    return is_old;
 }
 
 Status pg_lane_ready(PostgresJournal *pg, JournalLane number, uint64_t deadline_us, Error *err)
 {
     PgLane *lane = &pg->lanes[number];
-    if (lane->conn != NULL && !is_usable(pg, lane))
+    if (lane->conn != NULL && (pg_lane_is_old(pg, lane) || !is_open(pg, lane->conn)))
         pg_lane_close(pg, lane);
     if (lane->conn != NULL)
         return STATUS_OK;

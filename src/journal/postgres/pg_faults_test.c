@@ -156,6 +156,25 @@ static void an_append_that_waits_is_done_when_the_standby_returns(void **state)
     assert_slice_text(log_text(rig.a, 1, 0), "waiting");
 }
 
+static void a_server_that_hangs_and_was_replaced_is_not_waited_for(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    assert_int_equal(append(&rig, "one", 30000), APPEND_DONE);
+    JournalEngineId id = journal_engine_id(rig.a);
+    pair_do(&rig.pair, "pause", "a");
+    Waiting waiting = {.rig = &rig};
+    assert_ok(thread_start(&waiting.thread, "append", wait_in_append, &waiting, err));
+    pair_do(&rig.pair, "promote", "b");
+    id.timeline++;
+    journal_meet(rig.a, id); /* as another lane does, or a message of another node */
+    pthread_join(waiting.thread, NULL);
+    pair_do(&rig.pair, "resume", "a");
+    assert_int_equal(waiting.outcome, APPEND_DONE);
+    assert_slice_text(log_text(rig.a, 1, 0), "one|waiting");
+}
+
 /* A follower reads from the old primary, which then dies; its report goes to the new one. */
 static void a_report_to_another_server_says_nothing_about_what_was_read(void **state)
 {
@@ -639,6 +658,7 @@ int main(void)
         TEST(what_no_standby_has_is_never_believed),
         TEST(an_append_whose_wait_for_the_standby_is_cancelled_is_not_done),
         TEST(an_append_that_waits_is_done_when_the_standby_returns),
+        TEST(a_server_that_hangs_and_was_replaced_is_not_waited_for),
         TEST(a_report_to_another_server_says_nothing_about_what_was_read),
         TEST(a_restored_backup_is_told),
         TEST(settings_that_would_lose_data_are_overruled_or_refused),

@@ -14,6 +14,9 @@ enum { PG_HOSTS_MAX = 16, PG_TABLES = 4, PG_PARAMS_MAX = 10 };
 /* How long a call waits that has no deadline of its own. */
 enum { PG_NODE_MS = 3000, PG_FOLLOW_MS = 10000, PG_ADMIN_MS = 30000 };
 
+/* An answer that takes longer does not say what time it is, and renewals use the same lane. */
+enum { PG_TIME_MS = 2000 };
+
 #define PG_FUNCTIONS(X)   \
     X(clear)              \
     X(cmdTuples)          \
@@ -125,6 +128,8 @@ void pg_target_done(const Libpq *libpq, PgTarget *target);
 MUST_USE Status pg_lane_ready(PostgresJournal *pg, JournalLane lane, uint64_t deadline_us,
                               Error *err);
 void pg_lane_close(const PostgresJournal *pg, PgLane *lane);
+/* Whether the lane's server was replaced by its standby since it was connected. */
+bool pg_lane_is_old(PostgresJournal *pg, const PgLane *lane);
 /* The host does not answer: the next connection tries another one first. */
 void pg_leave_host(PostgresJournal *pg, size_t host);
 

@@ -427,6 +427,19 @@ static Status trim(Journal *journal, JournalLane lane, uint64_t space, uint64_t 
     return call_done(journal, lane, PG_TRIM, &params, &done, err);
 }
 
+/* ---- the clock ---- */
+
+static Status engine_time(Journal *journal, JournalLane lane, uint64_t *wall_us, Error *err)
+{
+    AUTO(pg_params_done) PgParams params;
+    pg_params_init(&params);
+    AUTO(pg_result_done) PgResult row = {0};
+    TRY(pg_call(pg_of(journal), lane, PG_ENGINE_TIME, &params, PG_TIME_MS, &row, err));
+    if (pg_rows(&row) != 1)
+        return error_set(err, STATUS_CORRUPT, SUB_NONE, "the engine does not say what time it is");
+    return pg_get_u64(&row, 0, 0, wall_us, err);
+}
+
 const JournalOps PG_OPS = {
     .append = pg_append,
     .settle = pg_settle_appends,
@@ -451,6 +464,7 @@ const JournalOps PG_OPS = {
     .rotate = pg_rotate,
     .upgrade = pg_upgrade,
     .usage = pg_usage,
+    .engine_time = engine_time,
     .engine_id = engine_id,
     .meet = meet,
     .close = close_journal,
