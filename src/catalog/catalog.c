@@ -165,6 +165,21 @@ static int64_t record_now_s(const Catalog *catalog)
     return now_s < RECORD_TIME_S_MAX ? now_s : RECORD_TIME_S_MAX;
 }
 
+static void end_group(Catalog *catalog);
+
+/* This node has ceased to lead while the group was made, so that others may have changed what it
+ * rests on. */
+static void refuse_group(Catalog *catalog, QueueNode *group, Work *work)
+{
+    store_txn_abort(work->txn);
+    catalog->group = group;
+    catalog->group_snapshot = work->snapshot;
+    catalog->commit_failed = true;
+    catalog->commit_error.status = error_set(&catalog->commit_error, STATUS_NOT_OWNER, SUB_NONE,
+                                             "The catalogue is led by another node.");
+    end_group(catalog);
+}
+
 static void begin_group(Catalog *catalog)
 {
     ASSERT(catalog->group == NULL);
@@ -195,6 +210,11 @@ static void begin_group(Catalog *catalog)
         CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
         change_apply(&work, change);
         applied += change->status == STATUS_OK ? 1 : 0;
+    }
+    /* Changes may have taken long. This thread alone makes the node lead again, after the group. */
+    if (UNLIKELY(!atomic_load(&catalog->is_leader))) {
+        refuse_group(catalog, group, &work);
+        return;
     }
     if (applied == 0) {
         /* All were refused because of what is durable already. */

@@ -69,6 +69,35 @@ static void a_change_whose_spaces_nobody_takes_is_refused_alone(void **state)
     expect_same(&pair);
 }
 
+/* A group may take long, and another node may lead before it is made. */
+static void a_group_is_not_committed_by_a_node_that_leads_no_more(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    Slice before = test_dump(&pair.a.t);
+    pair.a.is_deposed = true;
+    AUTO(test_change_done) TestChange late;
+    fill_container(&late, pair.database, row_definition(&pair.a.t.arena, "none", ""), NONE);
+    assert_int_equal(test_run(pair.a.t.catalog, &late), STATUS_NOT_OWNER);
+    assert_false(catalog_is_leader(pair.a.t.catalog));
+    assert_slice(test_dump(&pair.a.t), before);
+    /* A refusal is no answer either, as it rests on what may be old. */
+    pair.a.is_deposed = false;
+    assert_ok(catalog_lead(pair.a.t.catalog, err));
+    pair.a.is_deposed = true;
+    pair.a.create_status = STATUS_UNAVAILABLE;
+    AUTO(test_change_done) TestChange c;
+    fill_container(&c, pair.database, row_definition(&pair.a.t.arena, "none", ""), NONE);
+    assert_int_equal(test_run(pair.a.t.catalog, &c), STATUS_NOT_OWNER);
+    pair.a.is_deposed = false;
+    pair.a.create_status = STATUS_OK;
+    assert_ok(catalog_lead(pair.a.t.catalog, err));
+    (void)make_container(&pair.a.t, pair.database, "none", NONE);
+    node_refresh(&pair.b);
+    expect_same(&pair);
+}
+
 static void answers_wait_until_all_nodes_have_published(void **state)
 {
     (void)state;
@@ -642,6 +671,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spaces_are_placed_before_the_change_that_makes_them),
         cmocka_unit_test(a_change_whose_spaces_nobody_takes_is_refused_alone),
+        cmocka_unit_test(a_group_is_not_committed_by_a_node_that_leads_no_more),
         cmocka_unit_test(answers_wait_until_all_nodes_have_published),
         cmocka_unit_test(closing_waits_for_what_is_not_published_everywhere),
         cmocka_unit_test(a_group_that_fails_is_not_published),

@@ -19,6 +19,7 @@ typedef struct TestNode {
     StoreSpace local[NODE_SPACES_MAX];
     size_t local_count;
     Status create_status; /* of the hooks */
+    bool is_deposed;      /* it ceases to lead while it places new spaces */
     Status gather_status;
     bool delays; /* groups are published everywhere when node_publish is called */
     struct {
@@ -76,6 +77,8 @@ static inline Status node_create(void *ctx, StoreSpace first, size_t count, Stor
          space++)
         node_add(node, space);
     (void)pthread_mutex_unlock(&node->lock);
+    if (node->is_deposed)
+        catalog_follow(node->t.catalog);
     return status == STATUS_OK ? status : error_set(err, status, SUB_NONE, "no node takes it");
 }
 

@@ -477,12 +477,9 @@ static void a_space_is_served_only_with_the_newest_catalogue(void **state)
     assert_true(sim_write(to, space));
 }
 
-static void a_copy_that_is_far_behind_is_seeded(void **state)
+/* The other node is started when the log of space 2 does not reach back to its copy. */
+static JournalOwner fall_behind(SimNode *owner, SimNode *other, Arena *arena)
 {
-    (void)state;
-    begin(3, 3, 2);
-    SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
     sim_run(&sim, 1000);
     sim_kill(other);
     for (int i = 0; i < 10; i++)
@@ -491,20 +488,55 @@ static void a_copy_that_is_far_behind_is_seeded(void **state)
     assert_ok(
         journal_expel(owner->journal, JOURNAL_LANE_ADMIN, 2, slice_from_cstr(other->name), err));
     sim_run(&sim, 25000); /* the owner trims */
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 4096);
     const JournalOwner *row;
     size_t found;
     uint64_t space = 2;
     assert_ok(
-        journal_owners(owner->journal, JOURNAL_LANE_ADMIN, &space, 1, &arena, &row, &found, err));
+        journal_owners(owner->journal, JOURNAL_LANE_ADMIN, &space, 1, arena, &row, &found, err));
     assert_int_equal(row[0].base, 10);
     Error failure;
     assert_true(sim_try_start(other, &failure));
+    return row[0];
+}
+
+static void a_copy_that_is_far_behind_is_seeded(void **state)
+{
+    (void)state;
+    begin(3, 3, 2);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *other = other_than(owner);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    (void)fall_behind(owner, other, &arena);
     sim_run(&sim, 10000);
     const SimCopy *copy = sim_copy(other, 2);
     assert_non_null(copy);
     assert_int_equal(copy->place.seq, 10);
+    assert_nothing_lost(2);
+}
+
+/* It finds that when it takes the space, which its follower has not come to yet. */
+static void an_owner_whose_copy_is_far_behind_is_seeded(void **state)
+{
+    (void)state;
+    begin(3, 3, 2);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *other = other_than(owner);
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 4096);
+    JournalOwner row = fall_behind(owner, other, &arena);
+    other->is_stuck = true;
+    sim_copy(owner, 2)->role = SPACE_FOLLOWED;
+    Error lost = {.status = STATUS_NOT_OWNER};
+    owner->hooks.lost(owner->hooks.ctx, 2, &lost);
+    bool done = false;
+    assert_ok(journal_hand_over(owner->journal, 2, &row.tail, slice_from_cstr(other->name),
+                                other->cluster->incarnation, &done, err));
+    assert_true(done);
+    sim_run(&sim, 20000);
+    other->is_stuck = false;
+    assert_ptr_equal(sim_owner(&sim, 2), other);
+    assert_true(sim_write(other, 2));
     assert_nothing_lost(2);
 }
 
@@ -920,6 +952,7 @@ int main(void)
         CASE(a_node_that_joins_anew_answers_only_with_the_newest_catalogue),
         CASE(a_space_is_served_only_with_the_newest_catalogue),
         CASE(a_copy_that_is_far_behind_is_seeded),
+        CASE(an_owner_whose_copy_is_far_behind_is_seeded),
         CASE(nothing_is_trimmed_that_only_the_owner_has),
         CASE(dropped_spaces_vanish_from_all_nodes),
         CASE(a_node_that_was_away_forgets_what_was_dropped),

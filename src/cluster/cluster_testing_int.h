@@ -217,6 +217,8 @@ static inline Status sim_own(void *ctx, StoreSpace space, const JournalPlace *ta
     bool is_read = sim_catch_up(node, copy, tail->seq, &is_behind);
     if (copy->role == SPACE_ABSENT)
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "the log has another history");
+    if (is_behind)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "the log was trimmed");
     if (!is_read || copy->place.seq != tail->seq)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the log cannot be read to its end");
     if (tail->seq > 0 && !sim_is_at(&copy->place, &tail->chain))

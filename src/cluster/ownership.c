@@ -80,7 +80,7 @@ static void give_up_taking(Cluster *cluster, StoreSpace space, const Error *err)
     SpaceSlot *slot = space_table_get(&cluster->spaces, space);
     uint64_t epoch = slot->epoch;
     bool is_refused = err->status == STATUS_CORRUPT || slot->is_refused;
-    bool needs_seed = is_refused || slot->needs_seed;
+    bool needs_seed = is_refused || slot->needs_seed || err->status == STATUS_NOT_FOUND;
     if (slot->is_lost) /* the store had it already (C6) */
         slot->epoch_gone = epoch;
     space_enter(slot, SPACE_STATE_FOLLOWING);

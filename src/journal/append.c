@@ -15,6 +15,10 @@
 
 enum { PAUSE_MS_MIN = 2 };
 
+/* How long one try waits: a server that was replaced may take a statement and never answer, while
+ * its successor would say what has become of it. Long entries get the time to be sent, too. */
+enum { TRY_US = 5000000, TRY_BYTES_PER_US = 1 };
+
 typedef struct AppendRun {
     Journal *journal;
     JournalSelf self;
@@ -118,6 +122,16 @@ static bool is_late(const AppendRun *run)
     return clock_monotonic_us(run->journal->clock) >= run->deadline_us;
 }
 
+static uint64_t try_deadline_us(const AppendRun *run, const JournalAppend *const *open,
+                                size_t count)
+{
+    uint64_t us = TRY_US;
+    for (size_t i = 0; i < count; i++)
+        us += open[i]->bytes.len / TRY_BYTES_PER_US;
+    uint64_t until_us = clock_monotonic_us(run->journal->clock) + us;
+    return until_us < run->deadline_us ? until_us : run->deadline_us;
+}
+
 static size_t index_of(const AppendRun *run, const JournalAppend *append)
 {
     return (size_t)(append - run->appends);
@@ -126,8 +140,9 @@ static size_t index_of(const AppendRun *run, const JournalAppend *append)
 /* Settles the 'count' appends at 'open', none of which moved. */
 static void settle(AppendRun *run, const JournalAppend *const *open, size_t count)
 {
-    EngineReply reply = run->journal->ops->settle(run->journal, &run->self, run->lane, open, count,
-                                                  run->deadline_us, run->settled, run->err);
+    EngineReply reply =
+        run->journal->ops->settle(run->journal, &run->self, run->lane, open, count,
+                                  try_deadline_us(run, open, 0), run->settled, run->err);
     if (reply != ENGINE_ANSWERED)
         return;
     for (size_t i = 0; i < count; i++) {
@@ -142,8 +157,9 @@ static void settle(AppendRun *run, const JournalAppend *const *open, size_t coun
 /* Sends the 'count' appends at 'open' once, and decides about those that the engine answers. */
 static void try_once(AppendRun *run, const JournalAppend **open, size_t count)
 {
-    EngineReply reply = run->journal->ops->append(run->journal, &run->self, run->lane, open, count,
-                                                  run->deadline_us, run->moved, run->err);
+    EngineReply reply =
+        run->journal->ops->append(run->journal, &run->self, run->lane, open, count,
+                                  try_deadline_us(run, open, count), run->moved, run->err);
     switch (reply) {
     case ENGINE_UNSENT:
         return;

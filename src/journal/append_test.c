@@ -1,5 +1,5 @@
 #include "journal/journal_testing_int.h"
-#include "journal/memory/memory_journal.h"
+#include "journal/memory/memory_journal_int.h"
 
 /* ---- the table ---- */
 
@@ -162,6 +162,72 @@ static void an_append_whose_answer_is_lost_until_the_deadline_is_unknown(void **
     assert_ok(journal_report(fixture.a, JOURNAL_LANE_FOLLOW, NULL, 0, err));
 }
 
+static EngineReply hang_once(Journal *journal, const JournalSelf *self, JournalLane lane,
+                             const JournalAppend *const *appends, size_t count,
+                             uint64_t deadline_us, bool *moved, Error *err)
+{
+    FakeClock *clock = CONTAINER_OF(journal->clock, FakeClock, clock);
+    journal->ops = &MEMORY_JOURNAL_OPS;
+    EngineReply done =
+        journal->ops->append(journal, self, lane, appends, count, deadline_us, moved, err);
+    assert_int_equal(done, ENGINE_ANSWERED);
+    fake_clock_advance(clock, deadline_us - clock_monotonic_us(&clock->clock));
+    return engine_reply(ENGINE_LOST, error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "a test hangs"));
+}
+
+/* What the server that hangs has done, the next one knows. */
+static void a_try_that_hangs_leaves_time_for_others(void **state)
+{
+    (void)state;
+    FakeClock fake;
+    fake_clock_init(&fake, 1000000);
+    AUTO(memory_journal_engine_free) MemoryJournalEngine *engine = memory_journal_engine_new(1);
+    MemoryJournalOptions options = {.clock = &fake.clock, .has_no_pause = true};
+    AUTO(journal_close) Journal *journal = NULL;
+    memory_journal_open(engine, TEST_SECRET, &options, &journal);
+    (void)join_as(journal, "a", 0);
+    create_space(journal, 1);
+    JournalPlace place = owner_of(journal, 1).tail;
+    JournalOps ops = MEMORY_JOURNAL_OPS;
+    ops.append = hang_once;
+    journal->ops = &ops;
+    JournalAppend one = make_append(1, &place, 1, "x");
+    assert_ok(journal_append(journal, JOURNAL_LANE_APPEND_0, &one, 1,
+                             clock_monotonic_us(&fake.clock) + 20000000, err));
+    assert_int_equal(one.outcome, APPEND_DONE);
+    assert_slice_text(log_text(journal, 1, 0), "x");
+}
+
+/* The old primary answers the read, and the new one the report. */
+static void a_report_to_another_server_says_nothing_about_what_was_read(void **state)
+{
+    (void)state;
+    AUTO(fixture_done) Fixture fixture;
+    fixture_init(&fixture);
+    assert_int_equal(append_text(fixture.a, 1, &fixture.place, "x", 5000), APPEND_DONE);
+    memory_journal_set_standby(fixture.engine, false);
+    JournalPlace place = fixture.place;
+    assert_int_equal(append_text(fixture.a, 1, &place, "y", 20), APPEND_UNKNOWN);
+    memory_journal_crash_restart(fixture.engine);
+    assert_slice_text(log_text(fixture.a, 1, 0), "x|y");
+    memory_journal_promote(fixture.engine);
+    Error error;
+    assert_status(journal_report(fixture.a, JOURNAL_LANE_FOLLOW, NULL, 0, &error),
+                  STATUS_UNAVAILABLE);
+    assert_slice_text(log_text(fixture.a, 1, 0), "x");
+    assert_ok(journal_report(fixture.a, JOURNAL_LANE_FOLLOW, NULL, 0, err));
+    /* Nor does a read of the new one make the old read true. */
+    assert_slice_text(log_text(fixture.a, 1, 0), "x");
+    memory_journal_crash_restart(fixture.engine);
+    assert_slice_text(log_text(fixture.a, 1, 0), "x");
+    assert_status(journal_report(fixture.a, JOURNAL_LANE_FOLLOW, NULL, 0, &error),
+                  STATUS_UNAVAILABLE);
+    /* What was read on another lane is not its business. */
+    assert_slice_text(log_text(fixture.a, 1, 0), "x");
+    memory_journal_crash_restart(fixture.engine);
+    assert_ok(journal_report(fixture.a, JOURNAL_LANE_ADMIN, NULL, 0, err));
+}
+
 static void a_wrong_append_is_refused_before_it_is_sent(void **state)
 {
     (void)state;
@@ -231,6 +297,8 @@ int main(void)
         TEST(an_append_is_done_once_whatever_the_connection_does),
         TEST(an_append_that_was_never_sent_stays_pending),
         TEST(an_append_whose_answer_is_lost_until_the_deadline_is_unknown),
+        TEST(a_try_that_hangs_leaves_time_for_others),
+        TEST(a_report_to_another_server_says_nothing_about_what_was_read),
         TEST(a_wrong_append_is_refused_before_it_is_sent),
         TEST(a_chain_depends_on_everything),
     };

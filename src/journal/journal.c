@@ -172,7 +172,7 @@ Status journal_read(Journal *journal, JournalLane lane, uint64_t space, uint64_t
             return STATUS_OK;
         }
     }
-    return error_set(err, STATUS_CORRUPT, SUB_NONE,
+    return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
                      "the log of space %llu has a gap after entry %llu, and ends at %llu",
                      (unsigned long long)space, (unsigned long long)seq,
                      (unsigned long long)entries.tail);

@@ -124,7 +124,9 @@ typedef struct JournalEntries {
 } JournalEntries;
 
 /* The entries after 'seq', in order and without a gap, at least one if there is one, and no more
- * after 'bytes_max' are reached. If the next entry was trimmed, 'count' is 0 and 'base' > 'seq'.
+ * after 'bytes_max' are reached. If the next entry was trimmed, 'count' is 0 and 'base' > 'seq'. A
+ * gap is STATUS_NOT_FOUND, after it was read again: the reader needs a copy from elsewhere, and its
+ * own may be right. STATUS_CORRUPT if entries are not what was written.
  * They are not believed yet: see journal_report. */
 MUST_USE Status journal_read(Journal *journal, JournalLane lane, uint64_t space, uint64_t seq,
                              size_t bytes_max, Arena *arena, JournalEntries *out, Error *err);
@@ -264,8 +266,11 @@ typedef struct JournalReplica {
 } JournalReplica;
 
 /* Says how far this node's replicas of 'count' different spaces are, and makes their rows ('node'
- * is not looked at). When it returns, what was read before on the same lane may be believed (J10):
- * the write that it makes was acknowledged. Also with 'count' 0. */
+ * is not looked at). When it succeeds, what was read before on the same lane may be believed (J10):
+ * the write that it makes was acknowledged to the connection that has read. If it fails, what was
+ * read must be read again: STATUS_UNAVAILABLE also if the connection is another one by now. Also
+ * with 'count' 0. STATUS_CONFLICT if the node has another incarnation than this one, or was
+ * removed: the replicas are in another folder, or are none. */
 MUST_USE Status journal_report(Journal *journal, JournalLane lane, const JournalReplica *replicas,
                                size_t count, Error *err);
 

@@ -92,6 +92,24 @@ static void what_another_secret_has_written_is_corrupt(Fixture *fixture)
     reader->key = right;
 }
 
+static void a_gap_is_told_from_entries_that_are_wrong(Fixture *fixture)
+{
+    JournalPlace place = two_nodes(fixture);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(append(node(fixture, 0), &place, "x"), APPEND_DONE);
+    if (fixture->memory != NULL)
+        memory_journal_drop_entries(fixture->memory, 1, 2);
+    else
+        pair_sql(fixture->pair, "a", "DELETE FROM orrery.entry_0 WHERE seq < 3", NULL, 0);
+    JournalEntries entries = {0};
+    Error error;
+    for (uint64_t seq = 0; seq < 2; seq++)
+        assert_status(journal_read(node(fixture, 1), JOURNAL_LANE_FOLLOW, 1, seq, 100, &test_arena,
+                                   &entries, &error),
+                      STATUS_NOT_FOUND);
+    assert_slice_text(log_text(node(fixture, 1), 1, 2), "x");
+}
+
 /* ---- lost answers ---- */
 
 static void a_lost_answer_is_found_out(Fixture *fixture)
@@ -239,6 +257,43 @@ static void nothing_is_trimmed_that_a_replica_needs(Fixture *fixture)
     assert_ok(journal_read(b, JOURNAL_LANE_FOLLOW, 1, 3, 100, &test_arena, &entries, err));
     assert_int_equal(entries.count, 0);
     assert_int_equal(entries.base, 6);
+}
+
+/* The folder of a process that was deposed by one of the same name keeps nothing for it. */
+static void a_deposed_incarnation_reports_nothing(Fixture *fixture)
+{
+    JournalPlace place = two_nodes(fixture);
+    Journal *a = node(fixture, 0);
+    Journal *old = node(fixture, 1);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(append(a, &place, "x"), APPEND_DONE);
+    report_one(old, 1, REPLICA_FOLLOWING, 2);
+    Journal *again = node(fixture, 2);
+    (void)join_as(again, "b", journal_self(old).incarnation);
+    JournalReplica late = {.space = 1, .state = REPLICA_FOLLOWING, .applied = 6, .durable = 6};
+    Error error;
+    assert_status(journal_report(old, JOURNAL_LANE_FOLLOW, &late, 1, &error), STATUS_CONFLICT);
+    assert_ok(journal_report(old, JOURNAL_LANE_FOLLOW, NULL, 0, err)); /* says nothing */
+    uint64_t durable = 0;
+    assert_int_equal(replica_state(a, 1, "b", &durable), REPLICA_FOLLOWING);
+    assert_int_equal(durable, 2);
+    assert_ok(journal_trim(a, JOURNAL_LANE_ADMIN, 1, 1, 6, err));
+    assert_int_equal(owner_of(a, 1).base, 2);
+    report_one(again, 1, REPLICA_FOLLOWING, 3);
+    assert_int_equal(replica_state(a, 1, "b", &durable), REPLICA_FOLLOWING);
+    assert_int_equal(durable, 3);
+
+    /* What is dead still has its folder; what was removed has no replicas. */
+    declare_dead(a, again);
+    report_one(again, 1, REPLICA_FOLLOWING, 4);
+    bool done = false;
+    assert_ok(journal_remove_node(a, JOURNAL_LANE_ADMIN, SLICE("b"), &done, err));
+    assert_true(done);
+    assert_status(journal_report(again, JOURNAL_LANE_FOLLOW, &late, 1, &error), STATUS_CONFLICT);
+    const JournalReplica *replicas = NULL;
+    size_t count = 0;
+    assert_ok(journal_replicas(a, JOURNAL_LANE_ADMIN, &test_arena, &replicas, &count, err));
+    assert_int_equal(count, 0);
 }
 
 static void tables_of_trimmed_entries_are_emptied(Fixture *fixture)
@@ -413,10 +468,12 @@ static const JournalTest TESTS[] = {
     TEST(entries_are_read_in_order_and_whole),
     TEST(an_append_to_many_spaces_is_done_for_those_that_are_the_node_s),
     TEST(what_another_secret_has_written_is_corrupt),
+    TEST(a_gap_is_told_from_entries_that_are_wrong),
     TEST(a_lost_answer_is_found_out),
     TEST(an_append_that_comes_late_is_fenced),
     TEST(a_lost_answer_is_decided_after_a_take_over),
     TEST(nothing_is_trimmed_that_a_replica_needs),
+    TEST(a_deposed_incarnation_reports_nothing),
     TEST(tables_of_trimmed_entries_are_emptied),
     TEST(threads_append_while_spaces_change_hands),
     TEST(engines_tell_their_timeline),

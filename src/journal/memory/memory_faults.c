@@ -9,6 +9,7 @@ MemoryJournalEngine *memory_journal_engine_new(uint64_t seed)
     (void)pthread_mutex_init(&engine->lock, NULL);
     engine->visible = MEM_NEW(MemoryState);
     engine->timeline = 1;
+    engine->session = 1;
     engine->clock = clock_real();
     random_init(&engine->random, seed);
     engine->system = random_u64(&engine->random);
@@ -209,6 +210,7 @@ void memory_journal_crash_restart(MemoryJournalEngine *engine)
 {
     pthread_mutex_lock(&engine->lock);
     reveal(engine);
+    engine->session++;
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -219,6 +221,7 @@ void memory_journal_promote(MemoryJournalEngine *engine)
         replace(&engine->visible, TAKE(engine->standby));
     replace(&engine->hidden, NULL);
     engine->timeline++;
+    engine->session++;
     pthread_mutex_unlock(&engine->lock);
 }
 
@@ -237,6 +240,14 @@ void memory_journal_restore(MemoryJournalEngine *engine)
     replace(&engine->hidden, NULL);
     replace(&engine->standby, NULL);
     engine->timeline++;
+    engine->session++;
+    pthread_mutex_unlock(&engine->lock);
+}
+
+void memory_journal_drop_entries(MemoryJournalEngine *engine, uint64_t space, size_t count)
+{
+    pthread_mutex_lock(&engine->lock);
+    memory_state_drop_entries(memory_state_space(engine->visible, space), count);
     pthread_mutex_unlock(&engine->lock);
 }
 

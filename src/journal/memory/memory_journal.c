@@ -240,6 +240,8 @@ static Status read_entries(Journal *journal, JournalLane lane, uint64_t space, u
         }
         entries.items = items;
     }
+    if (memory->session_of_read[lane] == 0)
+        memory->session_of_read[lane] = memory->engine->session;
     end(memory);
     *out = entries;
     return STATUS_OK;
@@ -449,9 +451,21 @@ static Status forget_spaces(Journal *journal, JournalLane lane, const uint64_t *
 static Status report(Journal *journal, const JournalSelf *self, JournalLane lane,
                      const JournalReplica *replicas, size_t count, Error *err)
 {
+    MemoryJournal *memory = memory_of(journal);
     MemoryStatement statement = {
         .kind = MEMORY_REPORT, .self = *self, .replicas = replicas, .count = count};
-    return run_plain(journal, lane, &statement, err);
+    pthread_mutex_lock(&memory->engine->lock);
+    uint64_t session = memory->session_of_read[lane];
+    memory->session_of_read[lane] = 0;
+    pthread_mutex_unlock(&memory->engine->lock);
+    TRY(run_plain(journal, lane, &statement, err));
+    pthread_mutex_lock(&memory->engine->lock);
+    bool is_same = session == 0 || session == memory->engine->session;
+    pthread_mutex_unlock(&memory->engine->lock);
+    if (is_same)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "the connection to the engine is another one than that which has read");
 }
 
 static Status replicas(Journal *journal, JournalLane lane, Arena *arena, const JournalReplica **out,

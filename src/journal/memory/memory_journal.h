@@ -91,5 +91,8 @@ void memory_journal_promote(MemoryJournalEngine *engine);
 void memory_journal_backup(MemoryJournalEngine *engine);
 void memory_journal_restore(MemoryJournalEngine *engine);
 
+/* Loses the oldest entries of a space, and the base does not say so: a gap. */
+void memory_journal_drop_entries(MemoryJournalEngine *engine, uint64_t space, size_t count);
+
 /* How many statements have changed something. */
 uint64_t memory_journal_writes(MemoryJournalEngine *engine);

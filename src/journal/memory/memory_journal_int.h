@@ -21,6 +21,7 @@ struct MemoryJournalEngine {
     MemoryState *backup;  /* or NULL */
     uint64_t system;
     uint32_t timeline;
+    uint64_t session; /* another one after each event that ends all connections */
     uint64_t writes;
     bool is_down;
     uint64_t latency_us;
@@ -45,6 +46,7 @@ typedef struct MemoryJournal {
 
     /* Guarded by the engine's lock. */
     LaneFault faults[JOURNAL_LANE_COUNT];
+    uint64_t session_of_read[JOURNAL_LANE_COUNT]; /* the first since the last report; 0 if none */
     uint32_t timeline_met;
     bool is_cut;
 } MemoryJournal;

@@ -69,7 +69,7 @@ static bool is_living(const MemoryState *state, Slice node, uint64_t incarnation
     return row != NULL && row->incarnation == incarnation && row->state != NODE_DEAD;
 }
 
-static void drop_entries(MemorySpace *space, size_t count)
+void memory_state_drop_entries(MemorySpace *space, size_t count)
 {
     if (count == 0)
         return;
@@ -110,7 +110,7 @@ void memory_state_free(MemoryState *state)
     if (state == NULL)
         return;
     for (size_t i = 0; i < state->space_count; i++) {
-        drop_entries(&state->spaces[i], state->spaces[i].count);
+        memory_state_drop_entries(&state->spaces[i], state->spaces[i].count);
         mem_free(state->spaces[i].entries);
     }
     mem_free(state->spaces);
@@ -371,7 +371,7 @@ static void forget_spaces(MemoryState *state, const MemoryStatement *statement,
         MemorySpace *space = memory_state_space(state, statement->spaces[i]);
         if (space == NULL)
             continue;
-        drop_entries(space, space->count);
+        memory_state_drop_entries(space, space->count);
         mem_free(space->entries);
         size_t at = (size_t)(space - state->spaces);
         memmove(space, space + 1, sizeof(*space) * (state->space_count - at - 1));
@@ -409,8 +409,15 @@ static bool stays_expelled(const MemoryState *state, const MemoryReplica *row,
     return base <= row->durable || report->durable < base;
 }
 
-static void report(MemoryState *state, const MemoryStatement *statement, MemoryResult *result)
+static Status report(MemoryState *state, const MemoryStatement *statement, MemoryResult *result,
+                     Error *err)
 {
+    const JournalSelf *self = &statement->self;
+    const MemoryNode *node = memory_state_node(state, self->node);
+    if (statement->count > 0 && (node == NULL || node->incarnation != self->incarnation))
+        return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                         "node '%.*s' has another incarnation than %llu", SLICE_ARG(self->node),
+                         (unsigned long long)self->incarnation);
     result->has_changed = true; /* a report always makes a write */
     for (size_t i = 0; i < statement->count; i++) {
         const JournalReplica *one = &statement->replicas[i];
@@ -427,6 +434,7 @@ static void report(MemoryState *state, const MemoryStatement *statement, MemoryR
         row->applied = one->applied;
         row->durable = one->durable;
     }
+    return STATUS_OK;
 }
 
 static void trim(MemoryState *state, const MemoryStatement *statement, MemoryResult *result)
@@ -453,7 +461,7 @@ static void rotate(MemoryState *state)
         size_t trimmed = 0;
         while (trimmed < space->count && space->entries[trimmed]->seq <= space->base)
             trimmed++;
-        drop_entries(space, trimmed);
+        memory_state_drop_entries(space, trimmed);
     }
 }
 
@@ -492,8 +500,7 @@ Status memory_state_apply(MemoryState *state, const MemoryStatement *statement,
         forget_spaces(state, statement, result);
         break;
     case MEMORY_REPORT:
-        report(state, statement, result);
-        break;
+        return report(state, statement, result, err);
     case MEMORY_EXPEL: {
         MemoryReplica *row = find_replica(state, statement->space, statement->node);
         if (row != NULL)

@@ -133,6 +133,8 @@ MemorySpace *memory_state_space(const MemoryState *state, uint64_t space);     /
 MemoryNode *memory_state_node(const MemoryState *state, Slice node);           /* or NULL */
 const MemoryEntry *memory_space_entry(const MemorySpace *space, uint64_t seq); /* or NULL */
 
+void memory_state_drop_entries(MemorySpace *space, size_t count); /* the oldest */
+
 /* Does the statement. STATUS_CONFLICT, and nothing is changed, where journal.h says so. */
 MUST_USE Status memory_state_apply(MemoryState *state, const MemoryStatement *statement,
                                    MemoryResult *result, Error *err);

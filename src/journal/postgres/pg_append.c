@@ -170,6 +170,9 @@ Status pg_read(Journal *journal, JournalLane lane, uint64_t space, uint64_t seq,
     pg_param_u64(&params, READ_ENTRIES_MAX);
     AUTO(pg_result_done) PgResult result = {0};
     TRY(pg_call(pg_of(journal), lane, PG_READ, &params, PG_FOLLOW_MS, &result, err));
+    PgLane *session = &pg_of(journal)->lanes[lane];
+    if (session->session_of_read == 0)
+        session->session_of_read = session->session;
 
     JournalEntries entries = {0};
     size_t rows = pg_rows(&result);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 enum { CONNECT_MS = 3000, PARAMS_MAX = 64, VERSION_MIN = 150000, IDLE_READS_MAX = 16 };
+enum { SLICE_MS = 50 }; /* of waiting for an answer */
 
 uint64_t pg_after_ms(uint32_t ms)
 {
@@ -30,6 +31,16 @@ bool pg_wait(const PostgresJournal *pg, const PGconn *conn, short events, uint64
     }
 }
 
+Waited pg_wait_some(PostgresJournal *pg, const PgLane *lane, short events, uint64_t deadline_us)
+{
+    uint64_t until_us = pg_after_ms(SLICE_MS);
+    if (pg_wait(pg, lane->conn, events, until_us < deadline_us ? until_us : deadline_us))
+        return WAITED;
+    if (pg_lane_is_old(pg, lane))
+        return WAITED_REPLACED;
+    return cond_now_us() < deadline_us ? WAITED : WAITED_LATE;
+}
+
 /* The socket is closed under libpq, which could otherwise wait to say goodbye. A statement that is
  * under way goes on: it is never cancelled. */
 static void close_connection(const PostgresJournal *pg, PGconn *conn)
@@ -44,7 +55,7 @@ void pg_lane_close(const PostgresJournal *pg, PgLane *lane)
 {
     if (lane->conn != NULL)
         close_connection(pg, lane->conn);
-    *lane = (PgLane){0};
+    *lane = (PgLane){.session = lane->session + 1, .session_of_read = lane->session_of_read};
 }
 
 /* A warning with the answer of a commit says that the standby may not have it. */
@@ -92,7 +103,8 @@ static ConnectParams params_for(const PostgresJournal *pg, size_t host)
 {
     ConnectParams params = {0};
     for (const PQconninfoOption *one = pg->target.info; one->keyword != NULL; one++) {
-        if (one->val != NULL && strcmp(one->keyword, "host") != 0 &&
+        /* An empty value stands for the default, as libpq takes it. */
+        if (one->val != NULL && one->val[0] != '\0' && strcmp(one->keyword, "host") != 0 &&
             strcmp(one->keyword, "hostaddr") != 0 && strcmp(one->keyword, "port") != 0)
             set_param(&params, one->keyword, one->val);
     }
@@ -298,7 +310,7 @@ static Status connect_lane(PostgresJournal *pg, JournalLane number, uint64_t dea
     for (size_t i = 0; i < pg->target.host_count; i++) {
         size_t host = (first + i) % pg->target.host_count;
         Error error = {0};
-        *lane = (PgLane){0};
+        pg_lane_close(pg, lane);
         bool is_connected = connect_host(pg, lane, host, deadline_us, &error) == STATUS_OK;
         if (is_connected && begin_session(pg, number, deadline_us, &error) == STATUS_OK) {
             lane->host = host;
@@ -336,6 +348,7 @@ static bool is_open(const PostgresJournal *pg, PGconn *conn)
 bool pg_lane_is_old(PostgresJournal *pg, const PgLane *lane)
 {
     pthread_mutex_lock(&pg->lock);
+    /* A session has no timeline before it was asked. */
     bool is_old = lane->timeline != 0 && lane->timeline < pg->id.timeline;
     pthread_mutex_unlock(&pg->lock);
     return is_old;

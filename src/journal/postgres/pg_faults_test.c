@@ -5,6 +5,7 @@
 #include "journal/postgres/pg_testing_int.h"
 
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 
 typedef struct Rig {
     PostgresPair pair;
@@ -203,6 +204,29 @@ static void a_server_that_hangs_and_was_replaced_is_not_waited_for(void **state)
     assert_slice_text(log_text(rig.a, 1, 0), "one|waiting");
 }
 
+/* A follower reads from the old primary, which then dies; its report goes to the new one. */
+static void a_report_to_another_server_says_nothing_about_what_was_read(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    assert_int_equal(append(&rig, "acknowledged", 30000), APPEND_DONE);
+    pair_do(&rig.pair, "stop", "b");
+    assert_int_equal(append(&rig, "unacknowledged", 1500), APPEND_UNKNOWN);
+    pair_do(&rig.pair, "kill", "a");
+    pair_do(&rig.pair, "run", "a");
+    assert_slice_text(log_text(rig.a, 1, 0), "acknowledged|unacknowledged");
+    pair_do(&rig.pair, "kill", "a");
+    pair_do(&rig.pair, "run", "b");
+    pair_do(&rig.pair, "promote", "b");
+    Error error;
+    JournalReplica one = {.space = 1, .state = REPLICA_FOLLOWING};
+    assert_status(journal_report(rig.a, JOURNAL_LANE_FOLLOW, &one, 1, &error), STATUS_UNAVAILABLE);
+    assert_non_null(strstr(error.message, "another one"));
+    assert_slice_text(log_text(rig.a, 1, 0), "acknowledged");
+    assert_ok(journal_report(rig.a, JOURNAL_LANE_FOLLOW, &one, 1, err));
+}
+
 static void a_restored_backup_is_told(void **state)
 {
     (void)state;
@@ -324,6 +348,9 @@ static void urls_are_checked_before_anything_is_sent(void **state)
         {"host=a,b port=1,2,3", false, STATUS_BAD_REQUEST},
         {"host=h password=hidden nonsense", false, STATUS_BAD_REQUEST},
         {"postgresql://u@h/d?nonsense=1", false, STATUS_BAD_REQUEST},
+        {"postgresql://u@db.example/d?service=other", false, STATUS_BAD_REQUEST},
+        {"postgresql://u@db.example/d?service=other", true, STATUS_BAD_REQUEST},
+        {"postgresql://u@db.example/d?sslmode=", false, STATUS_OK}, /* verify-full, as without */
     };
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
         PostgresJournalOptions options = {.url = rows[i].url,
@@ -335,6 +362,139 @@ static void urls_are_checked_before_anything_is_sent(void **state)
             fail_msg("%s: %s", rows[i].url, error.message);
         assert_null(strstr(error.message, "hidden"));
     }
+}
+
+static Status open_url(const char *url)
+{
+    PostgresJournalOptions options = {.url = url};
+    AUTO(journal_close) Journal *journal = NULL;
+    Error error = {0};
+    return postgres_journal_open(&options, &journal, &error);
+}
+
+static void the_environment_names_no_hosts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *url;
+        Status status;
+    } rows[] = {
+        {"PGHOST", "postgresql:///d", STATUS_BAD_REQUEST},
+        {"PGHOST", "postgresql://u@127.0.0.1/d", STATUS_OK},
+        {"PGHOST", "hostaddr=127.0.0.1 dbname=d", STATUS_BAD_REQUEST},
+        {"PGHOSTADDR", "postgresql://u@localhost/d", STATUS_BAD_REQUEST},
+        {"PGHOSTADDR", "host=localhost hostaddr=127.0.0.1", STATUS_OK},
+        {"PGSERVICE", "host=localhost hostaddr=127.0.0.1", STATUS_BAD_REQUEST},
+    };
+    /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        assert_int_equal(setenv(rows[i].name, "10.1.2.3", 1), 0);
+        Status status = open_url(rows[i].url);
+        assert_int_equal(unsetenv(rows[i].name), 0);
+        if (status != rows[i].status)
+            fail_msg("%s with %s: status %d", rows[i].url, rows[i].name, (int)status);
+        assert_status(open_url(rows[i].url), STATUS_OK);
+    }
+    /* NOLINTEND(concurrency-mt-unsafe) */
+}
+
+/* The server's certificate is looked at as without the option. */
+static void an_option_without_a_value_is_as_if_it_were_not_there(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    for (int is_empty = 0; is_empty < 2; is_empty++) {
+        Slice url = arena_format(&test_arena,
+                                 "host=wrong.example hostaddr=127.0.0.1 port=%u user=postgres "
+                                 "dbname=postgres sslrootcert=%s/tls/ca.crt%s",
+                                 pair_port(&rig.pair, "a"), rig.pair.folder,
+                                 is_empty ? " sslmode='' channel_binding=''" : "");
+        AUTO(journal_close) Journal *journal = open_postgres(arena_cstr(&test_arena, url), 0);
+        pg_of(journal)->target.is_local = false; /* what no test has */
+        JournalMember member;
+        JournalJoin join = {.name = SLICE("t")};
+        Error error = {0};
+        assert_status(journal_join(journal, &join, &member, &error), STATUS_UNAVAILABLE);
+        assert_non_null(strstr(error.message, "certificate"));
+    }
+}
+
+/* ---- waiting ---- */
+
+static int silent_fd = -1;
+
+static int silent_socket(const PGconn *conn)
+{
+    (void)conn;
+    return silent_fd;
+}
+
+/* As with TLS, whose library may have taken from the socket more than was asked of it. */
+static void an_answer_that_is_in_no_socket_is_read(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    assert_int_equal(append(&rig, "x", 30000), APPEND_DONE);
+    silent_fd = eventfd(0, EFD_CLOEXEC);
+    assert_true(silent_fd >= 0);
+    pg_of(rig.a)->libpq.socket = silent_socket;
+    uint64_t begun_us = clock_monotonic_us(clock_real());
+    assert_int_equal(append(&rig, "y", 30000), APPEND_DONE);
+    assert_true(clock_monotonic_us(clock_real()) - begun_us < 5000000);
+    close(silent_fd);
+    silent_fd = -1;
+}
+
+/* A statement on a thread of its own, to which the server gives no answer for long. */
+static void *sleep_in_engine(void *ctx)
+{
+    Journal *journal = ctx;
+    AUTO(pg_result_done) PgResult row = {0};
+    Error error;
+    EngineReply reply = pg_run_text(pg_of(journal), JOURNAL_LANE_NODE, "SELECT pg_sleep(60)",
+                                    pg_after_ms(50000), &row, &error);
+    return reply == ENGINE_LOST && strstr(error.message, "replaced") != NULL ? journal : NULL;
+}
+
+static void a_server_that_was_replaced_is_not_waited_for(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    pthread_t thread;
+    uint64_t begun_us = clock_monotonic_us(clock_real());
+    assert_ok(thread_start(&thread, "sleep", sleep_in_engine, rig.a, err));
+    wait_for_sql(&rig.pair,
+                 "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'", "t");
+    JournalEngineId id = journal_engine_id(rig.a);
+    id.timeline++;
+    journal_meet(rig.a, id); /* another node has met its successor */
+    void *gave_up = NULL;
+    pthread_join(thread, &gave_up);
+    assert_ptr_equal(gave_up, rig.a);
+    assert_true(clock_monotonic_us(clock_real()) - begun_us < 20000000);
+}
+
+/* The old primary lives as far as TCP can tell. The other one answers. */
+static void a_server_that_hangs_does_not_use_up_the_deadline(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    AUTO(proxy_free) PgProxy *proxy = proxy_new(pair_port(&rig.pair, "a"));
+    Slice url = arena_format(
+        &test_arena, "postgresql://postgres@127.0.0.1:%u/postgres?sslmode=disable", proxy->port);
+    AUTO(journal_close) Journal *b = open_postgres(arena_cstr(&test_arena, url), 0);
+    (void)join_as(b, "b", 0);
+    create_space(b, 2);
+    JournalPlace place = owner_of(b, 2).tail;
+    proxy_hang(proxy);
+    uint64_t begun_us = clock_monotonic_us(clock_real());
+    assert_int_equal(append_text(b, 2, &place, "x", 40000), APPEND_DONE);
+    assert_true(clock_monotonic_us(clock_real()) - begun_us < 20000000);
 }
 
 /* ---- locks and sizes ---- */
@@ -600,11 +760,17 @@ int main(void)
         TEST(the_promotion_of_a_standby_that_was_behind_is_told),
         TEST(an_append_that_waits_is_done_when_the_standby_returns),
         TEST(a_server_that_hangs_and_was_replaced_is_not_waited_for),
+        TEST(a_report_to_another_server_says_nothing_about_what_was_read),
         TEST(a_restored_backup_is_told),
         TEST(settings_that_would_lose_data_are_overruled_or_refused),
         TEST(a_role_without_privileges_is_enough),
         TEST(only_a_verified_server_is_talked_to),
         TEST(urls_are_checked_before_anything_is_sent),
+        TEST(the_environment_names_no_hosts),
+        TEST(an_option_without_a_value_is_as_if_it_were_not_there),
+        TEST(an_answer_that_is_in_no_socket_is_read),
+        TEST(a_server_that_was_replaced_is_not_waited_for),
+        TEST(a_server_that_hangs_does_not_use_up_the_deadline),
         TEST(a_busy_space_does_not_keep_the_others_waiting),
         TEST(take_overs_and_large_appends_do_not_block_each_other),
         TEST(a_large_entry_is_appended_and_read),

@@ -73,7 +73,9 @@ typedef struct PgNotices {
 
 /* One connection. */
 typedef struct PgLane {
-    PGconn *conn; /* NULL if there is none */
+    PGconn *conn;             /* NULL if there is none */
+    uint64_t session;         /* another one for each connection */
+    uint64_t session_of_read; /* of the first pg_read since the last report; 0 if there is none */
     uint32_t timeline;
     size_t host; /* of the target */
     PgNotices notices;
@@ -131,9 +133,16 @@ bool pg_lane_is_old(PostgresJournal *pg, const PgLane *lane);
 /* The host does not answer: the next connection tries another one first. */
 void pg_leave_host(PostgresJournal *pg, size_t host);
 
-/* Waits until the connection's socket can be read or written, as 'events' of poll(2) say. False
- * if the deadline has passed. */
+/* Waits until the socket of a connection that is being made can be read or written, as 'events' of
+ * poll(2) say. False if the deadline has passed. */
 bool pg_wait(const PostgresJournal *pg, const PGconn *conn, short events, uint64_t deadline_us);
+
+typedef enum Waited { WAITED, WAITED_LATE, WAITED_REPLACED, WAITED_CLOSED } Waited;
+
+/* Waits for a session, in the same way, but not for long: what TLS has decrypted already is in no
+ * socket, so the caller has libpq look whether or not there is something to read. WAITED_REPLACED
+ * if the engine has a newer timeline than the session by now. */
+Waited pg_wait_some(PostgresJournal *pg, const PgLane *lane, short events, uint64_t deadline_us);
 
 uint64_t pg_after_ms(uint32_t ms);
 
@@ -210,6 +219,11 @@ MUST_USE Status pg_call_done(PostgresJournal *pg, JournalLane lane, PgStatement 
                              Error *err);
 MUST_USE Status pg_settle(PostgresJournal *pg, Slice node, JournalLane lane, uint32_t ms,
                           Error *err);
+
+/* STATUS_UNAVAILABLE if the lane has another session than that in which something was read: the
+ * write that was acknowledged since says nothing about it (J10). */
+MUST_USE Status pg_check_session(const PostgresJournal *pg, JournalLane lane, uint64_t session,
+                                 Error *err);
 
 /* Begins a transaction which no other join or upgrade runs beside. The number is this program's
  * own. */

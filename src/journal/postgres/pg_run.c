@@ -8,8 +8,6 @@
 
 #include <poll.h>
 
-enum { REPLACED_LOOK_MS = 250 };
-
 static const char *const STATEMENTS[] = {
 #define PG_STATEMENT(name, sql) sql,
 #include "journal/postgres/pg_statements.def"
@@ -34,42 +32,28 @@ static EngineReply lost(PostgresJournal *pg, PgLane *lane, const char *why, Erro
 
 /* ---- waiting ---- */
 
-/* False if the deadline has passed, or another lane has met the server that has replaced this one,
- * which may be a process that hangs and whose connections stay open. */
-static bool wait_for_server(PostgresJournal *pg, const PgLane *lane, short events,
-                            uint64_t deadline_us)
-{
-    for (;;) {
-        uint64_t look_us = pg_after_ms(REPLACED_LOOK_MS);
-        uint64_t until_us = look_us < deadline_us ? look_us : deadline_us;
-        if (pg_wait(pg, lane->conn, events, until_us))
-            return true;
-        if (until_us == deadline_us || pg_lane_is_old(pg, lane))
-            return false;
-    }
-}
-
 /* Sends what libpq has not sent yet, and reads meanwhile: the server may not take more before
  * somebody reads what it says. */
-static bool flush(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us)
+static Waited flush(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us)
 {
     for (;;) {
         int left = pg->libpq.flush(lane->conn);
         if (left <= 0)
-            return left == 0;
-        if (!wait_for_server(pg, lane, POLLIN | POLLOUT, deadline_us) ||
-            pg->libpq.consumeInput(lane->conn) != 1)
-            return false;
+            return left == 0 ? WAITED : WAITED_CLOSED;
+        Waited waited = pg_wait_some(pg, lane, POLLIN | POLLOUT, deadline_us);
+        if (waited != WAITED)
+            return waited;
+        if (pg->libpq.consumeInput(lane->conn) != 1)
+            return WAITED_CLOSED;
     }
 }
-
-typedef enum Waited { WAITED, WAITED_LATE, WAITED_CLOSED } Waited;
 
 static Waited next_result(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PGresult **out)
 {
     while (pg->libpq.isBusy(lane->conn) != 0) {
-        if (!wait_for_server(pg, lane, POLLIN, deadline_us))
-            return WAITED_LATE;
+        Waited waited = pg_wait_some(pg, lane, POLLIN, deadline_us);
+        if (waited != WAITED)
+            return waited;
         if (pg->libpq.consumeInput(lane->conn) != 1)
             return WAITED_CLOSED;
     }
@@ -126,13 +110,17 @@ static EngineReply refused(PostgresJournal *pg, PgLane *lane, const PGresult *re
 static EngineReply finish(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PgResult *out,
                           Error *err)
 {
-    if (!flush(pg, lane, deadline_us))
-        return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
     AUTO(pg_result_done) PgResult answer = {.libpq = &pg->libpq};
-    switch (read_answer(pg, lane, deadline_us, &answer)) {
+    Waited waited = flush(pg, lane, deadline_us);
+    if (waited == WAITED)
+        waited = read_answer(pg, lane, deadline_us, &answer);
+    switch (waited) {
     case WAITED_LATE:
         pg_leave_host(pg, lane->host);
-        return lost(pg, lane, "the deadline has passed, or the server was replaced", err);
+        return lost(pg, lane, "the deadline has passed", err);
+    case WAITED_REPLACED:
+        pg_leave_host(pg, lane->host);
+        return lost(pg, lane, "the server was replaced while it did not answer", err);
     case WAITED_CLOSED:
         return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
     case WAITED:
@@ -216,14 +204,25 @@ Status pg_settle(PostgresJournal *pg, Slice node, JournalLane lane, uint32_t ms,
     return pg_call(pg, lane, PG_SETTLE, &params, ms, &result, err);
 }
 
+Status pg_check_session(const PostgresJournal *pg, JournalLane lane, uint64_t session, Error *err)
+{
+    if (pg->lanes[lane].session == session)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
+                     "the connection to the engine is another one than that which has read");
+}
+
 Status pg_call_done(PostgresJournal *pg, JournalLane lane, PgStatement statement,
                     const PgParams *params, uint32_t ms, PgResult *out, bool *done, Error *err)
 {
     AUTO(pg_result_done) PgResult result = {0};
     TRY(pg_call(pg, lane, statement, params, ms, &result, err));
     bool has_changed = pg_rows(&result) > 0;
-    if (!has_changed)
+    if (!has_changed) {
+        uint64_t session = pg->lanes[lane].session;
         TRY(pg_settle(pg, journal_self(&pg->journal).node, lane, ms, err));
+        TRY(pg_check_session(pg, lane, session, err));
+    }
     *done = has_changed;
     if (out != NULL)
         *out = (PgResult){.libpq = result.libpq, .result = TAKE(result.result)};

@@ -73,6 +73,34 @@ static Status find_hosts(PgTarget *target, Error *err)
     return STATUS_OK;
 }
 
+static bool has_environment(const char *name)
+{
+    const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    return value != NULL && value[0] != '\0';
+}
+
+/* libpq adds what a service or the environment says about hosts to what the URL says, so that what
+ * was checked here would not be where it connects to. */
+static Status check_sources(const PgTarget *target, Error *err)
+{
+    if (value_of(target->info, "service") != NULL)
+        return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                         "the URL of the engine has service=; it must name the hosts itself");
+    const char *found = has_environment("PGSERVICE") ? "PGSERVICE" : NULL;
+    for (size_t i = 0; i < target->host_count; i++) {
+        if (target->host[i] == NULL && has_environment("PGHOST"))
+            found = "PGHOST";
+        if (target->hostaddr[i] == NULL && has_environment("PGHOSTADDR"))
+            found = "PGHOSTADDR";
+    }
+    if (found == NULL)
+        return STATUS_OK;
+    return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
+                     "%s is set in the environment; the URL of the engine must name the hosts "
+                     "itself, and %s must be unset",
+                     found, found);
+}
+
 static Status check_safety(const PgTarget *target, bool allow_insecure, Error *err)
 {
     if (target->is_local || allow_insecure)
@@ -109,6 +137,8 @@ Status pg_target_parse(const Libpq *libpq, const char *url, bool allow_insecure,
     PgTarget target = {.info = info};
     arena_init(&target.arena, 1024);
     Status status = find_hosts(&target, err);
+    if (status == STATUS_OK)
+        status = check_sources(&target, err);
     if (status == STATUS_OK)
         status = check_safety(&target, allow_insecure, err);
     if (status != STATUS_OK) {

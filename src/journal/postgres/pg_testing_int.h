@@ -138,6 +138,7 @@ typedef struct ProxyConn {
     int server;
     bool has_begun;
     bool is_swallowing; /* the answer is not passed on, and then everything is closed */
+    bool is_hung;       /* an append was taken, and nothing more is passed on to the server */
     bool is_holding;
     bool is_held; /* a whole append waits in 'held' */
     Buf in;       /* from the client, less than a message */
@@ -149,6 +150,7 @@ typedef struct PgProxy {
     pthread_mutex_t lock;
     MemoryJournalFault fault;
     unsigned count; /* of appends that meet it */
+    bool hangs;     /* the connection of the next append */
     bool is_stopping;
     bool is_cut; /* nothing is accepted, and everything is closed */
     uint16_t target;
@@ -170,7 +172,7 @@ static inline void proxy_drop(ProxyConn *conn)
 {
     proxy_close_fd(&conn->client);
     proxy_close_fd(&conn->server);
-    conn->is_held = conn->is_holding = conn->is_swallowing = false;
+    conn->is_hung = conn->is_held = conn->is_holding = conn->is_swallowing = false;
 }
 
 static inline bool proxy_send(int fd, const char *bytes, size_t len)
@@ -238,6 +240,12 @@ static inline void proxy_from_client(PgProxy *proxy, ProxyConn *conn)
         const char *message = conn->in.ptr + at;
         bool is_typed = conn->has_begun;
         conn->has_begun = true;
+        if (is_typed && proxy->hangs && proxy_is_append(message, len)) {
+            conn->is_hung = true;
+            proxy->hangs = false;
+        }
+        if (conn->is_hung)
+            continue;
         if (is_typed && !conn->is_holding && proxy_is_append(message, len) &&
             proxy_meets_fault(proxy, conn) && conn->server < 0)
             return;
@@ -402,6 +410,14 @@ static inline void proxy_fail(PgProxy *proxy, MemoryJournalFault fault, unsigned
     pthread_mutex_lock(&proxy->lock);
     proxy->fault = fault;
     proxy->count = count;
+    pthread_mutex_unlock(&proxy->lock);
+}
+
+/* The next append never gets to the server, and its connection stays as it is. */
+static inline void proxy_hang(PgProxy *proxy)
+{
+    pthread_mutex_lock(&proxy->lock);
+    proxy->hangs = true;
     pthread_mutex_unlock(&proxy->lock);
 }
 

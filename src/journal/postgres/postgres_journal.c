@@ -254,8 +254,11 @@ static Status create_spaces(Journal *journal, JournalLane lane, const JournalNew
     TRY(pg_call(pg, lane, PG_CREATE_SPACES, &params, lane_ms(lane), &row, err));
     uint64_t made = 0;
     TRY(pg_get_u64(&row, 0, 1, &made, err));
-    if (made == 0)
+    if (made == 0) {
+        uint64_t session = pg->lanes[lane].session;
         TRY(pg_settle(pg, journal_self(journal).node, lane, lane_ms(lane), err));
+        TRY(pg_check_session(pg, lane, session, err));
+    }
     Slice dead = pg_get_bytes(&row, 0, 0);
     if (dead.len > 0)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
@@ -334,8 +337,8 @@ static Status forget_spaces(Journal *journal, JournalLane lane, const uint64_t *
 
 /* ---- replicas and trimming ---- */
 
-static Status report(Journal *journal, const JournalSelf *self, JournalLane lane,
-                     const JournalReplica *replicas, size_t count, Error *err)
+static Status write_report(Journal *journal, const JournalSelf *self, JournalLane lane,
+                           const JournalReplica *replicas, size_t count, Error *err)
 {
     PostgresJournal *pg = pg_of(journal);
     if (count == 0)
@@ -353,8 +356,26 @@ static Status report(Journal *journal, const JournalSelf *self, JournalLane lane
         pg_array_u64(&applied, replicas[i].applied);
         pg_array_u64(&durable, replicas[i].durable);
     }
-    AUTO(pg_result_done) PgResult result = {0};
-    return pg_call(pg, lane, PG_REPORT, &params, lane_ms(lane), &result, err);
+    pg_param_u64(&params, self->incarnation);
+    AUTO(pg_result_done) PgResult row = {0};
+    TRY(pg_call(pg, lane, PG_REPORT, &params, lane_ms(lane), &row, err));
+    uint64_t is_mine = 0;
+    TRY(pg_get_u64(&row, 0, 0, &is_mine, err));
+    if (is_mine == 0)
+        return error_set(err, STATUS_CONFLICT, SUB_NONE,
+                         "node '%.*s' has another incarnation than %llu", SLICE_ARG(self->node),
+                         (unsigned long long)self->incarnation);
+    return STATUS_OK;
+}
+
+static Status report(Journal *journal, const JournalSelf *self, JournalLane lane,
+                     const JournalReplica *replicas, size_t count, Error *err)
+{
+    PostgresJournal *pg = pg_of(journal);
+    uint64_t session = pg->lanes[lane].session_of_read;
+    pg->lanes[lane].session_of_read = 0;
+    TRY(write_report(journal, self, lane, replicas, count, err));
+    return session == 0 ? STATUS_OK : pg_check_session(pg, lane, session, err);
 }
 
 static Status replicas(Journal *journal, JournalLane lane, Arena *arena, const JournalReplica **out,

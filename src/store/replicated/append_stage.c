@@ -231,7 +231,8 @@ static void add_to_slot(AppendGroup *group, ReplicaSpace *space, EngineTxn *txn)
 static Status check_turn(const Replication *replication, const ReplicaSpace *space,
                          const EngineTxn *txn, const Error *full, const Error *no_room, Error *err)
 {
-    if (space->role != SPACE_OWNED || space->is_lost)
+    bool is_late = space->is_closing && txn->number >= space->closing_from;
+    if (space->role != SPACE_OWNED || space->is_lost || is_late)
         return refuse_not_owner(space->space, err);
     if (!txn->makes_room)
         TRY(check_journal(replication, err));

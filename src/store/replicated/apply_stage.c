@@ -55,6 +55,8 @@ void commit_end_transaction(Replication *replication, EngineTxn *txn, const Erro
     ReplicaSpace *of = spaces_find(replication, space);
     ASSERT(of->under_way > 0);
     of->under_way--;
+    if (of->is_closing && number < of->closing_from)
+        of->closing_left--;
     replication->under_way--;
     count_down(replication, number, &barriers);
     replication->ending += barriers != NULL;
@@ -86,17 +88,22 @@ static void complete_slot(Replication *replication, AppendSlot *slot, const Erro
 
 typedef enum Followed { FOLLOWED_ON, REFUSED_ON } Followed;
 
-/* The space is owned no more; clients of what waits are told so, and then the node. */
+/* The space is owned no more; clients of what waits are told so, and then the node. What waits was
+ * surely not done, whatever the reason is. */
 static void lose(Replication *replication, ReplicaSpace *space, Followed followed,
                  const Error *reason)
 {
+    Error told;
+    told.status = error_set(&told, STATUS_NOT_OWNER, SUB_NONE,
+                            "nothing was written: this node has lost space %llu",
+                            (unsigned long long)space->space);
     pthread_mutex_lock(&replication->lock);
     bool was_owned = space->role == SPACE_OWNED;
     if (was_owned) {
         space->role = followed == FOLLOWED_ON ? SPACE_FOLLOWED : SPACE_ABSENT;
         space->trouble = followed == FOLLOWED_ON ? SPACE_SOUND : SPACE_REFUSED;
         space->is_lost = false;
-        append_refuse_waiting(replication, space, reason);
+        append_refuse_waiting(replication, space, &told);
         pthread_cond_broadcast(&replication->changed);
     }
     pthread_mutex_unlock(&replication->lock);

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/latch.h"
 #include "store/checkpoint.h"
 #include "store/store_testing_int.h"
 
@@ -257,4 +258,61 @@ static inline void expect_caught_up(TestNode *node, TestNode *with, StoreSpace s
     replication_poke(node->replication);
     assert_ok(
         replication_wait(node->replication, space, seq_of(with, space), cond_after_ms(20000), err));
+}
+
+/* A commit under way on a thread of its own. */
+typedef struct Commit {
+    Latch done;
+    Status status;
+    Error err;
+} Commit;
+
+static inline void note_commit(void *ctx, const Error *err)
+{
+    Commit *commit = ctx;
+    commit->status = err == NULL ? STATUS_OK : err->status;
+    if (err != NULL)
+        commit->err = *err;
+    latch_post(&commit->done);
+}
+
+static inline void begin_put(TestNode *node, StoreSpace space, const char *key, const char *value,
+                             Commit *commit)
+{
+    *commit = (Commit){.status = STATUS_COUNT};
+    latch_init(&commit->done);
+    StoreTxn *txn = store_txn_begin(node->store);
+    store_txn_put(txn, space, slice_from_cstr(key), slice_from_cstr(value));
+    store_txn_commit(txn, (StoreCompletion){note_commit, commit});
+}
+
+static inline Status end_put(Commit *commit)
+{
+    latch_wait(&commit->done);
+    latch_done(&commit->done);
+    return commit->status;
+}
+
+/* Waits until the engine has that many transactions that are not completed. */
+static inline void wait_for_under_way(TestNode *node, size_t count)
+{
+    for (size_t under_way = 0; under_way < count;) {
+        pthread_mutex_lock(&node->replication->lock);
+        under_way = node->replication->under_way;
+        pthread_mutex_unlock(&node->replication->lock);
+    }
+}
+
+static inline bool is_appending(TestNode *node)
+{
+    pthread_mutex_lock(&node->replication->lock);
+    bool is_so = node->replication->lanes[0].began_us != 0;
+    pthread_mutex_unlock(&node->replication->lock);
+    return is_so;
+}
+
+static inline void wait_for_append(TestNode *node)
+{
+    while (!is_appending(node))
+        sleep_ms(1);
 }

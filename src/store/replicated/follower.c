@@ -183,6 +183,8 @@ static void note_failure(Replication *replication, ReplicaSpace *space, const Er
 {
     if (err->status == STATUS_CORRUPT)
         stop_following(replication, space, SPACE_REFUSED, err->message);
+    else if (err->status == STATUS_NOT_FOUND)
+        stop_following(replication, space, SPACE_BEHIND, err->message);
     else if (err->status == STATUS_NOT_IMPLEMENTED)
         stop_following(replication, space, SPACE_NEWER, err->message);
     /* Otherwise it is tried again: the engine does not answer, or RocksDB does not write now. */

@@ -24,7 +24,7 @@ void replication_follow(Replication *replication, StoreSpace space)
 
     /* What is there is refused, or what a drop has left. */
     Error err;
-    Status status = has_rest ? spaces_drop(replication, space, space, &err) : STATUS_OK;
+    Status status = has_rest ? space_drop_copy(replication, space, &err) : STATUS_OK;
     if (status != STATUS_OK && replication->log != NULL)
         LOG_ERROR(replication->log, "journal.space_not_dropped", "space=%llu reason=\"%s\"",
                   (unsigned long long)space, err.message);
@@ -52,9 +52,22 @@ static Status check_ownable(const Replication *replication, const ReplicaSpace *
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
                          "space %llu is owned already, in epoch %llu", number,
                          (unsigned long long)space->epoch);
-    if (space->trouble != SPACE_SOUND || (space->role == SPACE_ABSENT && space->is_stored))
+    switch (space->trouble) {
+    case SPACE_REFUSED:
         return error_set(err, STATUS_CORRUPT, SUB_NONE,
-                         "what this node has of space %llu cannot be used", number);
+                         "what this node has of space %llu is not what its log says", number);
+    case SPACE_BEHIND:
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                         "the log of space %llu was trimmed past what this node has", number);
+    case SPACE_NEWER:
+        return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
+                         "the log of space %llu needs a newer program", number);
+    case SPACE_SOUND:
+        break;
+    }
+    if (space->role == SPACE_ABSENT && space->is_stored)
+        return error_set(err, STATUS_IO, SUB_NONE,
+                         "what this node had of space %llu could not be dropped", number);
     return STATUS_OK;
 }
 
@@ -108,13 +121,20 @@ Status replication_own(Replication *replication, StoreSpace space, const Journal
     return status;
 }
 
+/* An append has failed, or RocksDB has refused what one has done. Its clients may know, but the
+ * hook 'lost' was not called yet. The epoch is over, so that this is no place to hand over from. */
+static bool is_being_lost(const ReplicaSpace *space)
+{
+    return space->is_lost || space->applied.seq != space->appended.seq;
+}
+
 Status replication_yield(Replication *replication, StoreSpace space, JournalPlace *last, Error *err)
 {
     pthread_mutex_lock(&replication->lock);
     ReplicaSpace *of = spaces_get(replication, space);
     (void)space_begin_change(replication, of, UINT64_MAX); /* never late */
-    of->is_closing = true;
-    while (of->role == SPACE_OWNED && of->under_way > 0)
+    space_begin_closing(replication, of);
+    while (of->role == SPACE_OWNED && (of->closing_left > 0 || is_being_lost(of)))
         pthread_cond_wait(&replication->changed, &replication->lock);
     bool was_owned = of->role == SPACE_OWNED;
     if (was_owned) {

@@ -49,7 +49,9 @@ typedef struct ReplicaSpace {
     bool is_seeded;   /* it is being filled from another node, in a change */
 
     /* While it is owned. */
-    bool is_closing;          /* takes no new transactions */
+    bool is_closing;          /* appends no transaction from 'closing_from' on */
+    uint64_t closing_from;    /* a number */
+    size_t closing_left;      /* closing: transactions from before that are not completed */
     bool is_lost;             /* an append has failed: what waits is refused */
     uint64_t epoch;           /* in which it is owned */
     JournalPlace appended;    /* the newest that the journal has */
@@ -162,7 +164,8 @@ ReplicaSpace *spaces_get(Replication *replication, StoreSpace space);
 void place_put(Tree *tree, StoreSpace space, StoredState state, const JournalPlace *place);
 void place_delete(Tree *tree, StoreSpace space);
 
-/* The place of a space as of 'snapshot', which is RocksDB's; NULL for now. */
+/* The place of a space as of 'snapshot', which is RocksDB's; NULL for now. STATUS_NOT_FOUND if only
+ * a part of the space is there. */
 MUST_USE Status place_read(Replication *replication, const StoreSnapshot *snapshot,
                            StoreSpace space, JournalPlace *out, bool *found, Error *err);
 
@@ -172,7 +175,7 @@ MUST_USE Status places_load(Replication *replication, Error *err);
 /* On RocksDB's engine alone, without a Replication. */
 MUST_USE Status places_delete_all(Engine *local, Error *err);
 
-/* Writes to RocksDB; without 'writing' held. */
+/* Writes to RocksDB, with 'writing' held. It never fails with STATUS_CORRUPT. */
 MUST_USE Status replication_write(Replication *replication, const EngineWrites *writes,
                                   size_t count, Error *err);
 
@@ -185,9 +188,16 @@ void end_telling(Replication *replication);
 bool space_begin_change(Replication *replication, ReplicaSpace *space, uint64_t until_us);
 void space_end_change(Replication *replication, ReplicaSpace *space);
 
+/* Under 'lock', in a change: transactions that come from now on are refused. What waits for those
+ * from before waits for 'closing_left': others may come all the time. */
+void space_begin_closing(const Replication *replication, ReplicaSpace *space);
+
 /* Drops the copies of the spaces [first, last], which become absent. */
 MUST_USE Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last,
                             Error *err);
+
+/* The same for one space, with STATUS_CONFLICT if it is owned by then. */
+MUST_USE Status space_drop_copy(Replication *replication, StoreSpace space, Error *err);
 
 /* ---- append_stage.c and apply_stage.c ---- */
 
@@ -256,7 +266,8 @@ MUST_USE Status follow_up_to(Replication *replication, ReplicaSpace *space,
 /* Everything that readers see in a space at one moment, in the order of the keys. */
 typedef struct SpaceReader SpaceReader;
 
-/* '*place' is that of the moment; zeroes if nothing was applied yet. */
+/* '*place' is that of the moment; zeroes if nothing was applied yet. STATUS_NOT_FOUND if the node
+ * has no copy, or not all of it. */
 MUST_USE Status space_reader_open(Replication *replication, StoreSpace space, SpaceReader **out,
                                   JournalPlace *place, Error *err);
 

@@ -87,15 +87,18 @@ void replication_follow(Replication *replication, StoreSpace space);
 
 /* The journal says that the space is this node's, in 'tail.epoch'. Applies everything up to 'tail',
  * and takes transactions from then on. Fails, and leaves the space as it was, if the log cannot be
- * read that far before the deadline, or has another chain. */
+ * read that far before the deadline. STATUS_NOT_FOUND if it must be seeded first; STATUS_CORRUPT,
+ * and nothing else, if the log has another history; STATUS_NOT_IMPLEMENTED if it needs a newer
+ * program. */
 MUST_USE Status replication_own(Replication *replication, StoreSpace space,
                                 const JournalPlace *tail, uint64_t deadline_us, Error *err);
 
-/* Stops taking transactions, waits for those that were taken, and follows from then on. */
+/* Stops taking transactions, waits for those that were taken, and follows from then on.
+ * STATUS_NOT_OWNER if one of them has lost the space: then the hook 'lost' says so. */
 MUST_USE Status replication_yield(Replication *replication, StoreSpace space, JournalPlace *last,
                                   Error *err);
 
-/* Drops the node's copy. */
+/* Drops the node's copy. STATUS_CONFLICT if the space is owned. */
 MUST_USE Status replication_forget(Replication *replication, StoreSpace space, Error *err);
 
 /* Waits until the space has applied 'seq', whoever owns it. */

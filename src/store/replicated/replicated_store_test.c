@@ -1,7 +1,6 @@
 /* replicated_store_test.c - one node: what an append can come to, restarts, what is refused. */
 #include "store/replicated/cluster_testing_int.h"
 
-#include "base/latch.h"
 #include "base/random.h"
 
 enum { SPACE = 10 };
@@ -157,53 +156,6 @@ static void an_append_is_done_once_whatever_its_connection_loses(void **state)
     assert_int_equal(tail_of(node, SPACE), ARRAY_COUNT(FAULTS));
     expect_key(node->store, NULL, SPACE, "`count", "xxxx");
     assert_int_equal(role_of(node, SPACE), SPACE_OWNED);
-}
-
-/* A commit under way on a thread of its own. */
-typedef struct Commit {
-    Latch done;
-    Status status;
-    Error err;
-} Commit;
-
-static void note_commit(void *ctx, const Error *err)
-{
-    Commit *commit = ctx;
-    commit->status = err == NULL ? STATUS_OK : err->status;
-    if (err != NULL)
-        commit->err = *err;
-    latch_post(&commit->done);
-}
-
-static void begin_put(TestNode *node, StoreSpace space, const char *key, const char *value,
-                      Commit *commit)
-{
-    *commit = (Commit){.status = STATUS_COUNT};
-    latch_init(&commit->done);
-    StoreTxn *txn = store_txn_begin(node->store);
-    store_txn_put(txn, space, slice_from_cstr(key), slice_from_cstr(value));
-    store_txn_commit(txn, (StoreCompletion){note_commit, commit});
-}
-
-static Status end_put(Commit *commit)
-{
-    latch_wait(&commit->done);
-    latch_done(&commit->done);
-    return commit->status;
-}
-
-static bool is_appending(TestNode *node)
-{
-    pthread_mutex_lock(&node->replication->lock);
-    bool is_so = node->replication->lanes[0].began_us != 0;
-    pthread_mutex_unlock(&node->replication->lock);
-    return is_so;
-}
-
-static void wait_for_append(TestNode *node)
-{
-    while (!is_appending(node))
-        sleep_ms(1);
 }
 
 static void what_was_surely_not_done_is_refused_and_the_space_stays(void **state)
@@ -368,78 +320,6 @@ static void lost_entries_refuse_the_space_loudly(void **state)
     expect_key(node->store, NULL, SPACE, "b", NULL);
 }
 
-/* ---- RocksDB fails ---- */
-
-typedef struct BrokenLocal {
-    EngineOps ops; /* first */
-    const EngineOps *inner;
-    _Atomic bool fails;
-} BrokenLocal;
-
-static Status broken_write(Engine *engine, const EngineWrites *writes, size_t count, Error *err)
-{
-    const BrokenLocal *local = CONTAINER_OF(engine->ops, const BrokenLocal, ops);
-    if (atomic_load(&local->fails))
-        return error_set(err, STATUS_IO, SUB_NONE, "a test wants this write to fail");
-    return local->inner->write(engine, writes, count, err);
-}
-
-static Status broken_probe(Engine *engine, Error *err)
-{
-    return broken_write(engine, NULL, 0, err);
-}
-
-static void break_local(TestNode *node, BrokenLocal *local)
-{
-    Engine *engine = node->replication->local;
-    local->inner = engine->ops;
-    local->ops = *engine->ops;
-    local->ops.write = broken_write;
-    local->ops.probe = broken_probe;
-    engine->ops = &local->ops;
-}
-
-static void a_write_that_rocksdb_refuses_gives_up_all_spaces(void **state)
-{
-    (void)state;
-    AUTO(cluster_close) TestCluster cluster;
-    cluster_open(&cluster, 1);
-    TestNode *node = &cluster.nodes[0];
-    BrokenLocal local = {.fails = false};
-    break_local(node, &local);
-    node_own(node, SPACE);
-    node_own(node, SPACE + 1);
-    put_now(node->store, SPACE, "a", "1");
-    atomic_store(&local.fails, true);
-    Error refusal = {0}, reason;
-    assert_status(try_put(node, SPACE, "b", "1", &refusal), STATUS_TIMEOUT);
-    assert_non_null(strstr(refusal.message, "not known"));
-    while (count_lost(node) < 2)
-        sleep_ms(1);
-    (void)last_lost(node, &reason);
-    assert_int_equal(reason.status, STATUS_NOT_OWNER);
-    assert_status(try_put(node, SPACE, "c", "1", &refusal), STATUS_NOT_OWNER);
-    assert_status(try_put(node, SPACE + 1, "c", "1", &refusal), STATUS_NOT_OWNER);
-    assert_int_equal(seq_of(node, SPACE), 1);
-    bool found = false;
-    JournalPlace tail = test_tail(node->journal, SPACE, &found);
-    assert_int_equal(tail.seq, 2);
-    assert_status(replication_own(node->replication, SPACE, &tail, cond_after_ms(50), &refusal),
-                  STATUS_IO);
-    tail = test_tail(node->journal, SPACE + 1, &found); /* also if nothing is missing */
-    assert_status(replication_own(node->replication, SPACE + 1, &tail, cond_after_ms(50), &refusal),
-                  STATUS_IO);
-
-    /* It is whole again when RocksDB writes again. */
-    atomic_store(&local.fails, false);
-    assert_ok(replication_wait(node->replication, SPACE, 2, cond_after_ms(20000), err));
-    expect_key(node->store, NULL, SPACE, "b", "1");
-    expect_key(node->store, NULL, SPACE, "c", NULL);
-    node_own(node, SPACE);
-    put_now(node->store, SPACE, "d", "1");
-    node->replication->local->ops = local.inner;
-}
-
 /* ---- restarts ---- */
 
 static void what_rocksdb_has_lost_comes_from_the_journal(void **state)
@@ -501,6 +381,12 @@ static void a_space_that_was_forgotten_is_absent_also_after_a_restart(void **sta
         node_own(node, space);
         put_now(node->store, space, "a", "1");
     }
+    JournalPlace last;
+    Error refusal = {0};
+    assert_status(replication_forget(node->replication, SPACE, &refusal), STATUS_CONFLICT);
+    expect_key(node->store, NULL, SPACE, "a", "1");
+    put_now(node->store, SPACE, "a", "2"); /* it is owned as before */
+    assert_ok(replication_yield(node->replication, SPACE, &last, err));
     assert_ok(replication_forget(node->replication, SPACE, err));
     assert_ok(store_drop_spaces(node->store, SPACE + 2, SPACE + 3, err));
     for (int i = 0; i < 2; i++) {
@@ -718,7 +604,6 @@ int main(void)
         cmocka_unit_test(a_full_journal_takes_only_what_makes_room),
         cmocka_unit_test(a_full_journal_also_refuses_what_waits_for_another_write),
         cmocka_unit_test(lost_entries_refuse_the_space_loudly),
-        cmocka_unit_test(a_write_that_rocksdb_refuses_gives_up_all_spaces),
         cmocka_unit_test(what_rocksdb_has_lost_comes_from_the_journal),
         cmocka_unit_test(a_place_is_durable_after_a_sync),
         cmocka_unit_test(a_space_that_was_forgotten_is_absent_also_after_a_restart),

@@ -37,9 +37,6 @@ struct SeedSource {
 
 Status seed_source_open(Replication *replication, StoreSpace space, SeedSource **out, Error *err)
 {
-    if (replication_place(replication, space).role == SPACE_ABSENT)
-        return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "this node has no copy of space %llu",
-                         (unsigned long long)space);
     AUTO(seed_source_close) SeedSource *source = MEM_NEW(SeedSource);
     source->space = space;
     buf_init(&source->next, SIZE_MAX); /* one pair, which is bounded */
@@ -180,7 +177,7 @@ Status seed_target_open(Replication *replication, StoreSpace space, SeedTarget *
     bool is_free = !of->is_seeded && of->role != SPACE_OWNED;
     pthread_mutex_unlock(&replication->lock);
     if (is_free) {
-        TRY(spaces_drop(replication, space, space, err));
+        TRY(space_drop_copy(replication, space, err));
         is_free = begin_seeding(replication, of);
     }
     if (!is_free)
@@ -326,7 +323,7 @@ void seed_target_close(SeedTarget *target)
         space_end_change(replication, target->space);
         pthread_mutex_unlock(&replication->lock);
         Error err;
-        Status status = spaces_drop(replication, target->space->space, target->space->space, &err);
+        Status status = space_drop_copy(replication, target->space->space, &err);
         /* If it cannot be dropped now, the next start does it (P6). */
         if (status != STATUS_OK && replication->log != NULL)
             LOG_ERROR(replication->log, "journal.space_not_dropped", "space=%llu reason=\"%s\"",

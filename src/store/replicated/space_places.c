@@ -73,7 +73,12 @@ Status place_read(Replication *replication, const StoreSnapshot *snapshot, Store
     StoredState state = STORED_WHOLE;
     if (answer == STORE_FOUND)
         TRY(parse_place(value.data, &state, out, err));
-    *found = answer == STORE_FOUND && state == STORED_WHOLE;
+    if (state != STORED_WHOLE)
+        return error_set(err, STATUS_NOT_FOUND, SUB_NONE,
+                         "what this node has of space %llu is not whole: it is being dropped or "
+                         "filled",
+                         (unsigned long long)space);
+    *found = answer == STORE_FOUND;
     return STATUS_OK;
 }
 
@@ -187,11 +192,20 @@ Status replication_wait(Replication *replication, StoreSpace space, uint64_t seq
 
 /* ---- opening ---- */
 
+/* Damage here says nothing about the log, so that it must not be taken for another history of it,
+ * which is STATUS_CORRUPT everywhere above. */
+static Status local_failure(Status status, Error *err)
+{
+    if (status == STATUS_CORRUPT)
+        err->status = STATUS_IO;
+    return status == STATUS_CORRUPT ? STATUS_IO : status;
+}
+
 Status replication_write(Replication *replication, const EngineWrites *writes, size_t count,
                          Error *err)
 {
     Engine *local = replication->local;
-    Status status = local->ops->write(local, writes, count, err);
+    Status status = local_failure(local->ops->write(local, writes, count, err), err);
     pthread_mutex_lock(&replication->lock);
     replication->local_failure = status == STATUS_OK ? (Error){.status = STATUS_OK} : *err;
     pthread_mutex_unlock(&replication->lock);
@@ -216,7 +230,7 @@ static Status drop_stored(Replication *replication, StoreSpace first, StoreSpace
     Engine *local = replication->local;
     TRY(write_tree(replication, partly, err));
     pthread_mutex_lock(&replication->writing);
-    Status status = local->ops->drop(local, first, last, err);
+    Status status = local_failure(local->ops->drop(local, first, last, err), err);
     pthread_mutex_unlock(&replication->writing);
     TRY(status);
     return write_tree(replication, deleted, err);
@@ -292,17 +306,26 @@ Status places_load(Replication *replication, Error *err)
 
 /* ---- dropping ---- */
 
-/* Under 'lock'. Nothing of it is under way afterwards, and nothing begins. */
+void space_begin_closing(const Replication *replication, ReplicaSpace *space)
+{
+    space->is_closing = true;
+    space->closing_from = replication->next_number;
+    space->closing_left = space->under_way;
+}
+
+/* Under 'lock', in a change. Nothing of it is written afterwards. */
 static void take_out(Replication *replication, ReplicaSpace *space)
 {
-    (void)space_begin_change(replication, space, UINT64_MAX); /* never late */
-    space->is_closing = true;
-    while (space->under_way > 0)
+    space_begin_closing(replication, space);
+    while (space->closing_left > 0)
         pthread_cond_wait(&replication->changed, &replication->lock);
     space->role = SPACE_ABSENT;
 }
 
-Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last, Error *err)
+typedef enum Dropped { DROP_OWNED_TOO, DROP_COPIES } Dropped;
+
+static Status drop(Replication *replication, StoreSpace first, StoreSpace last, Dropped dropped,
+                   Error *err)
 {
     AUTO(tree_done) Tree partly = {0};
     AUTO(tree_done) Tree deleted = {0};
@@ -316,6 +339,15 @@ Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last, 
         memory = mem_copy(&replication->spaces[at], sizeof(ReplicaSpace *) * count);
     ReplicaSpace **spaces = memory;
     for (size_t i = 0; i < count; i++) {
+        (void)space_begin_change(replication, spaces[i], UINT64_MAX); /* never late */
+        /* It may have become owned since the caller has looked. */
+        if (dropped == DROP_COPIES && spaces[i]->role == SPACE_OWNED) {
+            ASSERT(count == 1);
+            space_end_change(replication, spaces[i]);
+            pthread_mutex_unlock(&replication->lock);
+            return error_set(err, STATUS_CONFLICT, SUB_NONE, "this node owns space %llu",
+                             (unsigned long long)first);
+        }
         take_out(replication, spaces[i]);
         if (spaces[i]->is_stored) {
             place_put(&partly, spaces[i]->space, STORED_PARTLY, &spaces[i]->applied);
@@ -332,6 +364,7 @@ Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last, 
         *spaces[i] = (ReplicaSpace){.space = spaces[i]->space,
                                     .life = spaces[i]->life + 1,
                                     .is_stored = is_stored,
+                                    .under_way = spaces[i]->under_way, /* is being refused */
                                     .is_changing = true};
         space_end_change(replication, spaces[i]);
     }
@@ -339,7 +372,17 @@ Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last, 
     return status;
 }
 
+Status spaces_drop(Replication *replication, StoreSpace first, StoreSpace last, Error *err)
+{
+    return drop(replication, first, last, DROP_OWNED_TOO, err);
+}
+
+Status space_drop_copy(Replication *replication, StoreSpace space, Error *err)
+{
+    return drop(replication, space, space, DROP_COPIES, err);
+}
+
 Status replication_forget(Replication *replication, StoreSpace space, Error *err)
 {
-    return spaces_drop(replication, space, space, err);
+    return space_drop_copy(replication, space, err);
 }

@@ -20,9 +20,29 @@ struct SpaceReader {
     bool has_ended;
 };
 
+/* Whether the node has a copy, that is not being dropped or filled; and which. */
+static bool find_copy(Replication *replication, StoreSpace space, uint64_t *life)
+{
+    pthread_mutex_lock(&replication->lock);
+    const ReplicaSpace *found = spaces_find(replication, space);
+    bool has_copy = found != NULL && found->role != SPACE_ABSENT;
+    *life = found != NULL ? found->life : 0;
+    pthread_mutex_unlock(&replication->lock);
+    return has_copy;
+}
+
+static Status no_copy(StoreSpace space, Error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, SUB_NONE, "this node has no copy of space %llu",
+                     (unsigned long long)space);
+}
+
 Status space_reader_open(Replication *replication, StoreSpace space, SpaceReader **out,
                          JournalPlace *place, Error *err)
 {
+    uint64_t life_before = 0, life = 0;
+    if (!find_copy(replication, space, &life_before))
+        return no_copy(space, err);
     Engine *local = replication->local;
     AUTO(space_reader_close) SpaceReader *reader = MEM_NEW(SpaceReader);
     reader->local = local;
@@ -33,6 +53,9 @@ Status space_reader_open(Replication *replication, StoreSpace space, SpaceReader
     JournalPlace read = {0};
     bool found = false;
     TRY(place_read(replication, reader->snapshot, space, &read, &found, err));
+    /* A copy without a place is one at the beginning of its log, or was dropped just now. */
+    if (!find_copy(replication, space, &life) || life != life_before)
+        return no_copy(space, err);
     *place = found ? read : (JournalPlace){0};
     *out = TAKE(reader);
     return STATUS_OK;
