@@ -569,7 +569,5 @@ void cluster_close(Cluster *cluster)
     if (cluster == NULL)
         return;
     stop_threads(cluster);
-    if (atomic_load(&cluster->has_store))
-        cluster->store.end_hooks(cluster->store.ctx); /* its threads go on until it is closed */
     cluster_destroy(cluster);
 }

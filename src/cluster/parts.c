@@ -44,11 +44,6 @@ static void set_full(void *ctx, bool is_full)
     replication_set_full(ctx, is_full);
 }
 
-static void end_hooks(void *ctx)
-{
-    replication_end_hooks(ctx);
-}
-
 static Status source_open(void *ctx, StoreSpace space, SeedSource **out, Error *err)
 {
     return seed_source_open(ctx, space, out, err);
@@ -78,7 +73,6 @@ ClusterStore cluster_store_of(Store *store, Replication *replication)
         .forget = forget,
         .poke = poke,
         .set_full = set_full,
-        .end_hooks = end_hooks,
         .source_open = source_open,
         .source_next = seed_source_next,
         .source_close = seed_source_close,

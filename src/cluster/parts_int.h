@@ -20,7 +20,6 @@ typedef struct ClusterStore {
     Status (*forget)(void *ctx, StoreSpace space, Error *err);
     void (*poke)(void *ctx);
     void (*set_full)(void *ctx, bool is_full);
-    void (*end_hooks)(void *ctx);
     Status (*source_open)(void *ctx, StoreSpace space, SeedSource **out, Error *err);
     Status (*source_next)(SeedSource *source, size_t bytes_max, Buf *piece, bool *is_last,
                           Error *err);

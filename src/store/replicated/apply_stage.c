@@ -112,10 +112,7 @@ static void lose(Replication *replication, ReplicaSpace *space, Followed followe
     if (replication->log != NULL)
         LOG_WARN(replication->log, "journal.space_lost", "space=%llu reason=\"%s\"",
                  (unsigned long long)space->space, reason->message);
-    if (begin_telling(replication)) {
-        replication->hooks.lost(replication->hooks.ctx, space->space, reason);
-        end_telling(replication);
-    }
+    replication->hooks.lost(replication->hooks.ctx, space->space, reason);
 }
 
 void give_up_all(Replication *replication, const Error *reason)

@@ -45,10 +45,8 @@ static void stop_following(Replication *replication, ReplicaSpace *space, SpaceT
     else if (replication->log != NULL)
         LOG_ERROR(replication->log, "journal.space_refused", "space=%llu reason=\"%s\"",
                   (unsigned long long)space->space, reason);
-    if (trouble != SPACE_NEWER && begin_telling(replication)) {
+    if (trouble != SPACE_NEWER)
         replication->hooks.behind(replication->hooks.ctx, space->space);
-        end_telling(replication);
-    }
 }
 
 static Status other_history(const ReplicaSpace *space, uint64_t seq, Error *err)
@@ -383,10 +381,8 @@ static void apply_item(Replication *replication, FollowItem *item)
     uint64_t seq = space->applied.seq;
     space_end_change(replication, space);
     pthread_mutex_unlock(&replication->lock);
-    if (seq > item->applied.seq && begin_telling(replication)) {
+    if (seq > item->applied.seq)
         replication->hooks.applied(replication->hooks.ctx, space->space, seq);
-        end_telling(replication);
-    }
 }
 
 static Status run_round(Replication *replication, FollowRound *round, Error *err)

@@ -98,10 +98,6 @@ struct Replication {
     /* Held for everything that is read from the journal on its lane, and what is done with it. */
     pthread_mutex_t following;
 
-    /* Held while a hook is called, with no other after it; guards 'is_silent'. */
-    pthread_mutex_t telling;
-    bool is_silent; /* see replication_end_hooks */
-
     /* Held for each write to RocksDB's engine, which one thread at a time may make. */
     pthread_mutex_t writing;
 
@@ -178,10 +174,6 @@ MUST_USE Status places_delete_all(Engine *local, Error *err);
 /* Writes to RocksDB, with 'writing' held. It never fails with STATUS_CORRUPT. */
 MUST_USE Status replication_write(Replication *replication, const EngineWrites *writes,
                                   size_t count, Error *err);
-
-/* Around the call of a hook; false if there are none any more. */
-bool begin_telling(Replication *replication);
-void end_telling(Replication *replication);
 
 /* Under 'lock': waits until no other thread changes the space, and then does. False if the deadline
  * (monotonic, real time) has passed. */

@@ -131,33 +131,9 @@ static void close_engine(Engine *engine)
     for (size_t i = 0; i < ARRAY_COUNT(conds); i++)
         (void)pthread_cond_destroy(conds[i]);
     (void)pthread_mutex_destroy(&replication->following);
-    (void)pthread_mutex_destroy(&replication->telling);
     (void)pthread_mutex_destroy(&replication->writing);
     (void)pthread_mutex_destroy(&replication->lock);
     mem_free(replication);
-}
-
-/* ---- hooks ---- */
-
-bool begin_telling(Replication *replication)
-{
-    pthread_mutex_lock(&replication->telling);
-    if (!replication->is_silent)
-        return true;
-    pthread_mutex_unlock(&replication->telling);
-    return false;
-}
-
-void end_telling(Replication *replication)
-{
-    pthread_mutex_unlock(&replication->telling);
-}
-
-void replication_end_hooks(Replication *replication)
-{
-    pthread_mutex_lock(&replication->telling);
-    replication->is_silent = true;
-    pthread_mutex_unlock(&replication->telling);
 }
 
 static void init(Replication *replication, const ReplicatedStoreOptions *options)
@@ -169,8 +145,7 @@ static void init(Replication *replication, const ReplicatedStoreOptions *options
     replication->waiting_end = &replication->waiting;
     replication->ready_end = &replication->ready;
     int failed = 0;
-    pthread_mutex_t *locks[] = {&replication->following, &replication->writing, &replication->lock,
-                                &replication->telling};
+    pthread_mutex_t *locks[] = {&replication->following, &replication->writing, &replication->lock};
     for (size_t i = 0; i < ARRAY_COUNT(locks); i++)
         failed += pthread_mutex_init(locks[i], NULL);
     pthread_cond_t *conds[] = {&replication->changed, &replication->has_work,

@@ -105,9 +105,6 @@ MUST_USE Status replication_forget(Replication *replication, StoreSpace space, E
 MUST_USE Status replication_wait(Replication *replication, StoreSpace space, uint64_t seq,
                                  uint64_t deadline_us, Error *err);
 
-/* Calls no hook any more once it has returned: what they use may end before the store does. */
-void replication_end_hooks(Replication *replication);
-
 /* The engine keeps as much of the journal as it may, or no longer does: transactions that take room
  * are refused with STATUS_THROTTLED meanwhile. Those that make room are taken, although they are
  * entries, too. */

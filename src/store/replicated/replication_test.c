@@ -76,27 +76,6 @@ static void a_follower_has_what_its_owner_has_and_takes_no_writes(void **state)
     assert_int_equal(replication_place(b->replication, SPACE).applied.epoch, 1);
 }
 
-static void nothing_is_told_after_the_hooks_have_ended(void **state)
-{
-    (void)state;
-    AUTO(cluster_close) TestCluster cluster;
-    cluster_open(&cluster, 2);
-    TestNode *a = &cluster.nodes[0];
-    TestNode *b = &cluster.nodes[1];
-    node_own(a, SPACE);
-    replication_follow(b->replication, SPACE);
-    put_now(a->store, SPACE, "k", "1");
-    expect_caught_up(b, a, SPACE);
-    replication_end_hooks(b->replication);
-    uint64_t before = count_applied(b);
-    for (int i = 0; i < 20; i++) {
-        put_now(a->store, SPACE, "k", "2");
-        expect_caught_up(b, a, SPACE); /* it goes on following */
-    }
-    sleep_ms(50); /* they are called just after readers see a write */
-    assert_int_equal(count_applied(b), before);
-}
-
 static void a_follower_begins_anywhere_and_goes_on_after_a_restart(void **state)
 {
     (void)state;
@@ -631,7 +610,6 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_follower_has_what_its_owner_has_and_takes_no_writes),
-        cmocka_unit_test(nothing_is_told_after_the_hooks_have_ended),
         cmocka_unit_test(a_follower_begins_anywhere_and_goes_on_after_a_restart),
         cmocka_unit_test(a_transaction_of_16_mb_is_followed),
         cmocka_unit_test(readers_of_a_follower_wait_for_a_write),
