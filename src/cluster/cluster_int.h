@@ -274,6 +274,9 @@ MUST_USE Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, Ha
 
 /* ---- following.c ---- */
 void follow_spaces(Cluster *cluster, const ClusterView *view);
+/* Copies that this node is said to have, but has not, count no more. True if there were any: what
+ * was read is then to be read again before it is acted upon. */
+bool expel_lost_copies(Cluster *cluster, const ClusterView *view);
 void forget_dropped(Cluster *cluster, const ClusterView *view);
 
 /* ---- barrier.c ---- */

@@ -665,13 +665,15 @@ static void replicas_of_a_node_that_is_dead_for_long_are_expelled(void **state)
     assert_int_equal(base, 1);
 }
 
+/* Of a copy, which has a row, on a node that need not run. */
 static ReplicaState state_of(const SimNode *node, StoreSpace space, uint64_t *base)
 {
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
     ClusterView view;
     uint64_t begun_us;
-    assert_ok(cluster_read_view(node->cluster, true, &arena, &view, &begun_us, err));
+    const SimNode *reader = other_than(NULL);
+    assert_ok(cluster_read_view(reader->cluster, true, &arena, &view, &begun_us, err));
     *base = view_owner(&view, space)->base;
     const JournalReplica *replica = view_replica(&view, space, slice_from_cstr(node->name));
     assert_non_null(replica);
@@ -728,6 +730,49 @@ static void an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again(void
     sim_run(&sim, 40000);
     assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
     assert_int_equal(base, 1);
+    assert_nothing_lost(2);
+}
+
+/* Its process ends, and its disk is replaced; or only the store's folder on it is lost. */
+static void lose_disk(SimNode *node, bool with_folder)
+{
+    sim_kill(node);
+    sim_run(&sim, 10000);
+    memset(node->copies, 0, sizeof(node->copies));
+    if (!with_folder)
+        return;
+    test_folder_done(&node->data);
+    test_folder_init(&node->data);
+}
+
+static void copies_on_a_lost_disk_do_not_count(void **state)
+{
+    (void)state;
+    begin(3, 3, 2);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *other = other_than(owner);
+    for (int i = 0; i < 10; i++)
+        assert_true(sim_write(owner, 2));
+    sim_run(&sim, 30000); /* the owner trims */
+    for (int with_folder = 0; with_folder < 2; with_folder++) {
+        uint64_t base;
+        lose_disk(other, with_folder == 1);
+        assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
+        assert_int_equal(base, 10);
+        Error failure;
+        assert_true(sim_try_start(other, &failure));
+        manage_step(other->cluster);
+        ClusterView view;
+        uint64_t begun_us;
+        AUTO(arena_done) Arena arena;
+        arena_init(&arena, 4096);
+        assert_ok(cluster_read_view(owner->cluster, true, &arena, &view, &begun_us, err));
+        const JournalReplica *row = view_replica(&view, 2, slice_from_cstr(other->name));
+        assert_true(row == NULL || row->state == REPLICA_EXPELLED);
+        sim_run(&sim, 20000);
+        assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
+        assert_int_equal(sim_place(other, 2).applied.seq, 10);
+    }
     assert_nothing_lost(2);
 }
 
@@ -808,6 +853,7 @@ int main(void)
         CASE(replicas_of_a_node_that_is_dead_for_long_are_expelled),
         CASE(a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew),
         CASE(an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again),
+        CASE(copies_on_a_lost_disk_do_not_count),
         CASE(a_node_that_most_others_cannot_reach_gives_its_spaces_up),
         CASE(two_nodes_that_do_not_reach_each_other_keep_their_spaces),
         CASE(a_space_whose_append_has_failed_is_served_in_another_epoch),

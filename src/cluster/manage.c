@@ -341,6 +341,10 @@ void manage_step(Cluster *cluster)
     continue_hand_overs(cluster);
     if (read_engine(cluster)) {
         engine_step(cluster, true);
+        if (expel_lost_copies(cluster, &cluster->view)) {
+            cluster_refresh_owners(cluster);
+            return;
+        }
         watch_others(cluster);
         act_on_owners(cluster);
         follow_spaces(cluster, &cluster->view);
