@@ -558,10 +558,20 @@ void cluster_leave(Cluster *cluster, uint32_t wait_ms)
     cluster_end_membership(cluster);
 }
 
-void cluster_close(Cluster *cluster)
+/* The store's threads call the hooks until it is closed, and so need all that these use. */
+void cluster_stop(Cluster *cluster)
 {
     if (cluster == NULL)
         return;
     stop_threads(cluster);
+    serving_free(TAKE(cluster->serving));
+    seed_sessions_free(TAKE(cluster->seeds));
+}
+
+void cluster_close(Cluster *cluster)
+{
+    if (cluster == NULL)
+        return;
+    cluster_stop(cluster);
     cluster_destroy(cluster);
 }

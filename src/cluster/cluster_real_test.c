@@ -113,10 +113,8 @@ static Status start(RealNode *node, Error *err)
 }
 
 /* Leaves, or ends as a process that was killed does: the others are not told. */
-static void stop(RealNode *node, bool leaves, uint32_t wait_ms)
+static void stop_cluster(RealNode *node, bool leaves, uint32_t wait_ms)
 {
-    if (node->cluster == NULL)
-        return;
     if (!leaves) {
         memory_journal_cut(node->journal, true);
         wait_ms = 0;
@@ -127,10 +125,23 @@ static void stop(RealNode *node, bool leaves, uint32_t wait_ms)
     catalog_close(TAKE(node->catalog));
     partition_host_stop(&node->host);
     workers_close(TAKE(node->host.writers));
-    cluster_close(TAKE(node->cluster));
+    cluster_stop(node->cluster);
+}
+
+static void stop_store(RealNode *node)
+{
     store_close(TAKE(node->store));
+    cluster_close(TAKE(node->cluster));
     cluster_folder_close(TAKE(node->folder));
     journal_close(TAKE(node->journal));
+}
+
+static void stop(RealNode *node, bool leaves, uint32_t wait_ms)
+{
+    if (node->cluster == NULL)
+        return;
+    stop_cluster(node, leaves, wait_ms);
+    stop_store(node);
 }
 
 static void begin(size_t count)
@@ -542,6 +553,19 @@ static void a_new_node_is_seeded_where_the_log_was_trimmed(void **state)
 
 #define CASE(test) cmocka_unit_test_teardown(test, end)
 
+static void a_store_tells_of_changes_until_it_is_closed(void **state)
+{
+    (void)state;
+    begin(2);
+    RealNode *leader = owner_of(SPACE_OF_CATALOG);
+    RealNode *other = &real.nodes[leader == &real.nodes[0]];
+    stop_cluster(other, true, 0);
+    (void)make_database(leader, "d", 0);
+    uint64_t seq = replication_place(leader->replication, SPACE_OF_CATALOG).applied.seq;
+    WAIT_UNTIL(replication_place(other->replication, SPACE_OF_CATALOG).applied.seq == seq);
+    stop_store(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -552,6 +576,7 @@ int main(void)
         CASE(ranges_that_share_throughput_move_together),
         CASE(a_node_that_leaves_hands_everything_over),
         CASE(a_node_that_dies_is_replaced),
+        CASE(a_store_tells_of_changes_until_it_is_closed),
         CASE(a_new_node_is_seeded_where_the_log_was_trimmed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
