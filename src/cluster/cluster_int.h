@@ -274,6 +274,8 @@ MUST_USE Status cluster_order(Cluster *cluster, StoreSpace space, Slice node, Ha
 
 /* ---- following.c ---- */
 void follow_spaces(Cluster *cluster, const ClusterView *view);
+/* The others do not count on this node's copy any more, nor does the log wait for it. */
+MUST_USE Status expel_own_copy(Cluster *cluster, StoreSpace space, Error *err);
 /* Copies that this node is said to have, but has not, count no more. True if there were any: what
  * was read is then to be read again before it is acted upon. */
 bool expel_lost_copies(Cluster *cluster, const ClusterView *view);

@@ -745,6 +745,73 @@ static void lose_disk(SimNode *node, bool with_folder)
     test_folder_init(&node->data);
 }
 
+/* Other than at the moment of an attempt, the copy that cannot be made holds nothing back. */
+static void a_copy_that_cannot_be_made_does_not_keep_the_log(void **state)
+{
+    (void)state;
+    begin(3, 3, 2);
+    SimNode *other = other_than(sim_owner(&sim, 2));
+    for (int with_room = 0; with_room < 2; with_room++) {
+        uint64_t base;
+        Error failure;
+        lose_disk(other, false);
+        assert_true(sim_write(sim_owner(&sim, 2), 2));
+        assert_ok(journal_expel(sim.nodes[1].journal, JOURNAL_LANE_ADMIN, 2,
+                                slice_from_cstr(other->name), err));
+        sim_run(&sim, 30000); /* the owner trims */
+        other->has_no_room = with_room == 0;
+        other->is_filling_up = with_room == 1;
+        other->seeds_begun = 0;
+        assert_true(sim_try_start(other, &failure));
+        for (int i = 0; i < 300; i++) {
+            sim_run(&sim, 1000);
+            assert_true(state_of(other, 2, &base) == REPLICA_EXPELLED || base == 0);
+            if (i % 30 == 0)
+                assert_true(sim_write(sim_owner(&sim, 2), 2));
+        }
+        assert_int_equal(base, sim_place(sim_owner(&sim, 2), 2).applied.seq);
+        assert_in_range(other->seeds_begun, with_room * 5, with_room * 60);
+        other->has_no_room = other->is_filling_up = false;
+        sim_run(&sim, 60000);
+        assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
+    }
+    assert_nothing_lost(2);
+}
+
+static void a_copy_that_is_made_without_progress_is_expelled(void **state)
+{
+    (void)state;
+    begin(3, 3, 2);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *other = other_than(owner);
+    JournalReplica row = {.space = 2, .state = REPLICA_SEEDING};
+    uint64_t base;
+    sim_run(&sim, 1000);
+    other->is_stuck = other->is_seeder_stuck = true;
+    assert_true(sim_write(owner, 2));
+    sim_copy(other, 2)->role = SPACE_ABSENT; /* reports nothing */
+    for (int minute = 0; minute < 30; minute++) {
+        row.applied++; /* pieces */
+        assert_ok(journal_report(other->journal, JOURNAL_LANE_ADMIN, &row, 1, err));
+        sim_run(&sim, 60000);
+        assert_int_equal(state_of(other, 2, &base), REPLICA_SEEDING);
+        assert_int_equal(base, 0);
+    }
+    sim_run(&sim, 13 * 60000);
+    assert_int_equal(state_of(other, 2, &base), REPLICA_SEEDING);
+    sim_run(&sim, 3 * 60000);
+    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
+    assert_int_equal(base, 1);
+
+    /* While the log is long, that is found sooner. */
+    for (size_t i = 0; i < 3; i++)
+        sim.nodes[i].cluster->journal_bytes_max = 4;
+    assert_true(sim_write(owner, 2));
+    assert_ok(journal_report(other->journal, JOURNAL_LANE_ADMIN, &row, 1, err));
+    sim_run(&sim, 90000);
+    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
+}
+
 static void copies_on_a_lost_disk_do_not_count(void **state)
 {
     (void)state;
@@ -853,6 +920,8 @@ int main(void)
         CASE(replicas_of_a_node_that_is_dead_for_long_are_expelled),
         CASE(a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew),
         CASE(an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again),
+        CASE(a_copy_that_cannot_be_made_does_not_keep_the_log),
+        CASE(a_copy_that_is_made_without_progress_is_expelled),
         CASE(copies_on_a_lost_disk_do_not_count),
         CASE(a_node_that_most_others_cannot_reach_gives_its_spaces_up),
         CASE(two_nodes_that_do_not_reach_each_other_keep_their_spaces),

@@ -43,6 +43,10 @@ typedef struct SimNode {
     bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
     bool cannot_forget;                /* its copies stay */
+    bool has_no_room;                  /* for a copy, which it finds before or */
+    bool is_filling_up;                /* while it is made */
+    bool is_seeder_stuck;              /* no copy is made */
+    size_t seeds_begun;                /* copies of other nodes, whatever became of them */
     uint64_t published;                /* of the catalogue, by this node */
     StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
     size_t served_count;
@@ -263,8 +267,15 @@ typedef struct SimTarget {
     bool has_copy;
 } SimTarget;
 
+static inline Status sim_room(void *ctx, Error *err)
+{
+    return ((SimNode *)ctx)->has_no_room ? error_set(err, STATUS_IO, SUB_NONE, "the disk is full")
+                                         : STATUS_OK;
+}
+
 static inline Status sim_target_open(void *ctx, StoreSpace space, SeedTarget **out, Error *err)
 {
+    ((SimNode *)ctx)->seeds_begun++;
     TRY(sim_forget(ctx, space, err));
     SimTarget *target = MEM_NEW(SimTarget);
     target->node = ctx;
@@ -276,6 +287,8 @@ static inline Status sim_target_open(void *ctx, StoreSpace space, SeedTarget **o
 static inline Status sim_target_put(SeedTarget *opaque, Slice piece, Error *err)
 {
     SimTarget *target = (SimTarget *)(void *)opaque;
+    if (target->node->is_filling_up)
+        return error_set(err, STATUS_IO, SUB_NONE, "the disk is full");
     if (piece.len != sizeof(SimCopy))
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "expected a whole copy");
     memcpy(&target->copy, piece.ptr, sizeof(SimCopy));
@@ -317,6 +330,7 @@ static inline ClusterStore sim_store(SimNode *node)
         .forget = sim_forget,
         .poke = sim_poke,
         .set_full = sim_set_full,
+        .room = sim_room,
         .source_open = sim_source_open,
         .source_next = sim_source_next,
         .source_close = sim_source_close,
@@ -633,7 +647,7 @@ static inline void sim_round(Sim *sim)
         sim_follow_logs(node);
         if (!atomic_load(&node->cluster->has_catalog))
             sim_join_catalog(node);
-        if (random_below(&sim->random, 2) == 0)
+        if (random_below(&sim->random, 2) == 0 && !node->is_seeder_stuck)
             seed_step(node->cluster);
         manage_step(node->cluster);
         sim_check_owners(sim);

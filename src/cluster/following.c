@@ -93,7 +93,7 @@ static void forget_leftovers(Cluster *cluster)
     }
 }
 
-static Status expel_own(Cluster *cluster, StoreSpace space, Error *err)
+Status expel_own_copy(Cluster *cluster, StoreSpace space, Error *err)
 {
     (void)pthread_mutex_lock(&cluster->admin_lane);
     Status status = journal_expel(cluster->journal, JOURNAL_LANE_ADMIN, space,
@@ -106,7 +106,7 @@ static Status expel_own(Cluster *cluster, StoreSpace space, Error *err)
 static void stop_following(Cluster *cluster, StoreSpace space)
 {
     Error err;
-    if (expel_own(cluster, space, &err) == STATUS_OK)
+    if (expel_own_copy(cluster, space, &err) == STATUS_OK)
         forget(cluster, space);
 }
 
@@ -125,7 +125,7 @@ bool expel_lost_copies(Cluster *cluster, const ClusterView *view)
             slot_of(cluster, row->space).state != SPACE_STATE_ABSENT ||
             cluster->store.place(cluster->store.ctx, row->space).role != SPACE_ABSENT)
             continue;
-        if (expel_own(cluster, row->space, &err) == STATUS_OK)
+        if (expel_own_copy(cluster, row->space, &err) == STATUS_OK)
             expelled++;
         else
             LOG_WARN(cluster->log, "cluster.expel_failed", "space=%llu message=\"%s\"",

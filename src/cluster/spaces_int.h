@@ -52,13 +52,14 @@ typedef struct SpaceSlot {
     bool is_handing;     /* YIELDING, and what is below of the hand-over is known */
     uint64_t epoch;      /* TAKING, SERVING and YIELDING: this node's */
     uint64_t epoch_gone; /* up to here the space is this node's no more, whatever was read before */
-    uint64_t retry_us;   /* boot time before which taking it is not tried again */
-    uint64_t pinned_us;  /* boot time until which it stays on this node, owned or followed */
-    uint64_t rowless_us; /* boot time at which the engine was first found to have no row of it */
-    uint64_t orphan_us;  /* boot time at which its owner was first found dead; 0 if it is not */
-    uint64_t apart_us;   /* SERVING: boot time at which others of its group were first found to have
-                            another owner; 0 if they have not */
-    JournalPlace last;   /* YIELDING: where it was left */
+    uint64_t retry_us;   /* boot time before which taking or seeding it is not tried again */
+    uint32_t seed_failures; /* SEEDING: attempts in turn that have failed */
+    uint64_t pinned_us;     /* boot time until which it stays on this node, owned or followed */
+    uint64_t rowless_us;    /* boot time at which the engine was first found to have no row of it */
+    uint64_t orphan_us;     /* boot time at which its owner was first found dead; 0 if it is not */
+    uint64_t apart_us; /* SERVING: boot time at which others of its group were first found to have
+                          another owner; 0 if they have not */
+    JournalPlace last; /* YIELDING: where it was left */
     char to[JOURNAL_NAME_MAX + 1]; /* YIELDING: the next owner */
     uint64_t to_incarnation;
     HandOverReason to_reason;

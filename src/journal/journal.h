@@ -258,7 +258,7 @@ typedef struct JournalReplica {
     uint64_t space;
     Slice node;
     ReplicaState state;
-    uint64_t applied;
+    uint64_t applied; /* SEEDING: only a number that grows while the copy is being made */
     uint64_t durable;
 } JournalReplica;
 
