@@ -388,7 +388,7 @@ static bool wait_for_renewal(Cluster *cluster, uint64_t until_us)
     return true;
 }
 
-static Status read_catalog_end(Cluster *cluster, uint64_t *seq, Error *err)
+Status cluster_read_catalog_end(Cluster *cluster, uint64_t *seq, Error *err)
 {
     AUTO(arena_done) Arena arena;
     arena_init(&arena, ARENA_SMALL_BYTES);
@@ -418,7 +418,7 @@ Status cluster_reach_catalog_end(Cluster *cluster, Error *err)
         uint64_t done = atomic_load(&cluster->catalog_done);
         uint64_t end;
         if (done > 0 && wait_for_renewal(cluster, until_us)) {
-            TRY(read_catalog_end(cluster, &end, err));
+            TRY(cluster_read_catalog_end(cluster, &end, err));
             if (done >= end)
                 return STATUS_OK;
         }

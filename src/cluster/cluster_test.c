@@ -447,6 +447,98 @@ static void a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others
         assert_false(sim_write(paused, space));
 }
 
+static bool warns(const SimNode *node, const char *text)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    Slice json;
+    Error failure;
+    return cluster_status(node->cluster, &arena, &json, &failure) == STATUS_OK &&
+           strstr(arena_cstr(&arena, json), text) != NULL;
+}
+
+/* It renews all the time, so nobody else would find that it hangs. */
+static void a_node_that_does_not_get_the_catalogue_steps_aside(void **state)
+{
+    (void)state;
+    for (int is_stuck = 0; is_stuck < 2; is_stuck++) {
+        begin(3, 3, 6);
+        SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+        SimNode *other = other_than(leader);
+        other->cannot_refresh = is_stuck == 0;
+        other->is_stuck = is_stuck == 1;
+        size_t done = sim.changes_done;
+        assert_true(sim_change(leader));
+        for (int ms = 0; ms < 30000 && sim.changes_done == done; ms += 100)
+            sim_run(&sim, 100);
+        assert_int_equal(sim.changes_done, done + 1);
+        for (int i = 0; i < 60; i++) {
+            assert_false(sim_has_lease(other));
+            sim_run(&sim, 500);
+            assert_false(sim_has_lease(other));
+            if (i % 10 == 0)
+                assert_true(sim_change(sim_owner(&sim, SPACE_OF_CATALOG)));
+            sim_run(&sim, 500);
+        }
+        assert_int_equal(sim.changes_done, done + 7);
+        assert_all_served(6);
+        assert_true(warns(other, "newest changes of the catalogue"));
+        other->cannot_refresh = other->is_stuck = false;
+        sim_run(&sim, 3000);
+        assert_true(sim_has_lease(other));
+        assert_int_equal(other->published, sim_place(leader, SPACE_OF_CATALOG).applied.seq);
+        assert_false(warns(other, "newest changes of the catalogue"));
+        assert_nothing_lost(6);
+        if (is_stuck == 0)
+            sim_done(&sim);
+    }
+}
+
+/* The engine was away for longer than that: nobody could read the catalogue. */
+static void an_engine_that_is_away_makes_no_node_step_aside(void **state)
+{
+    (void)state;
+    begin(3, 3, 6);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *other = other_than(leader);
+    uint64_t incarnation = cluster_incarnation(other->cluster);
+    other->is_stuck = true;
+    assert_true(sim_change(leader));
+    sim_run(&sim, 5000);
+    memory_journal_set_down(sim.engine, true);
+    sim_run(&sim, 60000);
+    memory_journal_set_down(sim.engine, false);
+    sim_run(&sim, 2000);
+    other->is_stuck = false;
+    sim_run(&sim, 3000);
+    assert_int_equal(cluster_incarnation(other->cluster), incarnation);
+    assert_int_equal(sim.changes_done, 3);
+}
+
+/* What was answered while it was dead, it knows before it answers anything. */
+static void a_node_that_comes_back_has_the_catalogue_before_its_lease(void **state)
+{
+    (void)state;
+    begin(3, 3, 2);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *other = other_than(leader);
+    other->is_paused = true;
+    sim_run(&sim, 15000);
+    size_t done = sim.changes_done;
+    assert_true(sim_change(leader));
+    sim_run(&sim, 1000);
+    assert_int_equal(sim.changes_done, done + 1);
+    other->is_paused = false;
+    other->is_stuck = true;
+    for (int i = 0; i < 50; i++) {
+        sim_run(&sim, 200);
+        assert_false(sim_has_lease(other));
+    }
+    other->is_stuck = false;
+    sim_run(&sim, 3000);
+    assert_true(sim_has_lease(other));
+}
+
 static void a_copy_that_is_far_behind_is_seeded(void **state)
 {
     (void)state;
@@ -554,16 +646,6 @@ static void a_copy_that_cannot_be_dropped_goes_later(void **state)
     for (StoreSpace space = 3; space <= 5; space++)
         assert_null(sim_copy(other, space));
     assert_non_null(sim_copy(other, 6));
-}
-
-static bool warns(const SimNode *node, const char *text)
-{
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 64 << 10);
-    Slice json;
-    Error failure;
-    return cluster_status(node->cluster, &arena, &json, &failure) == STATUS_OK &&
-           strstr(arena_cstr(&arena, json), text) != NULL;
 }
 
 /* The engine is restored from a backup that is older than a container. */
@@ -910,6 +992,9 @@ int main(void)
         CASE(spaces_that_share_a_budget_are_not_spread_one_by_one),
         CASE(a_change_of_the_catalogue_waits_for_every_living_node),
         CASE(a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others),
+        CASE(a_node_that_does_not_get_the_catalogue_steps_aside),
+        CASE(an_engine_that_is_away_makes_no_node_step_aside),
+        CASE(a_node_that_comes_back_has_the_catalogue_before_its_lease),
         CASE(a_copy_that_is_far_behind_is_seeded),
         CASE(nothing_is_trimmed_that_only_the_owner_has),
         CASE(dropped_spaces_vanish_from_all_nodes),

@@ -43,6 +43,7 @@ typedef struct SimNode {
     bool is_stuck; /* its copies apply nothing */
     bool is_journal_full;
     bool cannot_forget;                /* its copies stay */
+    bool cannot_refresh;               /* its catalogue publishes nothing new */
     bool has_no_room;                  /* for a copy, which it finds before or */
     bool is_filling_up;                /* while it is made */
     bool is_seeder_stuck;              /* no copy is made */
@@ -357,8 +358,9 @@ static inline void sim_follow_catalog(void *ctx)
 
 static inline Status sim_refresh(void *ctx, Error *err)
 {
-    (void)err;
     SimNode *node = ctx;
+    if (node->cannot_refresh)
+        return error_set(err, STATUS_IO, SUB_NONE, "a record of the catalogue cannot be read");
     node->published = sim_place(node, SPACE_OF_CATALOG).applied.seq;
     return STATUS_OK;
 }

@@ -191,6 +191,9 @@ static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *sta
                                  "acknowledged writes."));
     if (status->usage.warning.len > 0)
         json_add_string(b, status->usage.warning);
+    if (atomic_load(&cluster->is_late))
+        json_add_string(b, SLICE("This node does not get the newest changes of the catalogue: it "
+                                 "answers no requests until it has them; its log says why."));
     if (!lease_holds(&cluster->lease))
         json_add_string(b, SLICE("The lease of this node does not hold."));
     size_t refused = 0;
