@@ -22,7 +22,7 @@
 enum { BARRIER_DEAD_US = 15000000, LATE_US = 15000000 };
 enum { BARRIER_PAUSE_MS = 5, BARRIER_PAUSE_MS_MAX = 50 };
 
-void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx)
+void cluster_published(void *ctx, PlacementPublished *done, void *done_ctx)
 {
     Cluster *cluster = ctx;
     uint64_t seq = cluster->store.place(cluster->store.ctx, SPACE_OF_CATALOG).applied.seq;
@@ -38,10 +38,10 @@ void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx)
     if (is_kept)
         waker_wake(&cluster->catalog_waker);
     else
-        done(done_ctx); /* the node leaves */
+        done(done_ctx, false); /* the node leaves */
 }
 
-/* All of them: the Cluster is being closed. */
+/* All of them: nobody waits any more, as the node has left. */
 void barriers_release(Cluster *cluster)
 {
     for (;;) {
@@ -51,8 +51,16 @@ void barriers_release(Cluster *cluster)
         (void)pthread_mutex_unlock(&cluster->lock);
         if (!found)
             return;
-        barrier.done(barrier.ctx);
+        barrier.done(barrier.ctx, false);
     }
+}
+
+bool barriers_wait(Cluster *cluster)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    bool found = cluster->barrier_count > 0;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return found;
 }
 
 static size_t barrier_bounds(Cluster *cluster, uint64_t *seq_max)
@@ -133,7 +141,7 @@ static void release_up_to(Cluster *cluster, uint64_t seq)
         (void)pthread_mutex_unlock(&cluster->lock);
         if (!found)
             return;
-        barrier.done(barrier.ctx);
+        barrier.done(barrier.ctx, true);
     }
 }
 

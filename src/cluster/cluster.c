@@ -11,6 +11,7 @@ enum {
     KEEP_US_DEFAULT = 900000000,
     JOIN_WAIT_MS = 60000, /* for the catalogue, when the node joins */
     LEAVE_PAUSE_MS = 10,
+    ANSWERS_MS = 1000, /* at least, for changes that are not on all nodes when this one leaves */
     REACH_MS = 2000,
     IDLE_MS = 1000,
 };
@@ -554,6 +555,11 @@ void cluster_leave(Cluster *cluster, uint32_t wait_ms)
         cluster_refresh_owners(cluster);
         cluster_pause_ms(LEAVE_PAUSE_MS);
     }
+    /* Clients wait for the answers to their changes; with no other node that is a moment. */
+    uint64_t answers_ms = wait_ms > ANSWERS_MS ? wait_ms : ANSWERS_MS;
+    while (barriers_wait(cluster) && cluster->thread_count > 0 &&
+           clock_monotonic_us(cluster->clock) - begun_us < answers_ms * 1000)
+        cluster_pause_ms(LEAVE_PAUSE_MS);
     stop_threads(cluster);
     cluster_end_membership(cluster);
 }

@@ -74,7 +74,7 @@ typedef struct SpaceOrder {
 /* A change of the catalogue that waits until all nodes have it. */
 typedef struct Barrier {
     uint64_t seq;
-    void (*done)(void *ctx);
+    PlacementPublished *done;
     void *ctx;
 } Barrier;
 
@@ -294,7 +294,8 @@ void forget_dropped(Cluster *cluster, const ClusterView *view);
 /* ---- barrier.c ---- */
 void catalog_step(Cluster *cluster);
 void barrier_step(Cluster *cluster);
-void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx);
+void cluster_published(void *ctx, PlacementPublished *done, void *done_ctx);
+bool barriers_wait(Cluster *cluster);
 void barriers_release(Cluster *cluster);
 /* The changes of the catalogue wait for this node: it steps aside if they do so for too long. */
 void watch_own_progress(Cluster *cluster, const ClusterView *view);

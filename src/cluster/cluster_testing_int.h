@@ -728,9 +728,9 @@ static inline bool sim_write(SimNode *node, StoreSpace space)
 
 /* A change of the catalogue by the node that leads; Sim.changes_done counts it when it may be
  * answered. */
-static inline void sim_change_done(void *ctx)
+static inline void sim_change_done(void *ctx, bool is_everywhere)
 {
-    ((Sim *)ctx)->changes_done++;
+    ((Sim *)ctx)->changes_done += is_everywhere;
 }
 
 static inline bool sim_change(SimNode *node)
