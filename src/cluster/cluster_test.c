@@ -94,6 +94,41 @@ static void spaces_beside_another_go_to_its_owner(void **state)
         assert_true(cluster_serves(owner->cluster, space));
 }
 
+static Status own_slowly(void *ctx, StoreSpace space, const JournalPlace *tail,
+                         uint64_t deadline_us, Error *err)
+{
+    sleep_ms(100);
+    return sim_own(ctx, space, tail, deadline_us, err);
+}
+
+static void *run_manager(void *arg)
+{
+    JournalPlace tail = {.epoch = 1};
+    own_space(arg, 20, &tail, "assigned");
+    return NULL;
+}
+
+/* Its row is there before the catalogue's thread gets to it. */
+static void a_new_space_that_the_manager_has_found_is_waited_for(void **state)
+{
+    (void)state;
+    begin(1, 1, 1);
+    Cluster *cluster = sim.nodes[0].cluster;
+    const CatalogPlacement *placement = cluster_placement(cluster);
+    cluster->store.own = own_slowly;
+    pthread_t manager;
+    assert_int_equal(pthread_create(&manager, NULL, run_manager, cluster), 0);
+    for (bool is_taking = false; !is_taking; sleep_ms(1)) {
+        (void)pthread_mutex_lock(&cluster->lock);
+        const SpaceSlot *slot = space_table_find(&cluster->spaces, 20);
+        is_taking = slot != NULL && slot->state == SPACE_STATE_TAKING;
+        (void)pthread_mutex_unlock(&cluster->lock);
+    }
+    assert_ok(placement->create(placement->ctx, 20, 1, 0, err));
+    assert_true(cluster_serves(cluster, 20));
+    assert_int_equal(pthread_join(manager, NULL), 0);
+}
+
 static void every_node_knows_who_serves_what(void **state)
 {
     (void)state;
@@ -974,6 +1009,7 @@ int main(void)
         CASE(one_node_owns_everything),
         CASE(new_spaces_are_dealt_out_evenly),
         CASE(spaces_beside_another_go_to_its_owner),
+        CASE(a_new_space_that_the_manager_has_found_is_waited_for),
         CASE(every_node_knows_who_serves_what),
         CASE(a_dead_nodes_spaces_are_taken_over_by_replicas),
         CASE(the_catalogue_gets_another_leader),
