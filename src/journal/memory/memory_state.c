@@ -187,7 +187,8 @@ static Status join(MemoryState *state, const MemoryStatement *statement, MemoryR
     if (memcmp(join->cluster_of_folder, none, sizeof(none)) != 0 &&
         (is_first || memcmp(join->cluster_of_folder, state->cluster, sizeof(none)) != 0))
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                         "the data folder belongs to another cluster than the journal");
+                         "the data folder belongs to another cluster than the journal; give it the "
+                         "--cluster of its own, or start with an empty folder (--data)");
     if (!is_first && state->format > statement->format)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
                          "the cluster writes format %u; this program reads up to %u", state->format,

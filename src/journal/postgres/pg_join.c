@@ -122,7 +122,8 @@ static Status look_at_cluster(Joining *joining, JournalMember *member, Error *er
     if (memcmp(of_folder, none, sizeof(none)) != 0 &&
         memcmp(of_folder, member->cluster, sizeof(none)) != 0)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                         "the data folder belongs to another cluster than the journal");
+                         "the data folder belongs to another cluster than the journal; give it the "
+                         "--cluster of its own, or start with an empty folder (--data)");
     uint32_t newest = joining->pg->journal.format_newest;
     if (format > newest)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
