@@ -427,6 +427,47 @@ test("nobody sees an error when nodes are stopped on purpose, one after the othe
     t.diagnostic(`longest gap ${writers.longestGap_ms} ms`);
 });
 
+test("a node that was removed is forgotten, and its name begins anew", { timeout: 180_000 }, async (t) => {
+    const cluster = await startCluster(t, { engine });
+    await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 3, "three nodes");
+    const [container] = await makeContainer(cluster);
+    for (let i = 0; i < 20; i++) await container.items.create({ id: `i${i}`, pk: `k${i}` });
+    const [kept, , gone] = cluster.nodes;
+    const at = ["--endpoint", kept.endpoint];
+    const refused = run(["cluster", "remove", "c", ...at]);
+    assert.equal(refused.status, 1, "a node that lives is not removed");
+    await gone.stopWell();
+    const removed = run(["cluster", "remove", "c", ...at]);
+    assert.equal(removed.status, 0, removed.stderr);
+    assert.equal(removed.stdout, "Node 'c' is forgotten.\n");
+    const { nodes, spaces } = await cluster.status(kept);
+    assert.deepEqual(nodes.map((node) => node.name).sort(), ["a", "b"]);
+    for (const space of spaces) assert.ok(space.replicas.every((replica) => replica.node !== "c"));
+    assert.doesNotMatch(run(["cluster", "status", ...at]).stdout, /^c\b/m);
+    assert.equal(run(["cluster", "remove", "c", ...at]).status, 1);
+
+    cluster.nodes.pop();
+    await cluster.add("c");
+    const isCopied = (s) =>
+        s.spaces.every((space) =>
+            ["a", "b", "c"].every(
+                (name) =>
+                    space.owner === name ||
+                    space.replicas.some((one) => one.node === name && one.state === "following" && one.applied === space.tail),
+            ),
+        );
+    await cluster.until(isCopied, "copied", { node: kept });
+    await cluster.compareCopies();
+    for (let i = 0; i < 20; i++) {
+        const { statusCode } = await plainClient(cluster.nodes[2])
+            .database("shop")
+            .container("items")
+            .item(`i${i}`, `k${i}`)
+            .read();
+        assert.equal(statusCode, 200);
+    }
+});
+
 test("the engine's primary dies and its standby takes over", { timeout: 180_000 }, async (t) => {
     const own = new Engine();
     t.after(() => own.end());
