@@ -341,8 +341,10 @@ describe("three nodes", () => {
         assert.match(moved.stdout, new RegExp(`^Spaces \\d+, \\d+ and \\d+ belong to node '${target}'\\.`));
         assert.deepEqual([...owners(await cluster.status())], [target]);
 
-        assert.equal(run(["cluster", "drain", target, ...at]).status, 0);
-        await cluster.until((s) => !(target in owned(s)), "everything given away");
+        const drained = run(["cluster", "drain", target, ...at]);
+        assert.equal(drained.status, 0, drained.stderr);
+        assert.match(drained.stdout, new RegExp(`^Node '${target}' owns no partitions any more\\.$`, "m"));
+        assert.ok(!(target in owned(await cluster.status())));
         assert.equal(owners(await cluster.status()).size, 1);
         assert.equal(run(["cluster", "undrain", target, ...at]).status, 0);
         for (const id of ["x", "y", "z"])
