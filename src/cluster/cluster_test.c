@@ -94,41 +94,6 @@ static void spaces_beside_another_go_to_its_owner(void **state)
         assert_true(cluster_serves(owner->cluster, space));
 }
 
-static Status own_slowly(void *ctx, StoreSpace space, const JournalPlace *tail,
-                         uint64_t deadline_us, Error *err)
-{
-    sleep_ms(100);
-    return sim_own(ctx, space, tail, deadline_us, err);
-}
-
-static void *run_manager(void *arg)
-{
-    JournalPlace tail = {.epoch = 1};
-    own_space(arg, 20, &tail, "assigned");
-    return NULL;
-}
-
-/* Its row is there before the catalogue's thread gets to it. */
-static void a_new_space_that_the_manager_has_found_is_waited_for(void **state)
-{
-    (void)state;
-    begin(1, 1, 1);
-    Cluster *cluster = sim.nodes[0].cluster;
-    const CatalogPlacement *placement = cluster_placement(cluster);
-    cluster->store.own = own_slowly;
-    pthread_t manager;
-    assert_int_equal(pthread_create(&manager, NULL, run_manager, cluster), 0);
-    for (bool is_taking = false; !is_taking; sleep_ms(1)) {
-        (void)pthread_mutex_lock(&cluster->lock);
-        const SpaceSlot *slot = space_table_find(&cluster->spaces, 20);
-        is_taking = slot != NULL && slot->state == SPACE_STATE_TAKING;
-        (void)pthread_mutex_unlock(&cluster->lock);
-    }
-    assert_ok(placement->create(placement->ctx, 20, 1, 0, err));
-    assert_true(cluster_serves(cluster, 20));
-    assert_int_equal(pthread_join(manager, NULL), 0);
-}
-
 static void every_node_knows_who_serves_what(void **state)
 {
     (void)state;
@@ -443,45 +408,6 @@ static void spaces_that_share_a_budget_are_not_spread_one_by_one(void **state)
     assert_in_range(count_owned(&sim.nodes[2], 9), 1, 2);
 }
 
-static void a_change_of_the_catalogue_waits_for_every_living_node(void **state)
-{
-    (void)state;
-    begin(3, 3, 2);
-    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *paused = other_than(leader);
-    paused->is_paused = true;
-    size_t done = sim.changes_done;
-    assert_true(sim_change(leader));
-    sim_run(&sim, 3000);
-    assert_int_equal(sim.changes_done, done);
-    paused->is_paused = false;
-    sim_run(&sim, 1500);
-    assert_int_equal(sim.changes_done, done + 1);
-    uint64_t seq = sim_place(leader, SPACE_OF_CATALOG).applied.seq;
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(sim.nodes[i].published, seq);
-}
-
-static void a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others(void **state)
-{
-    (void)state;
-    begin(3, 3, 6);
-    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *paused = other_than(leader);
-    paused->is_paused = true;
-    size_t done = sim.changes_done;
-    assert_true(sim_change(leader));
-    for (int i = 0; i < 200 && sim.changes_done == done; i++) {
-        sim_run(&sim, 100);
-        for (StoreSpace space = 2; space <= 7 && sim.changes_done > done; space++)
-            assert_false(sim_may_answer(paused, space));
-    }
-    assert_int_equal(sim.changes_done, done + 1);
-    paused->is_paused = false;
-    for (StoreSpace space = 2; space <= 7; space++)
-        assert_false(sim_write(paused, space));
-}
-
 static bool warns(const SimNode *node, const char *text)
 {
     AUTO(arena_done) Arena arena;
@@ -490,88 +416,6 @@ static bool warns(const SimNode *node, const char *text)
     Error failure;
     return cluster_status(node->cluster, &arena, &json, &failure) == STATUS_OK &&
            strstr(arena_cstr(&arena, json), text) != NULL;
-}
-
-/* It renews all the time, so nobody else would find that it hangs. */
-static void a_node_that_does_not_get_the_catalogue_steps_aside(void **state)
-{
-    (void)state;
-    for (int is_stuck = 0; is_stuck < 2; is_stuck++) {
-        begin(3, 3, 6);
-        SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-        SimNode *other = other_than(leader);
-        other->cannot_refresh = is_stuck == 0;
-        other->is_stuck = is_stuck == 1;
-        size_t done = sim.changes_done;
-        assert_true(sim_change(leader));
-        for (int ms = 0; ms < 30000 && sim.changes_done == done; ms += 100)
-            sim_run(&sim, 100);
-        assert_int_equal(sim.changes_done, done + 1);
-        for (int i = 0; i < 60; i++) {
-            assert_false(sim_has_lease(other));
-            sim_run(&sim, 500);
-            assert_false(sim_has_lease(other));
-            if (i % 10 == 0)
-                assert_true(sim_change(sim_owner(&sim, SPACE_OF_CATALOG)));
-            sim_run(&sim, 500);
-        }
-        assert_int_equal(sim.changes_done, done + 7);
-        assert_all_served(6);
-        assert_true(warns(other, "newest changes of the catalogue"));
-        other->cannot_refresh = other->is_stuck = false;
-        sim_run(&sim, 3000);
-        assert_true(sim_has_lease(other));
-        assert_int_equal(other->published, sim_place(leader, SPACE_OF_CATALOG).applied.seq);
-        assert_false(warns(other, "newest changes of the catalogue"));
-        assert_nothing_lost(6);
-        if (is_stuck == 0)
-            sim_done(&sim);
-    }
-}
-
-/* The engine was away for longer than that: nobody could read the catalogue. */
-static void an_engine_that_is_away_makes_no_node_step_aside(void **state)
-{
-    (void)state;
-    begin(3, 3, 6);
-    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *other = other_than(leader);
-    uint64_t incarnation = cluster_incarnation(other->cluster);
-    other->is_stuck = true;
-    assert_true(sim_change(leader));
-    sim_run(&sim, 5000);
-    memory_journal_set_down(sim.engine, true);
-    sim_run(&sim, 60000);
-    memory_journal_set_down(sim.engine, false);
-    sim_run(&sim, 2000);
-    other->is_stuck = false;
-    sim_run(&sim, 3000);
-    assert_int_equal(cluster_incarnation(other->cluster), incarnation);
-    assert_int_equal(sim.changes_done, 3);
-}
-
-/* What was answered while it was dead, it knows before it answers anything. */
-static void a_node_that_comes_back_has_the_catalogue_before_its_lease(void **state)
-{
-    (void)state;
-    begin(3, 3, 2);
-    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *other = other_than(leader);
-    other->is_paused = true;
-    sim_run(&sim, 15000);
-    size_t done = sim.changes_done;
-    assert_true(sim_change(leader));
-    sim_run(&sim, 1000);
-    assert_int_equal(sim.changes_done, done + 1);
-    other->is_paused = false;
-    other->is_stuck = true;
-    for (int i = 0; i < 50; i++) {
-        sim_run(&sim, 200);
-        assert_false(sim_has_lease(other));
-    }
-    other->is_stuck = false;
-    sim_run(&sim, 3000);
-    assert_true(sim_has_lease(other));
 }
 
 static void a_copy_that_is_far_behind_is_seeded(void **state)
@@ -782,184 +626,6 @@ static void replicas_of_a_node_that_is_dead_for_long_are_expelled(void **state)
     assert_int_equal(base, 1);
 }
 
-/* Of a copy, which has a row, on a node that need not run. */
-static ReplicaState state_of(const SimNode *node, StoreSpace space, uint64_t *base)
-{
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 4096);
-    ClusterView view;
-    uint64_t begun_us;
-    const SimNode *reader = other_than(NULL);
-    assert_ok(cluster_read_view(reader->cluster, true, &arena, &view, &begun_us, err));
-    *base = view_owner(&view, space)->base;
-    const JournalReplica *replica = view_replica(&view, space, slice_from_cstr(node->name));
-    assert_non_null(replica);
-    return replica->state;
-}
-
-static void a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew(void **state)
-{
-    (void)state;
-    begin(3, 3, 2);
-    SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
-    sim_run(&sim, 1000);
-    other->is_stuck = true;
-    assert_true(sim_write(owner, 2));
-    uint64_t base;
-    sim_run(&sim, 14 * 60000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
-    sim_run(&sim, 2 * 60000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
-    assert_int_equal(base, 1);
-    other->is_stuck = false;
-    sim_run(&sim, 5000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
-
-    /* While the log is long, that is found sooner. */
-    other->is_stuck = true;
-    for (size_t i = 0; i < 3; i++)
-        sim.nodes[i].cluster->journal_bytes_max = 4;
-    assert_true(sim_write(owner, 2));
-    sim_run(&sim, 90000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
-    assert_nothing_lost(2);
-}
-
-/* With two nodes the log is never trimmed behind the only other copy, so it needs no new one. */
-static void an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again(void **state)
-{
-    (void)state;
-    begin(2, 2, 2);
-    SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
-    sim_run(&sim, 1000);
-    sim_kill(other);
-    sim_run(&sim, 10000);
-    owner = sim_owner(&sim, 2);
-    assert_true(sim_write(owner, 2));
-    sim_run(&sim, 20 * 60000);
-    Error failure;
-    assert_true(sim_try_start(other, &failure));
-    uint64_t base;
-    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
-    assert_int_equal(base, 0);
-    sim_run(&sim, 40000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
-    assert_int_equal(base, 1);
-    assert_nothing_lost(2);
-}
-
-/* Its process ends, and its disk is replaced; or only the store's folder on it is lost. */
-static void lose_disk(SimNode *node, bool with_folder)
-{
-    sim_kill(node);
-    sim_run(&sim, 10000);
-    memset(node->copies, 0, sizeof(node->copies));
-    if (!with_folder)
-        return;
-    test_folder_done(&node->data);
-    test_folder_init(&node->data);
-}
-
-/* Other than at the moment of an attempt, the copy that cannot be made holds nothing back. */
-static void a_copy_that_cannot_be_made_does_not_keep_the_log(void **state)
-{
-    (void)state;
-    begin(3, 3, 2);
-    SimNode *other = other_than(sim_owner(&sim, 2));
-    for (int with_room = 0; with_room < 2; with_room++) {
-        uint64_t base;
-        Error failure;
-        lose_disk(other, false);
-        assert_true(sim_write(sim_owner(&sim, 2), 2));
-        assert_ok(journal_expel(sim.nodes[1].journal, JOURNAL_LANE_ADMIN, 2,
-                                slice_from_cstr(other->name), err));
-        sim_run(&sim, 30000); /* the owner trims */
-        other->has_no_room = with_room == 0;
-        other->is_filling_up = with_room == 1;
-        other->seeds_begun = 0;
-        assert_true(sim_try_start(other, &failure));
-        for (int i = 0; i < 300; i++) {
-            sim_run(&sim, 1000);
-            assert_true(state_of(other, 2, &base) == REPLICA_EXPELLED || base == 0);
-            if (i % 30 == 0)
-                assert_true(sim_write(sim_owner(&sim, 2), 2));
-        }
-        assert_int_equal(base, sim_place(sim_owner(&sim, 2), 2).applied.seq);
-        assert_in_range(other->seeds_begun, with_room * 5, with_room * 60);
-        other->has_no_room = other->is_filling_up = false;
-        sim_run(&sim, 60000);
-        assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
-    }
-    assert_nothing_lost(2);
-}
-
-static void a_copy_that_is_made_without_progress_is_expelled(void **state)
-{
-    (void)state;
-    begin(3, 3, 2);
-    SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
-    JournalReplica row = {.space = 2, .state = REPLICA_SEEDING};
-    uint64_t base;
-    sim_run(&sim, 1000);
-    other->is_stuck = other->is_seeder_stuck = true;
-    assert_true(sim_write(owner, 2));
-    sim_copy(other, 2)->role = SPACE_ABSENT; /* reports nothing */
-    for (int minute = 0; minute < 30; minute++) {
-        row.applied++; /* pieces */
-        assert_ok(journal_report(other->journal, JOURNAL_LANE_ADMIN, &row, 1, err));
-        sim_run(&sim, 60000);
-        assert_int_equal(state_of(other, 2, &base), REPLICA_SEEDING);
-        assert_int_equal(base, 0);
-    }
-    sim_run(&sim, 13 * 60000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_SEEDING);
-    sim_run(&sim, 3 * 60000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
-    assert_int_equal(base, 1);
-
-    /* While the log is long, that is found sooner. */
-    for (size_t i = 0; i < 3; i++)
-        sim.nodes[i].cluster->journal_bytes_max = 4;
-    assert_true(sim_write(owner, 2));
-    assert_ok(journal_report(other->journal, JOURNAL_LANE_ADMIN, &row, 1, err));
-    sim_run(&sim, 90000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
-}
-
-static void copies_on_a_lost_disk_do_not_count(void **state)
-{
-    (void)state;
-    begin(3, 3, 2);
-    SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
-    for (int i = 0; i < 10; i++)
-        assert_true(sim_write(owner, 2));
-    sim_run(&sim, 30000); /* the owner trims */
-    for (int with_folder = 0; with_folder < 2; with_folder++) {
-        uint64_t base;
-        lose_disk(other, with_folder == 1);
-        assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
-        assert_int_equal(base, 10);
-        Error failure;
-        assert_true(sim_try_start(other, &failure));
-        manage_step(other->cluster);
-        ClusterView view;
-        uint64_t begun_us;
-        AUTO(arena_done) Arena arena;
-        arena_init(&arena, 4096);
-        assert_ok(cluster_read_view(owner->cluster, true, &arena, &view, &begun_us, err));
-        const JournalReplica *row = view_replica(&view, 2, slice_from_cstr(other->name));
-        assert_true(row == NULL || row->state == REPLICA_EXPELLED);
-        sim_run(&sim, 20000);
-        assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
-        assert_int_equal(sim_place(other, 2).applied.seq, 10);
-    }
-    assert_nothing_lost(2);
-}
-
 static void a_node_that_most_others_cannot_reach_gives_its_spaces_up(void **state)
 {
     (void)state;
@@ -1009,7 +675,6 @@ int main(void)
         CASE(one_node_owns_everything),
         CASE(new_spaces_are_dealt_out_evenly),
         CASE(spaces_beside_another_go_to_its_owner),
-        CASE(a_new_space_that_the_manager_has_found_is_waited_for),
         CASE(every_node_knows_who_serves_what),
         CASE(a_dead_nodes_spaces_are_taken_over_by_replicas),
         CASE(the_catalogue_gets_another_leader),
@@ -1026,11 +691,6 @@ int main(void)
         CASE(a_node_that_leaves_is_followed_without_waiting),
         CASE(a_new_node_gets_its_share),
         CASE(spaces_that_share_a_budget_are_not_spread_one_by_one),
-        CASE(a_change_of_the_catalogue_waits_for_every_living_node),
-        CASE(a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others),
-        CASE(a_node_that_does_not_get_the_catalogue_steps_aside),
-        CASE(an_engine_that_is_away_makes_no_node_step_aside),
-        CASE(a_node_that_comes_back_has_the_catalogue_before_its_lease),
         CASE(a_copy_that_is_far_behind_is_seeded),
         CASE(nothing_is_trimmed_that_only_the_owner_has),
         CASE(dropped_spaces_vanish_from_all_nodes),
@@ -1039,11 +699,6 @@ int main(void)
         CASE(copies_that_the_engine_has_forgotten_are_kept),
         CASE(a_log_that_has_lost_entries_is_not_served),
         CASE(replicas_of_a_node_that_is_dead_for_long_are_expelled),
-        CASE(a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew),
-        CASE(an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again),
-        CASE(a_copy_that_cannot_be_made_does_not_keep_the_log),
-        CASE(a_copy_that_is_made_without_progress_is_expelled),
-        CASE(copies_on_a_lost_disk_do_not_count),
         CASE(a_node_that_most_others_cannot_reach_gives_its_spaces_up),
         CASE(two_nodes_that_do_not_reach_each_other_keep_their_spaces),
         CASE(a_space_whose_append_has_failed_is_served_in_another_epoch),
