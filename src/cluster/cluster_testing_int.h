@@ -213,6 +213,10 @@ static inline Status sim_yield(void *ctx, StoreSpace space, JournalPlace *last, 
     SimCopy *copy = sim_copy(ctx, space);
     if (copy == NULL || copy->role != SPACE_OWNED)
         return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "the space is not owned");
+    /* What a member gives away is another's although this node dies at once (C9). */
+    SimNode *node = ctx;
+    if (node->cluster->member == MEMBER_JOINED)
+        node->sim->owned_by[space].node = NULL;
     copy->role = SPACE_FOLLOWED;
     *last = copy->place;
     last->epoch = copy->epoch;
