@@ -57,6 +57,9 @@ test("an engine without a standby, or without fsync, is named while it is so", a
         const warned = await until(async () => (await health(node)).warnings, `warned of ${setting}`);
         assert.equal(warned.length, 1);
         assert.match(warned[0], pattern);
+        const { warnings } = (await call(node, { path: "/_orrery/cluster", type: "", link: "" })).json;
+        assert.equal(warnings.length, 1, String(warnings));
+        assert.match(warnings[0], pattern);
         await until(async () => (await metric(node, "orrery_cluster_engine_warning")) === 1, "counted");
         set(setting, right);
         await until(async () => (await health(node)).warnings === undefined, "right again");

@@ -479,8 +479,10 @@ describe("three nodes", () => {
         assert.match(moved.stdout, new RegExp(`^Spaces \\d+, \\d+ and \\d+ belong to node '${target}'\\.`));
         assert.deepEqual([...owners(await cluster.status())], [target]);
 
-        assert.equal(run(["cluster", "drain", target, ...at]).status, 0);
-        await cluster.until((s) => !(target in owned(s)), "everything given away");
+        const drained = run(["cluster", "drain", target, ...at]);
+        assert.equal(drained.status, 0, drained.stderr);
+        assert.match(drained.stdout, new RegExp(`^Node '${target}' owns no partitions any more\\.$`, "m"));
+        assert.ok(!(target in owned(await cluster.status())));
         assert.equal(owners(await cluster.status()).size, 1);
         assert.equal(run(["cluster", "undrain", target, ...at]).status, 0);
         for (const id of ["x", "y", "z"])
@@ -634,6 +636,47 @@ test("nobody sees an error when nodes are stopped on purpose, one after the othe
     t.diagnostic(`longest gap ${writers.longestGap_ms} ms`);
 });
 
+test("a node that was removed is forgotten, and its name begins anew", { timeout: 180_000 }, async (t) => {
+    const cluster = await startCluster(t, { engine });
+    await cluster.until((status) => status.nodes.filter((n) => n.state === "live").length === 3, "three nodes");
+    const [container] = await makeContainer(cluster);
+    for (let i = 0; i < 20; i++) await container.items.create({ id: `i${i}`, pk: `k${i}` });
+    const [kept, , gone] = cluster.nodes;
+    const at = ["--endpoint", kept.endpoint];
+    const refused = run(["cluster", "remove", "c", ...at]);
+    assert.equal(refused.status, 1, "a node that lives is not removed");
+    await gone.stopWell();
+    const removed = run(["cluster", "remove", "c", ...at]);
+    assert.equal(removed.status, 0, removed.stderr);
+    assert.equal(removed.stdout, "Node 'c' is forgotten.\n");
+    const { nodes, spaces } = await cluster.status(kept);
+    assert.deepEqual(nodes.map((node) => node.name).sort(), ["a", "b"]);
+    for (const space of spaces) assert.ok(space.replicas.every((replica) => replica.node !== "c"));
+    assert.doesNotMatch(run(["cluster", "status", ...at]).stdout, /^c\b/m);
+    assert.equal(run(["cluster", "remove", "c", ...at]).status, 1);
+
+    cluster.nodes.pop();
+    await cluster.add("c");
+    const isCopied = (s) =>
+        s.spaces.every((space) =>
+            ["a", "b", "c"].every(
+                (name) =>
+                    space.owner === name ||
+                    space.replicas.some((one) => one.node === name && one.state === "following" && one.applied === space.tail),
+            ),
+        );
+    await cluster.until(isCopied, "copied", { node: kept });
+    await cluster.compareCopies();
+    for (let i = 0; i < 20; i++) {
+        const { statusCode } = await plainClient(cluster.nodes[2])
+            .database("shop")
+            .container("items")
+            .item(`i${i}`, `k${i}`)
+            .read();
+        assert.equal(statusCode, 200);
+    }
+});
+
 test("the engine's primary dies and its standby takes over", { timeout: 180_000 }, async (t) => {
     const own = new Engine();
     t.after(() => own.end());
@@ -666,8 +709,8 @@ test("a folder belongs to one node of one cluster", async (t) => {
     };
     await refused({ args: ["--port", "0"] }, /--cluster/);
     const other = await startCluster(t, { engine, count: 1 });
-    await refused(await other.options("a"), /another cluster|of this name|other cluster/i);
-    await refused(await cluster.options("b"), /'a'|another name/i);
+    await refused(await other.options("a"), /another cluster .*--cluster .*empty folder/);
+    await refused(await cluster.options("b"), /is of the node 'a', not of 'b'; .*--node a/);
     const alone = await startServer(t, {});
     await alone.stopWell();
     const result = run(["serve", "--data", alone.data, ...(await cluster.options("z")).args]);

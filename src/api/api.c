@@ -125,10 +125,21 @@ static bool on_admit(void *ctx, HttpRequest *http)
     return true;
 }
 
+/* With the body the request comes anew: its client is that of the connection again. */
+static ApiRequest *resume(HttpRequest *http)
+{
+    ApiRequest *r = http->user;
+    Error err;
+    if (!http->is_node || forward_accept(r, &err) == STATUS_OK)
+        return r;
+    respond_error(r, &err);
+    return NULL;
+}
+
 static void on_request(void *ctx, HttpRequest *http)
 {
     bool has_begun = http->user != NULL;
-    ApiRequest *r = has_begun ? http->user : begin(ctx, http);
+    ApiRequest *r = has_begun ? resume(http) : begin(ctx, http);
     /* A key that was replaced while the body came is no longer good. */
     if (r != NULL)
         run(r, has_begun && r->keys_version == key_ring_version(r->api->options.keys));

@@ -134,6 +134,16 @@ static void on_commit(void *ctx, const Error *err)
     mailbox_post(&catalog->mailbox, &catalog->committed);
 }
 
+void catalog_fail_change(CatalogChange *change, const Error *err)
+{
+    ContainerList revived = change->revived; /* the sender lets go of their partitions */
+    change->revived = (ContainerList){0};
+    catalog_change_release(change);
+    change->revived = revived;
+    change->error = *err;
+    change->status = err->status;
+}
+
 void catalog_answer(QueueNode *group)
 {
     while (group != NULL) {
@@ -348,15 +358,8 @@ static void end_group(Catalog *catalog)
         snapshot_unref(TAKE(catalog->group_snapshot));
         LOG_ERROR(catalog->log, "catalog.commit_failed", "reason=%s",
                   catalog->commit_error.message);
-        for (QueueNode *node = group; node != NULL; node = node->next) {
-            CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
-            ContainerList revived = change->revived; /* the sender lets go of their partitions */
-            change->revived = (ContainerList){0};
-            catalog_change_release(change);
-            change->revived = revived;
-            change->error = catalog->commit_error;
-            change->status = catalog->commit_error.status;
-        }
+        for (QueueNode *node = group; node != NULL; node = node->next)
+            catalog_fail_change(CONTAINER_OF(node, CatalogChange, node), &catalog->commit_error);
         stop_leading_if_unsure(catalog);
     } else {
         catalog_publish(catalog, TAKE(catalog->group_snapshot)); /* after the commit (I1) */

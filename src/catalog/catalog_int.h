@@ -78,6 +78,8 @@ void catalog_post_garbage(Catalog *catalog); /* what was found, if this node lea
 void catalog_follow_definition(const Container *container);
 void catalog_follow_offer(Catalog *catalog, uint32_t number, uint64_t now_us);
 void catalog_answer(QueueNode *group);
+/* Releases what it has come to: it is answered as failed. */
+void catalog_fail_change(CatalogChange *change, const Error *err);
 
 /* ---- placement.c ---- */
 

@@ -41,6 +41,7 @@ typedef struct CatalogOrder {
     uint32_t saved_next; /* lead: what it has found */
     Catalog *catalog;    /* stopped, answer */
     QueueNode *group;    /* answer: the changes */
+    bool is_everywhere;  /* answer: all nodes have published them */
 } CatalogOrder;
 
 static void post(Catalog *catalog, CatalogOrder *order)
@@ -299,10 +300,28 @@ static Status lead(Catalog *catalog, uint32_t *saved_next, Error *err)
 
 /* ---- the catalogue's thread ---- */
 
+/* A client that was told of success could meet a node that does not know of the change; so it could
+ * after a refusal, which may rest on such a change. The end of a move is answered to nobody, and
+ * has happened. */
+static void fail_unpublished(QueueNode *group)
+{
+    Error err;
+    Status status = error_set(&err, STATUS_TIMEOUT, SUB_NONE,
+                              "This node ends before it is known that all nodes have the change.");
+    ASSERT(status == STATUS_TIMEOUT);
+    for (QueueNode *node = group; node != NULL; node = node->next) {
+        CatalogChange *change = CONTAINER_OF(node, CatalogChange, node);
+        if (change->op != CATALOG_END_MOVE)
+            catalog_fail_change(change, &err);
+    }
+}
+
 static void end_answer(CatalogOrder *order)
 {
     ASSERT(order->catalog->unpublished > 0);
     order->catalog->unpublished--;
+    if (!order->is_everywhere)
+        fail_unpublished(order->group);
     catalog_answer(order->group);
     mem_free(order);
 }
@@ -400,9 +419,10 @@ void placement_run_orders(Catalog *catalog)
 }
 
 /* On any thread. */
-static void on_published(void *ctx)
+static void on_published(void *ctx, bool is_everywhere)
 {
     CatalogOrder *order = ctx;
+    order->is_everywhere = is_everywhere;
     post(order->catalog, order);
 }
 

@@ -19,6 +19,8 @@
 
 #include "catalog/catalog.h"
 
+typedef void PlacementPublished(void *ctx, bool is_everywhere);
+
 struct CatalogPlacement {
     void *ctx;
 
@@ -39,9 +41,10 @@ struct CatalogPlacement {
 
     /* The newest group of changes is durable, and in the log up to here. Calls 'done' (any thread,
      * once) when every living node has published it (J8): the changes are answered then, not
-     * before. Several groups may wait, and catalog_close waits for all. NULL if they need not wait.
-     */
-    void (*published)(void *ctx, void (*done)(void *done_ctx), void *done_ctx);
+     * before. If nobody waits for that any more, as this node ends, 'is_everywhere' is false, and
+     * what clients have asked for is answered with STATUS_TIMEOUT. Several groups may wait, and
+     * catalog_close waits for all. NULL if they need not wait. */
+    void (*published)(void *ctx, PlacementPublished *done, void *done_ctx);
 
     /* The spaces were dropped and hold nothing on this node any more. NULL if nobody needs to know.
      */

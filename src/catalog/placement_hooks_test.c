@@ -140,6 +140,30 @@ static void answers_wait_until_all_nodes_have_published(void **state)
     expect_events(a, "");
 }
 
+static void what_is_not_published_everywhere_is_not_answered_as_done(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    TestNode *a = &pair.a;
+    a->delays = true;
+    AUTO(test_change_done) TestChange first, refused;
+    fill_database(&first, SLICE("first"), NONE);
+    catalog_submit(a->t.catalog, &first.change);
+    while (node_delayed(a) < 1)
+        (void)usleep(100);
+    fill_database(&refused, SLICE("first"), NONE);
+    catalog_submit(a->t.catalog, &refused.change);
+    while (node_delayed(a) < 2)
+        (void)usleep(100);
+    a->delays = false;
+    node_end_waiting(a, false);
+    assert_int_equal(test_wait(&first), STATUS_TIMEOUT);
+    assert_null(first.change.result_database);
+    assert_int_equal(test_wait(&refused), STATUS_TIMEOUT);
+    assert_non_null(snapshot_database_by_id(test_read(&a->t), SLICE("first")));
+}
+
 static void closing_waits_for_what_is_not_published_everywhere(void **state)
 {
     (void)state;
@@ -673,6 +697,7 @@ int main(void)
         cmocka_unit_test(a_change_whose_spaces_nobody_takes_is_refused_alone),
         cmocka_unit_test(a_group_is_not_committed_by_a_node_that_leads_no_more),
         cmocka_unit_test(answers_wait_until_all_nodes_have_published),
+        cmocka_unit_test(what_is_not_published_everywhere_is_not_answered_as_done),
         cmocka_unit_test(closing_waits_for_what_is_not_published_everywhere),
         cmocka_unit_test(a_group_that_fails_is_not_published),
         cmocka_unit_test(the_placement_hears_of_spaces_that_were_emptied),

@@ -23,7 +23,7 @@ typedef struct TestNode {
     Status gather_status;
     bool delays; /* groups are published everywhere when node_publish is called */
     struct {
-        void (*done)(void *ctx);
+        PlacementPublished *done;
         void *ctx;
     } delayed[NODE_DELAYED_MAX];
     size_t delayed_count;
@@ -82,7 +82,7 @@ static inline Status node_create(void *ctx, StoreSpace first, size_t count, Stor
     return status == STATUS_OK ? status : error_set(err, status, SUB_NONE, "no node takes it");
 }
 
-static inline void node_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx)
+static inline void node_published(void *ctx, PlacementPublished *done, void *done_ctx)
 {
     TestNode *node = ctx;
     (void)pthread_mutex_lock(&node->lock);
@@ -95,7 +95,7 @@ static inline void node_published(void *ctx, void (*done)(void *done_ctx), void 
     }
     (void)pthread_mutex_unlock(&node->lock);
     if (!delays)
-        done(done_ctx);
+        done(done_ctx, true);
 }
 
 static inline void node_dropped(void *ctx, StoreSpace first, StoreSpace last)
@@ -124,19 +124,24 @@ static inline Status node_gather(void *ctx, const StoreSpace *spaces, size_t cou
     return STATUS_OK;
 }
 
-/* Other nodes have published all groups up to now. */
-static inline void node_publish(TestNode *node)
+/* Other nodes have published all groups up to now, or nobody waits for them any more. */
+static inline void node_end_waiting(TestNode *node, bool is_everywhere)
 {
     for (;;) {
         (void)pthread_mutex_lock(&node->lock);
         bool has_one = node->delayed_count > 0;
-        void (*done)(void *ctx) = has_one ? node->delayed[node->delayed_count - 1].done : NULL;
+        PlacementPublished *done = has_one ? node->delayed[node->delayed_count - 1].done : NULL;
         void *ctx = has_one ? node->delayed[--node->delayed_count].ctx : NULL;
         (void)pthread_mutex_unlock(&node->lock);
         if (!has_one)
             return;
-        done(ctx);
+        done(ctx, is_everywhere);
     }
+}
+
+static inline void node_publish(TestNode *node)
+{
+    node_end_waiting(node, true);
 }
 
 static inline size_t node_delayed(TestNode *node)

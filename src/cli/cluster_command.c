@@ -15,8 +15,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A node that is drained gives away all of its partitions before it answers. */
-enum { EXIT_USAGE = 2, TIMEOUT_MS = 600000 };
+enum {
+    EXIT_USAGE = 2,
+    TIMEOUT_MS = 600000,
+    DRAIN_LOOKS_MAX = 60, /* at what a node that is drained still owns, and the pause between two */
+    DRAIN_PAUSE_S = 1,
+};
 
 typedef struct ClusterArguments {
 #define ARGUMENT_ROW(field, name, kind, placeholder, fallback, help) ARGUMENT_TYPE_##kind field;
@@ -44,6 +48,7 @@ typedef struct Action {
 } Action;
 
 static const char ADOPT[] = "adopt";
+static const char DRAIN[] = "drain";
 
 static const Action ACTIONS[] = {
     {"secret",
@@ -53,8 +58,10 @@ static const Action ACTIONS[] = {
      0, NULL, CLIENT_GET, NULL, NULL, NULL},
     {"status", "shows the nodes, who owns how many partitions, and how far copies are behind", 0,
      NULL, CLIENT_GET, "/_orrery/cluster", NULL, cluster_view_print},
-    {"drain", "gives all partitions of a node to the others, and keeps new ones away from it", 1,
-     "a node", CLIENT_POST, "/_orrery/cluster/drain?node=%s",
+    {DRAIN,
+     "gives all partitions of a node to the others, and keeps new ones away from it; waits for up "
+     "to a minute until it owns none",
+     1, "a node", CLIENT_POST, "/_orrery/cluster/drain?node=%s",
      "Node '%s' gives its partitions to the others.", NULL},
     {"undrain", "lets a node that was drained own partitions again", 1, "a node", CLIENT_DELETE,
      "/_orrery/cluster/drain?node=%s", "Node '%s' may own partitions again.", NULL},
@@ -261,11 +268,10 @@ static Slice fill_in(ClusterApp *app, const char *format, bool is_path)
     return arena_copy(&app->arena, buf_view(&text));
 }
 
-static Status ask(ClusterApp *app, Slice *body, Error *err)
+static Status ask(ClusterApp *app, ClientMethod method, Slice path, Arena *arena, Slice *body,
+                  Error *err)
 {
-    ClientCall call = {.method = app->action->method,
-                       .path = fill_in(app, app->action->path, true),
-                       .arena = &app->arena};
+    ClientCall call = {.method = method, .path = path, .arena = arena};
     ClientCall *ended = NULL;
     client_start(app->client, &call);
     do
@@ -280,6 +286,39 @@ static Status ask(ClusterApp *app, Slice *body, Error *err)
                                                              : connection_refused(&call, err);
 }
 
+static Status count_owned(ClusterApp *app, const char *node, long long *owned, Error *err)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    Slice body;
+    TRY(ask(app, CLIENT_GET, SLICE("/_orrery/cluster"), &arena, &body, err));
+    return cluster_view_owned(&arena, body, slice_from_cstr(node), owned, err);
+}
+
+/* The node gives one partition after the other away, also when nobody waits for it. */
+static Status wait_until_drained(ClusterApp *app, Error *err)
+{
+    const char *node = app->operands[0];
+    long long before = -1;
+    long long owned = 0;
+    for (int i = 0; i < DRAIN_LOOKS_MAX; i++) {
+        TRY(count_owned(app, node, &owned, err));
+        if (owned == 0) {
+            (void)printf("Node '%s' owns no partitions any more.\n", node);
+            return STATUS_OK;
+        }
+        if (owned != before)
+            (void)fprintf(stderr, "orrery: node '%s' owns %lld partitions\n", node, owned);
+        before = owned;
+        (void)sleep(DRAIN_PAUSE_S);
+    }
+    (void)printf(
+        "Node '%s' still owns %lld partitions. It goes on giving them away as soon as other "
+        "nodes have copies; `orrery cluster status` shows how far it is.\n",
+        node, owned);
+    return STATUS_OK;
+}
+
 static Status run(ClusterApp *app, Error *err)
 {
     if (app->action->word == ADOPT)
@@ -287,11 +326,12 @@ static Status run(ClusterApp *app, Error *err)
     if (app->action->path == NULL)
         return print_secret();
     Slice body;
-    TRY(ask(app, &body, err));
+    TRY(ask(app, app->action->method, fill_in(app, app->action->path, true), &app->arena, &body,
+            err));
     if (app->action->done != NULL) {
         Slice done = fill_in(app, app->action->done, false);
         (void)printf("%.*s\n", SLICE_ARG(done));
-        return STATUS_OK;
+        return app->action->word == DRAIN ? wait_until_drained(app, err) : STATUS_OK;
     }
     if (app->arguments.json) {
         (void)printf("%.*s\n", SLICE_ARG(body));

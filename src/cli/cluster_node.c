@@ -450,15 +450,15 @@ void cluster_node_leave(ClusterNode *node, uint32_t wait_ms)
 
 void cluster_node_stop(ClusterNode *node)
 {
-    if (node == NULL)
-        return;
-    cluster_close(TAKE(node->cluster));
+    if (node != NULL)
+        cluster_stop(node->cluster);
 }
 
 void cluster_node_close(ClusterNode *node)
 {
     if (node == NULL)
         return;
+    cluster_close(node->cluster);
     node_client_close(node->client);
     journal_close(node->journal);
     cluster_folder_close(node->folder);

@@ -88,6 +88,19 @@ Status cluster_view_print(Arena *arena, Slice json, FILE *to, Error *err)
     return STATUS_OK;
 }
 
+Status cluster_view_owned(Arena *arena, Slice json, Slice node, long long *owned, Error *err)
+{
+    Json answer;
+    TRY(json_parse(arena, json, &answer, err));
+    *owned = 0; /* also if it is gone */
+    for (JsonIter it = json_iter(json_get(answer, SLICE("nodes"))); json_next(&it);) {
+        Json name = json_get(it.value, SLICE("name"));
+        if (json_is(name, JSON_STRING) && slice_equal(json_string(name), node))
+            *owned = number_of(it.value, "owned");
+    }
+    return STATUS_OK;
+}
+
 Status cluster_view_print_move(Arena *arena, Slice json, FILE *to, Error *err)
 {
     Json answer;

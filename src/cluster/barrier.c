@@ -5,6 +5,12 @@
  * when the renewals of all living nodes say that they have it. A node that is dead counts no more
  * once no space is its own; if nobody can take a space over, after BARRIER_DEAD_US.
  *
+ * A node that renews, but does not get the changes, would hold all of them up: its copy is refused
+ * or cannot be made, its disk is full, or the records cannot be published. After LATE_US it renews
+ * its lease no more, is declared dead like any other, and joins anew when it has them: until then
+ * it must not answer anything, because what it knows is older than what was answered elsewhere. For
+ * the same reason a node that was declared dead has the newest changes before it joins anew.
+ *
  * A node with a progress of 0 has joined, but not begun to serve: cluster_start reads the
  * catalogue's end after it has said how far it is, so nothing of that is missed.
  */
@@ -12,7 +18,9 @@
 
 #include "base/array.h"
 
-enum { BARRIER_DEAD_US = 15000000, BARRIER_PAUSE_MS = 5, BARRIER_PAUSE_MS_MAX = 50 };
+/* LATE_US, the end of its lease and the take-over of its spaces: for so long a change may wait. */
+enum { BARRIER_DEAD_US = 15000000, LATE_US = 15000000 };
+enum { BARRIER_PAUSE_MS = 5, BARRIER_PAUSE_MS_MAX = 50 };
 
 /* Who leads has published everything of others before it began, and gives no space away whose range
  * it is replacing; what it writes to clean up changes no map, and is not counted. */
@@ -38,7 +46,7 @@ static uint64_t leading_epoch(Cluster *cluster)
     return epoch;
 }
 
-void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx)
+void cluster_published(void *ctx, PlacementPublished *done, void *done_ctx)
 {
     Cluster *cluster = ctx;
     uint64_t epoch = leading_epoch(cluster);
@@ -48,8 +56,8 @@ void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx)
     if (is_kept) /* as many as the catalogue has groups that are not answered */
         ARRAY_GROW(cluster->barriers, cluster->barrier_count, cluster->barrier_capacity, 16);
     if (is_kept)
-        cluster->barriers[cluster->barrier_count++] = (Barrier){
-            .seq = seq, .done = done, .ctx = done_ctx, .begun_us = cluster_now_us(cluster)};
+        cluster->barriers[cluster->barrier_count++] =
+            (Barrier){.seq = seq, .done = done, .ctx = done_ctx};
     (void)pthread_mutex_unlock(&cluster->lock);
     /* If the catalogue is another node's meanwhile, its changes may be among those. */
     if (epoch != 0 && epoch == leading_epoch(cluster))
@@ -57,10 +65,10 @@ void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx)
     if (is_kept)
         waker_wake(&cluster->catalog_waker);
     else
-        done(done_ctx); /* the node leaves */
+        done(done_ctx, false); /* the node leaves */
 }
 
-/* All of them: the Cluster is being closed. */
+/* All of them: nobody waits any more, as the node has left. */
 void barriers_release(Cluster *cluster)
 {
     for (;;) {
@@ -70,8 +78,16 @@ void barriers_release(Cluster *cluster)
         (void)pthread_mutex_unlock(&cluster->lock);
         if (!found)
             return;
-        barrier.done(barrier.ctx);
+        barrier.done(barrier.ctx, false);
     }
+}
+
+bool barriers_wait(Cluster *cluster)
+{
+    (void)pthread_mutex_lock(&cluster->lock);
+    bool found = cluster->barrier_count > 0;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    return found;
 }
 
 static size_t barrier_bounds(Cluster *cluster, uint64_t *seq_max)
@@ -152,7 +168,7 @@ static void release_up_to(Cluster *cluster, uint64_t seq)
         (void)pthread_mutex_unlock(&cluster->lock);
         if (!found)
             return;
-        barrier.done(barrier.ctx);
+        barrier.done(barrier.ctx, true);
     }
 }
 
@@ -240,6 +256,47 @@ static void follow_catalog(Cluster *cluster)
     }
     atomic_store(&cluster->catalog_done, seen);
     cluster_renew_soon(cluster);
+}
+
+/* Time in which the engine was not read does not count: it may have been away for all. */
+void watch_own_progress(Cluster *cluster, const ClusterView *view)
+{
+    const JournalOwner *owner = view_owner(view, SPACE_OF_CATALOG);
+    uint64_t now_us = cluster_now_us(cluster);
+    uint64_t passed_us = now_us - cluster->late_seen_us;
+    uint64_t done = atomic_load(&cluster->catalog_done);
+    cluster->late_seen_us = now_us;
+    if (!atomic_load(&cluster->has_catalog) || owner == NULL || done >= owner->tail.seq ||
+        cluster_serves(cluster, SPACE_OF_CATALOG)) {
+        cluster->late_seq = 0;
+        return;
+    }
+    if (cluster->late_seq <= done) {
+        cluster->late_seq = owner->tail.seq;
+        cluster->late_for_us = 0;
+        return;
+    }
+    cluster->late_for_us += passed_us < 2 * VIEW_US ? passed_us : 2 * VIEW_US;
+    if (cluster->late_for_us < LATE_US)
+        return;
+    cluster->late_seq = 0;
+    LOG_WARN(cluster->log, "cluster.catalog_late", "published=%llu end=%llu",
+             (unsigned long long)done, (unsigned long long)owner->tail.seq);
+    cluster_event(cluster, "catalogLate", 0, 0, slice_from_cstr(cluster->node),
+                  "it has published %llu of %llu changes, and steps aside until it has all",
+                  (unsigned long long)done, (unsigned long long)owner->tail.seq);
+    atomic_store(&cluster->is_late, true);
+    cluster_renew_soon(cluster);
+}
+
+bool has_newest_catalog(Cluster *cluster)
+{
+    uint64_t end;
+    Error err;
+    if (!atomic_load(&cluster->has_catalog))
+        return true;
+    return cluster_read_catalog_end(cluster, &end, &err) == STATUS_OK &&
+           atomic_load(&cluster->catalog_done) >= end;
 }
 
 void catalog_step(Cluster *cluster)

@@ -12,6 +12,7 @@ enum {
     JOIN_WAIT_MS = 60000, /* for the catalogue, when the node joins */
     LEAVE_PAUSE_MS = 10,
     LEAVE_COUNT_US = 200000, /* between two looks at who is there to take something */
+    ANSWERS_MS = 1000, /* at least, for changes that are not on all nodes when this one leaves */
     REACH_MS = 2000,
     IDLE_MS = 1000,
 };
@@ -395,6 +396,22 @@ void cluster_pause_ms(uint32_t ms)
     (void)nanosleep(&time, NULL);
 }
 
+Status cluster_read_catalog_end(Cluster *cluster, uint64_t *seq, Error *err)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, ARENA_SMALL_BYTES);
+    const uint64_t space = SPACE_OF_CATALOG;
+    const JournalOwner *owner = NULL;
+    size_t found = 0;
+    (void)pthread_mutex_lock(&cluster->admin_lane);
+    Status status = journal_owners(cluster->journal, JOURNAL_LANE_ADMIN, &space, 1, &arena, &owner,
+                                   &found, err);
+    (void)pthread_mutex_unlock(&cluster->admin_lane);
+    TRY(status);
+    *seq = found > 0 ? owner->tail.seq : 0;
+    return STATUS_OK;
+}
+
 /* Until then requests are not answered, but wait. */
 Status cluster_reach_catalog_end(Cluster *cluster, Error *err)
 {
@@ -559,15 +576,31 @@ void cluster_leave(Cluster *cluster, uint32_t wait_ms)
                                     "the node leaves", &err) != STATUS_OK)
         LOG_WARN(cluster->log, "cluster.drain_failed", "message=\"%s\"", err.message);
     cluster_refresh_owners(cluster);
+    uint64_t begun_us = clock_monotonic_us(cluster->clock);
     wait_for_takers(cluster, wait_ms);
+    /* Clients wait for the answers to their changes; with no other node that is a moment. */
+    uint64_t answers_ms = wait_ms > ANSWERS_MS ? wait_ms : ANSWERS_MS;
+    while (barriers_wait(cluster) && cluster->thread_count > 0 &&
+           clock_monotonic_us(cluster->clock) - begun_us < answers_ms * 1000)
+        cluster_pause_ms(LEAVE_PAUSE_MS);
     stop_threads(cluster);
     cluster_end_membership(cluster);
+}
+
+/* The store's threads call the hooks until it is closed, and so need all that these use. */
+void cluster_stop(Cluster *cluster)
+{
+    if (cluster == NULL)
+        return;
+    stop_threads(cluster);
+    serving_free(TAKE(cluster->serving));
+    seed_sessions_free(TAKE(cluster->seeds));
 }
 
 void cluster_close(Cluster *cluster)
 {
     if (cluster == NULL)
         return;
-    stop_threads(cluster);
+    cluster_stop(cluster);
     cluster_destroy(cluster);
 }

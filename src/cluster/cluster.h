@@ -157,9 +157,16 @@ size_t cluster_events(Cluster *cluster, ClusterEvent *out, size_t max);
 /* All that are kept, as a JSON array in 'arena'. Any thread. */
 Slice cluster_events_json(Cluster *cluster, Arena *arena);
 
-/* Gives away what it owns, if there is a node that can take it, for at most 'wait_ms'; then leaves,
- * and ends the threads. Must be called before the catalogue is closed. Node requests go on being
- * answered until cluster_close, which comes after the loops have ended. */
+/* Gives away what it owns, if there is a node that can take it, and waits until the changes of the
+ * catalogue that it has made are on all nodes, for at most 'wait_ms'; then leaves, and ends the
+ * threads. What is not on all nodes then is not answered as done. Must be called before the
+ * catalogue is closed. Node requests go on being answered until cluster_stop, which comes after the
+ * loops have ended. */
 void cluster_leave(Cluster *cluster, uint32_t wait_ms);
-void cluster_close(Cluster *cluster); /* accepts NULL; after the catalogue, before the store */
+
+/* Calls nothing of the store any more: after the catalogue is closed, before the store is. The
+ * store may go on calling the hooks until it is closed, so cluster_close comes after that. Both
+ * accept NULL. */
+void cluster_stop(Cluster *cluster);
+void cluster_close(Cluster *cluster);
 DEFINE_AUTO(Cluster *, cluster_close)

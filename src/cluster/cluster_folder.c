@@ -111,8 +111,10 @@ static Status read_file(ClusterFolder *folder, Error *err)
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "'%s' is damaged", path);
     if (!slice_equal(node, slice_from_cstr(folder->node)))
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                         "the data folder '%s' is of the node '%.*s', not of '%s'", folder->path,
-                         SLICE_ARG(node), folder->node);
+                         "the data folder '%s' is of the node '%.*s', not of '%s'; start it with "
+                         "--node %.*s, or '%s' with an empty folder (--data)",
+                         folder->path, SLICE_ARG(node), folder->node, SLICE_ARG(node),
+                         folder->node);
     folder->is_member = folder->incarnation != 0;
     return STATUS_OK;
 }

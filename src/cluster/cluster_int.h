@@ -32,8 +32,10 @@
  *        |          |         |
  *        +----------+---------+----> LEFT
  *
- * DROPPED: it was declared dead, and drops what it served. OUT: it serves nothing. Only then it
- * joins anew: a lease of the new incarnation must not be taken for one of what was served before.
+ * DROPPED: it was declared dead, or renews no more (watch_own_progress), and drops what it served.
+ * OUT: it serves nothing. Only then it joins anew: a lease of the new incarnation must not be taken
+ * for one of what was served before. It also needs the newest catalogue: what was changed without
+ * it was answered elsewhere.
  */
 typedef enum MemberState { MEMBER_JOINED, MEMBER_DROPPED, MEMBER_OUT, MEMBER_LEFT } MemberState;
 
@@ -42,6 +44,7 @@ enum {
     VIEW_US = 1000000,     /* between two reads of the engine, unless one is asked for */
     VIEW_US_MIN = 10000,   /* and if one is asked for */
     RANK_US = 200000,      /* that each rank waits before it takes over */
+    REJOIN_US = 200000,    /* between two looks whether a node has what it must have to join anew */
     RETRY_US = 1000000,    /* before a space that could not be taken is tried again */
     REPLACE_US = 60000000, /* a dead node's copies are not made elsewhere before that */
     ROWLESS_US =
@@ -75,9 +78,8 @@ typedef struct SpaceOrder {
 /* A change of the catalogue that waits until all nodes have it. */
 typedef struct Barrier {
     uint64_t seq;
-    void (*done)(void *ctx);
+    PlacementPublished *done;
     void *ctx;
-    uint64_t begun_us; /* boot time */
 } Barrier;
 
 /* The engine itself, as it was read last. */
@@ -133,6 +135,8 @@ struct Cluster {
     _Atomic bool is_refresh_wanted;
     _Atomic bool is_draining; /* an operator wants that */
     _Atomic bool is_leaving;
+    _Atomic bool is_late; /* it does not get the catalogue's changes: it is to be no member until it
+                             has them */
     _Atomic bool is_cut_off;       /* most others cannot reach this node */
     _Atomic uint64_t own_renewals; /* completed */
     _Atomic uint64_t lapses;       /* of the lease */
@@ -194,6 +198,10 @@ struct Cluster {
     uint64_t nodes_hash; /* of the living nodes, and since when they are the same */
     uint64_t nodes_since_us;
     bool view_failed;
+    uint64_t
+        late_seq; /* an end of the catalogue that is waited for, for how long it was, and when */
+    uint64_t late_for_us; /* that was looked at last */
+    uint64_t late_seen_us;
     StoreSpace *leftovers; /* copies that could not be dropped */
     size_t leftover_count;
     size_t leftover_capacity;
@@ -229,6 +237,8 @@ void cluster_destroy(Cluster *cluster);
 MUST_USE Status cluster_try_join_catalog(Cluster *cluster, bool *is_ready, bool *is_leader,
                                          Error *err);
 MUST_USE Status cluster_make_catalog_space(Cluster *cluster, Error *err);
+/* Where the log of the catalogue ends in the engine. */
+MUST_USE Status cluster_read_catalog_end(Cluster *cluster, uint64_t *seq, Error *err);
 MUST_USE Status cluster_reach_catalog_end(Cluster *cluster, Error *err);
 MUST_USE Status cluster_start_threads(Cluster *cluster, Error *err);
 void cluster_pause_ms(uint32_t ms);
@@ -310,15 +320,25 @@ void drain_damaged(Cluster *cluster);
 
 /* ---- following.c ---- */
 void follow_spaces(Cluster *cluster, const ClusterView *view);
+/* The others do not count on this node's copy any more, nor does the log wait for it. */
+MUST_USE Status expel_own_copy(Cluster *cluster, StoreSpace space, Error *err);
+/* Copies that this node is said to have, but has not, count no more. True if there were any: what
+ * was read is then to be read again before it is acted upon. */
+bool expel_lost_copies(Cluster *cluster, const ClusterView *view);
 void forget_dropped(Cluster *cluster, const ClusterView *view);
 
 /* ---- barrier.c ---- */
 void catalog_step(Cluster *cluster);
 void barrier_step(Cluster *cluster);
-void cluster_published(void *ctx, void (*done)(void *done_ctx), void *done_ctx);
+void cluster_published(void *ctx, PlacementPublished *done, void *done_ctx);
+bool barriers_wait(Cluster *cluster);
 void barriers_release(Cluster *cluster);
 /* Whether everything is published here that the catalogue had when the rows were read. */
 bool catalog_is_published(Cluster *cluster, const JournalOwner *owners, size_t count);
+/* The changes of the catalogue wait for this node: it steps aside if they do so for too long. */
+void watch_own_progress(Cluster *cluster, const ClusterView *view);
+/* Whether this node has all that was changed, and so may be a member. */
+bool has_newest_catalog(Cluster *cluster);
 
 /* ---- new_spaces.c ---- */
 Status cluster_create_spaces(void *ctx, StoreSpace first, size_t count, StoreSpace beside,

@@ -3,6 +3,7 @@
 #include "cluster/cluster_real_testing_int.h"
 
 #include "base/encoding.h"
+#include "base/latch.h"
 
 enum { SPACE_OF_TEST = 1 << 20 };
 
@@ -324,6 +325,84 @@ static void a_new_node_is_seeded_where_the_log_was_trimmed(void **state)
         assert_true(has_key(other, SPACE_OF_TEST, key));
 }
 
+typedef struct Change {
+    CatalogChange change;
+    Latch done;
+} Change;
+
+static void on_change_done(CatalogChange *change)
+{
+    latch_post(&CONTAINER_OF(change, Change, change)->done);
+}
+
+typedef struct Leaving {
+    RealNode *node;
+    uint32_t wait_ms;
+} Leaving;
+
+static void *run_leaving(void *arg)
+{
+    Leaving *leaving = arg;
+    cluster_leave(leaving->node->cluster, leaving->wait_ms);
+    return NULL;
+}
+
+/* Makes a change at a node that leaves, while the other one does not publish it, or does so only
+ * after a while. */
+static Status change_and_leave(bool comes_late)
+{
+    begin(2);
+    RealNode *leader = owner_of(SPACE_OF_CATALOG);
+    RealNode *other = &real.nodes[leader == &real.nodes[0]];
+    /* It renews, but publishes nothing. */
+    (void)pthread_mutex_lock(&other->cluster->admin_lane);
+    Change c = {
+        .change = {.op = CATALOG_CREATE_DATABASE, .id = SLICE("d"), .done = on_change_done}};
+    latch_init(&c.done);
+    catalog_submit(leader->catalog, &c.change);
+    WAIT_UNTIL(barriers_wait(leader->cluster));
+    Leaving leaving = {leader, comes_late ? WAIT_MS : 2000};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run_leaving, &leaving), 0);
+    if (comes_late) {
+        sleep_ms(1500);
+        (void)pthread_mutex_unlock(&other->cluster->admin_lane);
+    }
+    latch_wait(&c.done);
+    latch_done(&c.done);
+    if (!comes_late)
+        (void)pthread_mutex_unlock(&other->cluster->admin_lane);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    Status status = c.change.status;
+    catalog_change_release(&c.change);
+    return status;
+}
+
+static void a_node_that_leaves_answers_changes_when_the_others_have_them(void **state)
+{
+    (void)state;
+    assert_int_equal(change_and_leave(true), STATUS_OK);
+}
+
+static void a_node_that_leaves_does_not_answer_what_the_others_have_not(void **state)
+{
+    (void)state;
+    assert_int_equal(change_and_leave(false), STATUS_TIMEOUT);
+}
+
+static void a_store_tells_of_changes_until_it_is_closed(void **state)
+{
+    (void)state;
+    begin(2);
+    RealNode *leader = owner_of(SPACE_OF_CATALOG);
+    RealNode *other = &real.nodes[leader == &real.nodes[0]];
+    stop_cluster(other, true, 0);
+    (void)make_database(leader, "d", 0);
+    uint64_t seq = replication_place(leader->replication, SPACE_OF_CATALOG).applied.seq;
+    WAIT_UNTIL(replication_place(other->replication, SPACE_OF_CATALOG).applied.seq == seq);
+    stop_store(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +413,9 @@ int main(void)
         CASE(ranges_that_share_throughput_move_together),
         CASE(a_node_that_leaves_hands_everything_over),
         CASE(a_node_that_dies_is_replaced),
+        CASE(a_node_that_leaves_answers_changes_when_the_others_have_them),
+        CASE(a_node_that_leaves_does_not_answer_what_the_others_have_not),
+        CASE(a_store_tells_of_changes_until_it_is_closed),
         CASE(a_new_node_is_seeded_where_the_log_was_trimmed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,10 +120,8 @@ static inline Status start(RealNode *node, Error *err)
 }
 
 /* Leaves, or ends as a process that was killed does: the others are not told. */
-static inline void stop(RealNode *node, bool leaves, uint32_t wait_ms)
+static inline void stop_cluster(RealNode *node, bool leaves, uint32_t wait_ms)
 {
-    if (node->cluster == NULL)
-        return;
     if (!leaves) {
         memory_journal_cut(node->journal, true);
         wait_ms = 0;
@@ -134,10 +132,23 @@ static inline void stop(RealNode *node, bool leaves, uint32_t wait_ms)
     catalog_close(TAKE(node->catalog));
     partition_host_stop(&node->host);
     workers_close(TAKE(node->host.writers));
-    cluster_close(TAKE(node->cluster));
+    cluster_stop(node->cluster);
+}
+
+static inline void stop_store(RealNode *node)
+{
     store_close(TAKE(node->store));
+    cluster_close(TAKE(node->cluster));
     cluster_folder_close(TAKE(node->folder));
     journal_close(TAKE(node->journal));
+}
+
+static inline void stop(RealNode *node, bool leaves, uint32_t wait_ms)
+{
+    if (node->cluster == NULL)
+        return;
+    stop_cluster(node, leaves, wait_ms);
+    stop_store(node);
 }
 
 /* The first node, which leads at first, has a clock of its own, or NULL for the real one. */

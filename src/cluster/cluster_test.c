@@ -391,90 +391,14 @@ static void spaces_that_share_a_budget_are_not_spread_one_by_one(void **state)
     assert_in_range(count_owned(&sim.nodes[2], 9), 1, 2);
 }
 
-static void a_change_of_the_catalogue_waits_for_every_living_node(void **state)
+static bool warns(const SimNode *node, const char *text)
 {
-    (void)state;
-    begin(3, 3, 2);
-    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *paused = other_than(leader);
-    paused->is_paused = true;
-    size_t done = sim.changes_done;
-    assert_true(sim_change(leader));
-    sim_run(&sim, 3000);
-    assert_int_equal(sim.changes_done, done);
-    paused->is_paused = false;
-    sim_run(&sim, 1500);
-    assert_int_equal(sim.changes_done, done + 1);
-    uint64_t seq = sim_place(leader, SPACE_OF_CATALOG).applied.seq;
-    for (size_t i = 0; i < 3; i++)
-        assert_int_equal(sim.nodes[i].published, seq);
-}
-
-static void a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others(void **state)
-{
-    (void)state;
-    begin(3, 3, 6);
-    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *paused = other_than(leader);
-    paused->is_paused = true;
-    size_t done = sim.changes_done;
-    assert_true(sim_change(leader));
-    for (int i = 0; i < 200 && sim.changes_done == done; i++) {
-        sim_run(&sim, 100);
-        for (StoreSpace space = 2; space <= 7 && sim.changes_done > done; space++)
-            assert_false(sim_may_answer(paused, space));
-    }
-    assert_int_equal(sim.changes_done, done + 1);
-    paused->is_paused = false;
-    for (StoreSpace space = 2; space <= 7; space++)
-        assert_false(sim_write(paused, space));
-}
-
-/* What was changed while it was away was answered without it. */
-static void a_node_that_joins_anew_answers_only_with_the_newest_catalogue(void **state)
-{
-    (void)state;
-    begin(3, 3, 6);
-    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *paused = other_than(leader);
-    paused->is_paused = true;
-    sim_run(&sim, 10000);
-    unsigned done = sim.changes_done;
-    assert_true(sim_change(leader));
-    sim_run(&sim, 2000);
-    assert_int_equal(sim.changes_done, done + 1);
-    paused->is_stuck = true; /* the change does not arrive */
-    paused->is_paused = false;
-    sim_run(&sim, 5000);
-    assert_true(lease_holds(&paused->cluster->lease)); /* it has joined anew */
-    assert_false(sim_has_lease(paused));
-    paused->is_stuck = false;
-    sim_run(&sim, 2000);
-    assert_true(sim_has_lease(paused));
-}
-
-/* By its older map the partition may be one that a split has replaced. */
-static void a_space_is_served_only_with_the_newest_catalogue(void **state)
-{
-    (void)state;
-    begin(3, 3, 3);
-    sim_run(&sim, 2000);
-    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    StoreSpace space = 2;
-    while (sim_owner(&sim, space) != leader)
-        space++;
-    SimNode *to = other_than(leader);
-    to->is_stuck = true;
-    assert_true(sim_change(leader));
-    assert_ok(
-        cluster_order(leader->cluster, space, slice_from_cstr(to->name), REASON_OPERATOR, err));
-    sim_run(&sim, 3000);
-    assert_null(sim_owner(&sim, space));
-    assert_false(sim_write(to, space));
-    to->is_stuck = false;
-    sim_run(&sim, 2000);
-    assert_ptr_equal(sim_owner(&sim, space), to);
-    assert_true(sim_write(to, space));
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    Slice json;
+    Error failure;
+    return cluster_status(node->cluster, &arena, &json, &failure) == STATUS_OK &&
+           strstr(arena_cstr(&arena, json), text) != NULL;
 }
 
 /* The other node is started when the log of space 2 does not reach back to its copy. */
@@ -622,24 +546,6 @@ static void a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch
     assert_nothing_lost(3);
 }
 
-/* The manager would wait for all nodes, and with it nobody would find that one of them is dead. */
-static void a_space_whose_map_changes_is_given_away_later(void **state)
-{
-    (void)state;
-    begin(3, 3, 3);
-    sim_run(&sim, 2000);
-    SimNode *owner = sim_owner(&sim, 2);
-    SimNode *to = other_than(owner);
-    owner->switching = 2;
-    assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
-    sim_run(&sim, 3000);
-    assert_ptr_equal(sim_owner(&sim, 2), owner);
-    assert_true(sim_write(owner, 2));
-    owner->switching = 0;
-    sim_run(&sim, 2000);
-    assert_ptr_equal(sim_owner(&sim, 2), to);
-}
-
 static void a_node_whose_disk_is_damaged_gives_all_it_owns_away(void **state)
 {
     (void)state;
@@ -678,16 +584,6 @@ static void a_copy_that_cannot_be_dropped_goes_later(void **state)
     for (StoreSpace space = 3; space <= 5; space++)
         assert_null(sim_copy(other, space));
     assert_non_null(sim_copy(other, 6));
-}
-
-static bool warns(const SimNode *node, const char *text)
-{
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 64 << 10);
-    Slice json;
-    Error failure;
-    return cluster_status(node->cluster, &arena, &json, &failure) == STATUS_OK &&
-           strstr(arena_cstr(&arena, json), text) != NULL;
 }
 
 /* The engine is restored from a backup that is older than a container. */
@@ -789,72 +685,6 @@ static void replicas_of_a_node_that_is_dead_for_long_are_expelled(void **state)
     assert_int_equal(base, 1);
 }
 
-static ReplicaState state_of(const SimNode *node, StoreSpace space, uint64_t *base)
-{
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 4096);
-    ClusterView view;
-    uint64_t begun_us;
-    assert_ok(cluster_read_view(node->cluster, true, &arena, &view, &begun_us, err));
-    *base = view_owner(&view, space)->base;
-    const JournalReplica *replica = view_replica(&view, space, slice_from_cstr(node->name));
-    assert_non_null(replica);
-    return replica->state;
-}
-
-static void a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew(void **state)
-{
-    (void)state;
-    begin(3, 3, 2);
-    SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
-    sim_run(&sim, 1000);
-    other->is_stuck = true;
-    assert_true(sim_write(owner, 2));
-    uint64_t base;
-    sim_run(&sim, 14 * 60000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
-    sim_run(&sim, 2 * 60000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
-    assert_int_equal(base, 1);
-    other->is_stuck = false;
-    sim_run(&sim, 5000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
-
-    /* While the log is long, that is found sooner. */
-    other->is_stuck = true;
-    for (size_t i = 0; i < 3; i++)
-        sim.nodes[i].cluster->journal_bytes_max = 4;
-    assert_true(sim_write(owner, 2));
-    sim_run(&sim, 90000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
-    assert_nothing_lost(2);
-}
-
-/* With two nodes the log is never trimmed behind the only other copy, so it needs no new one. */
-static void an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again(void **state)
-{
-    (void)state;
-    begin(2, 2, 2);
-    SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
-    sim_run(&sim, 1000);
-    sim_kill(other);
-    sim_run(&sim, 10000);
-    owner = sim_owner(&sim, 2);
-    assert_true(sim_write(owner, 2));
-    sim_run(&sim, 20 * 60000);
-    Error failure;
-    assert_true(sim_try_start(other, &failure));
-    uint64_t base;
-    assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
-    assert_int_equal(base, 0);
-    sim_run(&sim, 40000);
-    assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
-    assert_int_equal(base, 1);
-    assert_nothing_lost(2);
-}
-
 static void a_node_that_most_others_cannot_reach_gives_its_spaces_up(void **state)
 {
     (void)state;
@@ -947,24 +777,17 @@ int main(void)
         CASE(a_node_that_leaves_is_followed_without_waiting),
         CASE(a_new_node_gets_its_share),
         CASE(spaces_that_share_a_budget_are_not_spread_one_by_one),
-        CASE(a_change_of_the_catalogue_waits_for_every_living_node),
-        CASE(a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others),
-        CASE(a_node_that_joins_anew_answers_only_with_the_newest_catalogue),
-        CASE(a_space_is_served_only_with_the_newest_catalogue),
         CASE(a_copy_that_is_far_behind_is_seeded),
         CASE(an_owner_whose_copy_is_far_behind_is_seeded),
         CASE(nothing_is_trimmed_that_only_the_owner_has),
         CASE(dropped_spaces_vanish_from_all_nodes),
         CASE(a_node_that_was_away_forgets_what_was_dropped),
         CASE(a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch),
-        CASE(a_space_whose_map_changes_is_given_away_later),
         CASE(a_node_whose_disk_is_damaged_gives_all_it_owns_away),
         CASE(a_copy_that_cannot_be_dropped_goes_later),
         CASE(copies_that_the_engine_has_forgotten_are_kept),
         CASE(a_log_that_has_lost_entries_is_not_served),
         CASE(replicas_of_a_node_that_is_dead_for_long_are_expelled),
-        CASE(a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew),
-        CASE(an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again),
         CASE(a_node_that_most_others_cannot_reach_gives_its_spaces_up),
         CASE(two_nodes_that_do_not_reach_each_other_keep_their_spaces),
         CASE(a_space_whose_append_has_failed_is_served_in_another_epoch),

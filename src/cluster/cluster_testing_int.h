@@ -49,6 +49,11 @@ typedef struct SimNode {
     bool is_damaged;                   /* its disk */
     StoreSpace switching;              /* the map is about to change here; 0 if none is */
     bool loses_what_it_yields;         /* an append of that moment has an unknown outcome */
+    bool cannot_refresh;               /* its catalogue publishes nothing new */
+    bool has_no_room;                  /* for a copy, which it finds before or */
+    bool is_filling_up;                /* while it is made */
+    bool is_seeder_stuck;              /* no copy is made */
+    size_t seeds_begun;                /* copies of other nodes, whatever became of them */
     uint64_t published;                /* of the catalogue, by this node */
     StoreSpace served[SIM_SPACES_MAX]; /* partitions that the catalogue has open */
     size_t served_count;
@@ -234,8 +239,11 @@ static inline Status sim_yield(void *ctx, StoreSpace space, JournalPlace *last, 
     SimCopy *copy = sim_copy(ctx, space);
     if (copy == NULL || copy->role != SPACE_OWNED)
         return error_set(err, STATUS_NOT_OWNER, SUB_NONE, "the space is not owned");
-    copy->role = SPACE_FOLLOWED;
+    /* What a member gives away is another's although this node dies at once (C9). */
     SimNode *node = ctx;
+    if (node->cluster->member == MEMBER_JOINED)
+        node->sim->owned_by[space].node = NULL;
+    copy->role = SPACE_FOLLOWED;
     if (node->loses_what_it_yields) {
         node->loses_what_it_yields = false;
         Status status = error_set(err, STATUS_NOT_OWNER, SUB_NONE, "an append has failed");
@@ -296,8 +304,15 @@ typedef struct SimTarget {
     bool has_copy;
 } SimTarget;
 
+static inline Status sim_room(void *ctx, Error *err)
+{
+    return ((SimNode *)ctx)->has_no_room ? error_set(err, STATUS_IO, SUB_NONE, "the disk is full")
+                                         : STATUS_OK;
+}
+
 static inline Status sim_target_open(void *ctx, StoreSpace space, SeedTarget **out, Error *err)
 {
+    ((SimNode *)ctx)->seeds_begun++;
     TRY(sim_forget(ctx, space, err));
     SimTarget *target = MEM_NEW(SimTarget);
     target->node = ctx;
@@ -309,6 +324,8 @@ static inline Status sim_target_open(void *ctx, StoreSpace space, SeedTarget **o
 static inline Status sim_target_put(SeedTarget *opaque, Slice piece, Error *err)
 {
     SimTarget *target = (SimTarget *)(void *)opaque;
+    if (target->node->is_filling_up)
+        return error_set(err, STATUS_IO, SUB_NONE, "the disk is full");
     if (piece.len != sizeof(SimCopy))
         return error_set(err, STATUS_CORRUPT, SUB_NONE, "expected a whole copy");
     memcpy(&target->copy, piece.ptr, sizeof(SimCopy));
@@ -355,6 +372,7 @@ static inline ClusterStore sim_store(SimNode *node)
         .forget = sim_forget,
         .poke = sim_poke,
         .set_full = sim_set_full,
+        .room = sim_room,
         .source_open = sim_source_open,
         .source_next = sim_source_next,
         .source_close = sim_source_close,
@@ -383,8 +401,9 @@ static inline void sim_follow_catalog(void *ctx)
 
 static inline Status sim_refresh(void *ctx, Error *err)
 {
-    (void)err;
     SimNode *node = ctx;
+    if (node->cannot_refresh)
+        return error_set(err, STATUS_IO, SUB_NONE, "a record of the catalogue cannot be read");
     node->published = sim_place(node, SPACE_OF_CATALOG).applied.seq;
     return STATUS_OK;
 }
@@ -721,7 +740,7 @@ static inline void sim_round(Sim *sim)
         sim_follow_logs(node);
         if (!atomic_load(&node->cluster->has_catalog))
             sim_join_catalog(node);
-        if (random_below(&sim->random, 2) == 0)
+        if (random_below(&sim->random, 2) == 0 && !node->is_seeder_stuck)
             seed_step(node->cluster);
         if (sim->keeps_log)
             node->cluster->trimmed_us = cluster_now_us(node->cluster);
@@ -804,9 +823,9 @@ static inline bool sim_write(SimNode *node, StoreSpace space)
 
 /* A change of the catalogue by the node that leads; Sim.changes_done counts it when it may be
  * answered. */
-static inline void sim_change_done(void *ctx)
+static inline void sim_change_done(void *ctx, bool is_everywhere)
 {
-    ((Sim *)ctx)->changes_done++;
+    ((Sim *)ctx)->changes_done += is_everywhere;
 }
 
 static inline bool sim_change(SimNode *node)

@@ -93,16 +93,48 @@ static void forget_leftovers(Cluster *cluster)
     }
 }
 
+Status expel_own_copy(Cluster *cluster, StoreSpace space, Error *err)
+{
+    (void)pthread_mutex_lock(&cluster->admin_lane);
+    Status status = journal_expel(cluster->journal, JOURNAL_LANE_ADMIN, space,
+                                  slice_from_cstr(cluster->node), err);
+    (void)pthread_mutex_unlock(&cluster->admin_lane);
+    return status;
+}
+
 /* First the others stop counting on the copy, then it goes. */
 static void stop_following(Cluster *cluster, StoreSpace space)
 {
     Error err;
-    (void)pthread_mutex_lock(&cluster->admin_lane);
-    Status status = journal_expel(cluster->journal, JOURNAL_LANE_ADMIN, space,
-                                  slice_from_cstr(cluster->node), &err);
-    (void)pthread_mutex_unlock(&cluster->admin_lane);
-    if (status == STATUS_OK)
+    if (expel_own_copy(cluster, space, &err) == STATUS_OK)
         forget(cluster, space);
+}
+
+/* What the engine has of copies that this node's store does not hold: it was lost, but the node's
+ * name was not. A copy that is refused is one all the same: nobody without one may take the space
+ * over and so hide what the engine has lost (C7). */
+bool expel_lost_copies(Cluster *cluster, const ClusterView *view)
+{
+    size_t expelled = 0;
+    for (size_t i = 0; i < view->replica_count; i++) {
+        const JournalReplica *row = &view->replicas[i];
+        Error err;
+        if (row->state != REPLICA_FOLLOWING ||
+            !slice_equal(row->node, slice_from_cstr(cluster->node)) ||
+            view_owner(view, row->space) == NULL || /* it was dropped */
+            slot_of(cluster, row->space).state != SPACE_STATE_ABSENT ||
+            cluster->store.place(cluster->store.ctx, row->space).role != SPACE_ABSENT)
+            continue;
+        if (expel_own_copy(cluster, row->space, &err) == STATUS_OK)
+            expelled++;
+        else
+            LOG_WARN(cluster->log, "cluster.expel_failed", "space=%llu message=\"%s\"",
+                     (unsigned long long)row->space, err.message);
+    }
+    if (expelled > 0)
+        cluster_event(cluster, "copiesLost", 0, 0, slice_from_cstr(cluster->node),
+                      "%zu copies are not in the data folder any more", expelled);
+    return expelled > 0;
 }
 
 /* It was expelled while it was away, and has read the rest of the log since: nothing that it lacks

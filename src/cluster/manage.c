@@ -104,7 +104,7 @@ static bool is_taking(Cluster *cluster)
     return found;
 }
 
-/* Declared dead: drops everything, then joins anew. */
+/* Declared dead: drops everything, and joins anew when it has the newest catalogue. */
 static void come_back(Cluster *cluster)
 {
     if (member_of(cluster) == MEMBER_DROPPED) {
@@ -121,6 +121,10 @@ static void come_back(Cluster *cluster)
     uint64_t now_us = cluster_now_us(cluster);
     if (member_of(cluster) != MEMBER_OUT || now_us < cluster->rejoin_us)
         return;
+    if (!has_newest_catalog(cluster)) {
+        cluster->rejoin_us = now_us + REJOIN_US;
+        return;
+    }
     Error err;
     if (cluster_rejoin(cluster, &err) != STATUS_OK) {
         LOG_ERROR(cluster->log, "cluster.join_failed", "message=\"%s\"", err.message);
@@ -359,6 +363,11 @@ void manage_step(Cluster *cluster)
     continue_hand_overs(cluster);
     if (read_engine(cluster)) {
         engine_step(cluster, true);
+        if (expel_lost_copies(cluster, &cluster->view)) {
+            cluster_refresh_owners(cluster);
+            return;
+        }
+        watch_own_progress(cluster, &cluster->view);
         drop_lost_by_engine(cluster, &cluster->view);
         watch_others(cluster);
         act_on_owners(cluster);

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 
-enum { NEW_SPACES_MAX = 65536 };
+enum { NEW_SPACES_MAX = 65536, TAKING_MS_MAX = 2000, TAKING_PAUSE_MS = 2 };
 
 /* Chooses an owner for each, and makes the rows. All with 'beside' go to its owner, if that lives;
  * the others are dealt out, to those first that own least. */
@@ -47,6 +47,21 @@ static Status make_rows(Cluster *cluster, const JournalNewSpace *spaces, size_t 
     return status;
 }
 
+/* The manager may have seen the row first, and be taking the space. Its log is empty, so that is a
+ * moment; it tells the catalogue only after that. */
+static void wait_for_taking(Cluster *cluster, StoreSpace space)
+{
+    for (int ms = 0; ms < TAKING_MS_MAX; ms += TAKING_PAUSE_MS) {
+        (void)pthread_mutex_lock(&cluster->lock);
+        const SpaceSlot *slot = space_table_find(&cluster->spaces, space);
+        bool is_taking = slot != NULL && slot->state == SPACE_STATE_TAKING;
+        (void)pthread_mutex_unlock(&cluster->lock);
+        if (!is_taking || atomic_load(&cluster->is_stopping))
+            return;
+        cluster_pause_ms(TAKING_PAUSE_MS);
+    }
+}
+
 /* On the catalogue's thread, of the node that leads: what falls to this node is served before the
  * change is committed, so the catalogue finds it when it makes the handles. */
 Status cluster_create_spaces(void *ctx, StoreSpace first, size_t count, StoreSpace beside,
@@ -70,11 +85,13 @@ Status cluster_create_spaces(void *ctx, StoreSpace first, size_t count, StoreSpa
     for (size_t i = 0; i < count; i++) {
         bool is_own = slice_equal(rows[i].node, slice_from_cstr(cluster->node)) &&
                       rows[i].incarnation == atomic_load(&cluster->incarnation);
-        if (is_own)
+        if (is_own) {
             own_new_space(cluster, rows[i].space, &rows[i].tail);
-        else
+            wait_for_taking(cluster, rows[i].space);
+        } else {
             cluster_publish_space(cluster, rows[i].space, rows[i].node, rows[i].incarnation,
                                   rows[i].tail.epoch, true);
+        }
         if (is_own && !cluster_serves(cluster, rows[i].space))
             return error_set(err, STATUS_UNAVAILABLE, SUB_NONE,
                              "the new partition %llu cannot be served now",

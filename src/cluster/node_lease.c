@@ -45,10 +45,22 @@ static void note_renewal(Cluster *cluster, LeaseMoment sent)
     atomic_fetch_add(&cluster->own_renewals, 1);
 }
 
+/* This node is a member no more, as far as it can tell. */
+static void end_membership(Cluster *cluster)
+{
+    lease_end(&cluster->lease);
+    set_member(cluster, MEMBER_JOINED, MEMBER_DROPPED);
+    cluster_wake_manager(cluster);
+}
+
 void lease_step(Cluster *cluster)
 {
     if (member_of(cluster) != MEMBER_JOINED)
         return;
+    if (atomic_load(&cluster->is_late)) {
+        end_membership(cluster); /* the others find that it does not renew */
+        return;
+    }
     char unreachable[JOURNAL_UNREACHABLE_MAX];
     (void)pthread_mutex_lock(&cluster->lock);
     memcpy(unreachable, cluster->unreachable, sizeof(unreachable));
@@ -68,11 +80,9 @@ void lease_step(Cluster *cluster)
         return;
     }
     if (!is_member) {
-        lease_end(&cluster->lease);
-        set_member(cluster, MEMBER_JOINED, MEMBER_DROPPED);
         cluster_event(cluster, "declaredDead", 0, 0, slice_from_cstr(cluster->node),
                       "the other nodes saw no renewal of this one");
-        cluster_wake_manager(cluster);
+        end_membership(cluster);
         return;
     }
     if (atomic_exchange(&cluster->is_draining, is_draining) != is_draining)
@@ -92,6 +102,7 @@ Status cluster_rejoin(Cluster *cluster, Error *err)
     (void)pthread_mutex_unlock(&cluster->node_lane);
     TRY(status);
     atomic_store(&cluster->incarnation, member.incarnation);
+    atomic_store(&cluster->is_late, false);
     set_member(cluster, MEMBER_OUT, MEMBER_JOINED);
     cluster_event(cluster, "joined", 0, 0, slice_from_cstr(cluster->node), "incarnation %llu",
                   (unsigned long long)member.incarnation);

@@ -44,6 +44,11 @@ static void set_full(void *ctx, bool is_full)
     replication_set_full(ctx, is_full);
 }
 
+static Status room(void *ctx, Error *err)
+{
+    return seed_target_room(ctx, err);
+}
+
 static Status source_open(void *ctx, StoreSpace space, SeedSource **out, Error *err)
 {
     return seed_source_open(ctx, space, out, err);
@@ -73,6 +78,7 @@ ClusterStore cluster_store_of(Store *store, Replication *replication)
         .forget = forget,
         .poke = poke,
         .set_full = set_full,
+        .room = room,
         .source_open = source_open,
         .source_next = seed_source_next,
         .source_close = seed_source_close,

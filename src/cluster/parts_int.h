@@ -20,6 +20,7 @@ typedef struct ClusterStore {
     Status (*forget)(void *ctx, StoreSpace space, Error *err);
     void (*poke)(void *ctx);
     void (*set_full)(void *ctx, bool is_full);
+    Status (*room)(void *ctx, Error *err); /* STATUS_IO if the disk has none for a new copy */
     Status (*source_open)(void *ctx, StoreSpace space, SeedSource **out, Error *err);
     Status (*source_next)(SeedSource *source, size_t bytes_max, Buf *piece, bool *is_last,
                           Error *err);

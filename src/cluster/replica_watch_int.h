@@ -1,4 +1,5 @@
-/* replica_watch_int.h - which replicas on living nodes have stopped applying the log.
+/* replica_watch_int.h - which replicas on living nodes have stopped applying the log, or taking
+ * the pieces of which they are made.
  *
  * Whoever owns a space looks at its replicas in each round of trimming. One that is behind the end
  * of the log, and at the same place as in all rounds since, does not come nearer: its disk is full,

@@ -3,6 +3,10 @@
  * The row of this replica comes first: from then on nothing is trimmed that is appended after the
  * snapshot of the source was taken. If the log is whole, and no node has a copy, the copy begins
  * empty at the beginning of the log.
+ *
+ * The row keeps the log from being trimmed, so it says how many pieces have come, and is there only
+ * while an attempt goes on: a copy that cannot be made must not fill the engine. Attempts that fail
+ * are repeated after growing pauses.
  */
 #include "cluster/cluster_int.h"
 
@@ -10,7 +14,14 @@
 
 #include <stdio.h>
 
-enum { HEAD_BYTES = 9, SEED_CALL_MS = 10000, TRIES_MAX = 3, ANSWER_BYTES_MAX = 16 << 20 };
+enum {
+    HEAD_BYTES = 9,
+    SEED_CALL_MS = 10000,
+    TRIES_MAX = 3,
+    ANSWER_BYTES_MAX = 16 << 20,
+    PROGRESS_US = 10000000,  /* between two reports of the pieces; well below STUCK_US */
+    RETRY_US_MAX = 30000000, /* the longest pause between two attempts */
+};
 
 static StoreSpace next_seeding(Cluster *cluster)
 {
@@ -26,10 +37,13 @@ static StoreSpace next_seeding(Cluster *cluster)
     return space;
 }
 
-static Status make_row(Cluster *cluster, StoreSpace space, Error *err)
+/* Makes the row, or says how many pieces have come. */
+static Status report_pieces(Cluster *cluster, StoreSpace space, uint64_t pieces, Error *err)
 {
-    JournalReplica row = {
-        .space = space, .node = slice_from_cstr(cluster->node), .state = REPLICA_SEEDING};
+    JournalReplica row = {.space = space,
+                          .node = slice_from_cstr(cluster->node),
+                          .state = REPLICA_SEEDING,
+                          .applied = pieces};
     (void)pthread_mutex_lock(&cluster->admin_lane);
     Status status = journal_report(cluster->journal, JOURNAL_LANE_ADMIN, &row, 1, err);
     (void)pthread_mutex_unlock(&cluster->admin_lane);
@@ -68,11 +82,17 @@ static Status copy_pieces(Cluster *cluster, Slice address, StoreSpace space, See
     buf_init(&answer, ANSWER_BYTES_MAX);
     uint64_t session = 0;
     bool is_last = false;
+    uint64_t reported_us = cluster_now_us(cluster);
     for (uint64_t piece = 0; !is_last; piece++) {
         if (atomic_load(&cluster->is_stopping))
             return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the node is being stopped");
         TRY(read_piece(cluster, address, space, &session, piece, &answer, &is_last, err));
         TRY(cluster->store.target_put(target, slice_from(buf_view(&answer), HEAD_BYTES), err));
+        if (cluster_now_us(cluster) - reported_us < PROGRESS_US)
+            continue;
+        Error ignored; /* the next report says the same and more */
+        (void)report_pieces(cluster, space, piece + 1, &ignored);
+        reported_us = cluster_now_us(cluster);
     }
     return STATUS_OK;
 }
@@ -122,7 +142,10 @@ static Status seed_space(Cluster *cluster, StoreSpace space, Error *err)
     arena_init(&arena, ARENA_LARGE_BYTES);
     ClusterView view;
     uint64_t begun_us;
-    TRY(make_row(cluster, space, err));
+    /* An old copy gives way to the new one. */
+    if (cluster->store.place(cluster->store.ctx, space).applied.seq == 0)
+        TRY(cluster->store.room(cluster->store.ctx, err));
+    TRY(report_pieces(cluster, space, 0, err));
     TRY(cluster_read_view(cluster, true, &arena, &view, &begun_us, err));
     const JournalOwner *owner = view_owner(&view, space);
     if (owner == NULL)
@@ -154,6 +177,26 @@ static bool is_refused(Cluster *cluster, StoreSpace space)
     return refuses;
 }
 
+/* Before the next attempt. That no node can give a copy says nothing of how that one will end. */
+static uint64_t pause_us(SpaceSlot *slot, Status status)
+{
+    uint64_t pause = RETRY_US;
+    if (status == STATUS_NOT_FOUND)
+        return pause;
+    for (uint32_t i = 0; i < slot->seed_failures && pause < RETRY_US_MAX; i++)
+        pause *= 2;
+    slot->seed_failures++;
+    return pause < RETRY_US_MAX ? pause : RETRY_US_MAX;
+}
+
+static void withdraw_row(Cluster *cluster, StoreSpace space)
+{
+    Error err;
+    if (expel_own_copy(cluster, space, &err) != STATUS_OK)
+        LOG_INFO(cluster->log, "cluster.expel_waits", "space=%llu message=\"%s\"",
+                 (unsigned long long)space, err.message);
+}
+
 void seed_step(Cluster *cluster)
 {
     StoreSpace space = next_seeding(cluster);
@@ -161,13 +204,16 @@ void seed_step(Cluster *cluster)
         return;
     Error err;
     Status status = seed_space(cluster, space, &err);
+    if (status != STATUS_OK)
+        withdraw_row(cluster, space);
     (void)pthread_mutex_lock(&cluster->lock);
     SpaceSlot *slot = space_table_get(&cluster->spaces, space);
     if (status == STATUS_OK) {
         space_enter(slot, SPACE_STATE_FOLLOWING);
         slot->accepts_log = false;
+        slot->seed_failures = 0;
     } else {
-        slot->retry_us = cluster_now_us(cluster) + RETRY_US;
+        slot->retry_us = cluster_now_us(cluster) + pause_us(slot, status);
     }
     (void)pthread_mutex_unlock(&cluster->lock);
     cluster_event(cluster, status == STATUS_OK ? "seeded" : "seedFailed", space, 0,

@@ -54,7 +54,8 @@ typedef struct SpaceSlot {
     uint64_t epoch_gone; /* up to here the space is this node's no more, whatever was read before */
     uint64_t served_us;  /* SERVING: boot time since when */
     uint64_t applied_before; /* SERVING: what was applied before the next read of the engine */
-    uint64_t retry_us;       /* boot time before which taking it is not tried again */
+    uint64_t retry_us;       /* boot time before which taking or seeding it is not tried again */
+    uint32_t seed_failures;  /* SEEDING: attempts in turn that have failed */
     uint64_t pinned_us;      /* boot time until which it stays on this node, owned or followed */
     uint64_t rowless_us; /* boot time at which the engine was first found to have no row of it */
     uint64_t orphan_us;  /* boot time at which its owner was first found dead; 0 if it is not */

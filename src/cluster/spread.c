@@ -212,7 +212,8 @@ static Claim claim_of(const ClusterView *view, SpaceGroup group, size_t node)
         }
         const JournalReplica *replica = view_replica(view, owner->space, name);
         claim.able += spread_may_take(view, owner, node);
-        claim.applied += replica != NULL ? replica->applied : 0;
+        claim.applied +=
+            replica != NULL && replica->state != REPLICA_SEEDING ? replica->applied : 0;
     }
     return claim;
 }

@@ -208,11 +208,11 @@ static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *sta
     json_begin_array(b);
     if (status->usage_error.len > 0)
         json_add_string(b, status->usage_error);
-    if (status->usage_error.len == 0 && !status->usage.has_synchronous_standby)
+    if (status->usage.warning.len > 0) /* which says what is wrong with the standby, if it is */
+        json_add_string(b, status->usage.warning);
+    else if (status->usage_error.len == 0 && !status->usage.has_synchronous_standby)
         json_add_string(b, SLICE("The engine has no synchronous standby: if it is lost, so are "
                                  "acknowledged writes."));
-    if (status->usage.warning.len > 0)
-        json_add_string(b, status->usage.warning);
     char clock_text[CLUSTER_WARNING_MAX];
     size_t clock_len = cluster_clock_warning(cluster, clock_text);
     if (clock_len > 0)
@@ -221,6 +221,9 @@ static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *sta
     size_t copies_len = cluster_copies_warning(cluster, copies);
     if (copies_len > 0)
         json_add_string(b, slice_make(copies, copies_len));
+    if (atomic_load(&cluster->is_late))
+        json_add_string(b, SLICE("This node does not get the newest changes of the catalogue: it "
+                                 "answers no requests until it has them; its log says why."));
     if (!lease_holds(&cluster->lease))
         json_add_string(b, SLICE("The lease of this node does not hold."));
     if (cluster->store.is_damaged(cluster->store.store))

@@ -4,7 +4,8 @@
  * all replicas that are not expelled, dead ones, too: one that comes back soon needs the rest of
  * the log, and nothing else. One that is dead for longer than 'keep_us', or lives and has applied
  * nothing for so long, is expelled, and seeded anew when it comes back; while the log fills the
- * engine, a dead one at once, and one that hangs after STUCK_US.
+ * engine, a dead one at once, and one that hangs after STUCK_US. Of a copy that is being made, the
+ * pieces that come are its progress.
  */
 #include "cluster/cluster_int.h"
 
@@ -19,8 +20,8 @@ static bool has_waited(Cluster *cluster, const ClusterView *view, const JournalO
         return true; /* the node was removed */
     if (dead_us > 0)
         return is_full || dead_us > cluster->keep_us;
-    if (replica->state != REPLICA_FOLLOWING || replica->applied >= owner->tail.seq)
-        return false; /* a copy that is being made has no place yet */
+    if (replica->state == REPLICA_FOLLOWING && replica->applied >= owner->tail.seq)
+        return false;
     uint64_t stuck_us = replica_watch_see(&cluster->replica_watch, replica, now_us);
     return stuck_us > (is_full && STUCK_US < cluster->keep_us ? STUCK_US : cluster->keep_us);
 }

@@ -170,7 +170,8 @@ typedef struct JournalMember {
 
 /* Makes the tables if there are none, and begins a new incarnation of the node. STATUS_CONFLICT if
  * a node of this name lives elsewhere, if the folder is of another cluster, or if the cluster's
- * format is newer than the journal's newest. Must be called before any function below. */
+ * format is newer than the journal's newest. A new folder has no replicas: what an earlier life of
+ * the name has reported is removed. Must be called before any function below. */
 MUST_USE Status journal_join(Journal *journal, const JournalJoin *join, JournalMember *out,
                              Error *err);
 
@@ -261,7 +262,7 @@ typedef struct JournalReplica {
     uint64_t space;
     Slice node;
     ReplicaState state;
-    uint64_t applied;
+    uint64_t applied; /* SEEDING: only a number that grows while the copy is being made */
     uint64_t durable;
 } JournalReplica;
 

@@ -180,6 +180,27 @@ static void only_a_node_that_did_not_renew_is_declared_dead(Fixture *fixture)
     assert_int_equal(count, 0);
 }
 
+/* What an earlier life had on its disk, a new folder has not. */
+static void a_node_with_a_new_folder_has_no_copies(Fixture *fixture)
+{
+    (void)two_nodes(fixture);
+    Journal *a = node(fixture, 0);
+    Journal *b = node(fixture, 1);
+    report_one(a, 1, REPLICA_FOLLOWING, 3);
+    report_one(b, 1, REPLICA_FOLLOWING, 5);
+    const JournalReplica *replicas = NULL;
+    size_t count = 0;
+    (void)join_as(a, "a", journal_self(a).incarnation);
+    assert_ok(journal_replicas(b, JOURNAL_LANE_ADMIN, &test_arena, &replicas, &count, err));
+    assert_int_equal(count, 2);
+    declare_dead(b, a);
+    (void)join_as(a, "a", 0);
+    assert_ok(journal_replicas(b, JOURNAL_LANE_ADMIN, &test_arena, &replicas, &count, err));
+    assert_int_equal(count, 1);
+    assert_slice(replicas[0].node, SLICE("b"));
+    assert_int_equal(replicas[0].durable, 5);
+}
+
 /* ---- owners ---- */
 
 static void a_space_is_taken_from_the_dead_only(Fixture *fixture)
@@ -395,6 +416,7 @@ static const JournalTest TESTS[] = {
     TEST(names_and_texts_are_checked),
     TEST(a_renewal_says_what_has_become_of_the_node),
     TEST(only_a_node_that_did_not_renew_is_declared_dead),
+    TEST(a_node_with_a_new_folder_has_no_copies),
     TEST(a_space_is_taken_from_the_dead_only),
     TEST(a_node_takes_its_own_spaces_over_when_it_starts_again),
     TEST(a_space_is_handed_over_at_one_place),

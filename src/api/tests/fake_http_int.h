@@ -56,9 +56,10 @@ typedef struct FakeServer {
     Api *api;
     HttpHandler handler;
     HttpLoop loop;
-    Arena arena;           /* of answers, and for callers */
-    bool is_out_of_memory; /* http_request_reserve refuses */
-    bool is_node;          /* requests come from another node */
+    Arena arena;            /* of answers, and for callers */
+    bool is_out_of_memory;  /* http_request_reserve refuses */
+    bool is_node;           /* requests come from another node */
+    bool bodies_come_later; /* than the heads of all requests */
 } FakeServer;
 
 typedef struct FakeRequest {
@@ -354,16 +355,19 @@ static inline void fake_fill(FakeExchange *exchange, const FakeRequest *request)
                           .begun_us = clock_monotonic_us(&server->clock.clock)};
 }
 
-/* The handler sees the head first, as if the body were still to come. */
+/* The handler sees the head first, as if the body were still to come. With the body it gets the
+ * request anew: of what it has noted there, only 'user' is left. */
 static inline bool fake_admit(FakeExchange *exchange)
 {
     HttpHandler *handler = &exchange->server->handler;
-    Slice body = exchange->http.body;
+    HttpRequest whole = exchange->http;
     exchange->http.body = SLICE_EMPTY;
     bool is_admitted = handler->admit(handler->ctx, &exchange->http);
     ASSERT(is_admitted == (exchange->answer->status == 0)); /* refused, and so answered */
-    if (is_admitted)
-        exchange->http.body = body;
+    if (is_admitted) {
+        whole.user = exchange->http.user;
+        exchange->http = whole;
+    }
     return is_admitted;
 }
 
@@ -379,7 +383,8 @@ static inline FakeExchange *fake_send(FakeServer *server, const FakeRequest *req
     arena_init(&exchange->arena, 1024);
     fake_fill(exchange, request);
     HttpRequest sent = exchange->http;
-    if (!request->body_comes_later || fake_admit(exchange))
+    bool comes_later = request->body_comes_later || server->bodies_come_later;
+    if (!comes_later || fake_admit(exchange))
         server->handler.handle(server->handler.ctx, &exchange->http);
     for (size_t i = 0; i < sent.header_count; i++) {
         fake_disown(sent.headers[i].name);

@@ -400,6 +400,30 @@ static void a_forwarded_request_is_answered_as_the_client_has_sent_it(void **sta
     fake_server_close(&server);
 }
 
+static void a_forwarded_request_keeps_its_client_while_its_body_comes(void **state UNUSED)
+{
+    FakeServer server;
+    FakeCluster cluster;
+    open_cluster(&server, &cluster);
+    Ask a = {"POST",
+             DOCS,
+             "{'id':'1','pk':'a'}",
+             {PK("['a']"),
+              {NODE_HEADER_ORIGIN, "https 192.0.2.7:50522"},
+              {NODE_HEADER_HOST, "cosmos.example:8081"},
+              {NODE_HEADER_SECONDS, "1700000000"}}};
+    server.is_node = server.bodies_come_later = true;
+    FakeAnswer answer;
+    FakeExchange *exchange = ask_only(&server, &a, &answer);
+    assert_slice(exchange->http.peer, SLICE("192.0.2.7:50522"));
+    assert_slice(exchange->http.authority, SLICE("cosmos.example:8081"));
+    assert_true(exchange->http.is_tls);
+    fake_wait(&server, &answer);
+    assert_int_equal(answer.status, 201);
+    mem_free(exchange);
+    fake_server_close(&server);
+}
+
 static void a_node_answers_421_for_what_it_does_not_serve(void **state UNUSED)
 {
     FakeServer server;
@@ -737,6 +761,7 @@ int main(void)
         cmocka_unit_test(a_write_whose_answer_is_lost_is_not_sent_again),
         cmocka_unit_test(requests_for_items_go_to_the_owner_of_their_partition),
         cmocka_unit_test(a_forwarded_request_is_answered_as_the_client_has_sent_it),
+        cmocka_unit_test(a_forwarded_request_keeps_its_client_while_its_body_comes),
         cmocka_unit_test(a_node_answers_421_for_what_it_does_not_serve),
         cmocka_unit_test(a_node_without_a_lease_answers_421),
         cmocka_unit_test(nothing_that_was_read_is_told_without_a_lease),

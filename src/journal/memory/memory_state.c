@@ -168,6 +168,16 @@ static void append(MemoryState *state, const MemoryStatement *statement, MemoryR
 
 /* ---- nodes ---- */
 
+static void forget_copies(MemoryState *state, Slice node)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < state->replica_count; i++) {
+        if (!is_name(state->replicas[i].node, node))
+            state->replicas[kept++] = state->replicas[i];
+    }
+    state->replica_count = kept;
+}
+
 static Status join(MemoryState *state, const MemoryStatement *statement, MemoryResult *result,
                    Error *err)
 {
@@ -177,7 +187,8 @@ static Status join(MemoryState *state, const MemoryStatement *statement, MemoryR
     if (memcmp(join->cluster_of_folder, none, sizeof(none)) != 0 &&
         (is_first || memcmp(join->cluster_of_folder, state->cluster, sizeof(none)) != 0))
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                         "the data folder belongs to another cluster than the journal");
+                         "the data folder belongs to another cluster than the journal; give it the "
+                         "--cluster of its own, or start with an empty folder (--data)");
     if (!is_first && state->format > statement->format)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
                          "the cluster writes format %u; this program reads up to %u", state->format,
@@ -213,6 +224,8 @@ static Status join(MemoryState *state, const MemoryStatement *statement, MemoryR
     copy_text(node->advertise, sizeof(node->advertise), join->advertise);
     copy_text(node->region, sizeof(node->region), join->region);
     memcpy(node->attempt, join->attempt, sizeof(node->attempt));
+    if (join->incarnation_of_folder == 0)
+        forget_copies(state, join->name); /* a new folder has none */
     result->has_changed = true;
     result->member = (JournalMember){
         .format = state->format, .incarnation = node->incarnation, .is_first = is_first};
@@ -275,12 +288,7 @@ static void remove_node(MemoryState *state, const MemoryStatement *statement, Me
     if (node == NULL || node->state != NODE_DEAD)
         return;
     *node = state->nodes[--state->node_count];
-    size_t kept = 0;
-    for (size_t i = 0; i < state->replica_count; i++) {
-        if (!is_name(state->replicas[i].node, statement->node))
-            state->replicas[kept++] = state->replicas[i];
-    }
-    state->replica_count = kept;
+    forget_copies(state, statement->node);
     result->has_changed = true;
 }
 

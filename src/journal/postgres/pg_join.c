@@ -122,7 +122,8 @@ static Status look_at_cluster(Joining *joining, JournalMember *member, Error *er
     if (memcmp(of_folder, none, sizeof(none)) != 0 &&
         memcmp(of_folder, member->cluster, sizeof(none)) != 0)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
-                         "the data folder belongs to another cluster than the journal");
+                         "the data folder belongs to another cluster than the journal; give it the "
+                         "--cluster of its own, or start with an empty folder (--data)");
     uint32_t newest = joining->pg->journal.format_newest;
     if (format > newest)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
@@ -154,12 +155,25 @@ static Status join_cluster(const Joining *joining, JournalMember *member, Error 
     return pg_get_u64(&row, 0, 0, &member->incarnation, err);
 }
 
+/* A new folder has no copies, whatever an earlier life of the name has reported. */
+static Status forget_copies(const Joining *joining, Error *err)
+{
+    if (joining->join->incarnation_of_folder != 0)
+        return STATUS_OK;
+    AUTO(pg_params_done) PgParams params;
+    pg_params_init(&params);
+    pg_param_bytes(&params, joining->join->name);
+    AUTO(pg_result_done) PgResult gone = {0};
+    return run(joining, PG_FORGET_COPIES, &params, &gone, err);
+}
+
 static Status run_join(Joining *joining, JournalMember *member, Error *err)
 {
     TRY(make_tables(joining, err));
     TRY(make_cluster(joining, err));
     TRY(look_at_cluster(joining, member, err));
     TRY(join_cluster(joining, member, err));
+    TRY(forget_copies(joining, err));
     AUTO(pg_result_done) PgResult done = {0};
     return run_text(joining, "COMMIT", &done, err);
 }

@@ -130,6 +130,9 @@ MUST_USE Status seed_source_next(SeedSource *source, size_t bytes_max, Buf *piec
 void seed_source_close(SeedSource *source); /* accepts NULL */
 DEFINE_AUTO(SeedSource *, seed_source_close)
 
+/* STATUS_IO if the disk is too full to begin a copy, which is of unknown size. */
+MUST_USE Status seed_target_room(Replication *replication, Error *err);
+
 /* The node's own copy is dropped first. The space is followed when the last piece was put. */
 MUST_USE Status seed_target_open(Replication *replication, StoreSpace space, SeedTarget **out,
                                  Error *err);

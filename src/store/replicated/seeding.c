@@ -170,6 +170,11 @@ static bool begin_seeding(Replication *replication, ReplicaSpace *space)
     return is_free;
 }
 
+Status seed_target_room(Replication *replication, Error *err)
+{
+    return replication->local->ops->room(replication->local, ENGINE_TAKES_ROOM, 0, err);
+}
+
 Status seed_target_open(Replication *replication, StoreSpace space, SeedTarget **out, Error *err)
 {
     pthread_mutex_lock(&replication->lock);

@@ -1,0 +1,279 @@
+/* cluster_catalog_test.c - changes of the catalogue: for whom they wait, and who may answer without
+ * them (nobody). cluster_testing_int.h has the nodes. */
+#include "cluster/cluster_testing_int.h"
+
+static Sim sim;
+
+static void begin(size_t nodes, uint32_t replicas, size_t spaces)
+{
+    sim_init(&sim, nodes, replicas, 1);
+    sim_begin(&sim, spaces);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    sim_done(&sim);
+    return 0;
+}
+
+static SimNode *other_than(const SimNode *node)
+{
+    for (size_t i = 0; i < sim.count; i++) {
+        if (&sim.nodes[i] != node && sim.nodes[i].cluster != NULL && !sim.nodes[i].is_paused)
+            return &sim.nodes[i];
+    }
+    return NULL;
+}
+
+static void assert_all_served(size_t spaces)
+{
+    for (StoreSpace space = 1; space <= spaces + 1; space++) {
+        if (sim_owner(&sim, space) == NULL)
+            fail_msg("nobody serves space %d", (int)space);
+    }
+}
+
+/* Each owner has every write that was acknowledged, and the copies are equal. */
+static void assert_nothing_lost(size_t spaces)
+{
+    sim_run(&sim, 1000);
+    for (StoreSpace space = 2; space <= spaces + 1; space++) {
+        SimNode *owner = sim_owner(&sim, space);
+        assert_non_null(owner);
+        const SimCopy *copy = sim_copy(owner, space);
+        if (sim.unsure[space] == 0)
+            assert_int_equal(copy->sum, sim.written[space]);
+        else
+            assert_true(copy->sum >= sim.written[space]);
+        for (size_t i = 0; i < sim.count; i++) {
+            const SimCopy *other = sim_copy(&sim.nodes[i], space);
+            if (sim.nodes[i].cluster != NULL && other != NULL &&
+                other->place.seq == copy->place.seq)
+                assert_int_equal(other->sum, copy->sum);
+        }
+    }
+}
+
+static bool warns(const SimNode *node, const char *text)
+{
+    AUTO(arena_done) Arena arena;
+    arena_init(&arena, 64 << 10);
+    Slice json;
+    Error failure;
+    return cluster_status(node->cluster, &arena, &json, &failure) == STATUS_OK &&
+           strstr(arena_cstr(&arena, json), text) != NULL;
+}
+
+static void a_change_of_the_catalogue_waits_for_every_living_node(void **state)
+{
+    (void)state;
+    begin(3, 3, 2);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *paused = other_than(leader);
+    paused->is_paused = true;
+    size_t done = sim.changes_done;
+    assert_true(sim_change(leader));
+    sim_run(&sim, 3000);
+    assert_int_equal(sim.changes_done, done);
+    paused->is_paused = false;
+    sim_run(&sim, 1500);
+    assert_int_equal(sim.changes_done, done + 1);
+    uint64_t seq = sim_place(leader, SPACE_OF_CATALOG).applied.seq;
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(sim.nodes[i].published, seq);
+}
+
+static void a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others(void **state)
+{
+    (void)state;
+    begin(3, 3, 6);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *paused = other_than(leader);
+    paused->is_paused = true;
+    size_t done = sim.changes_done;
+    assert_true(sim_change(leader));
+    for (int i = 0; i < 200 && sim.changes_done == done; i++) {
+        sim_run(&sim, 100);
+        for (StoreSpace space = 2; space <= 7 && sim.changes_done > done; space++)
+            assert_false(sim_may_answer(paused, space));
+    }
+    assert_int_equal(sim.changes_done, done + 1);
+    paused->is_paused = false;
+    for (StoreSpace space = 2; space <= 7; space++)
+        assert_false(sim_write(paused, space));
+}
+
+static Status own_slowly(void *ctx, StoreSpace space, const JournalPlace *tail,
+                         uint64_t deadline_us, Error *err)
+{
+    sleep_ms(100);
+    return sim_own(ctx, space, tail, deadline_us, err);
+}
+
+static void *run_manager(void *arg)
+{
+    JournalPlace tail = {.epoch = 1};
+    own_space(arg, 20, &tail, "assigned");
+    return NULL;
+}
+
+/* Its row is there before the catalogue's thread gets to it. */
+static void a_new_space_that_the_manager_has_found_is_waited_for(void **state)
+{
+    (void)state;
+    begin(1, 1, 1);
+    Cluster *cluster = sim.nodes[0].cluster;
+    const CatalogPlacement *placement = cluster_placement(cluster);
+    cluster->store.own = own_slowly;
+    pthread_t manager;
+    assert_int_equal(pthread_create(&manager, NULL, run_manager, cluster), 0);
+    for (bool is_taking = false; !is_taking; sleep_ms(1)) {
+        (void)pthread_mutex_lock(&cluster->lock);
+        const SpaceSlot *slot = space_table_find(&cluster->spaces, 20);
+        is_taking = slot != NULL && slot->state == SPACE_STATE_TAKING;
+        (void)pthread_mutex_unlock(&cluster->lock);
+    }
+    assert_ok(placement->create(placement->ctx, 20, 1, 0, err));
+    assert_true(cluster_serves(cluster, 20));
+    assert_int_equal(pthread_join(manager, NULL), 0);
+}
+
+/* It renews all the time, so nobody else would find that it hangs. */
+static void a_node_that_does_not_get_the_catalogue_steps_aside(void **state)
+{
+    (void)state;
+    for (int is_stuck = 0; is_stuck < 2; is_stuck++) {
+        begin(3, 3, 6);
+        SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+        SimNode *other = other_than(leader);
+        other->cannot_refresh = is_stuck == 0;
+        other->is_stuck = is_stuck == 1;
+        size_t done = sim.changes_done;
+        assert_true(sim_change(leader));
+        for (int ms = 0; ms < 30000 && sim.changes_done == done; ms += 100)
+            sim_run(&sim, 100);
+        assert_int_equal(sim.changes_done, done + 1);
+        for (int i = 0; i < 60; i++) {
+            assert_false(sim_has_lease(other));
+            sim_run(&sim, 500);
+            assert_false(sim_has_lease(other));
+            if (i % 10 == 0)
+                assert_true(sim_change(sim_owner(&sim, SPACE_OF_CATALOG)));
+            sim_run(&sim, 500);
+        }
+        assert_int_equal(sim.changes_done, done + 7);
+        assert_all_served(6);
+        assert_true(warns(other, "newest changes of the catalogue"));
+        other->cannot_refresh = other->is_stuck = false;
+        sim_run(&sim, 3000);
+        assert_true(sim_has_lease(other));
+        assert_int_equal(other->published, sim_place(leader, SPACE_OF_CATALOG).applied.seq);
+        assert_false(warns(other, "newest changes of the catalogue"));
+        assert_nothing_lost(6);
+        if (is_stuck == 0)
+            sim_done(&sim);
+    }
+}
+
+/* The engine was away for longer than that: nobody could read the catalogue. */
+static void an_engine_that_is_away_makes_no_node_step_aside(void **state)
+{
+    (void)state;
+    begin(3, 3, 6);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *other = other_than(leader);
+    uint64_t incarnation = cluster_incarnation(other->cluster);
+    other->is_stuck = true;
+    assert_true(sim_change(leader));
+    sim_run(&sim, 5000);
+    memory_journal_set_down(sim.engine, true);
+    sim_run(&sim, 60000);
+    memory_journal_set_down(sim.engine, false);
+    sim_run(&sim, 2000);
+    other->is_stuck = false;
+    sim_run(&sim, 3000);
+    assert_int_equal(cluster_incarnation(other->cluster), incarnation);
+    assert_int_equal(sim.changes_done, 3);
+}
+
+/* What was answered while it was dead, it knows before it answers anything. */
+static void a_node_that_comes_back_has_the_catalogue_before_its_lease(void **state)
+{
+    (void)state;
+    begin(3, 3, 2);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *other = other_than(leader);
+    other->is_paused = true;
+    sim_run(&sim, 15000);
+    size_t done = sim.changes_done;
+    assert_true(sim_change(leader));
+    sim_run(&sim, 1000);
+    assert_int_equal(sim.changes_done, done + 1);
+    other->is_paused = false;
+    other->is_stuck = true;
+    for (int i = 0; i < 50; i++) {
+        sim_run(&sim, 200);
+        assert_false(sim_has_lease(other));
+    }
+    other->is_stuck = false;
+    sim_run(&sim, 3000);
+    assert_true(sim_has_lease(other));
+}
+
+/* By its older map the partition may be one that a split has replaced. */
+static void a_space_is_served_only_with_the_newest_catalogue(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    StoreSpace space = 2;
+    while (sim_owner(&sim, space) != leader)
+        space++;
+    SimNode *to = other_than(leader);
+    to->is_stuck = true;
+    assert_true(sim_change(leader));
+    assert_ok(
+        cluster_order(leader->cluster, space, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    sim_run(&sim, 3000);
+    assert_null(sim_owner(&sim, space));
+    assert_false(sim_write(to, space));
+    to->is_stuck = false;
+    sim_run(&sim, 2000);
+    assert_ptr_equal(sim_owner(&sim, space), to);
+    assert_true(sim_write(to, space));
+}
+
+/* The manager would wait for all nodes, and with it nobody would find that one of them is dead. */
+static void a_space_whose_map_changes_is_given_away_later(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *to = other_than(owner);
+    owner->switching = 2;
+    assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    sim_run(&sim, 3000);
+    assert_ptr_equal(sim_owner(&sim, 2), owner);
+    assert_true(sim_write(owner, 2));
+    owner->switching = 0;
+    sim_run(&sim, 2000);
+    assert_ptr_equal(sim_owner(&sim, 2), to);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_space_is_served_only_with_the_newest_catalogue),
+        CASE(a_space_whose_map_changes_is_given_away_later),
+        CASE(a_change_of_the_catalogue_waits_for_every_living_node),
+        CASE(a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others),
+        CASE(a_new_space_that_the_manager_has_found_is_waited_for),
+        CASE(a_node_that_does_not_get_the_catalogue_steps_aside),
+        CASE(an_engine_that_is_away_makes_no_node_step_aside),
+        CASE(a_node_that_comes_back_has_the_catalogue_before_its_lease),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
