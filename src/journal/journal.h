@@ -225,8 +225,8 @@ MUST_USE Status journal_owners(Journal *journal, JournalLane lane, const uint64_
 
 #define JOURNAL_EPOCH_FIRST 1
 
-/* Makes owners' rows for new spaces, in JOURNAL_EPOCH_FIRST, with nothing in their logs. Rows that exist stay
- * as they are. STATUS_CONFLICT if a node is not a living member of this incarnation. */
+/* Makes owners' rows for new spaces, in JOURNAL_EPOCH_FIRST, with nothing in their logs. Rows that
+ * exist stay as they are. STATUS_CONFLICT if a node is not a living member of this incarnation. */
 typedef struct JournalNewSpace {
     uint64_t space;
     Slice node;

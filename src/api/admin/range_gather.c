@@ -128,7 +128,7 @@ Status range_gather_here(RangeGather *gather, Error *err)
 
 typedef struct AskedNode {
     Slice address;
-    bool has_told;
+    bool is_final; /* it is not asked again: it has told what it can, or refused */
 } AskedNode;
 
 typedef struct Asking {
@@ -148,20 +148,21 @@ static bool is_abandoned(const RangeGather *gather)
     return atomic_load_explicit(&gather->page->request->http->is_abandoned, memory_order_relaxed);
 }
 
-static bool was_asked(const Asking *asking, Slice address)
+/* NULL if it was not asked in this round. */
+static const AskedNode *find_asked(const Asking *asking, Slice address)
 {
     for (size_t i = 0; i < asking->count; i++) {
         if (slice_equal(asking->asked[i].address, address))
-            return true;
+            return &asking->asked[i];
     }
-    return false;
+    return NULL;
 }
 
 static void forget_asked(Asking *asking)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < asking->count && asking->gather->asks_once; i++) {
-        if (asking->asked[i].has_told)
+    for (size_t i = 0; i < asking->count; i++) {
+        if (asking->asked[i].is_final)
             asking->asked[kept++] = asking->asked[i];
     }
     asking->count = kept;
@@ -217,15 +218,32 @@ static void ask_others(Asking *asking)
             continue;
         ApiOwner owner = cluster->owner(cluster->ctx, gather->ranges[i].range->space);
         Slice address = slice_from_cstr(owner.address);
-        if (!owner.is_known || owner.is_local || was_asked(asking, address))
+        if (!owner.is_known || owner.is_local || find_asked(asking, address) != NULL)
             continue;
         if (is_abandoned(gather) || now_us(gather) >= asking->deadline_us)
             return;
         address = arena_copy(gather->page->request->arena, address);
         Error ignored;
-        bool has_told = ask(asking, address, &ignored) == STATUS_OK;
-        asking->asked[asking->count++] = (AskedNode){address, has_told};
+        Status status = ask(asking, address, &ignored);
+        bool is_final = status == STATUS_OK ? gather->asks_once : status != STATUS_NOT_OWNER;
+        asking->asked[asking->count++] = (AskedNode){address, is_final};
     }
+}
+
+/* Whether a range is left whose owner may still tell of it. */
+static bool may_learn_more(const Asking *asking)
+{
+    const RangeGather *gather = asking->gather;
+    const ApiCluster *cluster = cluster_of(gather);
+    for (size_t i = 0; i < gather->count; i++) {
+        if (gather->ranges[i].is_taken)
+            continue;
+        ApiOwner owner = cluster->owner(cluster->ctx, gather->ranges[i].range->space);
+        const AskedNode *asked = find_asked(asking, slice_from_cstr(owner.address));
+        if (!owner.is_known || owner.is_local || asked == NULL || !asked->is_final)
+            return true;
+    }
+    return false;
 }
 
 static void pause_for_a_moment(const RangeGather *gather)
@@ -251,7 +269,7 @@ Status range_gather_run(RangeGather *gather, Error *err)
     asking->deadline_us = now_us(gather) + gather->time_us;
     for (size_t round = 1; !range_gather_is_complete(gather); round++) {
         ask_others(asking);
-        if (range_gather_is_complete(gather) || round == ROUNDS_MAX || is_abandoned(gather) ||
+        if (!may_learn_more(asking) || round == ROUNDS_MAX || is_abandoned(gather) ||
             now_us(gather) >= asking->deadline_us)
             break;
         cluster->refresh(cluster->ctx);

@@ -313,8 +313,9 @@ static Status create_spaces(MemoryState *state, const MemoryStatement *statement
         memmove(&state->spaces[at + 1], &state->spaces[at],
                 sizeof(MemorySpace) * (state->space_count - at));
         state->space_count++;
-        state->spaces[at] = (MemorySpace){
-            .space = one->space, .incarnation = one->incarnation, .tail = {.epoch = JOURNAL_EPOCH_FIRST}};
+        state->spaces[at] = (MemorySpace){.space = one->space,
+                                          .incarnation = one->incarnation,
+                                          .tail = {.epoch = JOURNAL_EPOCH_FIRST}};
         copy_text(state->spaces[at].node, sizeof(state->spaces[at].node), one->node);
         result->has_changed = true;
     }

@@ -295,8 +295,8 @@ class WalFileSystem : public rocksdb::FileSystemWrapper
     IOStatus NewLogger(const std::string &path, const IOOptions &options,
                        std::shared_ptr<rocksdb::Logger> *logger, IODebugContext *debug) override
     {
-        return FileSystem::NewLogger(path, options, logger,
-                                     debug); // NOLINT(bugprone-parent-virtual-call)
+        // NOLINTNEXTLINE(bugprone-parent-virtual-call)
+        return FileSystem::NewLogger(path, options, logger, debug);
     }
 
     IOStatus NewSequentialFile(const std::string &path, const FileOptions &options,
