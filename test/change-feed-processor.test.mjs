@@ -12,7 +12,7 @@ import { askFeed, drainFeed, feedPage, sessionOf } from "./lib/feed.mjs";
 import { newContainer, until } from "./lib/items.mjs";
 import { Host, estimate, prefixOf } from "./lib/processor.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { ofOneNode, sharedServer } from "./lib/server.mjs";
+import { sharedServer } from "./lib/server.mjs";
 import { rangesOf } from "./lib/splits.mjs";
 import { unique } from "./lib/wire.mjs";
 
@@ -102,8 +102,7 @@ function threadHost(options, seen) {
 
 // Hosts wait for one another most of the time, so these tests run together.
 describe("processors", { concurrency: true }, () => {
-    const stale = ofOneNode("for a moment after a split, a node gives the map in which the parent is");
-    test("hosts share four ranges; one is killed, one joins, ranges are split and merged: nothing is lost", { skip: stale }, async (t) => {
+    test("hosts share four ranges; one is killed, one joins, ranges are split and merged: nothing is lost", async (t) => {
         const monitored = await newContainer(database, FOUR);
         const leases = await leaseContainer();
         const prefix = await prefixOf(monitored, "work");

@@ -423,11 +423,13 @@ bool forward_takes_over(ApiRequest *r, Response *response)
     return false;
 }
 
+/* The map of partitions is read where it changes first: a client that some node has told that a
+ * range is gone must find its successors, whichever node it asks next. */
 Status forward_check_catalog(const ApiRequest *r, Error *err)
 {
     const ApiCluster *cluster = r->api->options.cluster;
     bool is_merge = slice_equal_nocase(r->address.operation, SLICE("partitionmerge"));
-    if (cluster == NULL || is_read(r) ||
+    if (cluster == NULL || (is_read(r) && r->address.type != RESOURCE_PARTITION_KEY_RANGE) ||
         ((r->address.type == RESOURCE_DOCUMENT || r->operation == OPERATION_EXECUTE) && !is_merge))
         return STATUS_OK;
     ApiOwner owner = cluster->catalog_owner(cluster->ctx);

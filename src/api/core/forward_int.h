@@ -73,6 +73,7 @@ Slice forward_header(const ApiRequest *r, const char *name);
  * is no such range. */
 MUST_USE Status forward_range(const ApiRequest *r, const PartitionRange **out, Error *err);
 
-/* STATUS_NOT_OWNER if the request changes the catalogue and this node follows another one's. Asked
+/* STATUS_NOT_OWNER if the request changes the catalogue, or reads the map of partitions, and this
+ * node follows another one. Asked
  * before the handler, so that it need not undo anything. */
 MUST_USE Status forward_check_catalog(const ApiRequest *r, Error *err);

@@ -424,6 +424,27 @@ static void a_forwarded_request_keeps_its_client_while_its_body_comes(void **sta
     fake_server_close(&server);
 }
 
+/* Other nodes may have told the client already that a range is gone. */
+static void the_map_of_partitions_is_read_where_it_changes(void **state UNUSED)
+{
+    static const Ask reads[] = {
+        {"GET", "/dbs/db/colls/c/pkranges"},
+        {"GET", "/dbs/db/colls/c/pkranges/0"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(reads); i++) {
+        Flight f;
+        open_cluster(&f.server, &f.cluster);
+        (void)expect_status(&f.server, &reads[i], 200);
+        f.cluster.catalog = NODE_B;
+        f.exchange = ask_only(&f.server, &reads[i], &f.answer);
+        assert_int_equal(f.answer.status, 0);
+        end_call(take_call(&f.server), NODE_CALL_ANSWERED, 200);
+        fake_wait(&f.server, &f.answer);
+        assert_int_equal(f.answer.status, 200);
+        land(&f);
+    }
+}
+
 static void a_node_answers_421_for_what_it_does_not_serve(void **state UNUSED)
 {
     FakeServer server;
@@ -762,6 +783,7 @@ int main(void)
         cmocka_unit_test(requests_for_items_go_to_the_owner_of_their_partition),
         cmocka_unit_test(a_forwarded_request_is_answered_as_the_client_has_sent_it),
         cmocka_unit_test(a_forwarded_request_keeps_its_client_while_its_body_comes),
+        cmocka_unit_test(the_map_of_partitions_is_read_where_it_changes),
         cmocka_unit_test(a_node_answers_421_for_what_it_does_not_serve),
         cmocka_unit_test(a_node_without_a_lease_answers_421),
         cmocka_unit_test(nothing_that_was_read_is_told_without_a_lease),
