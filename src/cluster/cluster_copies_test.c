@@ -225,9 +225,35 @@ static void copies_on_a_lost_disk_do_not_count(void **state)
     assert_nothing_lost(2);
 }
 
+/* The log was trimmed, and has lost what all copies have: there is nothing to be copied. */
+static void the_last_copies_are_not_dropped_for_one_that_nobody_has(void **state)
+{
+    (void)state;
+    begin(2, 2, 1);
+    SimNode *owner = sim_owner(&sim, 2);
+    for (int i = 0; i < 3; i++)
+        assert_true(sim_write(owner, 2));
+    sim_run(&sim, 30000); /* the owner trims */
+    memory_journal_backup(sim.engine);
+    assert_true(sim_write(owner, 2));
+    sim_run(&sim, 1000);
+    memory_journal_restore(sim.engine);
+    sim_run(&sim, 10000);
+    assert_null(sim_owner(&sim, 2));
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(cluster_recover(sim.nodes[i].cluster, 2, err));
+    sim_run(&sim, 10000);
+    for (size_t i = 0; i < 2; i++) {
+        const SimCopy *copy = sim_copy(&sim.nodes[i], 2);
+        assert_non_null(copy);
+        assert_int_equal(copy->place.seq, 4);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(the_last_copies_are_not_dropped_for_one_that_nobody_has),
         CASE(a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew),
         CASE(an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again),
         CASE(a_copy_that_cannot_be_made_does_not_keep_the_log),

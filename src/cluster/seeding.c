@@ -75,7 +75,9 @@ static Status read_piece(Cluster *cluster, Slice address, StoreSpace space, uint
     return STATUS_OK;
 }
 
-static Status copy_pieces(Cluster *cluster, Slice address, StoreSpace space, SeedTarget *target,
+/* Opening the target drops the copy that is there. It may be the last one, although the log has
+ * another history, so that waits until the other node has sent the beginning of its own. */
+static Status copy_pieces(Cluster *cluster, Slice address, StoreSpace space, SeedTarget **target,
                           Error *err)
 {
     AUTO(buf_done) Buf answer;
@@ -87,7 +89,9 @@ static Status copy_pieces(Cluster *cluster, Slice address, StoreSpace space, See
         if (atomic_load(&cluster->is_stopping))
             return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the node is being stopped");
         TRY(read_piece(cluster, address, space, &session, piece, &answer, &is_last, err));
-        TRY(cluster->store.target_put(target, slice_from(buf_view(&answer), HEAD_BYTES), err));
+        if (*target == NULL)
+            TRY(cluster->store.target_open(cluster->store.ctx, space, target, err));
+        TRY(cluster->store.target_put(*target, slice_from(buf_view(&answer), HEAD_BYTES), err));
         if (cluster_now_us(cluster) - reported_us < PROGRESS_US)
             continue;
         Error ignored; /* the next report says the same and more */
@@ -100,8 +104,7 @@ static Status copy_pieces(Cluster *cluster, Slice address, StoreSpace space, See
 static Status seed_from(Cluster *cluster, Slice address, StoreSpace space, Error *err)
 {
     SeedTarget *target = NULL;
-    TRY(cluster->store.target_open(cluster->store.ctx, space, &target, err));
-    Status status = copy_pieces(cluster, address, space, target, err);
+    Status status = copy_pieces(cluster, address, space, &target, err);
     if (status == STATUS_OK)
         status = cluster->store.target_finish(target, err);
     cluster->store.target_close(target);
