@@ -13,7 +13,7 @@ Status cluster_join_catalog(Cluster *cluster, Store *store, Replication *replica
     Status status = STATUS_OK;
     uint64_t begun_us = clock_monotonic_us(cluster->clock);
     while (!is_ready && clock_monotonic_us(cluster->clock) - begun_us < JOIN_WAIT_MS * 1000ULL) {
-        seed_step(cluster); /* no other thread does it yet */
+        (void)seed_step(cluster); /* no other thread does it yet */
         status = cluster_try_join_catalog(cluster, &is_ready, is_leader, err);
         if (!is_ready)
             cluster_pause_ms(JOIN_PAUSE_MS);

@@ -195,8 +195,8 @@ static void *run_seeder(void *arg)
 {
     Cluster *cluster = arg;
     while (!atomic_load(&cluster->is_stopping)) {
-        seed_step(cluster);
-        waker_wait(&cluster->seeder_waker, MANAGE_MS);
+        if (!seed_step(cluster))
+            waker_wait(&cluster->seeder_waker, MANAGE_MS);
     }
     return NULL;
 }

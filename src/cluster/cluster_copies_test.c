@@ -250,6 +250,26 @@ static void the_last_copies_are_not_dropped_for_one_that_nobody_has(void **state
     }
 }
 
+/* A session whose copy has been read whole makes room for the next one. */
+static void many_small_copies_are_made_one_after_the_other(void **state)
+{
+    (void)state;
+    enum { SPACES = 40 };
+    begin(2, 2, SPACES);
+    SimNode *other = other_than(sim_owner(&sim, 2));
+    for (StoreSpace space = 2; space <= SPACES + 1; space++)
+        assert_true(sim_write(sim_owner(&sim, space), space));
+    sim_run(&sim, 30000); /* the owners trim */
+    lose_disk(other, true);
+    Error failure;
+    assert_true(sim_try_start(other, &failure));
+    sim_run(&sim, 20000);
+    for (StoreSpace space = 1; space <= SPACES + 1; space++)
+        assert_int_equal(sim_place(other, space).applied.seq,
+                         sim_place(sim_owner(&sim, space), space).applied.seq);
+    assert_nothing_lost(SPACES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +277,7 @@ int main(void)
         CASE(a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew),
         CASE(an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again),
         CASE(a_copy_that_cannot_be_made_does_not_keep_the_log),
+        CASE(many_small_copies_are_made_one_after_the_other),
         CASE(a_copy_that_is_made_without_progress_is_expelled),
         CASE(copies_on_a_lost_disk_do_not_count),
     };

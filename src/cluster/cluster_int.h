@@ -347,7 +347,8 @@ void cluster_dropped(void *ctx, StoreSpace first, StoreSpace last);
 Status cluster_gather(void *ctx, const StoreSpace *spaces, size_t count, Error *err);
 
 /* ---- seeding.c ---- */
-void seed_step(Cluster *cluster);
+/* One attempt at the copy of one space; false if none is due. */
+bool seed_step(Cluster *cluster);
 
 /* ---- engine_state.c ---- */
 /* 'is_answering': the manager could read what it needs, which takes an acknowledged write (J10). An

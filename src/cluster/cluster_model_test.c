@@ -258,7 +258,7 @@ static void lose(Loss *loss)
     sim.lenient_ms = LEASE_SUCCESSOR_US / 1000; /* then every node has looked */
     for (size_t i = 0; i < sim.count; i++) {
         for (StoreSpace space = 1; space <= SPACES + 1; space++) {
-            JournalPlace tail;
+            JournalPlace tail = {0};
             const SimCopy *copy = sim_copy(&sim.nodes[i], space);
             assert_true(sim_tail(&sim.nodes[0], space, &tail));
             loss->is_ahead[i][space] = copy != NULL && copy->place.seq > tail.seq;

@@ -231,7 +231,7 @@ static inline void sim_round(Sim *sim)
         if (!atomic_load(&node->cluster->has_catalog))
             sim_join_catalog(node);
         if (random_below(&sim->random, 2) == 0 && !node->is_seeder_stuck)
-            seed_step(node->cluster);
+            (void)seed_step(node->cluster);
         if (sim->keeps_log)
             node->cluster->trimmed_us = cluster_now_us(node->cluster);
         manage_step(node->cluster);

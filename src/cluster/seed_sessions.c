@@ -4,7 +4,8 @@
  *
  * Session 0 opens one and gives the piece 0. A reader asks for the pieces in order; the newest
  * piece is kept, so that it can be asked for again when its answer was lost. A session that nobody
- * has asked for in a while is closed, because its snapshot keeps old data on the disk.
+ * has asked for in a while is closed, because its snapshot keeps old data on the disk. One whose
+ * last piece was given makes room for a new one at once: a node may want many small copies.
  */
 #include "cluster/cluster_int.h"
 
@@ -54,17 +55,29 @@ void seed_sessions_free(SeedSessions *sessions)
     mem_free(sessions);
 }
 
-static Status open_session(SeedSessions *sessions, StoreSpace space, SeedSession **out, Error *err)
+/* A free place, or that of the session which was read whole the longest ago; NULL if all are being
+ * read. */
+static SeedSession *make_room(SeedSessions *sessions)
 {
     uint64_t now_us = cluster_now_us(sessions->cluster);
-    SeedSession *free_one = NULL;
+    SeedSession *best = NULL;
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         SeedSession *session = &sessions->items[i];
         if (session->id != 0 && now_us - session->used_us > IDLE_US)
             close_session(sessions, session);
         if (session->id == 0)
-            free_one = session;
+            return session;
+        if (session->is_last && (best == NULL || session->used_us < best->used_us))
+            best = session;
     }
+    if (best != NULL)
+        close_session(sessions, best);
+    return best;
+}
+
+static Status open_session(SeedSessions *sessions, StoreSpace space, SeedSession **out, Error *err)
+{
+    SeedSession *free_one = make_room(sessions);
     if (free_one == NULL)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "%d copies are being read already",
                          SESSIONS_MAX);

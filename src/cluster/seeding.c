@@ -200,11 +200,13 @@ static void withdraw_row(Cluster *cluster, StoreSpace space)
                  (unsigned long long)space, err.message);
 }
 
-void seed_step(Cluster *cluster)
+bool seed_step(Cluster *cluster)
 {
     StoreSpace space = next_seeding(cluster);
-    if (space == 0 || !atomic_load(&cluster->has_store) || is_refused(cluster, space))
-        return;
+    if (space == 0 || !atomic_load(&cluster->has_store))
+        return false;
+    if (is_refused(cluster, space))
+        return true;
     Error err;
     Status status = seed_space(cluster, space, &err);
     if (status != STATUS_OK)
@@ -223,4 +225,5 @@ void seed_step(Cluster *cluster)
                   slice_from_cstr(cluster->node), "%s", status == STATUS_OK ? "" : err.message);
     if (status == STATUS_OK)
         cluster_wake_manager(cluster);
+    return true;
 }
