@@ -202,9 +202,9 @@ class Campaign {
             await node.start();
         },
         pauseNode: async (node) => {
-            process.kill(node.pid, "SIGSTOP");
+            await node.pause();
             await wait(LONGER_THAN_A_LEASE_MS);
-            process.kill(node.pid, "SIGCONT");
+            node.resume();
         },
         stopNode: async (node) => {
             await node.stopWell();
@@ -422,7 +422,7 @@ class Campaign {
     async #keep(node) {
         const file = (suffix) => join(this.folder, `${node.name}${suffix}`);
         writeFileSync(file(".log"), `${node.lines.join("\n")}\n`);
-        if (node.isRunning) process.kill(node.pid, "SIGCONT");
+        if (node.isRunning) node.resume();
         for (const name of ["cluster", "events"]) {
             const answer = await call(node, { path: `/_orrery/${name}`, type: "", link: "" }).catch(String);
             writeFileSync(file(`.${name}.json`), answer.text ?? answer);

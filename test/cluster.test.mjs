@@ -498,7 +498,7 @@ describe("three nodes", () => {
             const id = isDead ? "dead" : "paused";
             const old = await makeAgain(maker, id, 0, { drops: false });
             await usesAgain(paused, old, 0, []);
-            process.kill(paused.pid, "SIGSTOP");
+            await paused.pause();
             let made;
             const making = makeAgain(maker, id, 1).then((resource) => (made = resource));
             making.catch(() => undefined); // is awaited
@@ -512,12 +512,12 @@ describe("three nodes", () => {
                     call(paused, { path: `/dbs/shop/colls/${id}/docs/0`, headers: { "x-ms-documentdb-partitionkey": '["a"]' } }),
                 ];
                 await wait(100);
-                process.kill(paused.pid, "SIGCONT");
+                paused.resume();
                 const [container, item] = await Promise.all(asked);
                 if (container?.status === 200) assert.equal(container.json._rid, made._rid);
                 assert.notEqual(item?.status, 200, item?.text);
             } finally {
-                process.kill(paused.pid, "SIGCONT");
+                paused.resume();
             }
             await making;
             await usesAgain(paused, made, 1, [old], isDead ? clientOf : plainClient); // a dead one joins again first
@@ -570,7 +570,7 @@ test("views name the ranges of a node that does not answer, and have them again 
     const lost = ranges.filter(({ space }) => spaces.find(({ id }) => id === space).owner === "b");
     assert.ok(lost.length > 0);
     const left = 100 - lost.reduce((sum, { items }) => sum + items, 0);
-    process.kill(cluster.nodes[1].pid, "SIGSTOP");
+    await cluster.nodes[1].pause();
     const begun = Date.now();
     const { json } = await call(cluster.nodes[0], { path: "/_orrery/containers", type: "", link: "" });
     assert.ok(Date.now() - begun < 5000, `${Date.now() - begun} ms`);
@@ -584,7 +584,7 @@ test("views name the ranges of a node that does not answer, and have them again 
         }
         assert.ok(Date.now() < end, "never complete again");
     }
-    process.kill(cluster.nodes[1].pid, "SIGCONT");
+    cluster.nodes[1].resume();
 });
 
 test("nothing acknowledged is lost when a node dies, and it is served again", { timeout: 180_000 }, async (t) => {

@@ -187,9 +187,9 @@ export class Faults {
     async pause(node, away_ms = LONGER_THAN_A_LEASE_MS) {
         this.#note(`${node.name} is paused`);
         node.waiting = 0;
-        process.kill(node.pid, "SIGSTOP");
+        await node.pause();
         await wait(away_ms);
-        process.kill(node.pid, "SIGCONT");
+        node.resume();
         node.waiting = undefined;
         this.#note(`${node.name} goes on`);
     }

@@ -3,11 +3,12 @@
 // Every server has its own temporary folder and takes any free port, so tests may run beside each
 // other. Whatever a test forgets is killed when its process exits, and the folders go with it.
 import { execFile, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -157,12 +158,27 @@ export class Server {
         return `https://127.0.0.1:${this.port}`;
     }
 
-    /** Asks it to stop, as a service manager does; what it answered with, and how long it took. */
+    /** Asks it to stop, as a service manager does; what it answered with, and how long it took. One that a failed test has
+     * paused goes on, or it would never end. */
     async stop(signal = "SIGTERM") {
         const begun = performance.now();
         this.#child.kill(signal);
+        this.#child.kill("SIGCONT");
         const ended = await this.#exited;
         return { ...ended, took_ms: performance.now() - begun };
+    }
+
+    /** Stops all its threads, as a machine does that hangs. The signal alone is not enough: until one thread has taken it,
+     * which may be late on a busy machine, the others go on and answer. */
+    async pause() {
+        process.kill(this.pid, "SIGSTOP");
+        const tasks = `/proc/${this.pid}/task`;
+        const isStopped = (id) => !existsSync(`${tasks}/${id}`) || /^State:\tT/m.test(readFileSync(`${tasks}/${id}/status`, "utf8"));
+        while (!readdirSync(tasks).every(isStopped)) await wait(1);
+    }
+
+    resume() {
+        process.kill(this.pid, "SIGCONT");
     }
 
     /** The power fails. Does nothing if it has ended already. */
