@@ -117,6 +117,17 @@ static Status add_entry(const Replication *replication, const ReplicaSpace *spac
     return STATUS_OK;
 }
 
+/* A disk that gets full stops a space before RocksDB fails, which would take no more writes until a
+ * restart (R2, R3). Entries may be what makes room, so they may use what is kept for that. */
+static Status check_room(const Replication *replication, const Portion *portion, Error *err)
+{
+    Engine *local = replication->local;
+    size_t bytes = 0;
+    for (size_t i = 0; i < portion->count; i++)
+        bytes += portion->writes[i].tree.bytes + portion->writes[i].merges.len;
+    return local->ops->room(local, ENGINE_MAKES_ROOM, bytes, err);
+}
+
 /* The applier may have written the same entries since they were read: they were this node's. */
 static Status write_portion(Replication *replication, ReplicaSpace *space, Portion *portion,
                             Error *err)
@@ -129,6 +140,7 @@ static Status write_portion(Replication *replication, ReplicaSpace *space, Porti
     pthread_mutex_unlock(&replication->lock);
     if (!is_next)
         return STATUS_OK;
+    TRY(check_room(replication, portion, err));
     TRY(replication_write(replication, portion->writes, portion->count + 1, err));
     pthread_mutex_lock(&replication->lock);
     space->applied = portion->after;
@@ -185,7 +197,8 @@ static void note_failure(Replication *replication, ReplicaSpace *space, const Er
         stop_following(replication, space, SPACE_BEHIND, err->message);
     else if (err->status == STATUS_NOT_IMPLEMENTED)
         stop_following(replication, space, SPACE_NEWER, err->message);
-    /* Otherwise it is tried again: the engine does not answer, or RocksDB does not write now. */
+    /* Otherwise it is tried again: the engine does not answer, or RocksDB does not write now, or
+     * the disk is full. */
 }
 
 /* ---- becoming the owner ---- */
@@ -265,7 +278,8 @@ typedef struct FollowRound {
     size_t report_count;
     size_t bytes;
     bool has_news;
-    bool is_full; /* some was left for the next round */
+    bool has_progress; /* some of the news was applied */
+    bool is_full;      /* some was left for the next round */
 } FollowRound;
 
 /* Under 'lock'. */
@@ -358,7 +372,7 @@ static void note_reported(Replication *replication, const FollowRound *round)
     pthread_mutex_unlock(&replication->lock);
 }
 
-static void apply_item(Replication *replication, FollowItem *item)
+static void apply_item(Replication *replication, FollowRound *round, FollowItem *item)
 {
     ReplicaSpace *space = item->space;
     bool is_trimmed = item->entries.base > item->applied.seq;
@@ -381,8 +395,10 @@ static void apply_item(Replication *replication, FollowItem *item)
     uint64_t seq = space->applied.seq;
     space_end_change(replication, space);
     pthread_mutex_unlock(&replication->lock);
-    if (seq > item->applied.seq)
-        replication->hooks.applied(replication->hooks.ctx, space->space, seq);
+    if (seq <= item->applied.seq)
+        return;
+    round->has_progress = true;
+    replication->hooks.applied(replication->hooks.ctx, space->space, seq);
 }
 
 static Status run_round(Replication *replication, FollowRound *round, Error *err)
@@ -401,7 +417,7 @@ static Status run_round(Replication *replication, FollowRound *round, Error *err
         TRY(journal_report(replication->journal, JOURNAL_LANE_FOLLOW, NULL, 0, err));
     note_reported(replication, round);
     for (size_t i = 0; i < round->count; i++)
-        apply_item(replication, &round->items[i]);
+        apply_item(replication, round, &round->items[i]);
     return STATUS_OK;
 }
 
@@ -428,7 +444,8 @@ void *follow_thread(void *ctx)
         pthread_mutex_lock(&replication->following);
         Status status = run_round(replication, &round, &err);
         pthread_mutex_unlock(&replication->following);
-        bool has_news = status == STATUS_OK && round.has_news;
+        /* News that cannot be applied now, since the disk is full, is not read all the time. */
+        bool has_news = status == STATUS_OK && round.has_progress;
         period_ms = has_news ? PERIOD_MS_MIN : period_ms * 2;
         period_ms = period_ms < PERIOD_MS_MAX ? period_ms : PERIOD_MS_MAX;
         Arena arena = round.arena;

@@ -13,14 +13,25 @@ enum { SPACE = 10 };
 typedef struct BrokenLocal {
     EngineOps ops; /* first */
     const EngineOps *inner;
+    struct BrokenLocal *self;
     _Atomic bool fails;
     Status status;        /* with which it fails */
     _Atomic bool is_slow; /* in telling its room */
+    _Atomic bool is_full; /* even for what makes room */
+    _Atomic unsigned writes;
+    _Atomic unsigned looks; /* for room, while it is full */
 } BrokenLocal;
+
+static BrokenLocal *broken_of(const Engine *engine)
+{
+    const BrokenLocal *local = CONTAINER_OF(engine->ops, const BrokenLocal, ops);
+    return local->self;
+}
 
 static Status broken_write(Engine *engine, const EngineWrites *writes, size_t count, Error *err)
 {
-    const BrokenLocal *local = CONTAINER_OF(engine->ops, const BrokenLocal, ops);
+    BrokenLocal *local = broken_of(engine);
+    (void)atomic_fetch_add(&local->writes, 1);
     if (atomic_load(&local->fails))
         return error_set(err, local->status, SUB_NONE, "a test wants this write to fail");
     return local->inner->write(engine, writes, count, err);
@@ -33,9 +44,13 @@ static Status broken_probe(Engine *engine, Error *err)
 
 static Status slow_room(Engine *engine, EngineNeed need, size_t bytes, Error *err)
 {
-    const BrokenLocal *local = CONTAINER_OF(engine->ops, const BrokenLocal, ops);
+    BrokenLocal *local = broken_of(engine);
     while (atomic_load(&local->is_slow))
         sleep_ms(1);
+    if (atomic_load(&local->is_full)) {
+        (void)atomic_fetch_add(&local->looks, 1);
+        return error_set(err, STATUS_IO, SUB_NONE, "a test wants this disk to be full");
+    }
     return local->inner->room(engine, need, bytes, err);
 }
 
@@ -43,6 +58,7 @@ static void break_local(TestNode *node, BrokenLocal *local)
 {
     Engine *engine = node->replication->local;
     local->inner = engine->ops;
+    local->self = local;
     local->ops = *engine->ops;
     local->ops.write = broken_write;
     local->ops.probe = broken_probe;
@@ -134,6 +150,46 @@ static void what_waits_in_a_space_that_is_lost_was_surely_not_done(void **state)
     (void)last_lost(node, &reason);
     assert_int_equal(reason.status, STATUS_CORRUPT);
     node->replication->local->ops = local.inner;
+}
+
+/* RocksDB would take no more writes until a restart if its log met the end of the disk. */
+static void a_full_disk_stops_followed_spaces_until_there_is_room(void **state)
+{
+    (void)state;
+    enum { STOPS_MS = 400, LOOKS_MAX = 25 };
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    BrokenLocal local = {.status = STATUS_IO};
+    break_local(b, &local);
+    node_own(a, SPACE);
+    put_now(a->store, SPACE, "a", "1");
+    replication_follow(b->replication, SPACE);
+    expect_caught_up(b, a, SPACE);
+    unsigned writes = atomic_load(&local.writes);
+
+    atomic_store(&local.is_full, true);
+    put_now(a->store, SPACE, "b", "1");
+    replication_poke(b->replication);
+    sleep_ms(STOPS_MS);
+    assert_int_equal(seq_of(b, SPACE), 1);
+    assert_int_equal(role_of(b, SPACE), SPACE_FOLLOWED);
+    /* It looks again and again, but does not read the log all the time. */
+    assert_in_range(atomic_load(&local.looks), 1, LOOKS_MAX);
+    JournalPlace tail;
+    Error refusal = {0};
+    assert_ok(node_take_over(b, a, SPACE, &tail, err));
+    assert_status(replication_own(b->replication, SPACE, &tail, cond_after_ms(50), &refusal),
+                  STATUS_IO);
+    assert_int_equal(atomic_load(&local.writes), writes);
+
+    atomic_store(&local.is_full, false);
+    assert_ok(replication_wait(b->replication, SPACE, 2, cond_after_ms(20000), err));
+    assert_ok(replication_own(b->replication, SPACE, &tail, cond_after_ms(10000), err));
+    expect_key(b->store, NULL, SPACE, "b", "1");
+    assert_int_equal(count_behind(b), 0);
+    b->replication->local->ops = local.inner;
 }
 
 /* ---- yielding ---- */
@@ -323,6 +379,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_that_rocksdb_refuses_gives_up_all_spaces),
         cmocka_unit_test(what_waits_in_a_space_that_is_lost_was_surely_not_done),
+        cmocka_unit_test(a_full_disk_stops_followed_spaces_until_there_is_room),
         cmocka_unit_test(a_space_that_is_being_lost_is_not_yielded),
         cmocka_unit_test(a_space_whose_write_rocksdb_refuses_is_not_yielded),
         cmocka_unit_test(a_steady_stream_of_writes_ends_when_the_space_closes),
