@@ -265,6 +265,7 @@ Status follow_up_to(Replication *replication, ReplicaSpace *space, const Journal
 /* A followed space, as it was when the round began. */
 typedef struct FollowItem {
     ReplicaSpace *space;
+    uint64_t life;
     JournalPlace applied;
     JournalEntries entries;
     Error *failure; /* of reading them; NULL if there is none */
@@ -275,6 +276,7 @@ typedef struct FollowRound {
     FollowItem *items; /* in order of space */
     size_t count;
     JournalReplica *reports;
+    uint64_t *lives; /* of the spaces of 'reports' */
     size_t report_count;
     size_t bytes;
     bool has_news;
@@ -288,19 +290,23 @@ static void gather(Replication *replication, FollowRound *round)
     size_t count = replication->space_count;
     round->items = ARENA_NEW_ARRAY(&round->arena, FollowItem, count + 1);
     round->reports = ARENA_NEW_ARRAY(&round->arena, JournalReplica, count + 1);
+    round->lives = ARENA_NEW_ARRAY(&round->arena, uint64_t, count + 1);
     for (size_t i = 0; i < count; i++) {
         ReplicaSpace *space = replication->spaces[i];
         if (space->role == SPACE_ABSENT)
             continue;
         if (space->role == SPACE_FOLLOWED && space->trouble == SPACE_SOUND && !space->is_changing)
-            round->items[round->count++] = (FollowItem){.space = space, .applied = space->applied};
+            round->items[round->count++] =
+                (FollowItem){.space = space, .life = space->life, .applied = space->applied};
         /* An owner's own progress is of use only as what is durable. */
         if (space->durable_seq != space->reported_durable ||
-            (space->role == SPACE_FOLLOWED && space->applied.seq != space->reported_applied))
+            (space->role == SPACE_FOLLOWED && space->applied.seq != space->reported_applied)) {
+            round->lives[round->report_count] = space->life;
             round->reports[round->report_count++] = (JournalReplica){.space = space->space,
                                                                      .state = REPLICA_FOLLOWING,
                                                                      .applied = space->applied.seq,
                                                                      .durable = space->durable_seq};
+        }
     }
 }
 
@@ -361,11 +367,29 @@ static Status read_news(Replication *replication, FollowRound *round, Error *err
     return STATUS_OK;
 }
 
+/* A copy that was dropped since the round has begun is none that the journal should know of. One
+ * that is dropped during the report is removed by the one who drops it (C15). */
+static void forget_dropped(Replication *replication, FollowRound *round)
+{
+    size_t kept = 0;
+    pthread_mutex_lock(&replication->lock);
+    for (size_t i = 0; i < round->report_count; i++) {
+        if (spaces_find(replication, round->reports[i].space)->life != round->lives[i])
+            continue;
+        round->lives[kept] = round->lives[i];
+        round->reports[kept++] = round->reports[i];
+    }
+    pthread_mutex_unlock(&replication->lock);
+    round->report_count = kept;
+}
+
 static void note_reported(Replication *replication, const FollowRound *round)
 {
     pthread_mutex_lock(&replication->lock);
     for (size_t i = 0; i < round->report_count; i++) {
         ReplicaSpace *space = spaces_find(replication, round->reports[i].space);
+        if (space->life != round->lives[i])
+            continue;
         space->reported_applied = round->reports[i].applied;
         space->reported_durable = round->reports[i].durable;
     }
@@ -379,7 +403,9 @@ static void apply_item(Replication *replication, FollowRound *round, FollowItem 
     if (item->failure == NULL && item->entries.count == 0 && !is_trimmed)
         return;
     pthread_mutex_lock(&replication->lock);
-    bool is_ours = space->role == SPACE_FOLLOWED && !space->is_changing;
+    /* It may have been dropped since, and begun again: then the log is read from another place. */
+    bool is_ours =
+        space->role == SPACE_FOLLOWED && !space->is_changing && space->life == item->life;
     space->is_changing = space->is_changing || is_ours;
     pthread_mutex_unlock(&replication->lock);
     if (!is_ours)
@@ -408,6 +434,7 @@ static Status run_round(Replication *replication, FollowRound *round, Error *err
     pthread_mutex_unlock(&replication->lock);
     if (round->count > 0)
         TRY(read_news(replication, round, err));
+    forget_dropped(replication, round);
     for (size_t i = 0; i < round->report_count; i += JOURNAL_SPACES_MAX) {
         size_t left = round->report_count - i;
         TRY(journal_report(replication->journal, JOURNAL_LANE_FOLLOW, round->reports + i,
