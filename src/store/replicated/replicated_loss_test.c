@@ -120,6 +120,56 @@ static void a_write_that_rocksdb_refuses_gives_up_all_spaces(void **state)
     refuse_a_write(STATUS_CORRUPT);
 }
 
+/* A writer that is told of the outcome, and writes again at once. */
+typedef struct Rewrite {
+    TestNode *node;
+    Commit first;
+    Commit same;  /* to the same space */
+    Commit other; /* to another one */
+} Rewrite;
+
+static void write_again(void *ctx, const Error *err)
+{
+    enum { APPENDS_MS = 100 };
+    Rewrite *rewrite = ctx;
+    begin_put(rewrite->node, SPACE, "b", "1", &rewrite->same);
+    begin_put(rewrite->node, SPACE + 1, "b", "1", &rewrite->other);
+    sleep_ms(APPENDS_MS); /* so that a lane would have appended it */
+    note_commit(&rewrite->first, err);
+}
+
+static void nothing_is_appended_after_what_rocksdb_has_refused(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 1);
+    TestNode *node = &cluster.nodes[0];
+    BrokenLocal local = {.status = STATUS_IO};
+    break_local(node, &local);
+    node_own(node, SPACE);
+    node_own(node, SPACE + 1);
+    atomic_store(&local.fails, true);
+    Rewrite rewrite = {.node = node};
+    latch_init(&rewrite.first.done);
+    StoreTxn *txn = store_txn_begin(node->store);
+    store_txn_put(txn, SPACE, SLICE("a"), SLICE("1"));
+    store_txn_commit(txn, (StoreCompletion){write_again, &rewrite});
+    assert_status(end_put(&rewrite.first), STATUS_TIMEOUT);
+    assert_status(end_put(&rewrite.same), STATUS_NOT_OWNER);
+    assert_status(end_put(&rewrite.other), STATUS_NOT_OWNER);
+    bool found = false;
+    assert_int_equal(test_tail(node->journal, SPACE, &found).seq, 1);
+    assert_int_equal(test_tail(node->journal, SPACE + 1, &found).seq, 0);
+    while (count_lost(node) < 2)
+        sleep_ms(1);
+    atomic_store(&local.fails, false);
+    assert_ok(replication_wait(node->replication, SPACE, 1, cond_after_ms(20000), err));
+    expect_key(node->store, NULL, SPACE, "a", "1");
+    node_own(node, SPACE);
+    put_now(node->store, SPACE, "b", "2");
+    node->replication->local->ops = local.inner;
+}
+
 static void what_waits_in_a_space_that_is_lost_was_surely_not_done(void **state)
 {
     (void)state;
@@ -378,6 +428,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_that_rocksdb_refuses_gives_up_all_spaces),
+        cmocka_unit_test(nothing_is_appended_after_what_rocksdb_has_refused),
         cmocka_unit_test(what_waits_in_a_space_that_is_lost_was_surely_not_done),
         cmocka_unit_test(a_full_disk_stops_followed_spaces_until_there_is_room),
         cmocka_unit_test(a_space_that_is_being_lost_is_not_yielded),
