@@ -27,12 +27,15 @@ Status append_check_speed(const Replication *replication, Error *err)
 {
     uint64_t now_us = clock_monotonic_us(replication->clock);
     for (size_t i = 0; i < LANES; i++) {
-        uint64_t began_us = replication->lanes[i].began_us;
-        if (began_us == 0 || now_us < began_us + APPEND_US_SLOW)
+        const AppendLane *lane = &replication->lanes[i];
+        /* While the engine is away one append at a time tries it, and nothing waits for that one.
+         */
+        uint64_t from_us = lane->silent_us != 0 ? lane->silent_us : lane->began_us;
+        if (lane->began_us == 0 || now_us < from_us + APPEND_US_SLOW)
             continue;
         Status status = error_set(err, STATUS_THROTTLED, SUB_SYSTEM_BUSY,
                                   "the engine of the journal has not answered for %llu ms",
-                                  (unsigned long long)((now_us - began_us) / 1000));
+                                  (unsigned long long)((now_us - from_us) / 1000));
         err->retry_after_ms = RETRY_AFTER_MS;
         return status;
     }
@@ -93,6 +96,14 @@ void append_group_refuse(AppendGroup *group, EngineTxn *txn, const Error *reason
     group->reasons[group->reason_count++] = *reason;
 }
 
+/* The reason of a transaction that was surely not done. */
+static void not_now(Error *err, const char *reason)
+{
+    err->status =
+        error_set(err, STATUS_THROTTLED, SUB_SYSTEM_BUSY, "nothing was written: %.400s", reason);
+    err->retry_after_ms = RETRY_AFTER_MS;
+}
+
 /* Under 'lock'. */
 static void push_ready(Replication *replication, AppendGroup *group)
 {
@@ -118,6 +129,27 @@ void append_refuse_waiting(Replication *replication, ReplicaSpace *space, const 
     for (EngineTxn **link = &replication->waiting; *link != NULL;) {
         if ((*link)->space == space->space)
             append_group_refuse(group, take_waiting(replication, link), reason);
+        else
+            link = &(*link)->next;
+    }
+    if (group->refused != NULL)
+        push_ready(replication, group);
+    else
+        append_group_free(group);
+}
+
+/* Under 'lock', when an append has got no answer until its deadline. What waits would wait as long
+ * for the next one, and the end of the store for all of them one after the other. */
+static void refuse_all_waiting(Replication *replication)
+{
+    Error reason;
+    not_now(&reason, "the engine of the journal does not answer");
+    AppendGroup *group = append_group_new();
+    for (EngineTxn **link = &replication->waiting; *link != NULL;) {
+        const ReplicaSpace *space = spaces_find(replication, (*link)->space);
+        /* Not before what is in an append of another lane. A space that is lost says so itself. */
+        if (space->group == NULL && !space->is_lost)
+            append_group_refuse(group, take_waiting(replication, link), &reason);
         else
             link = &(*link)->next;
     }
@@ -311,14 +343,6 @@ static Status make_entries(const AppendGroup *group, uint32_t format, Entries *e
     return status;
 }
 
-/* The reason of a transaction that was surely not done. */
-static void not_now(Error *err, const char *reason)
-{
-    err->status =
-        error_set(err, STATUS_THROTTLED, SUB_SYSTEM_BUSY, "nothing was written: %.400s", reason);
-    err->retry_after_ms = RETRY_AFTER_MS;
-}
-
 static void append(AppendLane *lane, AppendGroup *group)
 {
     Replication *replication = lane->replication;
@@ -333,9 +357,12 @@ static void append(AppendLane *lane, AppendGroup *group)
         if (status != STATUS_OK)
             not_now(&group->err, err.message);
     }
+    bool is_late = clock_monotonic_us(replication->clock) >= deadline_us;
     for (size_t i = 0; i < group->slot_count; i++) {
-        group->slots[i].outcome = entries.appends[i].outcome;
+        AppendOutcome outcome = entries.appends[i].outcome;
+        group->slots[i].outcome = outcome;
         group->slots[i].after = entries.appends[i].after;
+        group->is_unanswered |= is_late && (outcome == APPEND_PENDING || outcome == APPEND_UNKNOWN);
     }
 }
 
@@ -352,6 +379,25 @@ static void give_to_applier(Replication *replication, AppendGroup *group)
     }
     push_ready(replication, group);
     pthread_cond_broadcast(&replication->has_work);
+}
+
+/* Under 'lock'. */
+static void end_append(AppendLane *lane, const AppendGroup *group)
+{
+    if (!group->is_unanswered)
+        lane->silent_us = 0;
+    else if (lane->silent_us == 0)
+        lane->silent_us = lane->began_us;
+    lane->began_us = 0;
+}
+
+/* Under 'lock'. The applier has the group afterwards, and may have freed it. */
+static void end_group(Replication *replication, AppendGroup *group)
+{
+    bool is_unanswered = group->is_unanswered;
+    give_to_applier(replication, group);
+    if (is_unanswered)
+        refuse_all_waiting(replication);
 }
 
 static void look_for_room(const Replication *replication, Error *full, Error *no_room)
@@ -382,10 +428,10 @@ void *append_thread(void *ctx)
             pthread_mutex_unlock(&replication->lock);
             append(lane, group);
             pthread_mutex_lock(&replication->lock);
-            lane->began_us = 0;
+            end_append(lane, group);
         }
         if (group != NULL)
-            give_to_applier(replication, group);
+            end_group(replication, group);
         else if (replication->is_stopping)
             break;
         else

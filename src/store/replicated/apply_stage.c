@@ -131,6 +131,16 @@ void give_up_all(Replication *replication, const Error *reason)
     }
 }
 
+/* RocksDB lacks what the journal has. Who is told so may read what is there and write at once:
+ * before anybody is told, nothing is appended behind it any more. */
+static void begin_losing_all(Replication *replication)
+{
+    pthread_mutex_lock(&replication->lock);
+    for (size_t i = 0; i < replication->space_count; i++)
+        replication->spaces[i]->is_lost |= replication->spaces[i]->role == SPACE_OWNED;
+    pthread_mutex_unlock(&replication->lock);
+}
+
 /* What an append that was not done means. */
 static void end_undone(Replication *replication, AppendSlot *slot, const Error *err)
 {
@@ -249,6 +259,8 @@ static void apply(Replication *replication, AppendGroup *group)
     pthread_mutex_lock(&replication->writing);
     Status status = write_group(replication, group, &batch, &failure);
     pthread_mutex_unlock(&replication->writing);
+    if (status != STATUS_OK)
+        begin_losing_all(replication);
 
     Error unknown;
     unknown.status = error_set(&unknown, STATUS_TIMEOUT, SUB_NONE,

@@ -117,6 +117,17 @@ static Status add_entry(const Replication *replication, const ReplicaSpace *spac
     return STATUS_OK;
 }
 
+/* A disk that gets full stops a space before RocksDB fails, which would take no more writes until a
+ * restart (R2, R3). Entries may be what makes room, so they may use what is kept for that. */
+static Status check_room(const Replication *replication, const Portion *portion, Error *err)
+{
+    Engine *local = replication->local;
+    size_t bytes = 0;
+    for (size_t i = 0; i < portion->count; i++)
+        bytes += portion->writes[i].tree.bytes + portion->writes[i].merges.len;
+    return local->ops->room(local, ENGINE_MAKES_ROOM, bytes, err);
+}
+
 /* The applier may have written the same entries since they were read: they were this node's. */
 static Status write_portion(Replication *replication, ReplicaSpace *space, Portion *portion,
                             Error *err)
@@ -129,6 +140,7 @@ static Status write_portion(Replication *replication, ReplicaSpace *space, Porti
     pthread_mutex_unlock(&replication->lock);
     if (!is_next)
         return STATUS_OK;
+    TRY(check_room(replication, portion, err));
     TRY(replication_write(replication, portion->writes, portion->count + 1, err));
     pthread_mutex_lock(&replication->lock);
     space->applied = portion->after;
@@ -185,7 +197,8 @@ static void note_failure(Replication *replication, ReplicaSpace *space, const Er
         stop_following(replication, space, SPACE_BEHIND, err->message);
     else if (err->status == STATUS_NOT_IMPLEMENTED)
         stop_following(replication, space, SPACE_NEWER, err->message);
-    /* Otherwise it is tried again: the engine does not answer, or RocksDB does not write now. */
+    /* Otherwise it is tried again: the engine does not answer, or RocksDB does not write now, or
+     * the disk is full. */
 }
 
 /* ---- becoming the owner ---- */
@@ -252,6 +265,7 @@ Status follow_up_to(Replication *replication, ReplicaSpace *space, const Journal
 /* A followed space, as it was when the round began. */
 typedef struct FollowItem {
     ReplicaSpace *space;
+    uint64_t life;
     JournalPlace applied;
     JournalEntries entries;
     Error *failure; /* of reading them; NULL if there is none */
@@ -262,10 +276,12 @@ typedef struct FollowRound {
     FollowItem *items; /* in order of space */
     size_t count;
     JournalReplica *reports;
+    uint64_t *lives; /* of the spaces of 'reports' */
     size_t report_count;
     size_t bytes;
     bool has_news;
-    bool is_full; /* some was left for the next round */
+    bool has_progress; /* some of the news was applied */
+    bool is_full;      /* some was left for the next round */
 } FollowRound;
 
 /* Under 'lock'. */
@@ -274,19 +290,23 @@ static void gather(Replication *replication, FollowRound *round)
     size_t count = replication->space_count;
     round->items = ARENA_NEW_ARRAY(&round->arena, FollowItem, count + 1);
     round->reports = ARENA_NEW_ARRAY(&round->arena, JournalReplica, count + 1);
+    round->lives = ARENA_NEW_ARRAY(&round->arena, uint64_t, count + 1);
     for (size_t i = 0; i < count; i++) {
         ReplicaSpace *space = replication->spaces[i];
         if (space->role == SPACE_ABSENT)
             continue;
         if (space->role == SPACE_FOLLOWED && space->trouble == SPACE_SOUND && !space->is_changing)
-            round->items[round->count++] = (FollowItem){.space = space, .applied = space->applied};
+            round->items[round->count++] =
+                (FollowItem){.space = space, .life = space->life, .applied = space->applied};
         /* An owner's own progress is of use only as what is durable. */
         if (space->durable_seq != space->reported_durable ||
-            (space->role == SPACE_FOLLOWED && space->applied.seq != space->reported_applied))
+            (space->role == SPACE_FOLLOWED && space->applied.seq != space->reported_applied)) {
+            round->lives[round->report_count] = space->life;
             round->reports[round->report_count++] = (JournalReplica){.space = space->space,
                                                                      .state = REPLICA_FOLLOWING,
                                                                      .applied = space->applied.seq,
                                                                      .durable = space->durable_seq};
+        }
     }
 }
 
@@ -347,25 +367,45 @@ static Status read_news(Replication *replication, FollowRound *round, Error *err
     return STATUS_OK;
 }
 
+/* A copy that was dropped since the round has begun is none that the journal should know of. One
+ * that is dropped during the report is removed by the one who drops it (C15). */
+static void forget_dropped(Replication *replication, FollowRound *round)
+{
+    size_t kept = 0;
+    pthread_mutex_lock(&replication->lock);
+    for (size_t i = 0; i < round->report_count; i++) {
+        if (spaces_find(replication, round->reports[i].space)->life != round->lives[i])
+            continue;
+        round->lives[kept] = round->lives[i];
+        round->reports[kept++] = round->reports[i];
+    }
+    pthread_mutex_unlock(&replication->lock);
+    round->report_count = kept;
+}
+
 static void note_reported(Replication *replication, const FollowRound *round)
 {
     pthread_mutex_lock(&replication->lock);
     for (size_t i = 0; i < round->report_count; i++) {
         ReplicaSpace *space = spaces_find(replication, round->reports[i].space);
+        if (space->life != round->lives[i])
+            continue;
         space->reported_applied = round->reports[i].applied;
         space->reported_durable = round->reports[i].durable;
     }
     pthread_mutex_unlock(&replication->lock);
 }
 
-static void apply_item(Replication *replication, FollowItem *item)
+static void apply_item(Replication *replication, FollowRound *round, FollowItem *item)
 {
     ReplicaSpace *space = item->space;
     bool is_trimmed = item->entries.base > item->applied.seq;
     if (item->failure == NULL && item->entries.count == 0 && !is_trimmed)
         return;
     pthread_mutex_lock(&replication->lock);
-    bool is_ours = space->role == SPACE_FOLLOWED && !space->is_changing;
+    /* It may have been dropped since, and begun again: then the log is read from another place. */
+    bool is_ours =
+        space->role == SPACE_FOLLOWED && !space->is_changing && space->life == item->life;
     space->is_changing = space->is_changing || is_ours;
     pthread_mutex_unlock(&replication->lock);
     if (!is_ours)
@@ -381,8 +421,10 @@ static void apply_item(Replication *replication, FollowItem *item)
     uint64_t seq = space->applied.seq;
     space_end_change(replication, space);
     pthread_mutex_unlock(&replication->lock);
-    if (seq > item->applied.seq)
-        replication->hooks.applied(replication->hooks.ctx, space->space, seq);
+    if (seq <= item->applied.seq)
+        return;
+    round->has_progress = true;
+    replication->hooks.applied(replication->hooks.ctx, space->space, seq);
 }
 
 static Status run_round(Replication *replication, FollowRound *round, Error *err)
@@ -392,6 +434,7 @@ static Status run_round(Replication *replication, FollowRound *round, Error *err
     pthread_mutex_unlock(&replication->lock);
     if (round->count > 0)
         TRY(read_news(replication, round, err));
+    forget_dropped(replication, round);
     for (size_t i = 0; i < round->report_count; i += JOURNAL_SPACES_MAX) {
         size_t left = round->report_count - i;
         TRY(journal_report(replication->journal, JOURNAL_LANE_FOLLOW, round->reports + i,
@@ -401,7 +444,7 @@ static Status run_round(Replication *replication, FollowRound *round, Error *err
         TRY(journal_report(replication->journal, JOURNAL_LANE_FOLLOW, NULL, 0, err));
     note_reported(replication, round);
     for (size_t i = 0; i < round->count; i++)
-        apply_item(replication, &round->items[i]);
+        apply_item(replication, round, &round->items[i]);
     return STATUS_OK;
 }
 
@@ -428,7 +471,8 @@ void *follow_thread(void *ctx)
         pthread_mutex_lock(&replication->following);
         Status status = run_round(replication, &round, &err);
         pthread_mutex_unlock(&replication->following);
-        bool has_news = status == STATUS_OK && round.has_news;
+        /* News that cannot be applied now, since the disk is full, is not read all the time. */
+        bool has_news = status == STATUS_OK && round.has_progress;
         period_ms = has_news ? PERIOD_MS_MIN : period_ms * 2;
         period_ms = period_ms < PERIOD_MS_MAX ? period_ms : PERIOD_MS_MAX;
         Arena arena = round.arena;

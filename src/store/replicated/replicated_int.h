@@ -20,7 +20,8 @@
 
 enum { LANES = 1 };
 
-/* After this an append whose answer does not come is of unknown outcome. */
+/* After this an append whose answer does not come is of unknown outcome, and what waits is refused.
+ */
 #define APPEND_US_MAX ((uint64_t)20 * 1000 * 1000)
 
 /* When the oldest append is older than this, new transactions are refused. */
@@ -75,7 +76,11 @@ typedef struct AppendLane {
     JournalLane lane;
     pthread_t thread;
     bool has_thread;
-    uint64_t began_us; /* of the append under way; 0 if there is none. Guarded by 'lock' */
+
+    /* Guarded by 'lock'. */
+    uint64_t began_us;  /* of the append under way; 0 if there is none */
+    uint64_t silent_us; /* of the first append without an answer until its deadline since the last
+                           that had one; 0 if there is none */
 } AppendLane;
 
 /* A thread that does something now and then. */
@@ -210,6 +215,7 @@ struct AppendGroup {
     size_t slot_count;
     size_t slot_capacity;
     Error err;          /* of the append, if some outcome is not APPEND_DONE */
+    bool is_unanswered; /* until its deadline */
     EngineTxn *refused; /* completed with the error at the same place of 'reasons' */
     EngineTxn **refused_end;
     Error *reasons;

@@ -13,14 +13,25 @@ enum { SPACE = 10 };
 typedef struct BrokenLocal {
     EngineOps ops; /* first */
     const EngineOps *inner;
+    struct BrokenLocal *self;
     _Atomic bool fails;
     Status status;        /* with which it fails */
     _Atomic bool is_slow; /* in telling its room */
+    _Atomic bool is_full; /* even for what makes room */
+    _Atomic unsigned writes;
+    _Atomic unsigned looks; /* for room, while it is full */
 } BrokenLocal;
+
+static BrokenLocal *broken_of(const Engine *engine)
+{
+    const BrokenLocal *local = CONTAINER_OF(engine->ops, const BrokenLocal, ops);
+    return local->self;
+}
 
 static Status broken_write(Engine *engine, const EngineWrites *writes, size_t count, Error *err)
 {
-    const BrokenLocal *local = CONTAINER_OF(engine->ops, const BrokenLocal, ops);
+    BrokenLocal *local = broken_of(engine);
+    (void)atomic_fetch_add(&local->writes, 1);
     if (atomic_load(&local->fails))
         return error_set(err, local->status, SUB_NONE, "a test wants this write to fail");
     return local->inner->write(engine, writes, count, err);
@@ -33,9 +44,13 @@ static Status broken_probe(Engine *engine, Error *err)
 
 static Status slow_room(Engine *engine, EngineNeed need, size_t bytes, Error *err)
 {
-    const BrokenLocal *local = CONTAINER_OF(engine->ops, const BrokenLocal, ops);
+    BrokenLocal *local = broken_of(engine);
     while (atomic_load(&local->is_slow))
         sleep_ms(1);
+    if (atomic_load(&local->is_full)) {
+        (void)atomic_fetch_add(&local->looks, 1);
+        return error_set(err, STATUS_IO, SUB_NONE, "a test wants this disk to be full");
+    }
     return local->inner->room(engine, need, bytes, err);
 }
 
@@ -43,6 +58,7 @@ static void break_local(TestNode *node, BrokenLocal *local)
 {
     Engine *engine = node->replication->local;
     local->inner = engine->ops;
+    local->self = local;
     local->ops = *engine->ops;
     local->ops.write = broken_write;
     local->ops.probe = broken_probe;
@@ -104,6 +120,56 @@ static void a_write_that_rocksdb_refuses_gives_up_all_spaces(void **state)
     refuse_a_write(STATUS_CORRUPT);
 }
 
+/* A writer that is told of the outcome, and writes again at once. */
+typedef struct Rewrite {
+    TestNode *node;
+    Commit first;
+    Commit same;  /* to the same space */
+    Commit other; /* to another one */
+} Rewrite;
+
+static void write_again(void *ctx, const Error *err)
+{
+    enum { APPENDS_MS = 100 };
+    Rewrite *rewrite = ctx;
+    begin_put(rewrite->node, SPACE, "b", "1", &rewrite->same);
+    begin_put(rewrite->node, SPACE + 1, "b", "1", &rewrite->other);
+    sleep_ms(APPENDS_MS); /* so that a lane would have appended it */
+    note_commit(&rewrite->first, err);
+}
+
+static void nothing_is_appended_after_what_rocksdb_has_refused(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 1);
+    TestNode *node = &cluster.nodes[0];
+    BrokenLocal local = {.status = STATUS_IO};
+    break_local(node, &local);
+    node_own(node, SPACE);
+    node_own(node, SPACE + 1);
+    atomic_store(&local.fails, true);
+    Rewrite rewrite = {.node = node};
+    latch_init(&rewrite.first.done);
+    StoreTxn *txn = store_txn_begin(node->store);
+    store_txn_put(txn, SPACE, SLICE("a"), SLICE("1"));
+    store_txn_commit(txn, (StoreCompletion){write_again, &rewrite});
+    assert_status(end_put(&rewrite.first), STATUS_TIMEOUT);
+    assert_status(end_put(&rewrite.same), STATUS_NOT_OWNER);
+    assert_status(end_put(&rewrite.other), STATUS_NOT_OWNER);
+    bool found = false;
+    assert_int_equal(test_tail(node->journal, SPACE, &found).seq, 1);
+    assert_int_equal(test_tail(node->journal, SPACE + 1, &found).seq, 0);
+    while (count_lost(node) < 2)
+        sleep_ms(1);
+    atomic_store(&local.fails, false);
+    assert_ok(replication_wait(node->replication, SPACE, 1, cond_after_ms(20000), err));
+    expect_key(node->store, NULL, SPACE, "a", "1");
+    node_own(node, SPACE);
+    put_now(node->store, SPACE, "b", "2");
+    node->replication->local->ops = local.inner;
+}
+
 static void what_waits_in_a_space_that_is_lost_was_surely_not_done(void **state)
 {
     (void)state;
@@ -134,6 +200,46 @@ static void what_waits_in_a_space_that_is_lost_was_surely_not_done(void **state)
     (void)last_lost(node, &reason);
     assert_int_equal(reason.status, STATUS_CORRUPT);
     node->replication->local->ops = local.inner;
+}
+
+/* RocksDB would take no more writes until a restart if its log met the end of the disk. */
+static void a_full_disk_stops_followed_spaces_until_there_is_room(void **state)
+{
+    (void)state;
+    enum { STOPS_MS = 400, LOOKS_MAX = 25 };
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    BrokenLocal local = {.status = STATUS_IO};
+    break_local(b, &local);
+    node_own(a, SPACE);
+    put_now(a->store, SPACE, "a", "1");
+    replication_follow(b->replication, SPACE);
+    expect_caught_up(b, a, SPACE);
+    unsigned writes = atomic_load(&local.writes);
+
+    atomic_store(&local.is_full, true);
+    put_now(a->store, SPACE, "b", "1");
+    replication_poke(b->replication);
+    sleep_ms(STOPS_MS);
+    assert_int_equal(seq_of(b, SPACE), 1);
+    assert_int_equal(role_of(b, SPACE), SPACE_FOLLOWED);
+    /* It looks again and again, but does not read the log all the time. */
+    assert_in_range(atomic_load(&local.looks), 1, LOOKS_MAX);
+    JournalPlace tail;
+    Error refusal = {0};
+    assert_ok(node_take_over(b, a, SPACE, &tail, err));
+    assert_status(replication_own(b->replication, SPACE, &tail, cond_after_ms(50), &refusal),
+                  STATUS_IO);
+    assert_int_equal(atomic_load(&local.writes), writes);
+
+    atomic_store(&local.is_full, false);
+    assert_ok(replication_wait(b->replication, SPACE, 2, cond_after_ms(20000), err));
+    assert_ok(replication_own(b->replication, SPACE, &tail, cond_after_ms(10000), err));
+    expect_key(b->store, NULL, SPACE, "b", "1");
+    assert_int_equal(count_behind(b), 0);
+    b->replication->local->ops = local.inner;
 }
 
 /* ---- yielding ---- */
@@ -322,7 +428,9 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_that_rocksdb_refuses_gives_up_all_spaces),
+        cmocka_unit_test(nothing_is_appended_after_what_rocksdb_has_refused),
         cmocka_unit_test(what_waits_in_a_space_that_is_lost_was_surely_not_done),
+        cmocka_unit_test(a_full_disk_stops_followed_spaces_until_there_is_room),
         cmocka_unit_test(a_space_that_is_being_lost_is_not_yielded),
         cmocka_unit_test(a_space_whose_write_rocksdb_refuses_is_not_yielded),
         cmocka_unit_test(a_steady_stream_of_writes_ends_when_the_space_closes),

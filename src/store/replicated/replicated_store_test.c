@@ -245,6 +245,67 @@ static void slow_appends_refuse_what_comes_next(void **state)
     put_now(node->store, SPACE + 1, "b", "2");
 }
 
+static void begin_large_put(TestNode *node, StoreSpace space, Commit *commit)
+{
+    *commit = (Commit){.status = STATUS_COUNT};
+    latch_init(&commit->done);
+    AUTO(mem_free) void *bytes = mem_alloc(APPEND_BYTES_MAX);
+    memset(bytes, 'x', APPEND_BYTES_MAX);
+    StoreTxn *txn = store_txn_begin(node->store);
+    store_txn_put(txn, space, SLICE("large"), slice_make(bytes, APPEND_BYTES_MAX));
+    store_txn_commit(txn, (StoreCompletion){note_commit, commit});
+}
+
+static bool has_under_way(TestNode *node)
+{
+    pthread_mutex_lock(&node->replication->lock);
+    bool is_so = node->replication->under_way > 0;
+    pthread_mutex_unlock(&node->replication->lock);
+    return is_so;
+}
+
+/* The end of the store waits for all of it. */
+static void what_waits_for_an_engine_that_is_away_waits_for_one_append(void **state)
+{
+    (void)state;
+    enum { SPACES = 4, ENDS_MS_MAX = 10000 };
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 1);
+    TestNode *node = &cluster.nodes[0];
+    Commit commits[SPACES];
+    for (StoreSpace i = 0; i < SPACES; i++)
+        node_own(node, SPACE + i);
+    memory_journal_set_down(cluster.engine, true);
+    begin_put(node, SPACE, "a", "1", &commits[0]);
+    wait_for_append(node);
+    for (size_t i = 1; i < SPACES; i++) /* too much for one append */
+        begin_large_put(node, SPACE + i, &commits[i]);
+    wait_for_under_way(node, SPACES);
+    fake_clock_advance(&cluster.fake, APPEND_US_MAX + 1);
+    for (int ms = 0; ms < ENDS_MS_MAX && has_under_way(node); ms++)
+        sleep_ms(1);
+    assert_false(has_under_way(node));
+    for (size_t i = 0; i < SPACES; i++) {
+        assert_status(end_put(&commits[i]), STATUS_THROTTLED);
+        assert_int_equal(commits[i].err.sub, SUB_SYSTEM_BUSY);
+        assert_true(commits[i].err.retry_after_ms > 0);
+    }
+
+    /* From then on one append tries the engine, and the rest is refused at once. */
+    begin_put(node, SPACE, "a", "2", &commits[0]);
+    wait_for_append(node);
+    Error refusal = {0};
+    assert_status(try_put(node, SPACE + 1, "a", "2", &refusal), STATUS_THROTTLED);
+    memory_journal_set_down(cluster.engine, false);
+    assert_status(end_put(&commits[0]), STATUS_OK);
+    begin_put(node, SPACE, "a", "3", &commits[0]);
+    put_now(node->store, SPACE + 1, "a", "3");
+    assert_status(end_put(&commits[0]), STATUS_OK);
+    for (StoreSpace i = 0; i < SPACES; i++)
+        expect_key(node->store, NULL, SPACE + i, "large", NULL);
+    assert_int_equal(count_lost(node), 0);
+}
+
 static void a_full_journal_takes_only_what_makes_room(void **state)
 {
     (void)state;
@@ -601,6 +662,7 @@ int main(void)
         cmocka_unit_test(what_was_surely_not_done_is_refused_and_the_space_stays),
         cmocka_unit_test(an_append_of_unknown_outcome_ends_the_epoch),
         cmocka_unit_test(slow_appends_refuse_what_comes_next),
+        cmocka_unit_test(what_waits_for_an_engine_that_is_away_waits_for_one_append),
         cmocka_unit_test(a_full_journal_takes_only_what_makes_room),
         cmocka_unit_test(a_full_journal_also_refuses_what_waits_for_another_write),
         cmocka_unit_test(lost_entries_refuse_the_space_loudly),

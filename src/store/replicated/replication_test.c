@@ -234,6 +234,44 @@ static void another_history_is_refused(void **state)
                   STATUS_CORRUPT);
 }
 
+/* The manager drops a copy and begins another one while a round of the follower goes on. */
+static void drop_the_next_copy(void *ctx, StoreSpace space, uint64_t seq)
+{
+    TestNode *node = CONTAINER_OF((TestEvents *)ctx, TestNode, events);
+    note_applied(ctx, space, seq);
+    if (space != SPACE || seq < 2 || seq_of(node, SPACE + 1) == 0)
+        return;
+    assert_ok(replication_forget(node->replication, SPACE + 1, err));
+    replication_follow(node->replication, SPACE + 1);
+}
+
+static void what_was_read_for_a_dropped_copy_says_nothing_about_the_next(void **state)
+{
+    (void)state;
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    for (StoreSpace space = SPACE; space <= SPACE + 1; space++) {
+        node_own(a, space);
+        put_now(a->store, space, "k", "1");
+        replication_follow(b->replication, space);
+        expect_caught_up(b, a, space);
+    }
+    node_close_store(b); /* so that both have news in one round */
+    put_now(a->store, SPACE, "k", "2");
+    put_now(a->store, SPACE + 1, "k", "2");
+    memory_journal_cut(b->journal, true);
+    node_open_store(b);
+    b->replication->hooks.applied = drop_the_next_copy;
+    memory_journal_cut(b->journal, false);
+    expect_caught_up(b, a, SPACE);
+    expect_caught_up(b, a, SPACE + 1);
+    expect_equal(a, b, SPACE + 1);
+    assert_int_equal(role_of(b, SPACE + 1), SPACE_FOLLOWED);
+    assert_int_equal(count_behind(b), 0);
+}
+
 static void an_entry_of_a_newer_program_stops_the_space_unharmed(void **state)
 {
     (void)state;
@@ -615,6 +653,7 @@ int main(void)
         cmocka_unit_test(readers_of_a_follower_wait_for_a_write),
         cmocka_unit_test(nothing_is_applied_that_the_engine_may_forget),
         cmocka_unit_test(another_history_is_refused),
+        cmocka_unit_test(what_was_read_for_a_dropped_copy_says_nothing_about_the_next),
         cmocka_unit_test(an_entry_of_a_newer_program_stops_the_space_unharmed),
         cmocka_unit_test(a_newer_program_writes_what_older_ones_read_until_the_upgrade),
         cmocka_unit_test(a_space_is_handed_over_and_back),
