@@ -96,13 +96,19 @@ static Status publish_partition(Catalog *catalog, const Container *old, StoreSpa
     return STATUS_OK;
 }
 
-/* Its last owner may have given away what the budget earns in the second that has begun, and nobody
+/* Whoever asked may have given the space away meanwhile. The placement knows that before the
+ * partition is asked to stop; so if it says here that the space is local, the stop is yet to come,
+ * and finds the partition. Nothing else would ever end one that is opened after its stop.
+ *
+ * Its last owner may have given away what the budget earns in the second that has begun, and nobody
  * has charged that here. */
 static Status serve(Catalog *catalog, StoreSpace space, Error *err)
 {
     const Container *container = NULL;
     const PartitionHandle *handle = find_handle(catalog->published, space, &container);
-    if (handle == NULL || handle_is_local(handle))
+    const CatalogPlacement *placement = catalog->placement;
+    bool is_local = placement == NULL || placement->is_local(placement->ctx, space);
+    if (handle == NULL || handle_is_local(handle) || !is_local)
         return STATUS_OK;
     AUTO(partition_unref) Partition *partition = NULL;
     TRY(partition_open(catalog->host, space, handle->range->id, container->schema, &partition,

@@ -25,8 +25,10 @@ struct CatalogPlacement {
     void *ctx;
 
     /* Whether this process serves the space now. Asked when the handle of a range is made that was
-     * not there before; from then on catalog_serve and catalog_stop_serving decide. Asked for the
-     * catalogue's own space when it is opened: whether this process leads. */
+     * not there before; from then on catalog_serve and catalog_stop_serving decide, of which the
+     * former asks it again: who gives a space away sees to it that this is false before it calls
+     * the latter. Asked for the catalogue's own space when it is opened: whether this process
+     * leads. */
     bool (*is_local)(void *ctx, StoreSpace space);
 
     /* Whether the time of PartitionHost.clock may be wrong: nothing that has expired is removed
@@ -91,9 +93,10 @@ bool catalog_is_leader(Catalog *catalog);
 MUST_USE Status catalog_refresh(Catalog *catalog, Error *err);
 
 /* A space is this process's, or another's, from now on. To serve it the partition is opened
- * anew, as the store has it now. To stop, messages that wait or come later are answered with
- * STATUS_NOT_OWNER (nothing was done); returns when none is under way any more. A space that no
- * range of the catalogue names is fine, and does nothing. */
+ * anew, as the store has it now, unless 'is_local' says by then that it is another's again. To
+ * stop, messages that wait or come later are answered with STATUS_NOT_OWNER (nothing was done);
+ * returns when none is under way any more. A space that no range of the catalogue names is fine,
+ * and does nothing. */
 MUST_USE Status catalog_serve(Catalog *catalog, StoreSpace space, Error *err);
 MUST_USE Status catalog_stop_serving(Catalog *catalog, StoreSpace space, Error *err);
 

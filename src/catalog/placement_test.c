@@ -196,6 +196,22 @@ static void serving_again_opens_the_partition_anew(void **state)
     partition_unref(before);
 }
 
+/* Its stop has been asked for before, and nothing else would end it: it would answer for ever from
+ * a copy that follows. */
+static void a_space_that_was_given_away_meanwhile_is_not_opened(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    pair_open(&pair);
+    StoreSpace space = space_of(&pair, 0);
+    node_hand_over(&pair.a, &pair.b, space);
+    assert_ok(catalog_serve(pair.a.t.catalog, space, err)); /* whoever asked has not heard of it */
+    assert_false(handle_is_local(handle_at(&pair, &pair.a, 0)));
+    assert_int_equal(write_item(handle_at(&pair, &pair.b, 0), "{'id':'1'}"), STATUS_OK);
+    node_hand_over(&pair.b, &pair.a, space);
+    assert_true(handle_is_local(handle_at(&pair, &pair.a, 0)));
+}
+
 static void a_partition_that_cannot_be_opened_stays_elsewhere(void **state)
 {
     (void)state;
@@ -203,6 +219,7 @@ static void a_partition_that_cannot_be_opened_stays_elsewhere(void **state)
     pair_open(&pair);
     StoreSpace space = space_of(&pair, 0);
     assert_ok(catalog_stop_serving(pair.a.t.catalog, space, err));
+    node_add(&pair.b, space);
     memory_store_fail_gets(pair.a.t.store, 1, STATUS_UNAVAILABLE);
     Error failure = {0};
     assert_int_equal(catalog_serve(pair.b.t.catalog, space, &failure), STATUS_UNAVAILABLE);
@@ -512,6 +529,7 @@ int main(void)
         cmocka_unit_test(spaces_that_no_range_names_are_fine),
         cmocka_unit_test(a_partition_is_not_opened_while_the_one_before_is_ending),
         cmocka_unit_test(serving_again_opens_the_partition_anew),
+        cmocka_unit_test(a_space_that_was_given_away_meanwhile_is_not_opened),
         cmocka_unit_test(a_partition_that_cannot_be_opened_stays_elsewhere),
         cmocka_unit_test(a_partition_begins_with_its_budget_used_up),
         cmocka_unit_test(a_node_that_starts_begins_with_budgets_used_up),

@@ -204,8 +204,10 @@ void barrier_step(Cluster *cluster)
     poke_others(cluster, seq_max);
     uint64_t seq;
     Error err;
+    /* Changes that came after that are not released: a node that did not count when the nodes were
+     * read may have begun to answer since, with the changes up to then. */
     if (read_progress(cluster, &seq, &err) == STATUS_OK)
-        release_up_to(cluster, seq);
+        release_up_to(cluster, seq < seq_max ? seq : seq_max);
     uint32_t pause_ms = cluster->barrier_pause_ms * 2;
     if (pause_ms < BARRIER_PAUSE_MS)
         pause_ms = BARRIER_PAUSE_MS;

@@ -104,6 +104,38 @@ static void a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others
         assert_false(sim_write(paused, space));
 }
 
+/* A call that makes another change of the catalogue, once. */
+static SimNode *changing;
+
+static Status call_and_change(void *ctx, ClusterCall *call, Error *err)
+{
+    SimNode *leader = TAKE(changing);
+    if (leader != NULL)
+        assert_true(sim_change(leader));
+    return sim_call(ctx, call, err);
+}
+
+/* The other node does not count yet, as it is joining. It may begin to answer with what the
+ * catalogue had when it was read. */
+static void a_change_that_comes_while_others_are_asked_waits_for_the_next_time(void **state)
+{
+    (void)state;
+    begin(2, 2, 2);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *joining = other_than(leader);
+    atomic_store(&joining->cluster->catalog_done, 0);
+    lease_step(joining->cluster);
+    size_t done = sim.changes_done;
+    assert_true(sim_change(leader));
+    changing = leader;
+    leader->cluster->call = call_and_change;
+    barrier_step(leader->cluster);
+    assert_null(changing);
+    assert_int_equal(sim.changes_done, done + 1);
+    barrier_step(leader->cluster);
+    assert_int_equal(sim.changes_done, done + 2);
+}
+
 static Status own_slowly(void *ctx, StoreSpace space, const JournalPlace *tail,
                          uint64_t deadline_us, Error *err)
 {
@@ -270,6 +302,7 @@ int main(void)
         CASE(a_space_whose_map_changes_is_given_away_later),
         CASE(a_change_of_the_catalogue_waits_for_every_living_node),
         CASE(a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others),
+        CASE(a_change_that_comes_while_others_are_asked_waits_for_the_next_time),
         CASE(a_new_space_that_the_manager_has_found_is_waited_for),
         CASE(a_node_that_does_not_get_the_catalogue_steps_aside),
         CASE(an_engine_that_is_away_makes_no_node_step_aside),

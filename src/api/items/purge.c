@@ -3,7 +3,9 @@
  * They are invisible when this is answered; their space is freed in the background. A prefix of a
  * hierarchical key may reach into several physical partitions, and is answered when all of them
  * have purged it. If one of them was split or merged meanwhile, all are asked again, by the newest
- * map (I7): purging twice does no harm before the answer is given.
+ * map (I7): purging twice does no harm before the answer is given. But if it is not known of one
+ * what became of its part, nothing is asked again (J7): that part may still be on its way, and
+ * would delete what clients write after the answer. Then the outcome is unknown to the client, too.
  *
  * A partition of another node is purged by its owner: that is sent the same request, with the range
  * that it is meant for. The range that has the key itself is this node's, or the whole request goes
@@ -53,15 +55,25 @@ static Charge charge_parts(PurgeTask *t)
 
 static void post_parts(PurgeTask *t);
 
+/* Which failure is answered, or dealt with, of several: the one with the highest rank, and of those
+ * the first. */
+static int failure_rank(const Error *err)
+{
+    if (err->status == STATUS_OK)
+        return 0;
+    if (err->status == STATUS_TIMEOUT)
+        return 3;
+    return document_is_gone(err) ? 2 : 1;
+}
+
 static void on_loop(HttpTask *task)
 {
     PurgeTask *t = CONTAINER_OF(task, PurgeTask, task);
     uint64_t lsn = t->parts[0].purge.lsn;
     Error err = {.status = STATUS_OK};
-    for (size_t i = 0; i < t->count && !document_is_gone(&err); i++) {
+    for (size_t i = 0; i < t->count; i++) {
         const PartitionPurge *purge = &t->parts[i].purge;
-        if (purge->status != STATUS_OK &&
-            (err.status == STATUS_OK || document_is_gone(&purge->error)))
+        if (purge->status != STATUS_OK && failure_rank(&purge->error) > failure_rank(&err))
             err = purge->error;
     }
     if (document_is_gone(&err) && !t->is_part) { /* otherwise the other node asks again */

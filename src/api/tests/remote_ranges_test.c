@@ -469,6 +469,47 @@ static void a_purge_is_answered_by_its_worst_part(void **state UNUSED)
     }
 }
 
+/* The part whose outcome is unknown may still be done, so nothing is asked for a second time. */
+static void a_purge_of_unknown_outcome_is_not_sent_again(void **state UNUSED)
+{
+    static const struct {
+        int refuses;
+        NodeCallOutcome outcome;
+        const char *reason;
+    } rows[] = {
+        {410, NODE_CALL_ANSWERED, "1002"},
+        {421, NODE_CALL_ANSWERED, "0"},
+        {429, NODE_CALL_ANSWERED, "3200"},
+        {0, NODE_CALL_NOT_SENT, "0"},
+    };
+    for (size_t i = 0; i < 2 * ARRAY_COUNT(rows); i++) {
+        Pair p;
+        FakeAnswer answer;
+        NodeCall *calls[2];
+        open_pair_hierarchical(&p);
+        give_away(&p, 1);
+        give_away(&p, 2);
+        Ask a = {"POST", PURGE, "", .headers = {PK("['a']")}};
+        FakeExchange *exchange = ask_only(&p.a, &a, &answer);
+        assert_int_equal(p.a.loop.call_count, 2);
+        memcpy(calls, p.a.loop.calls, sizeof(calls));
+        p.a.loop.call_count = 0;
+        for (size_t part = 0; part < 2; part++) {
+            bool is_unknown = part == i % 2;
+            p.refuses = is_unknown ? 0 : rows[i / 2].refuses;
+            p.reason = slice_from_cstr(rows[i / 2].reason);
+            p.outcome = is_unknown ? NODE_CALL_UNKNOWN : rows[i / 2].outcome;
+            deliver(&p, calls[part]);
+            calls[part]->done(calls[part]);
+        }
+        fake_wait(&p.a, &answer);
+        assert_int_equal(answer.status, 408);
+        assert_int_equal(p.a.loop.call_count, 0);
+        mem_free(exchange);
+        close_pair(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -483,6 +524,7 @@ int main(void)
         cmocka_unit_test(a_prefix_is_purged_on_all_nodes),
         cmocka_unit_test(a_purge_goes_to_the_node_of_its_first_range),
         cmocka_unit_test(a_purge_is_answered_by_its_worst_part),
+        cmocka_unit_test(a_purge_of_unknown_outcome_is_not_sent_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
