@@ -137,7 +137,8 @@ size_t cluster_engine_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
 
 /* The same of this node's clock, if it is not the engine's. */
 size_t cluster_clock_warning(const Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
-/* That fewer nodes live than are to have a copy of each partition; likewise. */
+/* That fewer nodes live than are to have a copy of each partition, and that the journal keeps
+ * everything because only one node has copies; likewise. */
 size_t cluster_copies_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
 
 /* A change of an owner, or of a node's life. */

@@ -147,7 +147,8 @@ struct Cluster {
      * before that are published here, too. Only then is anything answered (J3, J8). */
     _Atomic uint64_t counted_in;
     _Atomic uint64_t current_in;
-    _Atomic uint32_t living; /* nodes, this one included, as they were read last; 0: never */
+    _Atomic uint32_t living;    /* nodes, this one included, as they were read last; 0: never */
+    _Atomic uint32_t untrimmed; /* own spaces whose log nothing may be trimmed of, for a while */
     _Atomic uint64_t
         rows_due_us; /* when to compare rows with the catalogue (monotonic); 0: never */
 
@@ -190,6 +191,8 @@ struct Cluster {
     uint64_t lapses_seen;
     uint64_t rejoin_us;
     uint64_t trimmed_us;
+    uint32_t untrimmed_before;     /* in the last round of trimming */
+    uint64_t journal_told_percent; /* how full the log has said that the journal is */
     ReplicaWatch replica_watch;
     uint64_t engine_asked_us; /* 0 if it is to be asked at once */
     uint64_t cut_off_us;      /* when most others could reach it last */
@@ -355,10 +358,12 @@ void seed_step(Cluster *cluster);
 void engine_step(Cluster *cluster, bool is_answering);
 uint64_t engine_bytes(Cluster *cluster);
 
-/* ---- status.c ---- */
-
+/* ---- copies_warning.c ---- */
 /* Notes how many nodes live, for cluster_copies_warning. */
 void note_living(Cluster *cluster, const ClusterView *view);
+/* And of how many partitions that this node owns nothing may be trimmed, because no other node is
+ * to have a copy. After each round of trimming. */
+void note_untrimmed(Cluster *cluster, uint32_t count);
 
 /* ---- trimming.c ---- */
 void trim_step(Cluster *cluster, const ClusterView *view);

@@ -154,6 +154,46 @@ static void fewer_nodes_than_copies_are_told(void **state)
     }
 }
 
+/* Whether one node has copies alone, and how full the journal is with them. */
+static void a_journal_that_keeps_everything_is_told_ever_more_urgently(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t nodes;
+        uint32_t replicas;
+        uint64_t percent;
+        const char *begins; /* NULL if nothing is told of the journal */
+    } rows[] = {
+        {1, 1, 95, NULL},
+        {2, 2, 95, NULL},
+        {2, 3, 95, NULL},
+        {1, 3, 10, "1 of the 3 nodes live"},
+        {1, 3, 49, "1 of the 3 nodes live"},
+        {1, 3, 50, "The journal is 50 % full"},
+        {1, 2, 89, "The journal is 89 % full"},
+        {1, 2, 90, "Writes will soon be answered 429: the journal is 90 % full"},
+        {1, 2, 100, "Writes are answered 429, because the journal is full"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        begin(rows[i].nodes, rows[i].replicas, 1);
+        Cluster *cluster = sim.nodes[0].cluster;
+        cluster->journal_bytes_max = 1 << 30;
+        cluster->engine.bytes = ((uint64_t)1 << 30) * rows[i].percent / 100 + 1;
+        char warning[CLUSTER_WARNING_MAX + 1];
+        size_t len = cluster_copies_warning(cluster, warning);
+        warning[len] = '\0';
+        bool is_told = strstr(warning, "keeps everything") != NULL;
+        assert_int_equal(is_told, rows[i].begins != NULL);
+        if (is_told) {
+            assert_memory_equal(warning, rows[i].begins, strlen(rows[i].begins));
+            assert_non_null(strstr(warning, "of at most 1024 MB (--journal-bytes)"));
+            assert_non_null(strstr(warning, "Add a node, or start this one with --replicas 1"));
+        }
+        if (i + 1 < ARRAY_COUNT(rows))
+            (void)end(NULL);
+    }
+}
+
 static void requests_of_nodes_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -432,6 +472,7 @@ int main(void)
         CASE(every_change_of_owner_tells_its_reason),
         CASE(the_status_tells_moves_under_way),
         CASE(fewer_nodes_than_copies_are_told),
+        CASE(a_journal_that_keeps_everything_is_told_ever_more_urgently),
         CASE(requests_of_nodes_that_make_no_sense_are_refused),
         CASE(nodes_know_what_the_partitions_of_others_hold),
         CASE(a_node_is_believed_about_its_own_partitions_only),

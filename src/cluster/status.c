@@ -182,26 +182,6 @@ static void add_moves(Cluster *cluster, JsonBuilder *b)
     json_end(b);
 }
 
-void note_living(Cluster *cluster, const ClusterView *view)
-{
-    uint32_t living = 0;
-    for (size_t i = 0; i < view->node_count; i++)
-        living += view->nodes[i].state != NODE_DEAD;
-    atomic_store(&cluster->living, living);
-}
-
-size_t cluster_copies_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX])
-{
-    uint32_t living = atomic_load(&cluster->living);
-    if (living == 0 || living >= cluster->replicas)
-        return 0;
-    int len = snprintf(out, CLUSTER_WARNING_MAX,
-                       "%u of the %u nodes live that are to have a copy of each partition "
-                       "(--replicas): it has fewer copies until more nodes join",
-                       living, cluster->replicas);
-    return len > 0 ? (size_t)len : 0;
-}
-
 static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *status)
 {
     json_key(b, SLICE("warnings"));
@@ -312,6 +292,7 @@ Status cluster_status(Cluster *cluster, Arena *arena, Slice *json, Error *err)
     add_bool(b, "leaseHolds", lease_holds(&cluster->lease));
     add_text(b, "engine", status.usage.engine);
     add_number(b, "journalBytes", status.usage.bytes);
+    add_number(b, "journalBytesMax", cluster->journal_bytes_max);
     add_number(b, "journalEntries", status.usage.entries);
     add_number(b, "replicasWanted", cluster->replicas);
     add_number(b, "format", journal_format(cluster->journal));
