@@ -150,6 +150,8 @@ typedef struct ClusterEvent {
     uint64_t epoch;
     char node[JOURNAL_NAME_MAX + 1]; /* the new owner, or the node it is about */
     char reason[160];
+    bool has_fence;    /* of "serving", where another node has given the space to this one */
+    uint64_t fence_us; /* how long nobody served the space on its way */
 } ClusterEvent;
 
 /* The newest events first, at most 'max'; returns how many. Any thread. */

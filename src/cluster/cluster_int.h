@@ -404,3 +404,5 @@ bool usage_note(Cluster *cluster, Slice name, Slice answer, uint64_t asked_us);
 /* ---- events.c ---- */
 void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_t epoch, Slice node,
                    const char *format, ...) PRINTF_LIKE(6, 7);
+/* Adds to the event of the space that begins to be served in that epoch for how long nobody has. */
+void cluster_event_fence(Cluster *cluster, StoreSpace space, uint64_t epoch, uint64_t fence_us);

@@ -97,6 +97,47 @@ static void expect_status(const SimNode *node, const char *text)
         fail_msg("expected %s in %s", text, arena_cstr(&arena, json));
 }
 
+static const ClusterEvent *newest_serving(const SimNode *node, ClusterEvent *events)
+{
+    size_t count = cluster_events(node->cluster, events, CLUSTER_EVENTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].space == 2 && strcmp(events[i].kind, "serving") == 0)
+            return &events[i];
+    }
+    fail_msg("%s has no event for space 2", node->name);
+    return NULL;
+}
+
+/* Nobody serves the space from the moment its owner gives it up until the next one lets requests
+ * in, whether that one is told of it first or finds it in the engine. */
+static void the_fence_of_a_hand_over_is_told(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    ClusterEvent events[CLUSTER_EVENTS_MAX];
+    SimNode *owner = sim_owner(&sim, 2);
+    assert_false(newest_serving(owner, events)->has_fence);
+    SimNode *to = other_than(owner);
+    assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    sim_run(&sim, 1000);
+    assert_ptr_equal(sim_owner(&sim, 2), to);
+    const ClusterEvent *event = newest_serving(to, events);
+    assert_true(event->has_fence);
+    assert_true(event->fence_us <= 200000); /* rounds of the simulation take 100 ms */
+    expect_status(to, "\"fenceMs\":");
+
+    uint64_t open_us = space_table_find(&to->cluster->spaces, 2)->open_us;
+    uint64_t now_us = cluster_now_us(to->cluster);
+    char path[120];
+    (void)snprintf(path, sizeof(path), CLUSTER_PATH "poke?space=2&epoch=%d&reason=0&fence=5000000",
+                   (int)event->epoch);
+    AUTO(buf_done) Buf answer;
+    buf_init(&answer, 4096);
+    assert_int_equal(node_answer(to->cluster, slice_from_cstr(path), &answer), 200);
+    assert_int_equal(newest_serving(to, events)->fence_us, 5000000 - (now_us - open_us));
+}
+
 static void the_status_tells_moves_under_way(void **state)
 {
     (void)state;
@@ -470,6 +511,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_status_says_who_is_who),
         CASE(every_change_of_owner_tells_its_reason),
+        CASE(the_fence_of_a_hand_over_is_told),
         CASE(the_status_tells_moves_under_way),
         CASE(fewer_nodes_than_copies_are_told),
         CASE(a_journal_that_keeps_everything_is_told_ever_more_urgently),

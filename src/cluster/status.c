@@ -257,6 +257,8 @@ static void add_events(Cluster *cluster, JsonBuilder *b, Arena *arena)
             add_number(b, "epoch", event->epoch);
         add_text(b, "node", slice_from_cstr(event->node));
         add_text(b, "reason", slice_from_cstr(event->reason));
+        if (event->has_fence)
+            add_number(b, "fenceMs", (event->fence_us + 999) / 1000);
         json_end(b);
     }
     json_end(b);
