@@ -80,6 +80,10 @@ Status forward_accept(ApiRequest *r, Error *err)
     http->peer = client;
     http->authority = host;
     r->node_time_s = (int64_t)seconds;
+    uint64_t left_ms = 0;
+    if (r->deadline_us == 0 && /* it may come anew, with its body */
+        slice_to_u64(request_header(r, HTTP_NODE_HEADER_LEFT), &left_ms) && left_ms <= UINT32_MAX)
+        r->deadline_us = http->begun_us + left_ms * 1000;
     r->origin = arena_copy(r->arena, request_header(r, "origin"));
     return STATUS_OK;
 }

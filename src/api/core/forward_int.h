@@ -51,8 +51,10 @@ void forward_keep(ApiRequest *r);
 /* Before the request reads anything: what is read from now on is of this life of the node. */
 void forward_begin(ApiRequest *r);
 
-/* A request from another node says where it came from: makes 'http' look as it did there, and
- * returns the time at which it was received there. STATUS_BAD_REQUEST if a header is missing. */
+/* A request from another node says where it came from: makes 'http' look as it did there, and notes
+ * the time at which it was received there and for how long that node waits for the answer
+ * (HTTP_NODE_HEADER_LEFT, which nodes of older programs do not send). STATUS_BAD_REQUEST if a
+ * header is missing. */
 MUST_USE Status forward_accept(ApiRequest *r, Error *err);
 
 /* The headers with which another node is asked for the request, or for a part of it: those of the

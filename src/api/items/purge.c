@@ -198,6 +198,7 @@ static void post_parts(PurgeTask *t)
     for (size_t i = 0; i < count; i++) {
         parts[i].purge.epk = t->epk;
         parts[i].purge.done = on_done;
+        parts[i].purge.message.deadline_us = t->context.request->deadline_us;
         parts[i].task = t;
         parts[i].partition = container_handle(t->context.container, &first[i]);
     }

@@ -424,6 +424,45 @@ static void a_forwarded_request_keeps_its_client_while_its_body_comes(void **sta
     fake_server_close(&server);
 }
 
+/* The node that has sent it on may have told its client already that nothing is known of it. */
+static void a_write_that_nobody_waits_for_any_more_is_not_done(void **state UNUSED)
+{
+    static const struct {
+        Ask ask;
+        int status; /* in time */
+    } rows[] = {
+        {{"POST", DOCS, "{'id':'2','pk':'a'}", {PK("['a']")}}, 201},
+        {{"PATCH", DOCS "/1", "[{'op':'incr','path':'/n','value':1}]", {PK("['a']")}}, 200},
+        {{"POST", DOCS, "[{'operationType':'Delete','id':'1'}]", {PK("['a']"), BATCH, ATOMIC}},
+         200},
+        {{"DELETE", DOCS "/1", NULL, {PK("['a']")}}, 204},
+        {{"POST", "/dbs/db/colls/c/operations/partitionkeydelete", NULL, {PK("['a']")}}, 200},
+        {{"POST", "/dbs", "{'id':'other'}"}, 201},
+        {{"DELETE", "/dbs/db/colls/c"}, 204},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        FakeServer server;
+        FakeCluster cluster;
+        open_cluster(&server, &cluster);
+        make_item(&server, "{'id':'1','pk':'a','n':1}");
+        Ask a = rows[i].ask;
+        size_t count = 0;
+        while (a.headers[count].name != NULL)
+            count++;
+        a.headers[count++] = (Header){NODE_HEADER_ORIGIN, "http 192.0.2.7:50522"};
+        a.headers[count++] = (Header){NODE_HEADER_HOST, FAKE_AUTHORITY};
+        a.headers[count++] = (Header){NODE_HEADER_SECONDS, "1700000000"};
+        a.headers[count] = (Header){HTTP_NODE_HEADER_LEFT, "0"};
+        server.is_node = true;
+        FakeAnswer answer = expect_status(&server, &a, 429);
+        assert_int_equal(sub_status_of(&answer), 3092);
+        expect_holds(answer.body, "Nothing was done");
+        a.headers[count].value = "1";
+        (void)expect_status(&server, &a, rows[i].status);
+        fake_server_close(&server);
+    }
+}
+
 /* Other nodes may have told the client already that a range is gone. */
 static void the_map_of_partitions_is_read_where_it_changes(void **state UNUSED)
 {
@@ -783,6 +822,7 @@ int main(void)
         cmocka_unit_test(requests_for_items_go_to_the_owner_of_their_partition),
         cmocka_unit_test(a_forwarded_request_is_answered_as_the_client_has_sent_it),
         cmocka_unit_test(a_forwarded_request_keeps_its_client_while_its_body_comes),
+        cmocka_unit_test(a_write_that_nobody_waits_for_any_more_is_not_done),
         cmocka_unit_test(the_map_of_partitions_is_read_where_it_changes),
         cmocka_unit_test(a_node_answers_421_for_what_it_does_not_serve),
         cmocka_unit_test(a_node_without_a_lease_answers_421),
