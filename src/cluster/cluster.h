@@ -92,6 +92,10 @@ ClusterOwner cluster_catalog_owner(Cluster *cluster);
 /* Another node has said that the owner is not who this one thinks: reads the owners again soon. */
 void cluster_refresh_owners(Cluster *cluster);
 
+/* It has also said who is, and in which epoch: requests go there from now on, unless this node
+ * knows of that epoch or a newer one (C5), or serves the space itself. 0 is the catalogue's. */
+void cluster_note_owner(Cluster *cluster, StoreSpace space, uint64_t epoch, Slice node);
+
 /* The incarnation of this node: another one after it was declared dead and has joined anew. */
 uint64_t cluster_incarnation(Cluster *cluster);
 

@@ -138,6 +138,44 @@ static void the_fence_of_a_hand_over_is_told(void **state)
     assert_int_equal(newest_serving(to, events)->fence_us, 5000000 - (now_us - open_us));
 }
 
+/* Whoever answers 421 says who is the owner; that never leads back to an older one (C5). */
+static void an_owner_that_another_node_tells_counts_if_it_is_newer(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *asking = other_than(owner);
+    Slice told = slice_from_cstr(owner == &sim.nodes[2] || asking == &sim.nodes[2] ? "n1" : "n2");
+    if (slice_equal(told, slice_from_cstr(owner->name)) ||
+        slice_equal(told, slice_from_cstr(asking->name)))
+        told = SLICE("n0");
+    uint64_t epoch = cluster_owner(asking->cluster, 2).epoch;
+    const struct {
+        StoreSpace space;
+        uint64_t epoch;
+        Slice node;
+        bool counts;
+    } rows[] = {
+        {2, epoch - 1, told, false},
+        {2, epoch, told, false},
+        {2, epoch + 1, slice_from_cstr(asking->name), false}, /* the engine says that, or nobody */
+        {2, epoch + 1, SLICE("unknown"), false},
+        {99, epoch + 1, told, false},
+        {2, epoch + 1, told, true},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        cluster_note_owner(asking->cluster, rows[i].space, rows[i].epoch, rows[i].node);
+        ClusterOwner found = cluster_owner(asking->cluster, 2);
+        assert_true(found.is_known);
+        assert_string_equal(found.node,
+                            rows[i].counts ? (const char *)rows[i].node.ptr : owner->name);
+    }
+    /* What is served here is known here. */
+    cluster_note_owner(owner->cluster, 2, epoch + 5, told);
+    assert_true(cluster_owner(owner->cluster, 2).is_local);
+}
+
 static void the_status_tells_moves_under_way(void **state)
 {
     (void)state;
@@ -512,6 +550,7 @@ int main(void)
         CASE(the_status_says_who_is_who),
         CASE(every_change_of_owner_tells_its_reason),
         CASE(the_fence_of_a_hand_over_is_told),
+        CASE(an_owner_that_another_node_tells_counts_if_it_is_newer),
         CASE(the_status_tells_moves_under_way),
         CASE(fewer_nodes_than_copies_are_told),
         CASE(a_journal_that_keeps_everything_is_told_ever_more_urgently),

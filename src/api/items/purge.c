@@ -129,10 +129,8 @@ static void on_answer(NodeCall *call)
     PurgePart *part = CONTAINER_OF(call, PurgePart, call);
     PartitionPurge *purge = &part->purge;
     purge->status = read_answer(call, &purge->error);
-    if (purge->status == STATUS_NOT_OWNER) {
-        const ApiCluster *cluster = part->task->context.request->api->options.cluster;
-        cluster->refresh(cluster->ctx);
-    }
+    if (purge->status == STATUS_NOT_OWNER)
+        forward_note_owner(part->task->context.request->api, call);
     part_over(part->task);
 }
 
