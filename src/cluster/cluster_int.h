@@ -25,6 +25,7 @@
 #include "cluster/spaces_int.h"
 #include "cluster/spread_int.h"
 #include "cluster/watch_int.h"
+#include "json/json.h"
 
 /* The life of this node, as the engine sees it:
  *
@@ -364,6 +365,12 @@ void note_living(Cluster *cluster, const ClusterView *view);
 /* And of how many partitions that this node owns nothing may be trimmed, because no other node is
  * to have a copy. After each round of trimming. */
 void note_untrimmed(Cluster *cluster, uint32_t count);
+
+/* ---- status_moves.c ---- */
+/* Hand-overs under way, of all nodes: asks the others. Waits. */
+void status_add_moves(Cluster *cluster, const ClusterView *view, JsonBuilder *b);
+/* Those of this node, for another one. */
+int moves_answer(Cluster *cluster, Buf *out);
 
 /* ---- trimming.c ---- */
 void trim_step(Cluster *cluster, const ClusterView *view);

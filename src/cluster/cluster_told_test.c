@@ -189,12 +189,18 @@ static void the_status_tells_moves_under_way(void **state)
         assert_true(sim_write(owner, 2));
     assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
     sim_run(&sim, 1000);
-    char expected[160];
+    char expected[200];
+    char missing[80];
     (void)snprintf(expected, sizeof(expected),
-                   "\"moves\":[{\"space\":2,\"to\":\"%s\",\"reason\":\"an operator asked for "
-                   "it\",\"stage\":\"waiting\"}]",
-                   to->name);
+                   "\"moves\":[{\"space\":2,\"from\":\"%s\",\"to\":\"%s\",\"reason\":\"an "
+                   "operator asked for it\",\"stage\":\"waiting\"}],\"movesMissing\":[]",
+                   owner->name, to->name);
     expect_status(owner, expected);
+    expect_status(to, expected); /* which has asked the owner */
+    owner->is_unreachable = true;
+    (void)snprintf(missing, sizeof(missing), "\"moves\":[],\"movesMissing\":[\"%s\"]", owner->name);
+    expect_status(to, missing);
+    owner->is_unreachable = false;
     to->is_stuck = false;
     sim_run(&sim, 3000);
     assert_ptr_equal(sim_owner(&sim, 2), to);

@@ -10,6 +10,7 @@
  *     seed    space=N, session=S, piece=P: a piece of a copy (seed_sessions.c)
  *     ping    nothing: whether this node is reached
  *     usage   nothing: what this node's partitions hold (usage.c)
+ *     moves   nothing: what this node gives away (status_moves.c)
  *
  * The sender has proved that it is a node of this cluster, but may be of another version, or
  * broken: whatever it sends gets an answer. Numbers are decimal, names are those of nodes, and
@@ -191,6 +192,8 @@ int node_answer(Cluster *cluster, Slice path, Buf *out)
         return answer_poke(cluster, query, out);
     if (slice_equal(word, SLICE("usage")))
         return usage_answer(cluster, out);
+    if (slice_equal(word, SLICE("moves")))
+        return moves_answer(cluster, out);
     uint64_t space;
     bool is_known = slice_equal(word, SLICE("follow")) || slice_equal(word, SLICE("place")) ||
                     slice_equal(word, SLICE("move")) || slice_equal(word, SLICE("seed"));
