@@ -150,6 +150,8 @@ struct CatalogChange {
     uint32_t saved;                   /* number of the saved state */
     const uint32_t *saved_containers; /* numbers of those whose partitions are held, in order */
     size_t saved_count;
+    uint64_t deadline_us; /* its sender waits no longer than that (the catalogue's monotonic clock):
+                             from then on it is refused with STATUS_THROTTLED; 0 if there is none */
     void (*done)(CatalogChange *change);
 
     Status status;               /* the answer */

@@ -507,6 +507,17 @@ static Status take_room(Work *work, CatalogOp op, Error *err)
     return STATUS_OK;
 }
 
+/* A change that nobody waits for any more is not made after its client was told that nothing is
+ * known of it. */
+static Status check_deadline(const Work *work, const CatalogChange *change, Error *err)
+{
+    if (LIKELY(change->deadline_us == 0 || work->now_us < change->deadline_us))
+        return STATUS_OK;
+    return error_set(err, STATUS_THROTTLED, SUB_SYSTEM_BUSY,
+                     "The change has waited for longer than the node that has sent it waits for "
+                     "its answer. Nothing was done.");
+}
+
 void change_apply(Work *work, CatalogChange *change)
 {
     typedef Status Apply(Work * work, CatalogChange * change, Error * err);
@@ -541,7 +552,9 @@ void change_apply(Work *work, CatalogChange *change)
     };
     ASSERT((size_t)change->op < ARRAY_COUNT(applies) && applies[change->op] != NULL);
     Error *err = &change->error;
-    change->status = take_room(work, change->op, err);
+    change->status = check_deadline(work, change, err);
+    if (change->status == STATUS_OK)
+        change->status = take_room(work, change->op, err);
     if (change->status == STATUS_OK)
         change->status = applies[change->op](work, change, err);
 }

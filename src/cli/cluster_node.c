@@ -186,6 +186,8 @@ static ApiOwner owner_of(ClusterOwner owner)
     };
     static_assert(sizeof(out.address) == sizeof(owner.address), "addresses are as long");
     memcpy(out.address, owner.address, sizeof(out.address));
+    static_assert(sizeof(out.node) == sizeof(owner.node), "names are as long");
+    memcpy(out.node, owner.node, sizeof(out.node));
     return out;
 }
 
@@ -212,6 +214,11 @@ static bool api_lease_holds(void *ctx, uint64_t life)
 static void api_refresh(void *ctx)
 {
     cluster_refresh_owners(((ClusterNode *)ctx)->cluster);
+}
+
+static void api_note_owner(void *ctx, StoreSpace space, uint64_t epoch, Slice node)
+{
+    cluster_note_owner(((ClusterNode *)ctx)->cluster, space, epoch, node);
 }
 
 static void api_call(void *ctx, NodeCall *call)
@@ -301,6 +308,7 @@ Status cluster_node_open(const ClusterNodeOptions *options, ClusterNode **out, E
         .life = api_life,
         .lease_holds = api_lease_holds,
         .refresh = api_refresh,
+        .note_owner = api_note_owner,
         .call = api_call,
         .warning = api_warning,
         .copies_warning = api_copies_warning,

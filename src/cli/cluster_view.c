@@ -56,8 +56,8 @@ static void print_spaces(Arena *arena, Json answer, FILE *to)
 {
     (void)fprintf(to, "\n%-20s %-16s %7s %10s  %s\n", "SPACE", "OWNER", "EPOCH", "ENTRIES",
                   "COPIES");
-    Json spaces = json_get(answer, SLICE("spaces"));
-    for (JsonIter it = json_iter(spaces); json_next(&it);) {
+    long long left = number_of(answer, "spaceCount");
+    for (JsonIter it = json_iter(json_get(answer, SLICE("spaces"))); json_next(&it); left--) {
         Slice owner = text_of(arena, it.value, "owner");
         Slice copies = print_copies(arena, it.value, owner);
         long long id = number_of(it.value, "id");
@@ -66,9 +66,28 @@ static void print_spaces(Arena *arena, Json answer, FILE *to)
         (void)fprintf(to, "%-20s %-16.*s %7lld %10lld  %.*s\n", space, SLICE_ARG(owner),
                       number_of(it.value, "epoch"), number_of(it.value, "tail"), SLICE_ARG(copies));
     }
-    long long left = number_of(answer, "spaceCount") - (long long)json_count(spaces);
     if (left > 0)
-        (void)fprintf(to, "... and %lld more\n", left);
+        (void)fprintf(to, "... and %lld more that are not listed\n", left);
+}
+
+static void print_moves(Arena *arena, Json answer, FILE *to)
+{
+    Json moves = json_get(answer, SLICE("moves"));
+    if (json_is(moves, JSON_ARRAY) && json_count(moves) > 0)
+        (void)fprintf(to, "\n%-20s %-16s %-16s %-13s %s\n", "MOVING", "FROM", "TO", "STAGE",
+                      "REASON");
+    for (JsonIter it = json_iter(moves); json_next(&it);) {
+        Slice from = text_of(arena, it.value, "from");
+        Slice node = text_of(arena, it.value, "to");
+        Slice stage = text_of(arena, it.value, "stage");
+        Slice reason = text_of(arena, it.value, "reason");
+        (void)fprintf(to, "%-20lld %-16.*s %-16.*s %-13.*s %.*s\n", number_of(it.value, "space"),
+                      SLICE_ARG(from), SLICE_ARG(node), SLICE_ARG(stage), SLICE_ARG(reason));
+    }
+    for (JsonIter it = json_iter(json_get(answer, SLICE("movesMissing"))); json_next(&it);) {
+        Slice node = connection_safe_text(arena, it.value);
+        (void)fprintf(to, "\nNode '%.*s' did not say what it gives away.\n", SLICE_ARG(node));
+    }
 }
 
 Status cluster_view_print(Arena *arena, Slice json, FILE *to, Error *err)
@@ -85,6 +104,7 @@ Status cluster_view_print(Arena *arena, Slice json, FILE *to, Error *err)
     (void)fprintf(to, "\n");
     print_nodes(arena, answer, to);
     print_spaces(arena, answer, to);
+    print_moves(arena, answer, to);
     return STATUS_OK;
 }
 

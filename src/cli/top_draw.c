@@ -557,6 +557,8 @@ static void draw_nodes(Pen *pen, const TopModel *model, size_t count)
         pen_format(pen, " %9.1f s ago", node->renewed_ms / 1000);
         if (is_asked && !model->has_lease)
             pen_format(pen, ", does not hold");
+        if (node->moves > 0)
+            pen_format(pen, ", gives %zu away", node->moves);
         pen_end(pen);
     }
 }

@@ -155,7 +155,7 @@ static void a_node_of_a_cluster_shows_owners_and_nodes(void **state)
         "\n"
         "  node              state      owns  copies   behind   lease renewed\n"
         "  a                 live          3       4        0       0.3 s ago\n"
-        "> b                 draining      0       4       12       0.0 s ago\n"
+        "> b                 draining      0       4       12       0.0 s ago, gives 1 away\n"
         "  c                 dead          1       4    9,000      61.2 s ago\n"
         "\n"
         "        RU  share    part  key, by request units, at node b\n"

@@ -306,6 +306,16 @@ static Status parse_owners(Arena *arena, Json cluster, TopModel *model, Error *e
     return STATUS_OK;
 }
 
+/* A server of an older version says nothing of them, or not whose they are. */
+static void count_moves(Json cluster, TopModel *model)
+{
+    for (JsonIter it = json_iter(json_get(cluster, SLICE("moves"))); json_next(&it);) {
+        Json from = json_get(it.value, SLICE("from"));
+        for (size_t i = 0; json_is(from, JSON_STRING) && i < model->node_count; i++)
+            model->nodes[i].moves += slice_equal(model->nodes[i].name, json_string(from));
+    }
+}
+
 static Status parse_cluster(Arena *arena, Slice text, TopModel *model, Error *err)
 {
     if (text.len == 0)
@@ -319,6 +329,7 @@ static Status parse_cluster(Arena *arena, Slice text, TopModel *model, Error *er
     model->nodes = ARENA_NEW_ARRAY(arena, TopNode, json_count(nodes) + 1);
     for (JsonIter it = json_iter(nodes); json_next(&it);)
         TRY(parse_node(it.value, &model->nodes[model->node_count++], err));
+    count_moves(cluster, model);
     return parse_owners(arena, cluster, model, err);
 }
 

@@ -51,6 +51,7 @@ typedef struct TopNode {
     double followed;   /* and those that it has copies of */
     double lag;        /* writes that the copies are behind */
     double renewed_ms; /* since its lease was renewed */
+    size_t moves;      /* partitions that it is giving away */
 } TopNode;
 
 typedef struct TopModelKey {

@@ -70,9 +70,9 @@
     "{'name':'" name "','state':'" state "','owned':" owned ",'followed':4,'lag':" lag \
     ",'renewalAgeMs':" age "}"
 
-#define CLUSTER                                                                                    \
-    "{'node':'b','leaseHolds':true,'nodes':[" NODE("a", "live", "3", "0", "312") "," NODE(         \
-        "b", "draining", "0", "12",                                                                \
-        "40") "," NODE("c", "dead", "1", "9000",                                                   \
-                       "61234") "],'spaces':[{'id':1,'owner':'a'},{'id':65537,'owner':'c'},{'id':" \
-                                "65536,'owner':'a'}]}"
+#define CLUSTER                                                                                 \
+    "{'node':'b','leaseHolds':true,'moves':[{'space':65536,'from':'b'},{'from':7},8],'nodes':"  \
+    "[" NODE("a", "live", "3", "0", "312") "," NODE("b", "draining", "0", "12", "40") "," NODE( \
+        "c", "dead", "1", "9000",                                                               \
+        "61234") "],'spaces':[{'id':1,'owner':'a'},{'id':65537,'owner':'c'},{'id':"             \
+                 "65536,'owner':'a'}]}"

@@ -460,6 +460,19 @@ ClusterOwner cluster_catalog_owner(Cluster *cluster)
     return cluster_owner(cluster, SPACE_OF_CATALOG);
 }
 
+void cluster_note_owner(Cluster *cluster, StoreSpace space, uint64_t epoch, Slice node)
+{
+    StoreSpace of = space == 0 ? SPACE_OF_CATALOG : space;
+    (void)pthread_mutex_lock(&cluster->lock);
+    bool is_news = !slice_equal(node, slice_from_cstr(cluster->node)) &&
+                   owners_advance(&cluster->owners, of, epoch, node);
+    (void)pthread_mutex_unlock(&cluster->lock);
+    if (is_news)
+        LOG_INFO(cluster->log, "cluster.owner_told", "space=%llu epoch=%llu node=%.*s",
+                 (unsigned long long)of, (unsigned long long)epoch,
+                 SLICE_CUT(node, JOURNAL_NAME_MAX));
+}
+
 uint64_t cluster_incarnation(Cluster *cluster)
 {
     return atomic_load(&cluster->incarnation);

@@ -92,6 +92,10 @@ ClusterOwner cluster_catalog_owner(Cluster *cluster);
 /* Another node has said that the owner is not who this one thinks: reads the owners again soon. */
 void cluster_refresh_owners(Cluster *cluster);
 
+/* It has also said who is, and in which epoch: requests go there from now on, unless this node
+ * knows of that epoch or a newer one (C5), or serves the space itself. 0 is the catalogue's. */
+void cluster_note_owner(Cluster *cluster, StoreSpace space, uint64_t epoch, Slice node);
+
 /* The incarnation of this node: another one after it was declared dead and has joined anew. */
 uint64_t cluster_incarnation(Cluster *cluster);
 
@@ -137,7 +141,8 @@ size_t cluster_engine_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
 
 /* The same of this node's clock, if it is not the engine's. */
 size_t cluster_clock_warning(const Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
-/* That fewer nodes live than are to have a copy of each partition; likewise. */
+/* That fewer nodes live than are to have a copy of each partition, and that the journal keeps
+ * everything because only one node has copies; likewise. */
 size_t cluster_copies_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX]);
 
 /* A change of an owner, or of a node's life. */
@@ -149,6 +154,8 @@ typedef struct ClusterEvent {
     uint64_t epoch;
     char node[JOURNAL_NAME_MAX + 1]; /* the new owner, or the node it is about */
     char reason[160];
+    bool has_fence;    /* of "serving", where another node has given the space to this one */
+    uint64_t fence_us; /* how long nobody served the space on its way */
 } ClusterEvent;
 
 /* The newest events first, at most 'max'; returns how many. Any thread. */

@@ -164,6 +164,37 @@ static void a_journal_that_a_dead_node_has_filled_is_emptied(void **state)
     assert_false(is_expelled(owner, 2, dead));
 }
 
+/* Two nodes live of three, and a copy of the space is on one of them alone. */
+static void spaces_that_nobody_else_has_are_counted_until_somebody_has(void **state)
+{
+    (void)state;
+    begin(1 << 20);
+    SimNode *owner = sim_owner(&sim, 2);
+    for (size_t i = 0; i < sim.count; i++) {
+        if (&sim.nodes[i] != owner)
+            sim_kill(&sim.nodes[i]);
+    }
+    assert_true(sim_write(owner, 2));
+    sim_run(&sim, ENGINE_MS + 2 * TRIM_MS);
+    assert_int_equal(atomic_load(&owner->cluster->untrimmed), 0); /* they may come back */
+    owner->cluster->keep_us = 1000;
+    sim_run(&sim, 3 * TRIM_MS);
+    assert_int_equal(base_of(owner, 2), 0);
+    assert_true(atomic_load(&owner->cluster->untrimmed) >= 1);
+    char warning[CLUSTER_WARNING_MAX + 1] = "";
+    (void)cluster_copies_warning(owner->cluster, warning);
+    assert_non_null(strstr(warning, "keeps everything"));
+
+    Error failure;
+    assert_true(sim_try_start(other_than(owner), &failure));
+    sim_run(&sim, 20000 + 2 * TRIM_MS);
+    assert_int_equal(atomic_load(&owner->cluster->untrimmed), 0);
+    assert_int_equal(base_of(owner, 2), 1);
+    memset(warning, 0, sizeof(warning));
+    (void)cluster_copies_warning(owner->cluster, warning);
+    assert_null(strstr(warning, "keeps everything"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +202,7 @@ int main(void)
         CASE(a_dead_nodes_copies_are_kept_while_there_is_room),
         CASE(writes_are_taken_again_once_a_full_journal_was_trimmed),
         CASE(a_journal_that_a_dead_node_has_filled_is_emptied),
+        CASE(spaces_that_nobody_else_has_are_counted_until_somebody_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,7 @@
 #include "cluster/spaces_int.h"
 #include "cluster/spread_int.h"
 #include "cluster/watch_int.h"
+#include "json/json.h"
 
 /* The life of this node, as the engine sees it:
  *
@@ -147,7 +148,8 @@ struct Cluster {
      * before that are published here, too. Only then is anything answered (J3, J8). */
     _Atomic uint64_t counted_in;
     _Atomic uint64_t current_in;
-    _Atomic uint32_t living; /* nodes, this one included, as they were read last; 0: never */
+    _Atomic uint32_t living;    /* nodes, this one included, as they were read last; 0: never */
+    _Atomic uint32_t untrimmed; /* own spaces whose log nothing may be trimmed of, for a while */
     _Atomic uint64_t
         rows_due_us; /* when to compare rows with the catalogue (monotonic); 0: never */
 
@@ -190,6 +192,8 @@ struct Cluster {
     uint64_t lapses_seen;
     uint64_t rejoin_us;
     uint64_t trimmed_us;
+    uint32_t untrimmed_before;     /* in the last round of trimming */
+    uint64_t journal_told_percent; /* how full the log has said that the journal is */
     ReplicaWatch replica_watch;
     uint64_t engine_asked_us; /* 0 if it is to be asked at once */
     uint64_t cut_off_us;      /* when most others could reach it last */
@@ -356,10 +360,18 @@ bool seed_step(Cluster *cluster);
 void engine_step(Cluster *cluster, bool is_answering);
 uint64_t engine_bytes(Cluster *cluster);
 
-/* ---- status.c ---- */
-
+/* ---- copies_warning.c ---- */
 /* Notes how many nodes live, for cluster_copies_warning. */
 void note_living(Cluster *cluster, const ClusterView *view);
+/* And of how many partitions that this node owns nothing may be trimmed, because no other node is
+ * to have a copy. After each round of trimming. */
+void note_untrimmed(Cluster *cluster, uint32_t count);
+
+/* ---- status_moves.c ---- */
+/* Hand-overs under way, of all nodes: asks the others. Waits. */
+void status_add_moves(Cluster *cluster, const ClusterView *view, JsonBuilder *b);
+/* Those of this node, for another one. */
+int moves_answer(Cluster *cluster, Buf *out);
 
 /* ---- trimming.c ---- */
 void trim_step(Cluster *cluster, const ClusterView *view);
@@ -400,3 +412,5 @@ bool usage_note(Cluster *cluster, Slice name, Slice answer, uint64_t asked_us);
 /* ---- events.c ---- */
 void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_t epoch, Slice node,
                    const char *format, ...) PRINTF_LIKE(6, 7);
+/* Adds to the event of the space that begins to be served in that epoch for how long nobody has. */
+void cluster_event_fence(Cluster *cluster, StoreSpace space, uint64_t epoch, uint64_t fence_us);

@@ -97,6 +97,85 @@ static void expect_status(const SimNode *node, const char *text)
         fail_msg("expected %s in %s", text, arena_cstr(&arena, json));
 }
 
+static const ClusterEvent *newest_serving(const SimNode *node, ClusterEvent *events)
+{
+    size_t count = cluster_events(node->cluster, events, CLUSTER_EVENTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].space == 2 && strcmp(events[i].kind, "serving") == 0)
+            return &events[i];
+    }
+    fail_msg("%s has no event for space 2", node->name);
+    return NULL;
+}
+
+/* Nobody serves the space from the moment its owner gives it up until the next one lets requests
+ * in, whether that one is told of it first or finds it in the engine. */
+static void the_fence_of_a_hand_over_is_told(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    ClusterEvent events[CLUSTER_EVENTS_MAX];
+    SimNode *owner = sim_owner(&sim, 2);
+    assert_false(newest_serving(owner, events)->has_fence);
+    SimNode *to = other_than(owner);
+    assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    sim_run(&sim, 1000);
+    assert_ptr_equal(sim_owner(&sim, 2), to);
+    const ClusterEvent *event = newest_serving(to, events);
+    assert_true(event->has_fence);
+    assert_true(event->fence_us <= 200000); /* rounds of the simulation take 100 ms */
+    expect_status(to, "\"fenceMs\":");
+
+    uint64_t open_us = space_table_find(&to->cluster->spaces, 2)->open_us;
+    uint64_t now_us = cluster_now_us(to->cluster);
+    char path[120];
+    (void)snprintf(path, sizeof(path), CLUSTER_PATH "poke?space=2&epoch=%d&reason=0&fence=5000000",
+                   (int)event->epoch);
+    AUTO(buf_done) Buf answer;
+    buf_init(&answer, 4096);
+    assert_int_equal(node_answer(to->cluster, slice_from_cstr(path), &answer), 200);
+    assert_int_equal(newest_serving(to, events)->fence_us, 5000000 - (now_us - open_us));
+}
+
+/* Whoever answers 421 says who is the owner; that never leads back to an older one (C5). */
+static void an_owner_that_another_node_tells_counts_if_it_is_newer(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *asking = other_than(owner);
+    Slice told = slice_from_cstr(owner == &sim.nodes[2] || asking == &sim.nodes[2] ? "n1" : "n2");
+    if (slice_equal(told, slice_from_cstr(owner->name)) ||
+        slice_equal(told, slice_from_cstr(asking->name)))
+        told = SLICE("n0");
+    uint64_t epoch = cluster_owner(asking->cluster, 2).epoch;
+    const struct {
+        StoreSpace space;
+        uint64_t epoch;
+        Slice node;
+        bool counts;
+    } rows[] = {
+        {2, epoch - 1, told, false},
+        {2, epoch, told, false},
+        {2, epoch + 1, slice_from_cstr(asking->name), false}, /* the engine says that, or nobody */
+        {2, epoch + 1, SLICE("unknown"), false},
+        {99, epoch + 1, told, false},
+        {2, epoch + 1, told, true},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        cluster_note_owner(asking->cluster, rows[i].space, rows[i].epoch, rows[i].node);
+        ClusterOwner found = cluster_owner(asking->cluster, 2);
+        assert_true(found.is_known);
+        assert_string_equal(found.node,
+                            rows[i].counts ? (const char *)rows[i].node.ptr : owner->name);
+    }
+    /* What is served here is known here. */
+    cluster_note_owner(owner->cluster, 2, epoch + 5, told);
+    assert_true(cluster_owner(owner->cluster, 2).is_local);
+}
+
 static void the_status_tells_moves_under_way(void **state)
 {
     (void)state;
@@ -110,12 +189,18 @@ static void the_status_tells_moves_under_way(void **state)
         assert_true(sim_write(owner, 2));
     assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
     sim_run(&sim, 1000);
-    char expected[160];
+    char expected[200];
+    char missing[80];
     (void)snprintf(expected, sizeof(expected),
-                   "\"moves\":[{\"space\":2,\"to\":\"%s\",\"reason\":\"an operator asked for "
-                   "it\",\"stage\":\"waiting\"}]",
-                   to->name);
+                   "\"moves\":[{\"space\":2,\"from\":\"%s\",\"to\":\"%s\",\"reason\":\"an "
+                   "operator asked for it\",\"stage\":\"waiting\"}],\"movesMissing\":[]",
+                   owner->name, to->name);
     expect_status(owner, expected);
+    expect_status(to, expected); /* which has asked the owner */
+    owner->is_unreachable = true;
+    (void)snprintf(missing, sizeof(missing), "\"moves\":[],\"movesMissing\":[\"%s\"]", owner->name);
+    expect_status(to, missing);
+    owner->is_unreachable = false;
     to->is_stuck = false;
     sim_run(&sim, 3000);
     assert_ptr_equal(sim_owner(&sim, 2), to);
@@ -149,6 +234,46 @@ static void fewer_nodes_than_copies_are_told(void **state)
         const char *told = rows[i].told != NULL ? rows[i].told : "to have a copy";
         assert_int_equal(strstr(warning, told) != NULL, rows[i].told != NULL);
         assert_int_equal(strstr(arena_cstr(&arena, json), told) != NULL, rows[i].told != NULL);
+        if (i + 1 < ARRAY_COUNT(rows))
+            (void)end(NULL);
+    }
+}
+
+/* Whether one node has copies alone, and how full the journal is with them. */
+static void a_journal_that_keeps_everything_is_told_ever_more_urgently(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t nodes;
+        uint32_t replicas;
+        uint64_t percent;
+        const char *begins; /* NULL if nothing is told of the journal */
+    } rows[] = {
+        {1, 1, 95, NULL},
+        {2, 2, 95, NULL},
+        {2, 3, 95, NULL},
+        {1, 3, 10, "1 of the 3 nodes live"},
+        {1, 3, 49, "1 of the 3 nodes live"},
+        {1, 3, 50, "The journal is 50 % full"},
+        {1, 2, 89, "The journal is 89 % full"},
+        {1, 2, 90, "Writes will soon be answered 429: the journal is 90 % full"},
+        {1, 2, 100, "Writes are answered 429, because the journal is full"},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        begin(rows[i].nodes, rows[i].replicas, 1);
+        Cluster *cluster = sim.nodes[0].cluster;
+        cluster->journal_bytes_max = 1 << 30;
+        cluster->engine.bytes = ((uint64_t)1 << 30) * rows[i].percent / 100 + 1;
+        char warning[CLUSTER_WARNING_MAX + 1];
+        size_t len = cluster_copies_warning(cluster, warning);
+        warning[len] = '\0';
+        bool is_told = strstr(warning, "keeps everything") != NULL;
+        assert_int_equal(is_told, rows[i].begins != NULL);
+        if (is_told) {
+            assert_memory_equal(warning, rows[i].begins, strlen(rows[i].begins));
+            assert_non_null(strstr(warning, "of at most 1024 MB (--journal-bytes)"));
+            assert_non_null(strstr(warning, "Add a node, or start this one with --replicas 1"));
+        }
         if (i + 1 < ARRAY_COUNT(rows))
             (void)end(NULL);
     }
@@ -430,8 +555,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(the_status_says_who_is_who),
         CASE(every_change_of_owner_tells_its_reason),
+        CASE(the_fence_of_a_hand_over_is_told),
+        CASE(an_owner_that_another_node_tells_counts_if_it_is_newer),
         CASE(the_status_tells_moves_under_way),
         CASE(fewer_nodes_than_copies_are_told),
+        CASE(a_journal_that_keeps_everything_is_told_ever_more_urgently),
         CASE(requests_of_nodes_that_make_no_sense_are_refused),
         CASE(nodes_know_what_the_partitions_of_others_hold),
         CASE(a_node_is_believed_about_its_own_partitions_only),

@@ -48,7 +48,8 @@ void engine_step(Cluster *cluster, bool is_answering)
     Slice warning = usage.warning;
     if (is_full)
         warning = SLICE("the journal is full (--journal-bytes): writes are answered 429. It is "
-                        "trimmed when enough nodes have a copy of each partition");
+                        "trimmed when another node has a copy of each partition that follows the "
+                        "journal");
     else if (warning.len == 0 && !is_answering)
         warning = ENGINE_IS_SILENT;
     note(cluster, &usage, warning);

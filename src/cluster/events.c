@@ -27,6 +27,25 @@ void cluster_event(Cluster *cluster, const char *kind, StoreSpace space, uint64_
              kind, (unsigned long long)space, (unsigned long long)epoch, event.node, event.reason);
 }
 
+void cluster_event_fence(Cluster *cluster, StoreSpace space, uint64_t epoch, uint64_t fence_us)
+{
+    bool found = false;
+    (void)pthread_mutex_lock(&cluster->lock);
+    for (uint64_t number = cluster->event_count;
+         number > 0 && !found && cluster->event_count - number < CLUSTER_EVENTS_MAX; number--) {
+        ClusterEvent *event = &cluster->events[(number - 1) % CLUSTER_EVENTS_MAX];
+        found = event->space == space && event->epoch == epoch &&
+                slice_equal(slice_from_cstr(event->kind), SLICE("serving"));
+        if (found) {
+            event->has_fence = true;
+            event->fence_us = fence_us;
+        }
+    }
+    (void)pthread_mutex_unlock(&cluster->lock);
+    LOG_INFO(cluster->log, "cluster.fence", "space=%llu epoch=%llu fence_us=%llu",
+             (unsigned long long)space, (unsigned long long)epoch, (unsigned long long)fence_us);
+}
+
 size_t cluster_events(Cluster *cluster, ClusterEvent *out, size_t max)
 {
     (void)pthread_mutex_lock(&cluster->lock);

@@ -63,12 +63,12 @@ static bool are_caught_up(Cluster *cluster, const ClusterView *view, SpaceGroup 
     return are_near;
 }
 
-static void tell_new_owner(Cluster *cluster, Slice address, StoreSpace space, uint64_t epoch,
-                           HandOverReason reason)
+static void tell_new_owner(Cluster *cluster, Slice address, const SpaceSlot *copy, uint64_t epoch)
 {
-    char query[128];
-    (void)snprintf(query, sizeof(query), "owners=1&space=%llu&epoch=%llu&reason=%d",
-                   (unsigned long long)space, (unsigned long long)epoch, (int)reason);
+    char query[160];
+    (void)snprintf(query, sizeof(query), "owners=1&space=%llu&epoch=%llu&reason=%d&fence=%llu",
+                   (unsigned long long)copy->space, (unsigned long long)epoch, (int)copy->to_reason,
+                   (unsigned long long)(cluster_now_us(cluster) - copy->yield_us));
     if (address.len > 0)
         node_tell(cluster, address, "poke", query);
 }
@@ -89,7 +89,7 @@ static void end_hand_over(Cluster *cluster, const SpaceSlot *copy, Slice owner,
     OwnerRow row;
     OwnerNode node;
     if (owners_find(&cluster->owners, copy->space, &row, &node))
-        tell_new_owner(cluster, slice_from_cstr(node.address), copy->space, epoch, copy->to_reason);
+        tell_new_owner(cluster, slice_from_cstr(node.address), copy, epoch);
 }
 
 /* The log does not end where this node has left it, because an append came late: it goes on as the
@@ -170,6 +170,7 @@ static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpac
         memcpy(slot->to, node->name.ptr, node->name.len);
         slot->to_incarnation = node->incarnation;
         slot->to_reason = reason;
+        slot->yield_us = cluster_now_us(cluster);
     }
     (void)pthread_mutex_unlock(&cluster->lock);
     if (!begins)

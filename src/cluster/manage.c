@@ -343,6 +343,8 @@ static void count_metrics(Cluster *cluster)
         {METRIC_CLUSTER_HAND_OVERS, hand_overs},
         {METRIC_CLUSTER_EVENTS, events},
         {METRIC_CLUSTER_JOURNAL_BYTES, bytes},
+        {METRIC_CLUSTER_JOURNAL_BYTES_MAX, (int64_t)cluster->journal_bytes_max},
+        {METRIC_CLUSTER_SPACES_UNTRIMMED, (int64_t)atomic_load(&cluster->untrimmed)},
         {METRIC_CLUSTER_ENGINE_WARNING, warns},
         {METRIC_CLUSTER_LEASE, lease_holds(&cluster->lease)},
         {METRIC_CLUSTER_LEASE_LAPSES, (int64_t)atomic_load(&cluster->lapses)},

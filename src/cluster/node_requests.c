@@ -2,13 +2,15 @@
  *
  *     path    = "/_node/" word "?" name "=" value ("&" name "=" value)*
  *     poke    catalog=1: look for new entries; owners=1: read the owners; space=N, epoch=N,
- *             reason=N: the space was given to this node, and why (hand_over_reasons.def)
+ *             reason=N: the space was given to this node, and why (hand_over_reasons.def);
+ *             fence=N: since when the sender serves it no more, in microseconds before it sent this
  *     follow  space=N: keep a copy of the space for a while
  *     place   space=N: how far this node's copy is; the answer is a number
  *     move    space=N, node=NAME: give the space to the node
  *     seed    space=N, session=S, piece=P: a piece of a copy (seed_sessions.c)
  *     ping    nothing: whether this node is reached
  *     usage   nothing: what this node's partitions hold (usage.c)
+ *     moves   nothing: what this node gives away (status_moves.c)
  *
  * The sender has proved that it is a node of this cluster, but may be of another version, or
  * broken: whatever it sends gets an answer. Numbers are decimal, names are those of nodes, and
@@ -67,9 +69,14 @@ static HandOverReason reason_of(Slice query)
     return is_known ? (HandOverReason)number : REASON_UNKNOWN;
 }
 
-/* What was placed here on purpose is not spread for a while. */
-static void note_given(Cluster *cluster, StoreSpace space, uint64_t epoch, HandOverReason reason)
+/* What was placed here on purpose is not spread for a while. This node may have found the space in
+ * the engine before, and serve it already. */
+static void note_given(Cluster *cluster, StoreSpace space, uint64_t epoch, HandOverReason reason,
+                       uint64_t fence_us)
 {
+    uint64_t now_us = cluster_now_us(cluster);
+    uint64_t since_us = now_us > fence_us ? now_us - fence_us : 0;
+    uint64_t open_us = 0;
     if (reason == REASON_OPERATOR || reason == REASON_SPLIT_OR_MERGE)
         (void)pin_space(cluster, space);
     (void)pthread_mutex_lock(&cluster->lock);
@@ -77,8 +84,12 @@ static void note_given(Cluster *cluster, StoreSpace space, uint64_t epoch, HandO
     if (slot != NULL) {
         slot->given_epoch = epoch;
         slot->given_reason = reason;
+        slot->given_us = since_us;
+        open_us = slot->state == SPACE_STATE_SERVING && slot->epoch == epoch ? slot->open_us : 0;
     }
     (void)pthread_mutex_unlock(&cluster->lock);
+    if (open_us != 0)
+        cluster_event_fence(cluster, space, epoch, open_us > since_us ? open_us - since_us : 0);
 }
 
 static int answer_poke(Cluster *cluster, Slice query, Buf *out)
@@ -91,8 +102,11 @@ static int answer_poke(Cluster *cluster, Slice query, Buf *out)
     uint64_t space;
     uint64_t epoch;
     if (slice_to_u64(query_value(query, SLICE("space")), &space) && space != 0 &&
-        slice_to_u64(query_value(query, SLICE("epoch")), &epoch))
-        note_given(cluster, space, epoch, reason_of(query));
+        slice_to_u64(query_value(query, SLICE("epoch")), &epoch)) {
+        uint64_t fence_us = 0; /* of an older program */
+        (void)slice_to_u64(query_value(query, SLICE("fence")), &fence_us);
+        note_given(cluster, space, epoch, reason_of(query), fence_us);
+    }
     if (query_value(query, SLICE("owners")).len > 0 || query_value(query, SLICE("space")).len > 0)
         cluster_refresh_owners(cluster);
     return say(out, 200, "ok");
@@ -178,6 +192,8 @@ int node_answer(Cluster *cluster, Slice path, Buf *out)
         return answer_poke(cluster, query, out);
     if (slice_equal(word, SLICE("usage")))
         return usage_answer(cluster, out);
+    if (slice_equal(word, SLICE("moves")))
+        return moves_answer(cluster, out);
     uint64_t space;
     bool is_known = slice_equal(word, SLICE("follow")) || slice_equal(word, SLICE("place")) ||
                     slice_equal(word, SLICE("move")) || slice_equal(word, SLICE("seed"));

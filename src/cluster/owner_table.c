@@ -185,3 +185,26 @@ void owners_set(Owners *owners, const OwnerRow *row, Slice node)
     table->rows[i].node = number_of(table, old->node_count + 1, node, SLICE_EMPTY);
     publish(owners, table);
 }
+
+static bool has_address(const OwnerTable *table, Slice name)
+{
+    for (size_t i = 0; i < table->node_count; i++) {
+        if (slice_equal(slice_from_cstr(table->nodes[i].name), name))
+            return table->nodes[i].address[0] != '\0';
+    }
+    return false;
+}
+
+bool owners_advance(Owners *owners, StoreSpace space, uint64_t epoch, Slice node)
+{
+    const OwnerRow *found = find_row(owners->newest, space);
+    if (found == NULL || found->is_local || found->epoch >= epoch ||
+        !has_address(owners->newest, node))
+        return false;
+    OwnerRow row = *found;
+    row.epoch = epoch;
+    row.incarnation = 0; /* unknown until the engine is read */
+    row.is_served = true;
+    owners_set(owners, &row, node);
+    return true;
+}

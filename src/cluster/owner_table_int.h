@@ -69,5 +69,10 @@ void owners_replace(Owners *owners, const JournalNode *nodes, size_t node_count,
                     const JournalOwner *rows, size_t row_count,
                     bool (*keeps)(void *ctx, StoreSpace space), void *ctx);
 
+/* Another node has said that 'node' serves the space in that epoch: true if that is newer than the
+ * row, which then says so. Never of a row that is local, as this node knows better what it serves;
+ * nor for a space or a node that the table does not have. */
+bool owners_advance(Owners *owners, StoreSpace space, uint64_t epoch, Slice node);
+
 /* One row; 'node' may be one that the table does not have, then its address is empty. */
 void owners_set(Owners *owners, const OwnerRow *row, Slice node);

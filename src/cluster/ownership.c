@@ -106,6 +106,7 @@ static bool begin_serving(Cluster *cluster, StoreSpace space, uint64_t incarnati
     if (serves) {
         space_enter(slot, SPACE_STATE_SERVING);
         slot->served_us = cluster_now_us(cluster);
+        slot->open_us = 0;
         slot->applied_before = 0;
     }
     (void)pthread_mutex_unlock(&cluster->lock);
@@ -114,6 +115,7 @@ static bool begin_serving(Cluster *cluster, StoreSpace space, uint64_t incarnati
 
 static void note_serving(Cluster *cluster, StoreSpace space, uint64_t epoch, const char *reason)
 {
+    uint64_t now_us = cluster_now_us(cluster);
     (void)pthread_mutex_lock(&cluster->lock);
     SpaceSlot *slot = space_table_get(&cluster->spaces, space);
     bool was_given = slot->given_epoch == epoch;
@@ -122,6 +124,14 @@ static void note_serving(Cluster *cluster, StoreSpace space, uint64_t epoch, con
     cluster_event(cluster, "serving", space, epoch, slice_from_cstr(cluster->node), "%s%s%s",
                   reason, was_given ? ": " : "",
                   was_given ? hand_over_reason_text(given_reason) : "");
+    (void)pthread_mutex_lock(&cluster->lock);
+    slot = space_table_get(&cluster->spaces, space);
+    slot->open_us = now_us; /* after the event, which note_given may look for from now on */
+    was_given = slot->given_epoch == epoch;
+    uint64_t since_us = slot->given_us;
+    (void)pthread_mutex_unlock(&cluster->lock);
+    if (was_given)
+        cluster_event_fence(cluster, space, epoch, now_us > since_us ? now_us - since_us : 0);
 }
 
 static void serve_space(Cluster *cluster, StoreSpace space, const JournalPlace *tail,

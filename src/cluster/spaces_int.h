@@ -65,9 +65,12 @@ typedef struct SpaceSlot {
     char to[JOURNAL_NAME_MAX + 1]; /* YIELDING: the next owner */
     uint64_t to_incarnation;
     HandOverReason to_reason;
+    uint64_t yield_us; /* YIELDING: boot time since when */
 
     uint64_t given_epoch; /* in which the owner before has given the space to this node, and why */
     HandOverReason given_reason;
+    uint64_t given_us; /* boot time of this node since when that owner serves it no more */
+    uint64_t open_us;  /* SERVING: boot time since when requests are let in */
 } SpaceSlot;
 
 typedef struct SpaceTable {

@@ -150,58 +150,6 @@ static void add_spaces(Cluster *cluster, JsonBuilder *b, const ClusterView *view
     json_end(b);
 }
 
-static void add_move(JsonBuilder *b, StoreSpace space, const char *to, HandOverReason reason,
-                     const char *stage)
-{
-    json_begin_object(b);
-    add_number(b, "space", space);
-    add_text(b, "to", slice_from_cstr(to));
-    add_text(b, "reason", slice_from_cstr(hand_over_reason_text(reason)));
-    add_text(b, "stage", slice_from_cstr(stage));
-    json_end(b);
-}
-
-/* What this node gives away: it waits for a copy that is near enough, or for the engine. */
-static void add_moves(Cluster *cluster, JsonBuilder *b)
-{
-    json_key(b, SLICE("moves"));
-    json_begin_array(b);
-    (void)pthread_mutex_lock(&cluster->lock);
-    for (size_t i = 0; i < cluster->order_count; i++) {
-        const SpaceOrder *order = &cluster->orders[i];
-        const SpaceSlot *slot = space_table_find(&cluster->spaces, order->space);
-        if (slot == NULL || slot->state != SPACE_STATE_YIELDING)
-            add_move(b, order->space, order->node, order->reason, "waiting");
-    }
-    for (size_t i = 0; i < cluster->spaces.count; i++) {
-        const SpaceSlot *slot = &cluster->spaces.items[i];
-        if (slot->state == SPACE_STATE_YIELDING && slot->is_handing)
-            add_move(b, slot->space, slot->to, slot->to_reason, "handing over");
-    }
-    (void)pthread_mutex_unlock(&cluster->lock);
-    json_end(b);
-}
-
-void note_living(Cluster *cluster, const ClusterView *view)
-{
-    uint32_t living = 0;
-    for (size_t i = 0; i < view->node_count; i++)
-        living += view->nodes[i].state != NODE_DEAD;
-    atomic_store(&cluster->living, living);
-}
-
-size_t cluster_copies_warning(Cluster *cluster, char out[CLUSTER_WARNING_MAX])
-{
-    uint32_t living = atomic_load(&cluster->living);
-    if (living == 0 || living >= cluster->replicas)
-        return 0;
-    int len = snprintf(out, CLUSTER_WARNING_MAX,
-                       "%u of the %u nodes live that are to have a copy of each partition "
-                       "(--replicas): it has fewer copies until more nodes join",
-                       living, cluster->replicas);
-    return len > 0 ? (size_t)len : 0;
-}
-
 static void add_warnings(Cluster *cluster, JsonBuilder *b, const StatusView *status)
 {
     json_key(b, SLICE("warnings"));
@@ -277,6 +225,8 @@ static void add_events(Cluster *cluster, JsonBuilder *b, Arena *arena)
             add_number(b, "epoch", event->epoch);
         add_text(b, "node", slice_from_cstr(event->node));
         add_text(b, "reason", slice_from_cstr(event->reason));
+        if (event->has_fence)
+            add_number(b, "fenceMs", (event->fence_us + 999) / 1000);
         json_end(b);
     }
     json_end(b);
@@ -312,13 +262,14 @@ Status cluster_status(Cluster *cluster, Arena *arena, Slice *json, Error *err)
     add_bool(b, "leaseHolds", lease_holds(&cluster->lease));
     add_text(b, "engine", status.usage.engine);
     add_number(b, "journalBytes", status.usage.bytes);
+    add_number(b, "journalBytesMax", cluster->journal_bytes_max);
     add_number(b, "journalEntries", status.usage.entries);
     add_number(b, "replicasWanted", cluster->replicas);
     add_number(b, "format", journal_format(cluster->journal));
     add_warnings(cluster, b, &status);
     add_nodes(cluster, b, &status.view);
     add_spaces(cluster, b, &status.view);
-    add_moves(cluster, b);
+    status_add_moves(cluster, &status.view, b);
     json_key(b, SLICE("events"));
     add_events(cluster, b, arena);
     json_end(b);

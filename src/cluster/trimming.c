@@ -5,7 +5,8 @@
  * the log, and nothing else. One that is dead for longer than 'keep_us', or lives and has applied
  * nothing for so long, is expelled, and seeded anew when it comes back; while the log fills the
  * engine, a dead one at once, and one that hangs after STUCK_US. Of a copy that is being made, the
- * pieces that come are its progress.
+ * pieces that come are its progress. A space of which no other node is to have a copy is not
+ * trimmed at all, unless one copy is all that is wanted; copies_warning.c tells that.
  */
 #include "cluster/cluster_int.h"
 
@@ -26,7 +27,7 @@ static bool has_waited(Cluster *cluster, const ClusterView *view, const JournalO
     return stuck_us > (is_full && STUCK_US < cluster->keep_us ? STUCK_US : cluster->keep_us);
 }
 
-/* The least durable member; false if there are too few of them. */
+/* The least durable member; false if there are too few of them (J6). */
 static bool find_bound(Cluster *cluster, const ClusterView *view, const JournalOwner *owner,
                        bool is_full, uint64_t *bound)
 {
@@ -74,12 +75,16 @@ void trim_step(Cluster *cluster, const ClusterView *view)
         return;
     cluster->trimmed_us = now_us;
     bool is_full = engine_bytes(cluster) > cluster->journal_bytes_max / 4;
+    uint32_t untrimmed = 0;
     for (size_t i = 0; i < view->owner_count && !atomic_load(&cluster->is_stopping); i++) {
         const JournalOwner *owner = &view->owners[i];
         uint64_t bound;
         if (!cluster_serves(cluster, owner->space) ||
-            owner->incarnation != atomic_load(&cluster->incarnation) ||
-            !find_bound(cluster, view, owner, is_full, &bound) || bound <= owner->base)
+            owner->incarnation != atomic_load(&cluster->incarnation))
+            continue;
+        bool has_members = find_bound(cluster, view, owner, is_full, &bound);
+        untrimmed += !has_members && owner->tail.seq > owner->base;
+        if (!has_members || bound <= owner->base)
             continue;
         Error err;
         (void)pthread_mutex_lock(&cluster->admin_lane);
@@ -90,6 +95,7 @@ void trim_step(Cluster *cluster, const ClusterView *view)
             LOG_INFO(cluster->log, "cluster.trim_waits", "space=%llu message=\"%s\"",
                      (unsigned long long)owner->space, err.message);
     }
+    note_untrimmed(cluster, untrimmed);
     replica_watch_end_round(&cluster->replica_watch);
     if (cluster_serves(cluster, SPACE_OF_CATALOG))
         rotate(cluster);

@@ -28,6 +28,10 @@
  * refused with 400. */
 #define HTTP_NODE_HEADER_PREFIX "x-orrery-node-"
 
+/* For how many milliseconds a node still waits for the answer when it sends the request. A time
+ * left and no moment, so that clocks need not agree. */
+#define HTTP_NODE_HEADER_LEFT HTTP_NODE_HEADER_PREFIX "left"
+
 typedef struct NodeSecret NodeSecret; /* see node_link.h */
 typedef struct HttpServer HttpServer;
 typedef struct HttpLoop HttpLoop;

@@ -2,8 +2,8 @@
 #include "http/node_link_int.h"
 #include "http/wire_int.h"
 
-/* " HTTP/1.1", host, content-length and the line ends. */
-#define FIXED_HEAD_BYTES ((size_t)96)
+/* " HTTP/1.1", host, content-length, how long the answer is waited for, and the line ends. */
+#define FIXED_HEAD_BYTES ((size_t)160)
 
 static bool is_token(Slice text)
 {
@@ -16,7 +16,7 @@ static bool is_token(Slice text)
 }
 
 /* A byte in the wrong place would make another request of it, or two. */
-static Status check(const NodeCall *call, Error *err)
+Status node_call_check(const NodeCall *call, Error *err)
 {
     bool is_good = is_token(call->method) && call->path.len > 0;
     for (size_t i = 0; i < call->path.len && is_good; i++)
@@ -53,9 +53,8 @@ static bool is_of_connection(Slice name)
     return false;
 }
 
-Status node_call_print(const NodeCall *call, Output *out, Error *err)
+void node_call_print(const NodeCall *call, uint64_t deadline_us, uint64_t now_us, Output *out)
 {
-    TRY(check(call, err));
     size_t size = FIXED_HEAD_BYTES + call->method.len + call->path.len + call->address.len +
                   wire_headers_size(call->headers, call->header_count);
     char *head = arena_alloc(call->arena, size);
@@ -66,6 +65,8 @@ Status node_call_print(const NodeCall *call, Output *out, Error *err)
     at = wire_put(at, call->address);
     at = wire_put(at, SLICE("\r\ncontent-length: "));
     at = wire_put_number(at, call->body.len);
+    at = wire_put(at, SLICE("\r\n" HTTP_NODE_HEADER_LEFT ": "));
+    at = wire_put_number(at, deadline_us > now_us ? (deadline_us - now_us) / 1000 : 0);
     at = wire_put(at, SLICE("\r\n"));
     for (size_t i = 0; i < call->header_count; i++)
         if (!is_of_connection(call->headers[i].name))
@@ -73,5 +74,4 @@ Status node_call_print(const NodeCall *call, Output *out, Error *err)
     at = wire_put(at, SLICE("\r\n"));
     ASSERT((size_t)(at - head) <= size);
     *out = (Output){.head = slice_make(head, (size_t)(at - head)), .body = call->body};
-    return STATUS_OK;
 }

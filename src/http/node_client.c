@@ -114,7 +114,7 @@ static Status prepare(Attempt *attempt, Error *err)
         *err = client->open_error;
         return err->status;
     }
-    return node_call_print(attempt->call, &attempt->output, err);
+    return node_call_check(attempt->call, err);
 }
 
 /* Waiting. */
@@ -328,12 +328,12 @@ static Status exchange(Attempt *attempt, Error *err)
     NodeCall *call = attempt->call;
     bool is_clean = false;
     bool is_whole = false;
-    attempt->output.sent = 0;
     attempt->reader = (AnswerReader){.arena = call->arena,
                                      .bytes_max = call->answer_bytes_max,
                                      .is_to_head = slice_equal(call->method, SLICE("HEAD"))};
     if (!take_kept(attempt))
         TRY(open_connection(attempt, err));
+    node_call_print(call, attempt->deadline_us, clock_monotonic_us(clock_real()), &attempt->output);
     TRY(send_request(attempt, &is_whole, err));
     TRY(receive_answer(attempt, &is_clean, err));
     if (is_clean && is_whole && !attempt->reader.ends_connection)

@@ -282,6 +282,9 @@ bool node_conn_begin(NodeConn *conn, NodeExchange *exchange)
     conn->requests++;
     conn->written = transport_written(&conn->transport);
     exchange->conn = conn;
+    node_call_print(exchange->call, exchange->deadline_us,
+                    clock_monotonic_us(peer->links->loop->server->options.clock),
+                    &exchange->output);
     send_request(conn);
     return true;
 }

@@ -120,7 +120,6 @@ void node_exchange_return(NodeExchange *exchange)
 {
     NodePeer *peer = exchange->peer;
     reset_reader(exchange);
-    exchange->output.sent = 0;
     h2o_linklist_insert(peer->waiting.next, &exchange->link);
     peer->waiting_count++;
 }
@@ -169,7 +168,7 @@ static Status enqueue(NodeExchange *exchange, Error *err)
                          "This server is no node of a cluster: it has no secret.");
     if (links->is_stopped)
         return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "The server is being stopped.");
-    TRY(node_call_print(call, &exchange->output, err));
+    TRY(node_call_check(call, err));
     NodePeer *peer = NULL;
     TRY(find_peer(links, call->address, &peer, err));
     if (peer->waiting_count >= NODE_WAITING_MAX)

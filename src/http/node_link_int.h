@@ -143,8 +143,12 @@ void node_exchange_return(NodeExchange *exchange);
 /* Fills in the call from the reader and ends the exchange; then the caller calls 'done'. */
 void node_exchange_answered(NodeExchange *exchange);
 
-/* Prints the head of the call's request into its arena, or says what is wrong with the call. */
-MUST_USE Status node_call_print(const NodeCall *call, Output *out, Error *err);
+/* Says what is wrong with the call, if it cannot be printed. */
+MUST_USE Status node_call_check(const NodeCall *call, Error *err);
+
+/* Prints the head of the call's request into its arena, with how long its sender still waits: when
+ * it is about to be sent, as it may have waited for a connection. */
+void node_call_print(const NodeCall *call, uint64_t deadline_us, uint64_t now_us, Output *out);
 
 /* Opens one more connection to the peer. */
 MUST_USE Status node_conn_open(NodePeer *peer, Error *err);

@@ -98,6 +98,7 @@ static inline void page_echo(Site *site, HttpRequest *request, uint64_t number)
         {SLICE("x-tls"), request->is_tls ? SLICE("yes") : SLICE("no")},
         {SLICE("x-node"), request->is_node ? SLICE("yes") : SLICE("no")},
         {SLICE("x-node-sent"), http_header(request, SLICE(HTTP_NODE_HEADER_PREFIX "test"))},
+        {SLICE("x-node-left"), http_header(request, SLICE(HTTP_NODE_HEADER_LEFT))},
         {SLICE("x-header-count"), arena_format(request->arena, "%zu", request->header_count)},
         {SLICE("x-sent"), http_header(request, SLICE("x-send"))},
         {SLICE("x-admitted"), request->user == site ? SLICE("yes") : SLICE("no")},

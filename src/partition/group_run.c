@@ -179,6 +179,28 @@ static void refuse_outdated(const Partition *partition, PartitionMessage *messag
     refuse_with(message, &err);
 }
 
+/* Its sender does not wait any more, and may have told its client that nothing is known of it. What
+ * the client does next must not meet it afterwards. */
+static bool is_late(const Partition *partition, const PartitionMessage *message)
+{
+    bool has_deadline = message->deadline_us != 0 &&
+                        (message->kind == MESSAGE_WRITE || message->kind == MESSAGE_PURGE ||
+                         message->kind == MESSAGE_COMMIT);
+    return has_deadline && clock_monotonic_us(partition->host->clock) >= message->deadline_us;
+}
+
+static void refuse_late(const Partition *partition, PartitionMessage *message)
+{
+    Error err;
+    Status status =
+        error_set(&err, STATUS_THROTTLED, SUB_SYSTEM_BUSY,
+                  "The write has waited in partition %u for longer than the node that has sent it "
+                  "waits for its answer. Nothing was done.",
+                  partition->id);
+    ASSERT(status != STATUS_OK);
+    refuse_with(message, &err);
+}
+
 static void refuse_hold(const Partition *partition, PartitionMessage *message)
 {
     if (!state_accepts_messages(partition_state(partition))) {
@@ -220,6 +242,10 @@ static void apply_message(Group *group, PartitionMessage *message)
     }
     if (UNLIKELY(is_outdated(partition, message))) {
         refuse_outdated(partition, message);
+        return;
+    }
+    if (UNLIKELY(is_late(partition, message))) {
+        refuse_late(partition, message);
         return;
     }
     Error err;

@@ -191,7 +191,8 @@ typedef struct ItemWrite {
     uint32_t terms; /* terms of the index that were added or removed, for the charge */
 } ItemWrite;
 
-/* What every message to a partition begins with; filled in by the functions that post it. */
+/* What every message to a partition begins with; filled in by the functions that post it, except
+ * for the deadline. */
 typedef struct PartitionMessage {
     QueueNode node;
     int kind;
@@ -199,6 +200,10 @@ typedef struct PartitionMessage {
     /* Of a client's message: of the container through which it came. One that is older than the
      * partition's is refused as gone, see write_hold.h. */
     uint32_t generation;
+    /* Of a write or a purge: its sender has given up by then, as it says. One that has waited for
+     * so long is refused with STATUS_THROTTLED instead of being applied. Of the host's monotonic
+     * clock; 0 if there is none. */
+    uint64_t deadline_us;
 } PartitionMessage;
 
 typedef enum WriteMode {

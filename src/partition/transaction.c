@@ -198,6 +198,11 @@ Status transaction_begin(Partition *partition, PartitionSchema *schema, const Ep
     return status;
 }
 
+void transaction_set_deadline(PartitionTransaction *transaction, uint64_t deadline_us)
+{
+    transaction->message.deadline_us = deadline_us;
+}
+
 void transaction_end(PartitionTransaction *transaction)
 {
     if (transaction == NULL)

@@ -37,6 +37,10 @@
 MUST_USE Status transaction_begin(Partition *partition, PartitionSchema *schema, const Epk *epk,
                                   uint64_t deadline_us, PartitionTransaction **out, Error *err);
 
+/* From then on, by the host's monotonic clock, a commit is refused with STATUS_THROTTLED: who has
+ * asked for it does not wait any more. 0, as it begins, for never. */
+void transaction_set_deadline(PartitionTransaction *transaction, uint64_t deadline_us);
+
 /* Runs one operation at once, as a write of one operation would: it sees own writes, and ETag,
  * unique keys, sizes and ids are checked now. The answer is in 'w', as in partition.h; its item
  * lives in 'arena'. An operation that fails changes nothing, and the transaction can go on. After

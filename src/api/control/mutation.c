@@ -87,6 +87,7 @@ Mutation *mutation_new(ApiRequest *r, CatalogOp op)
     mutation->change.op = op;
     mutation->change.if_match = arena_copy(r->arena, slice_trim(request_header(r, "if-match")));
     mutation->change.done = on_done;
+    mutation->change.deadline_us = r->deadline_us;
     return mutation;
 }
 

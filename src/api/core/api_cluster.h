@@ -14,6 +14,7 @@
 #include "store/store.h"
 
 #define API_NODE_ADDRESS_MAX 300
+#define API_NODE_NAME_MAX    63
 
 /* The node that serves a space. */
 typedef struct ApiOwner {
@@ -21,6 +22,7 @@ typedef struct ApiOwner {
     bool is_local;
     uint64_t epoch;                     /* grows whenever the owner changes */
     char address[API_NODE_ADDRESS_MAX]; /* for node_link_send; empty if it is this node */
+    char node[API_NODE_NAME_MAX + 1];
 } ApiOwner;
 
 typedef struct ApiCluster {
@@ -39,6 +41,10 @@ typedef struct ApiCluster {
 
     /* An owner is not the one that this node knows: looks for the new one soon. */
     void (*refresh)(void *ctx);
+
+    /* Another node has said who is the owner, and in which epoch: that counts if it is newer than
+     * what this node knows. 0 is the catalogue's space. */
+    void (*note_owner)(void *ctx, StoreSpace space, uint64_t epoch, Slice node);
 
     /* node_client_call: waits for the answer, so it is for workers. */
     void (*call)(void *ctx, NodeCall *call);

@@ -80,6 +80,10 @@ Status forward_accept(ApiRequest *r, Error *err)
     http->peer = client;
     http->authority = host;
     r->node_time_s = (int64_t)seconds;
+    uint64_t left_ms = 0;
+    if (r->deadline_us == 0 && /* it may come anew, with its body */
+        slice_to_u64(request_header(r, HTTP_NODE_HEADER_LEFT), &left_ms) && left_ms <= UINT32_MAX)
+        r->deadline_us = http->begun_us + left_ms * 1000;
     r->origin = arena_copy(r->arena, request_header(r, "origin"));
     return STATUS_OK;
 }
@@ -103,6 +107,17 @@ Status forward_range(const ApiRequest *r, const PartitionRange **out, Error *err
     return error_set(err, STATUS_GONE, SUB_PARTITION_KEY_RANGE_GONE,
                      "The container has no partition key range '%.*s' (any more).",
                      SLICE_CUT(text, 60));
+}
+
+/* So that the node that has asked need not look in the engine. In the middle of a hand-over nobody
+ * is known. */
+static void add_owner(ApiRequest *r, Response *response)
+{
+    ApiOwner owner = owner_of(r);
+    if (owner.is_known && !owner.is_local)
+        response_header(response, SLICE(NODE_HEADER_OWNER),
+                        arena_format(r->arena, "%llu %llu %s", (unsigned long long)r->space,
+                                     (unsigned long long)owner.epoch, owner.node));
 }
 
 /* ---- at the node that the client has asked ---- */
@@ -171,6 +186,21 @@ Slice forward_answer_header(const NodeCall *call, const char *name)
             return call->answer_headers[i].value;
     }
     return SLICE_EMPTY;
+}
+
+void forward_note_owner(const Api *api, const NodeCall *call)
+{
+    const ApiCluster *cluster = api->options.cluster;
+    Slice node = SLICE_EMPTY;
+    if (call->outcome == NODE_CALL_ANSWERED && call->status == status_http(STATUS_NOT_OWNER))
+        node = forward_answer_header(call, NODE_HEADER_OWNER);
+    uint64_t space = 0;
+    uint64_t epoch = 0;
+    if (slice_to_u64(slice_cut(&node, ' '), &space) &&
+        slice_to_u64(slice_cut(&node, ' '), &epoch) && node.len > 0 &&
+        node.len <= API_NODE_NAME_MAX)
+        cluster->note_owner(cluster->ctx, space, epoch, node);
+    cluster->refresh(cluster->ctx);
 }
 
 /* Numbers of reasons are different for each kind only. */
@@ -270,19 +300,54 @@ static void relay(Forward *f)
     http_respond(r->http, &response);
 }
 
+static bool is_same(const ApiOwner *a, const ApiOwner *b)
+{
+    return a->epoch == b->epoch && a->is_local == b->is_local &&
+           strcmp(a->address, b->address) == 0;
+}
+
+/* Whether the owner can be asked: it is known, and not the one that has just refused. */
+static bool find_owner(Forward *f)
+{
+    const ApiCluster *cluster = f->request->api->options.cluster;
+    ApiOwner owner = owner_of(f->request);
+    if (!owner.is_known ||
+        (owner.is_local && !cluster->lease_holds(cluster->ctx, cluster->life(cluster->ctx))))
+        return false;
+    if (f->has_tried && is_same(&owner, &f->tried) && f->ticks < RETRY_TICKS)
+        return false;
+    f->has_tried = true;
+    f->tried = owner;
+    f->ticks = 0;
+    return true;
+}
+
+/* Another node than the one that was asked is the owner in a later epoch, so two nodes that each
+ * take the other for the owner do not send a request to and fro. */
+static bool has_newer_owner(const Forward *f)
+{
+    ApiOwner owner = owner_of(f->request);
+    return owner.is_known && !owner.is_local && owner.epoch > f->tried.epoch;
+}
+
+static void send_on(Forward *f);
+
 /* A write whose answer was lost may have been done, so it is not sent again (J7). */
 static void on_answer(NodeCall *call)
 {
     Forward *f = CONTAINER_OF(call, Forward, call);
     ApiRequest *r = f->request;
-    const ApiCluster *cluster = r->api->options.cluster;
     ASSERT(f->state == FORWARD_SENT);
     bool is_answered = call->outcome == NODE_CALL_ANSWERED;
     if (is_answered && call->status != status_http(STATUS_NOT_OWNER)) {
         relay(f);
         return;
     }
-    cluster->refresh(cluster->ctx);
+    forward_note_owner(r->api, call);
+    if (is_answered && has_newer_owner(f) && find_owner(f)) {
+        send_on(f);
+        return;
+    }
     if (call->outcome != NODE_CALL_UNKNOWN || is_read(r)) {
         wait(f);
         return;
@@ -304,28 +369,6 @@ static void send_on(Forward *f)
     f->call.done = on_answer;
     f->call.address = slice_from_cstr(f->tried.address);
     node_link_send(f->request->http->loop, &f->call);
-}
-
-static bool is_same(const ApiOwner *a, const ApiOwner *b)
-{
-    return a->epoch == b->epoch && a->is_local == b->is_local &&
-           strcmp(a->address, b->address) == 0;
-}
-
-/* Whether the owner can be asked: it is known, and not the one that has just refused. */
-static bool find_owner(Forward *f)
-{
-    const ApiCluster *cluster = f->request->api->options.cluster;
-    ApiOwner owner = owner_of(f->request);
-    if (!owner.is_known ||
-        (owner.is_local && !cluster->lease_holds(cluster->ctx, cluster->life(cluster->ctx))))
-        return false;
-    if (f->has_tried && is_same(&owner, &f->tried) && f->ticks < RETRY_TICKS)
-        return false;
-    f->has_tried = true;
-    f->tried = owner;
-    f->ticks = 0;
-    return true;
 }
 
 static void on_timer(HttpTimer *timer)
@@ -408,6 +451,8 @@ bool forward_takes_over(ApiRequest *r, Response *response)
                    !cluster->lease_holds(cluster->ctx, r->life);
     if (LIKELY(!is_elsewhere && !is_void))
         return false;
+    if (is_elsewhere && r->http->is_node)
+        add_owner(r, response);
     if (!r->http->is_node) {
         drop(response);
         begin(r);

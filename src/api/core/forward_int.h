@@ -12,7 +12,9 @@
  *                      v                                         |
  *                  FORWARD_WAITING --> FORWARD_SENT --> answered: relayed
  *                      |    ^              |
- *                      |    +--------------+ 421, not sent, or a read whose answer was lost
+ *                      |    +--------------+ 421, not sent, or a read whose answer was lost (if
+ *                      |                      the 421 names a newer owner, that one is asked at
+ * once)
  *                      +--> run again here, if this node has become the owner
  *
  * A request is forwarded once: the node that gets it as a forwarded one answers 421 if the
@@ -37,8 +39,10 @@
 #define NODE_HEADER_BATCH   "x-orrery-node-batch"  /* see document_remote_int.h; base64 */
 #define NODE_HEADER_PART    "x-orrery-node-part"   /* what is asked of ranges: range_gather_int.h */
 
-/* And to its answer: what it has paid, in hundredths of a request unit. */
+/* And to its answer: what it has paid, in hundredths of a request unit; with 421, which space it
+ * does not serve, in which epoch another node does, and which: "65536 9 b", 0 for the catalogue. */
 #define NODE_HEADER_CHARGE "x-orrery-node-charge"
+#define NODE_HEADER_OWNER  "x-orrery-node-owner"
 
 /* Every answer passes this before it is sent, in a cluster. True if the request goes on instead:
  * the answer is dropped then. */
@@ -51,8 +55,10 @@ void forward_keep(ApiRequest *r);
 /* Before the request reads anything: what is read from now on is of this life of the node. */
 void forward_begin(ApiRequest *r);
 
-/* A request from another node says where it came from: makes 'http' look as it did there, and
- * returns the time at which it was received there. STATUS_BAD_REQUEST if a header is missing. */
+/* A request from another node says where it came from: makes 'http' look as it did there, and notes
+ * the time at which it was received there and for how long that node waits for the answer
+ * (HTTP_NODE_HEADER_LEFT, which nodes of older programs do not send). STATUS_BAD_REQUEST if a
+ * header is missing. */
 MUST_USE Status forward_accept(ApiRequest *r, Error *err);
 
 /* The headers with which another node is asked for the request, or for a part of it: those of the
@@ -62,6 +68,10 @@ HttpHeader *forward_headers(ApiRequest *r, const HttpHeader *more, size_t more_c
 
 /* The failure that another node has answered with, as it was there. */
 MUST_USE Status forward_read_error(const NodeCall *call, Error *err);
+
+/* The other node is not the owner, or has not answered: looks for the owner soon, and notes who it
+ * is if the answer says so. */
+void forward_note_owner(const Api *api, const NodeCall *call);
 
 /* A header of its answer; empty if there is none. */
 Slice forward_answer_header(const NodeCall *call, const char *name);

@@ -167,6 +167,8 @@ struct ApiRequest {
     int64_t now_s; /* when it was authorised, by the wall clock */
     Principal principal;
     int64_t node_time_s;   /* when another node has received it; 0 if none has */
+    uint64_t deadline_us;  /* until when that node waits for the answer (monotonic); 0 if it is a
+                              client's, of which nothing is known */
     uint64_t keys_version; /* of the keys with which it was authorised */
     bool shows_identity;   /* it came with an identity token */
 

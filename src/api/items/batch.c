@@ -411,6 +411,7 @@ Status documents_batch(ApiRequest *r, Error *err)
     batch->task.run = on_loop;
     batch->write.items = batch->writes;
     batch->write.arena = r->arena;
+    batch->write.message.deadline_us = r->deadline_us;
     batch->write.done = on_done;
     return batch_submit(batch, err);
 }

@@ -118,8 +118,10 @@ static Status ask(void *ctx, const QueryTarget *target, Slice asked, Arena *aren
     NodeCall call = {.arena = arena};
     call_owner(remote, &owner, &call);
     if (call.outcome != NODE_CALL_ANSWERED || call.status == status_http(STATUS_NOT_OWNER) ||
-        call.status == status_http(STATUS_GONE))
+        call.status == status_http(STATUS_GONE)) {
+        forward_note_owner(page->request->api, &call);
         return begin_again(remote, range, err);
+    }
     if (call.status != status_http(STATUS_OK))
         return refuse(remote, &call, err);
     note_range(&remote->ranges[target->range], &call);

@@ -280,6 +280,7 @@ static WriteTask *write_new(ApiRequest *r, ItemOp op, const Target *target)
     t->write.count = 1;
     t->write.arena = r->arena;
     t->write.done = on_done;
+    t->write.message.deadline_us = r->deadline_us;
     t->item.op = op;
     t->item.epk = target->epk;
     t->item.if_match = arena_copy(r->arena, slice_trim(request_header(r, "if-match")));

@@ -141,10 +141,8 @@ static void on_answer(NodeCall *call)
     PurgePart *part = CONTAINER_OF(call, PurgePart, call);
     PartitionPurge *purge = &part->purge;
     purge->status = read_answer(call, &purge->error);
-    if (purge->status == STATUS_NOT_OWNER) {
-        const ApiCluster *cluster = part->task->context.request->api->options.cluster;
-        cluster->refresh(cluster->ctx);
-    }
+    if (purge->status == STATUS_NOT_OWNER)
+        forward_note_owner(part->task->context.request->api, call);
     part_over(part->task);
 }
 
@@ -210,6 +208,7 @@ static void post_parts(PurgeTask *t)
     for (size_t i = 0; i < count; i++) {
         parts[i].purge.epk = t->epk;
         parts[i].purge.done = on_done;
+        parts[i].purge.message.deadline_us = t->context.request->deadline_us;
         parts[i].task = t;
         parts[i].partition = container_handle(t->context.container, &first[i]);
     }

@@ -132,6 +132,7 @@ static Status run_in_transaction(ScriptSession *session, ScriptRunner *runner, E
     uint64_t lock_us = clock_monotonic_us(clock) + SCRIPT_LOCK_US;
     TRY(handle_txn_begin(partition, session->context.container->schema, &session->epk, lock_us,
                          &session->transaction, err));
+    transaction_set_deadline(session->transaction, r->deadline_us);
     uint64_t now_us = clock_monotonic_us(clock);
     session->hard_us = now_us + SCRIPT_HARD_US;
     session->soft_us = now_us + SCRIPT_SOFT_US;

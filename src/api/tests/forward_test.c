@@ -21,6 +21,7 @@ typedef struct FakeCluster {
     uint64_t life;
     bool is_about_to_die; /* it is declared dead, and joins anew, when a request has begun */
     unsigned refreshes;
+    char told[64];  /* the newest that another node has said of an owner */
     char order[64]; /* the newest of an operator */
     const char *warning;
     const char *copies;
@@ -55,6 +56,21 @@ static bool lease_holds(void *ctx, uint64_t of_life)
 static void refresh(void *ctx)
 {
     ((FakeCluster *)ctx)->refreshes++;
+}
+
+static const ApiOwner HERE = {.is_known = true, .is_local = true, .epoch = 7};
+static const ApiOwner NODE_B = {
+    .is_known = true, .epoch = 8, .address = "10.0.0.2:9000", .node = "b"};
+static const ApiOwner NODE_C = {
+    .is_known = true, .epoch = 9, .address = "10.0.0.3:9000", .node = "c"};
+
+static void note_owner(void *ctx, StoreSpace space, uint64_t epoch, Slice node)
+{
+    FakeCluster *cluster = ctx;
+    (void)snprintf(cluster->told, sizeof(cluster->told), "%llu %llu %.*s",
+                   (unsigned long long)space, (unsigned long long)epoch, SLICE_ARG(node));
+    if (slice_equal(node, SLICE("c")) && epoch > cluster->catalog.epoch)
+        cluster->catalog = NODE_C;
 }
 
 static Slice warning(void *ctx, Arena *arena)
@@ -121,10 +137,6 @@ static Status recover(void *ctx, StoreSpace space, Error *err UNUSED)
     return STATUS_OK;
 }
 
-static const ApiOwner HERE = {.is_known = true, .is_local = true, .epoch = 7};
-static const ApiOwner NODE_B = {.is_known = true, .epoch = 8, .address = "10.0.0.2:9000"};
-static const ApiOwner NODE_C = {.is_known = true, .epoch = 9, .address = "10.0.0.3:9000"};
-
 /* Of the api; NULL for the server's. */
 static void open_cluster_with(FakeServer *server, FakeCluster *cluster, const Clock *clock)
 {
@@ -135,6 +147,7 @@ static void open_cluster_with(FakeServer *server, FakeCluster *cluster, const Cl
                                      .life = life,
                                      .lease_holds = lease_holds,
                                      .refresh = refresh,
+                                     .note_owner = note_owner,
                                      .warning = warning,
                                      .copies_warning = copies_warning,
                                      .events = events,
@@ -286,6 +299,61 @@ static void a_node_that_is_no_longer_the_owner_is_asked_again_only_later(void **
     land(&f);
 }
 
+/* What a 421 says of the owner. */
+static void refuse_call(NodeCall *call, const char *owner)
+{
+    HttpHeader header = {SLICE(NODE_HEADER_OWNER), slice_from_cstr(owner)};
+    call->outcome = NODE_CALL_ANSWERED;
+    call->status = 421;
+    call->answer_headers = &header;
+    call->answer_header_count = 1;
+    call->done(call);
+}
+
+static void a_refusal_that_names_a_newer_owner_is_followed_at_once(void **state UNUSED)
+{
+    Flight f;
+    take_off(&f, &CREATE);
+    refuse_call(take_call(&f.server), "0 9 c");
+    assert_string_equal(f.cluster.told, "0 9 c");
+    assert_int_equal(f.server.loop.timer_count, 0);
+    NodeCall *call = take_call(&f.server);
+    assert_slice(call->address, SLICE("10.0.0.3:9000"));
+    refuse_call(call, "0 8 b"); /* older: not again to where it came from */
+    assert_int_equal(f.server.loop.call_count, 0);
+    for (int i = 0; i < 5; i++)
+        tick(&f.server);
+    end_call(take_call(&f.server), NODE_CALL_ANSWERED, 201);
+    assert_int_equal(f.answer.status, 201);
+    land(&f);
+}
+
+static void refusals_that_make_no_sense_say_nothing_of_the_owner(void **state UNUSED)
+{
+    static const char *const texts[] = {
+        "",
+        "0",
+        "0 9",
+        "0 9 ",
+        "c",
+        "0 c 9",
+        "-1 9 c",
+        "0  9 c",
+        "0 9 ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"};
+    for (size_t i = 0; i < ARRAY_COUNT(texts); i++) {
+        Flight f;
+        take_off(&f, &CREATE);
+        refuse_call(take_call(&f.server), texts[i]);
+        assert_string_equal(f.cluster.told, "");
+        assert_true(f.cluster.refreshes > 0);
+        f.cluster.catalog = NODE_C;
+        tick(&f.server);
+        end_call(take_call(&f.server), NODE_CALL_ANSWERED, 201);
+        assert_int_equal(f.answer.status, 201);
+        land(&f);
+    }
+}
+
 static void a_request_runs_here_when_this_node_becomes_the_owner(void **state UNUSED)
 {
     Flight f;
@@ -424,6 +492,45 @@ static void a_forwarded_request_keeps_its_client_while_its_body_comes(void **sta
     fake_server_close(&server);
 }
 
+/* The node that has sent it on may have told its client already that nothing is known of it. */
+static void a_write_that_nobody_waits_for_any_more_is_not_done(void **state UNUSED)
+{
+    static const struct {
+        Ask ask;
+        int status; /* in time */
+    } rows[] = {
+        {{"POST", DOCS, "{'id':'2','pk':'a'}", {PK("['a']")}}, 201},
+        {{"PATCH", DOCS "/1", "[{'op':'incr','path':'/n','value':1}]", {PK("['a']")}}, 200},
+        {{"POST", DOCS, "[{'operationType':'Delete','id':'1'}]", {PK("['a']"), BATCH, ATOMIC}},
+         200},
+        {{"DELETE", DOCS "/1", NULL, {PK("['a']")}}, 204},
+        {{"POST", "/dbs/db/colls/c/operations/partitionkeydelete", NULL, {PK("['a']")}}, 200},
+        {{"POST", "/dbs", "{'id':'other'}"}, 201},
+        {{"DELETE", "/dbs/db/colls/c"}, 204},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        FakeServer server;
+        FakeCluster cluster;
+        open_cluster(&server, &cluster);
+        make_item(&server, "{'id':'1','pk':'a','n':1}");
+        Ask a = rows[i].ask;
+        size_t count = 0;
+        while (a.headers[count].name != NULL)
+            count++;
+        a.headers[count++] = (Header){NODE_HEADER_ORIGIN, "http 192.0.2.7:50522"};
+        a.headers[count++] = (Header){NODE_HEADER_HOST, FAKE_AUTHORITY};
+        a.headers[count++] = (Header){NODE_HEADER_SECONDS, "1700000000"};
+        a.headers[count] = (Header){HTTP_NODE_HEADER_LEFT, "0"};
+        server.is_node = true;
+        FakeAnswer answer = expect_status(&server, &a, 429);
+        assert_int_equal(sub_status_of(&answer), 3092);
+        expect_holds(answer.body, "Nothing was done");
+        a.headers[count].value = "1";
+        (void)expect_status(&server, &a, rows[i].status);
+        fake_server_close(&server);
+    }
+}
+
 /* Other nodes may have told the client already that a range is gone. */
 static void the_map_of_partitions_is_read_where_it_changes(void **state UNUSED)
 {
@@ -462,9 +569,15 @@ static void a_node_answers_421_for_what_it_does_not_serve(void **state UNUSED)
               {NODE_HEADER_HOST, FAKE_AUTHORITY},
               {NODE_HEADER_SECONDS, "1700000000"}}};
     server.is_node = true;
-    (void)expect_status(&server, &a, 421);
+    FakeAnswer answer = expect_status(&server, &a, 421);
+    char owner[40];
+    (void)snprintf(owner, sizeof(owner), "%llu 8 b", (unsigned long long)space);
+    expect_header(&answer, NODE_HEADER_OWNER, owner);
     assert_int_equal(server.loop.call_count, 0);
     assert_int_equal(server.loop.timer_count, 0);
+    cluster.partitions = (ApiOwner){0}; /* in the middle of a hand-over */
+    answer = expect_status(&server, &a, 421);
+    expect_header(&answer, NODE_HEADER_OWNER, "");
     fake_server_close(&server);
 }
 
@@ -777,12 +890,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_goes_to_the_owner_of_the_catalogue_as_it_came),
         cmocka_unit_test(a_node_that_is_no_longer_the_owner_is_asked_again_only_later),
+        cmocka_unit_test(a_refusal_that_names_a_newer_owner_is_followed_at_once),
+        cmocka_unit_test(refusals_that_make_no_sense_say_nothing_of_the_owner),
         cmocka_unit_test(a_request_runs_here_when_this_node_becomes_the_owner),
         cmocka_unit_test(a_request_without_an_owner_is_told_to_come_again),
         cmocka_unit_test(a_write_whose_answer_is_lost_is_not_sent_again),
         cmocka_unit_test(requests_for_items_go_to_the_owner_of_their_partition),
         cmocka_unit_test(a_forwarded_request_is_answered_as_the_client_has_sent_it),
         cmocka_unit_test(a_forwarded_request_keeps_its_client_while_its_body_comes),
+        cmocka_unit_test(a_write_that_nobody_waits_for_any_more_is_not_done),
         cmocka_unit_test(the_map_of_partitions_is_read_where_it_changes),
         cmocka_unit_test(a_node_answers_421_for_what_it_does_not_serve),
         cmocka_unit_test(a_node_without_a_lease_answers_421),

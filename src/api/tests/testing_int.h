@@ -19,7 +19,7 @@ typedef struct Header {
 /* A request as rows write it. 'headers' ends with a NULL name. */
 typedef struct Ask {
     const char *method, *path, *body;
-    Header headers[6];
+    Header headers[8];
     const char *key; /* NULL for the master key, "" for none */
 } Ask;
 
