@@ -80,6 +80,27 @@ for (const name of ["readOnly", "secondaryReadOnly"]) {
     });
 }
 
+test("the account document's answer says whether the key may write, and nothing of that to others", async () => {
+    const told = async (headers) => (await send(server.endpoint, { path: "/", headers })).headers["x-orrery-access"];
+    for (const [name, access] of [
+        ["primary", "write"],
+        ["secondary", "write"],
+        ["readOnly", "read"],
+        ["secondaryReadOnly", "read"],
+    ])
+        assert.equal(await told(signed({ key: keys[name], path: "/" })), access, name);
+    assert.equal(await told({}), undefined);
+    const { user } = await created.database.users.create({ id: unique("user") });
+    const resource = `dbs/${database.id}/colls/${container.id}`;
+    const { resource: permission } = await user.permissions.create({ id: "p", permissionMode: "All", resource });
+    const answer = await send(server.endpoint, {
+        path: "/",
+        headers: { authorization: encodeURIComponent(permission._token), "x-ms-date": new Date().toUTCString() },
+    });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers["x-orrery-access"], undefined, "what a token may do depends on the resource");
+});
+
 test("a wrong key is refused with the text that the server signed", async () => {
     const error = await refused(clientOf(server, { key: newKey() }).databases.readAll().fetchAll(), 401);
     assert.match(

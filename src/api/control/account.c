@@ -30,6 +30,16 @@ static void print_consistency(Consistency level, Buf *text)
     buf_byte(text, '}');
 }
 
+/* Whether the key may change anything, so that a page or a tool need not try. What a token or a
+ * role allows depends on the resource, so nothing is said of those. */
+static void add_access(const ApiRequest *r, Response *response)
+{
+    if (r->principal.kind == PRINCIPAL_KEY)
+        response_header(response, SLICE("x-orrery-access"), SLICE("write"));
+    else if (r->principal.kind == PRINCIPAL_READ_ONLY_KEY)
+        response_header(response, SLICE("x-orrery-access"), SLICE("read"));
+}
+
 Status account_read(ApiRequest *r, Error *err)
 {
     Slice endpoint = SLICE_EMPTY;
@@ -64,6 +74,7 @@ Status account_read(ApiRequest *r, Error *err)
     Response response;
     response_begin(r, &response, 200, SLICE("0"));
     response_header(&response, SLICE("content-type"), SLICE("application/json"));
+    add_access(r, &response);
     response.body = arena_copy(r->arena, buf_view(&text));
     response_send(r, &response);
     return STATUS_OK;

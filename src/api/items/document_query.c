@@ -88,7 +88,10 @@ QueryTarget document_query_target(const DocumentQuery *q, uint32_t index)
 {
     const PartitionRange *range = &q->page.container->ranges[index];
     const DocumentExtent *extent = &q->page.extent;
-    QueryTarget target = {.range = index, .epk_from = extent->epk_from, .epk_to = extent->epk_to};
+    QueryTarget target = {.range = index,
+                          .range_id = range->id,
+                          .epk_from = extent->epk_from,
+                          .epk_to = extent->epk_to};
     if (slice_compare(range->min_bytes, extent->epk_from) > 0)
         target.epk_from = range->min_bytes;
     if (slice_compare(range->max_bytes, extent->epk_to) < 0)
@@ -121,7 +124,8 @@ static Status open_targets(DocumentQuery *q, QueryTarget *targets, size_t *count
     /* No item can be found, but a COUNT is still 0, and a query that cannot be sorted is still
      * refused: it runs over an empty range of the first partition. */
     const PartitionRange *first = &container->ranges[0];
-    targets[0] = (QueryTarget){.epk_from = first->max_bytes, .epk_to = first->max_bytes};
+    targets[0] = (QueryTarget){
+        .range_id = first->id, .epk_from = first->max_bytes, .epk_to = first->max_bytes};
     TRY(open_target(q, first, &targets[0]));
     *count = 1;
     return STATUS_OK;

@@ -49,6 +49,16 @@ static size_t count_of(Json explain, const char *name)
     return (size_t)count;
 }
 
+static bool holds_key(const Container *container, size_t index, Json value)
+{
+    const PartitionRange *range = &container->ranges[index];
+    PartitionKey key = {.count = 1, .parts = {value}};
+    Epk epk;
+    epk_make(container->partition_key.kind, &key, &epk);
+    return slice_compare(range->min_bytes, epk_slice(&epk)) <= 0 &&
+           slice_compare(epk_slice(&epk), range->max_bytes) < 0;
+}
+
 /* In how many ranges the keys of a JSON array are. */
 static size_t ranges_of(FakeServer *server, const char *keys)
 {
@@ -60,13 +70,8 @@ static size_t ranges_of(FakeServer *server, const char *keys)
     bool is_used[RANGES] = {0};
     size_t count = 0;
     for (JsonIter it = json_iter(list); json_next(&it);) {
-        PartitionKey key = {.count = 1, .parts = {it.value}};
-        Epk epk;
-        epk_make(container->partition_key.kind, &key, &epk);
         for (size_t i = 0; i < RANGES; i++) {
-            const PartitionRange *range = &container->ranges[i];
-            bool is_in = slice_compare(range->min_bytes, epk_slice(&epk)) <= 0 &&
-                         slice_compare(epk_slice(&epk), range->max_bytes) < 0;
+            bool is_in = holds_key(container, i, it.value);
             count += is_in && !is_used[i];
             is_used[i] = is_used[i] || is_in;
         }
@@ -122,6 +127,33 @@ static void queries_visit_the_partitions_of_the_keys_they_name(void **state)
         assert_int_equal(sub_status_of(&answer), 0);
         if (!ROWS[i].is_free)
             expect_holds(answer.body, "Cross partition query is required but disabled");
+    }
+}
+
+/* By its id, not by its place among those that were looked at. */
+static void each_partition_of_a_plan_is_named(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_filled(&server);
+    const Container *container = container_now(&server);
+    Json keys = JSON_NONE;
+    Error err;
+    assert_int_equal(json_parse(&server.arena, SLICE("[1,2,3,4,5]"), &keys, &err), STATUS_OK);
+    for (JsonIter key = json_iter(keys); json_next(&key);) {
+        Slice query = arena_format(&server.arena, "SELECT * FROM c WHERE c.pk = %.*s",
+                                   SLICE_ARG(json_print_arena(&server.arena, key.value)));
+        Ask a = query_of(&server, arena_cstr(&server.arena, query), (Header)CROSS("true"));
+        FakeAnswer answer = expect_status(&server, &a, 200);
+        Json plans = json_get(explained(&server, &answer), SLICE("partitions"));
+        assert_int_equal(json_count(plans), 1);
+        Slice named = json_string(json_get(json_at(plans, 0), SLICE("partition")));
+        size_t found = 0;
+        for (size_t i = 0; i < RANGES; i++) {
+            Slice id = arena_format(&server.arena, "%u", container->ranges[i].id);
+            found += slice_equal(named, id) && holds_key(container, i, key.value);
+        }
+        assert_int_equal(found, 1);
     }
 }
 
@@ -454,6 +486,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_visit_the_partitions_of_the_keys_they_name),
+        cmocka_unit_test(each_partition_of_a_plan_is_named),
         cmocka_unit_test(what_is_nowhere_is_counted_as_none),
         cmocka_unit_test(pages_go_on_where_the_route_leads),
         cmocka_unit_test(answers_name_the_partition_and_its_lsn),

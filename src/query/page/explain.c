@@ -2,6 +2,7 @@
  *
  * Both travel in headers, and clients refuse those of more than some kilobytes: hence the bounds.
  */
+#include "base/encoding.h"
 #include "query/page/page_reader_int.h"
 
 enum {
@@ -63,18 +64,26 @@ static void add_filter(PageNotes *notes, JsonBuilder *b, const Filter *filter)
     json_end(b);
 }
 
+/* What is said of every target that is read, here or by another node. */
+static void begin_plan(PageNotes *notes, JsonBuilder *b, const Reading *reading, const char *how)
+{
+    if (notes->plans == NULL)
+        notes->plans = ARENA_NEW_ARRAY(notes->arena, Json, READINGS_MAX);
+    json_build(b, notes->arena);
+    json_begin_object(b);
+    char id[U64_TEXT_MAX];
+    add_text(b, SLICE("partition"), (Slice){id, u64_print(reading->target->range_id, id)});
+    add_text(b, SLICE("by"), slice_from_cstr(how));
+    if (reading->order != NULL)
+        add_text(b, SLICE("orderedBy"), reading->order->spec);
+}
+
 void page_notes_plan(PageNotes *notes, const Reading *reading, const char *how)
 {
     if (notes == NULL || !notes->options->wants_explain || notes->plan_count == READINGS_MAX)
         return;
-    if (notes->plans == NULL)
-        notes->plans = ARENA_NEW_ARRAY(notes->arena, Json, READINGS_MAX);
     JsonBuilder b;
-    json_build(&b, notes->arena);
-    json_begin_object(&b);
-    add_text(&b, SLICE("by"), slice_from_cstr(how));
-    if (reading->order != NULL)
-        add_text(&b, SLICE("orderedBy"), reading->order->spec);
+    begin_plan(notes, &b, reading, how);
     add_count(&b, SLICE("items"), partition_view_items(reading->planner.view));
     if (notes->filter_count < FILTERS_MAX) {
         json_key(&b, SLICE("where"));
@@ -90,14 +99,8 @@ void page_notes_remote(PageNotes *notes, const Reading *reading)
 {
     if (notes == NULL || !notes->options->wants_explain || notes->plan_count == READINGS_MAX)
         return;
-    if (notes->plans == NULL)
-        notes->plans = ARENA_NEW_ARRAY(notes->arena, Json, READINGS_MAX);
     JsonBuilder b;
-    json_build(&b, notes->arena);
-    json_begin_object(&b);
-    add_text(&b, SLICE("by"), SLICE("another node"));
-    if (reading->order != NULL)
-        add_text(&b, SLICE("orderedBy"), reading->order->spec);
+    begin_plan(notes, &b, reading, "another node");
     json_end(&b);
     notes->plans[notes->plan_count++] = json_built(&b);
 }

@@ -43,8 +43,9 @@ typedef struct QueryTarget {
     const QueryRemote *remote; /* which is asked by this: see remote_batch.h; otherwise NULL */
     Slice epk_from;            /* the range of EPKs that the query may see */
     Slice epk_to;
-    bool is_whole;  /* the query may see all of the partition */
-    uint32_t range; /* for the caller: which range of the container it is */
+    bool is_whole;     /* the query may see all of the partition */
+    uint32_t range;    /* for the caller: which range of the container it is */
+    uint32_t range_id; /* of that range, for explanations */
 } QueryTarget;
 
 typedef struct QueryPageOptions {
