@@ -609,6 +609,34 @@ static void a_large_entry_is_appended_and_read(void **state)
     assert_slice(entries.items[0].bytes, one.bytes);
 }
 
+/* As long as it goes on coming, it is waited for: the same entry was appended over that link. */
+static void a_large_entry_is_read_over_a_slow_link(void **state)
+{
+    (void)state;
+    enum { BYTES_PER_MS = 1500, READ_MS = PG_FOLLOW_MS + 3000 };
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    size_t len = (size_t)BYTES_PER_MS * READ_MS;
+    AUTO(mem_free) void *bytes = mem_alloc(len);
+    memset(bytes, 0xA5, len);
+    JournalAppend one = {
+        .space = 1, .before = rig.place, .epoch = 1, .bytes = slice_make(bytes, len)};
+    assert_ok(journal_append(rig.a, JOURNAL_LANE_APPEND_0, &one, 1, after_ms(60000), err));
+    assert_int_equal(one.outcome, APPEND_DONE);
+    AUTO(proxy_free) PgProxy *proxy = proxy_new(pair_port(&rig.pair, "a"));
+    Slice url = arena_format(
+        &test_arena, "postgresql://postgres@127.0.0.1:%u/postgres?sslmode=disable", proxy->port);
+    AUTO(journal_close) Journal *b = open_postgres(arena_cstr(&test_arena, url), 0);
+    (void)join_as(b, "b", 0);
+    proxy_slow_down(proxy, BYTES_PER_MS);
+    JournalEntries entries = {0};
+    uint64_t begun_us = clock_monotonic_us(clock_real());
+    assert_ok(journal_read(b, JOURNAL_LANE_FOLLOW, 1, 0, 1 << 20, &test_arena, &entries, err));
+    assert_true(clock_monotonic_us(clock_real()) - begun_us > (uint64_t)PG_FOLLOW_MS * 1000);
+    assert_int_equal(entries.count, 1);
+    assert_slice(entries.items[0].bytes, one.bytes);
+}
+
 /* ---- rotation ---- */
 
 typedef struct Load {
@@ -774,6 +802,7 @@ int main(void)
         TEST(a_busy_space_does_not_keep_the_others_waiting),
         TEST(take_overs_and_large_appends_do_not_block_each_other),
         TEST(a_large_entry_is_appended_and_read),
+        TEST(a_large_entry_is_read_over_a_slow_link),
         TEST(tables_rotate_under_readers_and_a_backup),
         TEST(a_reader_that_locks_the_tables_only_puts_emptying_off),
     };
