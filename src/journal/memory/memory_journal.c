@@ -278,14 +278,13 @@ static Status join(Journal *journal, const JournalJoin *join_as, JournalMember *
 }
 
 static Status renew(Journal *journal, const JournalSelf *self, uint64_t catalog, Slice unreachable,
-                    bool *is_member, bool *is_draining, Error *err)
+                    bool *is_member, bool *is_draining, uint64_t *format, Error *err)
 {
     MemoryStatement statement = {
         .kind = MEMORY_RENEW, .self = *self, .number = catalog, .unreachable = unreachable};
     MemoryResult result = {0};
     TRY(run_write(journal, JOURNAL_LANE_NODE, &statement, &result, err));
-    if (result.has_changed)
-        atomic_store_explicit(&journal->format, result.format, memory_order_relaxed);
+    *format = result.format;
     *is_member = result.has_changed;
     *is_draining = result.is_draining;
     return STATUS_OK;

@@ -368,6 +368,82 @@ static void urls_are_checked_before_anything_is_sent(void **state)
     }
 }
 
+static Status see_nodes(Journal *journal, Error *err)
+{
+    const JournalNode *nodes = NULL;
+    size_t count = 0;
+    return journal_nodes(journal, JOURNAL_LANE_ADMIN, &test_arena, &nodes, &count, err);
+}
+
+static Status see_owners(Journal *journal, Error *err)
+{
+    const JournalOwner *owners = NULL;
+    size_t count = 0;
+    return journal_owners(journal, JOURNAL_LANE_ADMIN, NULL, 0, &test_arena, &owners, &count, err);
+}
+
+static Status see_replicas(Journal *journal, Error *err)
+{
+    const JournalReplica *replicas = NULL;
+    size_t count = 0;
+    return journal_replicas(journal, JOURNAL_LANE_ADMIN, &test_arena, &replicas, &count, err);
+}
+
+/* Callers have room for names of JOURNAL_NAME_MAX. */
+static void rows_that_no_node_writes_are_refused(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    static const struct {
+        Status (*see)(Journal *journal, Error *err);
+        const char *spoil;
+        const char *mend;
+    } rows[] = {
+        {see_nodes, "UPDATE orrery.node SET node = repeat('a', 64)",
+         "UPDATE orrery.node SET node = 'a'"},
+        {see_nodes, "UPDATE orrery.node SET unreachable = ARRAY['b', 'c d']",
+         "UPDATE orrery.node SET unreachable = '{}'"},
+        {see_nodes, "UPDATE orrery.node SET region = repeat('a', 256)",
+         "UPDATE orrery.node SET region = 'here'"},
+        {see_owners, "UPDATE orrery.owner SET node = repeat('a', 64)",
+         "UPDATE orrery.owner SET node = 'a'"},
+        {see_replicas, "INSERT INTO orrery.replica VALUES (1, '', 1, 0, 0)",
+         "DELETE FROM orrery.replica"},
+    };
+    char ignored[64];
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        Error error = {0};
+        pair_sql(&rig.pair, "a", rows[i].spoil, ignored, sizeof(ignored));
+        assert_status(rows[i].see(rig.a, &error), STATUS_CORRUPT);
+        pair_sql(&rig.pair, "a", rows[i].mend, ignored, sizeof(ignored));
+        assert_ok(rows[i].see(rig.a, err));
+    }
+}
+
+static void a_format_that_no_program_has_is_never_written(void **state)
+{
+    (void)state;
+    AUTO(rig_done) Rig rig;
+    rig_init(&rig, "");
+    static const int FORMATS[] = {0, JOURNAL_FORMAT + 1, 300};
+    for (size_t i = 0; i < ARRAY_COUNT(FORMATS); i++) {
+        char sql[64], ignored[64];
+        (void)snprintf(sql, sizeof(sql), "UPDATE orrery.cluster SET format = %d", FORMATS[i]);
+        pair_sql(&rig.pair, "a", sql, ignored, sizeof(ignored));
+        bool is_member = true, is_draining = false;
+        assert_ok(journal_renew(rig.a, 0, SLICE_EMPTY, &is_member, &is_draining, err));
+        assert_false(is_member);
+        assert_int_equal(journal_format(rig.a), JOURNAL_FORMAT);
+        AUTO(journal_close) Journal *b = open_postgres(pair_url(&rig.pair, ""), 0);
+        JournalMember member;
+        JournalJoin join = {.name = SLICE("b")};
+        Error error = {0};
+        assert_int_not_equal(journal_join(b, &join, &member, &error), STATUS_OK);
+        assert_non_null(strstr(error.message, "format"));
+    }
+}
+
 static Status open_url(const char *url)
 {
     PostgresJournalOptions options = {.url = url};
@@ -798,6 +874,8 @@ int main(void)
         TEST(a_role_without_privileges_is_enough),
         TEST(only_a_verified_server_is_talked_to),
         TEST(urls_are_checked_before_anything_is_sent),
+        TEST(rows_that_no_node_writes_are_refused),
+        TEST(a_format_that_no_program_has_is_never_written),
         TEST(the_environment_names_no_hosts),
         TEST(an_option_without_a_value_is_as_if_it_were_not_there),
         TEST(an_answer_that_is_in_no_socket_is_read),
