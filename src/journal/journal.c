@@ -86,6 +86,26 @@ static Status check_text(const char *what, Slice text, size_t len_max, Error *er
                      "%s of a node must be at most %zu printable characters", what, len_max);
 }
 
+/* Names with commas between them. */
+static Status check_list(Slice list, Error *err)
+{
+    TRY(check_text("the list of unreachable nodes", list, JOURNAL_UNREACHABLE_MAX, err));
+    for (Slice rest = list; rest.len > 0;)
+        TRY(check_name(slice_cut(&rest, ','), err));
+    return STATUS_OK;
+}
+
+/* What the engine has is checked as well: others may have written to its tables, and callers keep
+ * names in buffers of the longest. */
+static Status check_seen(Status status, Error *err)
+{
+    if (status == STATUS_OK)
+        return STATUS_OK;
+    Error cause = *err;
+    return error_set(err, STATUS_CORRUPT, SUB_NONE,
+                     "a row of the journal's engine is wrong: %.300s", cause.message);
+}
+
 static Status check_number(uint64_t number, Error *err)
 {
     if (number <= INT64_MAX)
@@ -208,19 +228,29 @@ Status journal_join(Journal *journal, const JournalJoin *join, JournalMember *ou
     return STATUS_OK;
 }
 
+/* False if this program does not read the format. */
+static bool set_format(Journal *journal, uint64_t format)
+{
+    bool is_known = format >= 1 && format <= journal->format_newest;
+    if (is_known)
+        atomic_store_explicit(&journal->format, (uint32_t)format, memory_order_relaxed);
+    return is_known;
+}
+
 Status journal_renew(Journal *journal, uint64_t catalog, Slice unreachable, bool *is_member,
                      bool *is_draining, Error *err)
 {
     TRY(check_number(catalog, err));
-    TRY(check_text("the list of unreachable nodes", unreachable, JOURNAL_UNREACHABLE_MAX, err));
-    for (Slice rest = unreachable; rest.len > 0;)
-        TRY(check_name(slice_cut(&rest, ','), err));
+    TRY(check_list(unreachable, err));
     JournalSelf self = journal_self(journal);
-    TRY(journal->ops->renew(journal, &self, catalog, unreachable, is_member, is_draining, err));
+    bool is_there = false;
+    uint64_t format = 0;
+    TRY(journal->ops->renew(journal, &self, catalog, unreachable, &is_there, is_draining, &format,
+                            err));
     /* An upgrade waits for all living nodes, so this one was not among them, or somebody has
-     * changed the row by hand. Its next join says what is wrong. */
-    if (journal_format(journal) > journal->format_newest)
-        *is_member = false;
+     * changed the row by hand. Its next join says what is wrong. Until then nothing is written
+     * in a format that this program does not know. */
+    *is_member = is_there && set_format(journal, format);
     return STATUS_OK;
 }
 
@@ -238,17 +268,31 @@ Status journal_upgrade(Journal *journal, JournalLane lane, uint32_t *format, Err
 {
     uint32_t after = 0;
     TRY(journal->ops->upgrade(journal, lane, &after, err));
-    if (after <=
-        journal->format_newest) /* else this node was declared dead, and does not know yet */
-        atomic_store_explicit(&journal->format, after, memory_order_relaxed);
+    (void)set_format(journal, after); /* or this node was declared dead, and does not know yet */
     *format = after;
     return STATUS_OK;
+}
+
+static Status check_node(const JournalNode *node, Error *err)
+{
+    TRY(check_name(node->name, err));
+    TRY(check_list(node->unreachable, err));
+    TRY(check_text("the address", node->address, JOURNAL_TEXT_MAX, err));
+    TRY(check_text("the URL", node->advertise, JOURNAL_TEXT_MAX, err));
+    return check_text("the region", node->region, JOURNAL_TEXT_MAX, err);
 }
 
 Status journal_nodes(Journal *journal, JournalLane lane, Arena *arena, const JournalNode **out,
                      size_t *count, Error *err)
 {
-    return journal->ops->nodes(journal, lane, arena, out, count, err);
+    const JournalNode *nodes = NULL;
+    size_t total = 0;
+    TRY(journal->ops->nodes(journal, lane, arena, &nodes, &total, err));
+    for (size_t i = 0; i < total; i++)
+        TRY(check_seen(check_node(&nodes[i], err), err));
+    *out = nodes;
+    *count = total;
+    return STATUS_OK;
 }
 
 Status journal_set_draining(Journal *journal, JournalLane lane, Slice node, bool is_draining,
@@ -280,7 +324,14 @@ Status journal_owners(Journal *journal, JournalLane lane, const uint64_t *spaces
                       Arena *arena, const JournalOwner **out, size_t *found, Error *err)
 {
     TRY(check_spaces(spaces, spaces == NULL ? 0 : count, err));
-    return journal->ops->owners(journal, lane, spaces, count, arena, out, found, err);
+    const JournalOwner *owners = NULL;
+    size_t total = 0;
+    TRY(journal->ops->owners(journal, lane, spaces, count, arena, &owners, &total, err));
+    for (size_t i = 0; i < total; i++)
+        TRY(check_seen(check_name(owners[i].node, err), err));
+    *out = owners;
+    *found = total;
+    return STATUS_OK;
 }
 
 Status journal_create_spaces(Journal *journal, JournalLane lane, const JournalNewSpace *spaces,
@@ -356,7 +407,14 @@ Status journal_report(Journal *journal, JournalLane lane, const JournalReplica *
 Status journal_replicas(Journal *journal, JournalLane lane, Arena *arena,
                         const JournalReplica **out, size_t *count, Error *err)
 {
-    return journal->ops->replicas(journal, lane, arena, out, count, err);
+    const JournalReplica *replicas = NULL;
+    size_t total = 0;
+    TRY(journal->ops->replicas(journal, lane, arena, &replicas, &total, err));
+    for (size_t i = 0; i < total; i++)
+        TRY(check_seen(check_name(replicas[i].node, err), err));
+    *out = replicas;
+    *count = total;
+    return STATUS_OK;
 }
 
 Status journal_expel(Journal *journal, JournalLane lane, uint64_t space, Slice node, Error *err)

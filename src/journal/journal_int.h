@@ -69,8 +69,9 @@ typedef struct JournalOps {
                    size_t bytes_max, Arena *arena, JournalEntries *out, Error *err);
 
     Status (*join)(Journal *journal, const JournalJoin *join, JournalMember *out, Error *err);
+    /* '*format' is that of the cluster. */
     Status (*renew)(Journal *journal, const JournalSelf *self, uint64_t catalog, Slice unreachable,
-                    bool *is_member, bool *is_draining, Error *err);
+                    bool *is_member, bool *is_draining, uint64_t *format, Error *err);
     Status (*nodes)(Journal *journal, JournalLane lane, Arena *arena, const JournalNode **out,
                     size_t *count, Error *err);
     Status (*set_draining)(Journal *journal, JournalLane lane, Slice node, bool is_draining,
@@ -126,7 +127,7 @@ struct Journal {
     char node[JOURNAL_NAME_MAX + 1];
     _Atomic uint64_t incarnation; /* 0 before the first join; 'node' is written before it */
 
-    _Atomic uint32_t format; /* of new entries; written by joins and renewals */
+    _Atomic uint32_t format; /* of new entries, from 1 to 'format_newest' */
 };
 
 /* For an engine: fills in what is common, and releases it. 'format' is the newest that the journal

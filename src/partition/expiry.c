@@ -82,8 +82,8 @@ static Status expire_one(Group *group, Slice note, bool *is_left, Error *err)
  * history: whether that is enough for one group. */
 bool group_is_large(const Group *group)
 {
-    return arena_used(&group->keep) > GROUP_KEEP_BYTES_MAX ||
-           store_txn_bytes(group->txn) > GROUP_KEEP_BYTES_MAX / 2;
+    return arena_used(&group->keep) > group_keep_bytes_max(group->partition) ||
+           store_txn_bytes(group->txn) > group_bytes_max(group->partition);
 }
 
 /* What is deleted is kept for a baseline: that takes room, which there is none of (I15). */

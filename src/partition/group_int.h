@@ -17,6 +17,13 @@
 /* Of documents that a group must keep for the index: beyond it the next group goes on. */
 #define GROUP_KEEP_BYTES_MAX ((size_t)16 << 20)
 
+/* What one group writes before the rest of what has gathered is left to the next one. A message of
+ * a few bytes can change an item of 2 MB, so counting messages bounds nothing; and the terms of the
+ * index, which are added at the end, take up to ten times as much as the items. A group is applied
+ * after the one before it is durable, so with much less a slow disk would decide how fast items are
+ * imported: this many of 1 KB take 80 ms. */
+#define GROUP_BYTES_MAX ((size_t)8 << 20)
+
 /* An item that gets other terms when the group is committed. */
 typedef struct IndexChange {
     uint64_t number;
@@ -162,6 +169,11 @@ MUST_USE Status group_trim_befores(Group *group, Error *err);
 
 /* The turn of a message: forgets all baselines but those that it names. */
 void group_apply_keep(Group *group, const BaselineKeep *keep);
+
+/* group_run.c: GROUP_BYTES_MAX and GROUP_KEEP_BYTES_MAX, or less after a group that was too large
+ * for the store. */
+size_t group_bytes_max(const Partition *partition);
+size_t group_keep_bytes_max(const Partition *partition);
 
 /* group_run.c: commits the group of a partition that the caller holds, and waits for that in two
  * steps. The group is freed. A group that has nothing to commit is only freed. */

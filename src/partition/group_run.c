@@ -4,12 +4,53 @@
 #include "partition/group_int.h"
 #include "partition/transaction_int.h"
 
-/* What a group writes before the rest of what has gathered is left to the next one. A message of a
- * few bytes can change an item of 2 MB, so counting messages bounds nothing; and the terms of the
- * index, which are added at the end, take up to ten times as much as the items. A group is applied
- * after the one before it is durable, so with much less a slow disk would decide how fast items are
- * imported: this many of 1 KB take 80 ms. */
-#define GROUP_BYTES_MAX ((size_t)8 << 20)
+/* A store over a journal takes no transaction of more than JOURNAL_ENTRY_BYTES_MAX, and what the
+ * terms of a group will take is not known before they are made. So a group that was refused as too
+ * large makes the next ones smaller, by SHIFT_STEP powers of two, up to SHIFT_MAX: then each
+ * message is a group. After each GROUPS_TAKEN that the store has taken they are twice as large
+ * again. */
+enum { SHIFT_STEP = 3, SHIFT_MAX = 6, GROUPS_TAKEN = 16 };
+
+enum { RETRY_AFTER_MS = 100 }; /* of writes that were too large together */
+
+size_t group_bytes_max(const Partition *partition)
+{
+    return GROUP_BYTES_MAX >> partition->group_shift;
+}
+
+size_t group_keep_bytes_max(const Partition *partition)
+{
+    return GROUP_KEEP_BYTES_MAX >> partition->group_shift;
+}
+
+/* On the commit thread, which has the turn. */
+static void note_size(Partition *partition, const Error *err)
+{
+    if (err != NULL && err->status == STATUS_TOO_LARGE) {
+        unsigned shift = partition->group_shift + SHIFT_STEP;
+        partition->group_shift = shift < SHIFT_MAX ? shift : SHIFT_MAX;
+        partition->groups_taken = 0;
+    } else if (err == NULL && partition->group_shift > 0 &&
+               ++partition->groups_taken == GROUPS_TAKEN) {
+        partition->group_shift--;
+        partition->groups_taken = 0;
+    }
+}
+
+/* What is too large together is not too large: only a message that was alone is told so. */
+static Status error_of_each(const Group *group, const Error *err, Error *out)
+{
+    *out = *err;
+    bool is_alone = group->messages == NULL || group->messages->next == NULL;
+    if (err->status != STATUS_TOO_LARGE || is_alone)
+        return err->status;
+    Status status =
+        error_set(out, STATUS_THROTTLED, SUB_SYSTEM_BUSY,
+                  "Nothing was written: with others that came at the same time this was "
+                  "too large for one write. Send it again.");
+    out->retry_after_ms = RETRY_AFTER_MS;
+    return status;
+}
 
 static bool is_of_transaction(const PartitionMessage *message)
 {
@@ -96,11 +137,15 @@ static void on_commit(void *ctx, const Error *err)
         group_take_effect(group);
     else
         stop_if_unsure(partition, err);
+    note_size(partition, err);
     if (group->index.is_changed)
         current_schema_publish_index(&partition->current, partition->writer.index,
                                      partition_index_percent(partition));
     bool has_more = group->has_more && err == NULL;
-    answer(group, err);
+    Error each;
+    if (err != NULL)
+        each.status = error_of_each(group, err, &each);
+    answer(group, err != NULL ? &each : NULL);
     group_end(group);
     if (has_more)
         (void)partition_maintain(partition);
@@ -357,8 +402,10 @@ static LockVerdict look_at_locks(Group *group, QueueNode **link)
 /* Whether this message is not for the group any more. */
 static bool is_for_next_group(const Group *group, const QueueNode *node)
 {
-    return is_fence(node) || store_txn_bytes(group->txn) >= GROUP_BYTES_MAX ||
-           arena_used(&group->keep) >= GROUP_KEEP_BYTES_MAX;
+    const Partition *partition = group->partition;
+    return is_fence(node) || partition->group_shift == SHIFT_MAX ||
+           store_txn_bytes(group->txn) >= group_bytes_max(partition) ||
+           arena_used(&group->keep) >= group_keep_bytes_max(partition);
 }
 
 /* Applies messages until the group writes enough, or up to a fence; returns the first that is left.

@@ -620,6 +620,63 @@ static void a_group_that_writes_much_leaves_the_rest_to_the_next(TestPartition *
     check_space(t);
 }
 
+/* A store over a journal takes less than the terms of a group may have. */
+static void writes_that_are_too_large_together_are_not_too_large(TestPartition *t)
+{
+    enum { COUNT = 5, STEPS = 2, FITTING = 200 };
+    TestWrite first, rest[COUNT];
+    int id = 0;
+    for (int step = 0; step < STEPS; step++) {
+        fill_create(t, &first, id);
+        stall_with(t, &first);
+        for (int i = 0; i < COUNT; i++) {
+            fill_create(t, &rest[i], id + i);
+            test_submit(t, &rest[i]);
+        }
+        uint64_t before = memory_store_groups(t->store);
+        memory_store_fail_commits(t->store, step == 0 ? 2 : 1, STATUS_TOO_LARGE);
+        memory_store_release(t->store);
+        assert_status(test_wait(&first), STATUS_TOO_LARGE); /* it was alone */
+        assert_int_equal(first.write.error.status, STATUS_TOO_LARGE);
+        test_write_done(&first);
+        for (int i = 0; i < COUNT; i++) {
+            assert_status(test_wait(&rest[i]), step == 0 ? STATUS_THROTTLED : STATUS_OK);
+            if (step == 0)
+                assert_true(rest[i].write.error.retry_after_ms > 0);
+            test_write_done(&rest[i]);
+        }
+        test_settle(t);
+        assert_int_equal(memory_store_groups(t->store), before + (step == 0 ? 0 : COUNT));
+    }
+    assert_int_equal(partition_usage(t->partition).items, COUNT);
+
+    /* When enough of them were taken they share a group again. */
+    uint64_t groups = memory_store_groups(t->store);
+    for (id = COUNT; id < FITTING; id++) {
+        AUTO(test_write_done) TestWrite w;
+        fill_create(t, &w, id);
+        test_run(t, &w);
+    }
+    assert_int_equal(memory_store_groups(t->store), groups + FITTING - COUNT);
+    groups = memory_store_groups(t->store);
+    fill_create(t, &first, id);
+    stall_with(t, &first);
+    for (int i = 0; i < COUNT; i++) {
+        fill_create(t, &rest[i], id + 1 + i);
+        test_submit(t, &rest[i]);
+    }
+    memory_store_release(t->store);
+    assert_status(test_wait(&first), STATUS_OK);
+    test_write_done(&first);
+    for (int i = 0; i < COUNT; i++) {
+        assert_status(test_wait(&rest[i]), STATUS_OK);
+        test_write_done(&rest[i]);
+    }
+    test_settle(t);
+    assert_int_equal(memory_store_groups(t->store), groups + 2);
+    check_space(t);
+}
+
 int main(void)
 {
     static const EngineTest tests[] = {
@@ -639,6 +696,7 @@ int main(void)
         ENGINE_TEST(too_many_that_wait_are_refused),
         ENGINE_TEST(too_much_that_waits_elsewhere_is_refused),
         ENGINE_TEST(a_group_that_writes_much_leaves_the_rest_to_the_next),
+        ENGINE_TEST(writes_that_are_too_large_together_are_not_too_large, MORTAL),
         ENGINE_TEST(too_much_that_waits_is_refused, MORTAL),
     };
     return run_on_memory("group", tests, ARRAY_COUNT(tests));

@@ -74,7 +74,9 @@ struct Partition {
     /* The holder of the turn. */
     WriterState writer;
     EpkLocks locks;
-    uint32_t generation; /* see write_hold.h */
+    uint32_t generation;   /* see write_hold.h */
+    unsigned group_shift;  /* by how much groups are smaller than they may be: group_run.c */
+    unsigned groups_taken; /* by the store since it was changed */
     bool is_unsure; /* a commit was refused for another owner, or nobody knows its outcome: what
                        the partition counts may not be what is stored */
 

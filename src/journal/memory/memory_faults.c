@@ -73,6 +73,15 @@ void memory_journal_cut(Journal *journal, bool is_cut)
     pthread_mutex_unlock(&memory->engine->lock);
 }
 
+void memory_journal_set_unreadable(Journal *journal, uint64_t space)
+{
+    MemoryJournal *memory = CONTAINER_OF(journal, MemoryJournal, journal);
+    ASSERT(journal->ops == &MEMORY_JOURNAL_OPS);
+    pthread_mutex_lock(&memory->engine->lock);
+    memory->unreadable = space;
+    pthread_mutex_unlock(&memory->engine->lock);
+}
+
 size_t memory_journal_delayed(MemoryJournalEngine *engine)
 {
     pthread_mutex_lock(&engine->lock);

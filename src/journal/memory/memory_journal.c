@@ -125,6 +125,18 @@ static Status run_write(Journal *journal, JournalLane lane, const MemoryStatemen
     return reply == ENGINE_ANSWERED ? err->status : STATUS_UNAVAILABLE;
 }
 
+static EngineReply lose_read(MemoryJournal *memory, JournalLane lane, Error *err)
+{
+    memory->lost_reads[lane]++;
+    return lost(err);
+}
+
+/* Of the lane's connection. Both only grow. */
+static uint64_t session_of(const MemoryJournal *memory, JournalLane lane)
+{
+    return memory->engine->session + memory->lost_reads[lane];
+}
+
 /* Begins a read: if it succeeds, the lock is held until 'end'. */
 static EngineReply begin_read(MemoryJournal *memory, JournalLane lane, Error *err)
 {
@@ -133,7 +145,7 @@ static EngineReply begin_read(MemoryJournal *memory, JournalLane lane, Error *er
     if (!can_reach(memory))
         reply = unsent(err);
     else if (memory_engine_fault(memory, lane) != MEMORY_JOURNAL_NO_FAULT)
-        reply = lost(err);
+        reply = lose_read(memory, lane, err);
     if (reply != ENGINE_ANSWERED)
         end(memory);
     return reply;
@@ -222,6 +234,11 @@ static Status read_entries(Journal *journal, JournalLane lane, uint64_t space, u
     MemoryJournal *memory = memory_of(journal);
     if (begin_read(memory, lane, err) != ENGINE_ANSWERED)
         return STATUS_UNAVAILABLE;
+    if (space == memory->unreadable && space != 0) {
+        (void)lose_read(memory, lane, err);
+        end(memory);
+        return STATUS_UNAVAILABLE;
+    }
     JournalEntries entries = {0};
     const MemorySpace *row = memory_state_space(memory->engine->visible, space);
     if (row != NULL) {
@@ -241,7 +258,7 @@ static Status read_entries(Journal *journal, JournalLane lane, uint64_t space, u
         entries.items = items;
     }
     if (memory->session_of_read[lane] == 0)
-        memory->session_of_read[lane] = memory->engine->session;
+        memory->session_of_read[lane] = session_of(memory, lane);
     end(memory);
     *out = entries;
     return STATUS_OK;
@@ -261,14 +278,13 @@ static Status join(Journal *journal, const JournalJoin *join_as, JournalMember *
 }
 
 static Status renew(Journal *journal, const JournalSelf *self, uint64_t catalog, Slice unreachable,
-                    bool *is_member, bool *is_draining, Error *err)
+                    bool *is_member, bool *is_draining, uint64_t *format, Error *err)
 {
     MemoryStatement statement = {
         .kind = MEMORY_RENEW, .self = *self, .number = catalog, .unreachable = unreachable};
     MemoryResult result = {0};
     TRY(run_write(journal, JOURNAL_LANE_NODE, &statement, &result, err));
-    if (result.has_changed)
-        atomic_store_explicit(&journal->format, result.format, memory_order_relaxed);
+    *format = result.format;
     *is_member = result.has_changed;
     *is_draining = result.is_draining;
     return STATUS_OK;
@@ -460,7 +476,7 @@ static Status report(Journal *journal, const JournalSelf *self, JournalLane lane
     pthread_mutex_unlock(&memory->engine->lock);
     TRY(run_plain(journal, lane, &statement, err));
     pthread_mutex_lock(&memory->engine->lock);
-    bool is_same = session == 0 || session == memory->engine->session;
+    bool is_same = session == 0 || session == session_of(memory, lane);
     pthread_mutex_unlock(&memory->engine->lock);
     if (is_same)
         return STATUS_OK;

@@ -50,6 +50,10 @@ typedef enum MemoryJournalFault {
 void memory_journal_fail(Journal *journal, JournalLane lane, MemoryJournalFault fault,
                          unsigned skip, unsigned count);
 
+/* Each journal_read of this space loses its connection, as if an entry were too long for it. 0 for
+ * none any more. A read that is lost ends the connection of its lane (J10). */
+void memory_journal_set_unreadable(Journal *journal, uint64_t space);
+
 /* How many statements are delayed; does the one that has waited longest, or the one at 'index', and
  * says whether it has changed anything. */
 size_t memory_journal_delayed(MemoryJournalEngine *engine);

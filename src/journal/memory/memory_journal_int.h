@@ -47,6 +47,8 @@ typedef struct MemoryJournal {
     /* Guarded by the engine's lock. */
     LaneFault faults[JOURNAL_LANE_COUNT];
     uint64_t session_of_read[JOURNAL_LANE_COUNT]; /* the first since the last report; 0 if none */
+    uint64_t lost_reads[JOURNAL_LANE_COUNT];      /* each ends the session of its lane */
+    uint64_t unreadable;                          /* a space; 0 for none */
     uint32_t timeline_met;
     bool is_cut;
 } MemoryJournal;

@@ -169,7 +169,9 @@ Status pg_read(Journal *journal, JournalLane lane, uint64_t space, uint64_t seq,
     pg_param_u64(&params, bytes_max == 0 ? 1 : bytes_max); /* one entry at least */
     pg_param_u64(&params, READ_ENTRIES_MAX);
     AUTO(pg_result_done) PgResult result = {0};
-    TRY(pg_call(pg_of(journal), lane, PG_READ, &params, PG_FOLLOW_MS, &result, err));
+    if (pg_run_long(pg_of(journal), lane, PG_READ, &params, PG_FOLLOW_MS,
+                    pg_after_ms(PG_READ_MS_MAX), &result, err) != ENGINE_ANSWERED)
+        return STATUS_UNAVAILABLE;
     PgLane *session = &pg_of(journal)->lanes[lane];
     if (session->session_of_read == 0)
         session->session_of_read = session->session;

@@ -38,7 +38,7 @@ Waited pg_wait_some(PostgresJournal *pg, const PgLane *lane, short events, uint6
         return WAITED;
     if (pg_lane_is_old(pg, lane))
         return WAITED_REPLACED;
-    return cond_now_us() < deadline_us ? WAITED : WAITED_LATE;
+    return cond_now_us() < deadline_us ? WAITED_IN_VAIN : WAITED_LATE;
 }
 
 /* The socket is closed under libpq, which could otherwise wait to say goodbye. A statement that is

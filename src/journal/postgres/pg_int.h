@@ -14,6 +14,10 @@ enum { PG_HOSTS_MAX = 16, PG_TABLES = 4, PG_PARAMS_MAX = 10 };
 /* How long a call waits that has no deadline of its own. */
 enum { PG_NODE_MS = 3000, PG_FOLLOW_MS = 10000, PG_ADMIN_MS = 30000 };
 
+/* An answer of the log may take longer than PG_FOLLOW_MS as long as it goes on coming: an entry
+ * that was appended at this rate (TRY_BYTES_PER_US in append.c) can be read at it. */
+#define PG_READ_MS_MAX (PG_FOLLOW_MS + (uint32_t)(JOURNAL_ENTRY_BYTES_MAX / 1000))
+
 /* An answer that takes longer does not say what time it is, and renewals use the same lane. */
 enum { PG_TIME_MS = 2000 };
 
@@ -137,7 +141,13 @@ void pg_leave_host(PostgresJournal *pg, size_t host);
  * poll(2) say. False if the deadline has passed. */
 bool pg_wait(const PostgresJournal *pg, const PGconn *conn, short events, uint64_t deadline_us);
 
-typedef enum Waited { WAITED, WAITED_LATE, WAITED_REPLACED, WAITED_CLOSED } Waited;
+typedef enum Waited {
+    WAITED,         /* the socket can be read or written */
+    WAITED_IN_VAIN, /* not yet */
+    WAITED_LATE,
+    WAITED_REPLACED,
+    WAITED_CLOSED,
+} Waited;
 
 /* Waits for a session, in the same way, but not for long: what TLS has decrypted already is in no
  * socket, so the caller has libpq look whether or not there is something to read. WAITED_REPLACED
@@ -203,6 +213,12 @@ Slice pg_get_bytes(const PgResult *result, size_t row, int column); /* lives wit
  * is ENGINE_ANSWERED. After ENGINE_LOST the connection is closed. */
 EngineReply pg_run(PostgresJournal *pg, JournalLane lane, PgStatement statement,
                    const PgParams *params, uint64_t deadline_us, PgResult *out, Error *err);
+
+/* The same for a long answer: 'silence_ms' is how long no byte of it may come, within the deadline.
+ */
+EngineReply pg_run_long(PostgresJournal *pg, JournalLane lane, PgStatement statement,
+                        const PgParams *params, uint32_t silence_ms, uint64_t deadline_us,
+                        PgResult *out, Error *err);
 
 /* The same for text that is not worth preparing, without parameters; results are text. */
 EngineReply pg_run_text(PostgresJournal *pg, JournalLane lane, const char *sql,

@@ -124,6 +124,11 @@ static Status look_at_cluster(Joining *joining, JournalMember *member, Error *er
         return error_set(err, STATUS_CONFLICT, SUB_NONE,
                          "the data folder belongs to another cluster than the journal; give it the "
                          "--cluster of its own, or start with an empty folder (--data)");
+    if (format == 0)
+        return error_set(
+            err, STATUS_CORRUPT, SUB_NONE,
+            "the format of the cluster is 0 in the engine's table 'cluster'; it is 1 or "
+            "higher");
     uint32_t newest = joining->pg->journal.format_newest;
     if (format > newest)
         return error_set(err, STATUS_CONFLICT, SUB_NONE,

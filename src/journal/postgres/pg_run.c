@@ -32,28 +32,49 @@ static EngineReply lost(PostgresJournal *pg, PgLane *lane, const char *why, Erro
 
 /* ---- waiting ---- */
 
+/* How long a statement is waited for. */
+typedef struct Patience {
+    uint64_t deadline_us;
+    uint64_t silence_us; /* without a byte of the answer; 0 if only the deadline counts */
+    uint64_t heard_us;   /* when the newest byte has come */
+} Patience;
+
+static uint64_t until_us(const Patience *patience)
+{
+    uint64_t silent_us = patience->heard_us + patience->silence_us;
+    bool is_first = patience->silence_us != 0 && silent_us < patience->deadline_us;
+    return is_first ? silent_us : patience->deadline_us;
+}
+
+static bool goes_on(Waited waited)
+{
+    return waited == WAITED || waited == WAITED_IN_VAIN;
+}
+
 /* Sends what libpq has not sent yet, and reads meanwhile: the server may not take more before
  * somebody reads what it says. */
-static Waited flush(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us)
+static Waited flush(PostgresJournal *pg, PgLane *lane, const Patience *patience)
 {
     for (;;) {
         int left = pg->libpq.flush(lane->conn);
         if (left <= 0)
             return left == 0 ? WAITED : WAITED_CLOSED;
-        Waited waited = pg_wait_some(pg, lane, POLLIN | POLLOUT, deadline_us);
-        if (waited != WAITED)
+        Waited waited = pg_wait_some(pg, lane, POLLIN | POLLOUT, until_us(patience));
+        if (!goes_on(waited))
             return waited;
         if (pg->libpq.consumeInput(lane->conn) != 1)
             return WAITED_CLOSED;
     }
 }
 
-static Waited next_result(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PGresult **out)
+static Waited next_result(PostgresJournal *pg, PgLane *lane, Patience *patience, PGresult **out)
 {
     while (pg->libpq.isBusy(lane->conn) != 0) {
-        Waited waited = pg_wait_some(pg, lane, POLLIN, deadline_us);
-        if (waited != WAITED)
+        Waited waited = pg_wait_some(pg, lane, POLLIN, until_us(patience));
+        if (!goes_on(waited))
             return waited;
+        if (waited == WAITED)
+            patience->heard_us = pg_after_ms(0);
         if (pg->libpq.consumeInput(lane->conn) != 1)
             return WAITED_CLOSED;
     }
@@ -68,11 +89,11 @@ static bool is_failure(const PostgresJournal *pg, const PGresult *result)
 }
 
 /* Reads the answer to its end. '*out' has its last result, or the first failure. */
-static Waited read_answer(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PgResult *out)
+static Waited read_answer(PostgresJournal *pg, PgLane *lane, Patience *patience, PgResult *out)
 {
     for (;;) {
         PGresult *result = NULL;
-        Waited waited = next_result(pg, lane, deadline_us, &result);
+        Waited waited = next_result(pg, lane, patience, &result);
         if (waited != WAITED || result == NULL)
             return waited;
         if (out->result != NULL && is_failure(pg, out->result)) {
@@ -107,13 +128,14 @@ static EngineReply refused(PostgresJournal *pg, PgLane *lane, const PGresult *re
     return engine_reply(ENGINE_REFUSED, status);
 }
 
-static EngineReply finish(PostgresJournal *pg, PgLane *lane, uint64_t deadline_us, PgResult *out,
+static EngineReply finish(PostgresJournal *pg, PgLane *lane, Patience *patience, PgResult *out,
                           Error *err)
 {
     AUTO(pg_result_done) PgResult answer = {.libpq = &pg->libpq};
-    Waited waited = flush(pg, lane, deadline_us);
+    patience->heard_us = pg_after_ms(0);
+    Waited waited = flush(pg, lane, patience);
     if (waited == WAITED)
-        waited = read_answer(pg, lane, deadline_us, &answer);
+        waited = read_answer(pg, lane, patience, &answer);
     switch (waited) {
     case WAITED_LATE:
         pg_leave_host(pg, lane->host);
@@ -124,6 +146,7 @@ static EngineReply finish(PostgresJournal *pg, PgLane *lane, uint64_t deadline_u
     case WAITED_CLOSED:
         return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
     case WAITED:
+    case WAITED_IN_VAIN:
         break;
     }
     if (answer.result == NULL || pg->libpq.status(lane->conn) != CONNECTION_OK)
@@ -139,7 +162,7 @@ static EngineReply finish(PostgresJournal *pg, PgLane *lane, uint64_t deadline_u
 /* ---- statements ---- */
 
 static EngineReply prepare(PostgresJournal *pg, PgLane *lane, PgStatement statement,
-                           uint64_t deadline_us, Error *err)
+                           Patience *patience, Error *err)
 {
     if (lane->is_prepared[statement])
         return ENGINE_ANSWERED;
@@ -147,22 +170,23 @@ static EngineReply prepare(PostgresJournal *pg, PgLane *lane, PgStatement statem
     if (pg->libpq.sendPrepare(lane->conn, STATEMENT_NAMES[statement], STATEMENTS[statement], 0,
                               NULL) != 1)
         return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
-    EngineReply reply = finish(pg, lane, deadline_us, &result, err);
+    EngineReply reply = finish(pg, lane, patience, &result, err);
     if (reply == ENGINE_ANSWERED)
         lane->is_prepared[statement] = true;
     return reply;
 }
 
-EngineReply pg_run(PostgresJournal *pg, JournalLane number, PgStatement statement,
-                   const PgParams *params, uint64_t deadline_us, PgResult *out, Error *err)
+static EngineReply run(PostgresJournal *pg, JournalLane number, PgStatement statement,
+                       const PgParams *params, Patience *patience, PgResult *out, Error *err)
 {
     PgLane *lane = &pg->lanes[number];
     *out = (PgResult){.libpq = &pg->libpq};
-    if (pg_lane_ready(pg, number, deadline_us, err) != STATUS_OK)
+    patience->heard_us = pg_after_ms(0);
+    if (pg_lane_ready(pg, number, until_us(patience), err) != STATUS_OK)
         return ENGINE_UNSENT;
     lane->notices.has_warned = false;
     /* What is lost before the statement was sent is not the statement's answer. */
-    EngineReply reply = prepare(pg, lane, statement, deadline_us, err);
+    EngineReply reply = prepare(pg, lane, statement, patience, err);
     if (reply != ENGINE_ANSWERED)
         return reply == ENGINE_LOST ? ENGINE_UNSENT : reply;
 
@@ -172,7 +196,21 @@ EngineReply pg_run(PostgresJournal *pg, JournalLane number, PgStatement statemen
     if (pg->libpq.sendQueryPrepared(lane->conn, STATEMENT_NAMES[statement], params->count,
                                     params->values, params->lengths, formats, 1) != 1)
         return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
-    return finish(pg, lane, deadline_us, out, err);
+    return finish(pg, lane, patience, out, err);
+}
+
+EngineReply pg_run(PostgresJournal *pg, JournalLane lane, PgStatement statement,
+                   const PgParams *params, uint64_t deadline_us, PgResult *out, Error *err)
+{
+    return pg_run_long(pg, lane, statement, params, 0, deadline_us, out, err);
+}
+
+EngineReply pg_run_long(PostgresJournal *pg, JournalLane lane, PgStatement statement,
+                        const PgParams *params, uint32_t silence_ms, uint64_t deadline_us,
+                        PgResult *out, Error *err)
+{
+    Patience patience = {.deadline_us = deadline_us, .silence_us = (uint64_t)silence_ms * 1000};
+    return run(pg, lane, statement, params, &patience, out, err);
 }
 
 EngineReply pg_run_text(PostgresJournal *pg, JournalLane number, const char *sql,
@@ -184,7 +222,8 @@ EngineReply pg_run_text(PostgresJournal *pg, JournalLane number, const char *sql
     lane->notices.has_warned = false;
     if (pg->libpq.sendQuery(lane->conn, sql) != 1)
         return lost(pg, lane, pg->libpq.errorMessage(lane->conn), err);
-    return finish(pg, lane, deadline_us, out, err);
+    Patience patience = {.deadline_us = deadline_us};
+    return finish(pg, lane, &patience, out, err);
 }
 
 Status pg_call(PostgresJournal *pg, JournalLane lane, PgStatement statement, const PgParams *params,

@@ -1,6 +1,8 @@
 /* pg_target.c - the URL of an engine: which hosts, and whether the way to them is safe. */
 #include "journal/postgres/pg_int.h"
 
+#include <arpa/inet.h>
+
 static PQconninfoOption *find(PQconninfoOption *info, const char *keyword)
 {
     for (PQconninfoOption *one = info; one->keyword != NULL; one++) {
@@ -33,10 +35,16 @@ static size_t split(Arena *arena, const char *list, const char **out)
     return count;
 }
 
+/* Names are not looked at, but for one: another that begins like an address may be anywhere. */
 static bool is_loopback(const char *address)
 {
-    return strcmp(address, "localhost") == 0 || strncmp(address, "127.", 4) == 0 ||
-           strcmp(address, "::1") == 0;
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (inet_pton(AF_INET, address, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (inet_pton(AF_INET6, address, &v6) == 1)
+        return IN6_IS_ADDR_LOOPBACK(&v6);
+    return strcmp(address, "localhost") == 0;
 }
 
 /* Whether a connection to this host stays on the machine. A path is a socket in the file system,

@@ -151,6 +151,7 @@ typedef struct PgProxy {
     MemoryJournalFault fault;
     unsigned count; /* of appends that meet it */
     bool hangs;     /* the connection of the next append */
+    uint32_t slow;  /* bytes a millisecond that come from the server; 0 for all there are */
     bool is_stopping;
     bool is_cut; /* nothing is accepted, and everything is closed */
     uint16_t target;
@@ -276,7 +277,7 @@ static inline bool proxy_answer_is_whole(const Buf *answer)
     return false;
 }
 
-static inline void proxy_from_server(ProxyConn *conn)
+static inline void proxy_from_server(const PgProxy *proxy, ProxyConn *conn)
 {
     char chunk[65536];
     ssize_t got = recv(conn->server, chunk, sizeof(chunk), 0);
@@ -284,6 +285,8 @@ static inline void proxy_from_server(ProxyConn *conn)
         proxy_drop(conn);
         return;
     }
+    if (proxy->slow > 0)
+        sleep_ms((uint32_t)got / proxy->slow);
     if (conn->is_swallowing) {
         buf_bytes(&conn->answer, chunk, (size_t)got);
         if (proxy_answer_is_whole(&conn->answer))
@@ -351,7 +354,7 @@ static inline void *proxy_run(void *ctx)
         for (size_t i = 0; i < PROXY_CONNS_MAX; i++) {
             ProxyConn *conn = &proxy->conns[i];
             if (fds[2 + 2 * i].revents != 0 && conn->server == fds[2 + 2 * i].fd)
-                proxy_from_server(conn);
+                proxy_from_server(proxy, conn);
             if (fds[1 + 2 * i].revents != 0 && conn->client >= 0 &&
                 conn->client == fds[1 + 2 * i].fd)
                 proxy_from_client(proxy, conn);
@@ -418,6 +421,13 @@ static inline void proxy_hang(PgProxy *proxy)
 {
     pthread_mutex_lock(&proxy->lock);
     proxy->hangs = true;
+    pthread_mutex_unlock(&proxy->lock);
+}
+
+static inline void proxy_slow_down(PgProxy *proxy, uint32_t bytes_per_ms)
+{
+    pthread_mutex_lock(&proxy->lock);
+    proxy->slow = bytes_per_ms;
     pthread_mutex_unlock(&proxy->lock);
 }
 

@@ -94,7 +94,7 @@ static Slice copy_text(Arena *arena, const PgResult *result, size_t row, int col
 /* ---- nodes ---- */
 
 static Status renew(Journal *journal, const JournalSelf *self, uint64_t catalog, Slice unreachable,
-                    bool *is_member, bool *is_draining, Error *err)
+                    bool *is_member, bool *is_draining, uint64_t *format, Error *err)
 {
     PostgresJournal *pg = pg_of(journal);
     AUTO(pg_params_done) PgParams params;
@@ -106,15 +106,15 @@ static Status renew(Journal *journal, const JournalSelf *self, uint64_t catalog,
     bool done = false;
     TRY(pg_call_done(pg, JOURNAL_LANE_NODE, PG_RENEW, &params, PG_NODE_MS, &row, &done, err));
     uint64_t state = NODE_DEAD;
+    uint64_t seen = 0;
     if (done) {
         uint64_t generation = 0;
-        uint64_t format = 0;
         TRY(pg_get_u64(&row, 0, 0, &state, err));
         TRY(pg_get_u64(&row, 0, 1, &generation, err));
-        TRY(pg_get_u64(&row, 0, 2, &format, err));
+        TRY(pg_get_u64(&row, 0, 2, &seen, err));
         atomic_store_explicit(&pg->generation, generation, memory_order_relaxed);
-        atomic_store_explicit(&journal->format, (uint32_t)format, memory_order_relaxed);
     }
+    *format = seen;
     *is_member = done;
     *is_draining = state == NODE_DRAINING;
     return STATUS_OK;

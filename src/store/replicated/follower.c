@@ -8,8 +8,13 @@
  * An entry is applied only if it names the chain that this node has reached. If the log says
  * something else, the space is refused until it is seeded anew, and said so.
  *
- * 'following' is held for a round, and by a thread that makes a space owned: the journal's lane is
- * for one thread at a time.
+ * 'is_following' is set for a round, and by a thread that makes a space owned: the journal's lane
+ * is for one thread at a time.
+ *
+ * A read that fails ends its round: the connection may be gone, and with it what was read before,
+ * and other reads would wait for the same engine. Its space is then read in rounds of its own,
+ * which alternate with those of all others: an entry that cannot be read for long must not keep the
+ * other spaces from being followed.
  */
 #include "base/array.h"
 #include "base/cond.h"
@@ -201,6 +206,46 @@ static void note_failure(Replication *replication, ReplicaSpace *space, const Er
      * the disk is full. */
 }
 
+/* ---- the journal's lane ---- */
+
+bool follow_begin(Replication *replication, uint64_t until_us)
+{
+    pthread_mutex_lock(&replication->lock);
+    replication->following_wanted++;
+    bool is_late = false;
+    while (replication->is_following && !is_late)
+        is_late = !cond_wait_until(&replication->changed, &replication->lock, until_us);
+    bool begins = !replication->is_following;
+    replication->is_following |= begins;
+    replication->following_wanted--;
+    pthread_cond_broadcast(&replication->changed);
+    pthread_mutex_unlock(&replication->lock);
+    return begins;
+}
+
+/* Under 'lock'. */
+static void leave_lane(Replication *replication)
+{
+    ASSERT(replication->is_following);
+    replication->is_following = false;
+    pthread_cond_broadcast(&replication->changed);
+}
+
+void follow_end(Replication *replication)
+{
+    pthread_mutex_lock(&replication->lock);
+    leave_lane(replication);
+    pthread_mutex_unlock(&replication->lock);
+}
+
+/* Under 'lock'. The follower's thread takes the lane when nobody else wants it. */
+static void wait_for_lane(Replication *replication)
+{
+    while (replication->is_following || replication->following_wanted > 0)
+        pthread_cond_wait(&replication->changed, &replication->lock);
+    replication->is_following = true;
+}
+
 /* ---- becoming the owner ---- */
 
 static void pause_until(uint64_t deadline_us)
@@ -211,7 +256,7 @@ static void pause_until(uint64_t deadline_us)
     (void)nanosleep(&time, NULL); /* a signal only shortens it */
 }
 
-/* One step; under 'following'. */
+/* One step, with the journal's lane. */
 static Status step_up(Replication *replication, ReplicaSpace *space, Error *err)
 {
     AUTO(arena_done) Arena arena;
@@ -240,12 +285,11 @@ static Status check_tail(const ReplicaSpace *space, const JournalPlace *tail, Er
     return other_history(space, tail->seq, err);
 }
 
-Status follow_up_to(Replication *replication, ReplicaSpace *space, const JournalPlace *tail,
-                    uint64_t deadline_us, Error *err)
+static Status step_up_to(Replication *replication, ReplicaSpace *space, uint64_t seq,
+                         uint64_t deadline_us, Error *err)
 {
     Status status = STATUS_OK;
-    pthread_mutex_lock(&replication->following);
-    while (space->applied.seq < tail->seq) {
+    while (space->applied.seq < seq) {
         status = step_up(replication, space, err);
         bool is_final = status == STATUS_CORRUPT || status == STATUS_NOT_IMPLEMENTED ||
                         status == STATUS_NOT_FOUND;
@@ -255,9 +299,23 @@ Status follow_up_to(Replication *replication, ReplicaSpace *space, const Journal
             pause_until(deadline_us);
         status = STATUS_OK;
     }
-    pthread_mutex_unlock(&replication->following);
+    return status;
+}
+
+Status follow_up_to(Replication *replication, ReplicaSpace *space, const JournalPlace *tail,
+                    uint64_t deadline_us, Error *err)
+{
+    if (space->applied.seq < tail->seq) {
+        if (!follow_begin(replication, deadline_us))
+            return error_set(err, STATUS_TIMEOUT, SUB_NONE,
+                             "the log of space %llu was not read: other logs are being read",
+                             (unsigned long long)space->space);
+        Status status = step_up_to(replication, space, tail->seq, deadline_us, err);
+        follow_end(replication);
+        TRY(status);
+    }
     /* What is wrong with the space, if anything is, the follower finds by itself. */
-    return status == STATUS_OK ? check_tail(space, tail, err) : status;
+    return check_tail(space, tail, err);
 }
 
 /* ---- a round of the follower ---- */
@@ -266,6 +324,7 @@ Status follow_up_to(Replication *replication, ReplicaSpace *space, const Journal
 typedef struct FollowItem {
     ReplicaSpace *space;
     uint64_t life;
+    bool is_alone; /* see ReplicaSpace.is_read_alone */
     JournalPlace applied;
     JournalEntries entries;
     Error *failure; /* of reading them; NULL if there is none */
@@ -281,7 +340,6 @@ typedef struct FollowRound {
     size_t bytes;
     bool has_news;
     bool has_progress; /* some of the news was applied */
-    bool is_full;      /* some was left for the next round */
 } FollowRound;
 
 /* Under 'lock'. */
@@ -296,8 +354,10 @@ static void gather(Replication *replication, FollowRound *round)
         if (space->role == SPACE_ABSENT)
             continue;
         if (space->role == SPACE_FOLLOWED && space->trouble == SPACE_SOUND && !space->is_changing)
-            round->items[round->count++] =
-                (FollowItem){.space = space, .life = space->life, .applied = space->applied};
+            round->items[round->count++] = (FollowItem){.space = space,
+                                                        .life = space->life,
+                                                        .is_alone = space->is_read_alone,
+                                                        .applied = space->applied};
         /* An owner's own progress is of use only as what is durable. */
         if (space->durable_seq != space->reported_durable ||
             (space->role == SPACE_FOLLOWED && space->applied.seq != space->reported_applied)) {
@@ -310,33 +370,97 @@ static void gather(Replication *replication, FollowRound *round)
     }
 }
 
-static void read_item(Replication *replication, FollowRound *round, FollowItem *item,
-                      const JournalPlace *tail)
+/* Whether the log goes on after what this node has. */
+static bool has_news(FollowRound *round, FollowItem *item, const JournalPlace *tail)
 {
-    if (tail->seq < item->applied.seq ||
-        (tail->seq == item->applied.seq && !chain_equal(&tail->chain, &item->applied.chain))) {
+    if (tail->seq > item->applied.seq)
+        return true;
+    if (tail->seq < item->applied.seq || !chain_equal(&tail->chain, &item->applied.chain)) {
         item->failure = ARENA_NEW(&round->arena, Error);
         item->failure->status = other_history(item->space, item->applied.seq, item->failure);
-        return;
     }
-    if (tail->seq == item->applied.seq)
-        return;
-    if (round->bytes >= ROUND_BYTES_READ) {
-        round->is_full = true;
-        return;
-    }
+    return false;
+}
+
+static void note_read(Replication *replication, const FollowItem *item, bool has_failed)
+{
+    pthread_mutex_lock(&replication->lock);
+    if (item->space->life == item->life)
+        item->space->is_read_alone = has_failed;
+    pthread_mutex_unlock(&replication->lock);
+}
+
+/* Fails if the round must end: the engine has not answered. */
+static Status read_item(Replication *replication, FollowRound *round, FollowItem *item, Error *err)
+{
     round->has_news = true;
-    Error err;
-    if (journal_read(replication->journal, JOURNAL_LANE_FOLLOW, item->space->space,
-                     item->applied.seq, SPACE_BYTES_READ, &round->arena, &item->entries,
-                     &err) != STATUS_OK) {
+    Error failure;
+    Status status =
+        journal_read(replication->journal, JOURNAL_LANE_FOLLOW, item->space->space,
+                     item->applied.seq, SPACE_BYTES_READ, &round->arena, &item->entries, &failure);
+    if (item->is_alone || status == STATUS_UNAVAILABLE)
+        note_read(replication, item, status == STATUS_UNAVAILABLE);
+    if (status == STATUS_UNAVAILABLE) {
+        *err = failure;
+        return status;
+    }
+    if (status != STATUS_OK) {
         item->failure = ARENA_NEW(&round->arena, Error);
-        *item->failure = err;
+        *item->failure = failure;
         item->entries.count = 0;
     }
     for (size_t i = 0; i < item->entries.count; i++)
         round->bytes += item->entries.items[i].bytes.len;
-    replication->follow_from = item->space->space + 1;
+    return STATUS_OK;
+}
+
+static Status check_not_stopping(Replication *replication, Error *err)
+{
+    pthread_mutex_lock(&replication->lock);
+    bool is_stopping = replication->is_stopping;
+    pthread_mutex_unlock(&replication->lock);
+    if (!is_stopping)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNAVAILABLE, SUB_NONE, "the store is being closed");
+}
+
+/* Of the items that are read alone the one whose turn it is; NULL if there is none. */
+static FollowItem *next_alone(const Replication *replication, FollowItem *const *items,
+                              size_t count)
+{
+    FollowItem *found = NULL;
+    uint64_t nearest = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t distance = items[i]->space->space - replication->alone_from; /* may wrap */
+        if (!items[i]->is_alone || (found != NULL && distance >= nearest))
+            continue;
+        nearest = distance;
+        found = items[i];
+    }
+    return found;
+}
+
+/* Reads some of the items, which have news: one that is read alone, or of all others in turn. */
+static Status read_items(Replication *replication, FollowRound *round, FollowItem **items,
+                         size_t count, Error *err)
+{
+    FollowItem *alone = next_alone(replication, items, count);
+    size_t others = 0;
+    for (size_t i = 0; i < count; i++)
+        others += !items[i]->is_alone;
+    replication->was_alone = alone != NULL && (others == 0 || !replication->was_alone);
+    if (replication->was_alone) {
+        replication->alone_from = alone->space->space + 1;
+        return read_item(replication, round, alone, err);
+    }
+    for (size_t i = 0; i < count && round->bytes < ROUND_BYTES_READ; i++) {
+        if (items[i]->is_alone)
+            continue;
+        TRY(check_not_stopping(replication, err));
+        replication->follow_from = items[i]->space->space + 1;
+        TRY(read_item(replication, round, items[i], err));
+    }
+    return STATUS_OK;
 }
 
 /* Reads from the spaces that have news, in turn. */
@@ -359,12 +483,14 @@ static Status read_news(Replication *replication, FollowRound *round, Error *err
         of[i] = j < found && owners[j].space == spaces[i] ? &owners[j] : NULL;
         first += spaces[i] < replication->follow_from;
     }
+    FollowItem **items = ARENA_NEW_ARRAY(&round->arena, FollowItem *, round->count + 1);
+    size_t count = 0;
     for (size_t i = 0; i < round->count; i++) {
         size_t at = (first + i) % round->count;
-        if (of[at] != NULL)
-            read_item(replication, round, &round->items[at], &of[at]->tail);
+        if (of[at] != NULL && has_news(round, &round->items[at], &of[at]->tail))
+            items[count++] = &round->items[at];
     }
-    return STATUS_OK;
+    return read_items(replication, round, items, count, err);
 }
 
 /* A copy that was dropped since the round has begun is none that the journal should know of. One
@@ -434,6 +560,7 @@ static Status run_round(Replication *replication, FollowRound *round, Error *err
     pthread_mutex_unlock(&replication->lock);
     if (round->count > 0)
         TRY(read_news(replication, round, err));
+    TRY(check_not_stopping(replication, err));
     forget_dropped(replication, round);
     for (size_t i = 0; i < round->report_count; i += JOURNAL_SPACES_MAX) {
         size_t left = round->report_count - i;
@@ -465,22 +592,25 @@ void *follow_thread(void *ctx)
     FollowRound round = {.has_news = false};
     arena_init(&round.arena, 64 << 10);
     pthread_mutex_lock(&replication->lock);
-    while (!replication->is_stopping) {
+    for (;;) {
+        wait_for_lane(replication);
+        if (replication->is_stopping)
+            break;
         pthread_mutex_unlock(&replication->lock);
         Error err;
-        pthread_mutex_lock(&replication->following);
         Status status = run_round(replication, &round, &err);
-        pthread_mutex_unlock(&replication->following);
         /* News that cannot be applied now, since the disk is full, is not read all the time. */
-        bool has_news = status == STATUS_OK && round.has_progress;
-        period_ms = has_news ? PERIOD_MS_MIN : period_ms * 2;
+        bool has_progress = status == STATUS_OK && round.has_progress;
+        period_ms = has_progress ? PERIOD_MS_MIN : period_ms * 2;
         period_ms = period_ms < PERIOD_MS_MAX ? period_ms : PERIOD_MS_MAX;
         Arena arena = round.arena;
         arena_reset(&arena);
         round = (FollowRound){.arena = arena};
         pthread_mutex_lock(&replication->lock);
-        wait_for_poke(replication, has_news ? 0 : period_ms);
+        leave_lane(replication);
+        wait_for_poke(replication, has_progress ? 0 : period_ms);
     }
+    leave_lane(replication);
     pthread_mutex_unlock(&replication->lock);
     arena_done(&round.arena);
     return NULL;

@@ -5,7 +5,7 @@
  *     commit thread      a lane                   the applier
  *     submit ---> waiting ---> append ---> ready ---> write ---> complete
  *
- * Locks are taken in this order: 'following', 'writing', 'lock'.
+ * Locks are taken in this order: 'writing', 'lock'.
  */
 #pragma once
 
@@ -63,6 +63,7 @@ typedef struct ReplicaSpace {
     uint64_t durable_seq;
     uint64_t reported_applied; /* to the journal */
     uint64_t reported_durable;
+    bool is_read_alone; /* reading its log has failed; see follower.c */
 } ReplicaSpace;
 
 /* An empty transaction, which is completed after those before it. */
@@ -100,15 +101,17 @@ struct Replication {
     const Log *log; /* may be NULL */
     EngineOps ops;
 
-    /* Held for everything that is read from the journal on its lane, and what is done with it. */
-    pthread_mutex_t following;
-
     /* Held for each write to RocksDB's engine, which one thread at a time may make. */
     pthread_mutex_t writing;
 
+    /* The follower's thread alone. */
+    StoreSpace follow_from; /* with which its next round begins */
+    StoreSpace alone_from;  /* with which the next turn of those begins that are read alone */
+    bool was_alone;         /* its newest round has read one space alone */
+
     /* Guards everything below. */
     pthread_mutex_t lock;
-    pthread_cond_t changed;    /* a role, a place, what is under way, 'is_stopping' */
+    pthread_cond_t changed;    /* a role, a place, what is under way or followed, 'is_stopping' */
     pthread_cond_t has_work;   /* 'waiting', or a space that can be appended to again */
     pthread_cond_t has_ready;  /* 'ready' */
     pthread_cond_t is_poked;   /* 'is_poking', 'is_stopping' */
@@ -126,9 +129,13 @@ struct Replication {
     Barrier *barriers;
     size_t barrier_count;
     size_t barrier_capacity;
-    bool is_journal_full;   /* see replication_set_full */
-    bool is_poking;         /* the follower has been asked to look */
-    StoreSpace follow_from; /* with which its next round begins */
+    bool is_journal_full; /* see replication_set_full */
+    bool is_poking;       /* the follower has been asked to look */
+
+    /* Everything that is read from the journal on its lane, and what is done with it. */
+    bool is_following;
+    size_t following_wanted; /* by threads that wait for it */
+
     bool is_stopping;
     Error local_failure; /* of the newest write to RocksDB; STATUS_OK if it succeeded */
 
@@ -254,6 +261,10 @@ void *sync_thread(void *replication);
 /* ---- follower.c ---- */
 
 void *follow_thread(void *replication);
+
+/* The journal's lane, which is for one thread at a time. False if the deadline has passed. */
+MUST_USE bool follow_begin(Replication *replication, uint64_t until_us);
+void follow_end(Replication *replication);
 
 /* Applies everything up to 'tail'. The space is in a change of the caller's. */
 MUST_USE Status follow_up_to(Replication *replication, ReplicaSpace *space,

@@ -130,7 +130,6 @@ static void close_engine(Engine *engine)
                                &replication->sync_ended};
     for (size_t i = 0; i < ARRAY_COUNT(conds); i++)
         (void)pthread_cond_destroy(conds[i]);
-    (void)pthread_mutex_destroy(&replication->following);
     (void)pthread_mutex_destroy(&replication->writing);
     (void)pthread_mutex_destroy(&replication->lock);
     mem_free(replication);
@@ -145,7 +144,7 @@ static void init(Replication *replication, const ReplicatedStoreOptions *options
     replication->waiting_end = &replication->waiting;
     replication->ready_end = &replication->ready;
     int failed = 0;
-    pthread_mutex_t *locks[] = {&replication->following, &replication->writing, &replication->lock};
+    pthread_mutex_t *locks[] = {&replication->writing, &replication->lock};
     for (size_t i = 0; i < ARRAY_COUNT(locks); i++)
         failed += pthread_mutex_init(locks[i], NULL);
     pthread_cond_t *conds[] = {&replication->changed, &replication->has_work,

@@ -272,6 +272,81 @@ static void what_was_read_for_a_dropped_copy_says_nothing_about_the_next(void **
     assert_int_equal(count_behind(b), 0);
 }
 
+/* The log of one space cannot be read, and the connection ends with each try. */
+static void a_space_that_cannot_be_read_does_not_stop_the_others(void **state)
+{
+    (void)state;
+    enum { SPACES = 4, BAD = 2, TURNS = 5 };
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    for (StoreSpace i = 0; i < SPACES; i++) {
+        node_own(a, SPACE + i);
+        replication_follow(b->replication, SPACE + i);
+    }
+    memory_journal_set_unreadable(b->journal, SPACE + BAD);
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (StoreSpace i = 0; i < SPACES; i++)
+            put_now(a->store, SPACE + i, "k", "1");
+        for (StoreSpace i = 0; i < SPACES; i++)
+            if (i != BAD)
+                expect_caught_up(b, a, SPACE + i);
+    }
+    assert_int_equal(seq_of(b, SPACE + BAD), 0);
+    memory_journal_set_unreadable(b->journal, 0);
+    expect_caught_up(b, a, SPACE + BAD);
+    expect_equal(a, b, SPACE + BAD);
+    assert_int_equal(count_behind(b), 0);
+}
+
+static bool is_following(TestNode *node)
+{
+    pthread_mutex_lock(&node->replication->lock);
+    bool is_so = node->replication->is_following;
+    pthread_mutex_unlock(&node->replication->lock);
+    return is_so;
+}
+
+/* Neither the end of the store nor an owner with a deadline waits until all spaces are read. */
+static void a_long_round_of_the_follower_holds_nobody_up(void **state)
+{
+    (void)state;
+    enum { SPACES = 60, READ_MS = 50, WAITS_MS_MAX = SPACES * READ_MS / 2 };
+    AUTO(cluster_close) TestCluster cluster;
+    cluster_open(&cluster, 2);
+    TestNode *a = &cluster.nodes[0];
+    TestNode *b = &cluster.nodes[1];
+    for (StoreSpace i = 0; i < SPACES; i++) {
+        node_own(a, SPACE + i);
+        put_now(a->store, SPACE + i, "k", "1");
+    }
+    bool found = false;
+    JournalPlace tail = test_tail(b->journal, SPACE, &found);
+    memory_journal_cut(b->journal, true);
+    for (StoreSpace i = 1; i < SPACES; i++)
+        replication_follow(b->replication, SPACE + i);
+    sleep_ms(READ_MS); /* for a round that has begun without them */
+    memory_journal_set_latency(cluster.engine, READ_MS * 1000);
+    memory_journal_cut(b->journal, false);
+    while (!is_following(b))
+        replication_poke(b->replication);
+    sleep_ms(3 * READ_MS);
+    uint64_t begun_us = cond_now_us();
+    Error refusal = {0};
+    assert_status(replication_own(b->replication, SPACE, &tail, cond_after_ms(READ_MS), &refusal),
+                  STATUS_TIMEOUT);
+    node_close_store(b);
+    uint64_t ms = (cond_now_us() - begun_us) / 1000;
+    assert_in_range(ms, 0, WAITS_MS_MAX);
+    memory_journal_set_latency(cluster.engine, 0);
+    node_open_store(b);
+    for (StoreSpace i = 1; i < SPACES; i++) {
+        replication_follow(b->replication, SPACE + i);
+        expect_caught_up(b, a, SPACE + i);
+    }
+}
+
 static void an_entry_of_a_newer_program_stops_the_space_unharmed(void **state)
 {
     (void)state;
@@ -653,6 +728,8 @@ int main(void)
         cmocka_unit_test(readers_of_a_follower_wait_for_a_write),
         cmocka_unit_test(nothing_is_applied_that_the_engine_may_forget),
         cmocka_unit_test(another_history_is_refused),
+        cmocka_unit_test(a_space_that_cannot_be_read_does_not_stop_the_others),
+        cmocka_unit_test(a_long_round_of_the_follower_holds_nobody_up),
         cmocka_unit_test(what_was_read_for_a_dropped_copy_says_nothing_about_the_next),
         cmocka_unit_test(an_entry_of_a_newer_program_stops_the_space_unharmed),
         cmocka_unit_test(a_newer_program_writes_what_older_ones_read_until_the_upgrade),

@@ -153,9 +153,10 @@ static Status write_place(SeedTarget *target, StoredState state, Error *err)
 static Status report_seeding(Replication *replication, StoreSpace space, Error *err)
 {
     JournalReplica report = {.space = space, .state = REPLICA_SEEDING};
-    pthread_mutex_lock(&replication->following);
+    bool begins = follow_begin(replication, UINT64_MAX);
+    ASSERT(begins); /* never late */
     Status status = journal_report(replication->journal, JOURNAL_LANE_FOLLOW, &report, 1, err);
-    pthread_mutex_unlock(&replication->following);
+    follow_end(replication);
     return status;
 }
 
