@@ -295,11 +295,42 @@ static void a_space_whose_map_changes_is_given_away_later(void **state)
     assert_ptr_equal(sim_owner(&sim, 2), to);
 }
 
+/* A call that lets a move reach its end meanwhile. */
+static SimNode *about_to_switch;
+
+static Status call_and_switch(void *ctx, ClusterCall *call, Error *err)
+{
+    about_to_switch->switching = 2;
+    return sim_call(ctx, call, err);
+}
+
+/* Other nodes are asked before a space is given away, which takes long enough for that. */
+static void a_space_whose_map_begins_to_change_meanwhile_is_given_away_later(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *to = other_than(owner);
+    assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    about_to_switch = owner;
+    owner->cluster->call = call_and_switch;
+    manage_step(owner->cluster);
+    assert_int_equal(owner->switching, 2);
+    owner->cluster->call = sim_call;
+    assert_ptr_equal(sim_owner(&sim, 2), owner);
+    assert_true(sim_write(owner, 2));
+    owner->switching = 0;
+    sim_run(&sim, 2000);
+    assert_ptr_equal(sim_owner(&sim, 2), to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_space_is_served_only_with_the_newest_catalogue),
         CASE(a_space_whose_map_changes_is_given_away_later),
+        CASE(a_space_whose_map_begins_to_change_meanwhile_is_given_away_later),
         CASE(a_change_of_the_catalogue_waits_for_every_living_node),
         CASE(a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others),
         CASE(a_change_that_comes_while_others_are_asked_waits_for_the_next_time),

@@ -10,7 +10,8 @@
  *     server    (serving.c)     answers other nodes where that may wait
  *     reach     reach_step      finds nodes that cannot be reached; asks what partitions hold
  *
- * Locks, in this order: a lane, then Cluster.lock, then a shard of the owners. None is held while
+ * Locks, in this order: a lane, then Cluster.lock, then a shard of the owners. With Cluster.lock
+ * the catalogue is asked whether a map is about to change (begin_yielding). None is held while
  * another thread is waited for; a lane is held for one statement of the engine. With usage_lock no
  * other lock is taken.
  */

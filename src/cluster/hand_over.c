@@ -154,16 +154,42 @@ static Status stop_and_yield(Cluster *cluster, StoreSpace space, JournalPlace *l
     return stopped;
 }
 
-/* Serves nothing any more, and notes where the log ends. */
-static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
-                            HandOverReason reason)
+/* The number of the container whose partition this is; 0 if there is none. */
+static uint32_t container_of(Cluster *cluster, StoreSpace space)
 {
-    const JournalNode *node = &view->nodes[to];
+    const ClusterCatalog *catalog = &cluster->catalog;
+    return atomic_load(&cluster->has_catalog) ? catalog->container_of(catalog->ctx, space) : 0;
+}
+
+/* The number of the container whose map is about to change; 0 if none is. */
+static uint32_t switching(Cluster *cluster)
+{
+    const ClusterCatalog *catalog = &cluster->catalog;
+    return atomic_load(&cluster->has_catalog) ? catalog->switching(catalog->ctx) : 0;
+}
+
+static bool is_switching(Cluster *cluster, SpaceGroup group)
+{
+    uint32_t container = switching(cluster);
+    bool found = false;
+    for (size_t i = 0; container != 0 && i < group.count && !found; i++)
+        found = container_of(cluster, group.spaces[i]) == container;
+    return found;
+}
+
+/* Enters YIELDING, unless the map is about to change here. That is asked under the lock, as other
+ * nodes were asked for long since it was asked last: a move says first that it switches, and then
+ * asks whether this node serves the space. So one of the two finds the other, and gives up (C9). */
+static bool begin_yielding(Cluster *cluster, const JournalNode *node, StoreSpace space,
+                           HandOverReason reason, uint64_t *epoch)
+{
+    uint32_t container = container_of(cluster, space);
     (void)pthread_mutex_lock(&cluster->lock);
     SpaceSlot *slot = space_table_get(&cluster->spaces, space);
-    bool begins =
-        slot->state == SPACE_STATE_SERVING && !slot->is_lost && cluster->member == MEMBER_JOINED;
-    uint64_t epoch = slot->epoch;
+    bool begins = slot->state == SPACE_STATE_SERVING && !slot->is_lost &&
+                  cluster->member == MEMBER_JOINED &&
+                  (container == 0 || container != switching(cluster));
+    *epoch = slot->epoch;
     if (begins) {
         space_enter(slot, SPACE_STATE_YIELDING);
         memset(slot->to, 0, sizeof(slot->to));
@@ -172,7 +198,15 @@ static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpac
         slot->to_reason = reason;
     }
     (void)pthread_mutex_unlock(&cluster->lock);
-    if (!begins)
+    return begins;
+}
+
+/* Serves nothing any more, and notes where the log ends. */
+static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
+                            HandOverReason reason)
+{
+    uint64_t epoch;
+    if (!begin_yielding(cluster, &view->nodes[to], space, reason, &epoch))
         return false;
     cluster_publish_space(cluster, space, slice_from_cstr(cluster->node),
                           atomic_load(&cluster->incarnation), epoch, false);
@@ -180,7 +214,7 @@ static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpac
     JournalPlace last = {0};
     Status status = stop_and_yield(cluster, space, &last, &err);
     (void)pthread_mutex_lock(&cluster->lock);
-    slot = space_table_get(&cluster->spaces, space);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
     if (status == STATUS_OK) {
         slot->is_handing = true;
         slot->last = last;
@@ -250,15 +284,6 @@ static bool is_handing(Cluster *cluster, SpaceGroup group)
     return found;
 }
 
-static bool is_switching(Cluster *cluster, SpaceGroup group)
-{
-    const ClusterCatalog *catalog = &cluster->catalog;
-    bool found = false;
-    for (size_t i = 0; atomic_load(&cluster->has_catalog) && i < group.count && !found; i++)
-        found = catalog->is_switching(catalog->ctx, group.spaces[i]);
-    return found;
-}
-
 bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to,
                      HandOverReason reason)
 {
@@ -271,7 +296,7 @@ bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group
         if (cluster_serves(cluster, group.spaces[i]))
             hand_over_space(cluster, view, group.spaces[i], to, reason);
     }
-    return true;
+    return count_served(cluster, group) == 0; /* otherwise the map of one began to change */
 }
 
 /* ---- orders ---- */
