@@ -569,6 +569,26 @@ static void a_node_whose_disk_is_damaged_gives_all_it_owns_away(void **state)
     assert_true(count_owned(node, 6) > 0);
 }
 
+/* It was declared dead, and its join has made it live: it must not get anything again. */
+static void a_node_whose_disk_is_damaged_comes_back_without_spaces(void **state)
+{
+    (void)state;
+    begin(3, 3, 6);
+    SimNode *node = sim_owner(&sim, 2);
+    node->is_damaged = true;
+    sim_run(&sim, 20000);
+    assert_int_equal(count_owned(node, 6), 0);
+    uint64_t incarnation = cluster_incarnation(node->cluster);
+    node->is_paused = true;
+    sim_run(&sim, 10000);
+    node->is_paused = false;
+    sim_run(&sim, 30000); /* long enough to be spread */
+    assert_true(cluster_incarnation(node->cluster) > incarnation);
+    assert_int_equal(count_owned(node, 6), 0);
+    assert_all_served(6);
+    assert_nothing_lost(6);
+}
+
 static void a_copy_that_cannot_be_dropped_goes_later(void **state)
 {
     (void)state;
@@ -784,6 +804,7 @@ int main(void)
         CASE(a_node_that_was_away_forgets_what_was_dropped),
         CASE(a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch),
         CASE(a_node_whose_disk_is_damaged_gives_all_it_owns_away),
+        CASE(a_node_whose_disk_is_damaged_comes_back_without_spaces),
         CASE(a_copy_that_cannot_be_dropped_goes_later),
         CASE(copies_that_the_engine_has_forgotten_are_kept),
         CASE(a_log_that_has_lost_entries_is_not_served),
