@@ -48,14 +48,18 @@ static Nearness ask_nearness(Cluster *cluster, const ClusterView *view, StoreSpa
     return is_near ? COPY_IS_NEAR : COPY_IS_FAR;
 }
 
-/* All of the group that is served here; copies that are missing are asked for at once. */
+/* All of the group that is served here; copies that are missing are asked for at once. A node that
+ * has not answered is asked again after the next read of the engine: each time costs CALL_MS, in
+ * which the manager neither finds that it is dead nor takes anything over. */
 static bool are_caught_up(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to)
 {
     bool are_near = true;
     for (size_t i = 0; i < group.count; i++) {
         if (!cluster_serves(cluster, group.spaces[i]))
             continue;
-        Nearness nearness = ask_nearness(cluster, view, group.spaces[i], to);
+        Nearness nearness =
+            view->is_silent[to] ? NODE_IS_SILENT : ask_nearness(cluster, view, group.spaces[i], to);
+        view->is_silent[to] = nearness == NODE_IS_SILENT;
         if (nearness == NODE_IS_SILENT)
             return false;
         are_near = are_near && nearness == COPY_IS_NEAR;
@@ -360,7 +364,7 @@ static bool carry_out(Cluster *cluster, const ClusterView *view, const SpaceOrde
 void carry_out_orders(Cluster *cluster, const ClusterView *view)
 {
     SpaceOrder order;
-    for (size_t at = 0; copy_order(cluster, at, &order);) {
+    for (size_t at = 0; !atomic_load(&cluster->is_stopping) && copy_order(cluster, at, &order);) {
         bool is_here = strcmp(order.node, cluster->node) == 0;
         bool is_late = cluster_now_us(cluster) > order.until_us;
         if (is_late || is_here || carry_out(cluster, view, &order))
@@ -376,7 +380,7 @@ void carry_out_orders(Cluster *cluster, const ClusterView *view)
 void give_all_away(Cluster *cluster, const ClusterView *view, HandOverReason reason)
 {
     size_t self = view_node(view, slice_from_cstr(cluster->node));
-    for (size_t i = 0; i < view->owner_count; i++) {
+    for (size_t i = 0; i < view->owner_count && !atomic_load(&cluster->is_stopping); i++) {
         SpaceGroup group = view_group(view, &view->owners[i].space);
         if (!space_group_begins(group, view->owners[i].space) || count_served(cluster, group) == 0)
             continue;
@@ -448,7 +452,7 @@ static bool is_apart_for_long(Cluster *cluster, SpaceGroup group, bool is_apart)
  * what an operator has placed. */
 static bool bring_together(Cluster *cluster, const ClusterView *view, size_t self)
 {
-    for (size_t i = 0; i < view->owner_count; i++) {
+    for (size_t i = 0; i < view->owner_count && !atomic_load(&cluster->is_stopping); i++) {
         SpaceGroup group = view_group(view, &view->owners[i].space);
         if (group.count == 1 || !space_group_begins(group, view->owners[i].space) ||
             count_served(cluster, group) == 0)
