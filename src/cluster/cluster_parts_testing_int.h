@@ -398,6 +398,11 @@ static inline void sim_follow_catalog(void *ctx)
     ((SimNode *)ctx)->leads = false;
 }
 
+static inline bool sim_leads(void *ctx)
+{
+    return ((SimNode *)ctx)->leads;
+}
+
 static inline Status sim_refresh(void *ctx, Error *err)
 {
     SimNode *node = ctx;
@@ -512,6 +517,7 @@ static inline ClusterCatalog sim_catalog(SimNode *node)
     return (ClusterCatalog){.ctx = node,
                             .lead = sim_lead,
                             .follow = sim_follow_catalog,
+                            .leads = sim_leads,
                             .refresh = sim_refresh,
                             .serve = sim_serve,
                             .stop_serving = sim_stop_serving,

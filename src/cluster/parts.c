@@ -101,6 +101,11 @@ static void follow_catalog(void *ctx)
     catalog_follow(ctx);
 }
 
+static bool leads(void *ctx)
+{
+    return catalog_is_leader(ctx);
+}
+
 static Status refresh(void *ctx, Error *err)
 {
     return catalog_refresh(ctx, err);
@@ -203,6 +208,7 @@ ClusterCatalog cluster_catalog_of(Catalog *catalog)
         .ctx = catalog,
         .lead = lead,
         .follow = follow_catalog,
+        .leads = leads,
         .refresh = refresh,
         .serve = serve,
         .stop_serving = stop_serving,

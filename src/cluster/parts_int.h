@@ -38,6 +38,7 @@ typedef struct ClusterCatalog {
     void *ctx; /* a Catalog */
     Status (*lead)(void *ctx, Error *err);
     void (*follow)(void *ctx);
+    bool (*leads)(void *ctx);
     Status (*refresh)(void *ctx, Error *err);
     Status (*serve)(void *ctx, StoreSpace space, Error *err);
     Status (*stop_serving)(void *ctx, StoreSpace space, Error *err);
