@@ -118,6 +118,7 @@ Status cluster_create(const ClusterOptions *options, Cluster **out, Error *err)
     };
     atomic_store(&cluster->incarnation, options->member.incarnation);
     cluster->member = MEMBER_JOINED;
+    cluster->settle_us = cluster_now_us(cluster) + LEASE_SUCCESSOR_US; /* it has just joined */
     lease_init(&cluster->lease, options->clock);
     cluster_clock_init(&cluster->time, options->clock);
     init_locks(cluster);

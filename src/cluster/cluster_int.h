@@ -190,6 +190,7 @@ struct Cluster {
     uint64_t view_us; /* boot time of the newest read; 0 if there was none */
     uint64_t lapses_seen;
     uint64_t rejoin_us;
+    uint64_t settle_us; /* boot time when the lease has ended that the process before had; 0 then */
     uint64_t trimmed_us;
     ReplicaWatch replica_watch;
     uint64_t engine_asked_us; /* 0 if it is to be asked at once */

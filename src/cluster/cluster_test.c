@@ -262,13 +262,49 @@ static void two_processes_of_one_name_do_not_both_live(void **state)
                    second->data.path);
     assert_int_equal(system(command), 0); /* NOLINT: a copy, in a test */
     assert_true(sim_try_start(second, &failure));
-    sim_run(&sim, 3000);
+    sim_run(&sim, 7000);
     assert_int_equal(count_owned(&sim.nodes[0], 2), 0);
     assert_false(sim_has_lease(&sim.nodes[0]));
     assert_all_served(2);
     sim_run(&sim, 20000);
     assert_int_equal(count_owned(&sim.nodes[0], 2), 0);
     assert_all_served(2);
+}
+
+/* The folder's lock says nothing there. The process that is cut off from the engine answers clients
+ * until its lease ends; sim_check_owners sees to it that nobody else does. */
+static void a_folder_that_was_moved_waits_for_the_lease(void **state)
+{
+    (void)state;
+    begin(2, 2, 4);
+    SimNode *first = &sim.nodes[0];
+    SimNode *second = &sim.nodes[2];
+    *second = (SimNode){.sim = &sim};
+    (void)snprintf(second->name, sizeof(second->name), "%s", first->name);
+    (void)snprintf(second->address, sizeof(second->address), "10.0.0.9:1");
+    test_folder_init(&second->data);
+    fake_clock_init(&second->clock, 5000000000);
+    sim_open_journal(second, 0);
+    sim.count = 3;
+    memory_journal_cut(first->journal, true);
+    char command[256];
+    (void)snprintf(command, sizeof(command), "cp %s/CLUSTER* %s", first->data.path,
+                   second->data.path);
+    assert_int_equal(system(command), 0); /* NOLINT: a copy, in a test */
+    Error failure;
+    assert_true(sim_try_start(second, &failure));
+    sim_run(&sim, 3500); /* while it has a lease, or may have */
+    assert_true(sim_has_lease(first));
+    assert_int_equal(count_owned(second, 4), 0);
+    sim_run(&sim, 4000);
+    assert_false(sim_has_lease(first));
+    assert_all_served(4);
+    assert_true(count_owned(second, 4) > 0);
+    /* A restart there is one as any other. */
+    sim_kill(second);
+    assert_true(sim_try_start(second, &failure));
+    sim_run(&sim, 1500);
+    assert_all_served(4);
 }
 
 static void a_move_hands_a_space_over_without_a_write_lost(void **state)
@@ -845,6 +881,7 @@ int main(void)
         CASE(a_node_without_the_engine_loses_its_spaces),
         CASE(a_restart_under_the_same_name_takes_its_spaces_at_once),
         CASE(two_processes_of_one_name_do_not_both_live),
+        CASE(a_folder_that_was_moved_waits_for_the_lease),
         CASE(a_move_hands_a_space_over_without_a_write_lost),
         CASE(a_hand_over_whose_answer_is_lost_is_finished),
         CASE(a_node_that_is_silent_is_asked_once_about_all_that_it_might_get),
