@@ -251,7 +251,9 @@ static bool copy_handing(Cluster *cluster, StoreSpace from, SpaceSlot *out)
 void continue_hand_overs(Cluster *cluster)
 {
     SpaceSlot copy;
-    for (StoreSpace from = 0; copy_handing(cluster, from, &copy); from = copy.space + 1)
+    for (StoreSpace from = 0;
+         !atomic_load(&cluster->is_stopping) && copy_handing(cluster, from, &copy);
+         from = copy.space + 1)
         ask_engine(cluster, &copy);
 }
 

@@ -235,7 +235,8 @@ static void rescue_group(Cluster *cluster, const ClusterView *view, SpaceGroup g
 void rescue_assigned(Cluster *cluster, const ClusterView *view)
 {
     size_t self = view_node(view, slice_from_cstr(cluster->node));
-    for (size_t i = 0; self != NO_NODE && i < view->owner_count; i++) {
+    for (size_t i = 0;
+         self != NO_NODE && i < view->owner_count && !atomic_load(&cluster->is_stopping); i++) {
         StoreSpace space = view->owners[i].space;
         SpaceGroup group = view_group(view, &view->owners[i].space);
         if (view_knows_group(view, space) && space_group_begins(group, space))
