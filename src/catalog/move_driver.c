@@ -340,18 +340,28 @@ static void on_gone(void *ctx, StoreSpace space)
     cleaner_link_post(ctx, (Garbage){space, space});
 }
 
-/* A partition that has gone to another node meanwhile may have been written to there. */
+/* Whether this process serves the range, and in the same life as the container's handle says: a
+ * partition that has gone to another node meanwhile may have been written to there. One that is
+ * about to go has not been stopped yet; the placement knows, and from when the stage is SWITCHING
+ * it lets none of this container go that it serves still. */
+static bool is_still_here(const Job *job, const PartitionRange *range)
+{
+    const CatalogPlacement *placement = job->driver->placement;
+    return handle_is_served(container_handle(job->container, range)) &&
+           (placement == NULL || placement->is_local(placement->ctx, range->space));
+}
+
 static Status check_served(const Job *job, Error *err)
 {
     const Container *container = job->container;
     size_t count = 0;
     const PartitionRange *sources = container_sources(container, &count);
     for (size_t i = 0; i < count; i++) {
-        if (!handle_is_served(container_handle(container, &sources[i])))
+        if (!is_still_here(job, &sources[i]))
             return is_elsewhere(&sources[i], err);
     }
     for (size_t i = 0; i < container->pending_count; i++) {
-        if (!handle_is_served(container_handle(container, &container->pending[i])))
+        if (!is_still_here(job, &container->pending[i]))
             return is_elsewhere(&container->pending[i], err);
     }
     return STATUS_OK;

@@ -483,6 +483,41 @@ static void a_move_whose_end_is_unknown_keeps_nothing_that_could_be_lost(void **
     expect_same(&pair);
 }
 
+/* A node that gives away what is asked for while a map is about to change; nothing was stopped. */
+static bool is_local_until_fenced(void *ctx, StoreSpace space)
+{
+    TestNode *node = ctx;
+    MoveEvent event;
+    bool is_switching =
+        catalog_moves(node->t.catalog, &event, 1) == 1 && event.stage == MOVE_SWITCHING;
+    (void)pthread_mutex_lock(&node->lock);
+    if (is_switching)
+        node_remove(node, space);
+    (void)pthread_mutex_unlock(&node->lock);
+    return node_is_local(node, space);
+}
+
+/* Its next owner would not know of what has become of it. */
+static void a_move_whose_source_is_about_to_go_does_not_end(void **state)
+{
+    (void)state;
+    AUTO(pair_close) Pair pair;
+    open_for_moves(&pair, &BY_ORDER, MANUAL(1000));
+    StoreSpace space = space_of(&pair, 0);
+    pair.a.placement.is_local = is_local_until_fenced;
+    order_split(&pair);
+    MoveEvent event = wait_for_move(&pair.a);
+    assert_int_equal(event.stage, MOVE_FAILED);
+    assert_non_null(strstr(event.message, "is served by another node"));
+    assert_int_equal(container_at(&pair, &pair.a)->range_count, 1);
+    for (int ms = 0; count_garbage(pair.a.t.store) > 0 && ms < PATIENCE_MS; ms++)
+        (void)usleep(1000);
+    node_refresh(&pair.b);
+    node_hand_over(&pair.a, &pair.b, space);
+    for (int key = 0; key < KEYS; key++)
+        assert_int_equal(get_item(container_at(&pair, &pair.b), key), key + 1);
+}
+
 /* What the node that serves them would say of its partitions, so long ago, to the other one. */
 static void tell(TestNode *from, TestNode *to, uint64_t age_us)
 {
@@ -708,6 +743,7 @@ int main(void)
         cmocka_unit_test(a_move_whose_sources_do_not_come_gives_up),
         cmocka_unit_test(a_move_whose_targets_are_elsewhere_is_undone),
         cmocka_unit_test(a_move_whose_end_is_unknown_keeps_nothing_that_could_be_lost),
+        cmocka_unit_test(a_move_whose_source_is_about_to_go_does_not_end),
         cmocka_unit_test(partitions_that_are_elsewhere_are_merged_when_they_are_known_to_be_small),
         cmocka_unit_test(a_partition_that_is_elsewhere_is_split_for_what_it_holds),
         cmocka_unit_test(for_throughput_the_largest_partition_is_split_wherever_it_is),

@@ -57,6 +57,14 @@ static inline void node_add(TestNode *node, StoreSpace space)
     node->local[node->local_count++] = space;
 }
 
+static inline void node_remove(TestNode *node, StoreSpace space)
+{
+    for (size_t i = 0; i < node->local_count; i++) {
+        if (node->local[i] == space)
+            node->local[i--] = node->local[--node->local_count];
+    }
+}
+
 static inline bool node_is_local(void *ctx, StoreSpace space)
 {
     TestNode *node = ctx;
@@ -207,10 +215,7 @@ DEFINE_AUTO_VALUE(TestNode, node_close)
 static inline void node_hand_over(TestNode *from, TestNode *to, StoreSpace space)
 {
     (void)pthread_mutex_lock(&from->lock);
-    for (size_t i = 0; i < from->local_count; i++) {
-        if (from->local[i] == space)
-            from->local[i--] = from->local[--from->local_count];
-    }
+    node_remove(from, space);
     (void)pthread_mutex_unlock(&from->lock);
     assert_ok(catalog_stop_serving(from->t.catalog, space, err));
     (void)pthread_mutex_lock(&to->lock);

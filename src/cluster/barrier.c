@@ -23,10 +23,17 @@ enum { BARRIER_DEAD_US = 15000000, LATE_US = 15000000 };
 enum { BARRIER_PAUSE_MS = 5, BARRIER_PAUSE_MS_MAX = 50 };
 
 /* Who leads has published everything of others before it began, and gives no space away whose range
- * it is replacing; what it writes to clean up changes no map, and is not counted. */
+ * it is replacing; what it writes to clean up changes no map, and is not counted. A node that has
+ * just got the catalogue serves its space before it has published all of it. */
+static bool leads(Cluster *cluster)
+{
+    return cluster_serves(cluster, SPACE_OF_CATALOG) &&
+           (!atomic_load(&cluster->has_catalog) || cluster->catalog.leads(cluster->catalog.ctx));
+}
+
 bool catalog_is_published(Cluster *cluster, const JournalOwner *owners, size_t count)
 {
-    if (cluster_serves(cluster, SPACE_OF_CATALOG))
+    if (leads(cluster))
         return true;
     uint64_t done = atomic_load(&cluster->catalog_done);
     for (size_t i = 0; i < count; i++) {

@@ -118,6 +118,7 @@ Status cluster_create(const ClusterOptions *options, Cluster **out, Error *err)
     };
     atomic_store(&cluster->incarnation, options->member.incarnation);
     cluster->member = MEMBER_JOINED;
+    cluster->settle_us = cluster_now_us(cluster) + LEASE_SUCCESSOR_US; /* it has just joined */
     lease_init(&cluster->lease, options->clock);
     cluster_clock_init(&cluster->time, options->clock);
     init_locks(cluster);
@@ -214,6 +215,7 @@ static void *run_reach(void *arg)
 static void stop_threads(Cluster *cluster)
 {
     atomic_store(&cluster->is_stopping, true);
+    journal_hurry(cluster->journal);
     waker_wake(&cluster->lease_waker);
     waker_wake(&cluster->manager_waker);
     waker_wake(&cluster->catalog_waker);
@@ -581,6 +583,7 @@ void cluster_leave(Cluster *cluster, uint32_t wait_ms)
 {
     Error err;
     size_t others = 0;
+    journal_hurry(cluster->journal); /* a thread may be waiting for it in the same lane */
     if (count_others(cluster, &others, &err) != STATUS_OK || others == 0)
         wait_ms = 0;
     atomic_store(&cluster->is_leaving, true);

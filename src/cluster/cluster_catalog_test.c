@@ -295,11 +295,77 @@ static void a_space_whose_map_changes_is_given_away_later(void **state)
     assert_ptr_equal(sim_owner(&sim, 2), to);
 }
 
+/* What the catalogue finds while it begins to lead: it has not published the newest changes yet. */
+static bool was_published;
+
+static Status lead_and_look(void *ctx, Error *err)
+{
+    SimNode *node = ctx;
+    JournalOwner row = {.space = SPACE_OF_CATALOG};
+    assert_true(sim_tail(node, SPACE_OF_CATALOG, &row.tail));
+    assert_true(cluster_serves(node->cluster, SPACE_OF_CATALOG));
+    was_published = catalog_is_published(node->cluster, &row, 1);
+    return sim_lead(ctx, err);
+}
+
+static void a_new_leader_has_not_published_what_it_still_loads(void **state)
+{
+    (void)state;
+    begin(2, 2, 2);
+    sim_run(&sim, 2000);
+    SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
+    SimNode *next = other_than(leader);
+    next->cluster->catalog.lead = lead_and_look;
+    next->is_stuck = true; /* until it owns the space */
+    assert_true(sim_change(leader));
+    assert_ok(cluster_order(leader->cluster, SPACE_OF_CATALOG, slice_from_cstr(next->name),
+                            REASON_OPERATOR, err));
+    was_published = true;
+    sim_run(&sim, 2000);
+    assert_ptr_equal(sim_owner(&sim, SPACE_OF_CATALOG), next);
+    assert_false(was_published);
+    JournalOwner row = {.space = SPACE_OF_CATALOG};
+    assert_true(sim_tail(next, SPACE_OF_CATALOG, &row.tail));
+    assert_true(catalog_is_published(next->cluster, &row, 1));
+}
+
+/* A call that lets a move reach its end meanwhile. */
+static SimNode *about_to_switch;
+
+static Status call_and_switch(void *ctx, ClusterCall *call, Error *err)
+{
+    about_to_switch->switching = 2;
+    return sim_call(ctx, call, err);
+}
+
+/* Other nodes are asked before a space is given away, which takes long enough for that. */
+static void a_space_whose_map_begins_to_change_meanwhile_is_given_away_later(void **state)
+{
+    (void)state;
+    begin(3, 3, 3);
+    sim_run(&sim, 2000);
+    SimNode *owner = sim_owner(&sim, 2);
+    SimNode *to = other_than(owner);
+    assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
+    about_to_switch = owner;
+    owner->cluster->call = call_and_switch;
+    manage_step(owner->cluster);
+    assert_int_equal(owner->switching, 2);
+    owner->cluster->call = sim_call;
+    assert_ptr_equal(sim_owner(&sim, 2), owner);
+    assert_true(sim_write(owner, 2));
+    owner->switching = 0;
+    sim_run(&sim, 2000);
+    assert_ptr_equal(sim_owner(&sim, 2), to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_space_is_served_only_with_the_newest_catalogue),
         CASE(a_space_whose_map_changes_is_given_away_later),
+        CASE(a_new_leader_has_not_published_what_it_still_loads),
+        CASE(a_space_whose_map_begins_to_change_meanwhile_is_given_away_later),
         CASE(a_change_of_the_catalogue_waits_for_every_living_node),
         CASE(a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others),
         CASE(a_change_that_comes_while_others_are_asked_waits_for_the_next_time),

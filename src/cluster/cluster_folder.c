@@ -9,6 +9,14 @@
  * Before each join the file names the attempt, so that a process that ends between its join and the
  * write of its incarnation can join again. The incarnation is 0 before the first join has ended.
  *
+ * Another file beside it names the machine as it runs now, and the folder there:
+ *
+ *     machine = boot id " " device " " inode "\n"
+ *
+ * The lock shows only on the same machine that the process before is gone. If the machine was
+ * started anew since, or the folder is a copy or is elsewhere, what the file says is not what is
+ * found; nor is it if there is no file. It is not synced: a machine that loses it starts anew.
+ *
  * While a folder is adopted, an empty file stands beside it, which is made before this file and
  * removed when everything else is durable. As long as it is there, all data is in the folder.
  */
@@ -24,10 +32,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HEAD "orrery-cluster 1\n"
 static_assert(JOURNAL_ATTEMPT_BYTES == 16, "an attempt has as many characters as an id");
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+enum { MACHINE_BYTES_MAX = 128, BOOT_ID_CHARS = 36 };
 enum { FILE_BYTES_MAX = 512, ID_CHARS = 32, SUM_CHARS = 8, PATH_BYTES_MAX = 4096 };
 
 struct ClusterFolder {
@@ -36,6 +47,7 @@ struct ClusterFolder {
     int lock;
     bool is_member;
     bool is_adopting;
+    bool has_moved;
     uint8_t cluster[16];
     uint64_t incarnation;
     uint8_t attempt[JOURNAL_ATTEMPT_BYTES]; /* zeroes if none is under way */
@@ -116,6 +128,67 @@ static Status read_file(ClusterFolder *folder, Error *err)
                          folder->path, SLICE_ARG(node), folder->node, SLICE_ARG(node),
                          folder->node);
     folder->is_member = folder->incarnation != 0;
+    return STATUS_OK;
+}
+
+/* ---- the machine ---- */
+
+/* The beginning of a file, of at most 'size' bytes; empty if it cannot be read. */
+static Slice read_text(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, text, size) : 0;
+    if (fd >= 0)
+        (void)close(fd); /* nothing was written */
+    return slice_make(text, len > 0 ? (size_t)len : 0);
+}
+
+/* What the second file would say now; empty if that cannot be found out. */
+static Slice find_machine(const ClusterFolder *folder, char text[MACHINE_BYTES_MAX])
+{
+    char id[MACHINE_BYTES_MAX];
+    struct stat data;
+    Slice boot = slice_first(read_text(BOOT_ID, id, sizeof(id)), BOOT_ID_CHARS);
+    if (boot.len < BOOT_ID_CHARS || stat(folder->path, &data) != 0)
+        return SLICE_EMPTY;
+    int len = snprintf(text, MACHINE_BYTES_MAX, "%.*s %llu %llu\n", SLICE_ARG(boot),
+                       (unsigned long long)data.st_dev, (unsigned long long)data.st_ino);
+    ASSERT(len > 0 && len < MACHINE_BYTES_MAX);
+    return slice_make(text, (size_t)len);
+}
+
+static Status check_machine(ClusterFolder *folder, Error *err)
+{
+    char path[PATH_BYTES_MAX + 32];
+    char now[MACHINE_BYTES_MAX];
+    char before[MACHINE_BYTES_MAX];
+    TRY(join_path(folder, CLUSTER_FOLDER_MACHINE, path, err));
+    Slice machine = find_machine(folder, now);
+    folder->has_moved =
+        folder->is_member &&
+        (machine.len == 0 || !slice_equal(machine, read_text(path, before, sizeof(before))));
+    return STATUS_OK;
+}
+
+bool cluster_folder_has_moved(const ClusterFolder *folder)
+{
+    return folder->has_moved;
+}
+
+Status cluster_folder_settle(ClusterFolder *folder, Error *err)
+{
+    char path[PATH_BYTES_MAX + 32];
+    char text[MACHINE_BYTES_MAX];
+    TRY(join_path(folder, CLUSTER_FOLDER_MACHINE, path, err));
+    Slice machine = find_machine(folder, text);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool is_done = fd >= 0 && write(fd, machine.ptr, machine.len) == (ssize_t)machine.len;
+    int code = errno;
+    if (fd >= 0)
+        (void)close(fd); /* a file that is not whole is taken for another machine's */
+    if (!is_done)
+        return error_set_errno(err, code, "cannot write '%s'", path);
+    folder->has_moved = false;
     return STATUS_OK;
 }
 
@@ -213,6 +286,7 @@ static Status open_folder(const char *path, Slice node, bool adopts, ClusterFold
     TRY(lock_folder(folder, err));
     TRY(read_file(folder, err));
     TRY(check_kind(folder, adopts, err));
+    TRY(check_machine(folder, err));
     *out = TAKE(folder);
     return STATUS_OK;
 }
@@ -278,6 +352,8 @@ Status cluster_folder_join(ClusterFolder *folder, Journal *journal, const Journa
     if (folder->is_adopting)
         TRY(begin_adoption(folder, err));
     TRY(write_file(folder, err));
+    if (!folder->is_member) /* it has owned nothing yet */
+        TRY(cluster_folder_settle(folder, err));
     JournalJoin own = *join;
     memcpy(own.attempt, folder->attempt, sizeof(own.attempt));
     own.name = slice_from_cstr(folder->node);

@@ -3,7 +3,8 @@
  * A node that restarts takes its own spaces over at once, without waiting for its old lease to
  * end. That is right only if the old process is gone: it held the lock of this folder. And only if
  * nobody else has lived under the name since: the engine compares the incarnation that the folder
- * remembers with its own.
+ * remembers with its own. A lock is known to one machine: in a folder that was moved or copied the
+ * old process may have another one, and answer until its lease ends (cluster_folder_has_moved).
  *
  * Ownership  cluster_folder_close releases the lock, after the store is closed.
  * Threads    One thread at a time.
@@ -14,8 +15,9 @@
 #include "base/error.h"
 #include "journal/journal.h"
 
-#define CLUSTER_FOLDER_FILE "CLUSTER"
-#define CLUSTER_FOLDER_LOCK "CLUSTER.lock"
+#define CLUSTER_FOLDER_FILE    "CLUSTER"
+#define CLUSTER_FOLDER_LOCK    "CLUSTER.lock"
+#define CLUSTER_FOLDER_MACHINE "CLUSTER.machine"
 #define CLUSTER_FOLDER_ADOPTING \
     "CLUSTER.adopting" /* is there while the folder is only partly adopted */
 
@@ -37,6 +39,12 @@ bool cluster_folder_is_adopted_partly(const char *path);
 
 /* Whether the folder was of a cluster, and so of which, when it was opened or last joined. */
 bool cluster_folder_is_member(const ClusterFolder *folder);
+
+/* Whether the lock says nothing about the process that had the folder before: that was on another
+ * machine, or before this one was started, or in another folder, of which this one is a copy. True
+ * until cluster_folder_settle, which is to be called when the lease of that process has ended. */
+bool cluster_folder_has_moved(const ClusterFolder *folder);
+MUST_USE Status cluster_folder_settle(ClusterFolder *folder, Error *err);
 
 /* Joins with what the folder remembers, which is filled into a copy of 'join', and remembers the
  * new incarnation before it returns. */

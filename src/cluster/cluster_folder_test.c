@@ -215,6 +215,51 @@ static void a_join_whose_answer_never_came_is_repeated(void **state)
     assert_true(second.incarnation > first.incarnation);
 }
 
+static bool has_moved(void)
+{
+    AUTO(cluster_folder_close) ClusterFolder *folder = NULL;
+    assert_ok(cluster_folder_open(t.data.path, SLICE("a"), &folder, err));
+    return cluster_folder_has_moved(folder);
+}
+
+static void a_folder_that_is_not_where_it_was_is_found_out(void **state)
+{
+    (void)state;
+    static const char *const elsewhere[] = {"", "x", "00000000-0000-0000-0000-000000000000 1 2\n"};
+    AUTO(cluster_folder_close) ClusterFolder *folder = NULL;
+    assert_ok(cluster_folder_open(t.data.path, SLICE("a"), &folder, err));
+    assert_false(cluster_folder_has_moved(folder)); /* it was of nobody */
+    (void)join(folder);
+    cluster_folder_close(TAKE(folder));
+    assert_false(has_moved());
+    char path[128];
+    char command[300];
+    (void)snprintf(path, sizeof(path), "%s/%s", t.data.path, CLUSTER_FOLDER_MACHINE);
+    for (size_t i = 0; i < ARRAY_COUNT(elsewhere) + 1; i++) {
+        if (i < ARRAY_COUNT(elsewhere))
+            put_file(CLUSTER_FOLDER_MACHINE, elsewhere[i], strlen(elsewhere[i]));
+        else
+            assert_int_equal(unlink(path), 0);
+        assert_true(has_moved());
+        assert_true(has_moved()); /* until it is settled */
+        assert_ok(cluster_folder_open(t.data.path, SLICE("a"), &folder, err));
+        (void)join(folder);
+        assert_true(cluster_folder_has_moved(folder));
+        assert_ok(cluster_folder_settle(folder, err));
+        assert_false(cluster_folder_has_moved(folder));
+        cluster_folder_close(TAKE(folder));
+        assert_false(has_moved());
+    }
+    /* A copy of all of it, on the same machine. */
+    TestFolder copy;
+    test_folder_init(&copy);
+    (void)snprintf(command, sizeof(command), "cp %s/CLUSTER* %s", t.data.path, copy.path);
+    assert_int_equal(system(command), 0); /* NOLINT: a copy, in a test */
+    assert_ok(cluster_folder_open(copy.path, SLICE("a"), &folder, err));
+    assert_true(cluster_folder_has_moved(folder));
+    test_folder_done(&copy);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -228,6 +273,7 @@ int main(void)
         CASE(an_adoption_without_an_end_is_repeated_and_nothing_else),
         CASE(a_damaged_file_is_refused),
         CASE(a_join_whose_answer_never_came_is_repeated),
+        CASE(a_folder_that_is_not_where_it_was_is_found_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,8 @@
  *     server    (serving.c)     answers other nodes where that may wait
  *     reach     reach_step      finds nodes that cannot be reached; asks what partitions hold
  *
- * Locks, in this order: a lane, then Cluster.lock, then a shard of the owners. None is held while
+ * Locks, in this order: a lane, then Cluster.lock, then a shard of the owners. With Cluster.lock
+ * the catalogue is asked whether a map is about to change (begin_yielding). None is held while
  * another thread is waited for; a lane is held for one statement of the engine. With usage_lock no
  * other lock is taken.
  */
@@ -191,6 +192,7 @@ struct Cluster {
     uint64_t view_us; /* boot time of the newest read; 0 if there was none */
     uint64_t lapses_seen;
     uint64_t rejoin_us;
+    uint64_t settle_us; /* boot time when the lease has ended that the process before had; 0 then */
     uint64_t trimmed_us;
     uint32_t untrimmed_before;     /* in the last round of trimming */
     uint64_t journal_told_percent; /* how full the log has said that the journal is */

@@ -398,6 +398,11 @@ static inline void sim_follow_catalog(void *ctx)
     ((SimNode *)ctx)->leads = false;
 }
 
+static inline bool sim_leads(void *ctx)
+{
+    return ((SimNode *)ctx)->leads;
+}
+
 static inline Status sim_refresh(void *ctx, Error *err)
 {
     SimNode *node = ctx;
@@ -445,9 +450,16 @@ static inline Status sim_stop_serving(void *ctx, StoreSpace space, Error *err)
     return STATUS_OK;
 }
 
-static inline bool sim_is_switching(void *ctx, StoreSpace space)
+/* Each space is a container of its own. */
+static inline uint32_t sim_container_of(void *ctx, StoreSpace space)
 {
-    return ((SimNode *)ctx)->switching == space;
+    (void)ctx;
+    return space == SPACE_OF_CATALOG ? 0 : (uint32_t)space;
+}
+
+static inline uint32_t sim_switching(void *ctx)
+{
+    return (uint32_t)((SimNode *)ctx)->switching;
 }
 
 static inline Status sim_find_named(void *ctx, const StoreSpace *spaces, size_t count,
@@ -505,10 +517,12 @@ static inline ClusterCatalog sim_catalog(SimNode *node)
     return (ClusterCatalog){.ctx = node,
                             .lead = sim_lead,
                             .follow = sim_follow_catalog,
+                            .leads = sim_leads,
                             .refresh = sim_refresh,
                             .serve = sim_serve,
                             .stop_serving = sim_stop_serving,
-                            .is_switching = sim_is_switching,
+                            .container_of = sim_container_of,
+                            .switching = sim_switching,
                             .find_named = sim_find_named,
                             .list_shared = sim_list_shared,
                             .list_usage = sim_list_usage,

@@ -116,7 +116,7 @@ static void stop_following(Cluster *cluster, StoreSpace space)
 bool expel_lost_copies(Cluster *cluster, const ClusterView *view)
 {
     size_t expelled = 0;
-    for (size_t i = 0; i < view->replica_count; i++) {
+    for (size_t i = 0; i < view->replica_count && !atomic_load(&cluster->is_stopping); i++) {
         const JournalReplica *row = &view->replicas[i];
         Error err;
         if (row->state != REPLICA_FOLLOWING ||
@@ -223,7 +223,7 @@ void follow_spaces(Cluster *cluster, const ClusterView *view)
     arena_init(&arena, ARENA_SMALL_BYTES);
     const bool *counts = count_nodes(cluster, view, &arena);
     uint64_t now_us = cluster_now_us(cluster);
-    for (size_t i = 0; i < view->owner_count; i++) {
+    for (size_t i = 0; i < view->owner_count && !atomic_load(&cluster->is_stopping); i++) {
         const JournalOwner *owner = &view->owners[i];
         SpaceSlot slot = slot_of(cluster, owner->space);
         if (!view_knows_group(view, owner->space))

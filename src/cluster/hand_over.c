@@ -48,14 +48,18 @@ static Nearness ask_nearness(Cluster *cluster, const ClusterView *view, StoreSpa
     return is_near ? COPY_IS_NEAR : COPY_IS_FAR;
 }
 
-/* All of the group that is served here; copies that are missing are asked for at once. */
+/* All of the group that is served here; copies that are missing are asked for at once. A node that
+ * has not answered is asked again after the next read of the engine: each time costs CALL_MS, in
+ * which the manager neither finds that it is dead nor takes anything over. */
 static bool are_caught_up(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to)
 {
     bool are_near = true;
     for (size_t i = 0; i < group.count; i++) {
         if (!cluster_serves(cluster, group.spaces[i]))
             continue;
-        Nearness nearness = ask_nearness(cluster, view, group.spaces[i], to);
+        Nearness nearness =
+            view->is_silent[to] ? NODE_IS_SILENT : ask_nearness(cluster, view, group.spaces[i], to);
+        view->is_silent[to] = nearness == NODE_IS_SILENT;
         if (nearness == NODE_IS_SILENT)
             return false;
         are_near = are_near && nearness == COPY_IS_NEAR;
@@ -154,16 +158,42 @@ static Status stop_and_yield(Cluster *cluster, StoreSpace space, JournalPlace *l
     return stopped;
 }
 
-/* Serves nothing any more, and notes where the log ends. */
-static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
-                            HandOverReason reason)
+/* The number of the container whose partition this is; 0 if there is none. */
+static uint32_t container_of(Cluster *cluster, StoreSpace space)
 {
-    const JournalNode *node = &view->nodes[to];
+    const ClusterCatalog *catalog = &cluster->catalog;
+    return atomic_load(&cluster->has_catalog) ? catalog->container_of(catalog->ctx, space) : 0;
+}
+
+/* The number of the container whose map is about to change; 0 if none is. */
+static uint32_t switching(Cluster *cluster)
+{
+    const ClusterCatalog *catalog = &cluster->catalog;
+    return atomic_load(&cluster->has_catalog) ? catalog->switching(catalog->ctx) : 0;
+}
+
+static bool is_switching(Cluster *cluster, SpaceGroup group)
+{
+    uint32_t container = switching(cluster);
+    bool found = false;
+    for (size_t i = 0; container != 0 && i < group.count && !found; i++)
+        found = container_of(cluster, group.spaces[i]) == container;
+    return found;
+}
+
+/* Enters YIELDING, unless the map is about to change here. That is asked under the lock, as other
+ * nodes were asked for long since it was asked last: a move says first that it switches, and then
+ * asks whether this node serves the space. So one of the two finds the other, and gives up (C9). */
+static bool begin_yielding(Cluster *cluster, const JournalNode *node, StoreSpace space,
+                           HandOverReason reason, uint64_t *epoch)
+{
+    uint32_t container = container_of(cluster, space);
     (void)pthread_mutex_lock(&cluster->lock);
     SpaceSlot *slot = space_table_get(&cluster->spaces, space);
-    bool begins =
-        slot->state == SPACE_STATE_SERVING && !slot->is_lost && cluster->member == MEMBER_JOINED;
-    uint64_t epoch = slot->epoch;
+    bool begins = slot->state == SPACE_STATE_SERVING && !slot->is_lost &&
+                  cluster->member == MEMBER_JOINED &&
+                  (container == 0 || container != switching(cluster));
+    *epoch = slot->epoch;
     if (begins) {
         space_enter(slot, SPACE_STATE_YIELDING);
         memset(slot->to, 0, sizeof(slot->to));
@@ -173,7 +203,15 @@ static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpac
         slot->yield_us = cluster_now_us(cluster);
     }
     (void)pthread_mutex_unlock(&cluster->lock);
-    if (!begins)
+    return begins;
+}
+
+/* Serves nothing any more, and notes where the log ends. */
+static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpace space, size_t to,
+                            HandOverReason reason)
+{
+    uint64_t epoch;
+    if (!begin_yielding(cluster, &view->nodes[to], space, reason, &epoch))
         return false;
     cluster_publish_space(cluster, space, slice_from_cstr(cluster->node),
                           atomic_load(&cluster->incarnation), epoch, false);
@@ -181,7 +219,7 @@ static bool begin_hand_over(Cluster *cluster, const ClusterView *view, StoreSpac
     JournalPlace last = {0};
     Status status = stop_and_yield(cluster, space, &last, &err);
     (void)pthread_mutex_lock(&cluster->lock);
-    slot = space_table_get(&cluster->spaces, space);
+    SpaceSlot *slot = space_table_get(&cluster->spaces, space);
     if (status == STATUS_OK) {
         slot->is_handing = true;
         slot->last = last;
@@ -214,7 +252,9 @@ static bool copy_handing(Cluster *cluster, StoreSpace from, SpaceSlot *out)
 void continue_hand_overs(Cluster *cluster)
 {
     SpaceSlot copy;
-    for (StoreSpace from = 0; copy_handing(cluster, from, &copy); from = copy.space + 1)
+    for (StoreSpace from = 0;
+         !atomic_load(&cluster->is_stopping) && copy_handing(cluster, from, &copy);
+         from = copy.space + 1)
         ask_engine(cluster, &copy);
 }
 
@@ -251,15 +291,6 @@ static bool is_handing(Cluster *cluster, SpaceGroup group)
     return found;
 }
 
-static bool is_switching(Cluster *cluster, SpaceGroup group)
-{
-    const ClusterCatalog *catalog = &cluster->catalog;
-    bool found = false;
-    for (size_t i = 0; atomic_load(&cluster->has_catalog) && i < group.count && !found; i++)
-        found = catalog->is_switching(catalog->ctx, group.spaces[i]);
-    return found;
-}
-
 bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group, size_t to,
                      HandOverReason reason)
 {
@@ -272,7 +303,7 @@ bool hand_over_group(Cluster *cluster, const ClusterView *view, SpaceGroup group
         if (cluster_serves(cluster, group.spaces[i]))
             hand_over_space(cluster, view, group.spaces[i], to, reason);
     }
-    return true;
+    return count_served(cluster, group) == 0; /* otherwise the map of one began to change */
 }
 
 /* ---- orders ---- */
@@ -336,7 +367,7 @@ static bool carry_out(Cluster *cluster, const ClusterView *view, const SpaceOrde
 void carry_out_orders(Cluster *cluster, const ClusterView *view)
 {
     SpaceOrder order;
-    for (size_t at = 0; copy_order(cluster, at, &order);) {
+    for (size_t at = 0; !atomic_load(&cluster->is_stopping) && copy_order(cluster, at, &order);) {
         bool is_here = strcmp(order.node, cluster->node) == 0;
         bool is_late = cluster_now_us(cluster) > order.until_us;
         if (is_late || is_here || carry_out(cluster, view, &order))
@@ -352,7 +383,7 @@ void carry_out_orders(Cluster *cluster, const ClusterView *view)
 void give_all_away(Cluster *cluster, const ClusterView *view, HandOverReason reason)
 {
     size_t self = view_node(view, slice_from_cstr(cluster->node));
-    for (size_t i = 0; i < view->owner_count; i++) {
+    for (size_t i = 0; i < view->owner_count && !atomic_load(&cluster->is_stopping); i++) {
         SpaceGroup group = view_group(view, &view->owners[i].space);
         if (!space_group_begins(group, view->owners[i].space) || count_served(cluster, group) == 0)
             continue;
@@ -424,7 +455,7 @@ static bool is_apart_for_long(Cluster *cluster, SpaceGroup group, bool is_apart)
  * what an operator has placed. */
 static bool bring_together(Cluster *cluster, const ClusterView *view, size_t self)
 {
-    for (size_t i = 0; i < view->owner_count; i++) {
+    for (size_t i = 0; i < view->owner_count && !atomic_load(&cluster->is_stopping); i++) {
         SpaceGroup group = view_group(view, &view->owners[i].space);
         if (group.count == 1 || !space_group_begins(group, view->owners[i].space) ||
             count_served(cluster, group) == 0)

@@ -356,8 +356,22 @@ static void count_metrics(Cluster *cluster)
     }
 }
 
+/* The lock of the folder is enough for the next process again. If that cannot be noted, it waits.
+ */
+static void settle_folder(Cluster *cluster)
+{
+    Error err;
+    if (cluster->settle_us == 0 || cluster_now_us(cluster) < cluster->settle_us)
+        return;
+    cluster->settle_us = 0;
+    if (cluster_folder_has_moved(cluster->folder) &&
+        cluster_folder_settle(cluster->folder, &err) != STATUS_OK)
+        LOG_WARN(cluster->log, "cluster.folder_failed", "message=\"%s\"", err.message);
+}
+
 void manage_step(Cluster *cluster)
 {
+    settle_folder(cluster);
     clean_lost_spaces(cluster);
     come_back(cluster);
     if (member_of(cluster) != MEMBER_JOINED || !atomic_load(&cluster->has_store))

@@ -103,6 +103,8 @@ Status cluster_rejoin(Cluster *cluster, Error *err)
     TRY(status);
     atomic_store(&cluster->incarnation, member.incarnation);
     atomic_store(&cluster->is_late, false);
+    cluster->has_told_damage =
+        false; /* the engine has made the node live, and takes it for sound */
     set_member(cluster, MEMBER_OUT, MEMBER_JOINED);
     cluster_event(cluster, "joined", 0, 0, slice_from_cstr(cluster->node), "incarnation %llu",
                   (unsigned long long)member.incarnation);

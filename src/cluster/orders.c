@@ -156,7 +156,8 @@ Status cluster_drain(Cluster *cluster, Slice node, bool is_draining, Error *err)
     return set_draining(cluster, node, is_draining, "an operator asked for it", err);
 }
 
-/* Once: an operator may decide that the node is used all the same. */
+/* Once in each incarnation: an operator may decide that the node is used all the same. A join ends
+ * what was asked for before. */
 void drain_damaged(Cluster *cluster)
 {
     if (cluster->has_told_damage || !cluster->store.is_damaged(cluster->store.store))

@@ -245,7 +245,8 @@ static void rescue_group(Cluster *cluster, const ClusterView *view, SpaceGroup g
 void rescue_assigned(Cluster *cluster, const ClusterView *view)
 {
     size_t self = view_node(view, slice_from_cstr(cluster->node));
-    for (size_t i = 0; self != NO_NODE && i < view->owner_count; i++) {
+    for (size_t i = 0;
+         self != NO_NODE && i < view->owner_count && !atomic_load(&cluster->is_stopping); i++) {
         StoreSpace space = view->owners[i].space;
         SpaceGroup group = view_group(view, &view->owners[i].space);
         if (view_knows_group(view, space) && space_group_begins(group, space))
@@ -301,6 +302,14 @@ void await_catalog(Cluster *cluster, const ClusterView *view)
     }
 }
 
+/* The lock of the folder has shown that the process before is gone; if it could not, its lease must
+ * have ended. The engine renews that no more since this process has joined. */
+static bool may_take_own(Cluster *cluster)
+{
+    return !cluster_folder_has_moved(cluster->folder) ||
+           cluster_now_us(cluster) >= cluster->settle_us;
+}
+
 /* Whether it is this node's turn: its rank in the group waits from when the owner was first found
  * dead. */
 static bool is_turn(Cluster *cluster, const ClusterView *view, const JournalOwner *owner,
@@ -308,7 +317,7 @@ static bool is_turn(Cluster *cluster, const ClusterView *view, const JournalOwne
 {
     Slice me = slice_from_cstr(cluster->node);
     if (slice_equal(owner->node, me))
-        return owner->incarnation < atomic_load(&cluster->incarnation);
+        return owner->incarnation < atomic_load(&cluster->incarnation) && may_take_own(cluster);
     bool may_take = rank != NO_NODE && view_knows_group(view, owner->space) &&
                     spread_may_take(view, owner, view_node(view, me));
     uint64_t now_us = cluster_now_us(cluster);
@@ -316,9 +325,10 @@ static bool is_turn(Cluster *cluster, const ClusterView *view, const JournalOwne
     SpaceSlot *slot = space_table_get(&cluster->spaces, owner->space);
     if (slot->orphan_us == 0)
         slot->orphan_us = now_us;
-    /* A node that has come back takes its own spaces itself, if it can. */
+    /* A node that has come back takes its own spaces itself, if it can. Its folder may have moved:
+     * nobody has seen the lease of the process before end. */
     size_t home = view_node(view, owner->node);
-    uint64_t wait_us = view_is_living(view, home) ? 10 * RANK_US : 0;
+    uint64_t wait_us = view_is_living(view, home) ? LEASE_SUCCESSOR_US : 0;
     bool is_due = may_take && now_us - slot->orphan_us >= wait_us + rank * RANK_US;
     bool is_free = slot->state == SPACE_STATE_FOLLOWING || slot->state == SPACE_STATE_ABSENT;
     (void)pthread_mutex_unlock(&cluster->lock);

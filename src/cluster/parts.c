@@ -101,6 +101,11 @@ static void follow_catalog(void *ctx)
     catalog_follow(ctx);
 }
 
+static bool leads(void *ctx)
+{
+    return catalog_is_leader(ctx);
+}
+
 static Status refresh(void *ctx, Error *err)
 {
     return catalog_refresh(ctx, err);
@@ -126,12 +131,11 @@ static bool container_has(const Container *container, StoreSpace space)
     return found;
 }
 
-/* The number of the container, or 0. */
-static uint32_t find_container(Catalog *catalog, StoreSpace space)
+static uint32_t container_of(void *ctx, StoreSpace space)
 {
     uint32_t number = 0;
     CatalogReader reader;
-    catalog_reader_init(&reader, catalog);
+    catalog_reader_init(&reader, ctx);
     const Snapshot *snapshot = catalog_read(&reader);
     SnapshotWalk walk = {0};
     while (number == 0 && snapshot_next(snapshot, &walk)) {
@@ -142,16 +146,15 @@ static uint32_t find_container(Catalog *catalog, StoreSpace space)
     return number;
 }
 
-static bool is_switching(void *ctx, StoreSpace space)
+static uint32_t switching(void *ctx)
 {
     MoveEvent *moves = MEM_NEW_ARRAY(MoveEvent, MOVE_EVENTS_MAX);
     size_t count = catalog_moves(ctx, moves, MOVE_EVENTS_MAX);
-    bool found = false;
-    for (size_t i = 0; i < count && !found; i++)
-        found =
-            moves[i].stage == MOVE_SWITCHING && moves[i].container == find_container(ctx, space);
+    uint32_t container = 0;
+    for (size_t i = 0; i < count && container == 0; i++)
+        container = moves[i].stage == MOVE_SWITCHING ? moves[i].container : 0;
     mem_free(moves);
-    return found;
+    return container;
 }
 
 static Status find_named(void *ctx, const StoreSpace *spaces, size_t count, bool *is_named,
@@ -205,10 +208,12 @@ ClusterCatalog cluster_catalog_of(Catalog *catalog)
         .ctx = catalog,
         .lead = lead,
         .follow = follow_catalog,
+        .leads = leads,
         .refresh = refresh,
         .serve = serve,
         .stop_serving = stop_serving,
-        .is_switching = is_switching,
+        .container_of = container_of,
+        .switching = switching,
         .find_named = find_named,
         .list_shared = list_shared,
         .list_usage = list_usage,

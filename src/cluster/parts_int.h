@@ -38,13 +38,16 @@ typedef struct ClusterCatalog {
     void *ctx; /* a Catalog */
     Status (*lead)(void *ctx, Error *err);
     void (*follow)(void *ctx);
+    bool (*leads)(void *ctx);
     Status (*refresh)(void *ctx, Error *err);
     Status (*serve)(void *ctx, StoreSpace space, Error *err);
     Status (*stop_serving)(void *ctx, StoreSpace space, Error *err);
-    /* Whether a split or a merge of the space's container holds writes back, because its map is
-     * about to change. That ends when all nodes have the new map, in which this node takes part: so
-     * it must not wait for that. */
-    bool (*is_switching)(void *ctx, StoreSpace space);
+    uint32_t (*container_of)(void *ctx, StoreSpace space); /* its number; 0 if there is none */
+    /* The number of the container of which a split or a merge holds writes back, because its map is
+     * about to change; 0 if there is none. That ends when all nodes have the new map, in which this
+     * node takes part: so it must not wait for that. Called under Cluster.lock, too: it is brief.
+     */
+    uint32_t (*switching)(void *ctx);
     /* Whether the catalogue, as far as this node has it, names each of the spaces. */
     Status (*find_named)(void *ctx, const StoreSpace *spaces, size_t count, bool *is_named,
                          Error *err);

@@ -107,6 +107,7 @@ void view_sort_replicas(ClusterView *view, Arena *arena)
 void view_count_loads(ClusterView *view, Arena *arena)
 {
     view->loads = ARENA_NEW_ARRAY(arena, size_t, view->node_count + 1);
+    view->is_silent = ARENA_NEW_ARRAY(arena, bool, view->node_count + 1);
     for (size_t i = 0; i < view->owner_count; i++) {
         size_t node = view_node(view, view->owners[i].node);
         if (node != NO_NODE)

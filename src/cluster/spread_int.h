@@ -25,7 +25,8 @@ typedef struct ClusterView {
     size_t owner_count;
     const JournalReplica *replicas; /* in order of space */
     size_t replica_count;
-    size_t *loads; /* spaces that each node owns */
+    size_t *loads;   /* spaces that each node owns */
+    bool *is_silent; /* nodes that have not answered a request since this was read */
     SpaceGroups groups;
     bool has_groups; /* false as long as there is no catalogue that knows them */
 } ClusterView;
@@ -41,7 +42,7 @@ const JournalReplica *view_replica(const ClusterView *view, StoreSpace space, Sl
 /* The index of the first replica of the space; the others of the space stand behind it. */
 size_t view_first_replica(const ClusterView *view, StoreSpace space);
 void view_sort_replicas(ClusterView *view, Arena *arena); /* the journal has them in no order */
-void view_count_loads(ClusterView *view, Arena *arena);
+void view_count_loads(ClusterView *view, Arena *arena);   /* nobody is silent */
 void view_set_groups(ClusterView *view, Arena *arena, SharedSpace *shared, size_t count);
 SpaceGroup view_group(const ClusterView *view, const StoreSpace *space);
 

@@ -1,6 +1,7 @@
 /* journal.c - see journal.h: checks arguments and what was read, and calls the engine. */
 #include "journal/journal_int.h"
 
+#include "base/cond.h"
 #include "base/mem.h"
 #include "base/random.h"
 
@@ -35,6 +36,12 @@ JournalSelf journal_self(const Journal *journal)
     uint64_t incarnation = atomic_load_explicit(&journal->incarnation, memory_order_acquire);
     ASSERT(incarnation != 0);
     return (JournalSelf){.node = slice_from_cstr(journal->node), .incarnation = incarnation};
+}
+
+void journal_hurry(Journal *journal)
+{
+    uint64_t never = 0;
+    (void)atomic_compare_exchange_strong(&journal->hurried_us, &never, cond_now_us());
 }
 
 void journal_close(Journal *journal)

@@ -127,6 +127,8 @@ struct Journal {
     char node[JOURNAL_NAME_MAX + 1];
     _Atomic uint64_t incarnation; /* 0 before the first join; 'node' is written before it */
 
+    _Atomic uint64_t hurried_us; /* when journal_hurry was called (cond_now_us); 0 if it was not */
+
     _Atomic uint32_t format; /* of new entries, from 1 to 'format_newest' */
 };
 

@@ -31,8 +31,23 @@ bool pg_wait(const PostgresJournal *pg, const PGconn *conn, short events, uint64
     }
 }
 
+/* That of a statement, if the process is about to end: PG_HURRIED_MS after it has begun, or after
+ * that has become known. */
+static uint64_t hurry(PostgresJournal *pg, const PgLane *lane, uint64_t deadline_us)
+{
+    uint64_t from_us = atomic_load(&pg->journal.hurried_us);
+    if (from_us == 0 || lane != &pg->lanes[JOURNAL_LANE_ADMIN])
+        return deadline_us;
+    uint64_t spared_us = (PG_ADMIN_MS - PG_HURRIED_MS) * UINT64_C(1000);
+    from_us += PG_HURRIED_MS * UINT64_C(1000);
+    if (deadline_us > from_us + spared_us)
+        return deadline_us - spared_us;
+    return deadline_us < from_us ? deadline_us : from_us;
+}
+
 Waited pg_wait_some(PostgresJournal *pg, const PgLane *lane, short events, uint64_t deadline_us)
 {
+    deadline_us = hurry(pg, lane, deadline_us);
     uint64_t until_us = pg_after_ms(SLICE_MS);
     if (pg_wait(pg, lane->conn, events, until_us < deadline_us ? until_us : deadline_us))
         return WAITED;

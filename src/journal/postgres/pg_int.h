@@ -13,6 +13,7 @@ enum { PG_HOSTS_MAX = 16, PG_TABLES = 4, PG_PARAMS_MAX = 10 };
 
 /* How long a call waits that has no deadline of its own. */
 enum { PG_NODE_MS = 3000, PG_FOLLOW_MS = 10000, PG_ADMIN_MS = 30000 };
+enum { PG_HURRIED_MS = 2000 }; /* instead of PG_ADMIN_MS, after journal_hurry */
 
 /* An answer of the log may take longer than PG_FOLLOW_MS as long as it goes on coming: an entry
  * that was appended at this rate (TRY_BYTES_PER_US in append.c) can be read at it. */
