@@ -840,17 +840,22 @@ static void orders_reach_the_cluster(void **state UNUSED)
 
 static void a_node_refuses_what_knows_only_one_folder(void **state UNUSED)
 {
-    static const Ask rows[] = {
-        {"POST", "/_orrery/backup"},
-        {"POST", "/_orrery/swap?database=db&container=c"},
-        {"PUT", "/_orrery/dbs/db/snapshots/s"},
+    static const struct {
+        Ask ask;
+        const char *instead;
+    } rows[] = {
+        {{"POST", "/_orrery/backup"}, "Stop one node, copy its data folder"},
+        {{"POST", "/_orrery/swap?database=db&container=c"}, "orrery copy without --swap"},
+        {{"PUT", "/_orrery/dbs/db/snapshots/s"}, "orrery export"},
+        {{"GET", "/_orrery/snapshots"}, "Back up a cluster"},
     };
     FakeServer server;
     FakeCluster cluster;
     open_cluster(&server, &cluster);
     for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
-        FakeAnswer answer = expect_status(&server, &rows[i], 501);
-        expect_holds(answer.body, "docs/cluster.md");
+        FakeAnswer answer = expect_status(&server, &rows[i].ask, 501);
+        expect_holds(answer.body, "A node of a cluster ");
+        expect_holds(answer.body, rows[i].instead);
     }
     fake_server_close(&server);
 }
