@@ -216,7 +216,8 @@ static const char *find_substitute(const ApiRequest *r, Slice path)
 {
     if (backup_is_path(path))
         return "makes no backup of the cluster. Stop one node, copy its data folder, dump the "
-               "engine's database and start the node again: docs/cluster.md, \"Back up a cluster\".";
+               "engine's database and start the node again: docs/cluster.md, \"Back up a "
+               "cluster\".";
     if (snapshots_is_path(path))
         return "keeps no snapshots. Copy the containers with orrery copy or orrery export, or back "
                "the cluster up: docs/cluster.md, \"Back up a cluster\".";
