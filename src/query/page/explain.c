@@ -3,6 +3,7 @@
  * Both travel in headers, and clients refuse those of more than some kilobytes: hence the bounds.
  */
 #include "query/page/page_reader_int.h"
+#include "query/page/remote_batch.h"
 
 enum {
     SPECS_MAX = 32,
@@ -63,12 +64,19 @@ static void add_filter(PageNotes *notes, JsonBuilder *b, const Filter *filter)
     json_end(b);
 }
 
+static void make_room(PageNotes *notes)
+{
+    if (notes->plans != NULL)
+        return;
+    notes->plans = ARENA_NEW_ARRAY(notes->arena, Json, READINGS_MAX);
+    notes->remotes = ARENA_NEW_ARRAY(notes->arena, const QueryTarget *, READINGS_MAX);
+}
+
 void page_notes_plan(PageNotes *notes, const Reading *reading, const char *how)
 {
     if (notes == NULL || !notes->options->wants_explain || notes->plan_count == READINGS_MAX)
         return;
-    if (notes->plans == NULL)
-        notes->plans = ARENA_NEW_ARRAY(notes->arena, Json, READINGS_MAX);
+    make_room(notes);
     JsonBuilder b;
     json_build(&b, notes->arena);
     json_begin_object(&b);
@@ -90,8 +98,8 @@ void page_notes_remote(PageNotes *notes, const Reading *reading)
 {
     if (notes == NULL || !notes->options->wants_explain || notes->plan_count == READINGS_MAX)
         return;
-    if (notes->plans == NULL)
-        notes->plans = ARENA_NEW_ARRAY(notes->arena, Json, READINGS_MAX);
+    make_room(notes);
+    notes->remotes[notes->plan_count] = reading->target;
     JsonBuilder b;
     json_build(&b, notes->arena);
     json_begin_object(&b);
@@ -186,6 +194,19 @@ void page_notes_indexes(PageNotes *notes, const Reading *reading)
             (QueryComposite){reading->advice.list[i].parts, reading->advice.list[i].part_count});
 }
 
+/* Of a target that another node reads, what that node says of it, once it has been asked. */
+static Json plan_of(const PageNotes *notes, size_t index)
+{
+    const QueryTarget *target = notes->remotes[index];
+    Slice text = target == NULL ? SLICE_EMPTY : target->remote->plan(target->remote->ctx, target);
+    Json told;
+    Error ignored;
+    if (text.len > 0 && json_parse(notes->arena, text, &told, &ignored) == STATUS_OK &&
+        json_is(told, JSON_OBJECT))
+        return told;
+    return notes->plans[index];
+}
+
 static Json explain_all(const PageNotes *notes, const QueryMetrics *m)
 {
     JsonBuilder b;
@@ -194,7 +215,7 @@ static Json explain_all(const PageNotes *notes, const QueryMetrics *m)
     json_key(&b, SLICE("partitions"));
     json_begin_array(&b);
     for (size_t i = 0; i < notes->plan_count; i++)
-        json_add(&b, notes->plans[i]);
+        json_add(&b, plan_of(notes, i));
     json_end(&b);
     add_count(&b, SLICE("partitionsVisited"), m->partitions);
     if (notes->options->partition_count > 0)
