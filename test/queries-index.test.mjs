@@ -113,7 +113,7 @@ onEach("what no index serves is a full scan, and said to be", async (container) 
         assert.equal(told.partitionsVisited, (await partitionsOf(container)).resources.length);
         for (const { by } of told.partitions) assert.equal(by, "full scan", condition);
     }
-}, { skip: ofOneNode("a node does not tell how another one has found something") });
+});
 
 onEach("what the index has is not read from items", async (container) => {
     const sum = (from, to) => ((to - from + 1) * (from + to)) / 2;

@@ -210,16 +210,32 @@ Status orrery_admit(ApiRequest *r, Error *err)
     return request_authorise(r, r->page->takes_bearer, err);
 }
 
-/* These are about one folder and its partitions, and know nothing of other nodes. */
+/* These are about one folder and its partitions, and know nothing of other nodes. What an operator
+ * of a cluster does instead; NULL for what nodes do. */
+static const char *find_substitute(const ApiRequest *r, Slice path)
+{
+    if (backup_is_path(path))
+        return "makes no backup of the cluster. Stop one node, copy its data folder, dump the "
+               "engine's database and start the node again: docs/cluster.md, \"Back up a "
+               "cluster\".";
+    if (snapshots_is_path(path))
+        return "keeps no snapshots. Copy the containers with orrery copy or orrery export, or back "
+               "the cluster up: docs/cluster.md, \"Back up a cluster\".";
+    if (swap_is_path(path))
+        return "gives no copy of a container its name. Run orrery copy without --swap and have "
+               "clients use the copy's own name.";
+    if (keys_is_path(path) && slice_equal(r->http->method, SLICE("POST")))
+        return "does not rotate keys, because all nodes need the same ones. Restart the nodes one "
+               "after the other with the new key beside the old one: docs/cluster.md, \"Keys\".";
+    return NULL;
+}
+
 static Status check_alone(const ApiRequest *r, Slice path, Error *err)
 {
-    bool changes_keys = keys_is_path(path) && slice_equal(r->http->method, SLICE("POST"));
-    if (r->api->options.cluster == NULL ||
-        (!changes_keys && !backup_is_path(path) && !swap_is_path(path) && !snapshots_is_path(path)))
+    const char *substitute = r->api->options.cluster != NULL ? find_substitute(r, path) : NULL;
+    if (LIKELY(substitute == NULL))
         return STATUS_OK;
-    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE,
-                     "A node of a cluster does not do this: docs/cluster.md says what to do "
-                     "instead.");
+    return error_set(err, STATUS_NOT_IMPLEMENTED, SUB_NONE, "A node of a cluster %s", substitute);
 }
 
 Status orrery_request(ApiRequest *r, Error *err)

@@ -182,6 +182,8 @@ Status containers_read(ApiRequest *r, Error *err)
 {
     const PartitionRange *only = NULL;
     TRY(forward_range(r, &only, err));
+    if (only != NULL && statistics_are_asked(r))
+        return statistics_answer(r, only, err);
     if (only != NULL)
         return container_usage_answer(r, only, err);
     if (!quota_is_wanted(r))

@@ -10,7 +10,11 @@
  * logical partitions are read, which may be millions: on a worker, within bounds. What was not
  * reached is not listed, and the number of keys is then an estimate.
  *
- * Threads    Called on the request's loop, which sends the answer; the rest is done by a worker.
+ * In a cluster the node that was asked asks the owner of each other range for its row, with the
+ * client's own request, NODE_HEADER_RANGE and NODE_HEADER_PART, before it looks at its own; the
+ * answer to that is the row. An owner that is none any more lets the request begin again.
+ *
+ * Threads    Called on the request's loop, which asks and sends the answer; a worker looks.
  */
 #pragma once
 
@@ -22,3 +26,7 @@
 /* Answers with 'response', whose body is to be 'body' with the statistics of the request's
  * container. The request's snapshot is held until then, so that both may point into it. */
 MUST_USE Status statistics_respond(ApiRequest *r, const Response *response, Slice body, Error *err);
+
+/* Whether another node asks for a row, and the answer to that. */
+bool statistics_are_asked(const ApiRequest *r);
+MUST_USE Status statistics_answer(ApiRequest *r, const PartitionRange *range, Error *err);

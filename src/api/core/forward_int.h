@@ -39,9 +39,11 @@
 #define NODE_HEADER_BATCH   "x-orrery-node-batch"  /* see document_remote_int.h; base64 */
 #define NODE_HEADER_PART    "x-orrery-node-part"   /* what is asked of ranges: range_gather_int.h */
 
-/* And to its answer: what it has paid, in hundredths of a request unit; with 421, which space it
+/* And to its answer: what it has paid, in hundredths of a request unit; how a batch of a query was
+ * read, as JSON in percent encoding, if the client wants an explanation; with 421, which space it
  * does not serve, in which epoch another node does, and which: "65536 9 b", 0 for the catalogue. */
 #define NODE_HEADER_CHARGE "x-orrery-node-charge"
+#define NODE_HEADER_PLAN   "x-orrery-node-plan"
 #define NODE_HEADER_OWNER  "x-orrery-node-owner"
 
 /* Every answer passes this before it is sent, in a cluster. True if the request goes on instead:

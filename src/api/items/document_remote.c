@@ -11,6 +11,7 @@ enum {
     PART_HEADERS = 2, /* that are different for each batch */
     GRACE_MS = 1000,  /* besides the time that the page has left */
     CALL_MS_MAX = 8000,
+    PLAN_BYTES_MAX = 8 << 10, /* of an explanation, encoded */
 };
 
 /* What a range of another node has done for the page. */
@@ -18,6 +19,7 @@ typedef struct RemoteRange {
     Charge charge;
     char session[SESSION_ENTRY_TEXT_MAX];
     size_t session_len; /* 0 if it was not asked */
+    Slice plan;         /* in the request's arena; empty if its owner has not told it */
 } RemoteRange;
 
 typedef struct DocumentRemote {
@@ -54,8 +56,12 @@ static Status refuse(const DocumentRemote *remote, const NodeCall *call, Error *
     return status;
 }
 
-static void note_range(RemoteRange *range, const NodeCall *call)
+static void note_range(RemoteRange *range, const NodeCall *call, Arena *arena)
 {
+    Slice plan = forward_answer_header(call, NODE_HEADER_PLAN);
+    Slice decoded = SLICE_EMPTY;
+    if (plan.len > 0 && range->plan.len == 0 && percent_decode(call->arena, plan, &decoded))
+        range->plan = arena_copy(arena, decoded);
     Slice session = forward_answer_header(call, "x-ms-session-token");
     uint64_t charge = 0;
     (void)slice_to_u64(forward_answer_header(call, NODE_HEADER_CHARGE),
@@ -124,9 +130,15 @@ static Status ask(void *ctx, const QueryTarget *target, Slice asked, Arena *aren
     }
     if (call.status != status_http(STATUS_OK))
         return refuse(remote, &call, err);
-    note_range(&remote->ranges[target->range], &call);
+    note_range(&remote->ranges[target->range], &call, page->request->arena);
     *answer = call.answer_body;
     return STATUS_OK;
+}
+
+static Slice plan_of(void *ctx, const QueryTarget *target)
+{
+    const DocumentRemote *remote = ctx;
+    return remote->ranges[target->range].plan;
 }
 
 void document_remote_begin(DocumentQuery *q)
@@ -134,7 +146,7 @@ void document_remote_begin(DocumentQuery *q)
     ApiRequest *r = q->page.request;
     static const HttpHeader none[PART_HEADERS] = {0};
     DocumentRemote *remote = ARENA_NEW(r->arena, DocumentRemote);
-    remote->remote = (QueryRemote){.ctx = remote, .ask = ask};
+    remote->remote = (QueryRemote){.ctx = remote, .ask = ask, .plan = plan_of};
     remote->q = q;
     remote->headers = forward_headers(r, none, PART_HEADERS, &remote->header_count);
     remote->ranges = ARENA_NEW_ARRAY(r->arena, RemoteRange, q->page.container->range_count);
@@ -198,6 +210,15 @@ static void answer_charge(DocumentQuery *q, const PartitionRange *range,
     };
 }
 
+/* A long one is left out: the page then says that another node reads. */
+static void answer_plan(DocumentQuery *q, Slice json)
+{
+    PageAnswer *answer = &q->page.answer;
+    Slice text = percent_encode(q->page.request->arena, json, SLICE("-_.~{}[]:,/?*"));
+    if (text.len <= PLAN_BYTES_MAX)
+        answer->headers[answer->header_count++] = (HttpHeader){SLICE(NODE_HEADER_PLAN), text};
+}
+
 Status document_batch_run(DocumentQuery *q)
 {
     DocumentPage *page = &q->page;
@@ -217,8 +238,11 @@ Status document_batch_run(DocumentQuery *q)
     options.memory = NULL;
     options.memory_max = BATCH_MEMORY_MAX;
     QueryTargetWork work;
-    TRY(query_batch(q->query, &options, q->asked, &arena, &page->answer.text, &work,
+    Json plan = {0};
+    TRY(query_batch(q->query, &options, q->asked, &arena, &page->answer.text, &work, &plan,
                     &page->answer.error));
     answer_charge(q, range, &work);
+    if (plan.at != NULL)
+        answer_plan(q, json_print_arena(&arena, plan));
     return STATUS_OK;
 }

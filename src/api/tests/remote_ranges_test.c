@@ -229,6 +229,80 @@ static void a_query_of_nothing_here_goes_to_the_other_node(void **state UNUSED)
     close_pair(&p);
 }
 
+static const Ask STATISTICS = {
+    "GET", "/dbs/db/colls/c", .headers = {{"x-ms-documentdb-populatepartitionstatistics", "true"}}};
+
+static Slice statistics_of(Pair *p, FakeServer *server, const FakeAnswer *answer)
+{
+    assert_int_equal(answer->status, 200);
+    return json_print_arena(&p->a.arena, json_get(body_of(server, answer), SLICE("statistics")));
+}
+
+static void partition_statistics_are_those_of_all_nodes(void **state UNUSED)
+{
+    Pair p;
+    open_pair_filled(&p);
+    FakeAnswer whole = expect_status(&p.b, &STATISTICS, 200);
+    Slice expected = statistics_of(&p, &p.b, &whole);
+    for (size_t away = 0; away < RANGES; away++) {
+        FakeAnswer answer;
+        give_away(&p, away);
+        FakeExchange *exchange = ask_only(&p.a, &STATISTICS, &answer);
+        assert_int_equal(deliver_calls(&p), away + 1);
+        fake_wait(&p.a, &answer);
+        assert_slice(statistics_of(&p, &p.a, &answer), expected);
+        mem_free(exchange);
+    }
+    close_pair(&p);
+}
+
+static void partition_statistics_begin_again_if_an_owner_is_none_any_more(void **state UNUSED)
+{
+    static const struct {
+        int refuses;
+        NodeCallOutcome outcome;
+    } rows[] = {{421, NODE_CALL_ANSWERED}, {410, NODE_CALL_ANSWERED}, {0, NODE_CALL_UNKNOWN}};
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        Pair p;
+        FakeAnswer answer;
+        open_pair_filled(&p);
+        give_away(&p, 1);
+        p.refuses = rows[i].refuses;
+        p.outcome = rows[i].outcome;
+        FakeExchange *exchange = ask_only(&p.a, &STATISTICS, &answer);
+        assert_int_equal(deliver_calls(&p), 1);
+        wait_for_timer(&p.a);
+        assert_int_equal(answer.status, 0);
+        assert_true(p.refreshes > 0);
+        take_back(&p, 1);
+        tick(&p.a);
+        fake_wait(&p.a, &answer);
+        assert_int_equal(json_count(json_get(body_of(&p.a, &answer), SLICE("statistics"))), RANGES);
+        mem_free(exchange);
+        close_pair(&p);
+    }
+}
+
+/* Nodes of an older program do not know the question. */
+static void rows_that_make_no_sense_are_left_out(void **state UNUSED)
+{
+    static const char *const bodies[] = {"{", "7", "{\"id\":\"0\"}", "{\"id\":1}", "[]"};
+    for (size_t i = 0; i < ARRAY_COUNT(bodies); i++) {
+        Pair p;
+        FakeAnswer answer;
+        open_pair_filled(&p);
+        give_away(&p, 1);
+        p.says = slice_from_cstr(bodies[i]);
+        FakeExchange *exchange = ask_only(&p.a, &STATISTICS, &answer);
+        assert_int_equal(deliver_calls(&p), 1);
+        fake_wait(&p.a, &answer);
+        assert_int_equal(json_count(json_get(body_of(&p.a, &answer), SLICE("statistics"))),
+                         RANGES - 1);
+        mem_free(exchange);
+        close_pair(&p);
+    }
+}
+
 static void clients_cannot_ask_as_nodes_do(void **state UNUSED)
 {
     Pair p;
@@ -518,6 +592,9 @@ int main(void)
         cmocka_unit_test(what_the_other_node_refuses_is_refused),
         cmocka_unit_test(a_page_begins_again_when_a_range_has_moved),
         cmocka_unit_test(a_query_of_nothing_here_goes_to_the_other_node),
+        cmocka_unit_test(partition_statistics_are_those_of_all_nodes),
+        cmocka_unit_test(partition_statistics_begin_again_if_an_owner_is_none_any_more),
+        cmocka_unit_test(rows_that_make_no_sense_are_left_out),
         cmocka_unit_test(clients_cannot_ask_as_nodes_do),
         cmocka_unit_test(a_node_that_asks_wrongly_is_told),
         cmocka_unit_test(a_list_goes_from_node_to_node),

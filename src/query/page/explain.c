@@ -4,6 +4,7 @@
  */
 #include "base/encoding.h"
 #include "query/page/page_reader_int.h"
+#include "query/page/remote_batch.h"
 
 enum {
     SPECS_MAX = 32,
@@ -64,11 +65,18 @@ static void add_filter(PageNotes *notes, JsonBuilder *b, const Filter *filter)
     json_end(b);
 }
 
+static void make_room(PageNotes *notes)
+{
+    if (notes->plans != NULL)
+        return;
+    notes->plans = ARENA_NEW_ARRAY(notes->arena, Json, READINGS_MAX);
+    notes->remotes = ARENA_NEW_ARRAY(notes->arena, const QueryTarget *, READINGS_MAX);
+}
+
 /* What is said of every target that is read, here or by another node. */
 static void begin_plan(PageNotes *notes, JsonBuilder *b, const Reading *reading, const char *how)
 {
-    if (notes->plans == NULL)
-        notes->plans = ARENA_NEW_ARRAY(notes->arena, Json, READINGS_MAX);
+    make_room(notes);
     json_build(b, notes->arena);
     json_begin_object(b);
     char id[U64_TEXT_MAX];
@@ -101,6 +109,7 @@ void page_notes_remote(PageNotes *notes, const Reading *reading)
         return;
     JsonBuilder b;
     begin_plan(notes, &b, reading, "another node");
+    notes->remotes[notes->plan_count] = reading->target;
     json_end(&b);
     notes->plans[notes->plan_count++] = json_built(&b);
 }
@@ -189,6 +198,19 @@ void page_notes_indexes(PageNotes *notes, const Reading *reading)
             (QueryComposite){reading->advice.list[i].parts, reading->advice.list[i].part_count});
 }
 
+/* Of a target that another node reads, what that node says of it, once it has been asked. */
+static Json plan_of(const PageNotes *notes, size_t index)
+{
+    const QueryTarget *target = notes->remotes[index];
+    Slice text = target == NULL ? SLICE_EMPTY : target->remote->plan(target->remote->ctx, target);
+    Json told;
+    Error ignored;
+    if (text.len > 0 && json_parse(notes->arena, text, &told, &ignored) == STATUS_OK &&
+        json_is(told, JSON_OBJECT))
+        return told;
+    return notes->plans[index];
+}
+
 static Json explain_all(const PageNotes *notes, const QueryMetrics *m)
 {
     JsonBuilder b;
@@ -197,7 +219,7 @@ static Json explain_all(const PageNotes *notes, const QueryMetrics *m)
     json_key(&b, SLICE("partitions"));
     json_begin_array(&b);
     for (size_t i = 0; i < notes->plan_count; i++)
-        json_add(&b, notes->plans[i]);
+        json_add(&b, plan_of(notes, i));
     json_end(&b);
     add_count(&b, SLICE("partitionsVisited"), m->partitions);
     if (notes->options->partition_count > 0)

@@ -45,6 +45,7 @@ typedef struct PageNotes {
     Arena *arena;
     const QueryPageOptions *options; /* 'wants_explain' and 'wants_indexes' are read */
     Json *plans;                     /* of each target, if wanted */
+    const QueryTarget **remotes;     /* likewise; NULL if this node reads it */
     size_t plan_count;
     size_t filter_count; /* in all of them */
     SpecList used_paths;

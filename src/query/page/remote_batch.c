@@ -15,6 +15,7 @@ typedef struct BatchRun {
     PageRequest request;
     Run run;
     ReadContext context;
+    PageNotes notes;
     Reading reading;
     Arena *arena;
     Buf documents;
@@ -81,10 +82,12 @@ static void begin(BatchRun *b, const Query *query, const QueryPageOptions *optio
     b->run.slots = ARENA_NEW_ARRAY(b->arena, Value, query->slot_count + 1);
     b->run.static_ticks = b->ask.static_ticks;
     b->run.has_static_ticks = true;
+    b->notes = (PageNotes){.arena = b->arena, .options = &b->options};
     b->context = (ReadContext){
         .request = &b->request,
         .run = &b->run,
         .err = err,
+        .notes = &b->notes,
         .plan_random = options->plan_random,
         .budget = {.keys_left = options->index_keys_max == 0 ? QUERY_INDEX_KEYS_MAX
                                                              : options->index_keys_max,
@@ -213,7 +216,7 @@ static Status answer_groups(BatchRun *b, Buf *answer)
 }
 
 Status query_batch(const Query *query, const QueryPageOptions *options, Slice asked, Arena *arena,
-                   Buf *answer, QueryTargetWork *work, Error *err)
+                   Buf *answer, QueryTargetWork *work, Json *plan, Error *err)
 {
     ASSERT(options->target_count == 1);
     TRY(query_check_available(query, err));
@@ -232,6 +235,7 @@ Status query_batch(const Query *query, const QueryPageOptions *options, Slice as
         .document_bytes_read = b->bytes_read,
         .index_keys_read = b->reading.planner.index.keys_read,
     };
+    *plan = b->notes.plan_count > 0 ? b->notes.plans[0] : (Json){0};
     buf_done(&b->documents);
     reading_done(&b->context, &b->reading);
     run_done(&b->run);

@@ -36,10 +36,15 @@ struct QueryRemote {
      * for its answer, which lives in 'arena'. On the thread of the page. */
     Status (*ask)(void *ctx, const QueryTarget *target, Slice asked, Arena *arena, Slice *answer,
                   Error *err);
+
+    /* What that node has told of its plan, as JSON, with the first answer; empty if it has not. */
+    Slice (*plan)(void *ctx, const QueryTarget *target);
 };
 
 /* Answers what was asked about the only target of 'options', which is served here. 'items_max',
- * 'bytes_max', 'position' and 'resume_filter' do not count. 'work' is what was done for it.
+ * 'bytes_max', 'position' and 'resume_filter' do not count. 'work' is what was done for it. 'plan',
+ * in 'arena', says how, if 'wants_explain' and something was read; otherwise its 'at' is NULL.
  * STATUS_BAD_REQUEST if it was not asked by a page of this query. */
 MUST_USE Status query_batch(const Query *query, const QueryPageOptions *options, Slice asked,
-                            Arena *arena, Buf *answer, QueryTargetWork *work, Error *err);
+                            Arena *arena, Buf *answer, QueryTargetWork *work, Json *plan,
+                            Error *err);

@@ -40,6 +40,11 @@ static Status say(void *ctx, const QueryTarget *target UNUSED, Slice asked UNUSE
     return STATUS_OK;
 }
 
+static Slice say_plan(void *ctx, const QueryTarget *target UNUSED)
+{
+    return ((const Parrot *)ctx)->answer;
+}
+
 static void check_status(Status status)
 {
     ASSERT(status == STATUS_OK || status == STATUS_BAD_REQUEST || status == STATUS_TIMEOUT ||
@@ -50,7 +55,7 @@ static void answer_page(const Query *query, QueryPageOptions *options, TestTarge
                         Slice answer, Arena *arena)
 {
     Parrot parrot = {.answer = answer, .left = ANSWERS_MAX};
-    parrot.remote = (QueryRemote){.ctx = &parrot, .ask = say};
+    parrot.remote = (QueryRemote){.ctx = &parrot, .ask = say, .plan = say_plan};
     QueryTarget *last = &targets->list[targets->count - 1];
     PartitionView *view = last->view;
     last->view = NULL;
@@ -75,9 +80,10 @@ static void ask_batch(const Query *query, QueryPageOptions *options, Slice asked
         ASSERT(slice_equal(buf_view(&again), asked));
     }
     QueryTargetWork work;
+    Json plan;
     Error err;
     options->target_count = 1;
-    check_status(query_batch(query, options, asked, arena, &answer, &work, &err));
+    check_status(query_batch(query, options, asked, arena, &answer, &work, &plan, &err));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

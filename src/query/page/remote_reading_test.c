@@ -273,6 +273,25 @@ static void a_plan_says_that_another_node_reads(void **state UNUSED)
     close_scene(&s);
 }
 
+/* As a node explains what it reads itself. What another one says is not shown unless it is a plan.
+ */
+static void a_plan_is_shown_as_the_other_node_tells_it(void **state UNUSED)
+{
+    Scene s;
+    open_scene(&s);
+    AUTO(buf_done) Buf out;
+    buf_init(&out, 1 << 20);
+    QueryPage made;
+    Error err;
+    s.explains = true;
+    s.remote.plans = &s.arena;
+    assert_int_equal(page(&s, QUERIES[4], SLICE_EMPTY, 1000, &out, &made, &err), 0);
+    Json first = json_at(json_get(made.explain, SLICE("partitions")), 0);
+    assert_true(json_is(json_get(first, SLICE("items")), JSON_NUMBER));
+    assert_false(slice_equal(json_string(json_get(first, SLICE("by"))), SLICE("another node")));
+    close_scene(&s);
+}
+
 /* ---- answers that are wrong ---- */
 
 static Slice cut(Arena *arena UNUSED, Slice answer, size_t turn)
@@ -340,6 +359,7 @@ static void nothing_that_is_asked_does_harm(void **state UNUSED)
     for (size_t i = 0; i <= good.len * 8; i++) {
         AUTO(buf_done) Buf out;
         QueryTargetWork work;
+        Json plan;
         buf_init(&out, QUERY_BATCH_ANSWER_BYTES_MAX);
         Slice bytes = i == good.len * 8 ? buf_view(&good) : SLICE_EMPTY;
         char *changed = arena_alloc(&s.arena, good.len);
@@ -348,7 +368,7 @@ static void nothing_that_is_asked_does_harm(void **state UNUSED)
             changed[i / 8] ^= (char)(1 << i % 8);
             bytes = slice_make(changed, good.len);
         }
-        Status status = query_batch(query, &options, bytes, &s.arena, &out, &work, &err);
+        Status status = query_batch(query, &options, bytes, &s.arena, &out, &work, &plan, &err);
         assert_true(status == STATUS_OK || status == STATUS_BAD_REQUEST);
         if (i == good.len * 8) {
             RemoteBatch batch;
@@ -359,7 +379,7 @@ static void nothing_that_is_asked_does_harm(void **state UNUSED)
         }
         if (i < good.len)
             assert_int_equal(query_batch(query, &options, slice_first(buf_view(&good), i), &s.arena,
-                                         &out, &work, &err),
+                                         &out, &work, &plan, &err),
                              STATUS_BAD_REQUEST);
     }
     test_targets_close(&own);
@@ -377,6 +397,7 @@ int main(void)
         cmocka_unit_test(a_node_that_is_lost_fails_the_page),
         cmocka_unit_test(a_brief_page_asks_nobody),
         cmocka_unit_test(a_plan_says_that_another_node_reads),
+        cmocka_unit_test(a_plan_is_shown_as_the_other_node_tells_it),
         cmocka_unit_test(nothing_that_another_node_says_does_harm),
         cmocka_unit_test(nothing_that_is_asked_does_harm),
     };

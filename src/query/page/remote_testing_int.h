@@ -14,7 +14,9 @@ typedef struct TestRemote {
     const QueryPageOptions *options; /* of the page */
     Random *sizes;                   /* chooses smaller batches; NULL for those asked for */
     bool refuses_order;
-    bool loses; /* the next answer */
+    bool loses;   /* the next answer */
+    Slice plan;   /* of the newest batch, in 'plans' */
+    Arena *plans; /* NULL if plans are not told */
     unsigned asked;
 } TestRemote;
 
@@ -53,19 +55,27 @@ static inline Status test_remote_ask(void *ctx, const QueryTarget *target, Slice
     options.target_count = 1;
     RemoteAsk ask;
     QueryTargetWork work;
+    Json plan = {0};
     ASSERT(remote_ask_read(asked, &ask));
     if (t->refuses_order && ask.is_ordered)
         remote_refused_write(&out);
     else
-        TRY(query_batch(t->query, &options, buf_view(&shrunk), &own, &out, &work, err));
+        TRY(query_batch(t->query, &options, buf_view(&shrunk), &own, &out, &work, &plan, err));
+    if (t->plans != NULL && plan.at != NULL)
+        t->plan = json_print_arena(t->plans, plan);
     *answer = arena_copy(arena, buf_view(&out));
     return STATUS_OK;
+}
+
+static inline Slice test_remote_plan(void *ctx, const QueryTarget *target UNUSED)
+{
+    return ((TestRemote *)ctx)->plan;
 }
 
 static inline void test_remote_begin(TestRemote *t, const Query *query,
                                      const QueryPageOptions *options, const TestTargets *own)
 {
-    t->remote = (QueryRemote){.ctx = t, .ask = test_remote_ask};
+    t->remote = (QueryRemote){.ctx = t, .ask = test_remote_ask, .plan = test_remote_plan};
     t->own = own->list;
     t->count = own->count;
     t->query = query;
