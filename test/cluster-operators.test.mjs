@@ -15,6 +15,11 @@ const PARTITIONS = 4;
 const SERVED_AGAIN_MS = 10_000;
 const LONGER_THAN_A_LEASE_MS = 6000;
 
+const SLOW = `function slow() {
+    for (var end = Date.now() + 300; Date.now() < end; );
+    getContext().getResponse().setBody("done");
+}`;
+
 describe("three nodes", () => {
     let engine;
     let cluster;
@@ -64,12 +69,19 @@ describe("three nodes", () => {
             await order(["undrain", node.name], node);
             await allLive();
         }
+        await containerAt(cluster.nodes[0], "drained").scripts.storedProcedures.create({ id: "slow", body: SLOW });
         for (const node of cluster.nodes) {
-            await Promise.all([writers.avoid(node), askers.avoid(node)]);
-            await node.restart();
+            // Answered by the node itself if it owns the partition, and through it otherwise.
+            const underWay = [1, 2, 3, 4].map((i) => containerAt(node, "drained").scripts.storedProcedure("slow").execute(`k${i}`));
+            await wait(100);
+            await node.stopWell();
+            for (const { resource } of await Promise.all(underWay)) assert.equal(resource, "done");
+            await wait(500);
+            await node.start();
             await allLive();
         }
         await Promise.all([writers.stop(), askers.stop()]);
+        assert.ok(writers.refused > 0 && askers.refused > 0, "nobody has asked a node that was stopped");
         assert.deepEqual([...writers.errors, ...askers.errors].map((error) => `${error.code} ${error.message}`), []);
         for (const node of cluster.nodes) {
             await writers.check(containerAt(node, "drained"));

@@ -15,6 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { RETIRE_MS = 500, RETIRE_PAUSE_US = 5000 };
+
 static_assert(CLUSTER_SECRET_BYTES == JOURNAL_SECRET_BYTES, "a secret is derived for the journal");
 static_assert(CLUSTER_SECRET_BYTES == NODE_SECRET_BYTES, "and for links");
 
@@ -442,10 +444,25 @@ void cluster_node_links(ClusterNode *node, HttpOptions *options)
 
 /* ---- closing ---- */
 
-void cluster_node_leave(ClusterNode *node, uint32_t wait_ms)
+/* Clients go to other nodes, if there are any. A busy one has used each of its connections once
+ * more within RETIRE_MS, and was told that it was the last time. */
+void cluster_node_leave(ClusterNode *node, HttpServer *http, uint32_t wait_ms)
+{
+    if (node == NULL || node->cluster == NULL || http == NULL)
+        return;
+    const Clock *clock = clock_real();
+    const struct timespec pause = {.tv_nsec = RETIRE_PAUSE_US * 1000};
+    uint64_t until_us = clock_monotonic_us(clock) + RETIRE_MS * 1000;
+    http_server_retire(http);
+    cluster_leave(node->cluster, wait_ms);
+    while (http_server_connections(http) > 0 && clock_monotonic_us(clock) < until_us)
+        (void)nanosleep(&pause, NULL); /* an interrupted wait is a short one */
+}
+
+void cluster_node_end(ClusterNode *node)
 {
     if (node != NULL && node->cluster != NULL)
-        cluster_leave(node->cluster, wait_ms);
+        cluster_end(node->cluster);
 }
 
 void cluster_node_stop(ClusterNode *node)

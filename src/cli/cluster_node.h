@@ -8,7 +8,8 @@
  *     ... the http server, with cluster_node_links
  *     cluster_node_start       serves what is the node's, follows the rest
  *
- *     cluster_node_leave       gives everything to the others
+ *     cluster_node_leave       gives everything to the others, and goes on answering
+ *     cluster_node_end         after the http server is closed, before the catalogue is
  *     cluster_node_stop        after the catalogue is closed, before the store is
  *     cluster_node_close       after the store is closed
  *
@@ -62,6 +63,7 @@ MUST_USE Status cluster_node_start(ClusterNode *node, Catalog *catalog, Error *e
 void cluster_node_print(const ClusterNode *node, FILE *to); /* accepts NULL */
 
 /* All of these accept NULL. */
-void cluster_node_leave(ClusterNode *node, uint32_t wait_ms);
+void cluster_node_leave(ClusterNode *node, HttpServer *http, uint32_t wait_ms);
+void cluster_node_end(ClusterNode *node);
 void cluster_node_stop(ClusterNode *node);
 void cluster_node_close(ClusterNode *node);

@@ -518,8 +518,9 @@ static Status server_open(Server *server, Error *err)
 static void server_close(Server *server)
 {
     catalog_stop_restores(server->catalog);
-    cluster_node_leave(server->node, LEAVE_MS);
+    cluster_node_leave(server->node, server->http, LEAVE_MS);
     http_server_close(server->http, DRAIN_MS);
+    cluster_node_end(server->node); /* a member until then, so that what arrived is served */
     script_pool_close(server->scripts);
     workers_close(server->workers);
     workers_close(server->bodies);

@@ -583,6 +583,11 @@ void cluster_leave(Cluster *cluster, uint32_t wait_ms)
     while (barriers_wait(cluster) && cluster->thread_count > 0 &&
            clock_monotonic_us(cluster->clock) - begun_us < answers_ms * 1000)
         cluster_pause_ms(LEAVE_PAUSE_MS);
+    barriers_release(cluster);
+}
+
+void cluster_end(Cluster *cluster)
+{
     stop_threads(cluster);
     cluster_end_membership(cluster);
 }

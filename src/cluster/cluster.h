@@ -158,11 +158,15 @@ size_t cluster_events(Cluster *cluster, ClusterEvent *out, size_t max);
 Slice cluster_events_json(Cluster *cluster, Arena *arena);
 
 /* Gives away what it owns, if there is a node that can take it, and waits until the changes of the
- * catalogue that it has made are on all nodes, for at most 'wait_ms'; then leaves, and ends the
- * threads. What is not on all nodes then is not answered as done. Must be called before the
- * catalogue is closed. Node requests go on being answered until cluster_stop, which comes after the
- * loops have ended. */
+ * catalogue that it has made are on all nodes, for at most 'wait_ms'. What is not on all nodes then
+ * is not answered as done. The node stays a member, which follows the catalogue and forwards, so
+ * that clients are served until the loops have ended. */
 void cluster_leave(Cluster *cluster, uint32_t wait_ms);
+
+/* Ends the threads, and the membership: others take over at once what it still owns. After the
+ * loops have ended, because nothing that was read here may be answered any more; before the
+ * catalogue is closed. */
+void cluster_end(Cluster *cluster);
 
 /* Calls nothing of the store any more: after the catalogue is closed, before the store is. The
  * store may go on calling the hooks until it is closed, so cluster_close comes after that. Both

@@ -127,6 +127,7 @@ static inline void stop_cluster(RealNode *node, bool leaves, uint32_t wait_ms)
         wait_ms = 0;
     }
     cluster_leave(node->cluster, wait_ms);
+    cluster_end(node->cluster);
     set_listening(node, false);
     atomic_store(&node->host.is_closing, true);
     catalog_close(TAKE(node->catalog));

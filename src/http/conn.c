@@ -187,8 +187,10 @@ void conn_drain(Conn *conn)
     bool is_idle = conn->state == CONN_HEAD && conn->input.len == 0;
     if (is_idle && conn->port == PORT_NODE && say_last(conn))
         return;
-    if (is_idle || conn->state == CONN_OPENING || conn->state == CONN_PROVING ||
-        conn->state == CONN_LINGERING)
+    if (conn->state == CONN_OPENING && conn->port == PORT_PUBLIC)
+        conn_arm(conn, &conn->loop->last_timeout); /* its first request may be on its way */
+    else if (is_idle || conn->state == CONN_OPENING || conn->state == CONN_PROVING ||
+             conn->state == CONN_LINGERING)
         conn_close(conn);
 }
 
@@ -278,7 +280,8 @@ static void shake_hands(Conn *conn)
         return;
     }
     conn_enter(conn, CONN_HEAD);
-    conn_arm(conn, &conn->loop->first_timeout);
+    HttpLoop *loop = conn->loop;
+    conn_arm(conn, loop->is_draining ? &loop->last_timeout : &loop->first_timeout);
     conn_receive(conn); /* the first request often comes with the end of the handshake */
 }
 

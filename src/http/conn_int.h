@@ -90,7 +90,8 @@ void conn_close(Conn *conn);
 /* Tells the handler, if it has the request, that the client no longer waits for the answer. */
 void conn_abandon(Conn *conn);
 
-/* Closes the connection unless a request is under way on it; a node is asked to close it itself. */
+/* Closes the connection unless a request is under way on it, or may be, as it has just come; a node
+ * is asked to close it itself. */
 void conn_drain(Conn *conn);
 
 /* Waits for this timeout from now on, and for no other; NULL for none. */

@@ -626,6 +626,52 @@ static void closing_lets_requests_under_way_finish(void **state)
     site_end(site, 0);
 }
 
+static void a_server_that_retires_says_so_with_each_answer(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site_start(site);
+    Peer *kept = peer_open(site);
+    peer_send(kept, HELLO);
+    peer_expect(kept, 200, "hello");
+    http_server_retire(site->server);
+    Peer *new = peer_open(site);
+    Peer *peers[] = {kept, new};
+    for (size_t i = 0; i < ARRAY_COUNT(peers); i++) {
+        Answer answer;
+        peer_send(peers[i], HELLO);
+        peer_answer(peers[i], &answer);
+        assert_string_equal(answer.body, "hello");
+        assert_string_equal(answer_header(&answer, "connection"), "close");
+        answer_done(&answer);
+        peer_expect_end(peers[i]);
+        peer_close(peers[i]);
+    }
+    WAIT_UNTIL(http_server_connections(site->server) == 0);
+    site_end(site, 0);
+}
+
+/* Its client could not know whether the request was handled. */
+static void closing_serves_a_connection_that_has_just_come(void **state)
+{
+    (void)state;
+    Site *site = site_make();
+    site_start(site);
+    uint16_t port = http_server_port(site->server);
+    Peer *late = peer_open(site);
+    WAIT_UNTIL(site_metric(site, METRIC_CONNECTIONS_OPEN) == 1);
+    Closer closer = {.site = site, .drain_ms = 15000};
+    assert_int_equal(pthread_create(&closer.thread, NULL, close_server, &closer), 0);
+    WAIT_UNTIL(is_refused(port));
+    peer_send(late, HELLO);
+    peer_expect(late, 200, "hello");
+    peer_expect_end(late);
+    assert_int_equal(pthread_join(closer.thread, NULL), 0);
+    assert_true(closer.took_ms < 15000);
+    peer_close(late);
+    site_end(site, 0);
+}
+
 static void closing_cuts_off_what_does_not_finish(void **state)
 {
     (void)state;
@@ -682,6 +728,8 @@ int main(void)
         WITH_SITE(a_port_in_use_fails_to_open),
         cmocka_unit_test(closing_ends_idle_connections_at_once),
         cmocka_unit_test(closing_lets_requests_under_way_finish),
+        cmocka_unit_test(a_server_that_retires_says_so_with_each_answer),
+        cmocka_unit_test(closing_serves_a_connection_that_has_just_come),
         cmocka_unit_test(closing_cuts_off_what_does_not_finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,14 @@ uint16_t http_node_port(const HttpServer *server); /* 0 without a node secret */
  * changes. On the thread that opened the server; there must be a certificate. */
 MUST_USE Status http_server_reload_tls(HttpServer *server, Error *err);
 
+/* From now on each answer is the last one of its connection, and says so; everything is served all
+ * the same. Clients that are busy have no connections left then that http_server_close could close
+ * while a request is on its way. On the thread that opened the server. */
+void http_server_retire(HttpServer *server);
+
+/* How many connections clients have at this moment. Any thread. */
+uint32_t http_server_connections(const HttpServer *server);
+
 /* Stops accepting, closes idle connections, lets requests under way finish for at most 'drain_ms',
  * then closes everything and joins the loops. It waits for the handler's deferred answers however
  * long they take, because the handler still has those requests. Accepts NULL. */

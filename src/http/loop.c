@@ -25,6 +25,9 @@
 /* A longer wait counts as this much, so that a few brief ones make up for it. */
 #define LONG_WAIT_US 400
 
+/* A connection that has come when the loop ends must send its request within this. */
+#define LAST_MS 1000
+
 /* A connection on the node port must end its handshake and its proof within this. */
 #define PROOF_MS 5000
 
@@ -100,6 +103,7 @@ static void open_timeouts(HttpLoop *loop)
     uint32_t first_ms =
         options->idle_ms < options->request_ms ? options->idle_ms : options->request_ms;
     h2o_timeout_init(loop->events, &loop->first_timeout, first_ms);
+    h2o_timeout_init(loop->events, &loop->last_timeout, LAST_MS);
     h2o_timeout_init(loop->events, &loop->idle_timeout, options->idle_ms);
     h2o_timeout_init(loop->events, &loop->proof_timeout, PROOF_MS);
     h2o_timeout_init(loop->events, &loop->node_timeout, NODE_IDLE_MS);
@@ -163,7 +167,7 @@ static void loop_close(HttpLoop *loop)
     h2o_timeout_t *timeouts[] = {
         &loop->first_timeout,  &loop->idle_timeout,   &loop->request_timeout, &loop->body_timeout,
         &loop->answer_timeout, &loop->linger_timeout, &loop->soon_timeout,    &loop->later_timeout,
-        &loop->pause_timeout,  &loop->proof_timeout,  &loop->node_timeout};
+        &loop->pause_timeout,  &loop->proof_timeout,  &loop->node_timeout,    &loop->last_timeout};
     for (size_t i = 0; i < ARRAY_COUNT(timeouts); i++)
         h2o_timeout_dispose(loop->events, timeouts[i]);
     if (loop->is_draining) {
@@ -445,10 +449,20 @@ static void on_drain_over(h2o_timeout_entry_t *timer)
     node_links_stop(loop->links); /* the handler can answer what waits for other nodes */
 }
 
+/* Those that the system has accepted: it would reset them with the listening socket, and their
+ * clients could not know whether a request was handled. */
+static void accept_last(HttpLoop *loop)
+{
+    for (size_t i = 0; i < loop->listener_count; i++)
+        if (loop->listeners[i].sock != NULL)
+            on_accept(loop->listeners[i].sock, NULL);
+}
+
 static void drain(HttpTask *task)
 {
     LoopStop *stop = CONTAINER_OF(task, LoopStop, task);
     HttpLoop *loop = stop->loop;
+    accept_last(loop);
     loop->is_draining = true;
     listen_end(loop);
     close_conns(loop, conn_drain);

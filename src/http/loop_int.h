@@ -72,6 +72,7 @@ struct HttpLoop {
     Listener listeners[PORT_KINDS * LISTEN_ADDRESSES_MAX];
     size_t listener_count;
     h2o_timeout_t first_timeout;   /* a connection that has sent no request yet */
+    h2o_timeout_t last_timeout;    /* the same when the loop has begun to end */
     h2o_timeout_t idle_timeout;    /* a kept connection without a request */
     h2o_timeout_t proof_timeout;   /* a connection on the node port that has not proved itself */
     h2o_timeout_t node_timeout;    /* a kept connection of a node without a request */
@@ -94,6 +95,7 @@ struct HttpLoop {
     NodeLinks *links;     /* connections to other nodes */
     Request *free_requests;
     size_t free_request_count;
+    bool is_retiring; /* each answer to a client is the last one of its connection */
     bool is_draining;
     bool is_waiting; /* nothing has happened since the last turn's end */
     uint64_t waiting_since_us;

@@ -225,7 +225,8 @@ void http_respond(HttpRequest *http, const HttpResponse *response)
         request_release(request);
         return;
     }
-    conn->keeps_open = conn->keeps_open && !loop->is_draining;
+    bool is_last = loop->is_draining || (loop->is_retiring && conn->port == PORT_PUBLIC);
+    conn->keeps_open = conn->keeps_open && !is_last;
     print(request, response, conn->keeps_open);
     conn_send(conn);
 }

@@ -67,6 +67,41 @@ uint16_t http_node_port(const HttpServer *server)
     return server->listeners[PORT_NODE].port;
 }
 
+/* A message to a loop that ends no connection. */
+typedef struct Retirement {
+    HttpTask task;
+    HttpLoop *loop;
+    Latch *done;
+} Retirement;
+
+static void retire(HttpTask *task)
+{
+    Retirement *retirement = CONTAINER_OF(task, Retirement, task);
+    retirement->loop->is_retiring = true;
+    latch_post(retirement->done); /* the message may be gone from here on */
+}
+
+void http_server_retire(HttpServer *server)
+{
+    Latch done;
+    latch_init(&done);
+    Retirement *retirements = MEM_NEW_ARRAY(Retirement, server->options.threads);
+    for (uint32_t i = 0; i < server->options.threads; i++) {
+        HttpLoop *loop = server->loops[i];
+        retirements[i] = (Retirement){.task.run = retire, .loop = loop, .done = &done};
+        http_loop_post(loop, &retirements[i].task);
+    }
+    for (uint32_t i = 0; i < server->options.threads; i++)
+        latch_wait(&done);
+    mem_free(retirements);
+    latch_done(&done);
+}
+
+uint32_t http_server_connections(const HttpServer *server)
+{
+    return atomic_load_explicit(&server->connections, memory_order_relaxed);
+}
+
 void http_server_close(HttpServer *server, uint32_t drain_ms)
 {
     if (server == NULL)

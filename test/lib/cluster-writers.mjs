@@ -6,13 +6,21 @@ import { ChangeFeedStartFrom } from "@azure/cosmos";
 
 import { clientOf } from "./sdk.mjs";
 
-/** Clients that ask all the time, each after its last answer and at another node. */
+const REQUEST_MS = 10_000;
+const TRIES_MAX = 20; // of nodes that refuse connections
+
+/** Clients that ask all the time, each after its last answer and at another node, as behind a load balancer: where a
+ * connection is refused nothing was done, and the next node is asked. */
 class Clients {
     errors = [];
+    refused = 0; // connections
     #isRunning = true;
-    #avoided;
-    #steps = []; // under way, of each client
+    #sdk = new Map(); // node -> container
     #done;
+
+    constructor(container) {
+        this.container = container;
+    }
 
     /** A step is a function of a node and of how many steps its client has done. */
     begin(cluster, steps) {
@@ -22,10 +30,8 @@ class Clients {
 
     async #ask(step, client) {
         for (let i = 0; this.#isRunning; i++) {
-            const nodes = this.cluster.living.filter((node) => node !== this.#avoided);
-            this.#steps[client] = step(nodes[(i + client) % nodes.length], i);
             try {
-                await this.#steps[client];
+                await this.#askOne(step, client, i);
             } catch (error) {
                 this.errors.push(error);
                 await wait(20);
@@ -33,10 +39,28 @@ class Clients {
         }
     }
 
-    /** Waits until no client asks that node; none does so before another one is avoided. */
-    avoid(node) {
-        this.#avoided = node;
-        return Promise.allSettled(this.#steps);
+    async #askOne(step, client, i) {
+        for (let tries = 0; ; tries++) {
+            const nodes = this.cluster.living;
+            try {
+                return await step(nodes[(i + client + tries) % nodes.length], i);
+            } catch (error) {
+                // An error of a batch has no code.
+                if (!/ECONNREFUSED/.test(error.message) || tries === TRIES_MAX) throw error;
+                this.refused++;
+                await wait(5);
+            }
+        }
+    }
+
+    /** The container at a node, through a client that is kept, with its connections. */
+    at(node) {
+        if (!this.#sdk.has(node)) {
+            // A request that was broken off has a timer, for which this process waits in the end.
+            const client = clientOf(node, { connectionPolicy: { enableBackgroundEndpointRefreshing: false, requestTimeout: REQUEST_MS } });
+            this.#sdk.set(node, client.database("shop").container(this.container));
+        }
+        return this.#sdk.get(node);
     }
 
     async stop() {
@@ -53,15 +77,15 @@ export class Writers extends Clients {
     longestGap_ms = 0;
 
     constructor(cluster, container, count = 6) {
-        super();
-        this.begin(cluster, Array.from({ length: count }, (_, writer) => this.#writer(container, writer)));
+        super(container);
+        this.begin(cluster, Array.from({ length: count }, (_, writer) => this.#writer(writer)));
     }
 
-    #writer(container, writer) {
+    #writer(writer) {
         return async (node, i) => {
             const id = `w${writer}-${i % 50}`;
             this.tried.set(id, i);
-            await clientOf(node).database("shop").container(container).items.upsert({ id, pk: id, n: i });
+            await this.at(node).items.upsert({ id, pk: id, n: i });
             this.acknowledged.set(id, i);
             const now = Date.now();
             this.longestGap_ms = Math.max(this.longestGap_ms, now - this.#lastDone);
@@ -93,30 +117,19 @@ const COUNT = `function count(id) {
 /** One client for each other kind of request: what it knows must be in each answer. */
 export class Askers extends Clients {
     done = {}; // kind -> how many
-    #sdk = new Map(); // node -> container
     #seen = new Set(); // by the change feed
     #batches = 0;
-
-    constructor(container) {
-        super();
-        this.id = container;
-    }
-
-    #at(node) {
-        if (!this.#sdk.has(node)) this.#sdk.set(node, clientOf(node).database("shop").container(this.id));
-        return this.#sdk.get(node);
-    }
 
     /** Makes the items that are there all the time. */
     async prepare(cluster, count = 40) {
         this.ids = Array.from({ length: count }, (_, i) => `kept${i}`);
-        const container = this.#at(cluster.nodes[0]);
+        const container = this.at(cluster.nodes[0]);
         for (const id of this.ids) await container.items.create({ id, pk: id, kept: true });
         await container.items.create({ id: "counter", pk: "counter", n: 0 });
         await container.scripts.storedProcedures.create({ id: "count", body: COUNT });
         const kinds = ["read", "query", "order", "feed", "procedure", "batch"];
         const step = (kind) => async (node, i) => {
-            await this[`_${kind}`](this.#at(node), i);
+            await this[`_${kind}`](this.at(node), i);
             this.done[kind] = (this.done[kind] ?? 0) + 1;
         };
         this.begin(cluster, kinds.map(step));
