@@ -1,7 +1,8 @@
 // cluster-kills.mjs - three nodes over a primary and its standby, under eight clients, for ROUNDS rounds (10) from SEED:
 // in each round something dies, stops, is cut off, has a full disk or a clock that is wrong, while partitions are split and
 // merged. Nothing acknowledged may be lost or be there twice, clients must be served again within SERVED_MS (10 s), copies
-// must be equal whenever they are seen at the same place, and all of them must come to the same place.
+// must be equal whenever they are seen at the same place, and all of them must come to the same place. After each round all
+// nodes are stopped at once, and their folders checked.
 //
 // All kinds of rounds occur in turn, in an order of the seed's; KINDS=fullDisk,jumpClock has only those. MOVES=no leaves
 // partitions alone. Needs root, for a network of its own, and a C compiler (lib/clock.mjs).
@@ -288,6 +289,17 @@ class Campaign {
         }
     }
 
+    /** With `orrery check`, on every node, which all of them are stopped for; how long it took until they live again. */
+    async #checkFolders() {
+        const begun = Date.now();
+        const { nodes } = this.cluster;
+        await Promise.all(nodes.map((node) => node.stopWell()));
+        await Promise.all(nodes.map((node) => node.check()));
+        await Promise.all(nodes.map((node) => node.start()));
+        await this.#complete();
+        return Date.now() - begun;
+    }
+
     /** All kinds in turn, in another order each time. */
     #nextKind() {
         if (this.#deck.length === 0) {
@@ -317,11 +329,12 @@ class Campaign {
         const underLoad = this.compared - comparedBefore;
         await clients.check();
         const equal_ms = await this.#equal(clients.faults);
+        const check_ms = await this.#checkFolders();
 
         const { longest_ms, longestWhat, faults } = clients;
         const title = { round: number, kind, ...(this.acts[kind].length > 0 && { node: node.name }) };
         if (longest_ms > SERVED_MS) wrong.push(`no service for ${longest_ms} ms: ${longestWhat}`);
-        const figures = { operations: clients.operations - operations, longest_ms, longestWhat, underLoad, equal_ms };
+        const figures = { operations: clients.operations - operations, longest_ms, longestWhat, underLoad, equal_ms, check_ms };
         for (const what in moved) figures[what] = moves.done[what] - moved[what];
         const took_s = Math.round((Date.now() - begun) / 1000);
         console.log(JSON.stringify({ ...title, ...details, ...figures, took_s }));

@@ -9,6 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { ChangeFeedStartFrom } from "@azure/cosmos";
 
 import { clientOf } from "./sdk.mjs";
+import { call } from "./wire.mjs";
 
 export const CONTAINER = { id: "items", database: { id: "kills" } };
 const COUNTERS = 12;
@@ -20,6 +21,9 @@ const LIFE_S = 1800; // their time to live, which a clock that is an hour ahead 
 const LIFE_LEFT_S = 300; // of those that are looked for
 const OFF_S_MAX = 10; // of _ts
 const CALM_MS = 20_000; // for a request while nothing happens to the cluster
+const ITEMS = 6; // that are written and deleted all the time
+const CONTAINERS_PERCENT = 3; // of the steps of its client make a container and drop it
+const PAGE = { filter: 40, order: 100 };
 const PROCEDURE = `function append(id, tag) {
     var own = getContext().getCollection();
     var is = own.readDocument(own.getAltLink() + "/docs/" + id, function (error, item) {
@@ -106,15 +110,39 @@ function unlessThere(error) {
     if (error.code !== 409) throw error;
 }
 
+function unlessGone(error) {
+    if (error.code !== 404) throw error;
+}
+
+/** A page of a query that the server merges; the SDK would do it by itself. */
+async function askPage(node, query, token) {
+    const headers = {
+        "content-type": "application/query+json",
+        "x-ms-documentdb-isquery": "true",
+        "x-ms-documentdb-query-enablecrosspartition": "true",
+        "x-ms-max-item-count": String(PAGE.order),
+        ...(token ? { "x-ms-continuation": token } : {}),
+    };
+    const path = `/dbs/${CONTAINER.database.id}/colls/${CONTAINER.id}/docs`;
+    let timer;
+    const late = new Promise((_, reject) => (timer = setTimeout(() => reject(new Error("a page takes too long")), REQUEST_MS)));
+    const asked = call(node, { method: "POST", path, headers, body: { query } });
+    const { status, json, text, headers: got } = await Promise.race([asked, late]).finally(() => clearTimeout(timer));
+    if (status !== 200) throw Object.assign(new Error(text.slice(0, 500)), { code: status });
+    return { found: json.Documents, next: got["x-ms-continuation"] };
+}
+
 export class Clients {
     operations = 0;
     byKind = {};
     errors = new Map(); // code, or the beginning of a message that has none -> how often
-    longest_ms = 0; // from the first attempt at an operation until it is served
+    longest_ms = 0; // from the first attempt at an operation, or a part of one, until it is served
     longestWhat = "";
     faults = []; // what is wrong, as texts
     #counters = new Map(); // id -> Counter
     #batches = new Map(); // tag -> { state, name, pk }
+    #items = []; // { id, n }; n is undefined if it is not there
+    #left = new Set(); // containers that may be there, as nobody knows whether they were made or dropped
     #lasting = new Map(); // id -> { begun_s, ended_s }, when it was created
     #feed = new Map(); // id -> highest n that was seen, by the reader of the feed
     #place; // where the reader of the feed goes on
@@ -160,8 +188,9 @@ export class Clients {
             this.#counters.set(id, new Counter());
         }
         await this.#createLasting();
+        this.#items = Array.from({ length: ITEMS }, () => this.#newItem());
         this.#running = true;
-        const kinds = ["patch", "patch", "replace", "procedure", "batch", "batch", "query", "feed"];
+        const kinds = ["patch", "item", "replace", "procedure", "batch", "batchOrContainer", "query", "feed"];
         this.#work = kinds.map((kind, i) => this.#live(kind, i));
     }
 
@@ -180,6 +209,7 @@ export class Clients {
         while (this.#running) {
             const counter = `r${this.round}c${this.random.below(COUNTERS)}`;
             const begun = Date.now();
+            client.waitsSince = begun;
             while (!(await this.#once(kind, client, counter))) {
                 if (!this.#running && Date.now() - begun > NEVER_MS) {
                     this.faults.push(`${kind} of ${counter} is not served for ${NEVER_MS} ms`);
@@ -188,12 +218,17 @@ export class Clients {
                 client.node = this.#another(client.node);
                 await wait(20);
             }
-            const took = Date.now() - begun;
-            if (took > this.longest_ms) {
-                this.longest_ms = took;
-                this.longestWhat = `${kind} of ${counter} at ${new Date(begun).toISOString()}`;
-            }
+            this.#served(client, `${kind} of ${counter}`);
         }
+    }
+
+    /** An operation, or a part of one. */
+    #served(client, what) {
+        const { waitsSince } = client;
+        client.waitsSince = Date.now();
+        if (client.waitsSince - waitsSince <= this.longest_ms) return;
+        this.longest_ms = client.waitsSince - waitsSince;
+        this.longestWhat = `${what} at ${new Date(waitsSince).toISOString()}`;
     }
 
     #another(node) {
@@ -273,26 +308,128 @@ export class Clients {
         this.#batches.get(tag).state = DONE;
     }
 
+    #newItem() {
+        return { id: `r${this.round}i${++this.#number}`, n: undefined };
+    }
+
+    /** Items that only this client writes. One that may have been written or not is left alone from then on: a request
+     * that nobody waits for any more may still be carried out. */
+    async _item(client) {
+        const index = this.random.below(ITEMS);
+        const { id, n } = this.#items[index];
+        const { items } = this.#container(client.node);
+        const item = this.#container(client.node).item(id, id);
+        const what = this.random.pick(["read", "upsert", "delete"]);
+        if (what === "read") {
+            const { resource } = await item.read();
+            assert.equal(resource?.n, n, `a read of ${id}`);
+            return;
+        }
+        const next = what === "delete" ? undefined : ++this.#number;
+        try {
+            if (what === "delete") await item.delete();
+            else await items.upsert({ id, pk: id, n: next, item: this.round });
+        } catch (error) {
+            if (meaning(error) === UNKNOWN) this.#items[index] = this.#newItem();
+            if (error.code !== 404) throw error;
+            assert.equal(n, undefined, `${id} was to be deleted, and is not there`);
+        }
+        if (this.#items[index].id === id) this.#items[index].n = next;
+    }
+
+    _batchOrContainer(client, counter, tag) {
+        return this.random.chance(CONTAINERS_PERCENT) ? this.#useContainer(client) : this._batch(client, counter, tag);
+    }
+
+    /** A container is known at every node as soon as it was made at one, and nowhere when it was dropped. */
+    async #useContainer(client) {
+        const id = `r${this.round}k${++this.#number}`;
+        const at = (node) => {
+            this.#container(node); // makes the client
+            return node.sdk.database(CONTAINER.database.id);
+        };
+        this.#left.add(id);
+        await at(client.node).containers.create({ id, partitionKey: { paths: ["/pk"], version: 2 } });
+        this.#served(client, `creating ${id}`);
+        const item = { id: "1", pk: "1" };
+        await this.#anywhere(client, `${id} was made`, async (node) => {
+            await at(node).container(id).items.upsert(item);
+            const { statusCode } = await at(node).container(id).item("1", "1").read();
+            assert.equal(statusCode, 200, `an item of ${id} is not there`);
+        });
+        this.#served(client, `using ${id}`);
+        await at(client.node).container(id).delete();
+        this.#left.delete(id);
+        this.#served(client, `dropping ${id}`);
+        const seen = await at(this.#another(client.node)).container(id).read().catch((error) => error);
+        assert.notEqual(seen.statusCode, 200, `${id} was dropped, and another node has it`);
+    }
+
+    /** At another node than before, and at others after errors; but it may not say that something is not there. */
+    async #anywhere(client, what, ask) {
+        for (const end = Date.now() + REQUEST_MS; ; await wait(20)) {
+            client.node = this.#another(client.node);
+            try {
+                return await ask(client.node);
+            } catch (error) {
+                assert.notEqual(error.code, 404, `${what}, and ${client.node.name} says: ${error.message}`);
+                if (Date.now() > end) throw error;
+            }
+        }
+    }
+
     #done() {
         return [...this.#batches.values()].filter(({ state, isSeen }) => state === DONE || isSeen);
     }
 
-    /** Pages of a query over all partitions, each from any node. */
+    /** Queries over all partitions, of one kind after the other. */
     async _query(client) {
-        const expected = this.#done();
+        const kinds = ["filter", "order", "count"];
+        client.queries = (client.queries ?? 0) + 1;
+        await this[`_${kinds[client.queries % kinds.length]}`](client);
+    }
+
+    /** Pages of the SDK. */
+    async _filter(client) {
         const query = `SELECT VALUE c.id FROM c WHERE c.batch = ${this.round}`;
+        await this.#readPages(client, async (node, continuationToken) => {
+            const options = { maxItemCount: PAGE.filter, continuationToken, forceQueryPlan: false };
+            const page = await this.#container(node).items.query(query, options).fetchNext();
+            return { found: page.resources ?? [], next: page.continuationToken };
+        });
+    }
+
+    /** Pages that the server merges. */
+    async _order(client) {
+        const query = `SELECT VALUE c.id FROM c WHERE c.batch = ${this.round} ORDER BY c.id`;
+        const found = await this.#readPages(client, (node, token) => askPage(node, query, token));
+        const sorted = [...found].sort();
+        assert.deepEqual(found, sorted, "a query with ORDER BY gave its items in another order");
+    }
+
+    /** As many as were known before, and no more than have been tried. */
+    async _count(client) {
+        const least = 2 * this.#done().length;
+        const query = `SELECT VALUE COUNT(1) FROM c WHERE c.batch = ${this.round}`;
+        const { found } = await askPage(client.node, query);
+        const most = 2 * [...this.#batches.values()].filter(({ state }) => state !== REFUSED).length;
+        assert.ok(found.length === 1 && found[0] >= least && found[0] <= most, `COUNT is ${found}, not from ${least} to ${most}`);
+    }
+
+    /** All pages, each from any node; what was known before they were asked for must be in them, once. */
+    async #readPages(client, read) {
+        const expected = this.#done();
         const found = [];
-        let continuationToken;
+        let token;
         for (let tries = 0; ; ) {
-            const options = { maxItemCount: 40, continuationToken, forceQueryPlan: false };
-            const iterator = this.#container(client.node).items.query(query, options);
             try {
-                const page = await iterator.fetchNext();
-                found.push(...(page.resources ?? []));
-                continuationToken = page.continuationToken;
-                if (!continuationToken) break;
+                const page = await read(client.node, token);
+                found.push(...page.found);
+                token = page.next;
+                if (!token) break;
+                this.#served(client, "a page");
             } catch (error) {
-                if (++tries > 3 || !continuationToken) throw error;
+                if (++tries > 3 || !token) throw error;
                 client.node = this.#another(client.node);
             }
         }
@@ -301,6 +438,7 @@ export class Clients {
         for (const { name } of expected)
             for (const part of [1, 2]) assert.ok(seen.has(`${name}-${part}`), `a query did not give ${name}-${part}`);
         for (const batch of this.#batches.values()) batch.isSeen ||= seen.has(`${batch.name}-1`);
+        return found;
     }
 
     /** Follows all changes since the first round, each page at any node; places never go back. */
@@ -342,6 +480,11 @@ export class Clients {
     async end() {
         this.#running = false;
         await Promise.all(this.#work);
+        for (const id of this.#left) {
+            const container = this.nodes[0].sdk.database(CONTAINER.database.id).container(id);
+            await this.#calmly(() => container.delete().catch(unlessGone));
+        }
+        this.#left.clear();
     }
 
     /** What every node says of this round's objects. */
@@ -349,6 +492,7 @@ export class Clients {
         for (const node of this.nodes) {
             for (const id of this.#counters.keys()) await this.#checkCounter(node, id);
             await this.#checkBatches(node);
+            await this.#checkItems(node);
             await this.#checkLasting(node);
         }
         await this.#checkFeed();
@@ -372,6 +516,14 @@ export class Clients {
             if (parts === 0 && (state === DONE || isSeen)) this.faults.push(`the batch ${name} is lost at ${node.name}`);
             if (parts > 0 && state === REFUSED) this.faults.push(`the batch ${name} was refused, and is there at ${node.name}`);
         }
+    }
+
+    async #checkItems(node) {
+        const query = `SELECT c.id, c.n FROM c WHERE c.item = ${this.round}`;
+        const { resources } = await this.#calmly(() => this.#container(node).items.query(query).fetchAll());
+        const there = new Map(resources.map(({ id, n }) => [id, n]));
+        for (const { id, n } of this.#items)
+            if (there.get(id) !== n) this.faults.push(`${id} at ${node.name} has ${there.get(id)} instead of ${n}`);
     }
 
     /** Those of all rounds, as long as they live: whatever clocks have said, none has expired, and `_ts` is right. */
