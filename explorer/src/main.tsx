@@ -6,10 +6,12 @@ import { credential, forgetCredential } from "./api/session";
 import { Cluster } from "./pages/cluster";
 import { Container } from "./pages/container";
 import { Overview } from "./pages/overview";
+import { QUERIES_KEPT } from "./pages/query";
 import { SignIn } from "./pages/sign_in";
 import { Tree } from "./pages/tree";
 import { Users } from "./pages/users";
 import { attempt, Notices } from "./parts/notices";
+import { forgetKept } from "./parts/kept";
 import { ThemeChoice } from "./parts/theme";
 import { route } from "./route";
 import { databases, readDatabases } from "./state";
@@ -17,9 +19,11 @@ import { texts } from "./texts";
 
 let hasSignedOut = false;
 
+// Queries may hold what only the one who was signed in may know, so they go, too.
 function signOut(): void {
     hasSignedOut = true;
     forgetCredential();
+    forgetKept(QUERIES_KEPT);
     databases.value = null;
     isNode.value = null;
 }
