@@ -255,7 +255,7 @@ test("a read-only key sees no control that it may not use", async (t) => {
     const server = await startServer(t, ["--read-only-key", READ_ONLY]);
     await makeOrders(server, 3);
     await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders" });
-    for (const [kind, body] of [["sprocs", { id: "proc", body: "function () {}" }], ["udfs", { id: "twice", body: "function (n) { return 2 * n; }" }]])
+    for (const [kind, body] of [["sprocs", { id: "proc", body: "function () {}" }], ["triggers", { id: "trig", body: "function () {}", triggerType: "Pre", triggerOperation: "All" }], ["udfs", { id: "twice", body: "function (n) { return 2 * n; }" }]])
         await call(server, "POST", `dbs/shop/colls/orders/${kind}`, { body });
     const page = await openPage(t, server);
     await page.getByRole("button", { name: "New database" }).waitFor();
@@ -276,12 +276,19 @@ test("a read-only key sees no control that it may not use", async (t) => {
     await page.getByRole("link", { name: "Settings" }).click();
     await page.getByText("At least 400.").waitFor();
     await page.getByText("A read-only key cannot change the definition.").waitFor();
-    await page.getByLabel("Time to live").press("Enter");
+    for (const field of [page.getByLabel("Time to live"), page.getByLabel("RU/s", { exact: true })])
+        assert.ok(await field.isDisabled());
+    for (const name of ["Indexing policy", "Other properties"])
+        assert.equal(await page.getByRole("textbox", { name }).getAttribute("aria-readonly"), "true", name);
     await offered("Settings");
     await page.getByRole("link", { name: "Scripts" }).click();
     await page.getByRole("button", { name: "proc" }).click();
     await page.getByRole("textbox", { name: "JavaScript" }).waitFor();
     await offered("Scripts");
+    await page.getByRole("button", { name: /^trig/ }).click();
+    assert.ok(await page.getByLabel("Operation").isDisabled());
+    await page.getByLabel("Name").press("Enter");
+    await offered("a trigger");
     await page.getByRole("button", { name: "twice" }).click();
     await page.getByLabel("Arguments").fill("[4]");
     await page.getByRole("button", { name: "Call function" }).click(); // which only reads

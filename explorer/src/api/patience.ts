@@ -5,8 +5,13 @@ const ATTEMPTS = 10;
 const PAUSE_MS = 100; // if the server does not say
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> => new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+    const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", end);
+        resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
 });
 
 // Does the work again, when the server says, as long as it is answered 429. What was aborted throws.

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { changeOffer, findOffer, startOf, throughputOf, type OfferState, type Throughput } from "../api/offers";
 import { mayChange } from "../api/session";
 import { Dialog } from "../parts/dialog";
+import { ChangeFields } from "../parts/fields";
 import { tell, wordsOf } from "../parts/notices";
 import { count } from "../parts/numbers";
 import { ThroughputFields } from "../parts/throughput";
@@ -44,7 +45,7 @@ export function DatabaseThroughput({ db, rid, onClose }: { db: string; rid: stri
             onSubmit={mayChange.value ? save : onClose} onClose={onClose}>
             <p>{texts.tree.sharedBy}</p>
             {state.isPending && <p role="status">{texts.settings.pending}</p>}
-            <ThroughputFields value={wanted} onChange={setWanted} problem={problem} hint={texts.settings.minimum(count(state.minimum))} />
+            <ChangeFields><ThroughputFields value={wanted} onChange={setWanted} problem={problem} hint={texts.settings.minimum(count(state.minimum))} /></ChangeFields>
         </Dialog>
     );
 }

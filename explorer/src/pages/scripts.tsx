@@ -7,7 +7,7 @@ import { isCallable, queryPage } from "../api/query";
 import { mayChange } from "../api/session";
 import { Dialog } from "../parts/dialog";
 import { Editor } from "../parts/editor";
-import { ChoiceField, Group, TextField } from "../parts/fields";
+import { ChangeFields, ChoiceField, Group, TextField } from "../parts/fields";
 import { attempt, tell, tellFailure, useAttempt, wordsOf } from "../parts/notices";
 import { useReturnedFocus } from "../parts/returned_focus";
 import { mayDiscard, useUnsaved } from "../parts/unsaved";
@@ -141,6 +141,8 @@ function ScriptEditor({ container, root, open, onDone, onClose }: {
     const path = `${list}/${encodeURIComponent(script?.id ?? "")}`;
 
     async function save(): Promise<void> {
+        if (!mayChange.value) // Enter in a field sends a form without a button
+            return;
         const wanted: JsonObject = { id, body, ...(kind === "triggers" ? { triggerType: type, triggerOperation: operation } : {}) };
         const answer = script === null
             ? await request<Script>("POST", list, { body: wanted })
@@ -168,10 +170,12 @@ function ScriptEditor({ container, root, open, onDone, onClose }: {
                 </div>
                 <TextField label={texts.definition.name} value={id} onChange={setId} isRequired isReadOnly={!mayChange.value} />
                 {kind === "triggers" && (
-                    <div class="pair">
-                        <ChoiceField label={texts.scripts.type} value={type} choices={choices(TYPES, type)} onChange={setType} />
-                        <ChoiceField label={texts.scripts.operation} value={operation} choices={choices(OPERATIONS, operation)} onChange={setOperation} />
-                    </div>
+                    <ChangeFields>
+                        <div class="pair">
+                            <ChoiceField label={texts.scripts.type} value={type} choices={choices(TYPES, type)} onChange={setType} />
+                            <ChoiceField label={texts.scripts.operation} value={operation} choices={choices(OPERATIONS, operation)} onChange={setOperation} />
+                        </div>
+                    </ChangeFields>
                 )}
                 <Editor class="code" initial={body} label={texts.scripts.code} language={javascript()} isReadOnly={!mayChange.value} onChange={setBody} />
             </form>

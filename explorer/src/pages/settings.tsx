@@ -7,7 +7,7 @@ import { credential, mayChange } from "../api/session";
 import { changeOffer, findOffer, throughputOf, type OfferState, type Throughput } from "../api/offers";
 import { Difference } from "../parts/difference";
 import { Editor } from "../parts/editor";
-import { Group } from "../parts/fields";
+import { ChangeFields, Group } from "../parts/fields";
 import { attempt, tell, tellFailure, useAttempt, wordsOf } from "../parts/notices";
 import { count } from "../parts/numbers";
 import { ThroughputFields } from "../parts/throughput";
@@ -101,12 +101,12 @@ function DefinitionForm({ path, stored, onStored }: { path: string; stored: Cont
         <form class="form" aria-label={texts.settings.definition} onSubmit={(event) => { event.preventDefault(); submit(save); }}>
             {credential.value?.kind === "token" ? <p class="hint">{texts.settings.tokenReads}</p> : !mayChange.value ? <p class="hint">{texts.settings.onlyReads}</p>
                 : <div class="buttons"><button type="submit" class="primary">{texts.items.save}</button></div>}
-            <TimeToLiveFields value={timeToLive} onChange={setTimeToLive} problem={at("ttl")} />
+            <ChangeFields><TimeToLiveFields value={timeToLive} onChange={setTimeToLive} problem={at("ttl")} /></ChangeFields>
             <Group label={texts.definition.policy} problem={at("policy")}>
-                <Editor initial={policy} label={texts.definition.policy} language={json()} more={lint} isTabFree onChange={setPolicy} />
+                <Editor initial={policy} label={texts.definition.policy} language={json()} more={lint} isTabFree isReadOnly={!mayChange.value} onChange={setPolicy} />
             </Group>
             <Group label={texts.settings.rest} hint={texts.settings.restHint} problem={elsewhere}>
-                <Editor class="small" initial={rest} label={texts.settings.rest} language={json()} more={lint} isTabFree onChange={setRest} />
+                <Editor class="small" initial={rest} label={texts.settings.rest} language={json()} more={lint} isTabFree isReadOnly={!mayChange.value} onChange={setRest} />
             </Group>
             <Group label={texts.settings.fixed}>
                 <Editor class="small" initial={pretty(pick(stored, (name) => FIXED.includes(name)))} label={texts.settings.fixed} language={json()} isReadOnly isTabFree />
@@ -178,7 +178,7 @@ function ThroughputForm({ owned, onChanged }: { owned: Owned; onChanged: () => P
         <form class="form" aria-label={texts.settings.throughput} onSubmit={(event) => { event.preventDefault(); submit(save); }}>
             {owned.isShared && <p>{texts.settings.shared}</p>}
             {owned.isPending && <p role="status">{texts.settings.pending}</p>}
-            <ThroughputFields value={wanted} onChange={setWanted} problem={problem} hint={texts.settings.minimum(count(owned.minimum))} />
+            <ChangeFields><ThroughputFields value={wanted} onChange={setWanted} problem={problem} hint={texts.settings.minimum(count(owned.minimum))} /></ChangeFields>
             {mayChange.value && <button type="submit" class="primary">{texts.settings.saveThroughput}</button>}
         </form>
     );
