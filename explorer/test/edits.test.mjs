@@ -123,6 +123,32 @@ test("an item that is saved late does not close another one", async (t) => {
     await editor(page, "1").getByText('"me"').waitFor();
 });
 
+test("what is typed while an item is saved stays, and is saved after it", async (t) => {
+    const { server, page } = await openItems(t, 3);
+    let release;
+    const isReleased = new Promise((resolve) => { release = resolve; });
+    await page.route(`${server.endpoint}/${ORDERS}/docs`, async (route) => {
+        if (route.request().method() === "POST")
+            await isReleased;
+        await route.continue();
+    });
+    const text = (by) => JSON.stringify({ id: "4", customer: "c4", by });
+    await page.getByRole("button", { name: "New item" }).click();
+    const typed = page.getByRole("textbox", { name: /^(New item|4)$/ });
+    await write(typed, text("first"));
+    await page.getByRole("button", { name: "Save" }).click();
+    await write(typed, text("second"));
+    release();
+    await row(page, "4").waitFor();
+    assert.ok(await typed.getByText('"second"').isVisible());
+    assert.equal((await stored(server, "4")).by, "first");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Saved, /).nth(1).waitFor();
+    await typed.waitFor({ state: "detached" });
+    assert.equal((await stored(server, "4")).by, "second");
+    assert.equal(await page.locator("button.row").count(), 4);
+});
+
 test("an item is saved once and a page is loaded once by two clicks, and nothing is listed twice", async (t) => {
     const { server, page } = await openItems(t, 120);
     let creates = 0;

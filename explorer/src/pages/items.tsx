@@ -54,12 +54,16 @@ function itemFaults(view: EditorView): Diagnostic[] {
     }
 }
 
-// 'onDone' is called with what is stored now, null after a delete; 'onClose' if nothing has changed.
-function ItemEditor({ container, docs, item, triggers, onDone, onClose }: {
-    container: ContainerDefinition; docs: string; item: Item | null; triggers: Trigger[]; onDone: (changed: Item | null) => void; onClose: () => void;
+// 'onDone' is called with what is stored now, null after a delete, 'onStored' if there is more to save than that, and
+// 'onClose' if nothing has changed.
+function ItemEditor({ container, docs, item, triggers, onDone, onStored, onClose }: {
+    container: ContainerDefinition; docs: string; item: Item | null; triggers: Trigger[];
+    onDone: (changed: Item | null) => void; onStored: (changed: Item) => void; onClose: () => void;
 }) {
     const [first] = useState(item === null ? `{\n  "id": "${crypto.randomUUID()}"\n}` : editable(item));
     const [text, setText] = useState(first);
+    const newest = useRef(text); // while an answer is waited for, more may be typed
+    newest.current = text;
     const [stored, setStored] = useState<Item | null>(null); // another version, found by a conflict
     const [isDeleting, setDeleting] = useState(false);
     const [chosen, setChosen] = useState(NO_TRIGGERS);
@@ -90,7 +94,10 @@ function ItemEditor({ container, docs, item, triggers, onDone, onClose }: {
         if (answer === null)
             return;
         tell(texts.items.saved(answer.charge));
-        onDone(answer.body);
+        if (newest.current === text)
+            return onDone(answer.body);
+        setStored(null);
+        onStored(answer.body);
     }
 
     async function remove(): Promise<void> {
@@ -216,6 +223,11 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
         returnFocus(String(rid ?? ""));
     }
 
+    function saved(edited: Open, changed: Item): void {
+        setOpen((now) => now?.number === edited.number ? { ...edited, item: changed } : now);
+        setItems((before) => withItem(before ?? [], changed));
+    }
+
     function done(closed: Open, changed: Item | null): void {
         close(closed, changed?.["_rid"]);
         setItems((before) => changed !== null ? withItem(before ?? [], changed) : (before ?? []).filter((row) => row["_rid"] !== closed.item!["_rid"]));
@@ -268,7 +280,7 @@ export function Items({ db, container }: { db: string; container: ContainerDefin
             </div>
             {open === null ? <p class="hint item">{texts.items.choose}</p>
                 : <ItemEditor key={open.number} container={container} docs={docs} item={open.item} triggers={triggers ?? []}
-                    onDone={(changed) => done(open, changed)} onClose={() => attempt(async () => { if (await mayDiscard("text")) close(open); })} />}
+                    onDone={(changed) => done(open, changed)} onStored={(changed) => saved(open, changed)} onClose={() => attempt(async () => { if (await mayDiscard("text")) close(open); })} />}
         </div>
     );
 }
