@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { listAll, pathOf, request, type Json, type JsonObject } from "./api/client";
 import { credential, keepCredential, type Opened } from "./api/session";
+import { stepsOf } from "./parts/property_names";
 import { texts } from "./texts";
 
 export interface ContainerDefinition extends JsonObject {
@@ -72,11 +73,11 @@ export function findContainer(db: string, coll: string): ContainerDefinition | u
     return databases.value?.find((database) => database.id === db)?.containers.find((container) => container.id === coll);
 }
 
-// "/address/city" of a document; undefined if it has none.
+// "/address/city" or "/\"a/b\"" of a document; undefined if it has none.
 function valueAt(document: JsonObject, path: string): unknown {
     let at: unknown = document;
-    for (const name of path.replace(/^\//, "").split("/"))
-        at = at !== null && typeof at === "object" ? (at as Record<string, unknown>)[name.replace(/^"(.*)"$/, "$1")] : undefined;
+    for (const name of stepsOf(path))
+        at = name !== null && at !== null && typeof at === "object" ? (at as Record<string, unknown>)[name] : undefined;
     return at;
 }
 
@@ -99,16 +100,18 @@ export function parseKey(text: string): Json[] {
     return values as Json[];
 }
 
-// The header that names a document's logical partition.
-export function keyHeader(container: ContainerDefinition, document: JsonObject): Record<string, string> {
-    const values = container.partitionKey.paths.map((path) => {
+// The values of a document's partition key, one for each of its paths; {} for what is not there, as in the header.
+function keyValues(container: ContainerDefinition, document: JsonObject): Json[] {
+    return container.partitionKey.paths.map((path) => {
         const value = valueAt(document, path);
-        return value === undefined ? {} : value;
+        return value === undefined ? {} : value as Json;
     });
-    return keyValuesHeader(values as Json);
 }
 
-// The values of a document's partition key, to be read by people.
-export function keyWords(container: ContainerDefinition, document: JsonObject): string {
-    return container.partitionKey.paths.map((path) => JSON.stringify(valueAt(document, path) ?? {})).join(", ");
-}
+// The header that names a document's logical partition.
+export const keyHeader = (container: ContainerDefinition, document: JsonObject): Record<string, string> =>
+    keyValuesHeader(keyValues(container, document));
+
+// The same to be read by people.
+export const keyWords = (container: ContainerDefinition, document: JsonObject): string =>
+    keyValues(container, document).map((value) => JSON.stringify(value)).join(", ");

@@ -150,3 +150,10 @@ export async function picture(page, name) {
     if (process.env.SCREENSHOTS !== undefined)
         await page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`) });
 }
+
+// Answers the question that comes before unsaved text is given up.
+export async function answerUnsaved(page, button) {
+    const dialog = page.getByRole("dialog", { name: "Discard what is not saved?" });
+    await dialog.getByRole("button", { name: button }).click();
+    await dialog.waitFor({ state: "detached" });
+}

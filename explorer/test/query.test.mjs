@@ -188,3 +188,125 @@ test("queries that have been run are kept in the browser", async (t) => {
     assert.equal(await editor.textContent(), "SELECT VALUE c.id FROM c");
     await page.getByLabel("Earlier queries").locator("option").nth(1).waitFor({ state: "attached" });
 });
+
+// How many rows there are, by the words above them.
+const rowsShown = (page, rows, pages = 1) => page.getByText(new RegExp(`^${rows} rows?, .* ${pages} pages?$`)).waitFor();
+
+test("a query of the history is what the editor shows and what runs, also after an edit", async (t) => {
+    const { page, editor } = await openQuery(t, 5);
+    for (const [query, rows] of [["SELECT VALUE 1", 1], ["SELECT VALUE c.id FROM c", 5]]) {
+        await write(editor, query);
+        await page.getByRole("button", { name: "Run" }).click();
+        await rowsShown(page, rows);
+    }
+    const earlier = page.getByLabel("Earlier queries");
+    for (const turn of [1, 2]) {
+        await earlier.selectOption("SELECT VALUE 1");
+        assert.equal(await editor.textContent(), "SELECT VALUE 1", `turn ${turn}`);
+        await page.getByRole("button", { name: "Run" }).click();
+        await rowsShown(page, 1);
+        await write(editor, "SELECT VALUE c.total FROM c");
+    }
+    await page.getByRole("button", { name: "Run" }).click();
+    await rowsShown(page, 5);
+});
+
+test("the next page is of the query whose rows are shown, whatever was typed since", async (t) => {
+    const { page, editor } = await openQuery(t, 150, { allowErrors: [/400/] });
+    await write(editor, "SELECT VALUE c.id FROM c");
+    await page.getByRole("button", { name: "Run" }).click();
+    await rowsShown(page, 100);
+    await write(editor, "SELECT VALUE c.total FROM c WHERE c.total > 3");
+    const [sent] = await Promise.all([page.waitForRequest((request) => request.method() === "POST"), page.getByRole("button", { name: "Next page" }).click()]);
+    assert.equal(sent.postDataJSON().query, "SELECT VALUE c.id FROM c");
+    await rowsShown(page, 150, 2);
+    assert.match(await editor.textContent(), /c\.total/);
+});
+
+test("while a query runs the keyboard does not begin another one", async (t) => {
+    const { server, page, editor } = await openQuery(t, 5);
+    const sent = [];
+    await page.route(`${server.endpoint}/dbs/shop/colls/orders/docs`, async (route) => {
+        if (route.request().method() === "POST") {
+            sent.push(route.request().postDataJSON().query);
+            await new Promise((resolve) => setTimeout(resolve, sent.length === 1 ? 800 : 0));
+        }
+        await route.continue();
+    });
+    await write(editor, "SELECT VALUE c.id FROM c");
+    await page.keyboard.press("Control+Enter");
+    await write(editor, "SELECT VALUE 1");
+    await page.keyboard.press("Control+Enter");
+    await rowsShown(page, 5);
+    await page.waitForTimeout(300);
+    await rowsShown(page, 5);
+    assert.deepEqual(sent, ["SELECT VALUE c.id FROM c"]);
+});
+
+test("JSON is that of the newest answer, also if it has taken as long as the last one", async (t) => {
+    const { server, page, editor } = await openQuery(t, 5);
+    await page.route(`${server.endpoint}/dbs/shop/colls/orders/docs`, async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, headers: { ...answer.headers(), "x-ms-request-duration-ms": "3" } });
+    });
+    for (const word of ["first", "second"]) {
+        await write(editor, `SELECT VALUE "${word}"`);
+        await page.getByRole("button", { name: "Run" }).click();
+        await rowsShown(page, 1);
+        await page.getByLabel("Show as").selectOption("JSON");
+        await page.getByRole("textbox", { name: "Results" }).getByText(`"${word}"`).waitFor();
+    }
+});
+
+test("the plan says how many partitions were visited, and names those that it explains", async (t) => {
+    const server = await startServer(t, ["--no-rate-limit"]);
+    await makeOrders(server, 20, { ru: 120_000 });
+    const ranges = (await call(server, "GET", "dbs/shop/colls/orders/pkranges")).PartitionKeyRanges.map(({ id }) => id);
+    assert.ok(ranges.length > 16, `${ranges.length}`);
+    const page = await openPage(t, server, { path: "/_explorer/#/dbs/shop/colls/orders/query" });
+    const editor = page.getByRole("textbox", { name: "SQL" });
+    const ask = async (query) => {
+        await write(editor, query);
+        const [answer] = await Promise.all([page.waitForResponse((one) => one.request().method() === "POST"), page.getByRole("button", { name: "Run" }).click()]);
+        await page.waitForTimeout(200);
+        return JSON.parse(decodeURIComponent(answer.headers()["x-orrery-explain"]));
+    };
+    await ask("SELECT * FROM c WHERE c.total >= 0");
+    await page.getByText("How it was answered").click();
+    await page.getByText(`${ranges.length} physical partitions visited; the first 16 are explained.`).waitFor();
+    assert.deepEqual((await page.locator(".plan > li").allTextContents()).map((text) => /^Partition (\d+):/.exec(text)?.[1]), ranges.slice(0, 16));
+    const named = new Set();
+    for (let i = 0; i < 7; i++) {
+        const told = await ask(`SELECT * FROM c WHERE c.customer = 'c${i}'`);
+        const [{ partition }] = told.partitions;
+        named.add(partition);
+        await page.getByText("1 physical partition visited.").waitFor();
+        assert.ok((await page.locator(".plan > li").first().textContent()).startsWith(`Partition ${partition}: by `));
+    }
+    assert.ok(named.size > 1);
+    await expectAccessible(page);
+});
+
+test("a partition that another node has read has no number of items", async (t) => {
+    const { server, page } = await openQuery(t, 2);
+    const told = { partitions: [{ partition: "7", by: "another node" }], partitionsVisited: 1 };
+    await page.route(`${server.endpoint}/dbs/shop/colls/orders/docs`, async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, headers: { ...answer.headers(), "x-orrery-explain": JSON.stringify(told) } });
+    });
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByText("How it was answered").click();
+    await page.getByText("Partition 7: by another node.", { exact: true }).waitFor();
+});
+
+test("a query that the browser cannot keep succeeds all the same", async (t) => {
+    const { page, editor } = await openQuery(t, 3);
+    await page.evaluate(() => {
+        Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
+    });
+    await write(editor, "SELECT VALUE c.id FROM c");
+    await page.getByRole("button", { name: "Run" }).click();
+    await rowsShown(page, 3);
+    assert.equal(await page.getByText("Failed").count(), 0);
+    await page.getByLabel("Earlier queries").selectOption("SELECT VALUE c.id FROM c"); // until the page is left
+});

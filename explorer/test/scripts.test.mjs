@@ -1,7 +1,7 @@
 // scripts.test.mjs - stored procedures, triggers and functions in the browser.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { call, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
+import { answerUnsaved, call, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
 
 const ROOT = "dbs/shop/colls/orders";
 
@@ -196,4 +196,50 @@ test("what a new procedure begins with runs, and a change of somebody else is re
     await form.getByRole("button", { name: "Save" }).click();
     await page.getByText(/pre-condition.*412/).waitFor();
     assert.equal((await call(server, "GET", `${ROOT}/sprocs/hello`)).body, body);
+});
+
+test("a function that no query can name is not offered to be called", async (t) => {
+    const { server, page } = await openScripts(t);
+    for (const id of ["my-function", "order", "fine_2"])
+        await call(server, "POST", `${ROOT}/udfs`, { body: { id, body: "function () { return 1; }" } });
+    await page.reload();
+    for (const [id, isCallable] of [["my-function", false], ["order", false], ["fine_2", true]]) {
+        await page.getByRole("button", { name: id, exact: true }).click();
+        const words = page.getByText("No query can call this function");
+        await (isCallable ? page.getByRole("button", { name: "Call function" }) : words).waitFor();
+        assert.equal(await page.getByRole("button", { name: "Call function" }).count(), isCallable ? 1 : 0, id);
+        await expectAccessible(page);
+    }
+    await page.getByRole("button", { name: "Call function" }).click();
+    assert.equal(await page.getByRole("textbox", { name: "Result" }).textContent(), "1");
+});
+
+test("the text of a script that is not saved is given up only after a question", async (t) => {
+    const { server, page, code } = await openScripts(t);
+    for (const id of ["one", "two"])
+        await call(server, "POST", `${ROOT}/sprocs`, { body: { id, body: `function () { /* ${id} */ }` } });
+    await page.reload();
+    await page.getByRole("button", { name: "one", exact: true }).click();
+    await write(code, "function () { /* mine */ }");
+    for (const away of [page.getByRole("button", { name: "two", exact: true }), page.getByRole("link", { name: "Items", exact: true }), page.getByRole("button", { name: "Close" })]) {
+        await away.click();
+        await answerUnsaved(page, "Cancel");
+        assert.match(await code.textContent(), /mine/);
+    }
+    await page.getByRole("button", { name: "two", exact: true }).click();
+    await answerUnsaved(page, "Discard");
+    await code.getByText("two").waitFor();
+});
+
+test("the focus goes to the script whose editor has closed", async (t) => {
+    const { page, form, code } = await openScripts(t);
+    const focused = () => page.evaluate(() => document.activeElement.textContent);
+    await page.getByRole("button", { name: "New procedure" }).click();
+    await form.getByLabel("Name").fill("one");
+    await form.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Execute procedure" }).waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
+    await code.waitFor({ state: "detached" });
+    await page.waitForTimeout(100);
+    assert.equal(await focused(), "one");
 });

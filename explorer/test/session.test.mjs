@@ -76,3 +76,50 @@ test("the first page takes few requests and bytes, and nothing of it is loaded t
     for (const { path, transferred } of again.files.filter(({ path: one }) => one.startsWith("/_explorer/assets/")))
         assert.equal(transferred, 0, `${path} comes from the browser's cache`);
 });
+
+test("queries are forgotten when somebody signs out, the theme is not", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 2);
+    const page = await openPage(t, server, { path: "/_explorer/#/dbs/shop/colls/orders/query" });
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByText(/^2 rows/).waitFor();
+    await page.getByLabel("Theme").selectOption("dark");
+    const kept = () => page.evaluate(() => Object.keys(localStorage).sort());
+    assert.deepEqual(await kept(), ["orrery.queries.shop/orders", "orrery.theme"]);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel(FIELD).waitFor();
+    assert.deepEqual(await kept(), ["orrery.theme"]);
+});
+
+test("a browser that keeps nothing shows everything", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 2);
+    const page = await openPage(t, server);
+    await page.getByRole("cell", { name: "orders" }).waitFor();
+    await page.addInitScript(() => {
+        for (const name of ["localStorage", "sessionStorage"])
+            Object.defineProperty(globalThis, name, { get: () => { throw new DOMException("denied", "SecurityError"); } });
+    });
+    await page.reload();
+    await page.getByRole("navigation").getByRole("link", { name: "orders" }).click();
+    await page.getByRole("link", { name: "Query", exact: true }).click();
+    await page.getByLabel("Theme").selectOption("dark");
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.getByText(/^2 rows/).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel(FIELD).waitFor();
+    assert.equal(await page.getByText("Failed").count(), 0);
+});
+
+test("whoever had a key that is refused now is asked, and does not become the one with the development key", async (t) => {
+    const key = Buffer.alloc(64, 7).toString("base64");
+    const server = await startServer(t);
+    const page = await openPage(t, server, { allowErrors: [/401/] });
+    await page.getByText("There are no containers").waitFor();
+    await page.evaluate((text) => sessionStorage.setItem("orrery.credential", JSON.stringify({ kind: "key", key: text })), key);
+    await page.reload();
+    await page.getByText("The server refuses the credential that this tab has kept. Sign in again.").waitFor();
+    await page.getByLabel(FIELD).fill(DEVELOPMENT_KEY);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("There are no containers").waitFor();
+});

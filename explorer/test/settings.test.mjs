@@ -1,7 +1,7 @@
 // settings.test.mjs - the definition of a container and its throughput.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { call, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
+import { answerUnsaved, call, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
 
 const PATH = "dbs/shop/colls/orders";
 
@@ -57,9 +57,31 @@ test("a change of somebody else is not overwritten unseen", async (t) => {
     await form.getByRole("button", { name: "Save" }).click();
     await page.getByText("Somebody has changed this container").waitFor();
     assert.equal((await call(server, "GET", PATH)).defaultTtl, 77);
+    await page.getByText('"defaultTtl": 77').waitFor();
+    await call(server, "PUT", PATH, { body: { ...await call(server, "GET", PATH), defaultTtl: 88 } });
+    await page.getByRole("button", { name: "Save mine" }).click();
+    await page.getByText('"defaultTtl": 88').waitFor(); // a third version
+    assert.equal((await call(server, "GET", PATH)).defaultTtl, 88);
+    await expectAccessible(page);
     await page.getByRole("button", { name: "Save mine" }).click();
     await page.getByText("The definition was saved.").waitFor();
     assert.equal((await call(server, "GET", PATH)).defaultTtl, -1);
+});
+
+test("a definition that was edited and not saved is given up only after a question", async (t) => {
+    const { page } = await openSettings(t);
+    await page.getByText("The index is ready.").waitFor();
+    await page.getByRole("link", { name: "Query", exact: true }).click(); // nothing was edited
+    await page.getByRole("textbox", { name: "SQL" }).waitFor();
+    await page.getByRole("link", { name: "Settings" }).click();
+    const field = page.getByRole("form", { name: "Definition" }).getByLabel("Time to live");
+    await field.selectOption("On: items that have a ttl expire");
+    await page.getByRole("link", { name: "Query", exact: true }).click();
+    await answerUnsaved(page, "Cancel");
+    assert.equal(await field.inputValue(), "item");
+    await page.getByRole("link", { name: "Query", exact: true }).click();
+    await answerUnsaved(page, "Discard");
+    await page.getByRole("textbox", { name: "SQL" }).waitFor();
 });
 
 test("throughput is changed: another number, autoscale, and manual again", async (t) => {

@@ -1,7 +1,7 @@
 // users.test.mjs - users and permissions, and what their tokens and a read-only key show.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { call, DEVELOPMENT_KEY, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
+import { answerUnsaved, call, DEVELOPMENT_KEY, expectAccessible, makeOrders, openPage, picture, startServer, write } from "./browser.mjs";
 
 // A request with a token, as a program that was given it sends it.
 async function withToken(server, token, path, headers = {}) {
@@ -174,6 +174,7 @@ test("a token for a container shows that container, also after a reload, and not
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText(/^Failed: .*\(403/).first().waitFor();
     await page.getByRole("link", { name: "Settings" }).click();
+    await answerUnsaved(page, "Discard");
     await page.getByText("A resource token cannot read the throughput.").waitFor();
     await page.getByRole("link", { name: "Scripts" }).click();
     await page.getByRole("heading", { name: "Triggers" }).waitFor();
@@ -250,29 +251,57 @@ test("a token for an item cannot list, on a telephone in the dark", async (t) =>
     await expectAccessible(page);
 });
 
-test("a read-only key shows everything but tokens, and what it tries to change is refused", async (t) => {
-    const readOnly = Buffer.alloc(64, 9).toString("base64");
-    const server = await startServer(t, ["--read-only-key", readOnly]);
+test("a read-only key sees no control that it may not use", async (t) => {
+    const server = await startServer(t, ["--read-only-key", READ_ONLY]);
     await makeOrders(server, 3);
     await tokenFor(server, { permissionMode: "Read", resource: "dbs/shop/colls/orders" });
-    const page = await openPage(t, server, { allowErrors: [/401/] });
-    await page.getByRole("button", { name: "Sign out" }).waitFor();
-    await signIn(page, readOnly);
-    await page.getByRole("button", { name: "New database" }).click();
-    await page.getByRole("dialog").getByLabel("Name").fill("mine");
-    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click();
-    await page.getByRole("dialog").getByRole("alert").filter({ hasText: "read-only key" }).waitFor();
-    await page.keyboard.press("Escape");
+    for (const [kind, body] of [["sprocs", { id: "proc", body: "function () {}" }], ["triggers", { id: "trig", body: "function () {}", triggerType: "Pre", triggerOperation: "All" }], ["udfs", { id: "twice", body: "function (n) { return 2 * n; }" }]])
+        await call(server, "POST", `dbs/shop/colls/orders/${kind}`, { body });
+    const page = await openPage(t, server);
+    await page.getByRole("button", { name: "New database" }).waitFor();
+    await signIn(page, READ_ONLY);
+    await page.getByText("This key is read-only").waitFor();
+    const offered = async (where) => {
+        await expectAccessible(page);
+        const names = await page.getByRole("button").or(page.locator("summary")).allTextContents();
+        assert.deepEqual(names.filter((name) => /^(New|Save|Delete|Upload|Execute procedure|Rename|Edit)/.test(name)), [], where);
+        assert.equal(await page.locator("input[type=file]").count(), 0, where);
+    };
     await page.getByRole("navigation").getByRole("link", { name: "orders" }).click();
-    await page.getByText("3 items", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "1 \"c1\"", exact: true }).click();
+    const editor = page.getByRole("textbox", { name: "1", exact: true });
+    await editor.getByText('"total"').waitFor();
+    assert.equal(await editor.getAttribute("aria-readonly"), "true");
+    await offered("Items");
     await page.getByRole("link", { name: "Settings" }).click();
     await page.getByText("At least 400.").waitFor();
-    await page.getByRole("form", { name: "Definition" }).getByRole("button", { name: "Save" }).click();
-    await page.getByRole("alert").filter({ hasText: "read-only key" }).waitFor();
+    await page.getByText("A read-only key cannot change the definition.").waitFor();
+    for (const field of [page.getByLabel("Time to live"), page.getByLabel("RU/s", { exact: true })])
+        assert.ok(await field.isDisabled());
+    for (const name of ["Indexing policy", "Other properties"])
+        assert.equal(await page.getByRole("textbox", { name }).getAttribute("aria-readonly"), "true", name);
+    await offered("Settings");
+    await page.getByRole("link", { name: "Scripts" }).click();
+    await page.getByRole("button", { name: "proc" }).click();
+    await page.getByRole("textbox", { name: "JavaScript" }).waitFor();
+    await offered("Scripts");
+    await page.getByRole("button", { name: /^trig/ }).click();
+    assert.ok(await page.getByLabel("Operation").isDisabled());
+    await page.getByLabel("Name").press("Enter");
+    await offered("a trigger");
+    await page.getByRole("button", { name: "twice" }).click();
+    await page.getByLabel("Arguments").fill("[4]");
+    await page.getByRole("button", { name: "Call function" }).click(); // which only reads
+    assert.equal(await page.getByRole("textbox", { name: "Result" }).textContent(), "8");
+    await page.locator("summary[title='More about shop']").click();
+    await page.getByRole("button", { name: "Throughput" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "OK" }).click();
     await page.getByRole("link", { name: "Users of shop" }).click();
     await page.getByRole("button", { name: "ada" }).click();
-    await page.getByText(/^Failed: .*read-only key/).first().waitFor();
-    await assert.rejects(call(server, "GET", "dbs/mine"), /404/);
+    await page.getByText("A read-only key does not show permissions").waitFor();
+    await offered("Users");
+    await page.reload();
+    await page.getByText("This key is read-only").waitFor();
 });
 
 const READ_ONLY = Buffer.alloc(64, 9).toString("base64");
@@ -289,10 +318,14 @@ async function useQueryAndFeed(page, expected) {
     await page.getByText(`${expected} changes`, { exact: true }).waitFor();
 }
 
-test("a read-only key uses Query, Change feed and Partitions, and is told what it is at its first refusal", async (t) => {
+test("a read-only key uses Query, Change feed and Partitions; of a server that does not say what it is it learns so at the first refusal", async (t) => {
     const server = await startServer(t, ["--read-only-key", READ_ONLY]);
     await makeOrders(server, 10);
     const page = await openPage(t, server, { allowErrors: [/401/] });
+    await page.route(`${server.endpoint}/`, async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, headers: Object.fromEntries(Object.entries(answer.headers()).filter(([name]) => name !== "x-orrery-access")) });
+    });
     await page.getByRole("button", { name: "Sign out" }).waitFor();
     await signIn(page, READ_ONLY);
     await page.getByRole("navigation").getByRole("link", { name: "orders" }).click();
@@ -309,6 +342,7 @@ test("a read-only key uses Query, Change feed and Partitions, and is told what i
     await page.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await told.waitFor();
+    await page.getByRole("button", { name: "Delete" }).waitFor({ state: "detached" });
     await expectAccessible(page);
     await page.reload();
     await told.waitFor();

@@ -1,4 +1,6 @@
 // query.ts - a page of a query, with everything that the server tells about it.
+import { keywords } from "virtual:language";
+import { asStep } from "../parts/property_names";
 import { ApiError, request, type Answer, type Json, type JsonObject } from "./client";
 
 export interface Filter {
@@ -10,8 +12,9 @@ export interface Filter {
 }
 
 export interface PartitionPlan {
+    partition: string; // its id
     by: string;
-    items: number;
+    items?: number; // not if another node of a cluster has looked
     where?: Filter;
 }
 
@@ -21,12 +24,14 @@ export interface IndexUse {
 }
 
 export interface QueryPage {
+    number: number; // of each answer another one
     rows: Json[];
     next: string | null;
     charge: number;
     ms: number;
     metrics: [string, string][];
-    plan: PartitionPlan[];
+    visited: number | null; // physical partitions; null if the server did not say
+    plan: PartitionPlan[]; // of the first of them
     indexes: IndexUse | null;
 }
 
@@ -70,15 +75,21 @@ function indexesOf(answer: Answer): IndexUse | null {
     };
 }
 
-// A long plan is cut by the server; then there is none.
-function planOf(answer: Answer): PartitionPlan[] {
+// The server explains some partitions only, and fewer if the header would be long.
+function planOf(answer: Answer): { visited: number | null; plan: PartitionPlan[] } {
     try {
-        const plan = JSON.parse(decodeURIComponent(answer.headers.get("x-orrery-explain") ?? "{}")) as { partitions?: PartitionPlan[] };
-        return plan.partitions ?? [];
+        const told = JSON.parse(decodeURIComponent(answer.headers.get("x-orrery-explain") ?? "{}")) as { partitions?: PartitionPlan[]; partitionsVisited?: number };
+        return { visited: told.partitionsVisited ?? null, plan: told.partitions ?? [] };
     } catch {
-        return [];
+        return { visited: null, plan: [] };
     }
 }
+
+// Whether a query can call a function by this name: it is written after "udf.", where nothing can be quoted.
+const words: ReadonlySet<string> = new Set(keywords);
+export const isCallable = (id: string): boolean => asStep(id, words).startsWith(".");
+
+let answers = 0;
 
 export interface Parameter extends JsonObject { name: string; value: Json }
 
@@ -96,12 +107,13 @@ export async function queryPage(docs: string, query: string, next: string | null
         headers["x-ms-continuation"] = next;
     const answer = await request<JsonObject>("POST", docs, { body: { query, parameters }, headers });
     return {
+        number: ++answers,
         rows: (answer.body["Documents"] ?? []) as Json[],
         next: answer.headers.get("x-ms-continuation"),
         charge: answer.charge,
         ms: Number(answer.headers.get("x-ms-request-duration-ms") ?? answer.ms),
         metrics: (answer.headers.get("x-ms-documentdb-query-metrics") ?? "").split(";").filter((part) => part !== "").map((part) => part.split("=") as [string, string]),
-        plan: planOf(answer),
+        ...planOf(answer),
         indexes: indexesOf(answer),
     };
 }

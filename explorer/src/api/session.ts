@@ -1,5 +1,5 @@
 // session.ts - who is signed in: a key or a resource token, which is kept for this tab only.
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 
 // The key that the official emulator and this server's development mode have; it is public.
 export const DEVELOPMENT_KEY =
@@ -15,10 +15,13 @@ export interface Opened {
     key: string;
 }
 
-// Whether a key only reads is not known before the server refuses a change.
+// Whether a key only reads the server tells at sign-in, or by the first change that it refuses.
 export type Credential = { kind: "key"; key: string; onlyReads?: boolean } | { kind: "token"; token: string; opened: Opened[] };
 
 export const credential = signal<Credential | null>(null);
+
+// False only for a key that is known to change nothing; what a token may do the server decides.
+export const mayChange = computed(() => credential.value?.kind !== "key" || credential.value.onlyReads !== true);
 
 // What is stored from before a reload, if it is one.
 export function storedCredential(): Credential | null {
@@ -35,7 +38,11 @@ export function storedCredential(): Credential | null {
 }
 
 export function keepCredential(given: Credential): void {
-    sessionStorage.setItem(STORED, JSON.stringify(given));
+    try {
+        sessionStorage.setItem(STORED, JSON.stringify(given));
+    } catch {
+        // A browser that keeps nothing: it lasts until the page is loaded again.
+    }
     credential.value = given;
 }
 
@@ -46,7 +53,11 @@ export function noteRefusal(who: Credential, words: string): void {
 }
 
 export function forgetCredential(): void {
-    sessionStorage.removeItem(STORED);
+    try {
+        sessionStorage.removeItem(STORED);
+    } catch {
+        // Then it was not kept.
+    }
     credential.value = null;
 }
 

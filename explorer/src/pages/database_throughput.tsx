@@ -1,7 +1,9 @@
 // database_throughput.tsx - the throughput that the containers of a database share, whether it has any or not.
 import { useEffect, useState } from "preact/hooks";
 import { changeOffer, findOffer, startOf, throughputOf, type OfferState, type Throughput } from "../api/offers";
+import { mayChange } from "../api/session";
 import { Dialog } from "../parts/dialog";
+import { ChangeFields } from "../parts/fields";
 import { tell, wordsOf } from "../parts/notices";
 import { count } from "../parts/numbers";
 import { ThroughputFields } from "../parts/throughput";
@@ -39,10 +41,11 @@ export function DatabaseThroughput({ db, rid, onClose }: { db: string; rid: stri
             </Dialog>
         );
     return (
-        <Dialog key="form" title={title} submit={texts.dialog.save} onSubmit={save} onClose={onClose}>
+        <Dialog key="form" title={title} submit={mayChange.value ? texts.dialog.save : texts.dialog.ok} isAnswer={!mayChange.value}
+            onSubmit={mayChange.value ? save : onClose} onClose={onClose}>
             <p>{texts.tree.sharedBy}</p>
             {state.isPending && <p role="status">{texts.settings.pending}</p>}
-            <ThroughputFields value={wanted} onChange={setWanted} problem={problem} hint={texts.settings.minimum(count(state.minimum))} />
+            <ChangeFields><ThroughputFields value={wanted} onChange={setWanted} problem={problem} hint={texts.settings.minimum(count(state.minimum))} /></ChangeFields>
         </Dialog>
     );
 }

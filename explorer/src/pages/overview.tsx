@@ -1,9 +1,10 @@
 // overview.tsx - all containers with what they hold and use, the busiest first.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { request } from "../api/client";
 import { credential } from "../api/session";
 import { bytes, count } from "../parts/numbers";
-import { tellFailure } from "../parts/notices";
+import { wordsOf } from "../parts/notices";
+import { useRepeated } from "../parts/repeat";
 import { containerLink } from "../route";
 import { texts } from "../texts";
 
@@ -21,27 +22,25 @@ interface ContainerRow {
 
 export function Overview() {
     const [rows, setRows] = useState<ContainerRow[] | null>(null);
+    const [trouble, setTrouble] = useState(""); // of the last time
     const isToken = credential.value?.kind === "token";
-    useEffect(() => {
-        if (isToken)
-            return;
-        let isOver = false;
-        const look = (): void => {
-            request<{ containers: ContainerRow[] }>("GET", "_orrery/containers").then(
-                ({ body }) => { if (!isOver) setRows(body.containers); },
-                (error) => { if (!isOver) { setRows([]); tellFailure(error); clearInterval(timer); } });
-        };
-        const timer = setInterval(look, PERIOD_MS);
-        look();
-        return () => { isOver = true; clearInterval(timer); };
-    }, []);
+    useRepeated(async (signal) => {
+        try {
+            const { body } = await request<{ containers: ContainerRow[] }>("GET", "_orrery/containers", { signal });
+            setRows(body.containers);
+            setTrouble("");
+        } catch (error) {
+            setTrouble(wordsOf(error)); // the server may come back
+        }
+    }, PERIOD_MS, "", !isToken);
 
     if (isToken)
         return <section><h1>{texts.overview.title}</h1><p>{texts.tokenOverview}</p></section>;
     return (
         <section>
             <h1>{texts.overview.title}</h1>
-            {rows === null && <p>{texts.loading}</p>}
+            {trouble !== "" && <p role="alert" class="problem">{texts.overview.trouble(trouble)}</p>}
+            {rows === null && trouble === "" && <p>{texts.loading}</p>}
             {rows?.length === 0 && <p>{texts.overview.none}</p>}
             {rows !== null && rows.length > 0 && (
                 <div class="scroll" tabIndex={0} role="region" aria-label={texts.overview.containers}>

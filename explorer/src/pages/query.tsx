@@ -9,9 +9,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { functions, keywords } from "virtual:language";
 import { list, listAll, pathOf, type Json, type JsonObject } from "../api/client";
 import { readPaths } from "../api/orrery";
-import { faultsOf, queryPage, type Filter, type QueryPage } from "../api/query";
+import { faultsOf, isCallable, queryPage, type Filter, type QueryPage } from "../api/query";
 import { Editor } from "../parts/editor";
 import { saveFile } from "../parts/files";
+import { keep, readKept } from "../parts/kept";
 import { tellFailure } from "../parts/notices";
 import { addPath, addSample, aliasesOf, asStep, NAME_BEGINNING, namesAt, newNames, startedName, WORD, type NameNode, type Started } from "../parts/property_names";
 import type { ContainerDefinition } from "../state";
@@ -30,20 +31,22 @@ const dialect = SQLDialect.define({
 
 /* ---- history, kept in this browser ---- */
 
-const storedUnder = (db: string, coll: string): string => `orrery.queries.${db}/${coll}`;
+export const QUERIES_KEPT = "orrery.queries."; // until somebody signs out
+
+const storedUnder = (db: string, coll: string): string => `${QUERIES_KEPT}${db}/${coll}`;
 
 function readHistory(db: string, coll: string): string[] {
     try {
-        const found: unknown = JSON.parse(localStorage.getItem(storedUnder(db, coll)) ?? "[]");
+        const found: unknown = JSON.parse(readKept(storedUnder(db, coll)) ?? "[]");
         return Array.isArray(found) ? found.filter((text) => typeof text === "string") : [];
     } catch {
         return [];
     }
 }
 
-function addToHistory(db: string, coll: string, query: string): string[] {
-    const all = [query, ...readHistory(db, coll).filter((text) => text !== query)].slice(0, HISTORY_MAX);
-    localStorage.setItem(storedUnder(db, coll), JSON.stringify(all));
+function addToHistory(db: string, coll: string, query: string, history: string[]): string[] {
+    const all = [query, ...history.filter((text) => text !== query)].slice(0, HISTORY_MAX);
+    keep(storedUnder(db, coll), JSON.stringify(all));
     return all;
 }
 
@@ -89,7 +92,7 @@ function propertyOption(name: string, node: NameNode, started: Started): Complet
 // User-defined functions, which only a query calls. A token for a part of the container may not list them.
 async function functionOptions(root: string): Promise<Completion[]> {
     const found = await listAll<{ id: string }>(`${root}/udfs`).catch(() => []);
-    return found.map(({ id }) => ({ label: id, type: "function", apply: `${id}(` }));
+    return found.filter(({ id }) => isCallable(id)).map(({ id }) => ({ label: id, type: "function", apply: `${id}(` }));
 }
 
 // 'root' is the path of the container.
@@ -164,11 +167,11 @@ function HowAnswered({ page }: { page: QueryPage }) {
     return (
         <details class="how">
             <summary>{texts.query.plan}</summary>
-            {page.plan.length > 0 && <p>{texts.query.partitions(page.plan.length)}</p>}
+            {page.visited !== null && <p>{texts.query.partitions(page.visited, page.plan.length)}</p>}
             <ul class="plan">
                 {page.plan.map((part, i) => (
                     <li key={i}>
-                        {texts.query.by(i, part.by, part.items)}
+                        {texts.query.by(part.partition, part.by, part.items)}
                         {part.where !== undefined && <ul><FilterWords filter={part.where} /></ul>}
                     </li>
                 ))}
@@ -188,16 +191,22 @@ function HowAnswered({ page }: { page: QueryPage }) {
 
 /* ---- the page ---- */
 
+interface Pages {
+    query: string; // of which they are
+    pages: QueryPage[];
+}
+
 export function Query({ db, container }: { db: string; container: ContainerDefinition }) {
     const docs = pathOf("dbs", db, "colls", container.id, "docs");
     const [history, setHistory] = useState(() => readHistory(db, container.id));
-    const [chosen, setChosen] = useState(history[0] ?? texts.query.plain);
-    const [pages, setPages] = useState<QueryPage[]>([]);
+    const [chosen, setChosen] = useState({ text: history[0] ?? texts.query.plain, times: 0 });
+    const [answer, setAnswer] = useState<Pages>({ query: "", pages: [] });
     const [shape, setShape] = useState<"table" | "json">("table");
     const [isRunning, setRunning] = useState(false);
     const view = useRef<EditorView | null>(null);
     const names = useRef({ readAt: -Infinity, found: Promise.resolve(newNames()) });
-    const current = useRef({ text: chosen, run: (_next: QueryPage | null): void => undefined });
+    const isBusy = useRef(false); // what the state is only when it is shown
+    const current = useRef({ text: chosen.text, run: (_isMore: boolean): void => undefined });
 
     function currentNames(): Promise<NameNode> {
         if (performance.now() - names.current.readAt > NAMES_OLD_MS)
@@ -206,18 +215,23 @@ export function Query({ db, container }: { db: string; container: ContainerDefin
     }
     useEffect(() => void currentNames(), [docs]); // so that the first completion need not wait
 
-    function choose(query: string): void {
-        current.current.text = query;
-        setChosen(query);
+    function choose(text: string): void {
+        current.current.text = text;
+        setChosen(({ times }) => ({ text, times: times + 1 }));
     }
 
-    async function run(after: QueryPage | null): Promise<void> {
-        const query = current.current.text;
+    // A page of what the editor has, or the next one of what is shown, whatever the editor has by now.
+    async function run(isMore: boolean): Promise<void> {
+        if (isBusy.current)
+            return;
+        isBusy.current = true;
+        const before: Pages = isMore ? answer : { query: current.current.text, pages: [] };
+        const { query } = before;
         setRunning(true);
         try {
-            const page = await queryPage(docs, query, after?.next ?? null);
-            setPages((before) => after === null ? [page] : [...before, page]);
-            setHistory(addToHistory(db, container.id, query));
+            const page = await queryPage(docs, query, before.pages[before.pages.length - 1]?.next ?? null);
+            setAnswer({ query, pages: [...before.pages, page] });
+            setHistory((known) => addToHistory(db, container.id, query, known));
             view.current?.dispatch(setDiagnostics(view.current.state, []));
         } catch (error) {
             const faults = faultsOf(error);
@@ -227,32 +241,37 @@ export function Query({ db, container }: { db: string; container: ContainerDefin
                     ({ from: Math.min(from, length), to: Math.min(to, length), severity: "error", message }))));
             tellFailure(faults.length > 0 ? new Error(faults[0]!.message) : error);
         } finally {
+            isBusy.current = false;
             setRunning(false);
         }
     }
-    current.current.run = (after) => void run(after);
+    current.current.run = (isMore) => void run(isMore);
 
     const more: Extension = useMemo(() => [
-        Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => { current.current.run(null); return true; } }])),
+        Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => { current.current.run(false); return true; } }])),
         keymap.of(completionKeymap),
         autocompletion({ override: [completer(pathOf("dbs", db, "colls", container.id), currentNames)] }),
         lintGutter(),
     ], []);
 
+    const { pages } = answer;
     const rows = pages.flatMap((page) => page.rows);
     const last = pages[pages.length - 1];
     const sum = (of: (page: QueryPage) => number): number => pages.reduce((total, page) => total + of(page), 0);
     return (
         <div class="query">
             <div class="buttons">
-                <button class="primary" disabled={isRunning} onClick={() => void run(null)}>{texts.query.run}</button>
-                <select aria-label={texts.query.history} value="" onChange={(event) => choose(event.currentTarget.value)}>
+                <button class="primary" disabled={isRunning} onClick={() => void run(false)}>{texts.query.run}</button>
+                <select aria-label={texts.query.history} value="" onChange={(event) => {
+                    choose(event.currentTarget.value);
+                    event.currentTarget.value = ""; // so that the same one can be chosen again
+                }}>
                     <option value="">{texts.query.chooseHistory}</option>
                     {history.map((query) => <option key={query} value={query}>{query}</option>)}
                 </select>
                 <span class="hint">{texts.query.runHint}</span>
             </div>
-            <Editor key={chosen} class="sql" initial={chosen} label={texts.query.editor} language={sql({ dialect })} more={more} onChange={(text) => { current.current.text = text; }} onView={(made) => { view.current = made; }} />
+            <Editor key={chosen.times} class="sql" initial={chosen.text} label={texts.query.editor} language={sql({ dialect })} more={more} onChange={(text) => { current.current.text = text; }} onView={(made) => { view.current = made; }} />
             {last !== undefined && (
                 <>
                     <div class="buttons">
@@ -262,11 +281,11 @@ export function Query({ db, container }: { db: string; container: ContainerDefin
                             <option value="json">{texts.query.json}</option>
                         </select>
                         <button onClick={() => saveFile("results.json", JSON.stringify(rows, null, 2))}>{texts.items.download}</button>
-                        {last.next !== null && <button disabled={isRunning} onClick={() => void run(last)}>{texts.query.more}</button>}
+                        {last.next !== null && <button disabled={isRunning} onClick={() => void run(true)}>{texts.query.more}</button>}
                     </div>
                     {rows.length === 0 ? <p>{texts.query.none}</p>
                         : shape === "table" ? <ResultTable rows={rows} />
-                            : <Editor key={pages.length + pages[0]!.ms} initial={JSON.stringify(rows, null, 2)} label={texts.query.results} language={json()} isReadOnly />}
+                            : <Editor key={last.number} initial={JSON.stringify(rows, null, 2)} label={texts.query.results} language={json()} isReadOnly />}
                     <HowAnswered page={last} />
                 </>
             )}

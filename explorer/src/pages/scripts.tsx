@@ -1,13 +1,16 @@
 // scripts.tsx - stored procedures, triggers and user-defined functions of a container: edited, and run but for triggers.
 import { javascript } from "@codemirror/lang-javascript";
 import { json } from "@codemirror/lang-json";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, listAll, pathOf, request, type Json, type JsonObject } from "../api/client";
-import { queryPage } from "../api/query";
+import { isCallable, queryPage } from "../api/query";
+import { mayChange } from "../api/session";
 import { Dialog } from "../parts/dialog";
 import { Editor } from "../parts/editor";
-import { ChoiceField, Group, TextField } from "../parts/fields";
+import { ChangeFields, ChoiceField, Group, TextField } from "../parts/fields";
 import { attempt, tell, tellFailure, useAttempt, wordsOf } from "../parts/notices";
+import { useReturnedFocus } from "../parts/returned_focus";
+import { mayDiscard, useUnsaved } from "../parts/unsaved";
 import { keyValuesHeader, parseKey, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
 
@@ -117,8 +120,12 @@ function Run({ kind, id, root, container }: { kind: "sprocs" | "udfs"; id: strin
     );
 }
 
-function ScriptEditor({ container, root, open, onDone }: {
-    container: ContainerDefinition; root: string; open: Open; onDone: (changed: Script | null) => void;
+// A procedure may change items, so a read-only key may not execute any; a function only computes.
+const canRun = (kind: Kind, id: string): kind is "sprocs" | "udfs" =>
+    (kind === "sprocs" && mayChange.value) || (kind === "udfs" && isCallable(id));
+
+function ScriptEditor({ container, root, open, onDone, onClose }: {
+    container: ContainerDefinition; root: string; open: Open; onDone: (changed: Script | null) => void; onClose: () => void;
 }) {
     const { kind, script } = open;
     const [id, setId] = useState(script?.id ?? "");
@@ -127,10 +134,15 @@ function ScriptEditor({ container, root, open, onDone }: {
     const [operation, setOperation] = useState(String(script?.["triggerOperation"] ?? "All"));
     const [isDeleting, setDeleting] = useState(false);
     const submit = useAttempt();
+    const now = JSON.stringify([id, body, type, operation]);
+    const [first] = useState(now);
+    useUnsaved(now === first ? null : texts.unsaved.script(script?.id ?? texts.scripts.new[kind]));
     const list = `${root}/${kind}`;
     const path = `${list}/${encodeURIComponent(script?.id ?? "")}`;
 
     async function save(): Promise<void> {
+        if (!mayChange.value) // Enter in a field sends a form without a button
+            return;
         const wanted: JsonObject = { id, body, ...(kind === "triggers" ? { triggerType: type, triggerOperation: operation } : {}) };
         const answer = script === null
             ? await request<Script>("POST", list, { body: wanted })
@@ -152,20 +164,23 @@ function ScriptEditor({ container, root, open, onDone }: {
         <div class="item script">
             <form class="form" aria-label={texts.scripts.script} onSubmit={(event) => { event.preventDefault(); submit(save); }}>
                 <div class="buttons">
-                    <button type="submit" class="primary">{texts.items.save}</button>
-                    {script !== null && <button type="button" class="danger" onClick={() => setDeleting(true)}>{texts.items.delete}</button>}
-                    <button type="button" onClick={() => onDone(script)}>{texts.items.close}</button>
+                    {mayChange.value && <button type="submit" class="primary">{texts.items.save}</button>}
+                    {mayChange.value && script !== null && <button type="button" class="danger" onClick={() => setDeleting(true)}>{texts.items.delete}</button>}
+                    <button type="button" onClick={onClose}>{texts.items.close}</button>
                 </div>
-                <TextField label={texts.definition.name} value={id} onChange={setId} isRequired />
+                <TextField label={texts.definition.name} value={id} onChange={setId} isRequired isReadOnly={!mayChange.value} />
                 {kind === "triggers" && (
-                    <div class="pair">
-                        <ChoiceField label={texts.scripts.type} value={type} choices={choices(TYPES, type)} onChange={setType} />
-                        <ChoiceField label={texts.scripts.operation} value={operation} choices={choices(OPERATIONS, operation)} onChange={setOperation} />
-                    </div>
+                    <ChangeFields>
+                        <div class="pair">
+                            <ChoiceField label={texts.scripts.type} value={type} choices={choices(TYPES, type)} onChange={setType} />
+                            <ChoiceField label={texts.scripts.operation} value={operation} choices={choices(OPERATIONS, operation)} onChange={setOperation} />
+                        </div>
+                    </ChangeFields>
                 )}
-                <Editor class="code" initial={body} label={texts.scripts.code} language={javascript()} onChange={setBody} />
+                <Editor class="code" initial={body} label={texts.scripts.code} language={javascript()} isReadOnly={!mayChange.value} onChange={setBody} />
             </form>
-            {kind !== "triggers" && script !== null && <Run kind={kind} id={script.id} root={root} container={container} />}
+            {script !== null && kind === "udfs" && !isCallable(script.id) && <p class="hint">{texts.scripts.notCallable}</p>}
+            {script !== null && canRun(kind, script.id) && <Run kind={kind} id={script.id} root={root} container={container} />}
             {isDeleting && (
                 <Dialog title={texts.scripts.sureDelete(script!.id)} submit={texts.dialog.delete} isDangerous
                     onSubmit={remove} onClose={() => setDeleting(false)} />
@@ -178,6 +193,8 @@ export function Scripts({ db, container }: { db: string; container: ContainerDef
     const root = pathOf("dbs", db, "colls", container.id);
     const [scripts, setScripts] = useState<Record<Kind, Script[]> | null>(null);
     const [open, setOpen] = useState<Open | null>(null);
+    const element = useRef<HTMLDivElement>(null);
+    const returnFocus = useReturnedFocus(element, open !== null);
 
     async function read(): Promise<void> {
         try {
@@ -190,17 +207,31 @@ export function Scripts({ db, container }: { db: string; container: ContainerDef
     }
     useEffect(() => attempt(read), []);
 
-    // What can be run stays open after it was saved: it is run next.
-    function done(kind: Kind, changed: Script | null): void {
-        const isChanged = changed !== open?.script;
-        setOpen(changed !== null && isChanged && kind !== "triggers" ? { kind, script: changed } : null);
+    const isSame = (a: Open | null, b: Open): boolean => a !== null && a.kind === b.kind && a.script?._rid === b.script?._rid;
+
+    async function show(next: Open): Promise<void> {
+        if (!isSame(open, next) && await mayDiscard("text"))
+            setOpen(next);
+    }
+
+    async function close(): Promise<void> {
+        if (!await mayDiscard("text"))
+            return;
+        returnFocus(open?.script?._rid ?? "");
+        setOpen(null);
+    }
+
+    // What can be run stays open after it was saved: it is run next. What was opened in the meantime stays as well.
+    function done(about: Open, changed: Script | null): void {
+        returnFocus(changed?._rid ?? "");
+        setOpen((now) => !isSame(now, about) ? now : changed !== null && about.kind !== "triggers" ? { kind: about.kind, script: changed } : null);
         attempt(read);
     }
 
     if (scripts === null)
         return <p>{texts.loading}</p>;
     return (
-        <div class="items">
+        <div class="items" ref={element}>
             <div class="items-list">
                 <div class="scroll">
                     {KINDS.map((kind) => (
@@ -209,20 +240,20 @@ export function Scripts({ db, container }: { db: string; container: ContainerDef
                             <ul>
                                 {scripts[kind].map((script) => (
                                     <li key={script._rid}>
-                                        <button class={open?.script?._rid === script._rid ? "row chosen" : "row"} onClick={() => setOpen({ kind, script })}>
+                                        <button class={open?.script?._rid === script._rid ? "row chosen" : "row"} data-rid={script._rid} onClick={() => attempt(() => show({ kind, script }))}>
                                             <span>{script.id}</span>
                                             {kind === "triggers" && <span class="hint">{String(script["triggerType"])}, {String(script["triggerOperation"])}</span>}
                                         </button>
                                     </li>
                                 ))}
                             </ul>
-                            <div class="buttons"><button onClick={() => setOpen({ kind, script: null })}>{texts.scripts.new[kind]}</button></div>
+                            {mayChange.value && <div class="buttons"><button onClick={() => attempt(() => show({ kind, script: null }))}>{texts.scripts.new[kind]}</button></div>}
                         </section>
                     ))}
                 </div>
             </div>
             {open === null ? <p class="hint item">{texts.scripts.choose}</p>
-                : <ScriptEditor key={`${open.kind}/${open.script?._rid ?? "new"}/${open.script?._etag ?? ""}`} container={container} root={root} open={open} onDone={(changed) => done(open.kind, changed)} />}
+                : <ScriptEditor key={`${open.kind}/${open.script?._rid ?? "new"}/${open.script?._etag ?? ""}`} container={container} root={root} open={open} onDone={(changed) => done(open, changed)} onClose={() => attempt(close)} />}
         </div>
     );
 }

@@ -3,15 +3,16 @@ import { json, jsonParseLinter } from "@codemirror/lang-json";
 import { linter } from "@codemirror/lint";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, pathOf, request, type Json, type JsonObject } from "../api/client";
-import { credential } from "../api/session";
+import { credential, mayChange } from "../api/session";
 import { changeOffer, findOffer, throughputOf, type OfferState, type Throughput } from "../api/offers";
 import { Difference } from "../parts/difference";
 import { Editor } from "../parts/editor";
-import { Group } from "../parts/fields";
+import { ChangeFields, Group } from "../parts/fields";
 import { attempt, tell, tellFailure, useAttempt, wordsOf } from "../parts/notices";
 import { count } from "../parts/numbers";
 import { ThroughputFields } from "../parts/throughput";
 import { timeToLiveBody, TimeToLiveFields, timeToLiveOf } from "../parts/time_to_live";
+import { useUnsaved } from "../parts/unsaved";
 import { databases, readDatabases, type ContainerDefinition } from "../state";
 import { texts } from "../texts";
 import { BadPolicy, parsePolicy, refusalOf, type FieldName, type Refusal } from "./new_resource";
@@ -41,6 +42,9 @@ function DefinitionForm({ path, stored, onStored }: { path: string; stored: Cont
     const [theirs, setTheirs] = useState<ContainerDefinition | null>(null); // another version, found by a conflict
     const [mine, setMine] = useState("");
     const submit = useAttempt();
+    const now = JSON.stringify([timeToLive, policy, rest]);
+    const [first] = useState(now);
+    useUnsaved(now === first && theirs === null ? null : texts.unsaved.settings);
     const lint = useMemo(() => linter(jsonParseLinter()), []);
 
     // All of it, because what is left out returns to its default.
@@ -67,7 +71,7 @@ function DefinitionForm({ path, stored, onStored }: { path: string; stored: Cont
     }
 
     async function save(): Promise<void> {
-        if (credential.value?.kind === "token")
+        if (credential.value?.kind === "token" || !mayChange.value) // Enter in a field sends a form without a button
             return;
         setRefusal(null);
         let body: JsonObject;
@@ -90,19 +94,19 @@ function DefinitionForm({ path, stored, onStored }: { path: string; stored: Cont
                     <button onClick={() => onStored(theirs)}>{texts.items.takeTheirs}</button>
                 </div>
                 {refusal !== null && <p role="alert" class="problem">{refusal.words}</p>}
-                <Difference before={pretty(withoutSystem(theirs))} after={mine} onChange={setMine} />
+                <Difference key={theirs._etag} before={pretty(withoutSystem(theirs))} after={mine} onChange={setMine} />
             </>
         );
     return (
         <form class="form" aria-label={texts.settings.definition} onSubmit={(event) => { event.preventDefault(); submit(save); }}>
-            {credential.value?.kind === "token" ? <p class="hint">{texts.settings.tokenReads}</p>
+            {credential.value?.kind === "token" ? <p class="hint">{texts.settings.tokenReads}</p> : !mayChange.value ? <p class="hint">{texts.settings.onlyReads}</p>
                 : <div class="buttons"><button type="submit" class="primary">{texts.items.save}</button></div>}
-            <TimeToLiveFields value={timeToLive} onChange={setTimeToLive} problem={at("ttl")} />
+            <ChangeFields><TimeToLiveFields value={timeToLive} onChange={setTimeToLive} problem={at("ttl")} /></ChangeFields>
             <Group label={texts.definition.policy} problem={at("policy")}>
-                <Editor initial={policy} label={texts.definition.policy} language={json()} more={lint} isTabFree onChange={setPolicy} />
+                <Editor initial={policy} label={texts.definition.policy} language={json()} more={lint} isTabFree isReadOnly={!mayChange.value} onChange={setPolicy} />
             </Group>
             <Group label={texts.settings.rest} hint={texts.settings.restHint} problem={elsewhere}>
-                <Editor class="small" initial={rest} label={texts.settings.rest} language={json()} more={lint} isTabFree onChange={setRest} />
+                <Editor class="small" initial={rest} label={texts.settings.rest} language={json()} more={lint} isTabFree isReadOnly={!mayChange.value} onChange={setRest} />
             </Group>
             <Group label={texts.settings.fixed}>
                 <Editor class="small" initial={pretty(pick(stored, (name) => FIXED.includes(name)))} label={texts.settings.fixed} language={json()} isReadOnly isTabFree />
@@ -156,6 +160,8 @@ function ThroughputForm({ owned, onChanged }: { owned: Owned; onChanged: () => P
     const offer = useRef(owned.offer);
     const submit = useAttempt();
     async function save(): Promise<void> {
+        if (!mayChange.value)
+            return;
         try {
             await changeOffer(offer.current, wanted);
         } catch (error) {
@@ -172,8 +178,8 @@ function ThroughputForm({ owned, onChanged }: { owned: Owned; onChanged: () => P
         <form class="form" aria-label={texts.settings.throughput} onSubmit={(event) => { event.preventDefault(); submit(save); }}>
             {owned.isShared && <p>{texts.settings.shared}</p>}
             {owned.isPending && <p role="status">{texts.settings.pending}</p>}
-            <ThroughputFields value={wanted} onChange={setWanted} problem={problem} hint={texts.settings.minimum(count(owned.minimum))} />
-            <button type="submit" class="primary">{texts.settings.saveThroughput}</button>
+            <ChangeFields><ThroughputFields value={wanted} onChange={setWanted} problem={problem} hint={texts.settings.minimum(count(owned.minimum))} /></ChangeFields>
+            {mayChange.value && <button type="submit" class="primary">{texts.settings.saveThroughput}</button>}
         </form>
     );
 }

@@ -1,37 +1,45 @@
 // sign_in.tsx - asks for a key, unless the well-known one of development is accepted here.
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, request } from "../api/client";
-import { DEVELOPMENT_KEY, keepCredential, parseCredential, storedCredential, type Credential } from "../api/session";
+import { DEVELOPMENT_KEY, forgetCredential, keepCredential, parseCredential, storedCredential, type Credential } from "../api/session";
 import { canSign } from "../api/sign";
 import { tell, wordsOf } from "../parts/notices";
 import { texts } from "../texts";
 
-// Every key and every token that is good may read the account.
-async function isAccepted(given: Credential): Promise<boolean> {
+// The credential with what the server tells of it; null if it is refused. Every key and every token that is good may read
+// the account.
+async function accepted(given: Credential): Promise<Credential | null> {
     try {
-        await request("GET", "", { as: given });
-        return true;
+        const { headers } = await request("GET", "", { as: given });
+        const access = headers.get("x-orrery-access");
+        return given.kind === "token" || access === null ? given : { kind: "key", key: given.key, onlyReads: access === "read" };
     } catch (error) {
         if (error instanceof ApiError && error.status === 401)
-            return false;
+            return null;
         throw error;
     }
 }
 
 const isLoopback = (): boolean => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
-async function signInByItself(): Promise<boolean> {
+// With what this tab has kept, otherwise with the development key. Whoever had another credential is asked, and does not
+// become somebody else.
+async function signInByItself(): Promise<"signed in" | "refused" | "nobody"> {
     const stored = storedCredential();
-    if (stored !== null && await isAccepted(stored)) {
-        keepCredential(stored);
-        return true;
+    if (stored !== null) {
+        const again = await accepted(stored);
+        if (again === null)
+            forgetCredential();
+        else
+            keepCredential(again);
+        return again === null ? "refused" : "signed in";
     }
-    const development: Credential = { kind: "key", key: DEVELOPMENT_KEY };
-    if (!isLoopback() || !await isAccepted(development))
-        return false;
+    const development = isLoopback() ? await accepted({ kind: "key", key: DEVELOPMENT_KEY }) : null;
+    if (development === null)
+        return "nobody";
     keepCredential(development);
     tell(texts.signIn.development);
-    return true;
+    return "signed in";
 }
 
 export function SignIn({ isAutomatic }: { isAutomatic: boolean }) {
@@ -42,7 +50,11 @@ export function SignIn({ isAutomatic }: { isAutomatic: boolean }) {
     useEffect(() => {
         if (!isTrying)
             return;
-        signInByItself().then((done) => setTrying(done), (error) => { setProblem(wordsOf(error)); setTrying(false); });
+        signInByItself().then((how) => {
+            if (how === "refused")
+                setProblem(texts.signIn.keptRefused);
+            setTrying(how === "signed in");
+        }, (error) => { setProblem(wordsOf(error)); setTrying(false); });
     }, []);
 
     async function submit(): Promise<void> {
@@ -50,8 +62,9 @@ export function SignIn({ isAutomatic }: { isAutomatic: boolean }) {
         if (given === null)
             return setProblem(texts.signIn.notOne);
         try {
-            if (await isAccepted(given))
-                return keepCredential(given);
+            const good = await accepted(given);
+            if (good !== null)
+                return keepCredential(good);
             setProblem(`${texts.signIn.refused}401`);
         } catch (error) {
             setProblem(texts.signIn.refused + wordsOf(error));

@@ -1,15 +1,16 @@
 // tree.tsx - databases and containers, beside the page, and what makes and deletes them.
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { isNode } from "../api/cluster";
 import { pathOf, request } from "../api/client";
-import { credential } from "../api/session";
+import { credential, mayChange } from "../api/session";
 import { Dialog } from "../parts/dialog";
 import { TextField } from "../parts/fields";
 import { attempt, tell, wordsOf } from "../parts/notices";
 import { bytes, count } from "../parts/numbers";
+import { useRepeated } from "../parts/repeat";
 import { CLUSTER_LINK, containerLink, go, route, usersLink } from "../route";
-import { databases, keyValuesHeader, openContainer, parseKey, readDatabases } from "../state";
+import { databases, keyValuesHeader, openContainer, parseKey, readDatabases, type Database } from "../state";
 import { texts } from "../texts";
 import { DatabaseThroughput } from "./database_throughput";
 import { NewContainer, NewDatabase } from "./new_resource";
@@ -27,23 +28,20 @@ function isCurrent(db: string, coll: string): boolean {
 // What the containers hold, looked up now and then; without it the tree shows names only.
 function useSizes(): SizesByName {
     const [sizes, setSizes] = useState<SizesByName>(new Map());
-    const isToken = credential.value?.kind === "token";
-    useEffect(() => {
-        if (isToken)
-            return;
-        let isOver = false;
-        const look = (): void => {
-            if (document.hidden)
-                return;
-            request<{ containers: Sizes[] }>("GET", "_orrery/containers").then(
-                ({ body }) => { if (!isOver) setSizes(new Map(body.containers.map((row) => [`${row.database}/${row.container}`, row]))); },
-                () => { clearInterval(timer); });
-        };
-        const timer = setInterval(look, SIZES_PERIOD_MS);
-        look();
-        return () => { isOver = true; clearInterval(timer); };
-    }, [isToken, databases.value]);
+    const names = (databases.value ?? []).flatMap(({ id, containers }) => containers.map((container) => `${id}/${container.id}`));
+    useRepeated(async (signal) => {
+        const answer = await request<{ containers: Sizes[] }>("GET", "_orrery/containers", { signal }).catch(() => null); // next time
+        if (answer !== null)
+            setSizes(new Map(answer.body.containers.map((row) => [`${row.database}/${row.container}`, row])));
+    }, SIZES_PERIOD_MS, names.join("\n"), credential.value?.kind !== "token");
     return sizes;
+}
+
+// How many containers a database has, and how large they are together if that is known of all.
+function totalWords({ id, containers }: Database, sizes: SizesByName): string {
+    const found = containers.flatMap((container) => sizes.get(`${id}/${container.id}`) ?? []);
+    const sum = found.reduce((all, size) => all + size.bytes, 0);
+    return texts.tree.total(containers.length, found.length < containers.length || found.length === 0 ? "" : bytes(sum));
 }
 
 // The name must be typed: what is deleted here is gone with everything in it.
@@ -109,11 +107,12 @@ export function Tree() {
     const [shown, setShown] = useState<Shown | null>(null);
     const close = (): void => setShown(null);
     const isToken = credential.value?.kind === "token";
+    const isOffered = !isToken && mayChange.value; // to make and to delete
     return (
         <nav class="tree" aria-label={texts.tree.label}>
             <div class="buttons">
-                {!isToken && <button onClick={() => setShown({ kind: "database" })}>{texts.tree.newDatabase}</button>}
-                {!isToken && (databases.value ?? []).length > 0 && <button onClick={() => setShown({ kind: "container" })}>{texts.tree.newContainer}</button>}
+                {isOffered && <button onClick={() => setShown({ kind: "database" })}>{texts.tree.newDatabase}</button>}
+                {isOffered && (databases.value ?? []).length > 0 && <button onClick={() => setShown({ kind: "container" })}>{texts.tree.newContainer}</button>}
                 <button onClick={() => attempt(readDatabases)}>{texts.tree.refresh}</button>
             </div>
             <p><a href="#/" aria-current={route.value.page === "overview" ? "page" : undefined}>{texts.overview.title}</a></p>
@@ -129,10 +128,11 @@ export function Tree() {
                             {!isToken && (
                                 <More label={texts.tree.more(database.id)}>
                                     <button onClick={() => setShown({ kind: "throughput", db: database.id, rid: database._rid })}>{texts.tree.throughput}</button>
-                                    <button class="danger" onClick={() => setShown({ kind: "delete", db: database.id, coll: null })}>{texts.tree.deleteDatabase}</button>
+                                    {isOffered && <button class="danger" onClick={() => setShown({ kind: "delete", db: database.id, coll: null })}>{texts.tree.deleteDatabase}</button>}
                                 </More>
                             )}
                         </div>
+                        {!isToken && <div class="hint size">{totalWords(database, sizes)}</div>}
                         <ul>
                             {database.containers.map((container) => {
                                 const size = sizes.get(`${database.id}/${container.id}`);
@@ -142,7 +142,7 @@ export function Tree() {
                                             <a href={containerLink(database.id, container.id)} aria-current={isCurrent(database.id, container.id) ? "page" : undefined}>
                                                 {container.id}
                                             </a>
-                                            {!isToken && (
+                                            {isOffered && (
                                                 <More label={texts.tree.more(container.id)}>
                                                     <button class="danger" onClick={() => setShown({ kind: "delete", db: database.id, coll: container.id })}>{texts.tree.deleteContainer}</button>
                                                 </More>

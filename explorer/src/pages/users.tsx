@@ -1,6 +1,7 @@
 // users.tsx - the users of a database, their permissions, and the tokens of these.
 import { useEffect, useState } from "preact/hooks";
 import { listAll, pathOf, request, type Json, type JsonObject } from "../api/client";
+import { mayChange } from "../api/session";
 import { Dialog } from "../parts/dialog";
 import { ChoiceField, TextField } from "../parts/fields";
 import { attempt, tell, wordsOf } from "../parts/notices";
@@ -163,7 +164,7 @@ function Permissions({ db, user }: { db: string; user: User }) {
             throw error;
         }
     }
-    useEffect(() => attempt(read), []);
+    useEffect(() => { if (mayChange.value) attempt(read); }, []);
 
     async function remove(permission: Permission): Promise<void> {
         close();
@@ -172,6 +173,8 @@ function Permissions({ db, user }: { db: string; user: User }) {
         await read();
     }
 
+    if (!mayChange.value)
+        return <p class="item hint">{texts.users.notShown}</p>;
     if (permissions === null)
         return <p>{texts.loading}</p>;
     return (
@@ -259,9 +262,9 @@ export function Users({ db }: { db: string }) {
             <div class="items">
                 <div class="items-list">
                     <div class="buttons">
-                        <button onClick={() => setEdited("new")}>{texts.users.newUser}</button>
-                        {open !== null && <button onClick={() => setEdited(open)}>{texts.users.renameUser}</button>}
-                        {open !== null && <button class="danger" onClick={() => setDeleting(true)}>{texts.users.deleteUser}</button>}
+                        {mayChange.value && <button onClick={() => setEdited("new")}>{texts.users.newUser}</button>}
+                        {mayChange.value && open !== null && <button onClick={() => setEdited(open)}>{texts.users.renameUser}</button>}
+                        {mayChange.value && open !== null && <button class="danger" onClick={() => setDeleting(true)}>{texts.users.deleteUser}</button>}
                     </div>
                     {users.length === 0 && <p class="hint">{texts.users.none}</p>}
                     <ul class="scroll">

@@ -1,6 +1,7 @@
 // fields.tsx - fields of forms, each with its name, a hint, and what was wrong with it.
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { mayChange } from "../api/session";
 
 interface Shared {
     label: string;
@@ -75,4 +76,9 @@ export function Group({ label, hint, problem, children }: Shared & { children: C
             <Notes id={`${id}-notes`} hint={hint} problem={problem} />
         </div>
     );
+}
+
+// Fields that show something, and change it if the key may: they cannot be used with a read-only one.
+export function ChangeFields({ children }: { children: ComponentChildren }) {
+    return <fieldset class="plain" disabled={!mayChange.value}>{children}</fieldset>;
 }

@@ -1,6 +1,7 @@
 // theme.tsx - light or dark: as the system has it, or as the user has chosen.
 import { computed, effect, signal } from "@preact/signals";
 import { texts } from "../texts";
+import { keep, readKept } from "./kept";
 
 type Theme = "auto" | "light" | "dark";
 const STORED = "orrery.theme";
@@ -8,13 +9,13 @@ const system = matchMedia("(prefers-color-scheme: dark)");
 const systemIsDark = signal(system.matches);
 system.addEventListener("change", () => { systemIsDark.value = system.matches; });
 
-const stored = localStorage.getItem(STORED);
+const stored = readKept(STORED);
 const theme = signal<Theme>(stored === "light" || stored === "dark" ? stored : "auto");
 
 export const isDark = computed(() => theme.value === "dark" || (theme.value === "auto" && systemIsDark.value));
 effect(() => {
     document.documentElement.dataset["theme"] = isDark.value ? "dark" : "light";
-    localStorage.setItem(STORED, theme.value);
+    keep(STORED, theme.value);
 });
 
 export function ThemeChoice() {
