@@ -76,6 +76,17 @@ static size_t find_place(const RangeGather *gather, uint64_t container, uint64_t
     return low;
 }
 
+void range_gather_keep(RangeGather *gather, uint32_t range)
+{
+    ASSERT(gather->page->container != NULL);
+    uint32_t container = gather->page->container->info.number;
+    size_t place = find_place(gather, container, range);
+    bool is_there = place < gather->count && gather->ranges[place].range->id == range;
+    if (is_there)
+        gather->ranges[0] = gather->ranges[place];
+    gather->count = is_there ? 1 : 0;
+}
+
 const GatherRange *range_gather_claim(RangeGather *gather, uint64_t container, uint64_t range)
 {
     size_t place = find_place(gather, container, range);

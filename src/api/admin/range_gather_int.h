@@ -50,6 +50,9 @@ typedef struct RangeGather {
  * the place of the container in the walk over the snapshot. */
 void range_gather_init(RangeGather *gather, OrreryPage *page);
 
+/* Leaves out all ranges but this one, which may be none. */
+void range_gather_keep(RangeGather *gather, uint32_t range);
+
 /* All ranges that can be reached are taken. The failure of read_here is that of the page. */
 MUST_USE Status range_gather_run(RangeGather *gather, Error *err);
 

@@ -314,6 +314,32 @@ static void numbers_that_would_overflow_a_sum_are_refused(void **state UNUSED)
     }
 }
 
+static void the_keys_and_kinds_of_a_range_are_those_of_its_owner(void **state UNUSED)
+{
+    Views v;
+    open_views(&v);
+    FakeServer *a = &v.pair.a;
+    Json here = view(a, "top?range=1");
+    assert_int_equal(v.pair.calls, 1);
+    Json there = view(&v.pair.b, "top?range=1");
+    expect_same(a, member(here, "rows"), member(there, "rows"));
+    expect_same(a, member(here, "total"), member(there, "total"));
+    assert_true(json_count(member(here, "rows")) > 0);
+    expect_missing(a, here, "[]");
+    fake_clock_advance(&a->clock, 1000000);
+    fake_clock_advance(&v.pair.b.clock, 1000000);
+    expect_same(a, member(view(a, "history?range=1&operations=true"), "ranges"),
+                member(view(&v.pair.b, "history?range=1&operations=true"), "ranges"));
+    static const char *const nonsense[] = {"x", "1 1 1 {}", "1 1 1 [", "0 1 1 []", "1 -1 1 []"};
+    for (size_t i = 0; i < ARRAY_COUNT(nonsense); i++) {
+        v.pair.says = slice_from_cstr(nonsense[i]);
+        here = view(a, "top?range=1");
+        expect_missing(a, here, "[\"1\"]");
+        assert_int_equal(json_count(member(here, "rows")), 0);
+    }
+    close_views(&v);
+}
+
 /* ---- what is told ---- */
 
 static void an_answer_of_one_node_says_so(void **state UNUSED)
@@ -346,6 +372,8 @@ static void a_part_is_told_to_nodes_only(void **state UNUSED)
         {"/_orrery/dbs/db/colls/c/advice", "sample -1", 400},
         {"/_orrery/dbs/db/colls/c/advice", "else", 400},
         {"/_orrery/dbs/db/colls/c/top?by=size", "top", 400},
+        {"/_orrery/dbs/db/colls/c/top", "keys", 400},
+        {"/_orrery/dbs/db/colls/c/top?range=0", "keys", 200},
         {"/_orrery/events", "events", 400},
     };
     Views v;
@@ -373,6 +401,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_asked_is_named),
         cmocka_unit_test(nonsense_of_a_node_counts_as_no_answer),
         cmocka_unit_test(numbers_that_would_overflow_a_sum_are_refused),
+        cmocka_unit_test(the_keys_and_kinds_of_a_range_are_those_of_its_owner),
         cmocka_unit_test(an_answer_of_one_node_says_so),
         cmocka_unit_test(a_part_is_told_to_nodes_only),
     };
