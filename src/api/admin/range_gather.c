@@ -290,6 +290,40 @@ Status range_gather_run(RangeGather *gather, Error *err)
     return STATUS_OK;
 }
 
+/* ---- the owner of the catalogue ---- */
+
+#define CATALOG_ASK_MS 1000 /* it has the answer in memory; without it the rest is shown */
+
+Slice catalog_owner_ask(OrreryPage *page, Slice part, JsonType type)
+{
+    ApiRequest *r = page->request;
+    const ApiCluster *cluster = r->api->options.cluster;
+    if (cluster == NULL || r->is_head)
+        return SLICE_EMPTY;
+    ApiOwner owner = cluster->catalog_owner(cluster->ctx);
+    if (!owner.is_known || owner.is_local)
+        return SLICE_EMPTY;
+    RangeGather gather = {.page = page};
+    HttpHeader header = {SLICE(NODE_HEADER_PART), part};
+    NodeCall call = {
+        .address = slice_from_cstr(owner.address),
+        .method = r->http->method,
+        .path = r->http->path,
+        .timeout_ms = CATALOG_ASK_MS,
+        .answer_bytes_max = ORRERY_JSON_BYTES_MAX,
+        .arena = r->arena,
+    };
+    call.headers = forward_headers(r, &header, 1, &call.header_count);
+    call_node(&gather, &call);
+    Error ignored;
+    Json answer;
+    if (call.outcome != NODE_CALL_ANSWERED || call.status != status_http(STATUS_OK) ||
+        json_parse(r->arena, call.answer_body, &answer, &ignored) != STATUS_OK ||
+        !json_is(answer, type))
+        return SLICE_EMPTY;
+    return call.answer_body;
+}
+
 /* ---- text ---- */
 
 Status range_gather_refuse(Error *err)
