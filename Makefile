@@ -32,8 +32,13 @@ build/orrery: build/release/build.ninja ## build the server, build/orrery
 EXPLORER := explorer/dist/include/api/core/explorer_assets.inc
 build/orrery: $(wildcard $(EXPLORER))
 
+# Without the registry of npm's packages the server is built all the same; one attempt, since it is not needed.
 .PHONY: run
-run: $(if $(shell command -v npm),$(EXPLORER)) build/orrery ## build and serve, data in ./data; ARGS="--port 8082" adds options
+run: ## build and serve, data in ./data; ARGS="--port 8082" adds options
+	@if command -v npm >/dev/null; then \
+	    npm_config_fetch_retries=0 $(MAKE) --no-print-directory $(EXPLORER) || \
+	    echo "== The explorer could not be built, see above: serving without a new one. 'make explorer' tries again."; fi
+	@$(MAKE) --no-print-directory build/orrery EXPLORER=
 	@echo "== Serving with data in ./data"
 	@exec build/orrery serve --data data $(ARGS)
 

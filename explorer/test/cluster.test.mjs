@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { Engine, startCluster } from "../../test/lib/cluster.mjs";
 import { call, expectAccessible, openPage, picture, startServer } from "./browser.mjs";
+import { routesOfServer, tryFromAnotherSite } from "./routes.mjs";
 
 const SLOW = { timeout: 20_000 };
 const MAP = "/_explorer/#/dbs/shop/colls/orders/map";
@@ -13,7 +14,7 @@ const closing = []; // browsers, which go before the nodes that they ask
 
 before(async () => {
     engine = new Engine();
-    cluster = await startCluster({ after: () => undefined }, { engine, args: ["--read-only-key", READ_ONLY] });
+    cluster = await startCluster({ after: () => undefined }, { engine, args: ["--read-only-key", READ_ONLY], isThrottled: true });
     const [a] = cluster.nodes;
     await cluster.until(({ nodes }) => nodes.filter(({ state }) => state === "live").length === 3, "complete");
     await call(a, "POST", "dbs", { body: { id: "shop" } });
@@ -30,7 +31,7 @@ before(async () => {
 after(async () => {
     for (const close of closing)
         await close();
-    await Promise.all(cluster.nodes.map((node) => node.stopWell()));
+    await Promise.all(cluster.living.map((node) => node.stopWell()));
     engine.end();
 });
 
@@ -80,6 +81,19 @@ test("nodes, owners, copies and a move are seen as they are", async (t) => {
         assert.equal(await rowOf(page, "Nodes", nodeOf(name).endpoint).getByRole("cell").nth(1).textContent(), String(owned));
     await expectAccessible(page);
     await picture(page, "cluster");
+
+    // A partition that is being given away: it is over in a moment, so the answer is made to have one.
+    const given = page.getByRole("region", { name: "Partitions that are given away" });
+    await given.getByText("None at this moment.").first().waitFor();
+    await page.route((url) => url.pathname === "/_orrery/cluster", async (route) => {
+        const answer = await route.fetch();
+        const body = await answer.json();
+        await route.fulfill({ response: answer, json: { ...body, moves: [{ space, to: "c", reason: "an operator asked for it", stage: "waiting" }] } });
+    });
+    const waiting = given.getByRole("row").nth(1);
+    await waiting.getByText(`shop/orders ${id}`).waitFor(SLOW);
+    assert.deepEqual((await waiting.getByRole("cell").allTextContents()).slice(1), ["c", "waits for a copy that is near enough", "an operator asked for it"]);
+    await expectAccessible(page);
 });
 
 // How many bars in the colour of texts the map has, at the lower end of the second of four bands: names of owners are at
@@ -105,11 +119,12 @@ test("a change of owner is drawn on the map as it happens, whichever node shows 
         await page.getByRole("application", { name: /Map of the partitions/ }).waitFor(SLOW);
         await page.getByText("changed its owner").waitFor(SLOW);
         const changes = page.getByRole("log", { name: "Changes of owner" }).getByRole("listitem");
-        const before = await changes.count();
+        const own = changes.filter({ hasText: `partition ${id} ` }); // others may move by themselves meanwhile
+        const before = await own.count();
         await move(place);
-        await changes.nth(before).waitFor(SLOW); // one more than there were
-        await changes.first().filter({ hasText: `partition ${id} is owned by ${to} now` }).waitFor(SLOW);
-        await changes.first().filter({ hasText: reason }).waitFor(SLOW);
+        await own.nth(before).waitFor(SLOW); // one more than there were
+        await own.first().filter({ hasText: `partition ${id} is owned by ${to} now` }).waitFor(SLOW);
+        await own.first().filter({ hasText: reason }).waitFor(SLOW);
         await rowOf(page, "Physical partitions", to).filter({ has: page.getByRole("cell", { name: id, exact: true }) }).first().waitFor(SLOW);
         assert.equal(await page.getByText("Its node does not answer.").count(), 0); // any node has the numbers of all
         const lines = await changes.filter({ hasText: `partition ${id} ` }).count();
@@ -167,6 +182,83 @@ test("a read-only key sees the cluster and cannot change it; a token sees nothin
     await signIn(_token);
     await page.getByText("A resource token does not show the cluster.").waitFor(SLOW); // the address is still that of the page
     assert.equal(await page.getByRole("link", { name: "Cluster" }).count(), 0);
+});
+
+const catalogueOwner = async () => (await cluster.status(cluster.nodes[0])).spaces.find(({ id }) => id === 1).owner;
+
+test("a node that does not drive splits shows them, and what was refused and asked of other nodes", async (t) => {
+    const leader = await catalogueOwner();
+    const other = cluster.nodes.find(({ name }) => name !== leader);
+    await call(other, "POST", "dbs/shop/colls", {
+        body: { id: "grown", partitionKey: { paths: ["/customer"], kind: "Hash", version: 2 } }, headers: { "x-ms-offer-throughput": "400" },
+    });
+    const write = (customer, i) => call(other, "POST", "dbs/shop/colls/grown/docs", {
+        body: { id: `${i}`, customer, text: "x".repeat(4000) }, headers: { "x-ms-documentdb-partitionkey": JSON.stringify([customer]), "x-ms-documentdb-is-upsert": "true" },
+    }).then(() => 0, () => 1);
+    for (const node of [other, nodeOf(leader)]) {
+        const page = await pageOf(t, node, { path: "/_explorer/#/dbs/shop/colls/grown/map" });
+        const map = page.getByRole("application");
+        await map.waitFor(SLOW);
+        let refused = 0;
+        for (let i = 0; i < 3; i++)
+            refused += (await Promise.all(Array.from({ length: 150 }, (_, k) => write("ada", k)))).reduce((a, b) => a + b, 0);
+        if (node === other) { // before there is throughput for all
+            assert.ok(refused > 0);
+            await page.getByText(/\d+ answered 429/).first().waitFor(SLOW);
+        }
+        await page.waitForTimeout(2500);
+        await map.focus();
+        await page.keyboard.press("End");
+        const cell = page.getByRole("region", { name: /^Partition \d+ at/ });
+        const upserts = cell.getByRole("region", { name: "Its requests at that time" }).getByRole("row").filter({ hasText: "upsert" });
+        for (let i = 0; i < 60 && await upserts.count() === 0; i++) {
+            await page.keyboard.press("ArrowLeft");
+            await page.waitForTimeout(50);
+        }
+        await upserts.waitFor();
+        await cell.getByRole("region", { name: /^Its partition keys/ }).getByText('"ada"').waitFor(SLOW);
+        if (node !== other)
+            continue;
+        // Twice as many partitions, without --enable-chaos.
+        const { Offers } = await call(other, "GET", "offers");
+        const { _rid } = await call(other, "GET", "dbs/shop/colls/grown");
+        const offer = Offers.find(({ offerResourceId }) => offerResourceId === _rid);
+        await call(other, "PUT", `offers/${offer.id}`, { body: { ...offer, content: { offerThroughput: 12_000 } } });
+        await page.getByRole("log", { name: "Splits and merges" }).getByText(/split of 0 into 1, 2: done, for throughput/).waitFor({ timeout: 40_000 });
+        await page.waitForFunction(() => document.querySelectorAll("[aria-label='Physical partitions'] tbody tr").length === 2);
+    }
+});
+
+test("a page of another site gets nothing from a node, and changes nothing in the cluster", async (t) => {
+    const [a] = cluster.nodes;
+    await settled();
+    const told = async () => {
+        // Partitions may still be moving after the tests before, but nobody has ordered that.
+        const all = await Promise.all(cluster.nodes.map((node) => cluster.status(node)));
+        return { nodes: all[0].nodes.map(({ name, state }) => [name, state]).sort(), orders: all.map(({ events }) => events.filter(({ kind, reason }) => /operator/.test(reason) || /drain|recover/.test(kind)).length) };
+    };
+    const before = await told();
+    const routes = routesOfServer().filter((route) => route.includes("_orrery/"));
+    await tryFromAnotherSite(t, { endpoint: a.endpoint, closing }, routes);
+    assert.deepEqual(await told(), before);
+});
+
+test("the page of a node lives through the death of another one, and shows who has its partitions", async (t) => {
+    const { id, from, space } = await settled();
+    const here = cluster.nodes.find(({ name }) => name !== from);
+    const page = await pageOf(t, here, { path: MAP, allowErrors: [/./] }); // answers of a failover are errors in the console
+    await page.getByRole("application").waitFor(SLOW);
+    const changes = page.getByRole("log", { name: "Changes of owner" }).getByRole("listitem");
+    const before = await changes.filter({ hasText: `partition ${id} ` }).count();
+    await nodeOf(from).kill();
+    const isTaken = (status) => status.spaces.every(({ ownerLives, owner }) => ownerLives && owner !== from);
+    const { spaces } = await cluster.until(isTaken, "taken over", { node: here });
+    const { owner } = spaces.find((one) => one.id === space);
+    await changes.filter({ hasText: `partition ${id} ` }).nth(before).waitFor({ timeout: 40_000 }); // one more
+    await changes.filter({ hasText: `partition ${id} is owned by ${owner} now` }).first().waitFor(SLOW);
+    await rowOf(page, "Physical partitions", owner).filter({ has: page.getByRole("cell", { name: id, exact: true }) }).first().waitFor(SLOW);
+    await page.getByText("is asked again after pauses").waitFor({ state: "detached", timeout: 40_000 }); // nobody has clicked
+    assert.equal(await page.getByText(/^Stopped/).count(), 0);
 });
 
 test("a server alone shows nothing of it", async (t) => {

@@ -74,6 +74,21 @@ test("from the beginning, and paused", async (t) => {
     assert.deepEqual(await ids(page), []);
 });
 
+test("the feed goes on by itself when the server has been in trouble", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 3);
+    const page = await openPage(t, server, { path: FEED, allowErrors: [/503/] });
+    await page.getByText("1 physical partition followed").waitFor(SLOW);
+    let left = 2;
+    await page.route((url) => url.pathname.endsWith("/docs"), (route) => left-- > 0
+        ? route.fulfill({ status: 503, contentType: "application/json", body: '{"code":"ServiceUnavailable","message":"in the middle of a failover"}' })
+        : route.continue());
+    await put(server, "meanwhile", "c1");
+    await page.getByText("is asked again after pauses: in the middle of a failover (503)").waitFor(SLOW);
+    await change(page, "meanwhile").waitFor(SLOW);
+    assert.equal(await page.getByText("is asked again after pauses").count(), 0);
+});
+
 test("only so many changes are kept", async (t) => {
     const server = await startServer(t, ["--no-rate-limit"]);
     await makeOrders(server, 0);

@@ -19,6 +19,22 @@ async function overload(server, customer, count) {
 
 const partitionNames = (page) => page.getByRole("region", { name: "Physical partitions" }).locator("tbody tr td:first-child").allTextContents();
 
+const requestsOf = (cell) => cell.getByRole("region", { name: "Its requests at that time" });
+const keysOf = (cell) => cell.getByRole("region", { name: /^Its partition keys/ });
+const historyOf = async (server, more = "") => (await call(server, "GET", `_orrery/${COLL}/history?operations=true${more}`));
+
+// The page asks for nothing while another tab is shown: what it shows stands still.
+const show = (page, isHidden) => page.evaluate((value) => {
+    Object.defineProperty(document, "hidden", { value, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+}, isHidden);
+
+async function setThroughput(server, ru) {
+    const { Offers } = await call(server, "GET", "offers");
+    const [offer] = Offers;
+    await call(server, "PUT", `offers/${offer.id}`, { body: { ...offer, content: { offerThroughput: ru } } });
+}
+
 // Presses a key until a cell of this partition is chosen: what has just happened is not yet in the last whole second.
 async function pressUntil(page, key, partition) {
     const cell = page.getByRole("region", { name: new RegExp(`^Partition ${partition} at`) });
@@ -57,10 +73,18 @@ test("a hot key, refusals, a split and a merge are seen as they happen, with mou
 
     // A click shows the numbers of a cell, and the hot key by its name.
     const box = await map.boundingBox();
-    await page.mouse.click(box.x + box.width * 0.7, box.y + box.height / 2);
+    await page.mouse.click(box.x + box.width - 10, box.y + box.height / 2);
     const cell = page.getByRole("region", { name: /^Partition 0 at \d\d:\d\d:\d\d$/ });
     await cell.waitFor();
-    const hottest = cell.getByRole("row").nth(1);
+    await page.waitForTimeout(2000); // until the seconds of the load are over, and known
+    await page.keyboard.press("End");
+    const refused = requestsOf(cell).getByRole("row").filter({ hasText: "upsert" }).filter({ has: page.locator("td.problem") });
+    for (let i = 0; i < 60 && await refused.count() === 0; i++) {
+        await page.keyboard.press("ArrowLeft");
+        await page.waitForTimeout(50);
+    }
+    assert.ok(Number((await refused.getByRole("cell").nth(4).textContent()).replace(",", "")) > 0, "upserts were refused then");
+    const hottest = keysOf(cell).getByRole("row").nth(1);
     await hottest.getByText('"ada"').waitFor(SLOW);
     assert.ok(Number((await hottest.getByRole("cell").nth(3).textContent()).replace(",", "")) > 0, "it was refused");
 
@@ -89,6 +113,12 @@ test("a hot key, refusals, a split and a merge are seen as they happen, with mou
     const retired = await pressUntil(page, "Home", 0); // it has what the page has seen
     await retired.getByText(/replaced at/).waitFor();
     await retired.getByText("0 of 400").waitFor();
+    // Its requests are those that the page was told while it lived.
+    for (let i = 0; i < 600 && await requestsOf(retired).getByRole("row").filter({ hasText: "upsert" }).count() === 0; i++)
+        await page.keyboard.press("ArrowRight");
+    await requestsOf(retired).getByRole("row").filter({ hasText: "upsert" }).waitFor();
+    assert.equal(await retired.getByText(/replaced at/).count(), 1);
+    await keysOf(retired).getByText('"ada"').waitFor(SLOW);
     await page.keyboard.press("End");
     await page.getByRole("region", { name: /^Partition 1 at/ }).waitFor();
     await expectAccessible(page);
@@ -142,16 +172,12 @@ test("the map is readable in dark and on a phone, and asks for nothing when it i
     // Nothing is asked while another tab is shown, and when the page is left.
     let asked = 0;
     page.on("request", (request) => { asked += request.url().includes("/_orrery/") ? 1 : 0; });
-    const show = (hidden) => page.evaluate((value) => {
-        Object.defineProperty(document, "hidden", { value, configurable: true });
-        document.dispatchEvent(new Event("visibilitychange"));
-    }, hidden);
-    await show(true);
+    await show(page, true);
     await page.waitForTimeout(500); // what was under way
     asked = 0;
     await page.waitForTimeout(1500);
     assert.equal(asked, 0);
-    await show(false);
+    await show(page, false);
     await page.waitForTimeout(200);
     assert.ok(asked > 0, "at once when it is shown again");
     await page.getByRole("link", { name: "Items", exact: true }).click();
@@ -207,7 +233,20 @@ function lines(page) {
             if (height >= cells.height)
                 found.push(x);
         }
-        return { found, width: over.width };
+        return { found, width: over.width, groups: found.filter((x) => !found.includes(x - 1)).length };
+    });
+}
+
+// How many bands the last column of the lower canvas has: the colour of the paper is between two of them.
+function bandsAtTheEnd(page) {
+    return page.evaluate(() => {
+        const [cells] = document.querySelectorAll(".map canvas");
+        const { data } = cells.getContext("2d").getImageData(cells.width - 2, 0, 1, cells.height);
+        const colour = (y) => [...data.subarray(4 * y, 4 * y + 3)].join();
+        let bands = 0;
+        for (let y = 0; y < cells.height; y++)
+            bands += colour(y) !== "255,255,255" && (y === 0 || colour(y - 1) === "255,255,255") ? 1 : 0;
+        return bands;
     });
 }
 
@@ -234,12 +273,22 @@ test("a split is a line through the map, and storage is told by logical partitio
     await page.waitForTimeout(3000);
     assert.ok((await lines(page)).found[0] < first, "and moves to the left with time");
 
+    // A merge is one, too, and the two bands are one again.
+    assert.equal(await bandsAtTheEnd(page), 2);
+    await call(server, "POST", `_orrery/chaos/${COLL}/merge`, { body: { ranges: ["1", "2"] } });
+    await page.getByRole("log", { name: "Splits and merges" }).getByText(/merge of 1, 2 into 3: done/).waitFor(SLOW);
+    for (let i = 0; i < 40 && (await lines(page)).groups < 2; i++)
+        await page.waitForTimeout(250);
+    assert.equal((await lines(page)).groups, 2);
+    await page.waitForTimeout(2000);
+    assert.equal(await bandsAtTheEnd(page), 1);
+
     const sizes = page.getByRole("region", { name: "Largest logical partitions" });
     await sizes.getByRole("row").nth(8).waitFor(SLOW);
     const cells = (row) => sizes.getByRole("row").nth(row).getByRole("cell").allTextContents();
     const largest = await cells(1);
     assert.equal(largest[0], '"large"');
-    assert.match(largest[1], /^[12]$/, "the partition that has it now");
+    assert.equal(largest[1], "3", "the partition that has it now");
     assert.equal(largest[2], "1");
     assert.match(largest[3], /^9\d(\.\d)? KB$/);
     assert.ok(parseFloat(largest[5]) > 80, "most of the bytes");
@@ -256,13 +305,13 @@ test("an old cell lists no keys, since those that are known are of the last minu
     const map = page.getByRole("application");
     await map.waitFor(SLOW);
     const cell = page.getByRole("region", { name: /^Partition 0 at/ });
-    const keys = cell.getByRole("region", { name: /^Its partition keys/ });
+    const keys = keysOf(cell);
     const tooOld = cell.getByText("Keys are counted for the last 5 minutes only, and this was earlier.");
     const click = async (share) => {
         const box = await map.boundingBox();
         await page.mouse.click(box.x + 34 + (box.width - 34) * share, box.y + box.height / 2);
     };
-    await click(0.9);
+    await click(0.995);
     await keys.getByText('"c1"').waitFor(SLOW);
     assert.equal(await tooOld.count(), 0);
     await click(0.02); // more than five minutes ago
@@ -270,13 +319,13 @@ test("an old cell lists no keys, since those that are known are of the last minu
     await page.waitForResponse((answer) => answer.url().includes("/queries"), SLOW); // asked again
     assert.equal(await keys.count(), 0);
     await expectAccessible(page);
-    await click(0.9);
+    await click(0.995);
     await keys.getByText('"c1"').waitFor(SLOW);
-    // Of a day, the last part has keys and an earlier one has not.
+    // Of a day, keys of the last part are known, and those of an earlier one are not. The items may have come after it.
     await page.getByLabel("Show").selectOption("a day");
     await map.focus();
     await page.keyboard.press("End");
-    await keys.getByText('"c1"').waitFor(SLOW);
+    await keys.getByText('"c1"').or(cell.getByText("No key of this partition was used then.")).waitFor(SLOW);
     for (let i = 0; i < 3; i++)
         await page.keyboard.press("ArrowLeft");
     await tooOld.waitFor();
@@ -290,13 +339,203 @@ test("without --enable-chaos the page says so; without the container it stops, a
     await page.locator("summary", { hasText: "Split or merge on request" }).press("Enter");
     await page.getByText("only if it was started with --enable-chaos").waitFor(SLOW);
     await call(server, "DELETE", COLL);
-    await page.getByText("Stopped.").waitFor(SLOW);
+    await page.getByText(/^Stopped: .*\(404\)/).first().waitFor(SLOW);
     await call(server, "POST", "dbs/shop/colls", {
         body: { id: "orders", partitionKey: { paths: ["/customer"], kind: "Hash", version: 2 } }, headers: { "x-ms-offer-throughput": "900" },
     });
-    await page.getByRole("button", { name: "Go on" }).click();
+    await call(server, "POST", `${COLL}/docs`, { body: { id: "1", customer: "anew" }, headers: { "x-ms-documentdb-partitionkey": '["anew"]' } });
+    await page.getByRole("button", { name: "Go on" }).first().click();
     await page.getByText("1 physical partition, 900 RU/s").waitFor(SLOW);
-    assert.equal(await page.getByText("Stopped.").count(), 0);
+    await page.getByRole("region", { name: "Largest logical partitions" }).getByText('"anew"').waitFor({ timeout: 5000 }); // at once
+    assert.equal(await page.getByText(/^Stopped/).count(), 0);
+});
+
+test("a cell shows the requests behind it by their kinds, with charges and refusals", async (t) => {
+    const server = await startServer(t, ["--no-rate-limit"]);
+    await makeOrders(server, 10);
+    const page = await openPage(t, server, { path: MAP });
+    const map = page.getByRole("application");
+    await map.waitFor(SLOW);
+    const key = { "x-ms-documentdb-partitionkey": '["c1"]' };
+    const upsert = () => call(server, "POST", `${COLL}/docs`, { body: { id: "1", customer: "c1" }, headers: { ...key, "x-ms-documentdb-is-upsert": "true" } });
+    const read = () => call(server, "GET", `${COLL}/docs/1`, { headers: key });
+    const query = () => call(server, "POST", `${COLL}/docs`, {
+        body: { query: "SELECT * FROM c" }, headers: { ...key, "x-ms-documentdb-isquery": "True", "content-type": "application/query+json" },
+    });
+    // All in one second.
+    let second = 0;
+    for (let i = 0; i < 10 && second === 0; i++) {
+        await page.waitForTimeout(1050 - Date.now() % 1000);
+        const now = Math.floor(Date.now() / 1000);
+        await Promise.all([...Array.from({ length: 5 }, read), ...Array.from({ length: 7 }, upsert), query()]);
+        second = Math.floor(Date.now() / 1000) === now ? now : 0;
+    }
+    assert.notEqual(second, 0);
+    await page.waitForTimeout(2500);
+    const { ranges: [told] } = await historyOf(server, `&from=${second}&to=${second + 1}`);
+    assert.equal(told.requests[0], 13);
+    await map.focus();
+    await page.keyboard.press("End");
+    const cell = page.getByRole("region", { name: /^Partition 0 at/ });
+    for (let i = 0; i < 30 && await requestsOf(cell).getByRole("row").count() !== 4; i++) {
+        await page.keyboard.press("ArrowLeft");
+        await page.waitForTimeout(50);
+    }
+    const rows = await requestsOf(cell).getByRole("row").evaluateAll((found) => found.slice(1).map((row) => [...row.cells].map((one) => one.textContent)));
+    const ruOf = (kind) => told.operations.find((one) => one.kind === kind).ru[0];
+    const expected = [["upsert", "7", "upsert"], ["read an item", "5", "read"], ["query", "1", "query"]].map(([name, requests, kind]) => [name, requests, ruOf(kind)]).sort((a, b) => b[2] - a[2]);
+    assert.deepEqual(rows.map(([name, requests]) => [name, requests]), expected.map(([name, requests]) => [name, requests]));
+    for (const [i, row] of rows.entries()) {
+        assert.ok(Math.abs(Number(row[2]) - expected[i][2]) < 0.06, `${row[2]} RU, ${expected[i][2]}`);
+        assert.ok(Math.abs(parseFloat(row[3]) - expected[i][2] / told.ru[0] * 100) < 0.6);
+        assert.equal(row[4], "0");
+    }
+    await keysOf(cell).getByText('"c1"').waitFor(SLOW);
+    await expectAccessible(page);
+
+    // Opened anew, the page is told what was before it.
+    await page.reload();
+    await map.waitFor(SLOW);
+    await map.focus();
+    await page.keyboard.press("End");
+    for (let i = 0; i < 60 && await requestsOf(cell).getByRole("row").count() !== 4; i++) {
+        await page.keyboard.press("ArrowLeft");
+        await page.waitForTimeout(50);
+    }
+    await requestsOf(cell).getByRole("row").filter({ hasText: "upsert" }).waitFor();
+});
+
+// The colour of the band at the top of the lower canvas, so many columns from its end.
+function colourOfColumn(page, fromEnd) {
+    return page.evaluate((back) => {
+        const [cells] = document.querySelectorAll(".map canvas");
+        return `#${[...cells.getContext("2d").getImageData(cells.width - 3 * back - 2, 5, 1, 1).data].slice(0, 3).map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+    }, fromEnd);
+}
+
+const LIMITS = [0, 10, 25, 50, 75, 100, Infinity];
+const LIGHT = ["#eef0f5", "#d5ead0", "#98d3bd", "#4fb3c6", "#2b84bb", "#2551a0", "#0d1f63"];
+
+test("colours, the series and the table of partitions have the numbers of the server, also from before a change of throughput", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 30);
+    const steps = [2, 5, 12, 20, 30];
+    const burst = (count) => Promise.all(Array.from({ length: count }, (_, i) => call(server, "POST", `${COLL}/docs`, {
+        body: { id: `b${i}`, customer: "c1" }, headers: { "x-ms-documentdb-partitionkey": '["c1"]', "x-ms-documentdb-is-upsert": "true" },
+    })));
+    for (const count of steps) {
+        await burst(count);
+        await new Promise((resolve) => setTimeout(resolve, 1100));
+    }
+    const changed = Math.floor(Date.now() / 1000);
+    await setThroughput(server, 1000);
+    for (const count of steps) {
+        await new Promise((resolve) => setTimeout(resolve, 1100));
+        await burst(count);
+    }
+    const page = await openPage(t, server, { path: MAP, colorScheme: "light" });
+    const map = page.getByRole("application");
+    await map.waitFor(SLOW);
+    await page.waitForFunction(() => document.querySelectorAll(".map canvas")[1].width > 300);
+    await page.waitForTimeout(1500);
+    const polled = page.waitForResponse((answer) => answer.url().includes("grain=second"));
+    const told = await (await polled).json();
+    await show(page, true);
+    await page.waitForTimeout(500);
+
+    const last = told.to - 1;
+    const { ranges: [range] } = await historyOf(server, `&from=${last - 30}&to=${told.to}`);
+    const seen = new Set();
+    for (let back = 2; back < 30; back++) { // the last two may have had later requests
+        const at = 30 - back;
+        assert.equal(range.allotted[at], last - back > changed ? 1000 : last - back < changed - 1 ? 400 : range.allotted[at]);
+        const step = LIMITS.findIndex((limit) => range.ru[at] / range.allotted[at] * 100 <= limit);
+        assert.equal(await colourOfColumn(page, back), LIGHT[step], `${range.ru[at]} of ${range.allotted[at]}`);
+        seen.add(step);
+    }
+    assert.ok(seen.size >= 4, `several colours: ${[...seen]}`);
+
+    // The series: what is read out is the last second, and what was provisioned before is drawn as it was.
+    const label = await page.getByRole("img", { name: /^Use of the container: / }).getAttribute("aria-label");
+    const end = told.ranges[0];
+    assert.equal(label, `Use of the container: ${Math.round(end.ru.at(-1))} RU a second of 1000, ${end.requests.at(-1)} requests, 0 answered 429`);
+    assert.ok(await heightsOfProvisioned(page) >= 2, "a line that has risen");
+
+    const layout = await call(server, "GET", `_orrery/${COLL}/layout`);
+    const row = page.getByRole("region", { name: "Physical partitions" }).getByRole("row").nth(1).getByRole("cell");
+    const texts = await row.allTextContents();
+    const [only] = layout.ranges;
+    assert.deepEqual(texts.slice(0, 4), ["0", "all hashes", String(only.items), String(only.logicalPartitions)]);
+    assert.equal(parseFloat(texts[4]), Math.round(only.bytes / 100) / 10, "KB");
+    assert.match(texts[4], /KB$/);
+    assert.deepEqual([texts[6], texts[8], texts[9]], ["1,000", texts[8], "0"]);
+    assert.ok(parseFloat(texts[8]) > 0, "the peak of the last minute");
+
+    // A cell from before the change tells its share as it was.
+    await map.focus();
+    await page.keyboard.press("End");
+    await page.getByText(/ of 1,000$/).waitFor(SLOW);
+    for (let i = 0; i < 30 && await page.getByText(/ of 400$/).count() === 0; i++)
+        await page.keyboard.press("ArrowLeft");
+    await page.getByText(/ of 400$/).waitFor();
+});
+
+// At how many heights the chart has much of the line of what is provisioned, which is drawn in the colour of texts.
+function heightsOfProvisioned(page) {
+    return page.evaluate(() => {
+        const canvas = document.querySelector(".series canvas");
+        const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const probe = document.createElement("canvas").getContext("2d");
+        probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--text");
+        probe.fillRect(0, 0, 1, 1);
+        const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
+        let heights = 0;
+        let isBefore = false;
+        for (let y = 0; y < height; y++) {
+            let found = 0;
+            for (let x = 0; x < width; x++) {
+                const i = 4 * (y * width + x);
+                found += Math.abs(data[i] - red) + Math.abs(data[i + 1] - green) + Math.abs(data[i + 2] - blue) < 60 ? 1 : 0;
+            }
+            heights += found >= 5 && !isBefore ? 1 : 0;
+            isBefore = found >= 5;
+        }
+        return heights;
+    });
+}
+
+// Answers 503 to so many requests whose address has the text.
+async function failFor(page, text, count) {
+    let left = count;
+    await page.route((url) => url.href.includes(text), (route) => left-- > 0
+        ? route.fulfill({ status: 503, contentType: "application/json", body: '{"code":"ServiceUnavailable","message":"in the middle of a failover"}' })
+        : route.continue());
+}
+
+test("a server that is in trouble for a while is asked again after pauses, by every part of the page", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 30);
+    const page = await openPage(t, server, { path: "/_explorer/", allowErrors: [/503/] });
+    for (const [text, shown] of [["/layout", "1 physical partition, 400 RU/s"], ["by=size", '"c1"'], ["/events", "1 physical partition, 400 RU/s"]]) {
+        await page.goto("about:blank");
+        await failFor(page, text, 2);
+        await page.goto(server.endpoint + MAP);
+        await page.getByText("is asked again after pauses: in the middle of a failover (503)").first().waitFor(SLOW);
+        await page.getByText(shown).first().waitFor(SLOW);
+        await page.getByText("is asked again after pauses").waitFor({ state: "detached" });
+    }
+    // While it is shown: the map stays, and goes on by itself.
+    await failFor(page, "/layout", 2);
+    await page.getByText("is asked again after pauses").waitFor(SLOW);
+    assert.ok(await page.getByRole("application").isVisible());
+    await page.getByText("is asked again after pauses").waitFor({ state: "detached", timeout: 20_000 });
+    // So does a cell.
+    await page.getByRole("application").focus();
+    await failFor(page, "by=throttled", 1);
+    await page.keyboard.press("End");
+    const cell = page.getByRole("region", { name: /^Partition 0 at/ });
+    await cell.getByText("is asked again after pauses").waitFor(SLOW);
+    await keysOf(cell).getByText('"c1"').waitFor(SLOW);
 });
 
 test("without statistics there is no map, but there are partitions", async (t) => {

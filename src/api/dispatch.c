@@ -5,6 +5,7 @@
 #include "api/admin/orrery_int.h"
 #include "api/control/resource_handlers_int.h"
 #include "api/core/forward_int.h"
+#include "api/core/usage_int.h"
 #include "api/items/batch_body_int.h"
 #include "api/items/document_handlers_int.h"
 
@@ -147,6 +148,7 @@ static Status route_operation(ApiRequest *r, Error *err)
 
 Status route_request(ApiRequest *r, Error *err)
 {
+    usage_begin(r);
     TRY(check_consistency(r, err));
     TRY(check_provisioned(r, err));
     TRY(request_resolve(r, err));

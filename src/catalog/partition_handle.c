@@ -205,6 +205,11 @@ uint64_t handle_share(const PartitionHandle *handle)
     return budget_share(handle->budget);
 }
 
+uint64_t handle_share_between(const PartitionHandle *handle, uint64_t from_us, uint64_t to_us)
+{
+    return budget_share_between(handle->budget, from_us, to_us);
+}
+
 Charge handle_credit(const PartitionHandle *handle, uint64_t now_us)
 {
     return budget_credit(handle->budget, now_us);
@@ -215,9 +220,10 @@ bool handle_shares_budget(const PartitionHandle *handle, const PartitionHandle *
     return handle->budget == other->budget;
 }
 
-void handle_note(PartitionHandle *handle, HistoryPool *pool, uint64_t now_s, HistoryCount more)
+void handle_note(PartitionHandle *handle, HistoryPool *pool, uint64_t now_s,
+                 HistoryOperation operation, HistoryCount more)
 {
-    history_add(handle->history, pool, now_s, more);
+    history_add(handle->history, pool, now_s, operation, more);
 }
 
 const History *handle_history(const PartitionHandle *handle)

@@ -109,6 +109,7 @@ BudgetAnswer handle_admit(PartitionHandle *handle, BudgetClass class, Charge ahe
                           uint32_t *wait_ms);
 void handle_charge(PartitionHandle *handle, BudgetClass class, Charge charge, uint64_t now_us);
 uint64_t handle_share(const PartitionHandle *handle); /* hundredths of request units a second */
+uint64_t handle_share_between(const PartitionHandle *handle, uint64_t from_us, uint64_t to_us);
 Charge handle_credit(const PartitionHandle *handle, uint64_t now_us);
 
 /* Whether requests on both partitions are paid from one budget, as in a database that shares its
@@ -116,5 +117,6 @@ Charge handle_credit(const PartitionHandle *handle, uint64_t now_us);
 bool handle_shares_budget(const PartitionHandle *handle, const PartitionHandle *other);
 
 /* Notes what a request asked of the partition; and all that was noted. */
-void handle_note(PartitionHandle *handle, HistoryPool *pool, uint64_t now_s, HistoryCount more);
+void handle_note(PartitionHandle *handle, HistoryPool *pool, uint64_t now_s,
+                 HistoryOperation operation, HistoryCount more);
 const History *handle_history(const PartitionHandle *handle);

@@ -9,6 +9,11 @@
  * pool limits how many there are in a process: without a place in it, a partition has totals and no
  * history.
  *
+ * The same is counted for each kind of request, by the second for ten minutes and by five minutes
+ * for a day: that is as far as people look back for the reason of what they see. The rings of a
+ * kind take 14 KB and are made when there is a request of it, as most partitions see few kinds. The
+ * pool limits these as well: a kind without a place is counted in the sums only.
+ *
  * Time is the wall clock's, since readers ask by it. When the clock is set back, the seconds that
  * come again add to slots that were not reused since, and replace the others.
  *
@@ -19,6 +24,7 @@
 #pragma once
 
 #include "base/defs.h"
+#include "base/slice.h"
 #include "throughput/charge.h"
 
 #include <stdatomic.h>
@@ -32,15 +38,31 @@
 #define HISTORY_SECOND_REQUESTS_MAX (((uint64_t)1 << 24) - 1) /* of a slot; also throttled ones */
 #define HISTORY_STEP_REQUESTS_MAX   (((uint64_t)1 << 28) - 1)
 
+/* Of one kind of request. */
+#define HISTORY_OPERATION_SECONDS 600 /* slots of a second: ten minutes */
+#define HISTORY_OPERATION_STEPS   288 /* slots of five minutes: a day */
+#define HISTORY_OPERATIONS_EACH \
+    4 /* kinds that there is room for, for each of HISTORIES_MAX: 29 MB */
+
 typedef enum HistoryGrain { HISTORY_SECOND, HISTORY_STEP } HistoryGrain;
+
+typedef enum HistoryOperation {
+#define HISTORY_OPERATION(name, text) HISTORY_##name,
+#include "throughput/history_operations.def"
+#undef HISTORY_OPERATION
+    HISTORY_OPERATIONS
+} HistoryOperation;
 
 typedef struct History History;
 
 typedef struct HistoryPool {
     _Atomic uint32_t used;
+    _Atomic uint32_t operations_used; /* rings of one kind of request */
     uint32_t max;
+    uint32_t operations_max;
 } HistoryPool;
 
+/* Room for 'max' histories, and for HISTORY_OPERATIONS_EACH kinds of requests in each. */
 void history_pool_init(HistoryPool *pool, uint32_t max);
 
 typedef struct HistoryCount {
@@ -55,7 +77,8 @@ void history_unref(History *history); /* accepts NULL */
 DEFINE_AUTO(History *, history_unref)
 
 /* 'now_s' since 1970. The rings are taken from 'pool', which outlives them. */
-void history_add(History *history, HistoryPool *pool, uint64_t now_s, HistoryCount more);
+void history_add(History *history, HistoryPool *pool, uint64_t now_s, HistoryOperation operation,
+                 HistoryCount more);
 
 HistoryCount history_total(const History *history); /* since the process began */
 
@@ -69,6 +92,12 @@ uint64_t history_slots(HistoryGrain grain);
 /* The slot that 'time_s' lies in; reading a step costs as much as reading its seconds. The caller
  * must not ask for more than the ring holds: the history does not know what time it is. */
 HistoryCount history_at(const History *history, HistoryGrain grain, uint64_t time_s);
+
+/* The same for one kind of request: 0 for a time before those that are kept, and if there was no
+ * room for the kind. */
+HistoryCount history_operation_at(const History *history, HistoryOperation operation,
+                                  HistoryGrain grain, uint64_t time_s);
+Slice history_operation_text(HistoryOperation operation);
 
 /* The seconds ['from_s', 'to_s'): their sum, and the largest charge of a single second. */
 typedef struct HistorySpan {

@@ -46,6 +46,7 @@ static int close_fixture(void **state)
     Fixture *f = *state;
     history_unref(f->history);
     assert_int_equal(atomic_load(&f->pool.used), 0);
+    assert_int_equal(atomic_load(&f->pool.operations_used), 0);
     return 0;
 }
 
@@ -62,10 +63,11 @@ static void advance_s(Fixture *f, uint64_t s)
 static void what_is_added_is_in_its_second_its_step_and_the_total(void **state)
 {
     Fixture *f = *state;
-    history_add(f->history, &f->pool, now(f), requests(100, 1));
-    history_add(f->history, &f->pool, now(f), (HistoryCount){.requests = 1, .throttled = 1});
+    history_add(f->history, &f->pool, now(f), HISTORY_READ, requests(100, 1));
+    history_add(f->history, &f->pool, now(f), HISTORY_READ,
+                (HistoryCount){.requests = 1, .throttled = 1});
     advance_s(f, 1);
-    history_add(f->history, &f->pool, now(f), requests(571, 1));
+    history_add(f->history, &f->pool, now(f), HISTORY_READ, requests(571, 1));
 
     expect(history_at(f->history, HISTORY_SECOND, START_S), 100, 2, 1);
     expect(history_at(f->history, HISTORY_SECOND, START_S + 1), 571, 1, 0);
@@ -81,7 +83,7 @@ static void a_span_has_the_sum_and_the_highest_second(void **state)
     Fixture *f = *state;
     static const uint64_t charges[] = {100, 900, 300};
     for (size_t i = 0; i < ARRAY_COUNT(charges); i++, advance_s(f, 1))
-        history_add(f->history, &f->pool, now(f), requests(charges[i], 1));
+        history_add(f->history, &f->pool, now(f), HISTORY_READ, requests(charges[i], 1));
     static const struct {
         uint64_t from, to;
         Charge sum, max;
@@ -101,12 +103,12 @@ static void an_hour_of_seconds_and_a_week_of_steps_are_kept(void **state)
     Fixture *f = *state;
     const uint64_t week_s = (uint64_t)HISTORY_STEPS * HISTORY_STEP_S;
     for (uint64_t s = 0; s < HISTORY_SECONDS; s++, advance_s(f, 1))
-        history_add(f->history, &f->pool, now(f), requests(s + 1, 1));
+        history_add(f->history, &f->pool, now(f), HISTORY_READ, requests(s + 1, 1));
     for (uint64_t s = 0; s < HISTORY_SECONDS; s++)
         expect(history_at(f->history, HISTORY_SECOND, START_S + s), s + 1, 1, 0);
 
     /* A second more, and the first one's slot is its. */
-    history_add(f->history, &f->pool, now(f), requests(7, 1));
+    history_add(f->history, &f->pool, now(f), HISTORY_READ, requests(7, 1));
     expect(history_at(f->history, HISTORY_SECOND, START_S + HISTORY_SECONDS), 7, 1, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S), 0, 0, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S + 1), 2, 1, 0);
@@ -115,13 +117,13 @@ static void an_hour_of_seconds_and_a_week_of_steps_are_kept(void **state)
     HistoryCount first = history_at(f->history, HISTORY_STEP, START_S + HISTORY_STEP_S);
     assert_int_equal(first.requests, HISTORY_STEP_S);
     for (uint64_t s = 0; s < HISTORY_SECONDS; s++, advance_s(f, 1))
-        history_add(f->history, &f->pool, now(f), requests(1, 1));
+        history_add(f->history, &f->pool, now(f), HISTORY_READ, requests(1, 1));
     expect(history_at(f->history, HISTORY_SECOND, START_S + HISTORY_STEP_S), 0, 0, 0);
     expect(history_at(f->history, HISTORY_STEP, START_S + HISTORY_STEP_S), first.charge,
            first.requests, 0);
     advance_s(f, week_s - HISTORY_SECONDS);
     for (uint64_t s = 0; s < HISTORY_SECONDS; s++, advance_s(f, 1))
-        history_add(f->history, &f->pool, now(f), requests(9, 1));
+        history_add(f->history, &f->pool, now(f), HISTORY_READ, requests(9, 1));
     uint64_t later = START_S + HISTORY_SECONDS + week_s + HISTORY_STEP_S;
     expect(history_at(f->history, HISTORY_STEP, later), 9 * HISTORY_STEP_S, HISTORY_STEP_S, 0);
     expect(history_at(f->history, HISTORY_STEP, later - week_s), 0, 0, 0);
@@ -133,7 +135,7 @@ static void a_slot_of_an_older_hour_counts_for_nothing(void **state)
     Fixture *f = *state;
     for (uint64_t hour = 0; hour < 40; hour++) {
         expect(history_at(f->history, HISTORY_SECOND, now(f)), 0, 0, 0);
-        history_add(f->history, &f->pool, now(f), (HistoryCount){hour, 2, 1});
+        history_add(f->history, &f->pool, now(f), HISTORY_READ, (HistoryCount){hour, 2, 1});
         expect(history_at(f->history, HISTORY_SECOND, now(f)), hour, 2, 1);
         advance_s(f, HISTORY_SECONDS);
     }
@@ -142,8 +144,8 @@ static void a_slot_of_an_older_hour_counts_for_nothing(void **state)
 static void a_clock_that_is_set_back_begins_slots_anew(void **state)
 {
     Fixture *f = *state;
-    history_add(f->history, &f->pool, START_S + HISTORY_SECONDS, requests(5, 1));
-    history_add(f->history, &f->pool, START_S, requests(3, 1));
+    history_add(f->history, &f->pool, START_S + HISTORY_SECONDS, HISTORY_READ, requests(5, 1));
+    history_add(f->history, &f->pool, START_S, HISTORY_READ, requests(3, 1));
     expect(history_at(f->history, HISTORY_SECOND, START_S), 3, 1, 0);
     expect(history_at(f->history, HISTORY_SECOND, START_S + HISTORY_SECONDS), 0, 0, 0);
 }
@@ -153,11 +155,11 @@ static void counts_stop_at_their_largest_value(void **state)
     Fixture *f = *state;
     HistoryCount much = {HISTORY_RU_MAX - 1, HISTORY_SECOND_REQUESTS_MAX - 1,
                          HISTORY_SECOND_REQUESTS_MAX - 1};
-    history_add(f->history, &f->pool, START_S, much);
+    history_add(f->history, &f->pool, START_S, HISTORY_READ, much);
     expect(history_at(f->history, HISTORY_SECOND, START_S), much.charge, much.requests,
            much.throttled);
     for (int i = 0; i < 2; i++)
-        history_add(f->history, &f->pool, START_S, (HistoryCount){1, 1, 1});
+        history_add(f->history, &f->pool, START_S, HISTORY_READ, (HistoryCount){1, 1, 1});
     expect(history_at(f->history, HISTORY_SECOND, START_S), HISTORY_RU_MAX,
            HISTORY_SECOND_REQUESTS_MAX, HISTORY_SECOND_REQUESTS_MAX);
     expect(history_at(f->history, HISTORY_STEP, START_S), HISTORY_RU_MAX,
@@ -166,9 +168,11 @@ static void counts_stop_at_their_largest_value(void **state)
 
     /* A step is full when its seconds are over and have been added to it. */
     for (uint64_t s = 0; s < HISTORY_STEP_S; s++)
-        history_add(f->history, &f->pool, STEP_S + s, (HistoryCount){UINT64_MAX, UINT64_MAX, 1});
+        history_add(f->history, &f->pool, STEP_S + s, HISTORY_READ,
+                    (HistoryCount){UINT64_MAX, UINT64_MAX, 1});
     for (uint64_t s = 0; s < HISTORY_STEP_S; s++)
-        history_add(f->history, &f->pool, STEP_S + HISTORY_SECONDS + s, requests(1, 1));
+        history_add(f->history, &f->pool, STEP_S + HISTORY_SECONDS + s, HISTORY_READ,
+                    requests(1, 1));
     expect(history_at(f->history, HISTORY_STEP, STEP_S), HISTORY_RU_MAX, HISTORY_STEP_REQUESTS_MAX,
            HISTORY_STEP_S);
     /* Nothing of it runs over into the lap. */
@@ -180,11 +184,11 @@ static void a_late_history_has_totals_only_until_another_ends(void **state)
 {
     Fixture *f = *state;
     assert_false(history_is_kept(f->history));
-    history_add(f->history, &f->pool, START_S, requests(1, 1));
+    history_add(f->history, &f->pool, START_S, HISTORY_READ, requests(1, 1));
     assert_true(history_is_kept(f->history));
 
     History *late = history_new();
-    history_add(late, &f->pool, START_S, requests(2, 1));
+    history_add(late, &f->pool, START_S, HISTORY_READ, requests(2, 1));
     assert_false(history_is_kept(late));
     expect(history_at(late, HISTORY_SECOND, START_S), 0, 0, 0);
     expect(history_total(late), 2, 1, 0);
@@ -192,11 +196,62 @@ static void a_late_history_has_totals_only_until_another_ends(void **state)
     history_unref(history_ref(f->history)); /* not the last one to hold it */
     assert_true(history_is_kept(f->history));
     history_unref(f->history);
-    history_add(late, &f->pool, START_S, requests(3, 1));
+    history_add(late, &f->pool, START_S, HISTORY_READ, requests(3, 1));
     assert_true(history_is_kept(late));
     expect(history_at(late, HISTORY_SECOND, START_S), 3, 1, 0);
     expect(history_total(late), 5, 2, 0);
     f->history = late;
+}
+
+static HistoryCount operation_at(const Fixture *f, HistoryOperation operation, HistoryGrain grain,
+                                 uint64_t time_s)
+{
+    return history_operation_at(f->history, operation, grain, time_s);
+}
+
+static void each_kind_of_request_is_counted_by_itself(void **state)
+{
+    Fixture *f = *state;
+    for (uint64_t i = 0; i < 3; i++, advance_s(f, 1))
+        history_add(f->history, &f->pool, now(f), HISTORY_UPSERT, requests(500 + i, 1));
+    history_add(f->history, &f->pool, START_S, HISTORY_READ, requests(100, 1));
+    history_add(f->history, &f->pool, START_S, HISTORY_UPSERT,
+                (HistoryCount){.requests = 1, .throttled = 1});
+    expect(operation_at(f, HISTORY_UPSERT, HISTORY_SECOND, START_S), 500, 2, 1);
+    expect(operation_at(f, HISTORY_UPSERT, HISTORY_SECOND, START_S + 2), 502, 1, 0);
+    expect(operation_at(f, HISTORY_READ, HISTORY_SECOND, START_S), 100, 1, 0);
+    expect(operation_at(f, HISTORY_DELETE, HISTORY_SECOND, START_S), 0, 0, 0);
+    expect(operation_at(f, HISTORY_UPSERT, HISTORY_STEP, START_S), 1503, 4, 1);
+    expect(history_at(f->history, HISTORY_SECOND, START_S), 600, 3, 1);
+}
+
+static void kinds_are_kept_by_the_second_for_ten_minutes_and_by_steps_for_a_day(void **state)
+{
+    Fixture *f = *state;
+    const uint64_t day_s = (uint64_t)HISTORY_OPERATION_STEPS * HISTORY_STEP_S;
+    for (uint64_t s = 0; s < day_s; s++, advance_s(f, 1))
+        history_add(f->history, &f->pool, now(f), HISTORY_PATCH, requests(2, 1));
+    uint64_t end = now(f);
+    expect(operation_at(f, HISTORY_PATCH, HISTORY_SECOND, end - HISTORY_OPERATION_SECONDS), 2, 1,
+           0);
+    expect(operation_at(f, HISTORY_PATCH, HISTORY_SECOND, end - HISTORY_OPERATION_SECONDS - 1), 0,
+           0, 0);
+    for (uint64_t s = START_S + HISTORY_STEP_S; s < end; s += HISTORY_STEP_S) {
+        HistoryCount step = operation_at(f, HISTORY_PATCH, HISTORY_STEP, s);
+        expect(step, history_at(f->history, HISTORY_STEP, s).charge, step.charge / 2, 0);
+    }
+}
+
+static void kinds_without_a_place_are_in_the_sum_alone(void **state)
+{
+    Fixture *f = *state;
+    for (unsigned i = 0; i < HISTORY_OPERATIONS; i++)
+        history_add(f->history, &f->pool, START_S, (HistoryOperation)i, requests(1, 1));
+    for (unsigned i = 0; i < HISTORY_OPERATIONS; i++)
+        assert_int_equal(operation_at(f, (HistoryOperation)i, HISTORY_SECOND, START_S).requests,
+                         i < HISTORY_OPERATIONS_EACH ? 1 : 0);
+    expect(history_at(f->history, HISTORY_SECOND, START_S), HISTORY_OPERATIONS, HISTORY_OPERATIONS,
+           0);
 }
 
 /* Threads that add while time goes on under them. Every lap they meet, and go on an hour after they
@@ -217,7 +272,7 @@ static void *add_many(void *arg)
     Fixture *f = adder->fixture;
     for (uint64_t lap = 0; lap < LAPS; lap++) {
         for (int i = 0; i < ADDS; i++) {
-            history_add(f->history, &f->pool, now(f), (HistoryCount){3, 2, 1});
+            history_add(f->history, &f->pool, now(f), HISTORY_READ, (HistoryCount){3, 2, 1});
             if (i % ADDS_PER_MOVE == 0)
                 advance_s(f, adder->step_s);
         }
@@ -251,6 +306,7 @@ static void many_threads_lose_nothing_in_one_second(void **state)
     const uint64_t adds = (uint64_t)THREADS * LAPS * ADDS;
     expect(history_at(f->history, HISTORY_SECOND, START_S), 3 * adds, 2 * adds, adds);
     expect(history_at(f->history, HISTORY_STEP, START_S), 3 * adds, 2 * adds, adds);
+    expect(operation_at(f, HISTORY_READ, HISTORY_SECOND, START_S), 3 * adds, 2 * adds, adds);
     expect(history_total(f->history), 3 * adds, 2 * adds, adds);
 }
 
@@ -286,6 +342,9 @@ int main(void)
         TEST(a_clock_that_is_set_back_begins_slots_anew),
         TEST(counts_stop_at_their_largest_value),
         TEST(a_late_history_has_totals_only_until_another_ends),
+        TEST(each_kind_of_request_is_counted_by_itself),
+        TEST(kinds_are_kept_by_the_second_for_ten_minutes_and_by_steps_for_a_day),
+        TEST(kinds_without_a_place_are_in_the_sum_alone),
         TEST(many_threads_lose_nothing_in_one_second),
         TEST(many_threads_lose_nothing_while_time_goes_on),
     };

@@ -33,6 +33,12 @@ typedef struct Limiter {
     _Atomic int64_t paid_ns;
 } Limiter;
 
+/* A share from a moment on. */
+typedef struct PastShare {
+    _Atomic uint64_t from_us;
+    _Atomic uint64_t share;
+} PastShare;
+
 struct Budget {
     _Atomic uint32_t refs;
 
@@ -43,6 +49,10 @@ struct Budget {
     _Atomic bool is_autoscale;
     _Atomic uint8_t bucket_default;
     _Atomic uint8_t bucket_percent[BUDGET_BUCKETS_MAX];
+
+    /* The last shares, in a ring: written by budget_set, read by any thread. */
+    PastShare past[BUDGET_SHARES_MAX];
+    _Atomic uint32_t past_count; /* of all there ever were */
 
     char apart[CACHE_LINE_SIZE]; /* keeps what requests only read from what they write */
 
@@ -145,12 +155,23 @@ static void set_terms(Budget *budget, const BudgetTerms *terms)
         SET(budget->bucket_percent[i], terms->bucket_percent[i]);
 }
 
+static void remember_share(Budget *budget, uint64_t share, uint64_t now_us)
+{
+    uint32_t count = GET(budget->past_count);
+    PastShare *past = &budget->past[count % BUDGET_SHARES_MAX];
+    SET(past->from_us, now_us);
+    SET(past->share, share);
+    atomic_store_explicit(&budget->past_count, count + 1, memory_order_release);
+}
+
 Budget *budget_new(const BudgetTerms *terms, uint64_t now_us)
 {
     Budget *budget = MEM_NEW(Budget);
     atomic_init(&budget->refs, 1);
     begin_limiters(budget, to_ns(now_us));
     set_terms(budget, terms);
+    if (terms->share != 0)
+        remember_share(budget, terms->share, now_us);
     return budget;
 }
 
@@ -179,6 +200,8 @@ void budget_set(Budget *budget, const BudgetTerms *terms, uint64_t now_us)
         (void)limiter_cap(&budget->whole, now_ns, window_s * NS_PER_S);
         limiter_convert(&budget->whole, now_ns, before, terms->share);
     }
+    if (before != terms->share)
+        remember_share(budget, terms->share, now_us);
     set_terms(budget, terms);
 }
 
@@ -274,6 +297,27 @@ Charge budget_busiest_second(const Budget *budget, uint64_t now_us)
 uint64_t budget_share(const Budget *budget)
 {
     return GET(budget->share);
+}
+
+/* Of the ring only what no writer may be changing: the oldest entry is the next to be replaced. */
+uint64_t budget_share_between(const Budget *budget, uint64_t from_us, uint64_t to_us)
+{
+    uint32_t end = atomic_load_explicit(&budget->past_count, memory_order_acquire);
+    uint32_t first = end < BUDGET_SHARES_MAX ? 0 : end - (BUDGET_SHARES_MAX - 1);
+    if (end == first || to_us <= from_us)
+        return GET(budget->share);
+    double sum = 0; /* share times microseconds */
+    uint64_t until_us = to_us;
+    for (uint32_t i = end; i > first && until_us > from_us; i--) { /* the newest first */
+        const PastShare *past = &budget->past[(i - 1) % BUDGET_SHARES_MAX];
+        uint64_t begin_us = i - 1 == first ? 0 : GET(past->from_us);
+        begin_us = begin_us > from_us ? begin_us : from_us;
+        if (begin_us >= until_us)
+            continue;
+        sum += (double)GET(past->share) * (double)(until_us - begin_us);
+        until_us = begin_us;
+    }
+    return (uint64_t)(sum / (double)(to_us - from_us) + 0.5);
 }
 
 Charge budget_credit(const Budget *budget, uint64_t now_us)

@@ -29,6 +29,7 @@
 #define BUDGET_BURST_PEAK_RU 3000 /* a second; a share as large as this has no burst */
 #define BUDGET_LOW_MARGIN_MS 100  /* of credit that is not for requests of low priority */
 #define BUDGET_RECENT_S      10   /* seconds that budget_busiest_second looks back */
+#define BUDGET_SHARES_MAX    32   /* changes of the share that are remembered */
 #define BUDGET_CHARGE_MAX    ((Charge)100 * 1000000) /* of one request; more counts as this */
 
 typedef struct Budget Budget;
@@ -83,6 +84,10 @@ void budget_charge(Budget *budget, BudgetClass class, Charge charge, uint64_t no
 Charge budget_busiest_second(const Budget *budget, uint64_t now_us);
 
 uint64_t budget_share(const Budget *budget); /* hundredths of request units a second */
+
+/* What it was between two moments, on average, as far as the last BUDGET_SHARES_MAX changes tell: a
+ * time before them counts as the earliest that is known. */
+uint64_t budget_share_between(const Budget *budget, uint64_t from_us, uint64_t to_us);
 
 /* What could be spent at once within the share, burst included. 0 while something is owed, and if
  * nothing is enforced. */

@@ -616,6 +616,32 @@ static void credit_is_used_up_and_debt_stays(void **state)
     assert_true(admits(budget, &clock));
 }
 
+static void what_was_allotted_earlier_is_remembered(void **state)
+{
+    (void)state;
+    AUTO(budget_unref) Budget *budget = budget_new(&(BudgetTerms){0}, 0);
+    assert_int_equal(budget_share_between(budget, 0, SECOND), 0);
+    for (uint64_t i = 1; i <= 3; i++)
+        budget_set(budget, &(BudgetTerms){.share = i * 400}, i * 10 * SECOND);
+    budget_set(budget, &(BudgetTerms){.share = 1200, .has_burst = true}, 60 * SECOND);
+    static const struct {
+        uint64_t from_s, to_s, share;
+    } rows[] = {
+        {12, 13, 400}, {19, 20, 400}, {20, 21, 800}, {35, 36, 1200}, {70, 71, 1200},
+        {15, 25, 600}, {10, 40, 800}, {2, 3, 400},   {0, 10, 400},   {65, 65, 1200},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        assert_int_equal(
+            budget_share_between(budget, rows[i].from_s * SECOND, rows[i].to_s * SECOND),
+            rows[i].share);
+    /* Of many changes the last are known, and a time before them counts as the first of these. */
+    for (uint64_t i = 1; i <= 100; i++)
+        budget_set(budget, &(BudgetTerms){.share = i * 100}, (100 + i) * SECOND);
+    assert_int_equal(budget_share_between(budget, 199 * SECOND, 200 * SECOND), 9900);
+    uint64_t first = 100 - (BUDGET_SHARES_MAX - 1) + 1;
+    assert_int_equal(budget_share_between(budget, 0, SECOND), first * 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,6 +665,7 @@ int main(void)
         cmocka_unit_test(burst_that_was_saved_is_not_worth_more_at_a_higher_rate),
         cmocka_unit_test(a_limit_that_begins_later_begins_with_a_second),
         cmocka_unit_test(the_busiest_of_the_last_ten_seconds_is_remembered),
+        cmocka_unit_test(what_was_allotted_earlier_is_remembered),
         cmocka_unit_test(charges_of_many_threads_add_up_exactly),
         cmocka_unit_test(threads_that_ask_for_too_much_get_what_there_is),
     };

@@ -71,9 +71,11 @@ typedef struct TopRow {
 typedef struct TopQuery {
     TopKind kind;
     uint32_t container;
-    uint64_t now_s;
-    uint32_t windows; /* how many before the current one, less than TOP_WINDOWS */
+    uint64_t now_s;   /* in the last window */
+    uint32_t windows; /* how many before that one, less than TOP_WINDOWS */
     size_t rows_max;
+    bool has_range; /* only what was counted for 'range' */
+    uint32_t range;
 } TopQuery;
 
 /* The heaviest partitions of a container over several Tops, by their lower bounds. */

@@ -17,7 +17,7 @@ typedef struct Part {
 
 typedef struct Gathering {
     Arena *arena;
-    uint32_t container;
+    const TopQuery *query;
     Part *parts;
     size_t count;
     size_t sketches;         /* looked at so far */
@@ -57,7 +57,8 @@ static void gather(Gathering *g, const Top *top, const Sketch *sketch, uint64_t 
             continue;
         if (part->weight < lightest)
             lightest = part->weight;
-        if (part->label.container != g->container)
+        if (part->label.container != g->query->container ||
+            (g->query->has_range && part->label.range != g->query->range))
             continue;
         part->sketch = g->sketches;
         g->count++;
@@ -135,7 +136,7 @@ size_t top_keys_read(const Top *const *tops, size_t count, const TopQuery *query
                      TopRow **rows)
 {
     ASSERT(query->windows < TOP_WINDOWS);
-    Gathering g = {.arena = arena, .container = query->container};
+    Gathering g = {.arena = arena, .query = query};
     gathering_init(&g, tops, count, query->windows + 1);
     uint64_t now = query->now_s / TOP_WINDOW_S;
     uint64_t first = now > query->windows ? now - query->windows : 0;

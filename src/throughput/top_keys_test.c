@@ -47,7 +47,7 @@ static void add(Top *top, uint64_t now_s, uint64_t number, uint64_t weight)
     add_to(top, 1, now_s, (Key){.number = number}, weight);
 }
 
-static const TopQuery NOW = {TOP_CHARGE, 1, START_S, 0, 1000};
+static const TopQuery NOW = {TOP_CHARGE, 1, START_S, 0, 1000, false, 0};
 
 static size_t read_one(const Top *top, const TopQuery *query, Arena *arena, TopRow **rows)
 {
@@ -128,6 +128,13 @@ static void containers_and_kinds_and_ranges_are_told_apart(void **state)
     expect_row(&rows[0], "[7]", 30, 30);
     expect_row(&rows[1], "[7]", 10, 10);
     TopQuery query = NOW;
+    query.has_range = true;
+    query.range = 9;
+    assert_int_equal(read_one(top, &query, &arena, &rows), 1);
+    expect_row(&rows[0], "[7]", 30, 30);
+    query.range = 8;
+    assert_int_equal(read_one(top, &query, &arena, &rows), 0);
+    query.has_range = false;
     query.container = 2;
     assert_int_equal(read_one(top, &query, &arena, &rows), 1);
     expect_row(&rows[0], "[7]", 20, 20);
@@ -150,7 +157,7 @@ static void minutes_are_read_together_and_forgotten_when_they_are_over(void **st
         add(top, now_s, 1, 2);
         add(top, now_s + 59, minute + 100, 1);
         for (uint32_t windows = 0; windows < TOP_WINDOWS; windows++) {
-            TopQuery query = {TOP_CHARGE, 1, now_s, windows, 100};
+            TopQuery query = {TOP_CHARGE, 1, now_s, windows, 100, false, 0};
             TopRow *rows = NULL;
             uint64_t seen = minute < windows ? minute + 1 : windows + 1;
             assert_int_equal(read_one(top, &query, &arena, &rows), 1 + seen);
@@ -158,9 +165,9 @@ static void minutes_are_read_together_and_forgotten_when_they_are_over(void **st
         }
     }
     TopRow *rows = NULL;
-    TopQuery later = {TOP_CHARGE, 1, START_S + 1000 * TOP_WINDOW_S, TOP_WINDOWS - 1, 100};
+    TopQuery later = {TOP_CHARGE, 1, START_S + 1000 * TOP_WINDOW_S, TOP_WINDOWS - 1, 100, false, 0};
     assert_int_equal(read_one(top, &later, &arena, &rows), 0);
-    TopQuery beginning = {TOP_CHARGE, 1, 0, TOP_WINDOWS - 1, 100};
+    TopQuery beginning = {TOP_CHARGE, 1, 0, TOP_WINDOWS - 1, 100, false, 0};
     assert_int_equal(read_one(top, &beginning, &arena, &rows), 0);
 }
 
@@ -309,7 +316,7 @@ static void bounds_hold_for_random_streams_over_threads_and_minutes(void **state
             AUTO(mem_free) void *memory = mem_alloc(sizeof(Exact));
             Exact *exact = memory;
             fill(tops, entries[e], &stream, exact);
-            TopQuery query = {TOP_CHARGE, 1, START_S + TOP_WINDOW_S, 1, KEYS};
+            TopQuery query = {TOP_CHARGE, 1, START_S + TOP_WINDOW_S, 1, KEYS, false, 0};
             TopRow *rows = NULL;
             size_t count = top_keys_read((const Top *const *)tops, TOPS, &query, &arena, &rows);
             check(exact, rows, count);
@@ -353,7 +360,7 @@ static void a_reader_sees_whole_entries_while_they_change(void **state)
     for (uint64_t minute = 0; !is_over; minute = (minute + 1) % 5) {
         is_over = atomic_load(&writer.is_over);
         arena_reset(&arena);
-        TopQuery query = {TOP_CHARGE, 1, START_S + minute * TOP_WINDOW_S, 1, 100};
+        TopQuery query = {TOP_CHARGE, 1, START_S + minute * TOP_WINDOW_S, 1, 100, false, 0};
         TopRow *rows = NULL;
         size_t count = read_one(top, &query, &arena, &rows);
         for (size_t i = 0; i < count; i++) {

@@ -82,8 +82,9 @@ function freePort() {
 export class Cluster {
     nodes = [];
 
-    constructor(t, { engine, args = [], replicas = 3 }) {
+    constructor(t, { engine, args = [], replicas = 3, isThrottled = false }) {
         this.t = t;
+        this.isThrottled = isThrottled;
         this.engine = engine;
         this.url = engine.database();
         this.args = args;
@@ -101,7 +102,7 @@ export class Cluster {
             ...["--node", name, "--advertise", `http://${host}:${port}`],
             ...["--replicas", String(this.replicas), ...this.args],
         ];
-        return { data, args };
+        return { data, args, isThrottled: this.isThrottled };
     }
 
     async add(name) {

@@ -31,6 +31,14 @@ export interface Space {
     replicas: Replica[];
 }
 
+// A partition that the asked node gives away.
+export interface HandOver {
+    space: number;
+    to: string;
+    reason: string;
+    stage: string;
+}
+
 // What the asked node has seen or done; others have others.
 export interface ClusterEvent {
     number: number;
@@ -53,6 +61,7 @@ export interface ClusterStatus {
     nodes: ClusterNode[];
     spaceCount: number;
     spaces: Space[]; // the first thousand
+    moves: HandOver[];
     events: ClusterEvent[]; // the newest first
 }
 

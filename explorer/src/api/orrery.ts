@@ -46,11 +46,24 @@ export interface Layout {
     totals: { items: number; bytes: number };
 }
 
+interface Counts {
+    ru: number[];
+    requests: number[];
+    throttled: number[];
+}
+
+export interface HistoryRange extends Counts {
+    id: string;
+    isKept: boolean;
+    allotted: number[]; // request units a second, as they were then
+    operations?: ({ kind: string } & Counts)[]; // if it was asked for
+}
+
 export interface History {
     step: number;
     from: number;
     to: number;
-    ranges: { id: string; isKept: boolean; ru: number[]; requests: number[]; throttled: number[] }[];
+    ranges: HistoryRange[];
 }
 
 export interface IndexPaths {
@@ -58,16 +71,8 @@ export interface IndexPaths {
     isComplete: boolean;
 }
 
-export interface Throttle {
-    database: string;
-    container: string;
-    time: number;
-    throttled: number;
-}
-
 export interface Events {
     moves: Move[];
-    throttles: Throttle[];
 }
 
 export type By = "ru" | "throttled" | "size";
@@ -89,23 +94,29 @@ async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 
 export const readLayout = (db: string, coll: string, signal?: AbortSignal): Promise<Layout> => get(link(db, coll, "layout"), signal);
 
-export const readHistory = (db: string, coll: string, grain: Grain, from: number, signal?: AbortSignal): Promise<History> =>
-    get(link(db, coll, `history?grain=${grain}&from=${from}`), signal);
+export const readHistory = (db: string, coll: string, grain: Grain, from: number, hasOperations: boolean, signal?: AbortSignal): Promise<History> =>
+    get(link(db, coll, `history?grain=${grain}&from=${from}&operations=${hasOperations}`), signal);
 
-export const TOP_S = 300; // how far back the server counts single keys
+// Of one partition in one slot, with the kinds of its requests.
+export const readSlot = (db: string, coll: string, grain: Grain, slot: number, range: string, signal?: AbortSignal): Promise<History> =>
+    get(link(db, coll, `history?grain=${grain}&from=${slot * STEP_S[grain]}&to=${(slot + 1) * STEP_S[grain]}&operations=true&range=${range}`), signal);
 
-// A key that was in two partitions, before and after a split, has a row in each: they are added up. The server's total, of
-// which 'share' is a part, is that of the partitions that exist.
-export async function readTop(db: string, coll: string, by: By, count: number, signal?: AbortSignal): Promise<TopRow[]> {
-    const { rows, total } = await get<{ rows: TopRow[]; total: number }>(link(db, coll, `top?by=${by}&count=${count}`), signal);
-    const keys = new Map<string, TopRow>();
-    for (const row of rows) {
-        const known = keys.get(row.epk);
-        keys.set(row.epk, known === undefined ? row : { ...known, amount: known.amount + row.amount });
-    }
-    const sum = Math.max(total, rows.reduce((all, row) => all + row.amount, 0));
-    return [...keys.values()].map((row) => ({ ...row, share: sum > 0 ? row.amount / sum : 0 })).sort((a, b) => b.amount - a.amount);
+// The server counts single keys by the minute, and has the current one and so many before it.
+export const TOP_MINUTES = 5;
+
+export const readLargest = async (db: string, coll: string, count: number, signal?: AbortSignal): Promise<TopRow[]> =>
+    (await get<{ rows: TopRow[] }>(link(db, coll, `top?by=size&count=${count}`), signal)).rows;
+
+export interface RangeKeys {
+    from: number; // whole minutes
+    to: number;
+    rows: TopRow[];
+    missingRanges?: string[];
 }
+
+// The keys of one partition in the minutes that a time lies in.
+export const readKeys = (db: string, coll: string, by: By, count: number, range: string, from: number, to: number, signal?: AbortSignal): Promise<RangeKeys> =>
+    get(link(db, coll, `top?by=${by}&count=${count}&range=${range}&from=${from}&to=${to}`), signal);
 
 export const readPaths = (db: string, coll: string, signal?: AbortSignal): Promise<IndexPaths> => get(link(db, coll, "paths"), signal);
 

@@ -7,6 +7,7 @@ import { readLayout } from "../api/orrery";
 import { credential } from "../api/session";
 import { eventText } from "../parts/cluster_words";
 import { Dialog } from "../parts/dialog";
+import { Halted } from "../parts/halted";
 import { tell, wordsOf } from "../parts/notices";
 import { bytes, clock, count, decimal } from "../parts/numbers";
 import { OwnerRecord, type OwnerChange } from "../parts/owner_record";
@@ -155,6 +156,32 @@ function Partitions({ status, names }: { status: ClusterStatus; names: Names }) 
     );
 }
 
+/* ---- partitions that are given away ---- */
+
+function Moves({ status, names }: { status: ClusterStatus; names: Names }) {
+    return (
+        <section aria-label={texts.cluster.moves}>
+            <h2>{texts.cluster.moves}</h2>
+            <p class="hint">{texts.cluster.movesHint(status.node)}</p>
+            {status.moves.length === 0 ? <p>{texts.cluster.noMoves}</p> : (
+                <div class="scroll" tabIndex={0} role="region" aria-label={texts.cluster.moves}>
+                    <table>
+                        <thead><tr><th scope="col">{texts.cluster.partitionOf}</th><th scope="col">{texts.cluster.moveTo}</th><th scope="col">{texts.cluster.moveStage}</th><th scope="col">{texts.cluster.moveReason}</th></tr></thead>
+                        <tbody>
+                            {status.moves.map((move) => (
+                                <tr key={move.space}>
+                                    <td class="key">{nameOf(names, move.space)}</td><td>{move.to}</td>
+                                    <td>{texts.cluster.moveStages[move.stage] ?? move.stage}</td><td>{move.reason}</td>
+                                </tr>
+                            ))}
+                        </tbody>
+                    </table>
+                </div>
+            )}
+        </section>
+    );
+}
+
 /* ---- what has happened ---- */
 
 interface Line {
@@ -199,24 +226,13 @@ interface Seen {
 
 function Status() {
     const [seen, setSeen] = useState<Seen | null>(null);
-    const [trouble, setTrouble] = useState(""); // why the last look failed
     const [names, setNames] = useState<Names>(new Map());
     const [asked, setAsked] = useState<ClusterNode | null>(null);
     const record = useRef(new OwnerRecord());
     const namedAt = useRef(-Infinity);
-    const { failure, again } = useRepeated(async (signal) => {
-        let status: ClusterStatus;
-        try {
-            status = await readCluster(signal);
-        } catch (error) {
-            // Without its engine a node cannot tell who owns what; that is when somebody looks, so it is asked again.
-            if (!(error instanceof ApiError) || error.status < 500)
-                throw error;
-            setTrouble(wordsOf(error));
-            return;
-        }
+    const state = useRepeated(async (signal) => {
+        const status = await readCluster(signal);
         record.current.take(status, Date.now() / 1000);
-        setTrouble("");
         setSeen({ status, changes: record.current.changes });
         if (status.spaces.some(({ id }) => id !== CATALOG_SPACE && !names.has(id)) && performance.now() - namedAt.current > NAMES_PERIOD_MS) {
             namedAt.current = performance.now();
@@ -225,15 +241,12 @@ function Status() {
         }
     }, PERIOD_MS, "cluster");
 
-    const stopped = failure !== null && <p class="problem" role="alert">{seen === null ? failure : texts.map.stopped} <button onClick={again}>{texts.map.again}</button></p>;
-    const troubled = trouble !== "" && <p class="problem" role="alert">{texts.cluster.trouble(trouble)}</p>;
     if (seen === null)
-        return failure !== null ? <>{stopped}</> : trouble !== "" ? <>{troubled}</> : <p>{texts.loading}</p>;
+        return state.failure === null && state.trouble === null ? <p>{texts.loading}</p> : <Halted {...state} isFirst />;
     const { status, changes } = seen;
     return (
         <>
-            {stopped}
-            {troubled}
+            <Halted {...state} isFirst={false} />
             <dl class="figures">
                 <div><dt>{texts.cluster.engine}</dt><dd>{status.engine === "" ? texts.cluster.engineUnknown : status.engine}</dd></div>
                 <div><dt>{texts.cluster.journal}</dt><dd>{bytes(status.journalBytes)}</dd></div>
@@ -245,6 +258,7 @@ function Status() {
             </div>
             <Nodes status={status} onDrain={setAsked} />
             <Partitions status={status} names={names} />
+            <Moves status={status} names={names} />
             <Events lines={linesOf(status, changes, names)} node={status.node} />
             {asked !== null && <DrainDialog node={asked.name} isDraining={asked.state === "live"} onClose={() => setAsked(null)} />}
         </>

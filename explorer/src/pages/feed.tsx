@@ -4,6 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import { pathOf, type JsonObject } from "../api/client";
 import { FeedReader } from "../api/feed";
 import { Editor } from "../parts/editor";
+import { Halted } from "../parts/halted";
 import { clock, decimal } from "../parts/numbers";
 import { useRepeated } from "../parts/repeat";
 import { keyWords, type ContainerDefinition } from "../state";
@@ -36,7 +37,7 @@ export function Feed({ db, container }: { db: string; container: ContainerDefini
     const [open, setOpen] = useState<Row | null>(null);
     const reader = useRef<FeedReader | null>(null);
 
-    const { failure, again } = useRepeated(async () => {
+    const state = useRepeated(async () => {
         // A turn that was due before the choice may come after it, and makes a reader for what was chosen before.
         if (reader.current?.from !== from)
             reader.current = new FeedReader(pathOf("dbs", db, "colls", container.id), from);
@@ -68,8 +69,8 @@ export function Feed({ db, container }: { db: string; container: ContainerDefini
                     <button aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>{isPaused ? texts.feed.resume : texts.feed.pause}</button>
                     <button onClick={() => { setShown({ ...shown, rows: [] }); setOpen(null); }}>{texts.feed.clear}</button>
                 </div>
-                {failure !== null && <p class="problem" role="alert">{failure} <button onClick={again}>{texts.map.again}</button></p>}
-                <p class="hint" role="status">{shown.ranges === 0 ? texts.loading : texts.feed.seen(shown.all, shown.rows.length)}</p>
+                <Halted {...state} isFirst={shown.ranges === 0} />
+                <p class="hint" role="status">{shown.ranges === 0 ? state.failure === null && state.trouble === null && texts.loading : texts.feed.seen(shown.all, shown.rows.length)}</p>
                 <p class="hint">{shown.ranges > 0 && texts.feed.cost(shown.ranges, decimal(shown.charge))}</p>
                 <ul class="scroll" aria-label={texts.feed.list}>
                     {shown.rows.map((row) => (

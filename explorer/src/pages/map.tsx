@@ -3,15 +3,16 @@
 import { useRef, useState } from "preact/hooks";
 import { isNode, readCluster, type ClusterStatus } from "../api/cluster";
 import {
-    askMerge, askSplit, checkChaos, keyText, readEvents, readHistory, readLayout, readQueries, readTop, STEP_S, TOP_S,
-    type Grain, type Layout, type Move, type RangeLayout, type RecordedQuery, type Throttle, type TopRow,
+    askMerge, askSplit, checkChaos, keyText, readEvents, readHistory, readKeys, readLargest, readLayout, readQueries, readSlot, STEP_S, TOP_MINUTES,
+    type Grain, type Layout, type Move, type RangeKeys, type RangeLayout, type RecordedQuery, type TopRow,
 } from "../api/orrery";
+import { Halted } from "../parts/halted";
 import { percentOf } from "../parts/heat";
 import { attempt, tell } from "../parts/notices";
 import { bytes, clock, count, decimal } from "../parts/numbers";
 import { OwnerRecord } from "../parts/owner_record";
 import { bandOf, Legend, PartitionMap, type CellPlace, type OwnerMark } from "../parts/partition_map";
-import { PartitionRecord, type Band } from "../parts/partition_record";
+import { PartitionRecord, type Cell, type Operation, type Throttle } from "../parts/partition_record";
 import { useRepeated } from "../parts/repeat";
 import { Series } from "../parts/series";
 import type { ContainerDefinition } from "../state";
@@ -19,14 +20,16 @@ import { texts } from "../texts";
 import { Advice } from "./advice";
 
 const PERIOD_MS = 1000;
-const OTHER_PERIOD_MS = 60_000; // of the window that is not shown, so that a split does not take it away
-const TOP_PERIOD_MS = 5000;
+const DAY_PERIOD_MS = 60_000; // of the day while it is not shown, so that a split does not take it away
+const CELL_PERIOD_MS = 5000;
+const OPERATIONS_MAX = 12_000; // slots of partitions in one answer with the kinds of their requests: some megabytes
 const SIZES_PERIOD_MS = 15_000;
-const TOP_KEYS = 100; // of the container, to find those of one partition
 const KEYS_SHOWN = 10;
+const REFUSED_KEYS = 100; // to find how often those that are shown were refused
 const QUERIES_SHOWN = 10;
 const SIZES_SHOWN = 15;
 const MOVES_SHOWN = 30;
+const SPELLS_SHOWN = 30;
 const TABLE_ROWS = 30;
 
 type PageProps = { db: string; container: ContainerDefinition };
@@ -49,31 +52,111 @@ function cellText(record: PartitionRecord, grain: Grain, place: CellPlace): stri
     return cell === null ? texts.map.cellUnknown(place.id, at) : texts.map.cell(place.id, at, decimal(percentOf(cell)), decimal(cell.ru), count(cell.requests), count(cell.throttled));
 }
 
-const within = (row: TopRow, band: Band): boolean => row.epk >= band.min && row.epk < band.max;
+/* ---- the requests of a cell ---- */
 
-// 'now' is the server's time.
+// What the server has not told apart: it had no room for so many kinds, or it is too long ago.
+function restOf(cell: Cell, operations: Operation[]): Operation {
+    const rest = (what: "ru" | "requests" | "throttled"): number => Math.max(0, cell[what] - operations.reduce((all, one) => all + one[what], 0));
+    return { kind: "", ru: rest("ru"), requests: rest("requests"), throttled: rest("throttled") };
+}
+
+function Operations({ cell, operations }: { cell: Cell; operations: Operation[] }) {
+    const rest = restOf(cell, operations);
+    const rows = [...operations].sort((a, b) => b.ru - a.ru || b.throttled - a.throttled).concat(rest.requests > 0 ? [rest] : []);
+    return (
+        <>
+            <h3>{texts.map.operations}</h3>
+            {rows.length === 0 ? <p>{texts.map.noOperations}</p> : (
+                <div class="scroll" tabIndex={0} role="region" aria-label={texts.map.operations}>
+                    <table>
+                        <thead><tr><th scope="col">{texts.map.operation}</th><th scope="col" class="number">{texts.map.requests}</th><th scope="col" class="number">{texts.map.ru}</th><th scope="col" class="number">{texts.map.share}</th><th scope="col" class="number">{texts.map.throttled}</th></tr></thead>
+                        <tbody>
+                            {rows.map((row) => (
+                                <tr key={row.kind}>
+                                    <td>{texts.map.operationKinds[row.kind] ?? row.kind}</td><td class="number">{count(row.requests)}</td>
+                                    <td class="number">{decimal(row.ru)}</td><td class="number">{cell.ru > 0 ? `${decimal(row.ru / cell.ru * 100)} %` : ""}</td>
+                                    <td class={row.throttled > 0 ? "number problem" : "number"}>{count(row.throttled)}</td>
+                                </tr>
+                            ))}
+                        </tbody>
+                    </table>
+                </div>
+            )}
+        </>
+    );
+}
+
+/* ---- the keys of a cell ---- */
+
+interface CellKeys {
+    byRu: RangeKeys;
+    byThrottled: RangeKeys;
+}
+
+function Keys({ keys }: { keys: CellKeys }) {
+    const { byRu, byThrottled } = keys;
+    const title = texts.map.topKeys(clock(byRu.from, false), clock(byRu.to, false));
+    const throttled = new Map(byThrottled.rows.map((row) => [row.epk, row.amount] as const));
+    // A key may have been refused so often that it used little.
+    const refusedOnly = byThrottled.rows.filter(({ epk }) => !byRu.rows.some((row) => row.epk === epk));
+    const rows = [...byRu.rows, ...refusedOnly].slice(0, KEYS_SHOWN);
+    return (
+        <>
+            <h3>{title}</h3>
+            {(byRu.missingRanges ?? []).length > 0 ? <p class="problem">{texts.map.silent}</p> : rows.length === 0 ? <p>{texts.map.noKeys}</p> : (
+                <div class="scroll" tabIndex={0} role="region" aria-label={title}>
+                    <table>
+                        <thead><tr><th scope="col">{texts.map.key}</th><th scope="col" class="number">{texts.map.ru}</th><th scope="col" class="number">{texts.map.share}</th><th scope="col" class="number">{texts.map.throttled}</th></tr></thead>
+                        <tbody>
+                            {rows.map((row) => (
+                                <tr key={row.epk}>
+                                    <td class="key">{keyText(row)}</td>
+                                    <td class="number">{refusedOnly.includes(row) ? "" : decimal(row.amount)}</td>
+                                    <td class="number">{refusedOnly.includes(row) ? "" : `${decimal(row.share * 100)} %`}</td>
+                                    <td class="number">{count(throttled.get(row.epk) ?? 0)}</td>
+                                </tr>
+                            ))}
+                        </tbody>
+                    </table>
+                </div>
+            )}
+        </>
+    );
+}
+
+/* ---- a cell's details ---- */
+
+// The server has the minutes that have not ended so many minutes ago.
+const hasKeysOf = (to: number, now: number): boolean => Math.floor((to - 1) / 60) >= Math.floor(now / 60) - TOP_MINUTES;
+
+// 'now' is the server's time. Made anew for each cell.
 function CellDetails({ db, container, record, grain, place, range, now, onClose }: PageProps & {
     record: PartitionRecord; grain: Grain; place: CellPlace; range: RangeLayout | undefined; now: number; onClose: () => void;
 }) {
     const from = place.slot * STEP_S[grain];
     const to = from + STEP_S[grain];
-    const hasKeys = to > now - TOP_S; // those of now would be wrong for an older cell
-    const [keys, setKeys] = useState<{ byRu: TopRow[]; byThrottled: TopRow[] } | null>(null);
+    const hasKeys = hasKeysOf(to, now); // those of now would be wrong for an older cell
+    const [keys, setKeys] = useState<CellKeys | null>(null);
+    const [told, setTold] = useState<Operation[] | null>(null);
     const [queries, setQueries] = useState<RecordedQuery[] | null>(null);
-    useRepeated(async (signal) => {
-        const top = (by: "ru" | "throttled"): Promise<TopRow[]> => hasKeys ? readTop(db, container.id, by, TOP_KEYS, signal) : Promise.resolve([]);
-        const [byRu, byThrottled, recorded] = await Promise.all([top("ru"), top("throttled"), readQueries(db, container.id, signal)]);
-        setKeys({ byRu, byThrottled });
-        setQueries(recorded);
-    }, TOP_PERIOD_MS, hasKeys ? "top" : "old");
     const band = bandOf(record, place.id);
+    const cell = band === undefined ? null : record.cell(grain, band, place.slot);
+    // What the page was not told with the numbers is asked for, unless the partition is gone.
+    const isToAsk = cell !== null && cell.operations === null && range !== undefined;
+    const details = useRepeated(async (signal) => {
+        const read = (by: "ru" | "throttled", most: number): Promise<RangeKeys> => readKeys(db, container.id, by, most, place.id, from, to, signal);
+        const [byRu, byThrottled, recorded, history] = await Promise.all([
+            hasKeys ? read("ru", KEYS_SHOWN) : null, hasKeys ? read("throttled", REFUSED_KEYS) : null, readQueries(db, container.id, signal),
+            isToAsk ? readSlot(db, container.id, grain, place.slot, place.id, signal) : null,
+        ]);
+        setKeys(byRu !== null && byThrottled !== null ? { byRu, byThrottled } : null);
+        setQueries(recorded);
+        if (history !== null)
+            setTold(PartitionRecord.operationsOf(history));
+    }, CELL_PERIOD_MS, hasKeys ? "top" : "old");
     if (band === undefined)
         return null;
-    const cell = record.cell(grain, band, place.slot);
-    const throttled = new Map(keys?.byThrottled.map((row) => [row.epk, row.amount] as const));
-    const rows = hasKeys ? keys?.byRu.filter((row) => within(row, band)) ?? [] : [];
-    // A key may have been refused so often that it used little.
-    const refusedOnly = hasKeys ? keys?.byThrottled.filter((row) => within(row, band) && !rows.some(({ epk }) => epk === row.epk)) ?? [] : [];
+    const operations = cell?.operations ?? told;
     return (
         <section class="cell" aria-label={texts.map.cellTitle(place.id, slotText(grain, place.slot))}>
             <div class="buttons">
@@ -90,27 +173,11 @@ function CellDetails({ db, container, record, grain, place, range, now, onClose 
                 </dl>
             )}
             <p class="hint">{spanText(band)}{band.ended < Infinity && `, ${texts.map.endedAt(clock(band.ended))}`}</p>
-            <h3>{texts.map.topKeys}</h3>
-            {hasKeys && isNode.value === true && <p class="hint">{texts.map.ownKeys}</p>}
+            <Halted {...details} isFirst={queries === null} />
+            {cell !== null && operations !== null && <Operations cell={cell} operations={operations} />}
+            {cell !== null && operations === null && !isToAsk && <p class="hint">{texts.map.operationsUnknown}</p>}
+            {hasKeys && keys !== null && <Keys keys={keys} />}
             {!hasKeys && <p>{texts.map.keysTooOld}</p>}
-            {hasKeys && keys !== null && rows.length + refusedOnly.length === 0 && <p>{texts.map.noKeys}</p>}
-            {rows.length + refusedOnly.length > 0 && (
-                <div class="scroll" tabIndex={0} role="region" aria-label={texts.map.topKeys}>
-                    <table>
-                        <thead><tr><th scope="col">{texts.map.key}</th><th scope="col" class="number">{texts.map.ru}</th><th scope="col" class="number">{texts.map.share}</th><th scope="col" class="number">{texts.map.throttled}</th></tr></thead>
-                        <tbody>
-                            {[...rows, ...refusedOnly].slice(0, KEYS_SHOWN).map((row) => (
-                                <tr key={row.epk}>
-                                    <td class="key">{keyText(row)}</td>
-                                    <td class="number">{refusedOnly.includes(row) ? "" : decimal(row.amount)}</td>
-                                    <td class="number">{refusedOnly.includes(row) ? "" : `${decimal(row.share * 100)} %`}</td>
-                                    <td class="number">{count(throttled.get(row.epk) ?? 0)}</td>
-                                </tr>
-                            ))}
-                        </tbody>
-                    </table>
-                </div>
-            )}
             {queries !== null && <CellQueries queries={queries} from={from} to={to} />}
         </section>
     );
@@ -189,7 +256,7 @@ function Happened({ moves, owners, throttles, move }: { moves: Move[]; owners: O
                 </div>
             )}
             <ul>
-                {spells(throttles).map((spell) => (
+                {spells(throttles).slice(0, SPELLS_SHOWN).map((spell) => (
                     <li key={spell.from} class="problem"><time>{clock(spell.from)}</time> {texts.map.spell(count(spell.throttled), spell.to - spell.from + 1)}</li>
                 ))}
             </ul>
@@ -244,15 +311,17 @@ function Partitions({ layout, owners }: { layout: Layout; owners: ContainerOwner
     );
 }
 
-function Sizes({ db, container, layout }: PageProps & { layout: Layout }) {
+// 'round' changes when the page begins anew.
+function Sizes({ db, container, layout, round }: PageProps & { layout: Layout; round: number }) {
     const [rows, setRows] = useState<TopRow[] | null>(null);
-    useRepeated(async (signal) => setRows(await readTop(db, container.id, "size", SIZES_SHOWN, signal)), SIZES_PERIOD_MS, "sizes");
+    const sizes = useRepeated(async (signal) => setRows(await readLargest(db, container.id, SIZES_SHOWN, signal)), SIZES_PERIOD_MS, `${layout.rid} ${round}`);
     const largest = rows?.[0]?.amount ?? 0;
     return (
         <section>
             <h2>{texts.map.logical}</h2>
             {isNode.value === true && <p class="hint">{texts.map.ownKeys}</p>}
-            {rows === null ? <p>{texts.loading}</p> : rows.length === 0 ? <p class="hint">{texts.items.empty}</p> : (
+            <Halted {...sizes} isFirst={rows === null} />
+            {rows === null ? sizes.failure === null && sizes.trouble === null && <p>{texts.loading}</p> : rows.length === 0 ? <p class="hint">{texts.items.empty}</p> : (
                 <div class="scroll" tabIndex={0} role="region" aria-label={texts.map.logical}>
                     <table>
                         <thead>
@@ -330,9 +399,7 @@ function Trouble({ db, container, layout }: PageProps & { layout: Layout }) {
 
 interface Seen {
     layout: Layout;
-    moves: Move[];
     owners: OwnerMark[];
-    throttles: Throttle[];
     tick: number;
 }
 
@@ -372,42 +439,53 @@ export function MapPage({ db, container }: PageProps) {
     const [chosen, setChosen] = useState<CellPlace | null>(null);
     const [isTableOpen, setTableOpen] = useState(false);
     const [columns, setColumns] = useState(0);
+    const [round, setRound] = useState(0); // how often it was begun anew
     const record = useRef<PartitionRecord | null>(null);
     const owners = useRef(new ContainerOwners());
-    const otherAt = useRef(-Infinity); // when the other window was last read
+    const dayAt = useRef(-Infinity); // when the window of a day was last read
 
-    const { failure, again } = useRepeated(async (signal) => {
+    async function readSlots(known: PartitionRecord, of: Grain, layout: Layout, signal: AbortSignal): Promise<void> {
+        const from = known.askFrom(of, layout.time);
+        const hasOperations = (layout.time - from) / STEP_S[of] * layout.ranges.length <= OPERATIONS_MAX;
+        known.takeHistory(of, await readHistory(db, container.id, of, from, hasOperations, signal));
+    }
+
+    const live = useRepeated(async (signal) => {
         const layout = await readLayout(db, container.id, signal);
         if (record.current?.rid !== layout.rid) {
             record.current = new PartitionRecord(layout.rid);
             owners.current = new ContainerOwners();
-            otherAt.current = -Infinity;
+            dayAt.current = -Infinity;
         }
         const known = record.current;
         known.takeLayout(layout);
-        const [events, history, status] = await Promise.all([
+        const isDayDue = grain === "5min" || performance.now() - dayAt.current > DAY_PERIOD_MS;
+        const [events, status] = await Promise.all([
             readEvents(signal),
-            layout.hasStatistics ? readHistory(db, container.id, grain, known.askFrom(grain, layout.time), signal) : null,
             // Without its engine a node cannot tell owners; the rest is shown all the same.
             isNode.value === true ? readCluster(signal).catch(() => null) : null,
         ]);
-        const isHere = (row: { database: string; container: string }): boolean => row.database === db && row.container === container.id;
-        const moves = events.moves.filter(isHere);
-        known.takeMoves(moves);
+        known.takeMoves(events.moves.filter((row) => row.database === db && row.container === container.id));
         owners.current.take(layout, status);
-        if (history !== null)
-            known.takeHistory(grain, history);
-        if (layout.hasStatistics && performance.now() - otherAt.current > OTHER_PERIOD_MS) {
-            otherAt.current = performance.now();
-            const other = grain === "second" ? "5min" : "second";
-            known.takeHistory(other, await readHistory(db, container.id, other, known.askFrom(other, layout.time), signal));
+        if (layout.hasStatistics) {
+            // Seconds are always read: they tell what was refused lately.
+            await Promise.all([readSlots(known, "second", layout, signal), isDayDue ? readSlots(known, "5min", layout, signal) : null]);
+            if (isDayDue)
+                dayAt.current = performance.now();
         }
-        setSeen((before) => ({ layout, moves, owners: owners.current.marks, throttles: events.throttles.filter(isHere), tick: (before?.tick ?? 0) + 1 }));
+        setSeen((before) => ({ layout, owners: owners.current.marks, tick: (before?.tick ?? 0) + 1 }));
     }, PERIOD_MS, grain);
 
+    function again(): void {
+        setRound(round + 1);
+        setChosen(null);
+        live.again();
+    }
+
     if (seen === null || record.current === null)
-        return failure === null ? <p>{texts.loading}</p> : <p class="problem">{failure} <button onClick={again}>{texts.map.again}</button></p>;
-    const { layout, moves, throttles, tick } = seen;
+        return live.failure === null && live.trouble === null ? <p>{texts.loading}</p> : <Halted {...live} again={again} isFirst />;
+    const { layout, tick } = seen;
+    const { moves } = record.current;
     const { throughput } = layout;
     const isShown = layout.hasStatistics && record.current.to(grain) > 0;
     return (
@@ -418,8 +496,8 @@ export function MapPage({ db, container }: PageProps) {
                     <option value="5min">{texts.map.day}</option>
                 </select></label>
                 <span class="hint">{texts.map.summary(layout.ranges.length, texts.map.throughput(throughput.mode, count(throughput.ru), count(throughput.current ?? 0), throughput.isShared))}</span>
-                {failure !== null && <span class="problem" role="alert">{texts.map.stopped} <button onClick={again}>{texts.map.again}</button></span>}
             </div>
+            <Halted {...live} again={again} isFirst={false} />
             {!layout.hasStatistics && <p>{texts.map.noStatistics}</p>}
             {isShown && (
                 <>
@@ -428,17 +506,17 @@ export function MapPage({ db, container }: PageProps) {
                     <p class="hint" id="map-keys">{texts.map.keysHint}</p>
                     <p class="visually-hidden" role="status">{chosen === null ? "" : cellText(record.current, grain, chosen)}</p>
                     {chosen !== null && (
-                        <CellDetails db={db} container={container} record={record.current} grain={grain} place={chosen}
+                        <CellDetails key={`${grain} ${chosen.id} ${chosen.slot}`} db={db} container={container} record={record.current} grain={grain} place={chosen}
                             range={layout.ranges.find(({ id }) => id === chosen.id)} now={layout.time} onClose={() => setChosen(null)} />
                     )}
                 </>
             )}
             <div class="beside">
                 {isShown && <section class="use"><h2>{texts.map.series}</h2><Series record={record.current} grain={grain} count={columns} tick={tick} /></section>}
-                <Happened moves={moves} owners={seen.owners} throttles={throttles} move={layout.move} />
+                <Happened moves={moves} owners={seen.owners} throttles={record.current.throttles} move={layout.move} />
             </div>
             <Partitions layout={layout} owners={owners.current} />
-            <Sizes db={db} container={container} layout={layout} />
+            <Sizes db={db} container={container} layout={layout} round={round} />
             {isShown && (
                 <details onToggle={(event) => setTableOpen(event.currentTarget.open)}>
                     <summary>{texts.map.asTable}</summary>

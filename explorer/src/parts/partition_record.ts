@@ -3,13 +3,21 @@
 // The server tells the use of the partitions that exist now. What it told of those that a split or a merge has
 // retired since is kept here, as long as the page is open. Of those that were retired before, the list of moves
 // tells that they were there and when they ended, but not what they did: they have no cells.
-import { STEP_S, type Grain, type History, type Layout, type Move } from "../api/orrery";
+import { STEP_S, type Grain, type History, type HistoryRange, type Layout, type Move } from "../api/orrery";
+
+export interface Operation {
+    kind: string; // read, upsert, ...
+    ru: number;
+    requests: number;
+    throttled: number;
+}
 
 export interface Cell {
     ru: number;
     requests: number;
     throttled: number;
-    allotted: number; // request units of this slot
+    allotted: number; // request units of this slot, as it was then
+    operations: Operation[] | null; // null: not asked for
 }
 
 // A physical partition as long as it lived, [begun, ended) in seconds.
@@ -22,31 +30,49 @@ export interface Band {
 }
 
 // The whole container in one slot.
-export interface Total extends Omit<Cell, "allotted"> {
+export interface Total extends Omit<Cell, "allotted" | "operations"> {
     provisioned: number;
+}
+
+// A second in which requests were refused.
+export interface Throttle {
+    time: number;
+    throttled: number;
 }
 
 export const COLUMNS_MAX: Record<Grain, number> = { second: 600, "5min": 288 };
 const BANDS_MAX = 2000;
+const MOVES_MAX = 256; // as many as the server tells
 const FIELDS = 5; // slot, ru, requests, throttled, allotted
 
 // The last so many slots of one partition, as rows of five numbers in a ring.
 class Ring {
     private readonly rows: Float64Array;
+    private readonly operations: (Operation[] | null)[];
 
     constructor(private readonly capacity: number) {
         this.rows = new Float64Array(capacity * FIELDS).fill(-1);
+        this.operations = new Array<Operation[] | null>(capacity).fill(null);
     }
 
     put(slot: number, cell: Cell): void {
-        this.rows.set([slot, cell.ru, cell.requests, cell.throttled, cell.allotted], (slot % this.capacity) * FIELDS);
+        const place = slot % this.capacity;
+        this.rows.set([slot, cell.ru, cell.requests, cell.throttled, cell.allotted], place * FIELDS);
+        this.operations[place] = cell.operations;
     }
 
     at(slot: number): Cell | null {
-        const row = (slot % this.capacity) * FIELDS;
+        const place = slot % this.capacity;
+        const row = place * FIELDS;
         const [found, ru, requests, throttled, allotted] = this.rows.subarray(row, row + FIELDS);
-        return found === slot ? { ru: ru!, requests: requests!, throttled: throttled!, allotted: allotted! } : null;
+        return found === slot ? { ru: ru!, requests: requests!, throttled: throttled!, allotted: allotted!, operations: this.operations[place]! } : null;
     }
+}
+
+// Those of one slot of a history; null if it does not tell them.
+function operationsAt(range: HistoryRange, i: number): Operation[] | null {
+    return range.operations?.map(({ kind, ru, requests, throttled }) => ({ kind, ru: ru[i]!, requests: requests[i]!, throttled: throttled[i]! }))
+        .filter(({ requests }) => requests > 0) ?? null;
 }
 
 const byMin = (a: Band, b: Band): number => (a.min < b.min ? -1 : a.min > b.min ? 1 : 0);
@@ -58,11 +84,17 @@ export class PartitionRecord {
     private readonly rings: Record<Grain, Map<string, Ring>> = { second: new Map(), "5min": new Map() };
     private readonly totals: Record<Grain, Map<number, Total>> = { second: new Map(), "5min": new Map() };
     private readonly end: Record<Grain, number> = { second: 0, "5min": 0 }; // the first slot that is not known
-    private allotted = new Map<string, number>();
     private throughput = 0;
+    private isDivided = false; // what partitions are allotted is what is provisioned
     private taken = new Set<string>(); // moves
+    private known = new Map<string, Move>();
 
     constructor(readonly rid: string) {}
+
+    // Those of a history of one slot of one partition; null if there is no such partition any more.
+    static operationsOf(history: History): Operation[] | null {
+        return history.ranges[0] === undefined ? null : operationsAt(history.ranges[0], 0);
+    }
 
     // The slot after the last one that is known.
     to(grain: Grain): number {
@@ -77,7 +109,7 @@ export class PartitionRecord {
 
     takeLayout(layout: Layout): void {
         this.throughput = layout.throughput.current ?? 0;
-        this.allotted = new Map(layout.ranges.map((range) => [range.id, range.ru.allotted]));
+        this.isDivided = layout.throughput.mode === "manual" && !layout.throughput.isShared;
         const living = new Set(layout.ranges.map((range) => range.id));
         for (const band of this.bands) {
             if (band.ended === Infinity && !living.has(band.id)) {
@@ -91,8 +123,16 @@ export class PartitionRecord {
         }
     }
 
+    // The newest first. In a cluster one node tells them, and the next one that does so has not seen those before.
+    get moves(): Move[] {
+        return [...this.known.values()].sort((a, b) => b.ended - a.ended).slice(0, MOVES_MAX);
+    }
+
     // 'moves' are the container's, the newest first.
     takeMoves(moves: Move[]): void {
+        for (const move of moves.filter(({ stage }) => stage === "done" || stage === "failed"))
+            this.known.set(`${move.sources.join()} ${move.targets.join()} ${move.ended}`, move);
+        this.known = new Map([...this.known].slice(-MOVES_MAX));
         const taken = new Set<string>();
         for (const move of moves) {
             const name = `${move.event} ${move.ended}`; // numbers begin anew with the server
@@ -129,11 +169,11 @@ export class PartitionRecord {
                 ring = new Ring(COLUMNS_MAX[grain] + 1);
                 this.rings[grain].set(range.id, ring);
             }
-            const share = (this.allotted.get(range.id) ?? 0) * step;
-            for (let i = 0; i < range.ru.length; i++) {
-                const known = ring.at(first + i);
-                ring.put(first + i, { ru: range.ru[i]!, requests: range.requests[i]!, throttled: range.throttled[i]!, allotted: known?.allotted ?? share });
-            }
+            for (let i = 0; i < range.ru.length; i++)
+                ring.put(first + i, {
+                    ru: range.ru[i]!, requests: range.requests[i]!, throttled: range.throttled[i]!, allotted: range.allotted[i]! * step,
+                    operations: operationsAt(range, i) ?? ring.at(first + i)?.operations ?? null,
+                });
         }
         const end = history.to / step;
         for (let slot = first; slot < end; slot++)
@@ -176,20 +216,20 @@ export class PartitionRecord {
         return this.totals[grain].get(slot) ?? null;
     }
 
+    // Seconds of the last minutes, the newest first.
+    get throttles(): Throttle[] {
+        return [...this.totals.second].filter(([, { throttled }]) => throttled > 0).map(([time, { throttled }]) => ({ time, throttled })).sort((a, b) => b.time - a.time);
+    }
+
     private addUp(grain: Grain, slot: number): void {
-        const sum: Total = { ru: 0, requests: 0, throttled: 0, provisioned: this.totals[grain].get(slot)?.provisioned ?? this.throughput };
-        let isKnown = false;
-        for (const band of this.bandsAt(grain, slot)) {
-            const cell = this.cell(grain, band, slot);
-            if (cell === null)
-                continue;
-            isKnown = true;
-            sum.ru += cell.ru;
-            sum.requests += cell.requests;
-            sum.throttled += cell.throttled;
-        }
-        if (isKnown)
-            this.totals[grain].set(slot, sum);
+        const cells = this.bandsAt(grain, slot).map((band) => this.cell(grain, band, slot));
+        const known = cells.filter((cell) => cell !== null);
+        if (known.length === 0)
+            return;
+        const sum = (what: "ru" | "requests" | "throttled" | "allotted"): number => known.reduce((all, cell) => all + cell[what], 0);
+        const provisioned = this.totals[grain].get(slot)?.provisioned
+            ?? (this.isDivided && known.length === cells.length ? sum("allotted") / STEP_S[grain] : this.throughput);
+        this.totals[grain].set(slot, { ru: sum("ru"), requests: sum("requests"), throttled: sum("throttled"), provisioned });
     }
 
     private add(band: Band): void {

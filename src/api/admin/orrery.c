@@ -46,6 +46,15 @@ static Status read_parameters(OrreryPage *page, Slice query, Error *err)
     return STATUS_OK;
 }
 
+Status orrery_range(const OrreryPage *page, size_t index, OrreryRange *out, Error *err)
+{
+    uint64_t id = 0;
+    *out = (OrreryRange){.is_given = page->values[index].len > 0};
+    TRY(orrery_number(page, index, 0, UINT32_MAX, 0, &id, err));
+    out->id = (uint32_t)id;
+    return STATUS_OK;
+}
+
 Status orrery_refuse(const OrreryPage *page, size_t index, const char *expected, Error *err)
 {
     return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,

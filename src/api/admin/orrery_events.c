@@ -1,5 +1,8 @@
 /* orrery_events.c - what has happened to partitions lately: splits, merges, and seconds in which
- * requests were turned away; on a node of a cluster, changes of owners and nodes as well. */
+ * requests were turned away; on a node of a cluster, changes of owners and nodes as well.
+ *
+ * In a cluster the splits and merges are those that the owner of the catalogue tells: another node
+ * asks it for a part, the array of them. Everything else is what this node itself has seen. */
 #include "api/admin/range_gather_int.h"
 
 enum { EVENTS_COUNT, EVENTS_DEFAULT = 100, THROTTLE_ROWS_MAX = 1000, THROTTLE_SECONDS = 60 };
@@ -54,7 +57,7 @@ static void put_moves(Buf *out, const OrreryPage *page)
 {
     MoveEvent *events = ARENA_NEW_ARRAY(page->request->arena, MoveEvent, page->events.count);
     size_t count = catalog_moves(page->request->api->options.catalog, events, page->events.count);
-    put_open(out, "moves", '[');
+    buf_byte(out, '[');
     for (size_t i = 0; i < count; i++) {
         put_open(out, NULL, '{');
         put_names_of(out, page->snapshot, &events[i]);
@@ -96,13 +99,29 @@ static void put_throttles(Buf *out, const OrreryPage *page)
     put_close(out, ']');
 }
 
+static const Slice MOVES = SLICE_INIT("moves");
+
+static Status run_part(OrreryPage *page)
+{
+    if (!slice_equal(page->part, MOVES))
+        return error_set(&page->error, STATUS_BAD_REQUEST, SUB_NONE, "There is no part '%.*s'.",
+                         SLICE_CUT(page->part, 60));
+    put_moves(&page->text, page);
+    return STATUS_OK;
+}
+
 static Status run_events(OrreryPage *page)
 {
     Buf *out = &page->text;
     put_open(out, NULL, '{');
     put_node(out, page);
     put_number(out, "time", page->now_s);
-    put_moves(out, page);
+    put_name(out, "moves");
+    Slice told = catalog_owner_ask(page, MOVES, JSON_ARRAY);
+    if (told.len > 0)
+        buf_slice(out, told);
+    else
+        put_moves(out, page);
     put_throttles(out, page);
     const ApiCluster *cluster = page->request->api->options.cluster;
     if (cluster != NULL)
@@ -116,6 +135,7 @@ static Status parse_events(OrreryPage *page, Error *err)
     uint64_t count = 0;
     TRY(orrery_number(page, EVENTS_COUNT, 1, MOVE_EVENTS_MAX, EVENTS_DEFAULT, &count, err));
     page->events.count = (uint32_t)count;
+    page->is_long = page->request->api->options.cluster != NULL;
     return STATUS_OK;
 }
 
@@ -124,4 +144,5 @@ const OrreryKind ORRERY_EVENTS = {
     .parameters = {[EVENTS_COUNT] = "count"},
     .parse = parse_events,
     .run = run_events,
+    .run_part = run_part,
 };

@@ -2,7 +2,7 @@
  * sends a line for each range that it serves: its id, and its row as JSON. */
 #include "api/admin/range_gather_int.h"
 
-enum { HISTORY_GRAIN, HISTORY_FROM, HISTORY_TO };
+enum { HISTORY_GRAIN, HISTORY_FROM, HISTORY_TO, HISTORY_RANGE, HISTORY_KINDS };
 
 /* What is shown without parameters. */
 enum { SECONDS_DEFAULT = 300, STEPS_DEFAULT = 288 };
@@ -22,6 +22,15 @@ static Status parse_grain(OrreryPage *page, Error *err)
     return STATUS_OK;
 }
 
+static Status parse_operations(OrreryPage *page, Error *err)
+{
+    Slice value = page->values[HISTORY_KINDS];
+    page->history.has_operations = slice_equal(value, SLICE("true"));
+    if (value.len > 0 && !page->history.has_operations && !slice_equal(value, SLICE("false")))
+        return orrery_refuse(page, HISTORY_KINDS, "true or false", err);
+    return STATUS_OK;
+}
+
 /* Shows whole slots, from the one that the beginning lies in to the one that the end lies in.
  * Without an end the last complete slot is the last. */
 static Status parse_history(OrreryPage *page, Error *err)
@@ -29,6 +38,8 @@ static Status parse_history(OrreryPage *page, Error *err)
     const uint64_t time_max = (uint64_t)1 << 40;
     TRY(orrery_need_statistics(page, err));
     TRY(parse_grain(page, err));
+    TRY(parse_operations(page, err));
+    TRY(orrery_range(page, HISTORY_RANGE, &page->history.range, err));
     uint64_t slot_s = history_slot_s(page->history.grain);
     uint64_t slots = history_slots(page->history.grain);
     uint64_t now_s = (uint64_t)page->request->now_s;
@@ -76,14 +87,65 @@ typedef struct HistoryRows {
     HistoryCount *counts; /* for one range at a time */
     Slice *rows;          /* in the order of the ranges; empty if missing */
     size_t bytes_left;    /* of all rows */
+    uint64_t wall_us;     /* one moment by two clocks */
+    uint64_t monotonic_us;
     RangeGather gather;
 } HistoryRows;
+
+/* The wall clock's time by the monotonic one, in which shares are remembered. */
+static uint64_t monotonic_of(const HistoryRows *list, uint64_t time_s)
+{
+    uint64_t ago_us = list->wall_us - time_s * 1000000;
+    if (list->wall_us < time_s * 1000000)
+        return list->monotonic_us;
+    return ago_us < list->monotonic_us ? list->monotonic_us - ago_us : 0;
+}
+
+static void put_allotted(const HistoryRows *list, const PartitionHandle *partition, Buf *out)
+{
+    const OrreryPage *page = list->page;
+    uint64_t slot_s = history_slot_s(page->history.grain);
+    put_open(out, "allotted", '[');
+    for (uint64_t s = page->history.from_s; s < page->history.to_s && !buf_full(out); s += slot_s)
+        put_hundredths(
+            out, NULL,
+            handle_share_between(partition, monotonic_of(list, s), monotonic_of(list, s + slot_s)));
+    put_close(out, ']');
+}
+
+/* Each kind of request of which there was one. */
+static void put_operations(const HistoryRows *list, const History *history, Buf *out)
+{
+    const OrreryPage *page = list->page;
+    HistoryGrain grain = page->history.grain;
+    put_open(out, "operations", '[');
+    for (unsigned i = 0; i < HISTORY_OPERATIONS; i++) {
+        bool is_used = false;
+        size_t count = 0;
+        for (uint64_t s = page->history.from_s; s < page->history.to_s;
+             s += history_slot_s(grain)) {
+            list->counts[count] = history_operation_at(history, (HistoryOperation)i, grain, s);
+            is_used = is_used || list->counts[count].requests > 0;
+            count++;
+        }
+        if (!is_used)
+            continue;
+        put_open(out, NULL, '{');
+        put_text(out, "kind", history_operation_text((HistoryOperation)i));
+        put_column(out, list->counts, count, COLUMN_RU);
+        put_column(out, list->counts, count, COLUMN_REQUESTS);
+        put_column(out, list->counts, count, COLUMN_THROTTLED);
+        put_close(out, '}');
+    }
+    put_close(out, ']');
+}
 
 static void print_range(const HistoryRows *list, const GatherRange *range, Buf *out)
 {
     const OrreryPage *page = list->page;
     HistoryGrain grain = page->history.grain;
-    const History *history = handle_history(container_handle(range->container, range->range));
+    const PartitionHandle *partition = container_handle(range->container, range->range);
+    const History *history = handle_history(partition);
     size_t count = 0;
     for (uint64_t s = page->history.from_s; s < page->history.to_s; s += history_slot_s(grain))
         list->counts[count++] = history_at(history, grain, s);
@@ -92,6 +154,9 @@ static void print_range(const HistoryRows *list, const GatherRange *range, Buf *
     put_column(out, list->counts, count, COLUMN_RU);
     put_column(out, list->counts, count, COLUMN_REQUESTS);
     put_column(out, list->counts, count, COLUMN_THROTTLED);
+    put_allotted(list, partition, out);
+    if (page->history.has_operations)
+        put_operations(list, history, out);
     put_close(out, '}');
 }
 
@@ -165,15 +230,27 @@ static bool read_part(OrreryPage *page)
     return true;
 }
 
+/* The numbers of a range, and the ranges that are asked for. */
+static void prepare(HistoryRows *list)
+{
+    OrreryPage *page = list->page;
+    const Clock *clock = page->request->api->options.clock;
+    list->wall_us = clock_wall_us(clock);
+    list->monotonic_us = clock_monotonic_us(clock);
+    size_t slots = history_slots(page->history.grain);
+    list->counts = ARENA_NEW_ARRAY(page->request->arena, HistoryCount, slots);
+    range_gather_init(&list->gather, page);
+    if (page->history.range.is_given)
+        range_gather_keep(&list->gather, page->history.range.id);
+}
+
 static Status run_part(OrreryPage *page)
 {
     if (!read_part(page))
         return error_set(&page->error, STATUS_BAD_REQUEST, SUB_NONE, "There is no part '%.*s'.",
                          SLICE_CUT(page->part, 60));
     HistoryRows list = {.page = page, .gather = {.ctx = &list, .read_here = print_line}};
-    size_t slots = history_slots(page->history.grain);
-    list.counts = ARENA_NEW_ARRAY(page->request->arena, HistoryCount, slots);
-    range_gather_init(&list.gather, page);
+    prepare(&list);
     return range_gather_here(&list.gather, &page->error);
 }
 
@@ -183,7 +260,6 @@ static Status gather_rows(HistoryRows *list, OrreryPage *page)
 {
     Arena *arena = page->request->arena;
     list->page = page;
-    list->counts = ARENA_NEW_ARRAY(arena, HistoryCount, history_slots(page->history.grain));
     list->rows = ARENA_NEW_ARRAY(arena, Slice, page->container->range_count);
     list->bytes_left = ORRERY_JSON_BYTES_MAX;
     list->gather = (RangeGather){
@@ -195,7 +271,7 @@ static Status gather_rows(HistoryRows *list, OrreryPage *page)
         .read_here = read_here,
         .take = take_lines,
     };
-    range_gather_init(&list->gather, page);
+    prepare(list);
     return range_gather_run(&list->gather, &page->error);
 }
 
@@ -229,7 +305,11 @@ static Status run_history(OrreryPage *page)
 const OrreryKind ORRERY_HISTORY = {
     .name = SLICE_INIT("history"),
     .is_of_container = true,
-    .parameters = {[HISTORY_GRAIN] = "grain", [HISTORY_FROM] = "from", [HISTORY_TO] = "to"},
+    .parameters = {[HISTORY_GRAIN] = "grain",
+                   [HISTORY_FROM] = "from",
+                   [HISTORY_TO] = "to",
+                   [HISTORY_RANGE] = "range",
+                   [HISTORY_KINDS] = "operations"},
     .parse = parse_history,
     .run = run_history,
     .run_part = run_part,

@@ -67,7 +67,13 @@ Status containers_merge(ApiRequest *r, Error *err); /* operations/partitionmerge
 typedef struct OrreryPage OrreryPage;
 
 /* Parameters that a path may have. */
-enum { ORRERY_PARAMETERS_MAX = 4 };
+enum { ORRERY_PARAMETERS_MAX = 6 };
+
+/* The range that a parameter names; without one all ranges are meant. */
+typedef struct OrreryRange {
+    bool is_given;
+    uint32_t id;
+} OrreryRange;
 
 typedef struct OrreryKind {
     Slice name;           /* the last part of the path */
@@ -118,7 +124,9 @@ struct OrreryPage {
         struct {
             int by;
             uint32_t count;
-            uint32_t minutes;
+            uint64_t from_s; /* minutes: the first, and the end of the last */
+            uint64_t to_s;
+            OrreryRange range;
         } top;
         struct {
             int by;
@@ -133,6 +141,8 @@ struct OrreryPage {
             HistoryGrain grain;
             uint64_t from_s;
             uint64_t to_s;
+            bool has_operations;
+            OrreryRange range;
         } history;
     };
 
@@ -144,6 +154,9 @@ struct OrreryPage {
 /* The parameter at 'index' as a number; 'fallback' if it was not sent. */
 MUST_USE Status orrery_number(const OrreryPage *page, size_t index, uint64_t min, uint64_t max,
                               uint64_t fallback, uint64_t *out, Error *err);
+
+/* The parameter at 'index' as the id of a range. */
+MUST_USE Status orrery_range(const OrreryPage *page, size_t index, OrreryRange *out, Error *err);
 
 /* STATUS_BAD_REQUEST naming what is expected. */
 MUST_USE Status orrery_refuse(const OrreryPage *page, size_t index, const char *expected,

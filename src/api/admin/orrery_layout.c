@@ -2,6 +2,8 @@
  * range that it serves: its id, its RangeTotals, and
  *
  *     logicalPartitions isKnown isExact consumption credit hasHistory
+ *
+ * The owner of the catalogue is asked for another part, the move that is under way, as JSON.
  */
 #include "api/admin/range_totals_int.h"
 
@@ -107,8 +109,33 @@ static Status take_lines(RangeGather *gather, Slice text, Arena *arena UNUSED, E
     return STATUS_OK;
 }
 
+static const Slice MOVE = SLICE_INIT("move");
+
+/* The split or merge that is under way or waits for its turn; null if there is none. */
+static void put_move_of(Buf *out, const OrreryPage *page)
+{
+    MoveEvent *events = ARENA_NEW_ARRAY(page->request->arena, MoveEvent, MOVE_EVENTS_MAX);
+    size_t count = catalog_moves(page->request->api->options.catalog, events, MOVE_EVENTS_MAX);
+    const MoveEvent *found = NULL;
+    for (size_t i = 0; i < count; i++) { /* the oldest unfinished one is next */
+        if (events[i].container == page->container->info.number && events[i].stage < MOVE_DONE)
+            found = &events[i];
+    }
+    if (found == NULL) {
+        buf_slice(out, SLICE("null"));
+        return;
+    }
+    buf_byte(out, '{');
+    put_move(out, found);
+    put_close(out, '}');
+}
+
 static Status run_part(OrreryPage *page)
 {
+    if (slice_equal(page->part, MOVE)) {
+        put_move_of(&page->text, page);
+        return STATUS_OK;
+    }
     AUTO(layout_done) Layout layout = {.page = page};
     TRY(orrery_counts(page, &layout.counts));
     layout.gather = (RangeGather){.ctx = &layout, .read_here = print_line};
@@ -155,26 +182,6 @@ static void put_names(Buf *out, const OrreryPage *page)
     put_text(out, "container", page->container->info.id);
 }
 
-/* The split or merge that is under way or waits for its turn; null if there is none. */
-static void put_move_of(Buf *out, const OrreryPage *page)
-{
-    MoveEvent *events = ARENA_NEW_ARRAY(page->request->arena, MoveEvent, MOVE_EVENTS_MAX);
-    size_t count = catalog_moves(page->request->api->options.catalog, events, MOVE_EVENTS_MAX);
-    const MoveEvent *found = NULL;
-    for (size_t i = 0; i < count; i++) { /* the oldest unfinished one is next */
-        if (events[i].container == page->container->info.number && events[i].stage < MOVE_DONE)
-            found = &events[i];
-    }
-    put_name(out, "move");
-    if (found == NULL) {
-        buf_slice(out, SLICE("null"));
-        return;
-    }
-    buf_byte(out, '{');
-    put_move(out, found);
-    put_close(out, '}');
-}
-
 static void put_totals(Buf *out, const Layout *layout)
 {
     RangeTotals totals = {0};
@@ -210,6 +217,7 @@ static Status run_layout(OrreryPage *page)
     };
     range_gather_init(&layout.gather, page);
     TRY(range_gather_run(&layout.gather, &page->error));
+    Slice move = catalog_owner_ask(page, MOVE, JSON_OBJECT); /* null is what this node has, too */
     Buf *out = &page->text;
     put_open(out, NULL, '{');
     put_names(out, page);
@@ -218,7 +226,11 @@ static Status run_layout(OrreryPage *page)
     put_number(out, "time", page->now_s);
     put_bool(out, "hasStatistics", page->request->api->options.histories != NULL);
     put_throughput(out, page, page->database, container);
-    put_move_of(out, page);
+    put_name(out, "move");
+    if (move.len > 0)
+        buf_slice(out, move);
+    else
+        put_move_of(out, page);
     put_open(out, "ranges", '[');
     for (size_t i = 0; i < container->range_count; i++)
         put_range(out, &container->ranges[i], &layout.facts[i]);

@@ -76,6 +76,17 @@ static size_t find_place(const RangeGather *gather, uint64_t container, uint64_t
     return low;
 }
 
+void range_gather_keep(RangeGather *gather, uint32_t range)
+{
+    ASSERT(gather->page->container != NULL);
+    uint32_t container = gather->page->container->info.number;
+    size_t place = find_place(gather, container, range);
+    bool is_there = place < gather->count && gather->ranges[place].range->id == range;
+    if (is_there)
+        gather->ranges[0] = gather->ranges[place];
+    gather->count = is_there ? 1 : 0;
+}
+
 const GatherRange *range_gather_claim(RangeGather *gather, uint64_t container, uint64_t range)
 {
     size_t place = find_place(gather, container, range);
@@ -277,6 +288,40 @@ Status range_gather_run(RangeGather *gather, Error *err)
         TRY(range_gather_here(gather, err));
     }
     return STATUS_OK;
+}
+
+/* ---- the owner of the catalogue ---- */
+
+#define CATALOG_ASK_MS 1000 /* it has the answer in memory; without it the rest is shown */
+
+Slice catalog_owner_ask(OrreryPage *page, Slice part, JsonType type)
+{
+    ApiRequest *r = page->request;
+    const ApiCluster *cluster = r->api->options.cluster;
+    if (cluster == NULL || r->is_head)
+        return SLICE_EMPTY;
+    ApiOwner owner = cluster->catalog_owner(cluster->ctx);
+    if (!owner.is_known || owner.is_local)
+        return SLICE_EMPTY;
+    RangeGather gather = {.page = page};
+    HttpHeader header = {SLICE(NODE_HEADER_PART), part};
+    NodeCall call = {
+        .address = slice_from_cstr(owner.address),
+        .method = r->http->method,
+        .path = r->http->path,
+        .timeout_ms = CATALOG_ASK_MS,
+        .answer_bytes_max = ORRERY_JSON_BYTES_MAX,
+        .arena = r->arena,
+    };
+    call.headers = forward_headers(r, &header, 1, &call.header_count);
+    call_node(&gather, &call);
+    Error ignored;
+    Json answer;
+    if (call.outcome != NODE_CALL_ANSWERED || call.status != status_http(STATUS_OK) ||
+        json_parse(r->arena, call.answer_body, &answer, &ignored) != STATUS_OK ||
+        !json_is(answer, type))
+        return SLICE_EMPTY;
+    return call.answer_body;
 }
 
 /* ---- text ---- */

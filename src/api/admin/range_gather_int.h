@@ -50,6 +50,9 @@ typedef struct RangeGather {
  * the place of the container in the walk over the snapshot. */
 void range_gather_init(RangeGather *gather, OrreryPage *page);
 
+/* Leaves out all ranges but this one, which may be none. */
+void range_gather_keep(RangeGather *gather, uint32_t range);
+
 /* All ranges that can be reached are taken. The failure of read_here is that of the page. */
 MUST_USE Status range_gather_run(RangeGather *gather, Error *err);
 
@@ -71,6 +74,11 @@ bool range_gather_is_complete(const RangeGather *gather);
  * none is claimed. */
 void range_gather_put_ids(const RangeGather *gather, Buf *out);
 bool range_gather_claim_ids(RangeGather *gather, Slice line);
+
+/* Splits and merges are driven by the node that serves the catalogue, and only it knows them. Asks
+ * that node for 'part' of the page; its answer is JSON of that type, and lives in the request's
+ * arena. Empty if this node is the one, if there is no cluster, or if there was no such answer. */
+Slice catalog_owner_ask(OrreryPage *page, Slice part, JsonType type);
 
 /* The member "missingRanges" with the ranges of 'container' that were not taken; nothing if the
  * server is not a node of a cluster. */

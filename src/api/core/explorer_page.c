@@ -81,9 +81,9 @@ static void answer_missing(ApiRequest *r)
     add_protection(&response);
     response_header(&response, SLICE("content-type"), SLICE("text/html; charset=utf-8"));
     response.body = SLICE("<!doctype html><html lang=\"en\"><title>Orrery</title><h1>Orrery is "
-                          "running</h1><p>This program was built without the explorer. Run "
-                          "<code>make explorer</code> in the source folder, and then <code>make "
-                          "run</code> again.</p></html>\n");
+                          "running</h1><p>This program was built without the explorer. Install "
+                          "Node.js, which builds it, run <code>make explorer</code> in the source "
+                          "folder, and then <code>make run</code> again.</p></html>\n");
     response_send(r, &response);
 }
 

@@ -12,6 +12,7 @@
 #include "api/core/resource_token.h"
 #include "partition/epk.h"
 #include "query/eval/query_options.h"
+#include "throughput/history.h"
 #include "throughput/query_log.h"
 #include "throughput/top_keys.h"
 
@@ -185,6 +186,7 @@ struct ApiRequest {
     /* What it uses. */
     BudgetClass class; /* priority and bucket: see throttle_int.h */
     UsageKey usage;
+    HistoryOperation counted_as; /* see usage_int.h */
     StoreSpace space;            /* of the partition that was asked last; 0 if none was */
     PartitionHandle *refused_by; /* that turned it away; valid while it is answered */
 

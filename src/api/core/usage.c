@@ -80,6 +80,17 @@ static size_t print_name(const void *ctx, char out[TOP_TEXT_MAX], bool *is_cut)
 
 /* ---- noting ---- */
 
+void usage_begin(ApiRequest *r)
+{
+    static const uint8_t kinds[OPERATION_COUNT] = {
+        [OPERATION_LIST] = HISTORY_LIST,       [OPERATION_CREATE] = HISTORY_CREATE,
+        [OPERATION_QUERY] = HISTORY_QUERY,     [OPERATION_READ] = HISTORY_READ,
+        [OPERATION_REPLACE] = HISTORY_REPLACE, [OPERATION_PATCH] = HISTORY_PATCH,
+        [OPERATION_DELETE] = HISTORY_DELETE,   [OPERATION_EXECUTE] = HISTORY_SCRIPT,
+    };
+    r->counted_as = (HistoryOperation)kinds[r->operation];
+}
+
 void usage_name(ApiRequest *r, const Container *container, const PartitionKey *key, Slice epk)
 {
     if (!is_on(r->api))
@@ -106,7 +117,7 @@ static void note(ApiRequest *r, TopKind kind, PartitionHandle *partition, Histor
     if (!is_on(r->api))
         return;
     uint64_t now_s = time_of(r, now_us);
-    handle_note(partition, r->api->options.histories, now_s, count);
+    handle_note(partition, r->api->options.histories, now_s, r->counted_as, count);
     if (r->usage.is_known)
         note_key(r, kind, &r->usage, handle_range(partition), weight, now_s);
 }

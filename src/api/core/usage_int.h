@@ -1,7 +1,9 @@
 /* usage_int.h - what requests used, noted for /_orrery.
  *
- * Every charge and every request that was turned away is counted twice: by physical partition, in
- * its History, and by logical partition, in sketches of those that are asked for most. Charges are
+ * Every charge and every request that was turned away is counted twice: by physical partition and
+ * kind of request, in a History, and by logical partition, in sketches of those that are asked for
+ * most. The kind of a request is what its method says, unless a handler knows better; a script is
+ * one request, whatever it does. Charges are
  * noted where they are paid (throttle_int.h), refusals where they are answered. Queries are
  * recorded by their texts as well (items/query_record_int.h).
  *
@@ -18,6 +20,9 @@
 /* The request is about one logical partition, to which its charge is attributed; 'key' is whole and
  * its values live in the request's arena. */
 void usage_name(ApiRequest *r, const Container *container, const PartitionKey *key, Slice epk);
+
+/* What the request counts as, as far as its method tells. */
+void usage_begin(ApiRequest *r);
 
 /* A partition has done something for the request. */
 void usage_paid(ApiRequest *r, PartitionHandle *partition, Charge charge, uint64_t now_us);

@@ -406,6 +406,7 @@ Status documents_changes(ApiRequest *r, Error *err)
 {
     ChangesPage *changes = ARENA_NEW(r->arena, ChangesPage);
     DocumentPage *page = &changes->page;
+    r->counted_as = HISTORY_CHANGES;
     TRY(document_page_init(page, r, run, err));
     TRY(read_mode(r, changes, err));
     TRY(read_position(r, changes, err));

@@ -431,9 +431,12 @@ static Status write_document(ApiRequest *r, ItemOp op, Error *err)
 
 Status documents_create(ApiRequest *r, Error *err)
 {
-    if (batch_is_asked(r))
+    if (batch_is_asked(r)) {
+        r->counted_as = HISTORY_BATCH;
         return documents_batch(r, err);
+    }
     bool is_upsert = request_flag(r, "x-ms-documentdb-is-upsert");
+    r->counted_as = is_upsert ? HISTORY_UPSERT : HISTORY_CREATE;
     return write_document(r, is_upsert ? ITEM_UPSERT : ITEM_CREATE, err);
 }
 

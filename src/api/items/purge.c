@@ -229,6 +229,7 @@ Status documents_purge(ApiRequest *r, Error *err)
     const PartitionKeyDefinition *definition = &container->partition_key;
     PartitionKey key;
     bool found = false;
+    r->counted_as = HISTORY_DELETE;
     if (definition->kind == PARTITION_NONE) /* any header would name all items */
         return error_set(err, STATUS_BAD_REQUEST, SUB_NONE,
                          "The container has no partition key, so nothing can be deleted by it.");

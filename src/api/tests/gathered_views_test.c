@@ -314,6 +314,72 @@ static void numbers_that_would_overflow_a_sum_are_refused(void **state UNUSED)
     }
 }
 
+static void the_keys_and_kinds_of_a_range_are_those_of_its_owner(void **state UNUSED)
+{
+    Views v;
+    open_views(&v);
+    FakeServer *a = &v.pair.a;
+    Json here = view(a, "top?range=1");
+    assert_int_equal(v.pair.calls, 1);
+    Json there = view(&v.pair.b, "top?range=1");
+    expect_same(a, member(here, "rows"), member(there, "rows"));
+    expect_same(a, member(here, "total"), member(there, "total"));
+    assert_true(json_count(member(here, "rows")) > 0);
+    expect_missing(a, here, "[]");
+    fake_clock_advance(&a->clock, 1000000);
+    fake_clock_advance(&v.pair.b.clock, 1000000);
+    expect_same(a, member(view(a, "history?range=1&operations=true"), "ranges"),
+                member(view(&v.pair.b, "history?range=1&operations=true"), "ranges"));
+    static const char *const nonsense[] = {"x", "1 1 1 {}", "1 1 1 [", "0 1 1 []", "1 -1 1 []"};
+    for (size_t i = 0; i < ARRAY_COUNT(nonsense); i++) {
+        v.pair.says = slice_from_cstr(nonsense[i]);
+        here = view(a, "top?range=1");
+        expect_missing(a, here, "[\"1\"]");
+        assert_int_equal(json_count(member(here, "rows")), 0);
+    }
+    close_views(&v);
+}
+
+static ApiOwner catalog_elsewhere(void *ctx UNUSED)
+{
+    return (ApiOwner){.is_known = true, .epoch = 2, .address = "10.0.0.2:9000"};
+}
+
+static Slice no_events(void *ctx UNUSED, Arena *arena UNUSED)
+{
+    return SLICE("[]");
+}
+
+/* Only the owner of the catalogue knows them. */
+static void splits_and_merges_are_told_by_the_owner_of_the_catalogue(void **state UNUSED)
+{
+    Views v;
+    open_views(&v);
+    Pair *p = &v.pair;
+    take_back(p, AWAY);
+    p->of_a.catalog_owner = catalog_elsewhere;
+    p->of_a.events = no_events;
+    p->of_b.events = no_events;
+    p->says = SLICE("[{\"what\":\"split\",\"event\":7}]");
+    FakeAnswer answer = expect_status(&p->a, &(Ask){"GET", "/_orrery/events"}, 200);
+    Json moves = member(body_of(&p->a, &answer), "moves");
+    assert_int_equal(number(json_at(moves, 0), "event"), 7);
+    p->says = SLICE("{\"what\":\"merge\",\"event\":8}");
+    assert_int_equal(number(member(view(&p->a, "layout"), "move"), "event"), 8);
+    p->says = SLICE_EMPTY; /* b's own */
+    assert_true(json_is(member(view(&p->a, "layout"), "move"), JSON_NULL));
+    static const char *const nonsense[] = {"x", "7", "[", "{\"a\":1"};
+    for (size_t i = 0; i < ARRAY_COUNT(nonsense); i++) {
+        p->says = slice_from_cstr(nonsense[i]);
+        answer = expect_status(&p->a, &(Ask){"GET", "/_orrery/events"}, 200);
+        assert_int_equal(json_count(member(body_of(&p->a, &answer), "moves")), 0);
+        assert_true(json_is(member(view(&p->a, "layout"), "move"), JSON_NULL));
+    }
+    p->outcome = NODE_CALL_NOT_SENT;
+    (void)expect_status(&p->a, &(Ask){"GET", "/_orrery/events"}, 200);
+    close_views(&v);
+}
+
 /* ---- what is told ---- */
 
 static void an_answer_of_one_node_says_so(void **state UNUSED)
@@ -345,7 +411,11 @@ static void a_part_is_told_to_nodes_only(void **state UNUSED)
         {"/_orrery/dbs/db/colls/c/advice", "sample 2", 400},
         {"/_orrery/dbs/db/colls/c/advice", "sample -1", 400},
         {"/_orrery/dbs/db/colls/c/advice", "else", 400},
+        {"/_orrery/dbs/db/colls/c/layout", "move", 200},
         {"/_orrery/dbs/db/colls/c/top?by=size", "top", 400},
+        {"/_orrery/dbs/db/colls/c/top", "keys", 400},
+        {"/_orrery/dbs/db/colls/c/top?range=0", "keys", 200},
+        {"/_orrery/events", "moves", 200},
         {"/_orrery/events", "events", 400},
     };
     Views v;
@@ -373,6 +443,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_asked_is_named),
         cmocka_unit_test(nonsense_of_a_node_counts_as_no_answer),
         cmocka_unit_test(numbers_that_would_overflow_a_sum_are_refused),
+        cmocka_unit_test(the_keys_and_kinds_of_a_range_are_those_of_its_owner),
+        cmocka_unit_test(splits_and_merges_are_told_by_the_owner_of_the_catalogue),
         cmocka_unit_test(an_answer_of_one_node_says_so),
         cmocka_unit_test(a_part_is_told_to_nodes_only),
     };

@@ -228,7 +228,8 @@ static void consumption_is_the_busiest_second_of_the_last_minute(void **state)
     uint64_t now_s = FAKE_BEGIN_S;
     static const Charge charges[] = {10000, 30000, 20000};
     for (size_t i = 0; i < ARRAY_COUNT(charges); i++)
-        handle_note(partition, &server.histories, now_s + i, (HistoryCount){charges[i], 1, 0});
+        handle_note(partition, &server.histories, now_s + i, HISTORY_READ,
+                    (HistoryCount){charges[i], 1, 0});
     advance_s(&server, 3);
     Json layout = view(&server, "layout");
     assert_int_equal(number_at(layout, "ranges.0.normalizedConsumption"), 7500);
@@ -508,6 +509,12 @@ static void what_cannot_be_asked_is_refused_with_what_can(void **state)
         {{"GET", VIEW "top?count=-1"}, 400, "from 1 to 100"},
         {{"GET", VIEW "top?minutes=6"}, 400, "from 1 to 5"},
         {{"GET", VIEW "top?by=size&minutes=1"}, 400, "by=throttled"},
+        {{"GET", VIEW "top?by=size&range=1"}, 400, "by=throttled"},
+        {{"GET", VIEW "top?minutes=1&from=5"}, 400, "does not go with"},
+        {{"GET", VIEW "top?from=5&to=5"}, 400, "they were 5 and 5"},
+        {{"GET", VIEW "top?range=x"}, 400, "a whole number"},
+        {{"GET", VIEW "history?range=-1"}, 400, "a whole number"},
+        {{"GET", VIEW "history?operations=1"}, 400, "true or false, not '1'"},
         {{"GET", VIEW "history?grain=hour"}, 400, "second or 5min, not 'hour'"},
         {{"GET", VIEW "history?from=x"}, 400, "a whole number"},
         {{"GET", VIEW "history?from=10&to=9"}, 400, "they were 10 and 9"},
@@ -523,6 +530,131 @@ static void what_cannot_be_asked_is_refused_with_what_can(void **state)
     }
     /* Like the others, but for one letter. */
     (void)expect_status(&server, &(Ask){"GET", "/_orreryx", .key = ""}, 404);
+}
+
+/* The object of that kind in a range's operations; JSON_UNDEFINED if there is none. */
+static Json kind_in(Json history, size_t range, const char *kind)
+{
+    Json operations =
+        json_get(json_at(json_get(history, SLICE("ranges")), range), SLICE("operations"));
+    for (JsonIter it = json_iter(operations); json_next(&it);) {
+        if (slice_equal(text_of(it.value, "kind"), slice_from_cstr(kind)))
+            return it.value;
+    }
+    return json_get(history, SLICE("nothing"));
+}
+
+static void requests_are_told_by_their_kind(void **state)
+{
+    (void)state;
+    static const Header feed = {"a-im", "Incremental Feed"};
+    static const Header upsert = {"x-ms-documentdb-is-upsert", "True"};
+    static const Header batch = {"x-ms-cosmos-is-batch-request", "True"};
+    static const struct {
+        Ask ask;
+        int status;
+        const char *kind;
+    } rows[] = {
+        {{"POST", DOCS, "{'id':'1','pk':'a'}"}, 201, "create"},
+        {{"POST", DOCS, "{'id':'1','pk':'a','n':1}", {upsert}}, 200, "upsert"},
+        {{"PUT", DOCS "/1", "{'id':'1','pk':'a','n':2}", {PK(HOT_KEY)}}, 200, "replace"},
+        {{"PATCH", DOCS "/1", "{'operations':[{'op':'add','path':'/m','value':2}]}", {PK(HOT_KEY)}},
+         200,
+         "patch"},
+        {{"GET", DOCS "/1", NULL, {PK(HOT_KEY)}}, 200, "read"},
+        {{"GET", DOCS, NULL, {PK(HOT_KEY)}}, 200, "list"},
+        {{"GET", DOCS, NULL, {PK(HOT_KEY), feed}}, 200, "changeFeed"},
+        {{"POST", DOCS, "{'query':'SELECT * FROM c'}", {PK(HOT_KEY), QUERY}}, 200, "query"},
+        {{"POST", DOCS, "[{'operationType':'Read','id':'1'}]", {PK(HOT_KEY), batch}}, 200, "batch"},
+        {{"DELETE", DOCS "/1", NULL, {PK(HOT_KEY)}}, 204, "delete"},
+    };
+    AUTO(fake_server_close) FakeServer server;
+    open_two(&server);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        int64_t charge = (int64_t)pay(&server, &rows[i].ask, rows[i].status);
+        advance_s(&server, 1);
+        Json kind = kind_in(view(&server, i % 2 == 0 ? "history?operations=true"
+                                                     : "history?operations=true&range=1"),
+                            i % 2 == 0 ? 1 : 0, rows[i].kind);
+        assert_int_equal(number_at(kind, "ru.299"), charge);
+        assert_int_equal(number_at(kind, "requests.299"), 100);
+        assert_int_equal(number_at(kind, "throttled.299"), 0);
+    }
+    Ask purge = {"POST", "/dbs/db/colls/c/operations/partitionkeydelete", NULL, {PK(HOT_KEY)}};
+    (void)expect_status(&server, &purge, 200);
+    handle_charge(container_handle_at(container_now(&server), 1), (BudgetClass){0}, 100000,
+                  clock_monotonic_us(&server.clock.clock));
+    (void)expect_status(&server, &(Ask){"GET", DOCS "/1", NULL, {PK(HOT_KEY)}}, 429);
+    advance_s(&server, 1);
+    Json history = view(&server, "history?operations=true&range=1");
+    assert_int_equal(json_count(json_get(history, SLICE("ranges"))), 1);
+    assert_int_equal(number_at(kind_in(history, 0, "delete"), "requests.299"), 100);
+    assert_int_equal(number_at(kind_in(history, 0, "read"), "throttled.299"), 100);
+    assert_int_equal(number_at(kind_in(history, 0, "script"), "requests.299"), -1);
+    assert_int_equal(
+        json_count(json_get(
+            json_at(json_get(view(&server, "history?operations=true"), SLICE("ranges")), 0),
+            SLICE("operations"))),
+        0);
+    history = view(&server, "history?range=2");
+    assert_int_equal(json_count(json_get(history, SLICE("ranges"))), 0);
+}
+
+static void history_tells_what_was_allotted_then(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_two(&server);
+    PartitionHandle *partition = container_handle_at(container_now(&server), 1);
+    advance_s(&server, 10);
+    handle_set_terms(partition, &(BudgetTerms){.share = 100000},
+                     clock_monotonic_us(&server.clock.clock));
+    advance_s(&server, 10);
+    Json history = view(&server, "history?from=1699999990");
+    assert_int_equal(number_at(history, "ranges.1.allotted.0"), 40000);
+    assert_int_equal(number_at(history, "ranges.1.allotted.19"), 40000);
+    assert_int_equal(number_at(history, "ranges.1.allotted.20"), 100000);
+    assert_int_equal(number_at(history, "ranges.1.allotted.29"), 100000);
+    assert_int_equal(number_at(history, "ranges.0.allotted.29"), 40000);
+}
+
+/* The keys of a range, in the minutes that a time lies in. */
+static void keys_are_told_of_one_range_and_of_minutes_that_are_over(void **state)
+{
+    (void)state;
+    AUTO(fake_server_close) FakeServer server;
+    open_two(&server);
+    make_item(&server, "{'id':'1','pk':'a'}");
+    make_item(&server, "{'id':'1','pk':'b'}");
+    advance_s(&server, 120);
+    Ask other = {"POST", DOCS, "{'id':'2','pk':'b'}"};
+    Charge charge = pay(&server, &other, 201);
+    static const struct {
+        const char *what;
+        const char *keys; /* the first one; NULL if there are none */
+        size_t count;
+    } rows[] = {
+        {"top", "[\"b\"]", 2},
+        {"top?range=1", "[\"a\"]", 1},
+        {"top?range=0", "[\"b\"]", 1},
+        {"top?range=7", NULL, 0},
+        {"top?from=1700000000&to=1700000001", NULL, 2},
+        {"top?range=0&from=1700000000&to=1700000001", "[\"b\"]", 1},
+        {"top?range=1&from=1700000120&to=1700000121", NULL, 0},
+        {"top?from=1699990000&to=1699990001", NULL, 0},
+        {"top?by=throttled&range=1", NULL, 0},
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++) {
+        Json top = view(&server, rows[i].what);
+        assert_int_equal(json_count(json_get(top, SLICE("rows"))), rows[i].count);
+        if (rows[i].keys != NULL)
+            assert_slice(text_at(top, "rows", 0, "key"), slice_from_cstr(rows[i].keys));
+    }
+    Json top = view(&server, "top?range=0&from=1700000120&to=1700000121");
+    assert_int_equal(number_at(top, "total"), charge);
+    assert_int_equal(number_at(top, "rows.0.amount"), charge);
+    assert_int_equal(number_at(top, "from"), 1700000100ll * 100);
+    assert_int_equal(number_at(top, "to"), 1700000160ll * 100);
 }
 
 static void history_is_cut_to_whole_slots(void **state)
@@ -549,7 +681,7 @@ static void history_is_cut_to_whole_slots(void **state)
         assert_int_equal(number_at(history, "to"), rows[i].to * 100);
         Json ranges = json_get(history, SLICE("ranges"));
         assert_int_equal(json_count(ranges), 2);
-        static const char *const columns[] = {"ru", "requests", "throttled"};
+        static const char *const columns[] = {"ru", "requests", "throttled", "allotted"};
         for (size_t c = 0; c < ARRAY_COUNT(columns); c++)
             assert_int_equal(json_count(json_get(json_at(ranges, 1), slice_from_cstr(columns[c]))),
                              rows[i].count);
@@ -623,6 +755,9 @@ int main(void)
         cmocka_unit_test(the_properties_of_the_index_are_listed),
         cmocka_unit_test(a_key_is_needed_and_a_read_only_one_is_enough),
         cmocka_unit_test(what_cannot_be_asked_is_refused_with_what_can),
+        cmocka_unit_test(requests_are_told_by_their_kind),
+        cmocka_unit_test(history_tells_what_was_allotted_then),
+        cmocka_unit_test(keys_are_told_of_one_range_and_of_minutes_that_are_over),
         cmocka_unit_test(history_is_cut_to_whole_slots),
         cmocka_unit_test(without_statistics_nothing_is_counted_and_it_is_said),
         cmocka_unit_test(a_container_that_is_deleted_meanwhile_is_still_shown),
