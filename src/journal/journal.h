@@ -157,7 +157,8 @@ typedef struct JournalJoin {
     uint8_t cluster_of_folder[16];  /* the id of the cluster; zeroes for a new data folder */
     /* Random bytes that the folder has kept since before the call: a process that ends after its
      * join and before it has written the incarnation down can join again with them. Zeroes if there
-     * are none; a lost answer is repeated by journal_join itself. */
+     * are none: then those of the Journal are used. After a lost answer the caller joins again,
+     * with the same ones. */
     uint8_t attempt[JOURNAL_ATTEMPT_BYTES];
 } JournalJoin;
 
