@@ -157,8 +157,8 @@ typedef struct JournalJoin {
     uint8_t cluster_of_folder[16];  /* the id of the cluster; zeroes for a new data folder */
     /* Random bytes that the folder has kept since before the call: a process that ends after its
      * join and before it has written the incarnation down can join again with them. Zeroes if there
-     * are none: then those of the Journal are used. After a lost answer the caller joins again, with
-     * the same ones. */
+     * are none: then those of the Journal are used. After a lost answer the caller joins again,
+     * with the same ones. */
     uint8_t attempt[JOURNAL_ATTEMPT_BYTES];
 } JournalJoin;
 
@@ -318,10 +318,6 @@ JournalEngineId journal_engine_id(Journal *journal);
 /* Another node has met this: connections to an older timeline are closed before they are used
  * again. Any thread. */
 void journal_meet(Journal *journal, JournalEngineId id);
-
-/* The process is about to end: what JOURNAL_LANE_ADMIN asks, or has asked already, waits for a
- * moment at most, also if the engine hangs. Any thread. */
-void journal_hurry(Journal *journal);
 
 void journal_close(Journal *journal); /* accepts NULL */
 DEFINE_AUTO(Journal *, journal_close)

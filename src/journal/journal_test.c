@@ -259,6 +259,26 @@ static void nothing_is_trimmed_that_a_replica_needs(Fixture *fixture)
     assert_int_equal(entries.base, 6);
 }
 
+/* A follower hears late that a space is gone. */
+static void a_report_on_a_space_that_is_gone_leaves_nothing(Fixture *fixture)
+{
+    (void)two_nodes(fixture);
+    Journal *a = node(fixture, 0);
+    Journal *b = node(fixture, 1);
+    create_space(a, 2);
+    report_one(b, 1, REPLICA_FOLLOWING, 0);
+    uint64_t gone = 1;
+    assert_ok(journal_forget_spaces(a, JOURNAL_LANE_ADMIN, &gone, 1, err));
+    JournalReplica late[] = {{.space = 1, .state = REPLICA_FOLLOWING},
+                             {.space = 2, .state = REPLICA_FOLLOWING}};
+    assert_ok(journal_report(b, JOURNAL_LANE_FOLLOW, late, ARRAY_COUNT(late), err));
+    const JournalReplica *replicas = NULL;
+    size_t count = 0;
+    assert_ok(journal_replicas(a, JOURNAL_LANE_ADMIN, &test_arena, &replicas, &count, err));
+    assert_int_equal(count, 1);
+    assert_int_equal(replicas[0].space, 2);
+}
+
 /* The folder of a process that was deposed by one of the same name keeps nothing for it. */
 static void a_deposed_incarnation_reports_nothing(Fixture *fixture)
 {
@@ -473,6 +493,7 @@ static const JournalTest TESTS[] = {
     TEST(an_append_that_comes_late_is_fenced),
     TEST(a_lost_answer_is_decided_after_a_take_over),
     TEST(nothing_is_trimmed_that_a_replica_needs),
+    TEST(a_report_on_a_space_that_is_gone_leaves_nothing),
     TEST(a_deposed_incarnation_reports_nothing),
     TEST(tables_of_trimmed_entries_are_emptied),
     TEST(threads_append_while_spaces_change_hands),

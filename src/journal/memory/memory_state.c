@@ -430,6 +430,8 @@ static Status report(MemoryState *state, const MemoryStatement *statement, Memor
     result->has_changed = true; /* a report always makes a write */
     for (size_t i = 0; i < statement->count; i++) {
         const JournalReplica *one = &statement->replicas[i];
+        if (memory_state_space(state, one->space) == NULL)
+            continue;
         MemoryReplica *row = find_replica(state, one->space, statement->self.node);
         if (row == NULL) {
             ARRAY_GROW(state->replicas, state->replica_count, state->replica_capacity, 16);
