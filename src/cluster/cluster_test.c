@@ -271,42 +271,6 @@ static void two_processes_of_one_name_do_not_both_live(void **state)
     assert_all_served(2);
 }
 
-/* The folder's lock says nothing there. The process that is cut off from the engine answers clients
- * until its lease ends; sim_check_owners sees to it that nobody else does. */
-static void a_folder_that_was_moved_waits_for_the_lease(void **state)
-{
-    (void)state;
-    begin(2, 2, 4);
-    SimNode *first = &sim.nodes[0];
-    SimNode *second = &sim.nodes[2];
-    *second = (SimNode){.sim = &sim};
-    (void)snprintf(second->name, sizeof(second->name), "%s", first->name);
-    (void)snprintf(second->address, sizeof(second->address), "10.0.0.9:1");
-    test_folder_init(&second->data);
-    fake_clock_init(&second->clock, 5000000000);
-    sim_open_journal(second, 0);
-    sim.count = 3;
-    memory_journal_cut(first->journal, true);
-    char command[256];
-    (void)snprintf(command, sizeof(command), "cp %s/CLUSTER* %s", first->data.path,
-                   second->data.path);
-    assert_int_equal(system(command), 0); /* NOLINT: a copy, in a test */
-    Error failure;
-    assert_true(sim_try_start(second, &failure));
-    sim_run(&sim, 3500); /* while it has a lease, or may have */
-    assert_true(sim_has_lease(first));
-    assert_int_equal(count_owned(second, 4), 0);
-    sim_run(&sim, 4000);
-    assert_false(sim_has_lease(first));
-    assert_all_served(4);
-    assert_true(count_owned(second, 4) > 0);
-    /* A restart there is one as any other. */
-    sim_kill(second);
-    assert_true(sim_try_start(second, &failure));
-    sim_run(&sim, 1500);
-    assert_all_served(4);
-}
-
 static void a_move_hands_a_space_over_without_a_write_lost(void **state)
 {
     (void)state;
@@ -350,60 +314,6 @@ static void a_hand_over_whose_answer_is_lost_is_finished(void **state)
         assert_true(sim_write(next, 2));
     }
     assert_nothing_lost(3);
-}
-
-/* Calls that were not answered. */
-static size_t calls_in_vain;
-
-static Status call_and_count(void *ctx, ClusterCall *call, Error *err)
-{
-    Status status = sim_call(ctx, call, err);
-    calls_in_vain += status != STATUS_OK;
-    return status;
-}
-
-/* Each call takes its time, in which nobody would find that the other node is dead. */
-static void a_node_that_is_silent_is_asked_once_about_all_that_it_might_get(void **state)
-{
-    (void)state;
-    begin(2, 2, 20);
-    SimNode *node = &sim.nodes[0];
-    SimNode *silent = &sim.nodes[1];
-    assert_true(count_owned(node, 20) > 5);
-    silent->is_unreachable = true;
-    node->cluster->call = call_and_count;
-    for (StoreSpace space = 2; space <= 6; space++)
-        assert_ok(cluster_order(node->cluster, space, slice_from_cstr(silent->name),
-                                REASON_OPERATOR, err));
-    assert_ok(cluster_drain(node->cluster, slice_from_cstr(node->name), true, err));
-    lease_step(node->cluster);
-    fake_clock_advance(&node->clock, VIEW_US);
-    calls_in_vain = 0;
-    manage_step(node->cluster);
-    assert_true(atomic_load(&node->cluster->is_draining));
-    assert_int_equal(calls_in_vain, 1);
-    manage_step(node->cluster); /* by the same view */
-    assert_int_equal(calls_in_vain, 1);
-    silent->is_unreachable = false;
-    sim_run(&sim, 10000);
-    assert_int_equal(count_owned(node, 20), 0);
-    assert_all_served(20);
-}
-
-/* The thread is waited for. */
-static void a_manager_that_is_to_end_gives_nothing_away(void **state)
-{
-    (void)state;
-    begin(2, 2, 20);
-    SimNode *node = &sim.nodes[0];
-    size_t owned = count_owned(node, 20);
-    assert_ok(cluster_order(node->cluster, 2, slice_from_cstr("n1"), REASON_OPERATOR, err));
-    assert_ok(cluster_drain(node->cluster, slice_from_cstr(node->name), true, err));
-    lease_step(node->cluster);
-    atomic_store(&node->cluster->is_stopping, true);
-    fake_clock_advance(&node->clock, VIEW_US);
-    manage_step(node->cluster);
-    assert_int_equal(count_owned(node, 20), owned);
 }
 
 static void draining_a_node_moves_all_it_owns(void **state)
@@ -659,26 +569,6 @@ static void a_node_whose_disk_is_damaged_gives_all_it_owns_away(void **state)
     assert_true(count_owned(node, 6) > 0);
 }
 
-/* It was declared dead, and its join has made it live: it must not get anything again. */
-static void a_node_whose_disk_is_damaged_comes_back_without_spaces(void **state)
-{
-    (void)state;
-    begin(3, 3, 6);
-    SimNode *node = sim_owner(&sim, 2);
-    node->is_damaged = true;
-    sim_run(&sim, 20000);
-    assert_int_equal(count_owned(node, 6), 0);
-    uint64_t incarnation = cluster_incarnation(node->cluster);
-    node->is_paused = true;
-    sim_run(&sim, 10000);
-    node->is_paused = false;
-    sim_run(&sim, 30000); /* long enough to be spread */
-    assert_true(cluster_incarnation(node->cluster) > incarnation);
-    assert_int_equal(count_owned(node, 6), 0);
-    assert_all_served(6);
-    assert_nothing_lost(6);
-}
-
 static void a_copy_that_cannot_be_dropped_goes_later(void **state)
 {
     (void)state;
@@ -881,11 +771,8 @@ int main(void)
         CASE(a_node_without_the_engine_loses_its_spaces),
         CASE(a_restart_under_the_same_name_takes_its_spaces_at_once),
         CASE(two_processes_of_one_name_do_not_both_live),
-        CASE(a_folder_that_was_moved_waits_for_the_lease),
         CASE(a_move_hands_a_space_over_without_a_write_lost),
         CASE(a_hand_over_whose_answer_is_lost_is_finished),
-        CASE(a_node_that_is_silent_is_asked_once_about_all_that_it_might_get),
-        CASE(a_manager_that_is_to_end_gives_nothing_away),
         CASE(draining_a_node_moves_all_it_owns),
         CASE(a_node_that_leaves_is_followed_without_waiting),
         CASE(a_new_node_gets_its_share),
@@ -897,7 +784,6 @@ int main(void)
         CASE(a_node_that_was_away_forgets_what_was_dropped),
         CASE(a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch),
         CASE(a_node_whose_disk_is_damaged_gives_all_it_owns_away),
-        CASE(a_node_whose_disk_is_damaged_comes_back_without_spaces),
         CASE(a_copy_that_cannot_be_dropped_goes_later),
         CASE(copies_that_the_engine_has_forgotten_are_kept),
         CASE(a_log_that_has_lost_entries_is_not_served),

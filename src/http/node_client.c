@@ -1,12 +1,14 @@
 /* node_client.c - calls to other nodes from threads that may wait.
  *
  * A call has a connection of its own while it lasts; a few are kept for the calls that follow. The
- * sockets do not block: every wait is a poll(2) that ends when the call's time is over. The rest is
+ * sockets do not block: every wait is a poll(2) that ends when the call's time is over; names are
+ * resolved by threads, for which nobody waits longer (node_names.c). The rest is
  * the code of the loops: the handshake, the proof, the reader of answers.
  */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/node_link_int.h"
+#include "http/node_names_int.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -25,6 +27,7 @@ struct NodeClient {
     /* Immutable after open. */
     NodeTls *tls;
     Error open_error; /* if there is no 'tls' */
+    NodeNames *names;
     /* Guarded by 'lock'. */
     pthread_mutex_t lock;
     Kept kept[KEPT_MAX]; /* the oldest first */
@@ -55,6 +58,7 @@ NodeClient *node_client_open(const NodeSecret *secret)
 {
     NodeClient *client = MEM_NEW(NodeClient);
     (void)pthread_mutex_init(&client->lock, NULL); /* cannot fail with these attributes */
+    client->names = node_names_new(NULL);
     Error err;
     if (node_tls_open(secret, &client->tls, &err) != STATUS_OK)
         client->open_error = err; /* every call will say so */
@@ -68,6 +72,7 @@ void node_client_close(NodeClient *client)
     for (size_t i = 0; i < client->kept_count; i++)
         transport_close(&client->kept[i].transport);
     (void)pthread_mutex_destroy(&client->lock);
+    node_names_free(client->names);
     node_tls_close(client->tls);
     mem_free(client);
 }
@@ -263,9 +268,9 @@ static Status connect_one(Attempt *attempt, const NodeAddresses *addresses, size
 static Status open_connection(Attempt *attempt, Error *err)
 {
     NodeAddresses addresses;
-    bool is_name = false;
+    NodeNames *names = attempt->client->names;
     attempt->is_kept = false;
-    TRY(node_address_resolve(attempt->call->address, NODE_ADDRESS_ANY, &addresses, &is_name, err));
+    TRY(node_names_find(names, attempt->call->address, attempt->deadline_us, &addresses, err));
     Status status = STATUS_OK;
     for (size_t i = 0; i < addresses.count; i++) {
         status = connect_one(attempt, &addresses, i, err);
@@ -275,6 +280,8 @@ static Status open_connection(Attempt *attempt, Error *err)
             transport_close(&attempt->transport);
         attempt->is_open = false;
     }
+    if (status != STATUS_OK)
+        node_names_doubt(names, attempt->call->address);
     return status;
 }
 

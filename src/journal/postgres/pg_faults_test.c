@@ -558,41 +558,6 @@ static void a_server_that_was_replaced_is_not_waited_for(void **state)
     assert_true(clock_monotonic_us(clock_real()) - begun_us < 20000000);
 }
 
-static void *list_nodes(void *ctx)
-{
-    const JournalNode *nodes = NULL;
-    size_t count = 0;
-    Error error;
-    AUTO(arena_done) Arena arena;
-    arena_init(&arena, 4096);
-    return journal_nodes(ctx, JOURNAL_LANE_ADMIN, &arena, &nodes, &count, &error) == STATUS_OK
-               ? ctx
-               : NULL;
-}
-
-/* What is read must be acknowledged by the standby, which is away. */
-static void a_process_that_ends_does_not_wait_for_the_engine(void **state)
-{
-    (void)state;
-    AUTO(rig_done) Rig rig;
-    rig_init(&rig, "");
-    pair_do(&rig.pair, "stop", "b");
-    pthread_t thread;
-    assert_ok(thread_start(&thread, "nodes", list_nodes, rig.a, err));
-    wait_for_sql(&rig.pair,
-                 "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "t");
-    uint64_t begun_us = clock_monotonic_us(clock_real());
-    journal_hurry(rig.a);
-    void *is_read = rig.a;
-    pthread_join(thread, &is_read);
-    assert_null(is_read);
-    assert_null(list_nodes(rig.a)); /* nor does what is asked after that */
-    assert_true(clock_monotonic_us(clock_real()) - begun_us < 12000000);
-    pair_do(&rig.pair, "run", "b");
-    while (list_nodes(rig.a) == NULL) /* which is why it is asked at all */
-        sleep_ms(20);
-}
-
 /* The old primary lives as far as TCP can tell. The other one answers. */
 static void a_server_that_hangs_does_not_use_up_the_deadline(void **state)
 {
@@ -915,7 +880,6 @@ int main(void)
         TEST(an_option_without_a_value_is_as_if_it_were_not_there),
         TEST(an_answer_that_is_in_no_socket_is_read),
         TEST(a_server_that_was_replaced_is_not_waited_for),
-        TEST(a_process_that_ends_does_not_wait_for_the_engine),
         TEST(a_server_that_hangs_does_not_use_up_the_deadline),
         TEST(a_busy_space_does_not_keep_the_others_waiting),
         TEST(take_overs_and_large_appends_do_not_block_each_other),
