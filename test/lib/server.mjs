@@ -161,6 +161,7 @@ export class Server {
     async stop(signal = "SIGTERM") {
         const begun = performance.now();
         this.#child.kill(signal);
+        this.#child.kill("SIGCONT"); // a test that paused it may have failed
         const ended = await this.#exited;
         return { ...ended, took_ms: performance.now() - begun };
     }
