@@ -49,6 +49,7 @@ test("an engine without a standby, or without fsync, is named while it is so", a
     await until(async () => (await metric(node, "orrery_cluster_journal_bytes")) > 0, "asked");
     assert.equal((await health(node)).warnings, undefined);
     const names = engine.sql(engine.primary, "SHOW synchronous_standby_names").split("\n").pop();
+    assert.doesNotMatch(node.stdout, /WARNING/);
     for (const [setting, wrong, right, pattern] of [
         ["synchronous_standby_names", "''", `'${names}'`, /no synchronous standby/],
         ["fsync", "off", "on", /fsync/],
@@ -61,6 +62,10 @@ test("an engine without a standby, or without fsync, is named while it is so", a
         assert.equal(warnings.length, 1, String(warnings));
         assert.match(warnings[0], pattern);
         await until(async () => (await metric(node, "orrery_cluster_engine_warning")) === 1, "counted");
+        const [later] = (await startCluster(t, { engine, count: 1, replicas: 1 })).nodes;
+        const banner = later.stdout.split("\n").filter((line) => line.startsWith("WARNING: "));
+        assert.equal(banner.length, 1, later.stdout);
+        assert.match(banner[0], pattern);
         set(setting, right);
         await until(async () => (await health(node)).warnings === undefined, "right again");
         await until(async () => (await metric(node, "orrery_cluster_engine_warning")) === 0, "counted");

@@ -69,7 +69,7 @@ export class Engine {
     }
 }
 
-function freePort() {
+export function freePort() {
     return new Promise((resolve, reject) => {
         const server = createServer().once("error", reject);
         server.listen(0, "127.0.0.1", () => {
@@ -89,6 +89,7 @@ export class Cluster {
         this.url = engine.database();
         this.args = args;
         this.replicas = replicas;
+        this.isThrottled = isThrottled;
         this.secret = join(temporaryFolder(), "secret");
         const made = run(["cluster", "secret"]);
         writeFileSync(this.secret, made.stdout, { mode: 0o600 });
@@ -106,7 +107,7 @@ export class Cluster {
     }
 
     async add(name) {
-        const node = await startServer(this.t, await this.options(name));
+        const node = await startServer(this.t, { ...(await this.options(name)), isThrottled: this.isThrottled });
         node.name = name;
         this.nodes.push(node);
         return node;
