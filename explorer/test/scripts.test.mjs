@@ -243,3 +243,27 @@ test("the focus goes to the script whose editor has closed", async (t) => {
     await page.waitForTimeout(100);
     assert.equal(await focused(), "one");
 });
+
+test("what is typed while a script is saved stays, and is saved after it", async (t) => {
+    const { server, page, form, code } = await openScripts(t);
+    let release;
+    const isReleased = new Promise((resolve) => { release = resolve; });
+    await page.route(`${server.endpoint}/${ROOT}/sprocs`, async (route) => {
+        if (route.request().method() === "POST")
+            await isReleased;
+        await route.continue();
+    });
+    await page.getByRole("button", { name: "New procedure" }).click();
+    await form.getByLabel("Name").fill("one");
+    await write(code, "function () { /* first */ }");
+    await form.getByRole("button", { name: "Save" }).click();
+    await write(code, "function () { /* second */ }");
+    release();
+    await page.getByText(/^Saved, /).waitFor();
+    assert.match(await code.textContent(), /second/);
+    await form.getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Saved, /).nth(1).waitFor();
+    assert.match((await call(server, "GET", `${ROOT}/sprocs/one`)).body, /second/);
+    await page.getByRole("link", { name: "Items", exact: true }).click(); // nothing is left to save
+    await page.getByText("14 items", { exact: true }).waitFor();
+});

@@ -27,6 +27,7 @@ interface Script extends JsonObject {
 }
 
 interface Open {
+    number: number; // each editor that is opened has another one
     kind: Kind;
     script: Script | null; // null: a new one
 }
@@ -124,8 +125,10 @@ function Run({ kind, id, root, container }: { kind: "sprocs" | "udfs"; id: strin
 const canRun = (kind: Kind, id: string): kind is "sprocs" | "udfs" =>
     (kind === "sprocs" && mayChange.value) || (kind === "udfs" && isCallable(id));
 
-function ScriptEditor({ container, root, open, onDone, onClose }: {
-    container: ContainerDefinition; root: string; open: Open; onDone: (changed: Script | null) => void; onClose: () => void;
+// The functions are called as those of an item's editor are.
+function ScriptEditor({ container, root, open, onDone, onStored, onClose }: {
+    container: ContainerDefinition; root: string; open: Open;
+    onDone: (changed: Script | null) => void; onStored: (changed: Script) => void; onClose: () => void;
 }) {
     const { kind, script } = open;
     const [id, setId] = useState(script?.id ?? "");
@@ -136,6 +139,8 @@ function ScriptEditor({ container, root, open, onDone, onClose }: {
     const submit = useAttempt();
     const now = JSON.stringify([id, body, type, operation]);
     const [first] = useState(now);
+    const newest = useRef(now); // while an answer is waited for, more may be typed
+    newest.current = now;
     useUnsaved(now === first ? null : texts.unsaved.script(script?.id ?? texts.scripts.new[kind]));
     const list = `${root}/${kind}`;
     const path = `${list}/${encodeURIComponent(script?.id ?? "")}`;
@@ -148,7 +153,7 @@ function ScriptEditor({ container, root, open, onDone, onClose }: {
             ? await request<Script>("POST", list, { body: wanted })
             : await request<Script>("PUT", path, { body: wanted, headers: { "if-match": script._etag } });
         tell(texts.items.saved(answer.charge));
-        onDone(answer.body);
+        (newest.current === now ? onDone : onStored)(answer.body);
     }
 
     async function remove(): Promise<void> {
@@ -193,6 +198,7 @@ export function Scripts({ db, container }: { db: string; container: ContainerDef
     const root = pathOf("dbs", db, "colls", container.id);
     const [scripts, setScripts] = useState<Record<Kind, Script[]> | null>(null);
     const [open, setOpen] = useState<Open | null>(null);
+    const opened = useRef(0);
     const element = useRef<HTMLDivElement>(null);
     const returnFocus = useReturnedFocus(element, open !== null);
 
@@ -207,11 +213,12 @@ export function Scripts({ db, container }: { db: string; container: ContainerDef
     }
     useEffect(() => attempt(read), []);
 
-    const isSame = (a: Open | null, b: Open): boolean => a !== null && a.kind === b.kind && a.script?._rid === b.script?._rid;
+    const another = (kind: Kind, script: Script | null): Open => ({ number: ++opened.current, kind, script });
 
-    async function show(next: Open): Promise<void> {
-        if (!isSame(open, next) && await mayDiscard("text"))
-            setOpen(next);
+    async function show(kind: Kind, script: Script | null): Promise<void> {
+        const isOpen = open !== null && open.kind === kind && open.script?._rid === script?._rid;
+        if (!isOpen && await mayDiscard("text"))
+            setOpen(another(kind, script));
     }
 
     async function close(): Promise<void> {
@@ -224,7 +231,13 @@ export function Scripts({ db, container }: { db: string; container: ContainerDef
     // What can be run stays open after it was saved: it is run next. What was opened in the meantime stays as well.
     function done(about: Open, changed: Script | null): void {
         returnFocus(changed?._rid ?? "");
-        setOpen((now) => !isSame(now, about) ? now : changed !== null && about.kind !== "triggers" ? { kind: about.kind, script: changed } : null);
+        const next = changed !== null && about.kind !== "triggers" ? another(about.kind, changed) : null;
+        setOpen((now) => now?.number === about.number ? next : now);
+        attempt(read);
+    }
+
+    function stored(about: Open, changed: Script): void {
+        setOpen((now) => now?.number === about.number ? { ...about, script: changed } : now);
         attempt(read);
     }
 
@@ -240,20 +253,21 @@ export function Scripts({ db, container }: { db: string; container: ContainerDef
                             <ul>
                                 {scripts[kind].map((script) => (
                                     <li key={script._rid}>
-                                        <button class={open?.script?._rid === script._rid ? "row chosen" : "row"} data-rid={script._rid} onClick={() => attempt(() => show({ kind, script }))}>
+                                        <button class={open?.script?._rid === script._rid ? "row chosen" : "row"} data-rid={script._rid} onClick={() => attempt(() => show(kind, script))}>
                                             <span>{script.id}</span>
                                             {kind === "triggers" && <span class="hint">{String(script["triggerType"])}, {String(script["triggerOperation"])}</span>}
                                         </button>
                                     </li>
                                 ))}
                             </ul>
-                            {mayChange.value && <div class="buttons"><button onClick={() => attempt(() => show({ kind, script: null }))}>{texts.scripts.new[kind]}</button></div>}
+                            {mayChange.value && <div class="buttons"><button onClick={() => attempt(() => show(kind, null))}>{texts.scripts.new[kind]}</button></div>}
                         </section>
                     ))}
                 </div>
             </div>
             {open === null ? <p class="hint item">{texts.scripts.choose}</p>
-                : <ScriptEditor key={`${open.kind}/${open.script?._rid ?? "new"}/${open.script?._etag ?? ""}`} container={container} root={root} open={open} onDone={(changed) => done(open, changed)} onClose={() => attempt(close)} />}
+                : <ScriptEditor key={open.number} container={container} root={root} open={open}
+                    onDone={(changed) => done(open, changed)} onStored={(changed) => stored(open, changed)} onClose={() => attempt(close)} />}
         </div>
     );
 }
