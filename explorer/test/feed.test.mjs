@@ -89,6 +89,21 @@ test("the feed goes on by itself when the server has been in trouble", async (t)
     assert.equal(await page.getByText("is asked again after pauses").count(), 0);
 });
 
+test("without its container the feed stops, and begins anew with the next one of that name", async (t) => {
+    const server = await startServer(t);
+    await makeOrders(server, 20);
+    const page = await openPage(t, server, { path: FEED, allowErrors: [/404|410/] });
+    await page.getByLabel("Show changes").selectOption("from the beginning");
+    await page.getByText("20 changes", { exact: true }).waitFor(SLOW);
+    await call(server, "DELETE", COLL);
+    await page.getByText(/^Stopped: .*\(404/).waitFor(SLOW);
+    await call(server, "POST", "dbs/shop/colls", { body: { id: "orders", partitionKey: { paths: ["/customer"], kind: "Hash", version: 2 } } });
+    await put(server, "anew", "c1");
+    await page.getByRole("button", { name: "Go on" }).click();
+    await change(page, "anew").waitFor(SLOW);
+    assert.deepEqual(await ids(page), ["anew"]);
+});
+
 test("only so many changes are kept", async (t) => {
     const server = await startServer(t, ["--no-rate-limit"]);
     await makeOrders(server, 0);

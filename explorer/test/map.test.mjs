@@ -311,16 +311,24 @@ test("an old cell lists no keys, since those that are known are of the last minu
         const box = await map.boundingBox();
         await page.mouse.click(box.x + 34 + (box.width - 34) * share, box.y + box.height / 2);
     };
-    await click(0.995);
-    await keys.getByText('"c1"').waitFor(SLOW);
+    // The newest cell, in whose minute there may be no request yet.
+    const chooseNewest = async () => {
+        await map.focus();
+        for (let i = 0; i < 30 && await keys.getByText('"c1"').count() === 0; i++) {
+            await call(server, "GET", `${COLL}/docs/1`, { headers: { "x-ms-documentdb-partitionkey": '["c1"]' } });
+            await page.keyboard.press("End");
+            await page.waitForTimeout(1000);
+        }
+        await keys.getByText('"c1"').waitFor(SLOW);
+    };
+    await chooseNewest();
     assert.equal(await tooOld.count(), 0);
     await click(0.02); // more than five minutes ago
     await tooOld.waitFor();
     await page.waitForResponse((answer) => answer.url().includes("/queries"), SLOW); // asked again
     assert.equal(await keys.count(), 0);
     await expectAccessible(page);
-    await click(0.995);
-    await keys.getByText('"c1"').waitFor(SLOW);
+    await chooseNewest();
     // Of a day, keys of the last part are known, and those of an earlier one are not. The items may have come after it.
     await page.getByLabel("Show").selectOption("a day");
     await map.focus();
@@ -390,7 +398,7 @@ test("a cell shows the requests behind it by their kinds, with charges and refus
         assert.ok(Math.abs(parseFloat(row[3]) - expected[i][2] / told.ru[0] * 100) < 0.6);
         assert.equal(row[4], "0");
     }
-    await keysOf(cell).getByText('"c1"').waitFor(SLOW);
+    await keysOf(cell).getByText('"c1"').waitFor(SLOW); // of the minute of that second
     await expectAccessible(page);
 
     // Opened anew, the page is told what was before it.
@@ -535,7 +543,8 @@ test("a server that is in trouble for a while is asked again after pauses, by ev
     await page.keyboard.press("End");
     const cell = page.getByRole("region", { name: /^Partition 0 at/ });
     await cell.getByText("is asked again after pauses").waitFor(SLOW);
-    await keysOf(cell).getByText('"c1"').waitFor(SLOW);
+    await keysOf(cell).or(cell.getByText("No key of this partition was used then.")).first().waitFor(SLOW);
+    await cell.getByText("is asked again after pauses").waitFor({ state: "detached" });
 });
 
 test("without statistics there is no map, but there are partitions", async (t) => {
@@ -548,7 +557,7 @@ test("without statistics there is no map, but there are partitions", async (t) =
     await expectAccessible(page);
 });
 
-// Two minutes of a shop: waves of customers, then one that wants everything, and splits that cannot help it.
+// Some minutes of a shop: waves of customers, then one that wants everything, and splits that cannot help it.
 test("a picture for the documentation", { skip: process.env.SCREENSHOTS === undefined && "only with SCREENSHOTS" }, async (t) => {
     const server = await startServer(t, ["--enable-chaos", "--partition-ru", "400"]);
     await makeOrders(server, 0, { ru: 1600 });
@@ -556,16 +565,18 @@ test("a picture for the documentation", { skip: process.env.SCREENSHOTS === unde
     await page.getByRole("application").waitFor(SLOW);
     const begun = Date.now();
     const seconds = () => (Date.now() - begun) / 1000;
-    const write = (customer, i) => call(server, "POST", `${COLL}/docs`, {
-        body: { id: `${i % 50}`, customer, text: "x".repeat(600) },
-        headers: { "x-ms-documentdb-partitionkey": JSON.stringify([customer]), "x-ms-documentdb-is-upsert": "true" },
+    const send = (method, path, customer, more = {}) => call(server, method, `${COLL}/docs${path}`, {
+        ...more, headers: { "x-ms-documentdb-partitionkey": JSON.stringify([customer]), ...more.headers },
     }).catch(() => undefined);
+    const write = (customer, i) => send("POST", "", customer, { body: { id: `${i % 50}`, customer, text: "x".repeat(600) }, headers: { "x-ms-documentdb-is-upsert": "true" } });
+    const read = (customer, i) => send("GET", `/${i % 50}`, customer);
     let splits = 0;
-    for (let i = 0; seconds() < 110; i++) {
-        const wave = 12 + 10 * Math.sin(seconds() / 9);
-        const isHot = seconds() > 45 && seconds() < 85;
-        await Promise.all(Array.from({ length: Math.round(wave) }, (_, k) => write(`customer ${(i * 7 + k * 13) % 40}`, i)).concat(isHot ? Array.from({ length: 25 }, () => write("ada", i)) : []));
-        if ((splits === 0 && seconds() > 60) || (splits === 1 && seconds() > 90)) {
+    for (let i = 0; seconds() < 325; i++) {
+        const wave = 12 + 10 * Math.sin(seconds() / 14);
+        const isHot = seconds() > 110 && seconds() < 265;
+        await Promise.all(Array.from({ length: Math.round(wave) }, (_, k) => (k % 4 === 0 ? read : write)(`customer ${(i * 7 + k * 13) % 40}`, i))
+            .concat(isHot ? Array.from({ length: 25 }, (_, k) => (k % 6 === 0 ? read : write)("ada", i)) : []));
+        if ((splits === 0 && seconds() > 165) || (splits === 1 && seconds() > 230)) {
             const { ranges } = await call(server, "GET", `_orrery/${COLL}/layout`);
             const busiest = ranges.sort((a, b) => b.ru.lastMinute - a.ru.lastMinute)[0];
             await call(server, "POST", `_orrery/chaos/${COLL}/split`, { body: { range: busiest.id, by: "hash" } });
@@ -573,9 +584,21 @@ test("a picture for the documentation", { skip: process.env.SCREENSHOTS === unde
         }
         await new Promise((resolve) => setTimeout(resolve, 200));
     }
+    // The hot partition between the splits.
     const place = await page.getByRole("application").boundingBox();
-    await page.mouse.click(place.x + place.width - 180, place.y + place.height * 0.45); // the hot partition before the second split
-    await page.getByRole("region", { name: /^Partition \d+ at/ }).getByText('"ada"').waitFor();
+    const cell = page.getByRole("region", { name: /^Partition \d+ at/ });
+    const isHot = () => keysOf(cell).getByText('"ada"').count();
+    for (let share = 0.12; share < 0.9 && await isHot() === 0; share += 0.06) {
+        await page.mouse.click(place.x + place.width - 3 * 120, place.y + place.height * share);
+        await keysOf(cell).waitFor(SLOW);
+    }
+    assert.ok(await isHot() > 0);
+    for (let i = 0; i < 30 && await requestsOf(cell).locator("td.problem").count() === 0; i++) {
+        await page.keyboard.press("ArrowRight");
+        await page.waitForTimeout(100);
+    }
+    await keysOf(cell).getByText('"ada"').waitFor(SLOW);
+    await page.waitForTimeout(500);
     await picture(page, "map-story");
     await page.getByLabel("Theme").selectOption("dark");
     await page.waitForTimeout(1200);

@@ -58,6 +58,12 @@ export function Feed({ db, container }: { db: string; container: ContainerDefini
         setFrom(where);
     }
 
+    // Another container may have the name by now, in which the old positions mean nothing.
+    function again(): void {
+        begin(from);
+        state.again();
+    }
+
     return (
         <div class="items feed">
             <div class="items-list">
@@ -69,7 +75,7 @@ export function Feed({ db, container }: { db: string; container: ContainerDefini
                     <button aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>{isPaused ? texts.feed.resume : texts.feed.pause}</button>
                     <button onClick={() => { setShown({ ...shown, rows: [] }); setOpen(null); }}>{texts.feed.clear}</button>
                 </div>
-                <Halted {...state} isFirst={shown.ranges === 0} />
+                <Halted {...state} again={again} isFirst={shown.ranges === 0} />
                 <p class="hint" role="status">{shown.ranges === 0 ? state.failure === null && state.trouble === null && texts.loading : texts.feed.seen(shown.all, shown.rows.length)}</p>
                 <p class="hint">{shown.ranges > 0 && texts.feed.cost(shown.ranges, decimal(shown.charge))}</p>
                 <ul class="scroll" aria-label={texts.feed.list}>
