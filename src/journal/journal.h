@@ -319,5 +319,9 @@ JournalEngineId journal_engine_id(Journal *journal);
  * again. Any thread. */
 void journal_meet(Journal *journal, JournalEngineId id);
 
+/* The process is about to end: what JOURNAL_LANE_ADMIN asks, or has asked already, waits for a
+ * moment at most, also if the engine hangs. Any thread. */
+void journal_hurry(Journal *journal);
+
 void journal_close(Journal *journal); /* accepts NULL */
 DEFINE_AUTO(Journal *, journal_close)
