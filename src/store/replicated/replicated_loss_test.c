@@ -10,6 +10,7 @@ enum { SPACE = 10 };
 
 /* ---- RocksDB fails ---- */
 
+/* Lives longer than the node, whose threads use it. */
 typedef struct BrokenLocal {
     EngineOps ops; /* first */
     const EngineOps *inner;
@@ -68,10 +69,10 @@ static void break_local(TestNode *node, BrokenLocal *local)
 
 static void refuse_a_write(Status how)
 {
+    BrokenLocal local = {.status = how};
     AUTO(cluster_close) TestCluster cluster;
     cluster_open(&cluster, 1);
     TestNode *node = &cluster.nodes[0];
-    BrokenLocal local = {.status = how};
     break_local(node, &local);
     node_own(node, SPACE);
     node_own(node, SPACE + 1);
@@ -109,7 +110,6 @@ static void refuse_a_write(Status how)
     node_own(node, SPACE);
     put_now(node->store, SPACE, "d", "1");
     assert_int_equal(count_behind(node), 0);
-    node->replication->local->ops = local.inner;
 }
 
 /* Damage that RocksDB finds is this node's, and not another history of the log. */
@@ -141,10 +141,10 @@ static void write_again(void *ctx, const Error *err)
 static void nothing_is_appended_after_what_rocksdb_has_refused(void **state)
 {
     (void)state;
+    BrokenLocal local = {.status = STATUS_IO};
     AUTO(cluster_close) TestCluster cluster;
     cluster_open(&cluster, 1);
     TestNode *node = &cluster.nodes[0];
-    BrokenLocal local = {.status = STATUS_IO};
     break_local(node, &local);
     node_own(node, SPACE);
     node_own(node, SPACE + 1);
@@ -167,16 +167,15 @@ static void nothing_is_appended_after_what_rocksdb_has_refused(void **state)
     expect_key(node->store, NULL, SPACE, "a", "1");
     node_own(node, SPACE);
     put_now(node->store, SPACE, "b", "2");
-    node->replication->local->ops = local.inner;
 }
 
 static void what_waits_in_a_space_that_is_lost_was_surely_not_done(void **state)
 {
     (void)state;
+    BrokenLocal local = {.status = STATUS_IO};
     AUTO(cluster_close) TestCluster cluster;
     cluster_open(&cluster, 1);
     TestNode *node = &cluster.nodes[0];
-    BrokenLocal local = {.status = STATUS_IO};
     break_local(node, &local);
     node_own(node, SPACE);
     put_now(node->store, SPACE, "a", "1");
@@ -199,7 +198,6 @@ static void what_waits_in_a_space_that_is_lost_was_surely_not_done(void **state)
     Error reason;
     (void)last_lost(node, &reason);
     assert_int_equal(reason.status, STATUS_CORRUPT);
-    node->replication->local->ops = local.inner;
 }
 
 /* RocksDB would take no more writes until a restart if its log met the end of the disk. */
@@ -207,11 +205,11 @@ static void a_full_disk_stops_followed_spaces_until_there_is_room(void **state)
 {
     (void)state;
     enum { STOPS_MS = 400, LOOKS_MAX = 25 };
+    BrokenLocal local = {.status = STATUS_IO};
     AUTO(cluster_close) TestCluster cluster;
     cluster_open(&cluster, 2);
     TestNode *a = &cluster.nodes[0];
     TestNode *b = &cluster.nodes[1];
-    BrokenLocal local = {.status = STATUS_IO};
     break_local(b, &local);
     node_own(a, SPACE);
     put_now(a->store, SPACE, "a", "1");
@@ -239,7 +237,6 @@ static void a_full_disk_stops_followed_spaces_until_there_is_room(void **state)
     assert_ok(replication_own(b->replication, SPACE, &tail, cond_after_ms(10000), err));
     expect_key(b->store, NULL, SPACE, "b", "1");
     assert_int_equal(count_behind(b), 0);
-    b->replication->local->ops = local.inner;
 }
 
 /* ---- yielding ---- */
@@ -330,10 +327,10 @@ static void a_space_that_is_being_lost_is_not_yielded(void **state)
 static void a_space_whose_write_rocksdb_refuses_is_not_yielded(void **state)
 {
     (void)state;
+    BrokenLocal local = {.status = STATUS_IO};
     AUTO(cluster_close) TestCluster cluster;
     cluster_open(&cluster, 1);
     TestNode *node = &cluster.nodes[0];
-    BrokenLocal local = {.status = STATUS_IO};
     break_local(node, &local);
     node_own(node, SPACE);
     atomic_store(&local.fails, true);
@@ -353,7 +350,6 @@ static void a_space_whose_write_rocksdb_refuses_is_not_yielded(void **state)
     while (count_lost(node) == 0)
         sleep_ms(1);
     atomic_store(&local.fails, false);
-    node->replication->local->ops = local.inner;
 }
 
 typedef struct Stream {
