@@ -236,7 +236,7 @@ const moveText = (move: Omit<Move, "database" | "container">): string =>
 
 function Happened({ moves, owners, throttles, move }: { moves: Move[]; owners: OwnerMark[]; throttles: Throttle[]; move: Layout["move"] }) {
     return (
-        <section aria-label={texts.map.events}>
+        <section aria-label={texts.map.events} tabIndex={0}>
             <h2>{texts.map.events}</h2>
             {move !== null && <p class="under-way">{moveText(move)} <progress value={move.percent} max={100} aria-label={moveText(move)} /></p>}
             <div role="log" aria-label={texts.map.moves}>
