@@ -124,6 +124,30 @@ static inline Journal *open_postgres(const char *url, uint64_t rotate_bytes)
     return open_postgres_of(url, rotate_bytes, 0);
 }
 
+/* A pair of servers, with a node that owns a space. */
+typedef struct Rig {
+    PostgresPair pair;
+    Journal *a;
+    JournalPlace place; /* of space 1, which is of 'a' */
+} Rig;
+
+static inline void rig_init(Rig *rig, const char *options)
+{
+    *rig = (Rig){0};
+    pair_start(&rig->pair);
+    rig->a = open_postgres(pair_url(&rig->pair, options), 32 << 10);
+    (void)join_as(rig->a, "a", 0);
+    create_space(rig->a, 1);
+    rig->place = owner_of(rig->a, 1).tail;
+}
+
+static inline void rig_done(Rig *rig)
+{
+    journal_close(rig->a);
+    pair_end(&rig->pair);
+}
+DEFINE_AUTO_VALUE(Rig, rig_done)
+
 /* ---- the proxy ---- */
 
 /* It understands the protocol as far as to see where messages end, and which of them begin an
