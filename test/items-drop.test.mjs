@@ -17,7 +17,7 @@ import {
     until,
 } from "./lib/items.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { startServer } from "./lib/server.mjs";
+import { ofOneNode, startAny, startServer } from "./lib/server.mjs";
 import { call } from "./lib/wire.mjs";
 
 const WRITERS = 8;
@@ -65,8 +65,11 @@ async function write(server, container, number, state) {
     agent.destroy();
 }
 
+// In a cluster a write may wait for an owner of what was dropped, and is answered 429 (sub-status 3092).
+const DROPPED = ofOneNode("which of the two containers answers is known to one node at once");
+
 for (const size of SIZES)
-    test(`a container is made again under its writers (${size.partitions} partitions)`, async (t) => {
+    test(`a container is made again under its writers (${size.partitions} partitions)`, { skip: DROPPED }, async (t) => {
         const server = await startServer(t);
         const client = clientOf(server);
         const { database } = await client.databases.create({ id: "drop" });
@@ -109,7 +112,7 @@ for (const size of SIZES)
         sameItems(await listAll(server, fresh), items);
     });
 
-test("what was dropped gives its room on the disk back", async (t) => {
+test("what was dropped gives its room on the disk back", { skip: ofOneNode("it looks into one folder") }, async (t) => {
     const bytesOf = (folder) =>
         readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {
             const path = join(folder, entry.name);
@@ -131,7 +134,7 @@ test("what was dropped gives its room on the disk back", async (t) => {
 });
 
 test("the definition is replaced while clients write", async (t) => {
-    const server = await startServer(t, { args: ["--durability", "relaxed"] });
+    const server = await startAny(t, { args: ["--durability", "relaxed"] });
     const { database } = await clientOf(server).databases.create({ id: "change" });
     const container = await newContainer(database, SIZES[1]);
     const state = { over: false };

@@ -15,7 +15,7 @@ import { contentOf, fill, listAll, newContainer, queryAll } from "./lib/items.mj
 import { askAll } from "./lib/queries.mjs";
 import { Random, chooseSeed } from "./lib/random.mjs";
 import { clientOf } from "./lib/sdk.mjs";
-import { startServer } from "./lib/server.mjs";
+import { ofOneNode, startAny } from "./lib/server.mjs";
 import { SMALL, bringTo, byId, checkRanges, layoutOf, rangesOf, sameIds } from "./lib/splits.mjs";
 import { checkFolder } from "./lib/writers.mjs";
 
@@ -299,7 +299,7 @@ test(
         const seed = chooseSeed();
         t.diagnostic(`ORRERY_TEST_SEED=${seed}`);
         const random = new Random(seed);
-        const server = await startServer(t, { args: SMALL });
+        const server = await startAny(t, { args: SMALL });
         const { database } = await clientOf(server).databases.create({ id: "storm" });
         const container = await newContainer(database, undefined, { ...uniqueKeys(["/u"]), defaultTtl: -1 });
         await fill(container, FIXED);
@@ -332,6 +332,7 @@ test(
             assert.equal((await layoutOf(server, container)).totals.items, expected.length);
         }
         checkRanges(await rangesOf(container));
+        if (ofOneNode("nodes end after the test, and cluster-history.test.mjs checks their folders")) return;
         await server.stopWell();
         assert.match(checkFolder(server), new RegExp(`1 containers with ${expected.length} items: everything agrees`));
     },

@@ -9,15 +9,15 @@ set -euo pipefail
 export ORRERY=$(realpath "$1") ORRERY_TEST_NODES=3
 cd "$(dirname "$0")/../test"
 
-fast='session batch patch'
-# Every file that uses sharedServer is in one of these lists, or the script fails; the others start servers of their own.
+fast='session batch patch change-feed-sdk throughput queries-order resource-tokens triggers'
+# Every file that uses sharedServer or startAny is in one of these lists, or the script fails; the others start servers of their own.
 # Single tests that are about one node say so (ofOneNode of server.mjs).
 all='advice-route auth authorisation batch bench change-feed change-feed-moves change-feed-processor change-feed-sdk change-feed-versions
     change-feed-versions-moves charges client-encryption client-encryption-keys conflicts consistency containers copy cross-partition
-    cross-partition-many cross-partition-random cross-partition-sdk databases definitions documents export feed-ranges functions import
-    index-paths indexing items items-keys items-list items-purge patch permissions procedures procedures-api procedures-limits
-    procedures-transactions queries queries-index queries-load queries-order queries-pages reference resource-tokens scripts-isolation
-    scripts-resources sdk-details sdk-texts seed session storage-limits throughput triggers ttl unique users'
+    cross-partition-many cross-partition-random cross-partition-sdk cross-partition-spec databases definitions documents export feed-ranges functions import
+    index-paths indexing items items-drop items-keys items-list items-purge model patch permissions procedures procedures-api procedures-limits
+    procedures-transactions queries queries-index queries-load queries-order queries-pages queries-spec reference resource-tokens scripts-isolation
+    scripts-resources sdk-details sdk-texts seed session split-storm storage-limits throughput triggers ttl unique users'
 # advise                              what a container was asked is told by the node that served it
 # chaos                               faults are caused at one node, and what they did is seen there
 # connect, tls, troubleshooting       certificates, connections and starts of one process; the proxy speaks HTTP only
@@ -27,9 +27,9 @@ all='advice-route auth authorisation batch bench change-feed change-feed-moves c
 #                                     partitions must be at the catalogue's owner
 excused='advise chaos connect many seeing splits tls troubleshooting'
 listed=$(printf '%s.test.mjs\n' $all $excused | sort)
-using=$(grep -l 'sharedServer(' *.test.mjs | sort)
+using=$(grep -lE '(sharedServer|startAny)\(' *.test.mjs | sort)
 [ "$listed" = "$using" ] || {
-    echo "cluster-e2e.sh: its lists (<) and the files that use sharedServer (>) differ:" >&2
+    echo "cluster-e2e.sh: its lists (<) and the files that use sharedServer or startAny (>) differ:" >&2
     diff <(echo "$listed") <(echo "$using") >&2 || true
     exit 1
 }

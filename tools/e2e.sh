@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../test"
 
 # The longest begin first, so that none of them is left alone at the end. Those that measure stand apart,
 # so that they seldom wait for each other.
-long='cluster cluster-operators backup-moves cluster-history cluster-clocks cluster-upgrade cluster-adopt cluster-damage procedures-limits scripts-isolation queries-load floods export import splits history throttling memory cross-partition-many damage fairness cross-partition-random
+long='cluster cluster-journal cluster-operators backup-moves cluster-history cluster-clocks cluster-upgrade cluster-adopt cluster-damage cluster-work procedures-limits scripts-isolation queries-load floods export import splits history throttling memory cross-partition-many damage fairness cross-partition-random
     cross-partition-sdk queries-cancel crash-items faults queries-pages split-storm serve items-list model many'
 # These measure how long others wait: one after another, so that they do not measure each other.
 export MEASURING=' queries-load throttling queries-cancel fairness '

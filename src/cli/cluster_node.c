@@ -119,6 +119,7 @@ static Status open_journal(ClusterNode *node, const ClusterNodeOptions *options,
         .url = node->settings.engine,
         .allow_insecure = node->settings.allows_weak_engine,
         .format = JOURNAL_FORMAT,
+        .rotate_bytes = cluster_settings_rotate_bytes(&node->settings),
         .log = options->log,
         .clock = options->clock,
     };

@@ -3,6 +3,7 @@
 
 #include "base/encoding.h"
 #include "journal/journal.h"
+#include "journal/postgres/postgres_journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,13 @@ static Status read_peer(Arena *arena, const ClusterTexts *texts, Slice authority
     out->peer_host = arena_cstr(arena, host);
     out->peer_port = (uint16_t)port;
     return STATUS_OK;
+}
+
+uint64_t cluster_settings_rotate_bytes(const ClusterSettings *settings)
+{
+    enum { SHARE = 16 };
+    uint64_t bytes = settings->journal_bytes / SHARE;
+    return bytes < POSTGRES_JOURNAL_ROTATE_BYTES ? bytes : 0;
 }
 
 Status cluster_settings_read(Arena *arena, const ClusterTexts *texts, ClusterSettings *out,

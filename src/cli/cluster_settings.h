@@ -38,6 +38,12 @@ typedef struct ClusterSettings {
 MUST_USE Status cluster_settings_read(Arena *arena, const ClusterTexts *texts, ClusterSettings *out,
                                       Error *err);
 
+/* With how many bytes a table of the journal is full. It is emptied only after that, and only as a
+ * whole; so the one that is being written and those before it, whose entries are not needed any
+ * more, must stay far below the quarter of 'journal_bytes' from which on dead nodes are not waited
+ * for. 0 for the journal's own choice, which is right for large ones. */
+uint64_t cluster_settings_rotate_bytes(const ClusterSettings *settings);
+
 /* The secret that `orrery cluster secret` has printed into the file. */
 MUST_USE Status cluster_secret_read(const char *path, uint8_t out[CLUSTER_SECRET_BYTES],
                                     Error *err);

@@ -119,12 +119,24 @@ static void each_use_has_a_secret_of_its_own(void **state UNUSED)
     assert_memory_not_equal(a, secret, sizeof(a));
 }
 
+static void small_journals_have_small_tables(void **state UNUSED)
+{
+    static const struct {
+        uint64_t journal_mb, rotate_mb; /* 0: the journal's own choice */
+    } rows[] = {{256, 16}, {1024, 64}, {4095, 255}, {4096, 0}, {8192, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        ClusterSettings settings = {.journal_bytes = rows[i].journal_mb << 20};
+        assert_int_equal(cluster_settings_rotate_bytes(&settings) >> 20, rows[i].rotate_mb);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_is_told_everything_or_nothing),
         cmocka_unit_test(only_a_whole_secret_that_nobody_else_can_read_is_taken),
         cmocka_unit_test(each_use_has_a_secret_of_its_own),
+        cmocka_unit_test(small_journals_have_small_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

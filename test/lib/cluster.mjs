@@ -173,8 +173,9 @@ export async function startCluster(t, { count = 3, ...options }) {
     return cluster;
 }
 
-/** What sharedServer gives a file that runs against a cluster: the address is that of a proxy. */
-export async function sharedCluster(count, options) {
+/** What sharedServer gives a file that runs against a cluster: the address is that of a proxy. `atEnd` is called with what
+ * ends it. */
+export async function sharedCluster(count, options, atEnd = after) {
     const given = options.args ?? [];
     const durability = given.indexOf("--durability"); // is the engine's in a cluster
     const own = given.filter((_, i) => durability < 0 || (i !== durability && i !== durability + 1));
@@ -187,12 +188,13 @@ export async function sharedCluster(count, options) {
         node.name = name;
         cluster.nodes.push(await node.start());
     }
-    await cluster.until((status) => status.nodes.filter((node) => node.state === "live").length === count, "complete");
+    const isComplete = (status) => status.nodes.filter((node) => node.state === "live").length === count;
+    await cluster.until(isComplete, "complete");
     const proxy = await startSpreading(
         cluster.nodes.map((node) => node.endpoint),
         chooseSeed(),
     );
-    after(async () => {
+    atEnd(async () => {
         await proxy.end();
         await Promise.all(cluster.nodes.map((node) => node.stopWell()));
         engine.end();
@@ -205,5 +207,11 @@ export async function sharedCluster(count, options) {
         endpoint: `http://127.0.0.1:${proxy.port}`,
         data: first.data,
         lines: first.lines,
+        restart: async () => {
+            for (const node of cluster.nodes) {
+                await node.restart();
+                await cluster.until(isComplete, "complete again");
+            }
+        },
     };
 }

@@ -208,6 +208,13 @@ export async function startServer(t, options = {}) {
     return server.start();
 }
 
+/** The same for a test that says nothing of one process: with ORRERY_TEST_NODES=N a cluster, as in sharedServer. */
+export async function startAny(t, options = {}) {
+    if (!process.env.ORRERY_TEST_NODES) return startServer(t, options);
+    const { sharedCluster } = await import("./cluster.mjs");
+    return sharedCluster(Number(process.env.ORRERY_TEST_NODES), options, (end) => t.after(end));
+}
+
 /** The option `skip` of a test in a file that runs against several nodes, too: `why` it is about one. */
 export const ofOneNode = (why) => (process.env.ORRERY_TEST_NODES ? why : false);
 
