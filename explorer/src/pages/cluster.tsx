@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import { drain, isNode, readCluster, CATALOG_SPACE, type ClusterNode, type ClusterStatus, type Space } from "../api/cluster";
 import { ApiError, request } from "../api/client";
 import { readLayout } from "../api/orrery";
-import { credential } from "../api/session";
+import { credential, mayChange } from "../api/session";
 import { eventText } from "../parts/cluster_words";
 import { Dialog } from "../parts/dialog";
 import { Halted } from "../parts/halted";
@@ -93,8 +93,8 @@ function Nodes({ status, onDrain }: { status: ClusterStatus; onDrain: (node: Clu
                                 <td class="number">{texts.cluster.ago(decimal(Math.round(node.renewalAgeMs / 100) / 10))}</td>
                                 <td class="key">{node.advertise}</td>
                                 <td>
-                                    {node.state === "live" && <button aria-label={texts.cluster.drainNode(node.name)} onClick={() => onDrain(node)}>{texts.cluster.drain}</button>}
-                                    {node.state === "draining" && <button aria-label={texts.cluster.undrainNode(node.name)} onClick={() => onDrain(node)}>{texts.cluster.undrain}</button>}
+                                    {mayChange.value && node.state === "live" && <button aria-label={texts.cluster.drainNode(node.name)} onClick={() => onDrain(node)}>{texts.cluster.drain}</button>}
+                                    {mayChange.value && node.state === "draining" && <button aria-label={texts.cluster.undrainNode(node.name)} onClick={() => onDrain(node)}>{texts.cluster.undrain}</button>}
                                 </td>
                             </tr>
                         ))}

@@ -6,6 +6,7 @@ import {
     askMerge, askSplit, checkChaos, keyText, readEvents, readHistory, readKeys, readLargest, readLayout, readQueries, readSlot, STEP_S, TOP_MINUTES,
     type Grain, type Layout, type Move, type RangeKeys, type RangeLayout, type RecordedQuery, type TopRow,
 } from "../api/orrery";
+import { mayChange } from "../api/session";
 import { Halted } from "../parts/halted";
 import { percentOf } from "../parts/heat";
 import { attempt, tell } from "../parts/notices";
@@ -523,7 +524,7 @@ export function MapPage({ db, container }: PageProps) {
                     {isTableOpen && <MapTable record={record.current} grain={grain} />}
                 </details>
             )}
-            <Trouble db={db} container={container} layout={layout} />
+            {mayChange.value && <Trouble db={db} container={container} layout={layout} />}
             <Advice db={db} container={container} />
         </div>
     );
