@@ -544,28 +544,38 @@ static Json kind_in(Json history, size_t range, const char *kind)
     return json_get(history, SLICE("nothing"));
 }
 
+#define FEED                       \
+    {                              \
+        "a-im", "Incremental Feed" \
+    }
+#define UPSERT                              \
+    {                                       \
+        "x-ms-documentdb-is-upsert", "True" \
+    }
+#define BATCH                                  \
+    {                                          \
+        "x-ms-cosmos-is-batch-request", "True" \
+    }
+
 static void requests_are_told_by_their_kind(void **state)
 {
     (void)state;
-    static const Header feed = {"a-im", "Incremental Feed"};
-    static const Header upsert = {"x-ms-documentdb-is-upsert", "True"};
-    static const Header batch = {"x-ms-cosmos-is-batch-request", "True"};
     static const struct {
         Ask ask;
         int status;
         const char *kind;
     } rows[] = {
         {{"POST", DOCS, "{'id':'1','pk':'a'}"}, 201, "create"},
-        {{"POST", DOCS, "{'id':'1','pk':'a','n':1}", {upsert}}, 200, "upsert"},
+        {{"POST", DOCS, "{'id':'1','pk':'a','n':1}", {UPSERT}}, 200, "upsert"},
         {{"PUT", DOCS "/1", "{'id':'1','pk':'a','n':2}", {PK(HOT_KEY)}}, 200, "replace"},
         {{"PATCH", DOCS "/1", "{'operations':[{'op':'add','path':'/m','value':2}]}", {PK(HOT_KEY)}},
          200,
          "patch"},
         {{"GET", DOCS "/1", NULL, {PK(HOT_KEY)}}, 200, "read"},
         {{"GET", DOCS, NULL, {PK(HOT_KEY)}}, 200, "list"},
-        {{"GET", DOCS, NULL, {PK(HOT_KEY), feed}}, 200, "changeFeed"},
+        {{"GET", DOCS, NULL, {PK(HOT_KEY), FEED}}, 200, "changeFeed"},
         {{"POST", DOCS, "{'query':'SELECT * FROM c'}", {PK(HOT_KEY), QUERY}}, 200, "query"},
-        {{"POST", DOCS, "[{'operationType':'Read','id':'1'}]", {PK(HOT_KEY), batch}}, 200, "batch"},
+        {{"POST", DOCS, "[{'operationType':'Read','id':'1'}]", {PK(HOT_KEY), BATCH}}, 200, "batch"},
         {{"DELETE", DOCS "/1", NULL, {PK(HOT_KEY)}}, 204, "delete"},
     };
     AUTO(fake_server_close) FakeServer server;
