@@ -13,8 +13,8 @@ E2E          ?= yes
 INSTALL_DEPS ?= yes
 
 JOBS    := $(shell nproc)
-# Unit tests at the same time: some wait for a disk or a clock, so one more than there are cores.
-TESTS   := $(shell expr $(JOBS) + 1)
+# Unit tests at the same time: many wait for a disk, a clock or an engine, so more than there are cores.
+TESTS   := $(shell expr $(JOBS) + 3)
 PRESETS := release dev tsan fuzz
 FUZZERS := $(basename $(notdir $(shell find src -name '*_fuzz.c')))
 SDK     := test/node_modules/.package-lock.json

@@ -61,11 +61,12 @@ async function heldKb(container) {
     const layouts = new Map();
     for (const node of cluster.nodes) layouts.set(node.name, await layoutOf(node, container));
     const [{ ranges }] = layouts.values();
-    return ranges.map(({ id, space }) => {
-        const { owner } = spaces.find((one) => one.id === space);
-        const { bytes } = layouts.get(owner).ranges.find((range) => range.id === id);
-        return { id, storageInKB: Math.ceil(bytes / KB) };
+    const held = ranges.map(({ id, space }) => {
+        const owner = spaces.find((one) => one.id === space)?.owner;
+        const range = layouts.get(owner)?.ranges.find((range) => range.id === id);
+        return range && { id, storageInKB: Math.ceil(range.bytes / KB) };
     });
+    return held.every(Boolean) ? held : []; // they were split between two looks
 }
 
 async function movesOf(node, container) {

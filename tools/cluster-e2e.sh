@@ -42,7 +42,7 @@ export ORRERY_TEST_ENGINE=$folder/engine
 trap './postgres-pair.sh end "$ORRERY_TEST_ENGINE" && rmdir "$folder"' EXIT
 ./postgres-pair.sh start "$ORRERY_TEST_ENGINE"
 
-printf '%s.test.mjs\n' $names | xargs -P 2 -I FILE bash -c '
+printf '%s.test.mjs\n' $names | xargs -P "$(($(nproc) + 1))" -I FILE bash -c '
     begun=$SECONDS
     if log=$(node --test --test-reporter=spec FILE 2>&1); then
         passed=$(sed -n "s/^[^ ]* pass \([0-9]*\)$/\1/p" <<<"$log" | tail -1)

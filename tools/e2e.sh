@@ -1,6 +1,6 @@
 #!/bin/bash
-# e2e.sh SERVER - runs the end-to-end tests against that server, one file more at once than there
-# are processors, since files also wait: for clocks, disks and each other. Each starts servers of its
+# e2e.sh SERVER - runs the end-to-end tests against that server, three files more at once than there
+# are processors, since files also wait: for clocks, leases, disks and each other. Each starts servers of its
 # own. Of a file that fails everything is shown.
 set -euo pipefail
 [ $# -eq 1 ] || {
@@ -21,7 +21,7 @@ trap 'rm -f "$LOCK"' EXIT
 
 # A name above that is no file any more is a file that fails, so that the lists cannot rot.
 { printf '%s.test.mjs\n' $long && printf '%s\n' *.test.mjs; } | awk '!seen[$0]++' |
-    xargs -P "$(($(nproc) + 1))" -I FILE bash -c '
+    xargs -P "$(($(nproc) + 3))" -I FILE bash -c '
         # count WORD: what the end of the report says of it.
         count() {
             sed -n "s/^[^ ]* $1 \([0-9]*\)$/\1/p" <<<"$log" | tail -1
