@@ -118,8 +118,9 @@ test("one address has at most its share, and others do not notice", async (t) =>
     await useNormally(server, container);
     assert.equal(await metric(server, "orrery_connections_address_refused_total"), 1900);
     assert.equal(attack.closed, 1900);
-    // When they go there is room again.
+    // When they have gone there is room again.
     attack.end();
+    await until(async () => (await metric(server, "orrery_connections_open")) < 20, "connections are left");
     const again = new Flood(server, 50, { start: requestText("/healthz") });
     t.after(() => again.end());
     await until(() => again.received > 50 * 100, "there is no room after the flood");
