@@ -171,12 +171,8 @@ test("a read-only key sees the cluster and cannot change it; a token sees nothin
     };
     await signIn(READ_ONLY);
     await page.getByRole("link", { name: "Cluster" }).click();
-    await page.getByRole("button", { name: "Drain node b" }).click();
-    const dialog = page.getByRole("dialog", { name: "Drain node b" });
-    await dialog.getByRole("button", { name: "Drain", exact: true }).click();
-    await dialog.getByRole("alert").filter({ hasText: "read-only key" }).waitFor(SLOW);
-    await dialog.getByRole("button", { name: "Cancel" }).click();
-    assert.equal((await cluster.status(a)).nodes.find(({ name }) => name === "b").state, "live");
+    await page.getByRole("row", { name: /^b / }).first().waitFor(SLOW);
+    assert.equal(await page.getByRole("button", { name: /^Drain/ }).count(), 0);
 
     await call(a, "POST", "dbs/shop/users", { body: { id: "ada" } });
     const { _token } = await call(a, "POST", "dbs/shop/users/ada/permissions", { body: { id: "all", permissionMode: "All", resource: "dbs/shop/colls/orders" } });
