@@ -17,44 +17,6 @@ static int end(void **state)
     return 0;
 }
 
-static SimNode *other_than(const SimNode *node)
-{
-    for (size_t i = 0; i < sim.count; i++) {
-        if (&sim.nodes[i] != node && sim.nodes[i].cluster != NULL && !sim.nodes[i].is_paused)
-            return &sim.nodes[i];
-    }
-    return NULL;
-}
-
-static void assert_all_served(size_t spaces)
-{
-    for (StoreSpace space = 1; space <= spaces + 1; space++) {
-        if (sim_owner(&sim, space) == NULL)
-            fail_msg("nobody serves space %d", (int)space);
-    }
-}
-
-/* Each owner has every write that was acknowledged, and the copies are equal. */
-static void assert_nothing_lost(size_t spaces)
-{
-    sim_run(&sim, 1000);
-    for (StoreSpace space = 2; space <= spaces + 1; space++) {
-        SimNode *owner = sim_owner(&sim, space);
-        assert_non_null(owner);
-        const SimCopy *copy = sim_copy(owner, space);
-        if (sim.unsure[space] == 0)
-            assert_int_equal(copy->sum, sim.written[space]);
-        else
-            assert_true(copy->sum >= sim.written[space]);
-        for (size_t i = 0; i < sim.count; i++) {
-            const SimCopy *other = sim_copy(&sim.nodes[i], space);
-            if (sim.nodes[i].cluster != NULL && other != NULL &&
-                other->place.seq == copy->place.seq)
-                assert_int_equal(other->sum, copy->sum);
-        }
-    }
-}
-
 static bool warns(const SimNode *node, const char *text)
 {
     AUTO(arena_done) Arena arena;
@@ -70,7 +32,7 @@ static void a_change_of_the_catalogue_waits_for_every_living_node(void **state)
     (void)state;
     begin(3, 3, 2);
     SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *paused = other_than(leader);
+    SimNode *paused = sim_other_than(&sim, leader);
     paused->is_paused = true;
     size_t done = sim.changes_done;
     assert_true(sim_change(leader));
@@ -89,7 +51,7 @@ static void a_change_of_the_catalogue_waits_until_a_dead_nodes_spaces_are_others
     (void)state;
     begin(3, 3, 6);
     SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *paused = other_than(leader);
+    SimNode *paused = sim_other_than(&sim, leader);
     paused->is_paused = true;
     size_t done = sim.changes_done;
     assert_true(sim_change(leader));
@@ -122,7 +84,7 @@ static void a_change_that_comes_while_others_are_asked_waits_for_the_next_time(v
     (void)state;
     begin(2, 2, 2);
     SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *joining = other_than(leader);
+    SimNode *joining = sim_other_than(&sim, leader);
     atomic_store(&joining->cluster->catalog_done, 0);
     lease_step(joining->cluster);
     size_t done = sim.changes_done;
@@ -178,7 +140,7 @@ static void a_node_that_does_not_get_the_catalogue_steps_aside(void **state)
     for (int is_stuck = 0; is_stuck < 2; is_stuck++) {
         begin(3, 3, 6);
         SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-        SimNode *other = other_than(leader);
+        SimNode *other = sim_other_than(&sim, leader);
         other->cannot_refresh = is_stuck == 0;
         other->is_stuck = is_stuck == 1;
         size_t done = sim.changes_done;
@@ -195,14 +157,14 @@ static void a_node_that_does_not_get_the_catalogue_steps_aside(void **state)
             sim_run(&sim, 500);
         }
         assert_int_equal(sim.changes_done, done + 7);
-        assert_all_served(6);
+        sim_assert_all_served(&sim, 6);
         assert_true(warns(other, "newest changes of the catalogue"));
         other->cannot_refresh = other->is_stuck = false;
         sim_run(&sim, 3000);
         assert_true(sim_has_lease(other));
         assert_int_equal(other->published, sim_place(leader, SPACE_OF_CATALOG).applied.seq);
         assert_false(warns(other, "newest changes of the catalogue"));
-        assert_nothing_lost(6);
+        sim_assert_nothing_lost(&sim, 6);
         if (is_stuck == 0)
             sim_done(&sim);
     }
@@ -214,7 +176,7 @@ static void an_engine_that_is_away_makes_no_node_step_aside(void **state)
     (void)state;
     begin(3, 3, 6);
     SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *other = other_than(leader);
+    SimNode *other = sim_other_than(&sim, leader);
     uint64_t incarnation = cluster_incarnation(other->cluster);
     other->is_stuck = true;
     assert_true(sim_change(leader));
@@ -235,7 +197,7 @@ static void a_node_that_comes_back_has_the_catalogue_before_its_lease(void **sta
     (void)state;
     begin(3, 3, 2);
     SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *other = other_than(leader);
+    SimNode *other = sim_other_than(&sim, leader);
     other->is_paused = true;
     sim_run(&sim, 15000);
     size_t done = sim.changes_done;
@@ -263,7 +225,7 @@ static void a_space_is_served_only_with_the_newest_catalogue(void **state)
     StoreSpace space = 2;
     while (sim_owner(&sim, space) != leader)
         space++;
-    SimNode *to = other_than(leader);
+    SimNode *to = sim_other_than(&sim, leader);
     to->is_stuck = true;
     assert_true(sim_change(leader));
     assert_ok(
@@ -284,7 +246,7 @@ static void a_space_whose_map_changes_is_given_away_later(void **state)
     begin(3, 3, 3);
     sim_run(&sim, 2000);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *to = other_than(owner);
+    SimNode *to = sim_other_than(&sim, owner);
     owner->switching = 2;
     assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
     sim_run(&sim, 3000);
@@ -314,7 +276,7 @@ static void a_new_leader_has_not_published_what_it_still_loads(void **state)
     begin(2, 2, 2);
     sim_run(&sim, 2000);
     SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *next = other_than(leader);
+    SimNode *next = sim_other_than(&sim, leader);
     next->cluster->catalog.lead = lead_and_look;
     next->is_stuck = true; /* until it owns the space */
     assert_true(sim_change(leader));
@@ -345,7 +307,7 @@ static void a_space_whose_map_begins_to_change_meanwhile_is_given_away_later(voi
     begin(3, 3, 3);
     sim_run(&sim, 2000);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *to = other_than(owner);
+    SimNode *to = sim_other_than(&sim, owner);
     assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
     about_to_switch = owner;
     owner->cluster->call = call_and_switch;

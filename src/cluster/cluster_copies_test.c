@@ -17,36 +17,6 @@ static int end(void **state)
     return 0;
 }
 
-static SimNode *other_than(const SimNode *node)
-{
-    for (size_t i = 0; i < sim.count; i++) {
-        if (&sim.nodes[i] != node && sim.nodes[i].cluster != NULL && !sim.nodes[i].is_paused)
-            return &sim.nodes[i];
-    }
-    return NULL;
-}
-
-/* Each owner has every write that was acknowledged, and the copies are equal. */
-static void assert_nothing_lost(size_t spaces)
-{
-    sim_run(&sim, 1000);
-    for (StoreSpace space = 2; space <= spaces + 1; space++) {
-        SimNode *owner = sim_owner(&sim, space);
-        assert_non_null(owner);
-        const SimCopy *copy = sim_copy(owner, space);
-        if (sim.unsure[space] == 0)
-            assert_int_equal(copy->sum, sim.written[space]);
-        else
-            assert_true(copy->sum >= sim.written[space]);
-        for (size_t i = 0; i < sim.count; i++) {
-            const SimCopy *other = sim_copy(&sim.nodes[i], space);
-            if (sim.nodes[i].cluster != NULL && other != NULL &&
-                other->place.seq == copy->place.seq)
-                assert_int_equal(other->sum, copy->sum);
-        }
-    }
-}
-
 /* Of a copy, which has a row, on a node that need not run. */
 static ReplicaState state_of(const SimNode *node, StoreSpace space, uint64_t *base)
 {
@@ -54,7 +24,7 @@ static ReplicaState state_of(const SimNode *node, StoreSpace space, uint64_t *ba
     arena_init(&arena, 4096);
     ClusterView view;
     uint64_t begun_us;
-    const SimNode *reader = other_than(NULL);
+    const SimNode *reader = sim_other_than(&sim, NULL);
     assert_ok(cluster_read_view(reader->cluster, true, &arena, &view, &begun_us, err));
     *base = view_owner(&view, space)->base;
     const JournalReplica *replica = view_replica(&view, space, slice_from_cstr(node->name));
@@ -67,7 +37,7 @@ static void a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew(void **
     (void)state;
     begin(3, 3, 2);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
+    SimNode *other = sim_other_than(&sim, owner);
     sim_run(&sim, 1000);
     other->is_stuck = true;
     assert_true(sim_write(owner, 2));
@@ -88,7 +58,7 @@ static void a_copy_on_a_living_node_that_hangs_is_expelled_and_made_anew(void **
     assert_true(sim_write(owner, 2));
     sim_run(&sim, 90000);
     assert_int_equal(state_of(other, 2, &base), REPLICA_EXPELLED);
-    assert_nothing_lost(2);
+    sim_assert_nothing_lost(&sim, 2);
 }
 
 /* With two nodes the log is never trimmed behind the only other copy, so it needs no new one. */
@@ -97,7 +67,7 @@ static void an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again(void
     (void)state;
     begin(2, 2, 2);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
+    SimNode *other = sim_other_than(&sim, owner);
     sim_run(&sim, 1000);
     sim_kill(other);
     sim_run(&sim, 10000);
@@ -112,7 +82,7 @@ static void an_expelled_copy_that_has_read_the_rest_of_the_log_counts_again(void
     sim_run(&sim, 40000);
     assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
     assert_int_equal(base, 1);
-    assert_nothing_lost(2);
+    sim_assert_nothing_lost(&sim, 2);
 }
 
 /* Its process ends, and its disk is replaced; or only the store's folder on it is lost. */
@@ -132,7 +102,7 @@ static void a_copy_that_cannot_be_made_does_not_keep_the_log(void **state)
 {
     (void)state;
     begin(3, 3, 2);
-    SimNode *other = other_than(sim_owner(&sim, 2));
+    SimNode *other = sim_other_than(&sim, sim_owner(&sim, 2));
     for (int with_room = 0; with_room < 2; with_room++) {
         uint64_t base;
         Error failure;
@@ -157,7 +127,7 @@ static void a_copy_that_cannot_be_made_does_not_keep_the_log(void **state)
         sim_run(&sim, 60000);
         assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
     }
-    assert_nothing_lost(2);
+    sim_assert_nothing_lost(&sim, 2);
 }
 
 static void a_copy_that_is_made_without_progress_is_expelled(void **state)
@@ -165,7 +135,7 @@ static void a_copy_that_is_made_without_progress_is_expelled(void **state)
     (void)state;
     begin(3, 3, 2);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
+    SimNode *other = sim_other_than(&sim, owner);
     JournalReplica row = {.space = 2, .state = REPLICA_SEEDING};
     uint64_t base;
     sim_run(&sim, 1000);
@@ -199,7 +169,7 @@ static void copies_on_a_lost_disk_do_not_count(void **state)
     (void)state;
     begin(3, 3, 2);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
+    SimNode *other = sim_other_than(&sim, owner);
     for (int i = 0; i < 10; i++)
         assert_true(sim_write(owner, 2));
     sim_run(&sim, 30000); /* the owner trims */
@@ -222,7 +192,7 @@ static void copies_on_a_lost_disk_do_not_count(void **state)
         assert_int_equal(state_of(other, 2, &base), REPLICA_FOLLOWING);
         assert_int_equal(sim_place(other, 2).applied.seq, 10);
     }
-    assert_nothing_lost(2);
+    sim_assert_nothing_lost(&sim, 2);
 }
 
 /* The log was trimmed, and has lost what all copies have: there is nothing to be copied. */
@@ -256,7 +226,7 @@ static void many_small_copies_are_made_one_after_the_other(void **state)
     (void)state;
     enum { SPACES = 40 };
     begin(2, 2, SPACES);
-    SimNode *other = other_than(sim_owner(&sim, 2));
+    SimNode *other = sim_other_than(&sim, sim_owner(&sim, 2));
     for (StoreSpace space = 2; space <= SPACES + 1; space++)
         assert_true(sim_write(sim_owner(&sim, space), space));
     sim_run(&sim, 30000); /* the owners trim */
@@ -267,7 +237,7 @@ static void many_small_copies_are_made_one_after_the_other(void **state)
     for (StoreSpace space = 1; space <= SPACES + 1; space++)
         assert_int_equal(sim_place(other, space).applied.seq,
                          sim_place(sim_owner(&sim, space), space).applied.seq);
-    assert_nothing_lost(SPACES);
+    sim_assert_nothing_lost(&sim, SPACES);
 }
 
 int main(void)

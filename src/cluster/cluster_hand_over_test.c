@@ -17,22 +17,6 @@ static int end(void **state)
     return 0;
 }
 
-static size_t count_owned(const SimNode *node, size_t spaces)
-{
-    size_t count = 0;
-    for (StoreSpace space = 1; space <= spaces + 1; space++)
-        count += node->cluster != NULL && cluster_serves(node->cluster, space);
-    return count;
-}
-
-static void assert_all_served(size_t spaces)
-{
-    for (StoreSpace space = 1; space <= spaces + 1; space++) {
-        if (sim_owner(&sim, space) == NULL)
-            fail_msg("nobody serves space %d", (int)space);
-    }
-}
-
 /* Calls that were not answered. */
 static size_t calls_in_vain;
 
@@ -50,7 +34,7 @@ static void a_node_that_is_silent_is_asked_once_about_all_that_it_might_get(void
     begin(2, 2, 20);
     SimNode *node = &sim.nodes[0];
     SimNode *silent = &sim.nodes[1];
-    assert_true(count_owned(node, 20) > 5);
+    assert_true(sim_count_owned(node, 20) > 5);
     silent->is_unreachable = true;
     node->cluster->call = call_and_count;
     for (StoreSpace space = 2; space <= 6; space++)
@@ -67,8 +51,8 @@ static void a_node_that_is_silent_is_asked_once_about_all_that_it_might_get(void
     assert_int_equal(calls_in_vain, 1);
     silent->is_unreachable = false;
     sim_run(&sim, 10000);
-    assert_int_equal(count_owned(node, 20), 0);
-    assert_all_served(20);
+    assert_int_equal(sim_count_owned(node, 20), 0);
+    sim_assert_all_served(&sim, 20);
 }
 
 /* The thread is waited for. */
@@ -77,14 +61,14 @@ static void a_manager_that_is_to_end_gives_nothing_away(void **state)
     (void)state;
     begin(2, 2, 20);
     SimNode *node = &sim.nodes[0];
-    size_t owned = count_owned(node, 20);
+    size_t owned = sim_count_owned(node, 20);
     assert_ok(cluster_order(node->cluster, 2, slice_from_cstr("n1"), REASON_OPERATOR, err));
     assert_ok(cluster_drain(node->cluster, slice_from_cstr(node->name), true, err));
     lease_step(node->cluster);
     atomic_store(&node->cluster->is_stopping, true);
     fake_clock_advance(&node->clock, VIEW_US);
     manage_step(node->cluster);
-    assert_int_equal(count_owned(node, 20), owned);
+    assert_int_equal(sim_count_owned(node, 20), owned);
 }
 
 int main(void)

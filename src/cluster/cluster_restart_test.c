@@ -17,43 +17,6 @@ static int end(void **state)
     return 0;
 }
 
-static size_t count_owned(const SimNode *node, size_t spaces)
-{
-    size_t count = 0;
-    for (StoreSpace space = 1; space <= spaces + 1; space++)
-        count += node->cluster != NULL && cluster_serves(node->cluster, space);
-    return count;
-}
-
-static void assert_all_served(size_t spaces)
-{
-    for (StoreSpace space = 1; space <= spaces + 1; space++) {
-        if (sim_owner(&sim, space) == NULL)
-            fail_msg("nobody serves space %d", (int)space);
-    }
-}
-
-/* Each owner has every write that was acknowledged, and the copies are equal. */
-static void assert_nothing_lost(size_t spaces)
-{
-    sim_run(&sim, 1000);
-    for (StoreSpace space = 2; space <= spaces + 1; space++) {
-        SimNode *owner = sim_owner(&sim, space);
-        assert_non_null(owner);
-        const SimCopy *copy = sim_copy(owner, space);
-        if (sim.unsure[space] == 0)
-            assert_int_equal(copy->sum, sim.written[space]);
-        else
-            assert_true(copy->sum >= sim.written[space]);
-        for (size_t i = 0; i < sim.count; i++) {
-            const SimCopy *other = sim_copy(&sim.nodes[i], space);
-            if (sim.nodes[i].cluster != NULL && other != NULL &&
-                other->place.seq == copy->place.seq)
-                assert_int_equal(other->sum, copy->sum);
-        }
-    }
-}
-
 /* The folder's lock says nothing there. The process that is cut off from the engine answers clients
  * until its lease ends; sim_check_owners sees to it that nobody else does. */
 static void a_folder_that_was_moved_waits_for_the_lease(void **state)
@@ -78,16 +41,16 @@ static void a_folder_that_was_moved_waits_for_the_lease(void **state)
     assert_true(sim_try_start(second, &failure));
     sim_run(&sim, 3500); /* while it has a lease, or may have */
     assert_true(sim_has_lease(first));
-    assert_int_equal(count_owned(second, 4), 0);
+    assert_int_equal(sim_count_owned(second, 4), 0);
     sim_run(&sim, 4000);
     assert_false(sim_has_lease(first));
-    assert_all_served(4);
-    assert_true(count_owned(second, 4) > 0);
+    sim_assert_all_served(&sim, 4);
+    assert_true(sim_count_owned(second, 4) > 0);
     /* A restart there is one as any other. */
     sim_kill(second);
     assert_true(sim_try_start(second, &failure));
     sim_run(&sim, 1500);
-    assert_all_served(4);
+    sim_assert_all_served(&sim, 4);
 }
 
 /* It was declared dead, and its join has made it live: it must not get anything again. */
@@ -98,16 +61,16 @@ static void a_node_whose_disk_is_damaged_comes_back_without_spaces(void **state)
     SimNode *node = sim_owner(&sim, 2);
     node->is_damaged = true;
     sim_run(&sim, 20000);
-    assert_int_equal(count_owned(node, 6), 0);
+    assert_int_equal(sim_count_owned(node, 6), 0);
     uint64_t incarnation = cluster_incarnation(node->cluster);
     node->is_paused = true;
     sim_run(&sim, 10000);
     node->is_paused = false;
     sim_run(&sim, 30000); /* long enough to be spread */
     assert_true(cluster_incarnation(node->cluster) > incarnation);
-    assert_int_equal(count_owned(node, 6), 0);
-    assert_all_served(6);
-    assert_nothing_lost(6);
+    assert_int_equal(sim_count_owned(node, 6), 0);
+    sim_assert_all_served(&sim, 6);
+    sim_assert_nothing_lost(&sim, 6);
 }
 
 int main(void)

@@ -18,67 +18,21 @@ static int end(void **state)
     return 0;
 }
 
-static size_t count_owned(const SimNode *node, size_t spaces)
-{
-    size_t count = 0;
-    for (StoreSpace space = 1; space <= spaces + 1; space++)
-        count += node->cluster != NULL && cluster_serves(node->cluster, space);
-    return count;
-}
-
-static void assert_all_served(size_t spaces)
-{
-    for (StoreSpace space = 1; space <= spaces + 1; space++) {
-        if (sim_owner(&sim, space) == NULL)
-            fail_msg("nobody serves space %d", (int)space);
-    }
-}
-
-/* Each owner has every write that was acknowledged, and the copies are equal. */
-static void assert_nothing_lost(size_t spaces)
-{
-    sim_run(&sim, 1000);
-    for (StoreSpace space = 2; space <= spaces + 1; space++) {
-        SimNode *owner = sim_owner(&sim, space);
-        assert_non_null(owner);
-        const SimCopy *copy = sim_copy(owner, space);
-        if (sim.unsure[space] == 0)
-            assert_int_equal(copy->sum, sim.written[space]);
-        else
-            assert_true(copy->sum >= sim.written[space]);
-        for (size_t i = 0; i < sim.count; i++) {
-            const SimCopy *other = sim_copy(&sim.nodes[i], space);
-            if (sim.nodes[i].cluster != NULL && other != NULL &&
-                other->place.seq == copy->place.seq)
-                assert_int_equal(other->sum, copy->sum);
-        }
-    }
-}
-
-static SimNode *other_than(const SimNode *node)
-{
-    for (size_t i = 0; i < sim.count; i++) {
-        if (&sim.nodes[i] != node && sim.nodes[i].cluster != NULL && !sim.nodes[i].is_paused)
-            return &sim.nodes[i];
-    }
-    return NULL;
-}
-
 static void one_node_owns_everything(void **state)
 {
     (void)state;
     begin(1, 1, 4);
-    assert_all_served(4);
-    assert_int_equal(count_owned(&sim.nodes[0], 4), 5);
+    sim_assert_all_served(&sim, 4);
+    assert_int_equal(sim_count_owned(&sim.nodes[0], 4), 5);
 }
 
 static void new_spaces_are_dealt_out_evenly(void **state)
 {
     (void)state;
     begin(3, 3, 9);
-    assert_all_served(9);
+    sim_assert_all_served(&sim, 9);
     for (size_t i = 0; i < 3; i++)
-        assert_in_range(count_owned(&sim.nodes[i], 9), 3, 4);
+        assert_in_range(sim_count_owned(&sim.nodes[i], 9), 3, 4);
 }
 
 static void spaces_beside_another_go_to_its_owner(void **state)
@@ -126,8 +80,8 @@ static void a_dead_nodes_spaces_are_taken_over_by_replicas(void **state)
     sim_run(&sim, 4000);
     assert_null(sim_owner(&sim, 3)); /* nobody may be sure yet */
     sim_run(&sim, 6000);
-    assert_all_served(6);
-    assert_nothing_lost(6);
+    sim_assert_all_served(&sim, 6);
+    sim_assert_nothing_lost(&sim, 6);
 }
 
 static void the_catalogue_gets_another_leader(void **state)
@@ -171,9 +125,9 @@ static void a_paused_node_stops_answering_before_its_successor_begins(void **sta
     /* Its new lease is not about what it read before. */
     assert_true(sim_has_lease(victim));
     assert_false(cluster_lease_holds(victim->cluster, earlier));
-    assert_all_served(6);
+    sim_assert_all_served(&sim, 6);
     assert_true(atomic_load(&victim->cluster->incarnation) > 3); /* it has joined anew */
-    assert_nothing_lost(6);
+    sim_assert_nothing_lost(&sim, 6);
 }
 
 static void a_short_pause_changes_no_owner(void **state)
@@ -218,8 +172,8 @@ static void a_node_without_the_engine_loses_its_spaces(void **state)
     assert_ptr_not_equal(sim_owner(&sim, 2), victim);
     memory_journal_cut(victim->journal, false);
     sim_run(&sim, 20000);
-    assert_all_served(6);
-    assert_nothing_lost(6);
+    sim_assert_all_served(&sim, 6);
+    sim_assert_nothing_lost(&sim, 6);
 }
 
 static void a_restart_under_the_same_name_takes_its_spaces_at_once(void **state)
@@ -233,8 +187,8 @@ static void a_restart_under_the_same_name_takes_its_spaces_at_once(void **state)
     assert_true(sim_try_start(node, &failure));
     sim_run(&sim, 1500); /* less than a lease */
     assert_true(sim_may_answer(node, 2));
-    assert_all_served(6);
-    assert_nothing_lost(6);
+    sim_assert_all_served(&sim, 6);
+    sim_assert_nothing_lost(&sim, 6);
 }
 
 static void two_processes_of_one_name_do_not_both_live(void **state)
@@ -263,12 +217,12 @@ static void two_processes_of_one_name_do_not_both_live(void **state)
     assert_int_equal(system(command), 0); /* NOLINT: a copy, in a test */
     assert_true(sim_try_start(second, &failure));
     sim_run(&sim, 7000);
-    assert_int_equal(count_owned(&sim.nodes[0], 2), 0);
+    assert_int_equal(sim_count_owned(&sim.nodes[0], 2), 0);
     assert_false(sim_has_lease(&sim.nodes[0]));
-    assert_all_served(2);
+    sim_assert_all_served(&sim, 2);
     sim_run(&sim, 20000);
-    assert_int_equal(count_owned(&sim.nodes[0], 2), 0);
-    assert_all_served(2);
+    assert_int_equal(sim_count_owned(&sim.nodes[0], 2), 0);
+    sim_assert_all_served(&sim, 2);
 }
 
 static void a_move_hands_a_space_over_without_a_write_lost(void **state)
@@ -278,7 +232,7 @@ static void a_move_hands_a_space_over_without_a_write_lost(void **state)
     sim_run(&sim, 2000);
     for (int i = 0; i < 20; i++) {
         SimNode *owner = sim_owner(&sim, 2);
-        SimNode *to = other_than(owner);
+        SimNode *to = sim_other_than(&sim, owner);
         assert_true(sim_write(owner, 2));
         assert_ok(
             cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
@@ -286,7 +240,7 @@ static void a_move_hands_a_space_over_without_a_write_lost(void **state)
         assert_ptr_equal(sim_owner(&sim, 2), to);
         assert_false(sim_write(owner, 2));
     }
-    assert_nothing_lost(3);
+    sim_assert_nothing_lost(&sim, 3);
 }
 
 static void a_hand_over_whose_answer_is_lost_is_finished(void **state)
@@ -298,7 +252,7 @@ static void a_hand_over_whose_answer_is_lost_is_finished(void **state)
                                                 MEMORY_JOURNAL_LOSE_REQUEST, MEMORY_JOURNAL_DELAY};
     for (size_t i = 0; i < ARRAY_COUNT(faults); i++) {
         SimNode *owner = sim_owner(&sim, 2);
-        SimNode *to = other_than(owner);
+        SimNode *to = sim_other_than(&sim, owner);
         assert_ok(
             cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
         memory_journal_fail(owner->journal, JOURNAL_LANE_NODE, faults[i], 0, 3);
@@ -309,11 +263,11 @@ static void a_hand_over_whose_answer_is_lost_is_finished(void **state)
         while (memory_journal_delayed(sim.engine) > 0)
             (void)memory_journal_deliver(sim.engine, 0);
         sim_run(&sim, 2000);
-        assert_all_served(3);
+        sim_assert_all_served(&sim, 3);
         SimNode *next = sim_owner(&sim, 2);
         assert_true(sim_write(next, 2));
     }
-    assert_nothing_lost(3);
+    sim_assert_nothing_lost(&sim, 3);
 }
 
 static void draining_a_node_moves_all_it_owns(void **state)
@@ -321,12 +275,12 @@ static void draining_a_node_moves_all_it_owns(void **state)
     (void)state;
     begin(3, 2, 9);
     SimNode *node = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *other = other_than(node);
+    SimNode *other = sim_other_than(&sim, node);
     assert_ok(cluster_drain(other->cluster, slice_from_cstr(node->name), true, err));
     sim_run(&sim, 20000);
-    assert_int_equal(count_owned(node, 9), 0);
-    assert_all_served(9);
-    assert_nothing_lost(9);
+    assert_int_equal(sim_count_owned(node, 9), 0);
+    sim_assert_all_served(&sim, 9);
+    sim_assert_nothing_lost(&sim, 9);
     /* It still has the catalogue, and changes do not wait for it. */
     size_t done = sim.changes_done;
     assert_true(sim_change(sim_owner(&sim, SPACE_OF_CATALOG)));
@@ -354,8 +308,8 @@ static void a_node_that_leaves_is_followed_without_waiting(void **state)
     cluster_end_membership(node->cluster);
     sim_kill(node);
     sim_run(&sim, 2500);
-    assert_all_served(6);
-    assert_nothing_lost(6);
+    sim_assert_all_served(&sim, 6);
+    sim_assert_nothing_lost(&sim, 6);
 }
 
 static void a_new_node_gets_its_share(void **state)
@@ -368,10 +322,10 @@ static void a_new_node_gets_its_share(void **state)
     Error failure;
     assert_true(sim_try_start(&sim.nodes[2], &failure));
     sim_run(&sim, 40000);
-    assert_all_served(9);
+    sim_assert_all_served(&sim, 9);
     for (size_t i = 0; i < 3; i++)
-        assert_in_range(count_owned(&sim.nodes[i], 9), 3, 4);
-    assert_nothing_lost(9);
+        assert_in_range(sim_count_owned(&sim.nodes[i], 9), 3, 4);
+    sim_assert_nothing_lost(&sim, 9);
 }
 
 static void spaces_that_share_a_budget_are_not_spread_one_by_one(void **state)
@@ -385,10 +339,10 @@ static void spaces_that_share_a_budget_are_not_spread_one_by_one(void **state)
     Error failure;
     assert_true(sim_try_start(&sim.nodes[2], &failure));
     sim_run(&sim, 40000);
-    assert_all_served(9);
+    sim_assert_all_served(&sim, 9);
     for (StoreSpace space = 4; space <= 10; space++)
         assert_ptr_not_equal(sim_owner(&sim, space), &sim.nodes[2]);
-    assert_in_range(count_owned(&sim.nodes[2], 9), 1, 2);
+    assert_in_range(sim_count_owned(&sim.nodes[2], 9), 1, 2);
 }
 
 static bool warns(const SimNode *node, const char *text)
@@ -428,7 +382,7 @@ static void a_copy_that_is_far_behind_is_seeded(void **state)
     (void)state;
     begin(3, 3, 2);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
+    SimNode *other = sim_other_than(&sim, owner);
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
     (void)fall_behind(owner, other, &arena);
@@ -436,7 +390,7 @@ static void a_copy_that_is_far_behind_is_seeded(void **state)
     const SimCopy *copy = sim_copy(other, 2);
     assert_non_null(copy);
     assert_int_equal(copy->place.seq, 10);
-    assert_nothing_lost(2);
+    sim_assert_nothing_lost(&sim, 2);
 }
 
 /* It finds that when it takes the space, which its follower has not come to yet. */
@@ -445,7 +399,7 @@ static void an_owner_whose_copy_is_far_behind_is_seeded(void **state)
     (void)state;
     begin(3, 3, 2);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
+    SimNode *other = sim_other_than(&sim, owner);
     AUTO(arena_done) Arena arena;
     arena_init(&arena, 4096);
     JournalOwner row = fall_behind(owner, other, &arena);
@@ -461,7 +415,7 @@ static void an_owner_whose_copy_is_far_behind_is_seeded(void **state)
     other->is_stuck = false;
     assert_ptr_equal(sim_owner(&sim, 2), other);
     assert_true(sim_write(other, 2));
-    assert_nothing_lost(2);
+    sim_assert_nothing_lost(&sim, 2);
 }
 
 static void nothing_is_trimmed_that_only_the_owner_has(void **state)
@@ -510,7 +464,7 @@ static void a_node_that_was_away_forgets_what_was_dropped(void **state)
     (void)state;
     begin(3, 3, 6);
     SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *other = other_than(leader);
+    SimNode *other = sim_other_than(&sim, leader);
     assert_true(sim_write(sim_owner(&sim, 3), 3));
     sim_run(&sim, 1000);
     sim_kill(other);
@@ -535,7 +489,7 @@ static void a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch
     uint64_t epoch = sim_copy(owner, 2)->epoch;
     assert_true(sim_write(owner, 2));
     owner->loses_what_it_yields = true;
-    SimNode *to = other_than(owner);
+    SimNode *to = sim_other_than(&sim, owner);
     assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
     sim_run(&sim, 6000);
     assert_false(owner->loses_what_it_yields);
@@ -543,7 +497,7 @@ static void a_space_whose_append_fails_while_it_is_given_away_gets_another_epoch
     assert_non_null(next);
     assert_true(sim_write(next, 2));
     assert_true(sim_copy(next, 2)->epoch > epoch);
-    assert_nothing_lost(3);
+    sim_assert_nothing_lost(&sim, 3);
 }
 
 static void a_node_whose_disk_is_damaged_gives_all_it_owns_away(void **state)
@@ -551,22 +505,22 @@ static void a_node_whose_disk_is_damaged_gives_all_it_owns_away(void **state)
     (void)state;
     begin(3, 3, 6);
     SimNode *node = sim_owner(&sim, 2);
-    SimNode *other = other_than(node);
+    SimNode *other = sim_other_than(&sim, node);
     node->is_damaged = true;
     sim_run(&sim, 20000);
-    assert_int_equal(count_owned(node, 6), 0);
-    assert_all_served(6);
-    assert_nothing_lost(6);
+    assert_int_equal(sim_count_owned(node, 6), 0);
+    sim_assert_all_served(&sim, 6);
+    sim_assert_nothing_lost(&sim, 6);
     /* Also when it begins again: the damage is still there. */
     sim_kill(node);
     Error failure;
     assert_true(sim_try_start(node, &failure));
     sim_run(&sim, 20000);
-    assert_int_equal(count_owned(node, 6), 0);
+    assert_int_equal(sim_count_owned(node, 6), 0);
     /* An operator may decide otherwise. */
     assert_ok(cluster_drain(other->cluster, slice_from_cstr(node->name), false, err));
     sim_run(&sim, 30000);
-    assert_true(count_owned(node, 6) > 0);
+    assert_true(sim_count_owned(node, 6) > 0);
 }
 
 static void a_copy_that_cannot_be_dropped_goes_later(void **state)
@@ -574,7 +528,7 @@ static void a_copy_that_cannot_be_dropped_goes_later(void **state)
     (void)state;
     begin(3, 3, 6);
     SimNode *leader = sim_owner(&sim, SPACE_OF_CATALOG);
-    SimNode *other = other_than(leader);
+    SimNode *other = sim_other_than(&sim, leader);
     other->cannot_forget = true;
     drop_spaces(leader, 3, 5);
     sim_run(&sim, 12000);
@@ -651,7 +605,7 @@ static void replicas_of_a_node_that_is_dead_for_long_are_expelled(void **state)
     (void)state;
     begin(3, 3, 2);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *other = other_than(owner);
+    SimNode *other = sim_other_than(&sim, owner);
     sim_run(&sim, 1000);
     sim_kill(other);
     assert_true(sim_write(owner, 2));
@@ -693,8 +647,8 @@ static void a_node_that_most_others_cannot_reach_gives_its_spaces_up(void **stat
     sim_run(&sim, 2000);
     node->is_unreachable = true;
     sim_run(&sim, 15000);
-    assert_int_equal(count_owned(node, 6), 0);
-    assert_all_served(6);
+    assert_int_equal(sim_count_owned(node, 6), 0);
+    sim_assert_all_served(&sim, 6);
 }
 
 static void two_nodes_that_do_not_reach_each_other_keep_their_spaces(void **state)
@@ -703,9 +657,9 @@ static void two_nodes_that_do_not_reach_each_other_keep_their_spaces(void **stat
     begin(2, 2, 4);
     sim.nodes[0].is_unreachable = sim.nodes[1].is_unreachable = true;
     sim_run(&sim, 15000);
-    assert_all_served(4);
-    assert_true(count_owned(&sim.nodes[0], 4) > 0);
-    assert_true(count_owned(&sim.nodes[1], 4) > 0);
+    sim_assert_all_served(&sim, 4);
+    assert_true(sim_count_owned(&sim.nodes[0], 4) > 0);
+    assert_true(sim_count_owned(&sim.nodes[1], 4) > 0);
 }
 
 static void a_space_whose_append_has_failed_is_served_in_another_epoch(void **state)
@@ -725,7 +679,7 @@ static void a_space_whose_append_has_failed_is_served_in_another_epoch(void **st
     assert_non_null(next);
     assert_true(sim_write(next, 2));
     assert_true(sim_place(next, 2).applied.epoch > 1);
-    assert_nothing_lost(3);
+    sim_assert_nothing_lost(&sim, 3);
 }
 
 /* What the store has sent in that epoch may still come. */
@@ -735,7 +689,7 @@ static void a_space_that_is_lost_while_it_is_given_away_is_served_in_another_epo
     for (int leaves = 0; leaves < 2; leaves++) {
         begin(2, 2, 3);
         SimNode *owner = sim_owner(&sim, 2);
-        SimNode *other = other_than(owner);
+        SimNode *other = sim_other_than(&sim, owner);
         uint64_t epoch = sim_copy(owner, 2)->epoch;
         owner->loses_what_it_stops = true;
         if (leaves == 0)
@@ -750,7 +704,7 @@ static void a_space_that_is_lost_while_it_is_given_away_is_served_in_another_epo
         assert_non_null(next);
         assert_true(sim_copy(next, 2)->epoch > epoch);
         assert_true(sim_write(next, 2));
-        assert_nothing_lost(3);
+        sim_assert_nothing_lost(&sim, 3);
         if (leaves == 0)
             sim_done(&sim);
     }

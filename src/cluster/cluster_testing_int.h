@@ -354,4 +354,54 @@ static inline void sim_begin(Sim *sim, size_t spaces)
     }
 }
 
+/* ---- what most tests look at ---- */
+
+/* How many of the first spaces it serves, and of the catalogue. */
+static inline size_t sim_count_owned(const SimNode *node, size_t spaces)
+{
+    size_t count = 0;
+    for (StoreSpace space = 1; space <= spaces + 1; space++)
+        count += node->cluster != NULL && cluster_serves(node->cluster, space);
+    return count;
+}
+
+static inline void sim_assert_all_served(Sim *sim, size_t spaces)
+{
+    for (StoreSpace space = 1; space <= spaces + 1; space++) {
+        if (sim_owner(sim, space) == NULL)
+            fail_msg("nobody serves space %d", (int)space);
+    }
+}
+
+/* Each owner has every write that was acknowledged, and the copies are equal. */
+static inline void sim_assert_nothing_lost(Sim *sim, size_t spaces)
+{
+    sim_run(sim, 1000);
+    for (StoreSpace space = 2; space <= spaces + 1; space++) {
+        SimNode *owner = sim_owner(sim, space);
+        assert_non_null(owner);
+        const SimCopy *copy = sim_copy(owner, space);
+        if (sim->unsure[space] == 0)
+            assert_int_equal(copy->sum, sim->written[space]);
+        else
+            assert_true(copy->sum >= sim->written[space]);
+        for (size_t i = 0; i < sim->count; i++) {
+            const SimCopy *other = sim_copy(&sim->nodes[i], space);
+            if (sim->nodes[i].cluster != NULL && other != NULL &&
+                other->place.seq == copy->place.seq)
+                assert_int_equal(other->sum, copy->sum);
+        }
+    }
+}
+
+/* Another one that runs; NULL if there is none. */
+static inline SimNode *sim_other_than(Sim *sim, const SimNode *node)
+{
+    for (size_t i = 0; i < sim->count; i++) {
+        if (&sim->nodes[i] != node && sim->nodes[i].cluster != NULL && !sim->nodes[i].is_paused)
+            return &sim->nodes[i];
+    }
+    return NULL;
+}
+
 #define CASE(test) cmocka_unit_test_teardown(test, end)

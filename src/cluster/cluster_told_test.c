@@ -17,23 +17,6 @@ static int end(void **state)
     return 0;
 }
 
-static size_t count_owned(const SimNode *node, size_t spaces)
-{
-    size_t count = 0;
-    for (StoreSpace space = 1; space <= spaces + 1; space++)
-        count += node->cluster != NULL && cluster_serves(node->cluster, space);
-    return count;
-}
-
-static SimNode *other_than(const SimNode *node)
-{
-    for (size_t i = 0; i < sim.count; i++) {
-        if (&sim.nodes[i] != node && sim.nodes[i].cluster != NULL && !sim.nodes[i].is_paused)
-            return &sim.nodes[i];
-    }
-    return NULL;
-}
-
 static void the_status_says_who_is_who(void **state)
 {
     (void)state;
@@ -74,7 +57,7 @@ static void every_change_of_owner_tells_its_reason(void **state)
     sim_run(&sim, 2000);
     for (size_t i = 0; i < ARRAY_COUNT(reasons); i++) {
         SimNode *owner = sim_owner(&sim, 2);
-        SimNode *to = other_than(owner);
+        SimNode *to = sim_other_than(&sim, owner);
         assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), reasons[i], err));
         sim_run(&sim, 2000);
         assert_ptr_equal(sim_owner(&sim, 2), to);
@@ -118,7 +101,7 @@ static void the_fence_of_a_hand_over_is_told(void **state)
     ClusterEvent events[CLUSTER_EVENTS_MAX];
     SimNode *owner = sim_owner(&sim, 2);
     assert_false(newest_serving(owner, events)->has_fence);
-    SimNode *to = other_than(owner);
+    SimNode *to = sim_other_than(&sim, owner);
     assert_ok(cluster_order(owner->cluster, 2, slice_from_cstr(to->name), REASON_OPERATOR, err));
     sim_run(&sim, 1000);
     assert_ptr_equal(sim_owner(&sim, 2), to);
@@ -145,7 +128,7 @@ static void an_owner_that_another_node_tells_counts_if_it_is_newer(void **state)
     begin(3, 3, 3);
     sim_run(&sim, 2000);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *asking = other_than(owner);
+    SimNode *asking = sim_other_than(&sim, owner);
     Slice told = slice_from_cstr(owner == &sim.nodes[2] || asking == &sim.nodes[2] ? "n1" : "n2");
     if (slice_equal(told, slice_from_cstr(owner->name)) ||
         slice_equal(told, slice_from_cstr(asking->name)))
@@ -182,7 +165,7 @@ static void the_status_tells_moves_under_way(void **state)
     begin(3, 3, 3);
     sim_run(&sim, 2000);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *to = other_than(owner);
+    SimNode *to = sim_other_than(&sim, owner);
     expect_status(owner, "\"moves\":[]");
     to->is_stuck = true;
     for (int i = 0; i <= LAG_MAX; i++)
@@ -354,7 +337,7 @@ static void nodes_know_what_the_partitions_of_others_hold(void **state)
     sim_run(&sim, 1000);
     expect_said(SPACES);
     SimNode *away = sim_owner(&sim, 2);
-    SimNode *other = other_than(away);
+    SimNode *other = sim_other_than(&sim, away);
     away->is_unreachable = true;
     uint64_t heard_us = other->said_us[2];
     sim_run(&sim, 1000);
@@ -369,7 +352,7 @@ static void a_node_is_believed_about_its_own_partitions_only(void **state)
     (void)state;
     begin(2, 2, 4);
     SimNode *owner = sim_owner(&sim, 2);
-    SimNode *node = other_than(owner);
+    SimNode *node = sim_other_than(&sim, owner);
     static const struct {
         const char *answer;
         bool is_answer;
@@ -475,11 +458,11 @@ static void what_a_node_does_is_counted(void **state)
     Metrics metrics;
     metrics_init(&metrics, 1);
     SimNode *dead = sim_owner(&sim, 2);
-    SimNode *node = other_than(dead);
+    SimNode *node = sim_other_than(&sim, dead);
     node->cluster->metrics = &metrics.shards[0];
     int64_t owned = counted(&metrics, METRIC_CLUSTER_SPACES_OWNED);
     int64_t taken = counted(&metrics, METRIC_CLUSTER_TAKE_OVERS); /* at the start, if any */
-    assert_int_equal(owned, count_owned(node, 4));
+    assert_int_equal(owned, sim_count_owned(node, 4));
     assert_int_equal(counted(&metrics, METRIC_CLUSTER_SPACES_FOLLOWED), 5 - owned);
     assert_int_equal(counted(&metrics, METRIC_CLUSTER_ENTRIES_BEHIND), 0);
     sim_kill(dead);
@@ -490,8 +473,8 @@ static void what_a_node_does_is_counted(void **state)
     Error err;
     assert_true(sim_try_start(dead, &err));
     sim_run(&sim, 120000); /* until it has its share again */
-    assert_int_equal(counted(&metrics, METRIC_CLUSTER_HAND_OVERS), count_owned(dead, 4));
-    assert_true(count_owned(dead, 4) > 0);
+    assert_int_equal(counted(&metrics, METRIC_CLUSTER_HAND_OVERS), sim_count_owned(dead, 4));
+    assert_true(sim_count_owned(dead, 4) > 0);
     node->cluster->metrics = NULL;
     metrics_done(&metrics);
 }
